@@ -17,7 +17,7 @@ cli         one file for each verb
 
 One call: transports.stdio.relay reads a line; session.requests finds the tool, its rule and
 arguments, and the line goes to the server. Its response: session.responses finds the pending
-request (session.inflight) and makes a ShapeJob; shaping.pipeline parses the line and locates its
+request (session.state) and makes a ShapeJob; shaping.pipeline parses the line and locates its
 document (shaping.result.read), runs the steps (transforms) and writes all copies back
 (shaping.result.write); session.state counts it, and the relay sends it. `python -m tests.call_path`
 lists the files of each.
@@ -54,11 +54,9 @@ To add
   `slot.open()` decodes one level and leaves numbers as Raw, so that they keep their spelling; a
   path that names nothing goes to `call.missing`. BaseTransform.reshape suits steps that only leave
   out, move or shorten; a step that changes numbers or types needs its own (schema/derive.py).
+  A step whose work costs fuel says so (`burns`).
   Tests: tests/transforms/test_NAME.py, with `shaped` (tests/documents.py), `rule` (tests/given.py)
-  and `assert_reshaped` (tests/fitting.py). Tests that try all transforms want a row for it:
-  `relaxing` in tests/transforms/test_reshaping.py if it has no `reshape`, STEPS in
-  tests/transports/workers/test_process.py, KINDS in tests/fuzz/steps.py, a file in
-  tests/cases/good, and the names in tests/cases/bad/unknown-transform.yaml.
+  and `assert_reshaped` (tests/fitting.py). Tests that try all transforms take its doctest.
 - a client: an entry in ruleset/clients.py with its source.
 - a verb: a file in cli/ with `add(parser)` and `run(arguments)`, and a line in cli/__init__.py.
 - a guarantee: a sentence in README, and a test named after what a user would see; what can go

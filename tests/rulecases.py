@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from proxy.transforms import TRANSFORMS
+
 _CASES = Path(__file__).parent / "cases"
 BAD = sorted((_CASES / "bad").glob("*.yaml"))
 GOOD = sorted((_CASES / "good").glob("*.yaml"))
@@ -11,7 +13,8 @@ PYTHON = _CASES / "python"
 
 def expected(path: Path) -> list[str]:
     """Return the problems that a bad file announces, each as `line:column: message`."""
-    return _said(path, "expect")
+    names = ", ".join(TRANSFORMS)
+    return [line.replace("{transforms}", names) for line in _said(path, "expect")]
 
 
 def editor(path: Path) -> str:

@@ -88,25 +88,10 @@ def test_the_wrapper_goes_by_the_rules_as_they_are_now(file: Path) -> None:
 
 
 @pytest.mark.fault(43, "http")
-def test_the_sidecar_tells_the_stream_of_the_session(file: Path) -> None:
-    both = {**JSON, "Accept": "application/json, text/event-stream"}
-    with Sidecar("--rules", str(file), *OWN, "--", *COMMAND) as sidecar:
-        url = sidecar.url()
-        begun = ask(url, INITIALIZE, headers=both)
-        session = {**both, "Mcp-Session-Id": begun.headers["mcp-session-id"]}
-        ask(url, LIST, headers=session)
-        with asked(url, headers=session) as stream:
-            assert stream.status == 200
-            file.write_text(HIDE)
-            answer = ask(url, call("get", id=3), headers=session)
-            heard = answer.body + (b"" if b"list_changed" in answer.body else next(spoken(stream)))
-            assert b"notifications/tools/list_changed" in heard
-        listing = ask(url, LIST, headers=session).body
-        assert names(json.loads(listing.rpartition(b"data: ")[2])) == ["get"]
-
-
 @pytest.mark.fault(49, "http")
-def test_a_sidecar_tells_nobody_of_rules_that_change_nothing_a_client_sees(file: Path) -> None:
+def test_a_sidecar_tells_of_rules_that_change_what_a_client_sees_and_of_no_others(
+    file: Path,
+) -> None:
     both = {**JSON, "Accept": "application/json, text/event-stream"}
     with Sidecar("--rules", str(file), *OWN, "--", *COMMAND) as sidecar:
         url = sidecar.url()
@@ -124,6 +109,8 @@ def test_a_sidecar_tells_nobody_of_rules_that_change_nothing_a_client_sees(file:
             # The first that is heard is of the last change.
             heard = answers + (b"" if b"list_changed" in answers else next(spoken(stream)))
             assert heard.count(b"notifications/tools/list_changed") == 1
+        listing = ask(url, LIST, headers=session).body
+        assert names(json.loads(listing.rpartition(b"data: ")[2])) == ["get"]
         sidecar.said("call", 6)
     assert sidecar.log.count(b"the client was told") == 1
 

@@ -15,9 +15,6 @@ from proxy.ruleset.circuit_breaker import CircuitBreaker
 from proxy.ruleset.guard import Guard
 from proxy.transforms.base import Schema, Transform
 
-BURNING = frozenset(("contract", "filter", "jmespath", "parse", "project", "recast", "replace"))
-"""The steps that burn fuel, since the document's size does not bound their work."""
-
 
 class Messages(Struct, frozen=True, kw_only=True):
     """Messages that replace the standard text of a refusal, by the bound that refuses."""
@@ -225,7 +222,7 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
     def costly(self) -> bool:
         """True if the size of a response does not bound the work on it."""
         steps = (*self.pipeline, *self.errors)
-        return self.error_if is not None or any(step.name in BURNING for step in steps)
+        return self.error_if is not None or any(getattr(step, "burns", False) for step in steps)
 
     @cached_property
     def structures(self) -> bool:

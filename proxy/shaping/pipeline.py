@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from proxy.document.fuel import Fuel
 from proxy.document.measure import growth_limit
 from proxy.document.patterns import Expression, Pattern, truthy
-from proxy.document.tree import Document, Value, encode, have_room, plain, row_type, text
+from proxy.document.tree import Document, Value, encode, have_room, text
 from proxy.errors import (
     AbridgeError,
     DocumentError,
@@ -18,7 +18,6 @@ from proxy.errors import (
     OutOfFuel,
     Refusal,
     ShapeMismatch,
-    TransformError,
     raised,
 )
 from proxy.ruleset.rule import Rule
@@ -37,7 +36,7 @@ from proxy.shaping.result.read import (
 from proxy.shaping.result.write import add_structured, write_for
 from proxy.shaping.steps import Observer
 from proxy.storage.snapshots import Snapshot
-from proxy.transforms.base import DROPPED, Call, Notice, Warned
+from proxy.transforms.base import DROPPED, Call, Notice, Warned, evaluator
 
 
 def shape(job: ShapeJob, observe: Observer | None = None) -> ShapeResult:
@@ -67,10 +66,7 @@ def _try(job: ShapeJob, observe: Observer | None, context: ShapeContext) -> Shap
         result = _from_response(job, observe, context)
         if result.outcome == "error":
             return error_results.bounded(job, result, context)
-        limit = job.rule.max_bytes
-        if result.outcome != "untouched" or limit is None or len(result.raw) <= limit:
-            return result
-        return _cut_as_text(job, observe, context) or result
+        return result
     except Refusal as error:
         if job.rule.mode == "shadow":
             return job.original("shadow")
@@ -78,12 +74,11 @@ def _try(job: ShapeJob, observe: Observer | None, context: ShapeContext) -> Shap
     except ShapeMismatch as error:
         return _misfit(job, error, observe, context)
     except DocumentError as error:
-        if job.rule.failure_policy.withholds:
-            return _failed(job, error)
-        return _cut_as_text(job, observe, context) or _untouched(job, error)
+        withholds = job.rule.failure_policy.withholds
+        return _failed(job, error) if withholds else _untouched(job, error)
     except (Exception, SystemExit) as error:
         # A rule must never cost an answer, whatever it raises (RecursionError, MemoryError, ...).
-        return _cut_as_text(job, observe, context) or _failed(job, error)
+        return _failed(job, error)
 
 
 def _untouched(job: ShapeJob, error: Exception) -> ShapeResult:
@@ -104,31 +99,6 @@ def _misfit(
         return untouched
     # A response of an unexpected shape is still bounded in size.
     return replace(_try(replace(job, rule=rule), observe, context), log_line=untouched.log_line)
-
-
-def _cut_as_text(
-    job: ShapeJob, observe: Observer | None, context: ShapeContext
-) -> ShapeResult | None:
-    """Cut a response that is not UTF-8 to its budget, its invalid bytes replaced.
-
-    None if it is UTF-8 or within its budget, or if the rule has no budget or withholds it.
-    """
-    rule = job.rule.for_misfits
-    if job.raw is None or rule.failure_policy.withholds or not rule.pipeline:
-        return None
-    try:
-        job.raw.decode()
-    except UnicodeDecodeError as error:
-        raw = job.raw.decode("utf-8", "replace").encode()
-        result = _try(replace(job, rule=rule, raw=raw), observe, context)
-        if result.raw == raw:
-            return None
-        text = (
-            f"{rule.at(job.tool)}: the bytes of the answer are not UTF-8 from byte {error.start} "
-            "on, and it is over its budget: they were replaced by U+FFFD to cut it"
-        )
-        return replace(result, log_line=text)
-    return None
 
 
 def _from_response(job: ShapeJob, observe: Observer | None, context: ShapeContext) -> ShapeResult:
@@ -306,13 +276,11 @@ def _refusal(job: ShapeJob, reason: str, warnings: list[Warned]) -> ShapeResult:
 
 def _is_error(condition: Expression | Pattern, document: Document, fuel: Fuel) -> bool:
     if isinstance(condition, Expression):
+        evaluate = evaluator("error_if", condition, Call("", fuel=fuel))
         try:
-            row = None if condition.names is None else row_type(condition.names)
-            return truthy(condition.search(plain(document.cell[0], row, fuel), fuel))
+            return truthy(evaluate(document.cell[0]))
         except OutOfFuel as error:
             raise OutOfFuel(f"error_if: {error}") from error
-        except Refusal as error:
-            raise TransformError("error_if", error) from error
     content = text(document.cell[0])
     return content is not None and condition.search(content, fuel=fuel) is not None
 

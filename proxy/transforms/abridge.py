@@ -7,17 +7,9 @@ from msgspec import Meta, Raw, Struct
 from proxy.document.measure import TextFrame, TextWriteback, chars_that_fit, encoded_size, size
 from proxy.document.sizes import Size
 from proxy.document.tree import Document, Slot, Value, compact, encode, level, text
+from proxy.transforms import cutter
 from proxy.transforms.base import BaseTransform, Call, Notice, unused_name
-from proxy.transforms.cutter import (
-    CHARACTERS,
-    ELEMENTS,
-    LONGEST,
-    MEMBERS,
-    UNSHOWN,
-    Omission,
-    SizeReducer,
-    ending,
-)
+from proxy.transforms.cutter import CHARACTERS, ELEMENTS, MEMBERS, Omission, SizeReducer, ending
 
 NAME = "_abridged"
 
@@ -48,7 +40,6 @@ class Abridge(BaseTransform, frozen=True):
     """The most bytes of the document; without it, the rule's `max_bytes` applies."""
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Cut the document to the bound."""
         bounds = [bound for bound in (self.max_bytes, call.bound) if bound is not None]
         if bounds:
             abridge(root.document, min(bounds), call)
@@ -97,7 +88,7 @@ class _Hint(Struct, frozen=True):
     def of(self, cut: Omission) -> str | None:
         """Return the call that shows the part after the first cut of this kind."""
         place = cut.place
-        if UNSHOWN in place or (self.viewed and not place.startswith(_VIEW)):
+        if cutter.UNSHOWN in place or (self.viewed and not place.startswith(_VIEW)):
             return None
         if self.viewed:
             place = place.removeprefix(_VIEW).removeprefix(".")
@@ -109,7 +100,7 @@ class _Hint(Struct, frozen=True):
             expression = f"{place}[{start}:{min(start + step, cut.first_total)}]"
         if self.viewed:
             expression = f"{self.viewed} | {expression}"
-        if len(expression) > 2 * LONGEST:
+        if len(expression) > 2 * cutter.LONGEST:
             return None
         return f"call again with {self.argument}='{expression}'"
 
@@ -136,7 +127,7 @@ class _Task:
                 return []
             return self._text(content)
         raw = compact(encode(value))
-        if SizeReducer(self.document).size(raw) <= self.bound:
+        if len(raw) <= self.bound:
             return []
         fitted, notices = self._structured(Raw(raw), self.bound)
         if fitted is not None:
@@ -157,7 +148,7 @@ class _Task:
             if fitted is None:
                 return None
             content = outside.text(fitted)
-            beside = sum(self._noticed(notice.value) for notice in notices)
+            beside = sum(encoded_size({NAME: notice.value}) for notice in notices)
             total_size = encoded_size(content) + beside
             if total_size <= self.bound:
                 self.document.root.set(content)
@@ -177,24 +168,21 @@ class _Task:
 
     def _structured(self, raw: Raw, bound: int) -> tuple[Value, list[Notice]]:
         """Return the value cut to fit with its notes; None if it is neither object nor array."""
-        cutter, reserve = SizeReducer(self.document, blocks=self.blocks), _reserve(bound)
+        reducer, reserve = SizeReducer(blocks=self.blocks), _reserve(bound)
         head = memoryview(raw)[0]
         if head == 0x7B:
-            fitted = cutter.fit(raw, bound - reserve, "", "", 0)
+            fitted = reducer.fit(raw, bound - reserve, "", "", 0)
             members = level(Raw(fitted or b"{}"))
-            if cutter.cuts:
+            if reducer.cuts:
                 name = unused_name(members, NAME)
-                members[name] = self._notes(cutter.cuts, reserve - len(name) - 4)
+                members[name] = self._notes(reducer.cuts, reserve - len(name) - 4)
             return members, []
         if head != 0x5B:
             return None, []
         # An array as whole document is written as {"items": [...]}, with the notes beside.
         room = bound - reserve - len('{"items":}')
-        fitted = Raw(cutter.fit(raw, room, "" if self.blocks else "items", "", 0) or b"[]")
-        return fitted, [Notice(NAME, self._notes(cutter.cuts, reserve - 17))]
-
-    def _noticed(self, value: Value) -> int:
-        return encoded_size({NAME: value})
+        fitted = Raw(reducer.fit(raw, room, "" if self.blocks else "items", "", 0) or b"[]")
+        return fitted, [Notice(NAME, self._notes(reducer.cuts, reserve - 17))]
 
     def _notes(self, cuts: list[Omission], room: int) -> dict[str, str]:
         """Return the notes, the greatest losses first, and how to see more."""
@@ -210,7 +198,7 @@ class _Task:
             note = f"{notes[path]}; {cut}" if path in notes else str(cut)
             rest = [other for other in others if other is not cut]
             longer = {**notes, path: note}
-            if len(path) <= LONGEST and encoded_size(longer | _sums(rest) | way) <= room:
+            if len(path) <= cutter.LONGEST and encoded_size(longer | _sums(rest) | way) <= room:
                 notes, others = longer, rest
         return notes | _sums(others) | way
 

@@ -1,14 +1,16 @@
 """The interface of transforms, and the facts of the call that they may use."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, ClassVar, Protocol
 
 from msgspec import Struct, field
 
 from proxy.document.fuel import Fuel
 from proxy.document.paths import Path, blocked, places
-from proxy.document.tree import Slot, Value
-from proxy.errors import ShapeMismatch
+from proxy.document.patterns import Expression
+from proxy.document.tree import Slot, Value, plain, row_type
+from proxy.errors import Refusal, ShapeMismatch, TransformError
 from proxy.schema.derive import relaxed
 
 Schema = dict[str, Any]
@@ -139,15 +141,56 @@ class BaseTransform(Struct, frozen=True):
     shorthand: ClassVar[str | None] = None
     window: ClassVar[bool] = False
     cuts: ClassVar[bool] = False
+    burns: ClassVar[bool] = False
+    """True if its work is paid for in fuel: the size of the document does not bound it."""
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
-        """No arguments."""
         return {}
 
     def reshape(self, schema: Schema) -> Schema | None:
         """Members may be missing, arrays shorter, texts other texts; what stays keeps its type."""
         return relaxed(schema)
+
+
+class WindowTransform(BaseTransform, frozen=True):
+    """A step that returns one part of a value; two arguments of the call ask for the others."""
+
+    window: ClassVar[bool] = True
+    cuts: ClassVar[bool] = True
+    words: ClassVar[tuple[str, str]]
+    """The default names of the arguments: of the length of a part, and of its start."""
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The names of the arguments in the rule file: those that the option `arguments` gives."""
+        length, start = self.words
+        renamed: Mapping[str, str] = self.arguments  # type: ignore[attr-defined]
+        return renamed.get(length, length), renamed.get(start, start)
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if both arguments have the same name."""
+        (length, start), (name, other) = self.words, self.names
+        if name == other:
+            raise ValueError(f"{length!r} and {start!r} cannot both be the argument {name!r}")
+
+    def integers(self, *bounds: tuple[int, int, int | None, str]) -> Mapping[str, Parameter]:
+        """Return the two arguments, each by its minimum, default, maximum and description."""
+        parameters = {}
+        for name, (minimum, default, maximum, description) in zip(self.names, bounds, strict=True):
+            most = {} if maximum is None else {"maximum": maximum}
+            schema: Schema = {"type": "integer", "minimum": minimum, **most, "default": default}
+            parameters[name] = Parameter({**schema, "description": description})
+        return parameters
+
+    def span(self, call: Call, defaults: tuple[int, int]) -> tuple[int, int]:
+        """Return the length and the start that the call asks for."""
+        values = (call.argument(name) for name in self.names)
+        length, start = (
+            value if isinstance(value, int) else default
+            for value, default in zip(values, defaults, strict=True)
+        )
+        return length, start
 
 
 def arrays(root: Slot, at: Path, call: Call) -> Iterator[tuple[Slot, Value, list[Value]]]:
@@ -164,6 +207,29 @@ def arrays(root: Slot, at: Path, call: Call) -> Iterator[tuple[Slot, Value, list
             call.missing.append(str(at) or "[]")
     if not slots and not blocked(root, at):
         call.missing.append(str(at))
+
+
+def evaluator(step: str, expression: Expression, call: Call) -> Callable[[Value], Any]:
+    """Return the function that evaluates an expression of the rule over values in any form.
+
+    It raises TransformError if the expression does not fit the value: the rule's author wrote it,
+    not the model, so the call is not at fault.
+    """
+    evaluate = expression.bind(call.arguments, call.fuel)
+    row = None if expression.names is None else _row(expression.names)
+
+    def over(value: Value) -> Any:
+        try:
+            return evaluate(plain(value, row, call.fuel))
+        except Refusal as error:
+            raise TransformError(step, error) from error
+
+    return over
+
+
+@lru_cache(maxsize=256)
+def _row(names: tuple[str, ...]) -> type[Struct]:
+    return row_type(names)
 
 
 class Argument(Struct, frozen=True):

@@ -35,12 +35,10 @@ class Clip(BaseTransform, frozen=True):
     """How many lines stay."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError if neither bound is given."""
         if self.max_chars is None and self.max_lines is None:
             raise ValueError("say 'max_chars', 'max_lines' or both")
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Clip the strings."""
         for slot, text in strings(root, self.at):
             ends = text[len(text.rstrip("\r\n")) :] if isinstance(slot.parent, Pieces) else ""
             clipped = self._clipped(text.removesuffix(ends))
@@ -50,7 +48,6 @@ class Clip(BaseTransform, frozen=True):
             call.missing.append(str(self.at))
 
     def _clipped(self, text: str) -> str | None:
-        """Return the shortened string, or None if it is short enough."""
         head, lines = text, 0
         if self.max_lines is not None:
             head, lines = _first_lines(text, self.max_lines)

@@ -32,12 +32,12 @@ class Contract(BaseTransform, frozen=True, dict=True):
     """
 
     name: ClassVar[str] = "contract"
+    burns: ClassVar[bool] = True
 
     schema: Schema
     refuses: bool
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Warn of each violation of the contract, or raise Refusal."""
         raw = _as_sent(root.document)
         call.fuel.burn(len(raw) >> 6)
         violations = list(self._checker.violations(decoded(raw), call.fuel))
@@ -52,7 +52,6 @@ class Contract(BaseTransform, frozen=True, dict=True):
             raise Refusal(f"the response breaks its contract: {texts}{rest}")
 
     def reshape(self, schema: Schema) -> Schema | None:
-        """The schema of the output is the promised one."""
         return self.schema
 
     @cached_property
@@ -123,31 +122,12 @@ def normalised(schema: Schema) -> Schema:
     return changed
 
 
-# Keywords that do not constrain null: beside them, null need only be one of the types.
-_OF_OTHERS = NOTES | {
-    "additionalProperties",
-    "exclusiveMaximum",
-    "exclusiveMinimum",
-    "format",
-    "items",
-    "maxItems",
-    "maxLength",
-    "maxProperties",
-    "maximum",
-    "minItems",
-    "minLength",
-    "minProperties",
-    "minimum",
-    "multipleOf",
-    "pattern",
-    "properties",
-    "required",
-    "uniqueItems",
-}
+# Keywords that constrain a value of any type, null too; all others are for one type.
+_OF_ANY_TYPE = frozenset(("$dynamicRef", "$ref", "allOf", "anyOf", "const", "if", "not", "oneOf"))
 
 
 def _with_null(part: Schema) -> Schema:
-    if "type" in part and part.keys() <= _OF_OTHERS | {"type", "enum"}:
+    if "type" in part and not part.keys() & _OF_ANY_TYPE:
         kinds = part["type"] if isinstance(part["type"], list) else [part["type"]]
         changed = {**part, "type": list(dict.fromkeys([*kinds, "null"]))}
         if "enum" in part and None not in part["enum"]:

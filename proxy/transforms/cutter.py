@@ -9,12 +9,13 @@ count as left out, are the whole.
 """
 
 from itertools import islice
+from typing import Any
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from proxy.document.measure import chars_that_fit
-from proxy.document.tree import Document, encode, level
+from proxy.document.tree import encode, level
 
 WHOLE = 40  # characters: a string that short (an id, a date, a status) is never cut
 LONGEST = 100  # characters of a name in a note
@@ -54,16 +55,6 @@ class Omission(Struct, frozen=True):
         several = f" in {self.count} {_CONTAINERS[self.unit]}" if self.count > 1 else ""
         return f"{self.visible} of {self.total}{self.unit}{several}"
 
-    def with_another(self, other: "Omission") -> "Omission":
-        """Return the sum of both, with the place of this omission."""
-        return replace(
-            self,
-            loss=self.loss + other.loss,
-            visible=self.visible + other.visible,
-            total=self.total + other.total,
-            count=self.count + other.count,
-        )
-
 
 class SizeReducer:
     """Cuts values to a number of bytes, and records each omission.
@@ -71,54 +62,34 @@ class SizeReducer:
     `blocks`: the value is an array of the texts of several blocks, which all stay if they can.
     """
 
-    def __init__(self, document: Document, *, blocks: bool = False) -> None:
-        self.document = document
+    def __init__(self, *, blocks: bool = False) -> None:
         self.blocks = blocks
         self._cuts: list[Omission] = []
 
     @property
     def cuts(self) -> list[Omission]:
         """The omissions, one for each path and unit; the greatest loss first."""
-        merged: dict[tuple[str, str], Omission] = {}
+        alike: dict[tuple[str, str], list[Omission]] = {}
         for cut in self._cuts:
-            key = cut.path, cut.unit
-            merged[key] = merged[key].with_another(cut) if key in merged else cut
-        return sorted(merged.values(), key=lambda cut: -cut.loss)
-
-    def size(self, raw: Raw | bytes) -> int:
-        """Return the size in bytes of compact JSON in the response."""
-        return len(memoryview(raw))
+            alike.setdefault((cut.path, cut.unit), []).append(cut)
+        return sorted(map(_sum, alike.values()), key=lambda cut: -cut.loss)
 
     def fit(self, raw: Raw, room: int, path: str, place: str, depth: int) -> bytes | Raw | None:
         """Return `raw` cut to at most `room` bytes; None if that is impossible.
 
         Only containers and strings of more than 40 characters are cut: two bytes suffice for them.
         """
-        size = self.size(raw)
+        size = len(memoryview(raw))
         if size <= room:
             return raw
-        if room < 2 or self._rigid(raw):
+        if room < 2 or _rigid(raw):
             return None
         value = level(raw)
         if isinstance(value, str):
             return self._string(value, room, path, place)
         if depth > _DEEPEST:
-            what = MEMBERS if isinstance(value, dict) else ELEMENTS
-            self._note(path, place, 0, len(value), what, size)
-            return b"{}" if isinstance(value, dict) else b"[]"
-        if isinstance(value, dict):
-            return self._object(value, size, room, path, place, depth)
-        return self._array(value, size, room, path, place, depth)
-
-    def _rigid(self, raw: Raw) -> bool:
-        """Return True if a value cannot be cut: a number, a literal, an empty or short string."""
-        head, length = memoryview(raw)[0], len(memoryview(raw))
-        if head == 0x22:
-            # A character takes from one byte to six.
-            if length > 6 * WHOLE + 2:
-                return False
-            return length <= WHOLE + 2 or len(level(raw)) <= WHOLE
-        return head not in (0x7B, 0x5B) or length <= 2
+            room = 2  # for an empty one
+        return self._container(value, size, room, path, place, depth)
 
     def _string(self, text: str, room: int, path: str, place: str) -> bytes:
         mark = "…"
@@ -129,47 +100,39 @@ class SizeReducer:
         self._note(path, place, end, len(text), CHARACTERS, len(text) - end)
         return encode(text[:end] + mark) if end else b'""'
 
-    def _array(
-        self, elements: list[Raw], size: int, room: int, path: str, place: str, depth: int
+    def _container(
+        self, value: Any, size: int, room: int, path: str, place: str, depth: int
     ) -> bytes:
-        blocks = self.blocks and depth == 0
-        entries = [
-            (b"", raw, f"{path}[{position}]" if blocks else f"{path}[]", f"{place}[{position}]")
-            for position, raw in enumerate(elements[: room // 2])
-        ]
+        """Return an array or object with as many entries as fit, all of them if possible."""
+        if isinstance(value, dict):
+            unit, brackets, fair = MEMBERS, b"{%b}", len(value) <= _MOST_MEMBERS
+            least = 2 if len(value) <= _RECORD else _FAIR
+            entries = [
+                (encode(name) + b":", raw, *_below(path, place, name))
+                for name, raw in islice(value.items(), room // 4)
+            ]
+        else:
+            unit, brackets, fair = ELEMENTS, b"[%b]", True
+            numbered = self.blocks and depth == 0
+            least = _FAIR if numbered else _AMPLE
+            entries = [
+                (b"", raw, f"{path}[{index}]" if numbered else f"{path}[]", f"{place}[{index}]")
+                for index, raw in enumerate(value[: room // 2])
+            ]
         parts = None
-        if len(entries) == len(elements):
-            parts = self._all(entries, room, depth, _FAIR if blocks else _AMPLE)
-        if parts is None:
-            parts = self._first(entries, room, depth)
-        if len(parts) < len(elements):
-            loss = size - sum(map(len, parts))
-            self._note(path, place, len(parts), len(elements), ELEMENTS, loss)
-        return b"[" + b",".join(parts) + b"]"
-
-    def _object(
-        self, members: dict[str, Raw], size: int, room: int, path: str, place: str, depth: int
-    ) -> bytes:
-        entries = [
-            (encode(name) + b":", raw, *_below(path, place, name))
-            for name, raw in islice(members.items(), room // 4)
-        ]
-        parts = None
-        if len(members) == len(entries) <= _MOST_MEMBERS:
-            least = 2 if len(members) <= _RECORD else _FAIR
+        if fair and len(entries) == len(value):
             parts = self._all(entries, room, depth, least)
         if parts is None:
             parts = self._first(entries, room, depth)
-        if len(parts) < len(members):
-            loss = size - sum(map(len, parts))
-            self._note(path, place, len(parts), len(members), MEMBERS, loss)
-        return b"{" + b",".join(parts) + b"}"
+        loss = size - sum(map(len, parts))
+        self._note(path, place, len(parts), len(value), unit, loss)
+        return brackets % b",".join(parts)
 
     def _all(self, entries: list[_Entry], room: int, depth: int, least: int) -> list[bytes] | None:
         """Return all entries, the large ones cut to a fair share; None if that is below `least`."""
-        sizes = [self.size(raw) for _, raw, _, _ in entries]
+        sizes = [len(memoryview(raw)) for _, raw, _, _ in entries]
         rest = room - 1 - sum(len(prefix) + 1 for prefix, _, _, _ in entries)
-        elastic = [at for at, (_, raw, _, _) in enumerate(entries) if not self._rigid(raw)]
+        elastic = [at for at, (_, raw, _, _) in enumerate(entries) if not _rigid(raw)]
         elastic.sort(key=sizes.__getitem__)
         rest -= sum(sizes) - sum(sizes[at] for at in elastic)
         if _share([sizes[at] for at in elastic], rest) < least:
@@ -183,7 +146,7 @@ class SizeReducer:
                 del self._cuts[before:]
                 return None
             parts[at] = prefix + bytes(cut)
-            rest -= self.size(cut)
+            rest -= len(memoryview(cut))
         return parts
 
     def _first(self, entries: list[_Entry], room: int, depth: int) -> list[bytes]:
@@ -193,7 +156,7 @@ class SizeReducer:
         parts: list[bytes] = []
         for prefix, raw, path, place in entries:
             rest -= len(prefix) + 1
-            most, needed_size = rest, self.size(raw)
+            most, needed_size = rest, len(memoryview(raw))
             if needed_size > min(rest, limit * 3 // 2):
                 if parts and (needed_size < _FAIR or rest < min(needed_size // 2, _AMPLE)):
                     break
@@ -202,11 +165,30 @@ class SizeReducer:
             if cut is None:
                 break
             parts.append(prefix + bytes(cut))
-            rest -= self.size(cut)
+            rest -= len(memoryview(cut))
         return parts
 
     def _note(self, path: str, place: str, visible: int, total: int, unit: str, loss: int) -> None:
-        self._cuts.append(Omission(path or "@", unit, place, visible, total, loss, visible, total))
+        if visible < total:
+            cut = Omission(path or "@", unit, place, visible, total, loss, visible, total)
+            self._cuts.append(cut)
+
+
+def _sum(cuts: list[Omission]) -> Omission:
+    visible, total = sum(cut.visible for cut in cuts), sum(cut.total for cut in cuts)
+    loss = sum(cut.loss for cut in cuts)
+    return replace(cuts[0], loss=loss, visible=visible, total=total, count=len(cuts))
+
+
+def _rigid(raw: Raw) -> bool:
+    """Return True if a value cannot be cut: a number, a literal, an empty or short string."""
+    head, length = memoryview(raw)[0], len(memoryview(raw))
+    if head == 0x22:
+        # A character takes from one byte to six.
+        if length > 6 * WHOLE + 2:
+            return False
+        return length <= WHOLE + 2 or len(level(raw)) <= WHOLE
+    return head not in (0x7B, 0x5B) or length <= 2
 
 
 def _share(sizes: list[int], room: int) -> int:

@@ -28,14 +28,12 @@ class Drop(BaseTransform, frozen=True, dict=True):
     """The objects to work on; an array means each of its elements."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError if nothing is dropped, or everything."""
         if not self.paths:
             raise ValueError("no path to drop")
         for number in self._start.ends:
             raise ValueError(f"{self.paths[number].text!r} names the whole; name what goes of it")
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Drop the paths."""
         matches, slots = PathMatches(), places(root, self.at)
         for slot in slots:
             here = PathMatches()

@@ -37,7 +37,6 @@ class Elide(BaseTransform, frozen=True):
     """How many of the last elements stay; 0 by default."""
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Shorten the arrays."""
         (first, last), visible, total = self._ends, 0, 0
         for slot, _, value in arrays(root, self.at, call):
             if len(value) <= first + last:

@@ -7,9 +7,9 @@ from typing import ClassVar
 from proxy.document.gather import column_values
 from proxy.document.paths import ROOT, Path
 from proxy.document.patterns import Expression, Pattern, PatternError, truthy
-from proxy.document.tree import Slot, Value, opened, plain, row_type
-from proxy.errors import OutOfFuel, Refusal, TransformError
-from proxy.transforms.base import Argument, BaseTransform, Call, arrays, constant
+from proxy.document.tree import Slot, Value, opened
+from proxy.errors import OutOfFuel, Refusal
+from proxy.transforms.base import Argument, BaseTransform, Call, arrays, constant, evaluator
 
 Test = Callable[[Value], bool]
 
@@ -36,6 +36,7 @@ class Filter(BaseTransform, frozen=True):
 
     name: ClassVar[str] = "filter"
     shorthand: ClassVar[str | None] = "where"
+    burns: ClassVar[bool] = True
 
     at: Path = ROOT
     """The array."""
@@ -53,7 +54,6 @@ class Filter(BaseTransform, frozen=True):
     """Keep the elements that do not match."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError unless there is exactly one condition."""
         conditions = [name for name in _CONDITIONS if getattr(self, name) is not None]
         if len(conditions) != 1:
             names = " and ".join(conditions) or "none"
@@ -92,7 +92,8 @@ class Filter(BaseTransform, frozen=True):
     def _test(self, call: Call) -> Test | None:
         """Return the test of an element; None if the call lacks the argument."""
         if self.where is not None:
-            return _where(self.where, call)
+            evaluate = evaluator(self.name, self.where, call)
+            return lambda element: truthy(evaluate(element))
         look: Callable[[str], object] | None
         if self.prefix is not None:
             start = constant(self.prefix, call)
@@ -125,20 +126,6 @@ class Filter(BaseTransform, frozen=True):
 
 _CONDITIONS = ("where", "glob", "match", "prefix")
 _LONGEST = 1000  # characters of a glob, and of an expression that the model wrote
-
-
-def _where(where: Expression, call: Call) -> Test:
-    evaluate, fuel = where.bind(call.arguments, call.fuel), call.fuel
-    row = None if where.names is None else row_type(where.names)
-
-    def fits(element: Value) -> bool:
-        try:
-            return truthy(evaluate(plain(element, row, fuel)))
-        except Refusal as error:
-            # The rule's author wrote the expression, not the model: the rule failed.
-            raise TransformError("filter", error) from error
-
-    return fits
 
 
 def _texts(value: Value) -> Iterator[str]:

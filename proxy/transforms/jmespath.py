@@ -5,11 +5,11 @@ from typing import ClassVar
 from msgspec import Raw
 
 from proxy.document.measure import exceeds, growth_limit
-from proxy.document.paths import ROOT, Path, select
+from proxy.document.paths import ROOT, Path, find, select
 from proxy.document.patterns import Expression
-from proxy.document.tree import Pieces, Slot, plain, raw
-from proxy.errors import AbridgeError, Refusal, TransformError
-from proxy.transforms.base import BaseTransform, Call, Schema
+from proxy.document.tree import Pieces, Slot, raw
+from proxy.errors import AbridgeError
+from proxy.transforms.base import BaseTransform, Call, Schema, evaluator
 
 
 class Jmespath(BaseTransform, frozen=True):
@@ -29,6 +29,7 @@ class Jmespath(BaseTransform, frozen=True):
 
     name: ClassVar[str] = "jmespath"
     shorthand: ClassVar[str | None] = "expression"
+    burns: ClassVar[bool] = True
 
     expression: Expression
     """Evaluated over each value at `at`."""
@@ -36,29 +37,19 @@ class Jmespath(BaseTransform, frozen=True):
     """The values."""
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Evaluate, and replace the values."""
-        evaluate = self.expression.bind(call.arguments, call.fuel)
-        any_place = False
+        evaluate = evaluator(self.name, self.expression, call)
+        if find(root, self.at) is None:
+            call.missing.append(str(self.at))
         for slot in select(root, self.at):
-            any_place = True
             value = slot.get()
             before = value if type(value) is Raw else raw(value)
-            try:
-                result = evaluate(plain(before, fuel=call.fuel))
-            except Refusal as cause:
-                # The rule's own expression does not fit: the call is not at fault.
-                raise TransformError(self.name, cause) from cause
+            result = evaluate(before)
             most = growth_limit(len(memoryview(before)))
             if exceeds(result, most, call.fuel):
                 raise AbridgeError(f"{self.expression.text!r} gives more than {most} bytes")
-            slot.set(Pieces(result) if _pieces(value, result) else result)
-        if not any_place:
-            call.missing.append(str(self.at))
+            lines = isinstance(value, Pieces) and isinstance(result, list)
+            slot.set(Pieces(result) if lines else result)
 
     def reshape(self, schema: Schema) -> Schema | None:
         """The schema of the result is unknown."""
         return None
-
-
-def _pieces(value: object, result: object) -> bool:
-    return isinstance(value, Pieces) and isinstance(result, list)

@@ -37,7 +37,6 @@ class Keep(BaseTransform, frozen=True, dict=True):
     """The objects to work on; an array means each of its elements."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError if there is no path to keep."""
         if not self.paths:
             raise ValueError("no path to keep")
 

@@ -12,35 +12,35 @@ from proxy.document.tree import Pieces, Slot, Value, compact, encode, level, tex
 from proxy.errors import ShapeMismatch
 from proxy.schema.derive import at, relaxed
 from proxy.schema.walk import may_be, types
-from proxy.transforms.base import BaseTransform, Call, Notice, Parameter, Schema, unused_name
+from proxy.transforms.base import Call, Notice, Parameter, Schema, WindowTransform, unused_name
 
 Word = Literal["total", "offset", "limit", "returned", "hasMore", "nextOffset"]
 Holder = dict[str, Value]
 
 _WORDS: tuple[Word, ...] = ("total", "offset", "limit", "returned", "hasMore", "nextOffset")
+_TYPES: Holder = {"hasMore": "boolean", "nextOffset": ["integer", "null"]}
 _METADATA: Schema = {
     "type": "object",
-    "properties": {
-        "total": {"type": "integer"},
-        "offset": {"type": "integer"},
-        "limit": {"type": "integer"},
-        "returned": {"type": "integer"},
-        "hasMore": {"type": "boolean"},
-        "nextOffset": {"type": ["integer", "null"]},
-    },
+    "properties": {word: {"type": _TYPES.get(word, "integer")} for word in _WORDS},
     "required": list(_WORDS),
 }
 
 
 class Window(Struct, frozen=True):
-    """An array to page: its place, its value, and the rule's path to it."""
+    """An array to page: its place, its value, the rule's path to it, the name of its metadata."""
 
     slot: Slot
     value: list[Value]
     path: Path
+    name: str
+
+    def metadata(self, offset: int, limit: int, returned: int, next_offset: int | None) -> Holder:
+        """Return the metadata of a page, in the order of `_WORDS`."""
+        values = len(self.value), offset, limit, returned, next_offset is not None, next_offset
+        return dict(zip(_WORDS, values, strict=True))
 
 
-class Paginate(BaseTransform, frozen=True):
+class Paginate(WindowTransform, frozen=True):
     """Return `limit` elements of the array at `at` from `offset` on, and how many there are.
 
     All paths of `at` share one `limit` and `offset`. Every page has, beside each array,
@@ -70,8 +70,7 @@ class Paginate(BaseTransform, frozen=True):
 
     name: ClassVar[str] = "paginate"
     shorthand: ClassVar[str | None] = "limit"
-    window: ClassVar[bool] = True
-    cuts: ClassVar[bool] = True
+    words: ClassVar[tuple[str, str]] = ("limit", "offset")
 
     at: Path | tuple[Path, ...] = ROOT
     """The array, or several that one window moves; each at one place."""
@@ -95,12 +94,9 @@ class Paginate(BaseTransform, frozen=True):
     """Tools whose calls make the snapshots of this rule stale."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for options that contradict each other."""
+        super().__post_init__()
         if self.most < self.limit:
             raise ValueError(f"'limit' {self.limit} is greater than 'max_limit' {self.most}")
-        argument = self.arguments.get("limit", "limit")
-        if argument == self.arguments.get("offset", "offset"):
-            raise ValueError(f"'limit' and 'offset' cannot both be the argument {argument!r}")
         if not self.paths:
             raise ValueError("'at' names no array")
         if len(self.paths) > 1 and not all(path.steps for path in self.paths):
@@ -123,7 +119,6 @@ class Paginate(BaseTransform, frozen=True):
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """The paths of all arrays."""
         return self.at if isinstance(self.at, tuple) else (self.at,)
 
     @property
@@ -133,32 +128,15 @@ class Paginate(BaseTransform, frozen=True):
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
-        """The arguments `limit` and `offset`, or the names that `arguments` gives them."""
         what = f"of {_listed(self._arrays)}" if self._arrays else "elements"
-        limit: Schema = {
-            "type": "integer",
-            "minimum": 1,
-            "maximum": self.most,
-            "default": self.limit,
-            "description": f"How many {what} to return",
-        }
-        offset: Schema = {
-            "type": "integer",
-            "minimum": 0,
-            "default": 0,
-            "description": f"How many {what} to skip",
-        }
-        if self.max_offset is not None:
-            offset["maximum"] = self.max_offset
-        return {
-            self.arguments.get("limit", "limit"): Parameter(limit),
-            self.arguments.get("offset", "offset"): Parameter(offset),
-        }
+        return self.integers(
+            (1, self.limit, self.most, f"How many {what} to return"),
+            (0, 0, self.max_offset, f"How many {what} to skip"),
+        )
 
     def sentence(self, display: Callable[[str], str]) -> str:
         """Return the sentence for the tool's description; `display` gives the advertised names."""
-        limit = display(self.arguments.get("limit", "limit"))
-        offset = display(self.arguments.get("offset", "offset"))
+        limit, offset = map(display, self.names)
         what = f"{_listed(self._arrays)} in pages of {self.limit}"
         first = f"Returns {what}"
         if not self._arrays:
@@ -173,39 +151,27 @@ class Paginate(BaseTransform, frozen=True):
         return f"{first}; {sign}, call again with `{offset}` moved on by as many as came."
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Cut the page."""
-        limit = self._argument(call, "limit", self.limit)
-        offset = self._argument(call, "offset", 0)
-        windows = list(self._windows(root, call))
+        limit, offset = self.span(call, (self.limit, 0))
+        windows, changed = list(self._windows(root, call)), root.document.changed
         if not windows:
             return
-        changed = root.document.changed
-        names = {
-            id(window.slot.parent): unused_name(window.slot.parent, "pagination")
-            for window in windows
-        }
-        count = self._count(root, call, windows, names, limit, offset)
+        room = self._room(root, call, windows, limit, offset)
+        count = limit if room is None else _count(root, windows, room, limit, offset)
         for window in windows:
-            total, page = len(window.value), window.value[offset : offset + count]
-            more = offset + len(page) < total
+            page = window.value[offset : offset + count]
+            end = offset + len(page)
+            more = end < len(window.value)
             if isinstance(window.value, Pieces) and not (window.path.steps or offset or more):
                 window.slot.parent[window.slot.key] = window.value
                 root.document.changed = changed
                 continue
-            metadata: Holder = {
-                "total": total,
-                "offset": offset,
-                "limit": limit,
-                "returned": len(page),
-                "hasMore": more,
-                "nextOffset": offset + len(page) if more else None,
-            }
             if isinstance(window.value, Pieces):
                 page = Pieces(page)
                 closing = writeback_at(root.document, window.path)
                 if closing is not None:
                     closing.more = more
-            notice = self._write(window, page, metadata, names)
+            metadata = window.metadata(offset, limit, len(page), end if more else None)
+            notice = self._write(window, page, metadata)
             if notice is not None:
                 call.notices.append(notice)
 
@@ -251,10 +217,6 @@ class Paginate(BaseTransform, frozen=True):
             return {f"{before}pagination.{word}": word for word in _WORDS}
         return {before + name: word for name, word in self.page_info.items()}
 
-    def _argument(self, call: Call, name: Literal["limit", "offset"], default: int) -> int:
-        value = call.argument(self.arguments.get(name, name))
-        return value if isinstance(value, int) else default
-
     def _windows(self, root: Slot, call: Call) -> Iterator[Window]:
         for path in self.paths:
             slot = member(root, path)
@@ -262,79 +224,39 @@ class Paginate(BaseTransform, frozen=True):
             if slot is not None and not isinstance(value, list):
                 value = slot.open()
             if slot is not None and isinstance(value, list):
-                yield Window(slot, value, path)
+                yield Window(slot, value, path, unused_name(slot.parent, "pagination"))
             else:
                 call.missing.append(str(path) or "[]")
                 if not path.steps and isinstance(value, dict):
                     call.warn("paginate: an object", _remark(value))
 
-    def _count(
-        self,
-        root: Slot,
-        call: Call,
-        windows: list[Window],
-        names: Mapping[int, str],
-        limit: int,
-        offset: int,
-    ) -> int:
-        """Return the number of elements of each array on the page."""
-        room = self._room(root, call, windows, names, limit, offset)
-        if room is None:
-            return limit
-        weights = [_weight(root, window) for window in windows]
-        for position in range(limit):
-            here = offset + position
-            room -= sum(
-                weight(window.value[here])
-                for window, weight in zip(windows, weights, strict=True)
-                if here < len(window.value)
-            )
-            if room < 0:
-                return max(position, 1)
-        return limit
-
     def _room(
-        self,
-        root: Slot,
-        call: Call,
-        windows: list[Window],
-        names: Mapping[int, str],
-        limit: int,
-        offset: int,
+        self, root: Slot, call: Call, windows: list[Window], limit: int, offset: int
     ) -> int | None:
         """Return the number of bytes that the elements may take, None if there is no bound."""
         if self.max_bytes is None and call.bound is None:
             return None
-        document, notice_size, metadata_size = root.document, 0, 0
+        notice_size, metadata_size = 0, 0
         for window in windows:
-            widest: Holder = {
-                "total": len(window.value),
-                "offset": offset,
-                "limit": limit,
-                "returned": limit,
-                "hasMore": False,
-                "nextOffset": max(offset + limit, 1000),
-            }
+            widest = window.metadata(offset, limit, limit, max(offset + limit, 1000))
             metadata_size += len(encode(widest)) + len('"pagination":,[]')
             empty = Pieces() if isinstance(window.value, Pieces) else []
-            notice = self._write(window, empty, widest, names)
+            notice = self._write(window, empty, widest)
             if notice is not None:
                 notice_size += len(encode(notice.value))
         rooms = []
         if call.bound is not None:
-            rooms.append(call.bound - notice_size - size(document))
+            rooms.append(call.bound - notice_size - size(root.document))
         if self.max_bytes is not None:
             rooms.append(self.max_bytes - metadata_size)
         return min(rooms)
 
-    def _write(
-        self, window: Window, page: list[Value], metadata: Holder, names: Mapping[int, str]
-    ) -> Notice | None:
+    def _write(self, window: Window, page: list[Value], metadata: Holder) -> Notice | None:
         """Write the page, and the metadata beside it or in the notice returned."""
-        holder, slot = window.slot.parent, window.slot
+        slot = window.slot
         if window.path.steps:
             slot.set(page)
-            self._add_metadata(holder, metadata, names[id(holder)], str(slot.key))
+            self._add_metadata(slot.parent, metadata, window.name, str(slot.key))
             return None
         beside: Holder = {}
         self._add_metadata(beside, metadata, "pagination", "")
@@ -354,6 +276,21 @@ class Paginate(BaseTransform, frozen=True):
         else:
             for key, word in self.page_info.items():
                 _set(holder, _texts(Path.parse(key).steps), metadata[word])
+
+
+def _count(root: Slot, windows: list[Window], room: int, limit: int, offset: int) -> int:
+    """Return the number of elements of each array that fit on a page."""
+    weights = [_weight(root, window) for window in windows]
+    for position in range(limit):
+        here = offset + position
+        room -= sum(
+            weight(window.value[here])
+            for window, weight in zip(windows, weights, strict=True)
+            if here < len(window.value)
+        )
+        if room < 0:
+            return max(position, 1)
+    return limit
 
 
 def _remark(members: dict[str, Value]) -> str:

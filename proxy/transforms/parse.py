@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import ClassVar, Literal
 
 from msgspec import field
+from msgspec.structs import replace
 
 from proxy.document import notations as literals
 from proxy.document.fuel import Fuel
@@ -48,6 +49,7 @@ class Parse(BaseTransform, frozen=True):
     """
 
     name: ClassVar[str] = "parse"
+    burns: ClassVar[bool] = True
 
     as_: Form = field(name="as")
     """The format of the text."""
@@ -61,7 +63,6 @@ class Parse(BaseTransform, frozen=True):
     """The end of a record: a regular expression; a blank line by default."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for options that exclude each other, or an invalid `split`."""
         if self.split is not None:
             if self.as_ != "records":
                 raise ValueError(f"'split' is for as: records, not as: {self.as_}")
@@ -71,7 +72,6 @@ class Parse(BaseTransform, frozen=True):
                 raise ValueError(f"split: {error}") from error
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Replace the text by the structure."""
         document = root.document
         places = list(select(root, self.at))
         if not places:
@@ -164,13 +164,12 @@ def _records(
         head = marks[0]
     bounds = [head, *(mark for mark in marks if head < mark < len(content)), len(content)]
     pieces = Pieces(content[begin:until] for begin, until in pairwise(bounds) if begin < until)
-    last, ending = None, ""
+    frame = TextFrame(before=text[: start + head], after=text[end:], separator="")
     *others, final = pieces or [""]
     if others and not final.endswith("\n") and all(each.endswith("\n") for each in others):
-        last, ending = final, others[0][len(others[0].rstrip("\r\n")) :]
-    return pieces, TextFrame(
-        before=text[: start + head], after=text[end:], separator="", last=last, ending=ending
-    )
+        ending = others[0][len(others[0].rstrip("\r\n")) :]
+        frame = replace(frame, last=final, ending=ending)
+    return pieces, frame
 
 
 def _marks(content: str, split: str | None, fuel: Fuel) -> Iterator[int]:
@@ -189,36 +188,19 @@ def _separator(split: str) -> tuple[Pattern, Pattern | None]:
     text is matched as the group `ahead`, and the record begins at the start of the group. (So two
     records cannot begin within the match of one look-ahead.)
     """
-    begin = split.rfind("(?=")
-    if begin < 0 or not _closes(split, begin):
+    before, sign, ahead = split.rpartition("(?=")
+    if not (sign and ahead.endswith(")") and _is_pattern(before) and _is_pattern(ahead[:-1])):
         return Pattern(split), None
-    flags = "".join(re.findall(r"\(\?[imsU-]+\)", split[:begin]))
-    whole = Pattern(f"{split[:begin]}(?P<ahead>{split[begin + 3 :]}")
-    return whole, Pattern(f"{flags}\\A(?:{split[begin + 3 :]}")
+    flags = "".join(re.findall(r"\(\?[imsU-]+\)", before))
+    return Pattern(f"{before}(?P<ahead>{ahead}"), Pattern(f"{flags}\\A(?:{ahead}")
 
 
-def _closes(split: str, begin: int) -> bool:
-    """Return True if the group that opens at `begin` ends with the end of the pattern."""
-    depth, position, inside = 0, begin, False
-    while position < len(split):
-        sign = split[position]
-        if sign == "\\":
-            position += 1
-        elif inside:
-            inside = sign != "]"
-        elif sign == "[":
-            inside = True
-            position += split[position + 1 : position + 2] == "^"
-            # A bracket right at the start of a class is a member of the class.
-            position += split[position + 1 : position + 2] == "]"
-        elif sign == "(":
-            depth += 1
-        elif sign == ")":
-            depth -= 1
-            if depth == 0:
-                return position == len(split) - 1
-        position += 1
-    return False
+def _is_pattern(text: str) -> bool:
+    try:
+        Pattern(text)
+    except PatternError:
+        return False
+    return True
 
 
 def _structure(
@@ -230,13 +212,11 @@ def _structure(
         inner = Document.read(json_text.encode())
     except (DocumentError, ValueError, RecursionError) as error:
         raise ShapeMismatch(f"the text cannot be read: {error}") from error
-    value = inner.cell[0]
-    if bytes(memoryview(value)[:1]) not in (b"{", b"["):
+    if inner.kind not in ("object", "array"):
         raise ShapeMismatch("the text holds no object or array")
     lead = len(content) - len(content.lstrip())
-    return value, TextFrame(
-        before=text[: start + lead],
-        after=content[length:] + text[end:],
+    return inner.cell[0], TextFrame(
+        before=text[: start + lead], after=content[length:] + text[end:]
     )
 
 

@@ -14,10 +14,10 @@ from proxy.document.fuel import Fuel, charge
 from proxy.document.gather import row_type_for, values_at
 from proxy.document.paths import ROOT, Name, Path, Paths, bare, blocked, places
 from proxy.document.patterns import Expression
-from proxy.document.tree import Pieces, Slot, Value, encode, one_row, opened, plain, rows
-from proxy.errors import Refusal, ShapeMismatch, TransformError
+from proxy.document.tree import Pieces, Slot, Value, encode, one_row, opened, rows
+from proxy.errors import ShapeMismatch
 from proxy.schema.derive import projected, renamed
-from proxy.transforms.base import BaseTransform, Call, Schema
+from proxy.transforms.base import BaseTransform, Call, Schema, evaluator
 
 
 class FromPath(Struct, frozen=True):
@@ -34,7 +34,6 @@ class FromPath(Struct, frozen=True):
     """`true`: the default replaces a null too."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for `over_null` without a default other than null."""
         if self.over_null and self.default in (UNSET, None):
             raise ValueError("over_null: there is no default here to stand over a null")
 
@@ -83,6 +82,7 @@ class Project(BaseTransform, frozen=True, dict=True):
 
     name: ClassVar[str] = "project"
     shorthand: ClassVar[str | None] = "fields"
+    burns: ClassVar[bool] = True
 
     fields: tuple[Field, ...]
     """The keys of the new object, and the sources of their values."""
@@ -94,7 +94,6 @@ class Project(BaseTransform, frozen=True, dict=True):
     """The value of a key that has no other."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for no or duplicate fields, or a `to` without a member to rename."""
         names = [column.name for column in self._columns]
         if not names:
             raise ValueError("no fields")
@@ -233,7 +232,7 @@ class Making:
         self._plan = plan
         self._defaults = [Raw(encode(column.default)) for column in plan.columns]
         self._evaluate = [
-            None if column.expression is None else column.expression.bind(call.arguments, call.fuel)
+            None if column.expression is None else evaluator("project", column.expression, call)
             for column in plan.columns
         ]
         self._fuel = call.fuel
@@ -326,12 +325,8 @@ def _closed(array: list[Value]) -> Value:
     return Raw(b"[" + b",".join(array) + b"]")
 
 
-def _computed(evaluate: Callable[[Any], Any], value: Value, fuel: Fuel) -> Value:
-    try:
-        result = evaluate(None if value is UNSET else plain(value, fuel=fuel))
-    except Refusal as cause:
-        # The rule's own expression does not fit: the call is not at fault.
-        raise TransformError(Project.name, cause) from cause
+def _computed(evaluate: Callable[[Value], Any], value: Value, fuel: Fuel) -> Value:
+    result = evaluate(None if value is UNSET else value)
     if isinstance(result, dict | list):
         charge(result, fuel)  # an expression can repeat parts without end
     return UNSET if result is None else result

@@ -1,7 +1,7 @@
 """Converts a text or a document to a fixed shape, by a table of cases."""
 
 from collections.abc import Iterable, Iterator
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
@@ -10,25 +10,12 @@ from proxy.document.fuel import charge
 from proxy.document.gather import values_at
 from proxy.document.paths import Path
 from proxy.document.patterns import Expression, Pattern, truthy
-from proxy.document.tree import Slot, Value, compact, encode, opened, plain, raw, row_type, text
-from proxy.errors import OptionError, OptionErrors, Refusal, TransformError, did_you_mean
-from proxy.transforms.base import BaseTransform, Call, Schema
+from proxy.document.tree import Slot, Value, compact, encode, opened, raw, text
+from proxy.errors import OptionError, OptionErrors, TransformError, did_you_mean
+from proxy.transforms import shapes
+from proxy.transforms.base import BaseTransform, Call, Schema, evaluator
 from proxy.transforms.project import FromExpression, FromPath
-from proxy.transforms.shapes import (
-    FromArgument,
-    Leaf,
-    Part,
-    Shape,
-    Source,
-    constant,
-    deep_merge,
-    leaves,
-    paths,
-    spelled,
-    standing,
-    taken_apart,
-    unknown_word,
-)
+from proxy.transforms.shapes import FromArgument, Leaf, Part, Shape, Source
 
 _SHOWN = 80  # characters of a document in a message
 
@@ -83,6 +70,7 @@ class Recast(BaseTransform, frozen=True, dict=True):
     """
 
     name: ClassVar[str] = "recast"
+    burns: ClassVar[bool] = True
     repeats: ClassVar[bool] = True
 
     cases: Annotated[tuple[RecastCase, ...], Meta(min_length=1)]
@@ -95,11 +83,10 @@ class Recast(BaseTransform, frozen=True, dict=True):
     """A path in the shapes, and the only words that may be there."""
 
     def __post_init__(self) -> None:
-        """Raise OptionErrors for contradictory options, each mistake with its place."""
         wrong = [*_contradictory(self.cases)]
         places = set()
         for number, case in enumerate(self.cases):
-            for leaf in leaves(self._shapes[number]):
+            for leaf in shapes.leaves(self._shapes[number]):
                 # A mistake in `common` is wrong for each case, but reported once.
                 unknown = [] if leaf.at in places else [*_unknown(leaf, case, number)]
                 places |= {leaf.at} if unknown else set()
@@ -111,17 +98,16 @@ class Recast(BaseTransform, frozen=True, dict=True):
 
     def __call__(self, root: Slot, call: Call) -> None:
         """Recast. Raises TransformError for a failing expression or a word of no vocabulary."""
-        looked = Looking(root, call)
-        if self.unless is not None and truthy(looked.evaluated(self.unless)):
+        filling = Filling(root, call)
+        if self.unless is not None and truthy(filling.evaluated(self.unless, root.get())):
             return
         for case, shape in zip(self.cases, self._shapes, strict=True):
-            captures = looked.fit(case)
-            if captures is not None:
-                result = Filling(looked, captures, matched=case.match is not None).filled(shape)
+            if filling.fits(case):
+                result = filling.filled(shape)
                 self._check(result)
                 root.set(result)
                 return
-        call.warn("recast: no case fits", f"no case fits what begins with {looked.beginning!r}")
+        call.warn("recast: no case fits", f"no case fits what begins with {filling.beginning!r}")
 
     def reshape(self, schema: Schema) -> Schema | None:
         """Documents that fit no case stay unchanged; the schemas of sources are unknown."""
@@ -129,71 +115,54 @@ class Recast(BaseTransform, frozen=True, dict=True):
 
     def _check(self, result: Value) -> None:
         for path, words in self.vocabulary.items():
-            value = unknown_word(values_at(result, path.steps), words)
+            value = shapes.unknown_word(values_at(result, path.steps), words)
             if value is not None:
                 message = f"{_excerpt(value)} is none of the words of {path.text!r}"
                 raise TransformError(self.name, ValueError(message))
 
     @cached_property
     def _shapes(self) -> tuple[Shape, ...]:
-        common = taken_apart(self.common, ("common",))
+        common = shapes.taken_apart(self.common, ("common",))
         return tuple(
-            deep_merge(taken_apart(case.to, ("cases", number, "to")), common)
+            shapes.deep_merge(shapes.taken_apart(case.to, ("cases", number, "to")), common)
             for number, case in enumerate(self.cases)
         )
 
 
-class Looking:
-    """The document that the cases are tested on."""
+class Filling:
+    """Tests cases on a document, and fills a shape from it, the captures and the call."""
 
     def __init__(self, root: Slot, call: Call) -> None:
-        self.value = root.get()
-        self.call = call
-        self.content = text(self.value)
+        self._value = root.get()
+        self._content = text(self._value)
+        self._call = call
+        self._captures: dict[str, str | None] | None = None
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The document if it is a text, else the document as JSON."""
-        if self.content is not None:
-            return self.content
-        return compact(encode(self.value)).decode()
+        return compact(encode(self._value)).decode() if self._content is None else self._content
 
     @property
     def beginning(self) -> str:
         """The first characters of the document, for a message."""
-        if self.content is not None:
-            return self.content[:_SHOWN]
-        return bytes(memoryview(raw(self.value))[: 4 * _SHOWN]).decode(errors="ignore")[:_SHOWN]
+        if self._content is not None:
+            return self._content[:_SHOWN]
+        return bytes(memoryview(raw(self._value))[: 4 * _SHOWN]).decode(errors="ignore")[:_SHOWN]
 
-    def fit(self, case: RecastCase) -> dict[str, str | None] | None:
-        """Return the captures of the case, None if it does not fit."""
-        if case.match is not None:
-            if self.content is None:
-                return None
-            match = case.match.search(self.content, fuel=self.call.fuel)
-            return None if match is None else {**match.groupdict(), "text": self.content}
-        fits = case.where is None or truthy(self.evaluated(case.where))
-        return {} if fits else None
+    def fits(self, case: RecastCase) -> bool:
+        """Return True if the case fits, and keep the captures of its match."""
+        if case.match is None:
+            return case.where is None or truthy(self.evaluated(case.where, self._value))
+        if self._content is None:
+            return False
+        match = case.match.search(self._content, fuel=self._call.fuel)
+        if match is not None:
+            self._captures = {**match.groupdict(), "text": self._content}
+        return match is not None
 
-    def evaluated(self, expression: Expression, over: Any = UNSET) -> Any:
-        """Evaluate over plain values, or over the document."""
-        if over is UNSET:
-            names = expression.names
-            over = plain(self.value, None if names is None else _row(names), self.call.fuel)
-        try:
-            return expression.bind(self.call.arguments, self.call.fuel)(over)
-        except Refusal as error:
-            # The rule's author wrote the expression, not the model: the rule failed.
-            raise TransformError(Recast.name, error) from error
-
-
-class Filling:
-    """Fills a shape from a document, the captures of a case, and the call."""
-
-    def __init__(self, looked: Looking, captures: dict[str, str | None], *, matched: bool) -> None:
-        self._looked = looked
-        self._captures = captures
-        self._matched = matched
+    def evaluated(self, expression: Expression, over: Value) -> Any:
+        return evaluator(Recast.name, expression, self._call)(over)
 
     def filled(self, shape: Shape) -> Value:
         """Return a new value of this shape."""
@@ -214,37 +183,31 @@ class Filling:
             return value
         # Encoded, since later steps may change the value: the document's own must not change.
         encoded_value = raw(value)
-        self._looked.call.fuel.burn(len(memoryview(encoded_value)) >> 4)
+        self._call.fuel.burn(len(memoryview(encoded_value)) >> 4)
         return encoded_value
 
     def _value_of(self, source: Source) -> Value | UnsetType:
         if isinstance(source, FromPath):
-            return values_at(self._looked.value, source.path.steps)
+            return values_at(self._value, source.path.steps)
         if isinstance(source, FromArgument):
-            value = self._looked.call.argument(source.argument)
+            value = self._call.argument(source.argument)
         else:
-            over = self._captures if self._matched else UNSET
-            value = self._looked.evaluated(source.jmespath, over)
-            charge(value, self._looked.call.fuel)  # an expression can repeat parts without end
+            over = self._value if self._captures is None else self._captures
+            value = self.evaluated(source.jmespath, over)
+            charge(value, self._call.fuel)  # an expression can repeat parts without end
         return UNSET if value is None else value
 
     def _text(self, content: str) -> str | None:
-        parts = spelled(content)
+        parts = shapes.spelled(content)
         if len(parts) == 3 and not parts[0] + parts[2]:
             return self._capture(parts[1])
         texts = [(self._capture(part) or "") if at % 2 else part for at, part in enumerate(parts)]
-        self._looked.call.fuel.burn(sum(map(len, texts)) >> 4)
+        self._call.fuel.burn(sum(map(len, texts)) >> 4)
         return "".join(texts)
 
     def _capture(self, name: str) -> str | None:
-        if name not in self._captures:
-            self._captures["text"] = self._looked.text
-        return self._captures[name]
-
-
-@lru_cache(maxsize=256)
-def _row(names: tuple[str, ...]) -> type[Struct]:
-    return row_type(names)
+        # Without a match, `text` is the only name.
+        return self.text if self._captures is None else self._captures[name]
 
 
 def _contradictory(cases: Iterable[RecastCase]) -> Iterator[OptionError]:
@@ -272,7 +235,7 @@ def _unknown(leaf: Leaf, case: RecastCase, number: int) -> Iterator[OptionError]
     part, matched = leaf.part, case.match is not None and leaf.at[0] == "cases"
     if isinstance(part, str):
         try:
-            names = spelled(part)[1::2]
+            names = shapes.spelled(part)[1::2]
         except ValueError as error:
             yield OptionError(leaf.at, str(error))
             return
@@ -295,20 +258,20 @@ def _no_capture(name: str, captures: list[str], number: int) -> str:
 
 
 def _unworded(
-    shapes: tuple[Shape, ...], path: Path, words: tuple[str, ...]
+    forms: tuple[Shape, ...], path: Path, words: tuple[str, ...]
 ) -> Iterator[OptionError]:
     """Yield an error for each constant at `path` outside its words, or for an unused path."""
     place = ("vocabulary", path.text)
     if not path.plain or not path.steps:
         yield OptionError(place, f"{path.text!r} is not names joined by dots", of_key=True)
         return
-    pairs = [pair for shape in shapes for pair in standing(shape, path.steps)]
+    pairs = [pair for shape in forms for pair in shapes.standing(shape, path.steps)]
     if not pairs:
-        names = list(dict.fromkeys(each for shape in shapes for each in paths(shape)))
+        names = list(dict.fromkeys(each for shape in forms for each in shapes.paths(shape)))
         advice = did_you_mean(path.text, names) or f"; known: {', '.join(names) or 'nothing'}"
         yield OptionError(place, f"no case puts anything at {path.text!r}{advice}", of_key=True)
     for leaf, rest in pairs:
-        other = unknown_word(constant(leaf, rest), words)
+        other = shapes.unknown_word(shapes.constant(leaf, rest), words)
         if other is not None:
             advice = did_you_mean(other, words) if isinstance(other, str) else ""
             advice = advice or f"; known: {', '.join(words)}"

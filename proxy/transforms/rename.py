@@ -31,7 +31,6 @@ class Rename(BaseTransform, frozen=True, dict=True):
     """The path of each member, and its new name."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a path that names no member, PathError for an invalid name."""
         if not self.names:
             raise ValueError("no path to rename")
         sources: dict[Path, Path] = {}
@@ -44,7 +43,6 @@ class Rename(BaseTransform, frozen=True, dict=True):
                 raise ValueError(f"{other.text!r} and {path.text!r} cannot both become {name!r}")
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Rename the members."""
         matches = PathMatches()
         names = [bare(name) for name in self.names.values()]
         value = _renamed(root.get(), self._start, names, matches)

@@ -30,6 +30,7 @@ class Replace(BaseTransform, frozen=True):
     """
 
     name: ClassVar[str] = "replace"
+    burns: ClassVar[bool] = True
 
     pattern: Pattern
     """The matches to replace."""
@@ -39,7 +40,6 @@ class Replace(BaseTransform, frozen=True):
     """The texts, or arrays of texts."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for an unknown escape or group."""
         import re
 
         escapes = re.compile(r"\\(?:[\\nrt]|[1-9][0-9]?|g<\w+>)|(\\.?)", re.DOTALL)
@@ -59,7 +59,6 @@ class Replace(BaseTransform, frozen=True):
             ) from error
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Replace the matches."""
         replacement = _ascii(self.with_)
         for slot, text in strings(root, self.at):
             changed = self.pattern.replace(text, replacement, call.fuel)

@@ -36,7 +36,6 @@ class Sort(BaseTransform, frozen=True):
     """The greatest first; null and missing values still come last."""
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Sort the arrays."""
         for slot, unopened, value in arrays(root, self.at, call):
             values = column_values(unopened, self.by)
             if value and all(each is UNSET for each in values):

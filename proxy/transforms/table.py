@@ -31,7 +31,6 @@ class Table(BaseTransform, frozen=True):
     """The array of like objects."""
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Write the tables."""
         for slot, unopened, value in arrays(root, self.at, call):
             table = _table(unopened, value)
             if table is not None:

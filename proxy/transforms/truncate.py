@@ -8,10 +8,10 @@ from msgspec import Meta, field
 from proxy.document.measure import chars_that_fit, member, size
 from proxy.document.paths import ROOT, Path
 from proxy.document.tree import Pieces, Slot, encode
-from proxy.transforms.base import BaseTransform, Call, Notice, Parameter, unused_name
+from proxy.transforms.base import Call, Notice, Parameter, WindowTransform, unused_name
 
 
-class Truncate(BaseTransform, frozen=True):
+class Truncate(WindowTransform, frozen=True):
     """Return `max_length` characters of the text at `at` from `startIndex` on, with a notice.
 
     Characters are Unicode code points. A text that is no longer than the window stays unchanged. A
@@ -37,8 +37,7 @@ class Truncate(BaseTransform, frozen=True):
 
     name: ClassVar[str] = "truncate"
     shorthand: ClassVar[str | None] = "max_length"
-    window: ClassVar[bool] = True
-    cuts: ClassVar[bool] = True
+    words: ClassVar[tuple[str, str]] = ("maxLength", "startIndex")
 
     at: Path = ROOT
     """The text, at one place."""
@@ -57,40 +56,18 @@ class Truncate(BaseTransform, frozen=True):
     drop_on: tuple[str, ...] = ()
     """Tools whose calls make the snapshots of this rule stale."""
 
-    def __post_init__(self) -> None:
-        """Raise ValueError for options that contradict each other."""
-        length = self.arguments.get("maxLength", "maxLength")
-        if length == self.arguments.get("startIndex", "startIndex"):
-            raise ValueError(f"'maxLength' and 'startIndex' cannot both be the argument {length!r}")
-
     @property
     def parameters(self) -> Mapping[str, Parameter]:
-        """The arguments `maxLength` and `startIndex`, or the names that `arguments` gives them."""
         what = f"`{self.at}`" if self.at.steps else "the text"
         side = " from its end" if self.from_ == "end" else ""
-        return {
-            self.arguments.get("maxLength", "maxLength"): Parameter(
-                {
-                    "type": "integer",
-                    "minimum": 1,
-                    "default": self.max_length,
-                    "description": f"How many characters of {what} to return",
-                }
-            ),
-            self.arguments.get("startIndex", "startIndex"): Parameter(
-                {
-                    "type": "integer",
-                    "minimum": 0,
-                    "default": 0,
-                    "description": f"At which character of {what} to start, counted{side} from 0",
-                }
-            ),
-        }
+        return self.integers(
+            (1, self.max_length, None, f"How many characters of {what} to return"),
+            (0, 0, None, f"At which character of {what} to start, counted{side} from 0"),
+        )
 
     def sentence(self, display: Callable[[str], str]) -> str:
         """Return the sentence for the tool's description; `display` gives the advertised names."""
-        length = display(self.arguments.get("maxLength", "maxLength"))
-        start = display(self.arguments.get("startIndex", "startIndex"))
+        length, start = map(display, self.names)
         what = f"`{self.at}`" if self.at.steps else "a long text"
         end = " from its end" if self.from_ == "end" else ""
         return (
@@ -99,7 +76,6 @@ class Truncate(BaseTransform, frozen=True):
         )
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Cut the window."""
         document = root.document
         if not (self.at.steps or document.textual):
             return
@@ -110,33 +86,20 @@ class Truncate(BaseTransform, frozen=True):
         if slot is None or not isinstance(text, str):
             call.missing.append(str(self.at))
             return
-        length = self._argument(call, "maxLength", self.max_length)
-        start = min(self._argument(call, "startIndex", 0), len(text))
-        if start == 0 and len(text) <= length and not self._exceeds(slot, call):
+        length, start = self.span(call, (self.max_length, 0))
+        start = min(start, len(text))
+        exceeds = call.bound is not None and size(document) > call.bound
+        if start == 0 and len(text) <= length and not exceeds:
             return
         window = self._window(slot, call, text, start, length)
-        more = start + len(window) < len(text)
-        notice: dict[str, Any] = {
-            "truncated": True,
-            "totalLength": len(text),
-            "startIndex": start,
-            "endIndex": start + len(window),
-        }
-        if more:
-            notice["nextIndex"] = start + len(window)
-        notice["hasMore"] = more
-        slot.set(self._hinted(window, start + len(window), call) if more else window)
+        end = start + len(window)
+        more = end < len(text)
+        notice = _notice(len(text), start, end, more)
+        slot.set(self._hinted(window, end, call) if more else window)
         if self.at.steps:
             slot.parent[unused_name(slot.parent, "truncation")] = notice
         else:
             call.notices.append(Notice("truncation", notice, bare=True))
-
-    def _argument(self, call: Call, name: Literal["maxLength", "startIndex"], default: int) -> int:
-        value = call.argument(self.arguments.get(name, name))
-        return value if isinstance(value, int) else default
-
-    def _exceeds(self, slot: Slot, call: Call) -> bool:
-        return call.bound is not None and size(slot.document) > call.bound
 
     def _window(self, slot: Slot, call: Call, text: str, start: int, length: int) -> str:
         """Return the characters to show: at least one while there are any."""
@@ -145,33 +108,27 @@ class Truncate(BaseTransform, frozen=True):
         rest = text[: len(text) - start][::-1] if backwards else text[start:]
         window = rest[:length]
         if call.bound is not None:
-            room = self._room(slot, call, len(text))
+            # The room that everything else leaves for the characters.
+            slot.set(self._hinted("", len(text), call))
+            widest = len(encode(_notice(len(text), len(text), len(text), True))) + 1
+            widest += len(',"truncation_":') if self.at.steps else 0
+            room = call.bound - size(slot.document) - widest
             window = window[: max(chars_that_fit(window, room), 1)]
         if self.boundary == "word" and len(window) < len(rest):
             window = window[: _boundary(rest, len(window), backwards)]
         return window[::-1] if backwards else window
 
-    def _room(self, slot: Slot, call: Call, total: int) -> int:
-        """Return the number of bytes that everything else leaves for the characters."""
-        assert call.bound is not None
-        widest = {
-            "truncated": True,
-            "totalLength": total,
-            "startIndex": total,
-            "endIndex": total,
-            "nextIndex": total,
-            "hasMore": False,
-        }
-        slot.set(self._hinted("", total, call))
-        other_size = size(slot.document) + len(encode(widest))
-        return call.bound - other_size - (len(',"truncation_":') if self.at.steps else 0)
-
     def _hinted(self, window: str, start: int, call: Call) -> str:
         if self.hint != "inline":
             return window
-        name = call.advertised_name(self.arguments.get("startIndex", "startIndex"))
+        name = call.advertised_name(self.names[1])
         hint = f"<error>Content truncated. Call with {name} of {start} to get more.</error>"
         return f"{hint}\n\n{window}" if self.from_ == "end" else f"{window}\n\n{hint}"
+
+
+def _notice(total: int, start: int, end: int, more: bool) -> dict[str, Any]:
+    notice = {"truncated": True, "totalLength": total, "startIndex": start, "endIndex": end}
+    return {**notice, **({"nextIndex": end} if more else {}), "hasMore": more}
 
 
 def _boundary(rest: str, length: int, backwards: bool) -> int:

@@ -67,15 +67,6 @@ def test_the_outermost_level_is_read_with_lone_surrogates_and_of_objects_alone()
     assert message.read(rb'["\ud800"]') == [Raw('"\ufffd"'.encode())]
 
 
-def test_a_name_that_is_no_utf_8_is_no_member() -> None:
-    with pytest.raises(DocumentError):
-        message.members(b'{"\x80": 1}')
-
-
-def test_a_batch_is_a_list_of_raw_messages() -> None:
-    assert message.read(b'[{"id":1}, {"id": 2}]') == [Raw(b'{"id":1}'), Raw(b'{"id": 2}')]
-
-
 @pytest.mark.parametrize(
     ("raw", "said"),
     [

@@ -16,7 +16,6 @@ from proxy.document.paths import (
     Index,
     Name,
     Path,
-    PathMatches,
     Paths,
     bare,
     blocked,
@@ -86,15 +85,6 @@ def test_a_path_names_these_places(path: str, values: list[Any]) -> None:
     assert len(places(root, Path.parse(path))) == len(values)
 
 
-def test_an_element_counted_from_the_end_has_one_place() -> None:
-    root = document([[1]]).root
-    assert [slot.key for slot in select(root, Path.parse("[-1]"))] == [0]
-    both = [Path.parse("**[-1]"), Path.parse("**[0]")]
-    assert [[(id(slot.parent), slot.key) for slot in select(root, path)] for path in both] == [
-        [(id(slot.parent), slot.key) for slot in select(root, both[0])]
-    ] * 2
-
-
 @pytest.mark.fault(36, "inside")
 @pytest.mark.parametrize(
     ("raw", "path"),
@@ -119,12 +109,6 @@ def test_no_place_is_gone_through_again_and_again(raw: bytes, path: str) -> None
     finally:
         sys.setprofile(None)
     assert 60 < opened < 60 * 12
-
-
-def test_places_inside_others_come_before_these() -> None:
-    values = {"a": {"a": {"a": 1}}}
-    found = [slot.open() for slot in places(document(values).root, Path.parse("**.a"))]
-    assert [isinstance(value, dict) for value in found] == [False, True, True]
 
 
 @given(fitting(), paths())
@@ -285,14 +269,3 @@ def test_keys_of_a_map_do_not_pile_up_in_what_is_remembered_of_paths() -> None:
         assert start.member(f"a{number}") is start.member("a")
         assert start.member(f"b{number}") is None
     assert len(start._next) <= 1001
-
-
-def test_what_was_seen_of_paths_adds_up() -> None:
-    wanted = [Path.parse(text) for text in ("a", "b", "c", "a.x")]
-    seen = PathMatches()
-    after = Paths.of(wanted).member("a")
-    assert after is not None
-    seen.note(after)
-    seen.add(PathMatches(set(), {2}))
-    assert seen.missing(wanted) == [wanted[1]]
-    assert PathMatches().present == set()

@@ -1,10 +1,13 @@
 """Random steps of a rule, as a file has them: every transform, with paths that hit and miss."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
+from proxy.transforms import TRANSFORMS
 from tests.fuzz import expressions
 from tests.fuzz.dice import Dice
+from tests.reference import examples
 
 Step = dict[str, Any]
 
@@ -19,16 +22,8 @@ PATHS = (
     *("items[9]",),
 )
 TEXTS = (
-    "",
-    "log",
-    "text",
-    "items.body",
-    "items.title",
-    "body",
-    "title",
-    "**.name",
-    "nope",
-    "items",
+    *("", "log", "text", "items.body", "items.title", "body", "title", "**.name", "nope"),
+    *("items",),
 )
 PLACES = ("items", "items", "meta.rows", "tags", "nope", "user.tags")
 STRINGS = ("log", "text", "body", "user.body", "nope", "title")
@@ -64,10 +59,18 @@ def steps(dice: Dice, *, windows: bool = True) -> list[Any]:
 
 def step(dice: Dice, word: str) -> Step:
     """Return a step of the transform that is called so, in its short form or its long one."""
+    if word not in KINDS:
+        return {word: dice.pick(_shown(word))}
     options, short = KINDS[word](dice)
     if short is not None and set(options) == {short} and dice.one_in(2):
         return {word: options[short]}
     return {word: options}
+
+
+@cache
+def _shown(word: str) -> tuple[Any, ...]:
+    """Return the options of the steps in the doctest of a transform."""
+    return tuple(examples.options(run.step) for run in examples.runs(TRANSFORMS[word]))
 
 
 def _at(dice: Dice, among: tuple[str, ...]) -> Step:
@@ -263,4 +266,4 @@ KINDS: dict[str, Callable[[Dice], tuple[Step, str | None]]] = {
     "recast": _recast,
     "abridge": _abridge,
 }
-BEFORE = tuple(word for word in KINDS if word not in ("paginate", "truncate"))
+BEFORE = tuple(word for word, kind in TRANSFORMS.items() if not kind.window)

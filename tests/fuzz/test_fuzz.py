@@ -14,9 +14,9 @@ from proxy.document import message
 from proxy.ruleset.loading.convert import fields
 from proxy.ruleset.loading.rule_model import RuleSpec
 from proxy.session.active_rules import ActiveRules, ToolRules
-from proxy.session.inflight import InFlight
 from proxy.session.outputs import Output
 from proxy.session.session import Session
+from proxy.session.state import InFlight
 from proxy.shaping import pipeline
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.transforms import TRANSFORMS
@@ -26,6 +26,7 @@ from tests.fuzz.dice import Dice
 from tests.fuzz.fuzzer import Wrong, run
 from tests.fuzz.pairs import Pair, check
 from tests.fuzz.sharing import FUZZERS
+from tests.fuzz.steps import KINDS
 from tests.given import answer, document
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,7 +50,7 @@ def test_every_option_of_every_transform_and_nearly_every_key_of_a_rule_is_tried
         keys |= set(rule)
         tried |= set(options([*rule.get("response", []), *rule.get("errors", [])]))
 
-    known = {(word, name) for word, kind in TRANSFORMS.items() for name in fields(kind)}
+    known = {(word, name) for word in KINDS for name in fields(TRANSFORMS[word])}
     assert known - tried == set()
     # These say what becomes of a call or of a list, not of a response.
     assert set(fields(RuleSpec)) - keys == {"guard", "definition", "hide", "tests"}

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from proxy.document.paths import ROOT, Path
-from proxy.schema.derive import advertised, at, nullable, projected, relaxed, renamed
+from proxy.schema.derive import advertised, at, projected, relaxed, renamed
 from proxy.schema.references import Schema, Subschema
-from proxy.schema.walk import either, schema_at
+from proxy.schema.walk import schema_at
 from tests.fitting import fits
 
 STRING: Schema = {"type": "string"}
@@ -205,12 +205,6 @@ def test_a_change_of_documents_changes_their_schema(
     assert schema == before
 
 
-def test_what_is_relaxed_twice_is_as_relaxed_once() -> None:
-    once = relaxed(ISSUE)
-    assert once is not None
-    assert relaxed(once) == once
-
-
 @pytest.mark.parametrize(
     "schema", [{"properties": {"a": {"$ref": "https://example.com/x"}}}, {"items": 1}]
 )
@@ -258,25 +252,6 @@ def test_the_schema_at_a_path_is_found(
     schema: Subschema, path: str, expected: Subschema, certain: bool
 ) -> None:
     assert schema_at(schema, P(path).steps, DEFINED) == (expected, certain)
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "both"),
-    [
-        (STRING, False, STRING),
-        (False, STRING, STRING),
-        (STRING, STRING, STRING),
-        (STRING, True, True),
-        ({}, STRING, True),
-        (STRING, {"type": "null"}, {"anyOf": [STRING, {"type": "null"}]}),
-    ],
-)
-def test_one_or_the_other(one: Subschema, other: Subschema, both: Subschema) -> None:
-    assert either(one, other) == both
-
-
-def test_null_is_admitted() -> None:
-    assert nullable({"enum": ["a"]}) == {"anyOf": [{"enum": ["a"]}, {"type": "null"}]}
 
 
 OWN = closed("a", a={"$ref": "#/$defs/A"}) | {"$defs": {"A": STRING}}

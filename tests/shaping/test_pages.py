@@ -1,10 +1,11 @@
 """Pages and views, cut from a snapshot that was kept."""
 
 import json
+from typing import Any
 
 import pytest
 
-from proxy.shaping.job import ShapeJob
+from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.shaping.pipeline import shape
 from tests.given import document, result, rule, said, texts
 from tests.jobs import Raises, kept, page, shaped, with_step
@@ -74,96 +75,67 @@ def test_a_step_that_fails_on_a_snapshot_is_answered_with_an_error() -> None:
 
 
 BOUND = "max_bytes: 1000"
-
-
 LONG = document({"items": [{"id": n, "body": "x" * 20} for n in range(100)]}, structured=True)
+FOURS = "".join(f"{n:04}" for n in range(1000))
+SECRET = document({"items": ["x" * 20] * 100, "secret": "s"})
+
+
+def viewed(view: str, value: dict[str, Any] = LONG, text: str = BOUND) -> ShapeResult:
+    """Return the answer to a view of the snapshot of a result."""
+    snapshot = kept(text, value)
+    return shape(ShapeJob(rule=rule(text), tool="t", id=b"2", snapshot=snapshot, view=view))
 
 
 def test_a_view_looks_into_the_snapshot() -> None:
-    snapshot = kept(BOUND, LONG)
-
-    made = shape(
-        ShapeJob(rule=rule(BOUND), tool="t", id=b"2", snapshot=snapshot, view="items[98:].id")
-    )
+    made = viewed("items[98:].id")
 
     assert made.outcome == "view"
-    assert result(made.raw)["structuredContent"] == {"view": [98, 99]}
-    assert json.loads(texts(made.raw)[0]) == {"view": [98, 99]}
+    assert result(made.raw) == document({"view": [98, 99]}, structured=True)
 
 
-def test_a_view_of_a_text_is_a_text() -> None:
-    snapshot = kept(BOUND, said("".join(f"{n:04}" for n in range(1000))))
-
-    made = shape(
-        ShapeJob(rule=rule(BOUND), tool="t", id=b"2", snapshot=snapshot, view="text[2000:2008]")
-    )
-
-    assert texts(made.raw) == ["05000501"]
+def test_a_view_of_a_text_is_a_text_also_by_the_name_of_the_member_that_holds_it() -> None:
+    assert texts(viewed("text[2000:2008]", said(FOURS)).raw) == ["05000501"]
+    for view in ("content[2000:2008]", "text[2000:2008]"):
+        held = said(FOURS, structuredContent={"content": FOURS})
+        assert result(viewed(view, held).raw) == said(
+            "05000501", structuredContent={"content": "05000501"}
+        )
 
 
 def test_a_view_that_is_too_long_is_abridged_in_turn() -> None:
-    snapshot = kept(BOUND, LONG)
-
-    made = shape(ShapeJob(rule=rule(BOUND), tool="t", id=b"2", snapshot=snapshot, view="items"))
-
-    assert len(texts(made.raw)[0]) <= 1000
+    assert len(texts(viewed("items").raw)[0]) <= 1000
 
 
-def test_a_wrong_view_is_refused_with_an_advice() -> None:
-    snapshot = kept(BOUND, LONG)
+@pytest.mark.parametrize(
+    ("view", "begins", "ends"),
+    [
+        ("items[[", "", "write a JMESPath such as items[0:20]"),
+        ("items[*].ix", "view: no element of items has 'ix'; members: ", ""),
+    ],
+)
+def test_a_wrong_view_is_refused_with_an_advice(view: str, begins: str, ends: str) -> None:
+    made = viewed(view)
 
-    made = shape(ShapeJob(rule=rule(BOUND), tool="t", id=b"2", snapshot=snapshot, view="items[["))
-
-    assert made.outcome == "refused"
-    assert result(made.raw)["isError"] is True
-    assert texts(made.raw)[0].endswith("write a JMESPath such as items[0:20]")
-
-
-def test_a_view_of_a_member_that_no_element_has_is_refused_and_named() -> None:
-    snapshot = kept(BOUND, LONG)
-
-    made = shape(
-        ShapeJob(rule=rule(BOUND), tool="t", id=b"2", snapshot=snapshot, view="items[*].ix")
-    )
-
-    assert result(made.raw)["isError"] is True
-    assert texts(made.raw)[0].startswith("view: no element of items has 'ix'; members: ")
+    assert (made.outcome, result(made.raw)["isError"]) == ("refused", True)
+    [text] = texts(made.raw)
+    assert text.startswith(begins)
+    assert text.endswith(ends)
 
 
 def test_a_view_that_tests_for_a_member_that_is_nowhere_says_so_beside_the_answer() -> None:
-    snapshot = kept(BOUND, LONG)
-
-    made = shape(
-        ShapeJob(rule=rule(BOUND), tool="t", id=b"2", snapshot=snapshot, view="items[?ix].id")
-    )
-
-    answer = json.loads(texts(made.raw)[0])
+    answer = json.loads(texts(viewed("items[?ix].id").raw)[0])
     assert answer["view"] == []
     assert answer["more"].startswith("no element of items has 'ix'; members: ")
 
 
 def test_a_view_sees_the_document_after_what_the_rule_drops() -> None:
-    text = f"response: [{{drop: secret}}]\n{BOUND}"
-    snapshot = kept(text, document({"items": ["x" * 20] * 100, "secret": "s"}))
-
-    made = shape(ShapeJob(rule=rule(text), tool="t", id=b"2", snapshot=snapshot, view="secret"))
+    made = viewed("secret", SECRET, f"response: [{{drop: secret}}]\n{BOUND}")
 
     assert json.loads(texts(made.raw)[0]) == {
         "view": None,
         "more": "null, or nothing there; the document has no 'secret'; members: items; "
         "write a JMESPath such as items[0:20]",
     }
-
-
-def test_a_text_can_be_viewed_by_the_name_of_the_member_that_holds_it() -> None:
-    long = "0123456789" * 200
-    snapshot = kept(BOUND, said(long, structuredContent={"content": long}))
-
-    for view in ("content[1002:1005]", "text[1002:1005]"):
-        made = shape(ShapeJob(rule=rule(BOUND), tool="t", id=b"2", snapshot=snapshot, view=view))
-
-        assert result(made.raw)["structuredContent"] == {"content": "234"}
-        assert texts(made.raw) == ["234"]
 
 
 def test_a_view_can_be_answered_from_a_fresh_response() -> None:

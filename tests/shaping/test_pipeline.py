@@ -36,18 +36,6 @@ def test_the_envelope_stays_as_it_came() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "spelled",
-    ["1.0", "1e400", "12345678901234567890123", "-0", '"\\/ \\u00e9"', "1.10"],
-)
-def test_a_value_that_is_kept_is_spelled_as_it_came(spelled: str) -> None:
-    raw = answer(said(f'{{"a": [{spelled}, {{"b": {spelled}}}], "c": 1}}'))
-
-    made = shape(job(rule("response: [{drop: c}]"), raw))
-
-    assert texts(made.raw) == [f'{{"a":[{spelled},{{"b":{spelled}}}]}}']
-
-
 @pytest.mark.fault(38, "inside")
 @pytest.mark.parametrize("prose", ["Found 2 items.", r"a\/b \u00e9"])
 def test_prose_beside_structured_content_stays_as_it_came(prose: str) -> None:
@@ -448,46 +436,3 @@ def test_what_a_rule_out_of_service_is_for_goes_out_as_it_came_at_once() -> None
     raw = answer(VALUE)
     made = shape(job(with_step(rule(STEPS), Raises(TypeError()), 0), raw, keep=True, bypass=True))
     assert (made.raw, made.outcome, made.log_line, made.snapshot) == (raw, "failed", None, None)
-
-
-# Bytes that are not UTF-8
-
-BAD = b'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"%b"}]%b}}'
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        BAD % (b"caf\xe9 " * 20_000, b""),
-        BAD % (b"\\ud800 \xff " * 20_000, b""),
-        BAD % (b"x", b',"structuredContent":{"a":"%b"}' % (b"\xe9 " * 50_000)),
-        BAD % (b"\xe9", b',"structuredContent":{"a":[%b1]}' % (b"1," * 50_000)),
-    ],
-)
-@pytest.mark.parametrize("steps", ["", "response: [{drop: secret}]\n"])
-def test_an_answer_over_its_budget_is_bounded_though_its_bytes_are_not_utf_8(
-    raw: bytes, steps: str
-) -> None:
-    made = shape(job(rule(f"{steps}max_bytes: 5000"), raw))
-
-    assert len(made.raw) < 6000
-    assert made.raw.decode()
-    assert made.log_line is not None
-    assert "they were replaced by U+FFFD" in made.log_line
-
-
-def test_an_answer_within_its_budget_keeps_bytes_that_are_not_utf_8() -> None:
-    raw = BAD % (b"caf\xe9", b"")
-
-    assert shape(job(rule("max_bytes: 5000"), raw)).raw == raw
-    unseen = BAD % (b"x", b',"_meta":{"a":"%b"}' % (b"\xe9" * 50_000))
-    assert shape(job(rule("max_bytes: 5000"), unseen)).raw == unseen
-
-
-def test_a_rule_that_withholds_what_is_not_utf_8_withholds_it_over_its_budget_too() -> None:
-    raw = BAD % (b"x", b',"structuredContent":{"secret":"%b"}' % (b"\xe9 " * 50_000))
-
-    made = shape(job(rule("response: [{drop: secret}]\nmax_bytes: 5000\non_failure: refuse"), raw))
-
-    assert b"withheld" in made.raw
-    assert len(made.raw) < 500

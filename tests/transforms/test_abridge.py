@@ -306,13 +306,6 @@ def test_any_document_fits_keeps_its_structure_and_notes_all_that_is_left_out(
     assert len(told.notices) == isinstance(before, dict | list | str)
 
 
-@given(ANY, st.integers(300, 1000))
-def test_the_same_document_is_cut_in_the_same_way(raw: bytes, bound: int) -> None:
-    first, second = call(bound), call(bound)
-    assert shaped(raw, Abridge(), at=first) == shaped(raw, Abridge(), at=second)
-    assert first.notices == second.notices
-
-
 @given(values(leaves=60), st.integers(300, 1000))
 def test_structure_in_a_text_fits_as_well(raw: bytes, bound: int) -> None:
     told = call(bound)

@@ -6,37 +6,9 @@ from hypothesis import strategies as st
 
 from proxy.document.surrogates import replace_lone
 from proxy.document.tree import Document, Pieces, compact
-from proxy.errors import ShapeMismatch
-from proxy.transforms.base import Argument, Call, Transform, constant
+from proxy.transforms.base import Transform
 from tests.documents import SCALARS, SURROGATES, call, shaped, values
 from tests.given import rule
-
-
-def test_a_dotted_argument_is_found_in_nested_objects() -> None:
-    asked = Call("t", {"params": {"limit": 5}, "plain": "x"})
-
-    assert asked.argument("params.limit") == 5
-    assert asked.argument("plain.limit") is None
-    assert asked.argument("params.other") is None
-
-
-def test_an_argument_is_shown_under_its_advertised_name() -> None:
-    asked = Call("t", names={"limit": "page_limit"})
-
-    assert (asked.advertised_name("limit"), asked.advertised_name("offset")) == (
-        "page_limit",
-        "offset",
-    )
-
-
-def test_a_constant_may_come_from_the_call() -> None:
-    asked = Call("t", {"prefix": "a/", "count": 3})
-
-    assert constant("b/", asked) == "b/"
-    assert constant(Argument("prefix"), asked) == "a/"
-    assert constant(Argument("absent"), asked) is None
-    with pytest.raises(ShapeMismatch, match="count: 3 is not a string"):
-        constant(Argument("count"), asked)
 
 
 def made(text: str) -> Transform:

@@ -72,11 +72,6 @@ def test_a_path_that_matches_nothing_is_reported() -> None:
     assert told.missing == ["body"]
 
 
-def test_one_bound_is_needed() -> None:
-    with pytest.raises(ValueError, match=r"^say 'max_chars', 'max_lines' or both$"):
-        Clip()
-
-
 @given(TEXTS, st.integers(0, 300))
 def test_what_is_kept_is_how_the_text_begins(text: str, most: int) -> None:
     clipped = said(text, Clip(max_chars=most))

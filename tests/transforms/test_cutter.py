@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from proxy.document.tree import Document
-from proxy.transforms.cutter import SizeReducer, ending
+from proxy.transforms.cutter import SizeReducer
 from tests.documents import values
 
 
 def cut(value: Any, room: int) -> tuple[Any, dict[str, str]]:
     raw = Document.read(json.dumps(value).encode()).encode()
-    cutter = SizeReducer(Document(None))
+    cutter = SizeReducer()
     fitted = cutter.fit(Raw(raw), room, "", "", 0)
     assert fitted is not None
     assert len(bytes(fitted)) <= room
@@ -22,7 +22,7 @@ def cut(value: Any, room: int) -> tuple[Any, dict[str, str]]:
 @given(values(leaves=60), st.integers(0, 1000))
 def test_what_is_cut_takes_no_more_room_than_there_is(raw: bytes, room: int) -> None:
     whole = Document.read(raw).encode()
-    fitted = SizeReducer(Document(None)).fit(Raw(whole), room, "", "", 0)
+    fitted = SizeReducer().fit(Raw(whole), room, "", "", 0)
     if fitted is None:
         # Only what cannot be cut, or no room for brackets or quotes.
         assert room < 2 or whole[:1] not in b'{["' or len(json.loads(whole)) <= 40
@@ -61,15 +61,8 @@ def test_a_large_element_is_cut_to_leave_room_for_the_next_ones() -> None:
     assert told == {"[]": f"{len(found[0])} of 1000"}
 
 
-def test_a_text_ends_at_a_line_else_a_word_else_anywhere() -> None:
-    assert ending("ab\ncd\nefgh", 8) == 6
-    assert ending("ab\n" + "x" * 50, 40) == 40
-    assert ending("x" * 37 + " yyyy", 40) == 38
-    assert ending("abc", 40) == 3
-
-
 def test_a_text_that_is_only_spelled_in_many_bytes_stays_whole() -> None:
-    cutter = SizeReducer(Document(None))
+    cutter = SizeReducer()
     escaped = Raw(json.dumps("\u00e9" * 50).encode())
     fitted = cutter.fit(escaped, 110, "", "", 0)
     assert fitted is not None

@@ -4,8 +4,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from proxy.document.fuel import LITTLE, MOST, Fuel
 from proxy.document.paths import Path
@@ -143,21 +141,6 @@ def test_a_glob_fits_these_paths(glob: str, fitting: list[str]) -> None:
     document = Document(list(PATHS))
     Filter(glob=glob)(document.root, call())
     assert document.cell[0] == fitting
-
-
-@given(st.text("ab*?/.[é ", max_size=6), st.text("ab/.[é \n", max_size=8))
-def test_a_glob_means_the_same_as_its_signs_one_by_one(glob: str, path: str) -> None:
-    regular = re.sub(
-        r"\*\*/|\*\*|\*|\?|.",
-        lambda found: {"**/": "(.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}.get(
-            found[0], re.escape(found[0])
-        ),
-        glob,
-        flags=re.DOTALL,
-    )
-    document = Document([path])
-    Filter(glob=glob)(document.root, call())
-    assert bool(document.cell[0]) == (re.fullmatch(regular, path, re.DOTALL) is not None)
 
 
 def test_an_argument_that_is_no_text_is_a_mismatch() -> None:

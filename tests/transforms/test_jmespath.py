@@ -48,10 +48,6 @@ def test_a_path_that_matches_nothing_is_reported() -> None:
     assert told.missing == ["b"]
 
 
-def test_nothing_is_said_of_the_schema() -> None:
-    assert Jmespath(Expression("a")).reshape({"type": "object"}) is None
-
-
 @given(values())
 def test_numbers_that_are_passed_on_keep_their_spelling(raw: bytes) -> None:
     before = Document.read(b'{"v":' + raw + b"}")

@@ -1,4 +1,3 @@
-import json
 from typing import Any
 
 import pytest
@@ -201,32 +200,6 @@ def test_a_default_is_made_anew_for_every_object() -> None:
         assert type(first).__name__ == "Raw"
 
 
-def test_a_summary_of_a_large_status_is_small_and_exact() -> None:
-    counters = ["foldersVisited", "foldersPending", "documentsDiscovered"]
-    step = project(
-        "{at: progress, to: progressSummary, fields: [status, runId, lastError, "
-        f"{{from: counters, default: 0, fields: [{', '.join(counters)}]}}]}}"
-    )
-    progress = {
-        "status": "running",
-        "folderQueue": [f"folder-{number}" for number in range(3200)],
-        "counters": {"foldersVisited": 3, "documentsDiscovered": 12},
-    }
-    before = {"progress": progress, "documentCount": 12, "nextRecommendedCall": None}
-    assert json.loads(shaped(json.dumps(before).encode(), step)) == {
-        "progressSummary": {
-            "status": "running",
-            "runId": None,
-            "lastError": None,
-            "foldersVisited": 3,
-            "foldersPending": 0,
-            "documentsDiscovered": 12,
-        },
-        "documentCount": 12,
-        "nextRecommendedCall": None,
-    }
-
-
 @given(fitting(), st.data())
 def test_what_is_projected_fits_its_schema(pair: tuple[Any, Any], data: st.DataObject) -> None:
     schema, document = pair
@@ -354,9 +327,3 @@ def test_shared_parts_of_a_field_are_paid_for_before_they_are_written() -> None:
     step = Project(({"a": FromExpression(Expression(" | ".join(["[@, @]"] * 30)))},))
     with pytest.raises(OutOfFuel):
         shaped(b'{"v":1}', step, at=told)
-
-
-@pytest.mark.slow
-def test_the_name_that_stands_twice_is_told_of_many() -> None:
-    with pytest.raises(ValueError, match=r"^'f7' stands twice$"):
-        Project(tuple([f"f{n}" for n in range(50_000)] + ["f7"]))

@@ -1,6 +1,4 @@
 import json
-import pickle
-from random import Random
 from typing import Any
 
 import pytest
@@ -11,17 +9,14 @@ from proxy.document.fuel import LITTLE, Fuel
 from proxy.document.paths import Path
 from proxy.document.patterns import Pattern
 from proxy.document.tree import Document
-from proxy.errors import OptionErrors, OutOfFuel, TransformError
+from proxy.errors import OutOfFuel, TransformError
 from proxy.ruleset.loading.rulefile import read
-from proxy.shaping.job import ShapeJob
-from proxy.shaping.pipeline import shape
 from proxy.transforms.base import Call, Transform, Warned
 from proxy.transforms.drop import Drop
 from proxy.transforms.parse import Parse
-from proxy.transforms.recast import Recast, RecastCase
+from proxy.transforms.recast import Recast
 from proxy.transforms.rename import Rename
 from tests.documents import SURROGATES, call, shaped, values
-from tests.given import answer, rule
 
 
 def recast(options: str) -> Recast:
@@ -185,12 +180,6 @@ def test_what_no_case_fits_stays_as_it_is_and_is_counted(raw: str, said: str) ->
     assert told.warnings == [Warned("recast: no case fits", said)]
 
 
-def test_a_case_that_fits_warns_of_nothing() -> None:
-    told = Call("t", warnings=[])
-    shaped(b'"x"', recast("recast: {cases: [{to: {}}]}"), at=told)
-    assert told.warnings == []
-
-
 @pytest.mark.parametrize(
     ("options", "raw", "message"),
     [
@@ -261,72 +250,6 @@ def test_structure_read_from_a_text_is_written_back_into_it() -> None:
     assert json.loads(shaped(b'"got {\\"id\\": 1.0}"', parse, step)) == 'got {"n":1.0}'
 
 
-@pytest.mark.parametrize(
-    ("held", "expected"),
-    [
-        ({"content": [{"type": "text", "text": "done 5"}]}, {"n": "5"}),
-        ({"content": [{"type": "text", "text": '"done 5"'}]}, '{"n":"5"}'),
-        (
-            {
-                "content": [{"type": "text", "text": "done 5"}],
-                "structuredContent": {"result": "done 5"},
-            },
-            {"n": "5"},
-        ),
-    ],
-    ids=["a text", "a quoted text", "a text that structuredContent repeats"],
-)
-def test_every_copy_of_a_text_is_recast(held: dict[str, Any], expected: Any) -> None:
-    step = "response: [{recast: {cases: [{match: 'done (?P<n>.)', to: {n: '{n}'}}]}}]"
-    outcome = shape(ShapeJob(rule=rule(step), tool="list_items", id=b"1", raw=answer(held)))
-    result = json.loads(outcome.raw)["result"]
-
-    assert outcome.outcome == "shaped"
-    assert json.loads(result["content"][0]["text"]) == expected
-    if "structuredContent" in held:
-        assert json.loads(result["structuredContent"]["result"]) == expected
-
-
-def test_it_is_pickled_as_its_options() -> None:
-    step = recast(
-        "recast: {vocabulary: {s: [ok]}, common: {t: '{text}'}, cases: [{match: '(?P<a>b)',"
-        " to: {s: ok, a: '{a}', n: {jmespath: a}}}, {where: a, to: {p: {path: a}}}]}"
-    )
-    before = shaped(b'"b"', step)
-    again: Recast = pickle.loads(pickle.dumps(step))
-    assert repr(again) == repr(step)
-    assert shaped(b'"b"', again) == before == b'{"t":"b","s":"ok","a":"b","n":"b"}'
-
-
-def test_nothing_is_said_of_the_schema() -> None:
-    assert recast("recast: {cases: [{to: {}}]}").reshape({"type": "object"}) is None
-
-
-def test_options_that_are_wrong_together_are_all_told() -> None:
-    case = RecastCase(match=Pattern("(?P<name>x)"), to={"s": "okay", "n": "{nme}"})
-    with pytest.raises(OptionErrors) as told:
-        Recast((case, case), vocabulary={Path.parse("s"): ("ok",)})
-    assert [(each.at, each.message) for each in told.value.wrong] == [
-        (("cases", 1), "this case can never be reached: case 1 asks for the same"),
-        (
-            ("cases", 0, "to", "n"),
-            "'{nme}' is no capture of case 1; did you mean '{name}'?",
-        ),
-        (
-            ("cases", 1, "to", "n"),
-            "'{nme}' is no capture of case 2; did you mean '{name}'?",
-        ),
-        (
-            ("cases", 0, "to", "s"),
-            "'okay' is none of the words of 's'; did you mean 'ok'?",
-        ),
-        (
-            ("cases", 1, "to", "s"),
-            "'okay' is none of the words of 's'; did you mean 'ok'?",
-        ),
-    ]
-
-
 ANY = values() | st.sampled_from(SURROGATES)
 EVERYTHING = recast("recast: {cases: [{to: {whole: {path: ''}, text: '{text}'}}]}")
 
@@ -358,13 +281,3 @@ def test_a_shape_that_grows_without_end_fails_where_the_fuel_ends(to: str, raw: 
     told.fuel = Fuel(LITTLE)
     with pytest.raises(OutOfFuel):
         shaped(raw, recast(f"recast: {{cases: [{{to: {to}}}]}}"), at=told)
-
-
-@pytest.mark.fault(37, "inside")
-def test_a_text_that_takes_long_to_match_fails_the_rule() -> None:
-    told = call()
-    told.fuel = Fuel(LITTLE)
-    text = "".join(Random(1).choices("ab", k=100_000))
-    step = recast("recast: {cases: [{match: '(?:a|b)*a(?:a|b){1000}c', to: {a: 1}}]}")
-    with pytest.raises(OutOfFuel):
-        shaped(json.dumps(text).encode(), step, at=told)

@@ -1,15 +1,12 @@
 import json
-from itertools import pairwise
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import Raw
 
 from proxy.document.paths import Path
-from proxy.document.tree import Document, Number, compact
-from proxy.transforms.sort import Sort, key
+from proxy.document.tree import Document, compact
+from proxy.transforms.sort import Sort
 from tests.documents import call, shaped
 
 ITEMS = Path.parse("items")
@@ -100,33 +97,6 @@ def test_what_is_not_there_is_noted(step: Sort, before: str, missing: list[str])
     told = call()
     assert shaped(before.encode(), step, at=told) == compact(before.encode())
     assert told.missing == missing
-
-
-ORDER: list[Any] = [
-    Number("-1e9999999999999999999"),
-    Raw(b"-1e400"),
-    -2,
-    Number("-1.50"),
-    Raw(b"1e-9999999999999999999"),
-    Raw(b"0.1"),
-    1,
-    1.5,
-    Raw(b"123456789012345678901234567890"),
-    "",
-    Raw(b'"a"'),
-    False,
-    Raw(b"true"),
-    [],
-]
-
-
-def test_keys_are_in_order() -> None:
-    keys = [found for value in ORDER if (found := key(value)) is not None]
-    assert len(keys) == len(ORDER)
-    assert keys == sorted(keys)
-    assert all(one < other for one, other in pairwise(keys))
-    assert key(None) is None
-    assert key(Raw(b"null")) is None
 
 
 @given(st.lists(st.integers() | st.floats(allow_nan=False, allow_infinity=False)))

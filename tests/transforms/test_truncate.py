@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from proxy.document.paths import Path
 from proxy.document.surrogates import replace_lone
-from proxy.document.tree import Document
 from proxy.errors import ShapeMismatch
 from proxy.transforms.base import Call
 from proxy.transforms.parse import Parse
@@ -48,21 +47,6 @@ def test_a_longer_text_comes_in_windows_that_say_where_they_end() -> None:
     )
 
 
-def test_the_notice_stands_beside_a_text_and_says_its_words_in_order() -> None:
-    told = call()
-    said("abcdefghij", Truncate(max_length=4), at=told)
-    [notice] = told.notices
-    assert (notice.name, notice.bare) == ("truncation", True)
-    assert list(notice.value) == [
-        "truncated",
-        "totalLength",
-        "startIndex",
-        "endIndex",
-        "nextIndex",
-        "hasMore",
-    ]
-
-
 def test_a_window_from_further_on_says_so_even_where_the_text_is_short() -> None:
     assert window("abc", Truncate(), startIndex=1)[1] is not None
 
@@ -90,12 +74,6 @@ def test_the_field_of_an_object_is_cut_and_the_notice_stands_beside_it() -> None
 def test_without_a_path_an_object_or_array_is_left_alone() -> None:
     for raw in (b'{"content":"' + b"x" * 50 + b'"}', b'["' + b"x" * 50 + b'"]'):
         assert shaped(raw, Truncate(max_length=2)) == raw
-
-
-def test_a_path_names_nothing_in_a_document_that_is_a_text() -> None:
-    told = call()
-    assert said("abcdef", Truncate(at=CONTENT, max_length=2), at=told) == "abcdef"
-    assert told.missing == ["content"]
 
 
 @pytest.mark.parametrize("raw", [b'{"other":1}', b'{"content":null}', b'{"content":[1]}'])
@@ -180,11 +158,6 @@ def test_arguments_may_be_renamed_and_are_advertised() -> None:
     assert json.loads(shaped(b'{"content": "abcdef"}', step, at=told))["content"] == "cde"
 
 
-def test_one_name_for_both_arguments_is_refused() -> None:
-    with pytest.raises(ValueError, match="cannot both be the argument 'n'"):
-        Truncate(arguments={"maxLength": "n", "startIndex": "n"})
-
-
 def test_the_description_gains_a_sentence_on_how_to_go_on() -> None:
     assert Truncate(at=CONTENT).sentence(lambda name: name.lower()) == (
         "Returns `content` in windows of 10000 characters (`maxlength`); while `hasMore` is true, "
@@ -257,11 +230,3 @@ def test_windows_rejoin_to_exactly_the_text(
         assert notice["nextIndex"] == notice["endIndex"] > start
         start = notice["nextIndex"]
     assert found == text
-
-
-def test_a_window_takes_no_more_bytes_than_the_rule_allows() -> None:
-    text = "é\n" * 3000
-    told = call(bound=1000)
-    written = shaped(json.dumps(text).encode(), Truncate(), at=told)
-    beside = len(Document(told.notices[0].value).encode())
-    assert 980 <= len(written) + beside <= 1000

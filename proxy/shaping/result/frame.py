@@ -4,6 +4,7 @@ A result often carries its document twice: as `structuredContent` and as text. A
 these places, so that both are rewritten and never disagree.
 """
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import msgspec
@@ -194,16 +195,15 @@ def without_blocks(frame: Frame, kinds: tuple[str, ...]) -> tuple[Frame, dict[st
     """
     stays = frame.document_blocks
     dropped: dict[str, int] = {}
-    blocks: list[Raw] = []
-    moves: dict[int, int] = {}
-    for index, block in enumerate(frame.blocks):
+
+    def change(index: int, block: Raw) -> list[Raw]:
         kind = text(members(block).get("type", Raw(b'""'))) or ""
-        if kind in kinds and index not in stays:
-            dropped[kind] = dropped.get(kind, 0) + 1
-        else:
-            moves[index] = len(blocks)
-            blocks.append(block)
-    return replace(frame, blocks=blocks, copies=_with_moves(frame.copies, moves)), dropped
+        if kind not in kinds or index in stays:
+            return [block]
+        dropped[kind] = dropped.get(kind, 0) + 1
+        return []
+
+    return _with_blocks(frame, change), dropped
 
 
 def other_texts(frame: Frame) -> dict[int, str]:
@@ -216,17 +216,22 @@ def other_texts(frame: Frame) -> dict[int, str]:
 def with_other_texts(frame: Frame, texts: dict[int, str], notices: list[Notice]) -> Frame:
     """Return the frame with only these texts beside the document, and notices behind the last."""
     removed = other_texts(frame).keys() - texts.keys()
+
+    def change(index: int, block: Raw) -> list[Raw]:
+        if index not in texts:
+            return [] if index in removed else [block]
+        behind = notices if index == max(texts) else []
+        return [with_text(block, texts[index]), *map(notice_block, behind)]
+
+    return _with_blocks(frame, change)
+
+
+def _with_blocks(frame: Frame, change: Callable[[int, Raw], list[Raw]]) -> Frame:
+    """Return the frame with each block changed to some; a block of the document stays one."""
     blocks: list[Raw] = []
     moves: dict[int, int] = {}
     for index, block in enumerate(frame.blocks):
-        if index in removed:
-            continue
         moves[index] = len(blocks)
-        blocks.append(with_text(block, texts[index]) if index in texts else block)
-        if index == max(texts, default=-1):
-            blocks.extend(notice_block(notice) for notice in notices)
-    return replace(frame, blocks=blocks, copies=_with_moves(frame.copies, moves))
-
-
-def _with_moves(copies: tuple[Copy, ...], moves: dict[int, int]) -> tuple[Copy, ...]:
-    return tuple(replace(copy, blocks=tuple(moves[i] for i in copy.blocks)) for copy in copies)
+        blocks += change(index, block)
+    copies = [replace(copy, blocks=tuple(moves[i] for i in copy.blocks)) for copy in frame.copies]
+    return replace(frame, blocks=blocks, copies=tuple(copies))

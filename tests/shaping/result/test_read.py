@@ -8,25 +8,86 @@ from msgspec import Raw
 
 from proxy.errors import DocumentError
 from proxy.shaping.result.frame import Copy, content_of
-from proxy.shaping.result.read import is_error, is_final, locate, parse
+from proxy.shaping.result.read import locate, parse
 from tests.given import answer, document, said
-from tests.result.given import STRUCTURED, TEXT, members, places, written
+from tests.result.given import STRUCTURED, TEXT, members, places
 
 
-@pytest.mark.parametrize("indent", [None, 2], ids=["compact", "pretty"])
-def test_structured_content_and_the_text_that_mirrors_it_are_one_document(
-    indent: int | None,
+def block(*blocks: int, **members: Any) -> Copy:
+    return Copy("text", blocks=blocks, **members)
+
+
+SAME = {"items": [1, 2.5, "ä"], "total": 2}
+WRAPPED: dict[str, Any] = {"result": [{"a": 1}, "two"]}
+RESOURCE = {"type": "resource", "resource": {"uri": "file:///a", "text": '{"a":1}'}}
+LISTED = said('{"a": 1}', "two", structuredContent=WRAPPED)
+QUOTED = said('"a b"', structuredContent="a b")
+MEMBER = Copy("member", "result")
+
+# What is read, and its document with its places.
+PLACES: dict[str, tuple[dict[str, Any], Any, tuple[Copy, ...]]] = {
+    # A text repeats structuredContent.
+    "compact": (said(json.dumps(SAME), structuredContent=SAME), SAME, (STRUCTURED, TEXT)),
+    "pretty": (said(json.dumps(SAME, indent=2), structuredContent=SAME), SAME, (STRUCTURED, TEXT)),
+    "in other words": (
+        said('{"b": "\\u00e4", "a": 1.0}', structuredContent={"a": 1, "b": "ä"}),
+        {"a": 1, "b": "ä"},
+        (STRUCTURED, TEXT),
+    ),
+    "a number": (said("-1.5", structuredContent=-1.5), -1.5, (STRUCTURED, TEXT)),
+    "a word": (said("true", structuredContent=True), True, (STRUCTURED, TEXT)),
+    "a number in prose": (said("Total: 5", structuredContent=5), 5, (STRUCTURED,)),
+    "behind prose": (
+        said("Items:", '{"a":1}', structuredContent={"a": 1}),
+        {"a": 1},
+        (STRUCTURED, block(1)),
+    ),
+    "a text": (said("a b", structuredContent="a b"), "a b", (STRUCTURED, TEXT)),
+    "a quoted text": (QUOTED, "a b", (STRUCTURED, block(0, quoted=True))),
+    # A text repeats its only member.
+    "a text in it": (said("long", structuredContent={"result": "long"}), "long", (MEMBER, TEXT)),
+    "JSON in it": (said("[1, 2]", structuredContent={"result": "[1, 2]"}), [1, 2], (MEMBER, TEXT)),
+    "a number in it": (said("12", structuredContent={"result": "12"}), "12", (MEMBER, TEXT)),
+    "an array in it": (LISTED, WRAPPED, (STRUCTURED, block(0, 1))),
+    "one element": (
+        said('{"a": 1}', structuredContent={"result": [{"a": 1}]}),
+        {"result": [{"a": 1}]},
+        (STRUCTURED, TEXT),
+    ),
+    "a value in it": (
+        said("Two:", "[1, 2]", structuredContent={"result": [1, 2]}),
+        {"result": [1, 2]},
+        (STRUCTURED, block(1)),
+    ),
+    # No text repeats it.
+    "prose": (said("Here.", structuredContent={"a": 1}), {"a": 1}, (STRUCTURED,)),
+    "other JSON": (said('{"a": 2}', structuredContent={"a": 1}), {"a": 1}, (STRUCTURED,)),
+    "no text": ({"content": [], "structuredContent": [1]}, [1], (STRUCTURED,)),
+    "no content": ({"structuredContent": {"a": 1}}, {"a": 1}, (STRUCTURED,)),
+    "null": ({**said("text"), "structuredContent": None}, "text", (TEXT,)),
+    # Texts alone.
+    "the only JSON": (said("Found two:", "[1,2]", "Done."), [1, 2], (block(1),)),
+    "a resource": ({"content": [RESOURCE]}, {"a": 1}, (TEXT,)),
+    "several JSON": (
+        said('{"a":1}', "[2]", '{"a":3}'),
+        [{"a": 1}, [2], {"a": 3}],
+        (block(0, 1, 2, each=True),),
+    ),
+    "plain words": (said("plain words"), "plain words", (TEXT,)),
+    "a lone number": (said("12"), "12", (TEXT,)),
+    "an empty text": (said(""), "", (TEXT,)),
+    "JSON that is cut": (said('{"cut": '), '{"cut": ', (TEXT,)),
+    "a JSON string": (said('"two\\nlines"'), "two\nlines", (block(0, quoted=True),)),
+    "JSON in a JSON string": (said('"[1,2]"'), [1, 2], (block(0, quoted=True),)),
+    "a quotation mark": (said('"Quoted" at first'), '"Quoted" at first', (TEXT,)),
+}
+
+
+@pytest.mark.parametrize(("value", "document", "copies"), PLACES.values(), ids=PLACES)
+def test_the_document_is_found_in_all_its_places(
+    value: dict[str, Any], document: Any, copies: tuple[Copy, ...]
 ) -> None:
-    value = {"items": [1, 2.5, "ä"], "total": 2}
-    mirrored = said(json.dumps(value, indent=indent), structuredContent=value)
-
-    assert places(mirrored) == (value, (STRUCTURED, TEXT))
-
-
-def test_a_text_with_the_same_values_in_other_words_mirrors_structured_content() -> None:
-    mirrored = said('{"b": "\\u00e4", "a": 1.0}', structuredContent={"a": 1, "b": "ä"})
-
-    assert places(mirrored)[1] == (STRUCTURED, TEXT)
+    assert places(value) == (document, copies)
 
 
 def test_lone_surrogates_do_not_keep_a_text_from_mirroring_structured_content() -> None:
@@ -37,124 +98,6 @@ def test_lone_surrogates_do_not_keep_a_text_from_mirroring_structured_content() 
 
     assert found is not None
     assert found.frame.copies == (STRUCTURED, TEXT)
-
-
-@pytest.mark.parametrize("value", [3370, -1.5, True])
-def test_a_number_or_word_that_stands_in_both_places_is_one_document(value: Any) -> None:
-    mirrored = said(json.dumps(value), structuredContent=value)
-
-    assert places(mirrored) == (value, (STRUCTURED, TEXT))
-    assert places(said("Total: 5", structuredContent=5))[1] == (STRUCTURED,)
-
-
-def test_a_mirror_is_found_behind_prose() -> None:
-    mirrored = said("Two items:", '{"a":1}', structuredContent={"a": 1})
-
-    assert places(mirrored)[1] == (STRUCTURED, Copy("text", blocks=(1,)))
-
-
-@pytest.mark.parametrize("member", ["result", "content"])
-def test_a_string_member_that_equals_the_text_makes_the_text_the_document(member: str) -> None:
-    wrapped = said("long text", structuredContent={member: "long text"})
-
-    assert places(wrapped) == ("long text", (Copy("member", member), TEXT))
-
-
-def test_such_a_text_is_json_where_it_parses_to_an_object_or_array() -> None:
-    wrapped = said("[1, 2]", structuredContent={"result": "[1, 2]"})
-
-    assert places(wrapped) == ([1, 2], (Copy("member", "result"), TEXT))
-
-
-def test_such_a_text_that_is_a_lone_number_stays_a_text() -> None:
-    assert places(said("12", structuredContent={"result": "12"}))[0] == "12"
-
-
-def test_an_array_in_one_member_and_a_block_for_each_element_are_one_document() -> None:
-    listed = said('{"a": 1}', "two", structuredContent={"result": [{"a": 1}, "two"]})
-
-    assert places(listed) == (
-        {"result": [{"a": 1}, "two"]},
-        (STRUCTURED, Copy("text", blocks=(0, 1))),
-    )
-
-
-def test_a_single_element_and_its_block_are_one_document_too() -> None:
-    listed = said('{"a": 1}', structuredContent={"result": [{"a": 1}]})
-
-    assert places(listed)[1] == (STRUCTURED, TEXT)
-
-
-def test_a_text_that_mirrors_what_structured_content_wraps_is_a_copy_of_it() -> None:
-    wrapped = said("Two:", "[1, 2]", structuredContent={"result": [1, 2]})
-
-    assert places(wrapped) == ({"result": [1, 2]}, (STRUCTURED, Copy("text", blocks=(1,))))
-    assert written(wrapped, {"result": [1]}) == said(
-        "Two:", '{"result":[1]}', structuredContent={"result": [1]}
-    )
-
-
-@pytest.mark.parametrize("quoted", [False, True])
-def test_structured_content_that_is_a_text_and_the_text_are_one_document(quoted: bool) -> None:
-    value = said('"a b"' if quoted else "a b", structuredContent="a b")
-
-    assert places(value) == ("a b", (STRUCTURED, Copy("text", blocks=(0,), quoted=quoted)))
-    shortened = said('"a"' if quoted else "a", structuredContent="a")
-    assert written(value, "a") == shortened
-
-
-def test_structured_content_beside_unrelated_prose_is_the_document() -> None:
-    assert places(said("Here you are.", structuredContent={"a": 1})) == ({"a": 1}, (STRUCTURED,))
-
-
-def test_structured_content_beside_json_that_differs_is_the_document() -> None:
-    assert places(said('{"a": 2}', structuredContent={"a": 1})) == ({"a": 1}, (STRUCTURED,))
-
-
-def test_structured_content_without_any_text_is_the_document() -> None:
-    assert places({"content": [], "structuredContent": [1]}) == ([1], (STRUCTURED,))
-    assert places({"structuredContent": {"a": 1}}) == ({"a": 1}, (STRUCTURED,))
-
-
-def test_structured_content_that_is_null_counts_as_absent() -> None:
-    assert places({**said("text"), "structuredContent": None}) == ("text", (TEXT,))
-
-
-def test_the_only_text_block_that_is_json_is_the_document() -> None:
-    mixed = said("Found two:", "[1,2]", "Done.")
-
-    assert places(mixed) == ([1, 2], (Copy("text", blocks=(1,)),))
-
-
-def test_the_text_of_an_embedded_resource_counts_as_a_text() -> None:
-    resource = {"type": "resource", "resource": {"uri": "file:///a", "text": '{"a":1}'}}
-
-    assert places({"content": [resource]}) == ({"a": 1}, (TEXT,))
-
-
-def test_several_text_blocks_that_are_json_are_one_array() -> None:
-    assert places(said('{"a":1}', "[2]", '{"a":3}')) == (
-        [{"a": 1}, [2], {"a": 3}],
-        (Copy("text", blocks=(0, 1, 2), each=True),),
-    )
-
-
-def test_a_text_that_is_no_json_is_the_document_itself() -> None:
-    assert places(said("plain words")) == ("plain words", (TEXT,))
-    assert places(said("12")) == ("12", (TEXT,))
-    assert places(said("")) == ("", (TEXT,))
-    assert places(said('{"cut": ')) == ('{"cut": ', (TEXT,))
-
-
-def test_a_block_that_is_one_json_string_counts_as_the_text_that_it_encodes() -> None:
-    quoted = Copy("text", blocks=(0,), quoted=True)
-
-    assert places(said('"two\\nlines"')) == ("two\nlines", (quoted,))
-    assert places(said('"[1,2]"')) == ([1, 2], (quoted,))
-
-
-def test_a_text_that_only_begins_with_a_quotation_mark_is_a_text() -> None:
-    assert places(said('"Quoted" at first')) == ('"Quoted" at first', (TEXT,))
 
 
 @pytest.mark.parametrize(
@@ -218,12 +161,6 @@ def test_a_line_says_the_same_however_far_it_is_taken_apart(raw: bytes) -> None:
     assert texts == (content_of(line.members) if line.content is None else line.content)[1]
 
 
-def test_one_text_is_decoded_on_the_way_and_no_longer_in_its_block() -> None:
-    line = parse(answer(said("text")))
-    assert line.content == ([Raw(b'{"type":"text","text":""}')], {0: "text"})
-    assert parse(answer(said("text")), intact=True).content is None
-
-
 @pytest.mark.parametrize(
     "raw",
     [
@@ -236,25 +173,3 @@ def test_one_text_is_decoded_on_the_way_and_no_longer_in_its_block() -> None:
 def test_a_line_without_a_result_object_is_not_taken_apart(raw: bytes) -> None:
     with pytest.raises(DocumentError):
         parse(raw)
-
-
-@pytest.mark.parametrize(
-    ("value", "final"),
-    [
-        ({}, True),
-        ({"resultType": "complete"}, True),
-        ({"resultType": "input_required"}, False),
-        ({"resultType": "task"}, False),
-        ({"resultType": 5}, False),
-        ({"task": {"taskId": "a"}}, False),
-    ],
-)
-def test_a_result_is_complete_unless_it_says_otherwise(value: dict[str, Any], final: bool) -> None:
-    assert is_final(members(value)) is final
-
-
-def test_only_is_error_true_marks_an_error() -> None:
-    assert is_error(members({"isError": True}))
-    assert not is_error(members({"isError": False}))
-    assert not is_error(members({"isError": "true"}))
-    assert not is_error({})

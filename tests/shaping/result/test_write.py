@@ -28,82 +28,82 @@ def test_both_copies_are_rewritten_and_all_else_stays() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("new", "text", "structured"),
-    [
-        ([1, 2], "[1,2]", {"items": [1, 2]}),
-        (None, "null", {"text": "null"}),
-        (7, "7", {"text": "7"}),
-        ("a b", "a b", {"text": "a b"}),
-    ],
-)
-def test_structured_content_that_was_an_object_is_one_still(
-    new: Any, text: str, structured: dict[str, Any]
+IMAGE = {"type": "image", "data": "AA==", "mimeType": "image/png"}
+BOTH = document({"a": [1, 2]}, structured=True)
+BLOCKS = said('{"a":1}', '{"a":2}', '{"a":3}')
+WRAPPED = said("Two:", "[1, 2]", structuredContent={"result": [1, 2]})
+LISTED = said("1", "true", "x", structuredContent={"result": [1, True, "x"]})
+IN_MEMBER = said("long", structuredContent={"result": "long"})
+TOTAL = {"pagination": {"total": 9}}
+NOTICE = [Notice("pagination", {"total": 9})]
+BARE = [Notice("truncation", {"truncated": True}, bare=True)]
+
+
+def resource(text: str) -> dict[str, Any]:
+    return {"content": [{"type": "resource", "resource": {"uri": "file:///a", "text": text}}]}
+
+
+# What a result becomes with another document in it, and with notices.
+WRITTEN: dict[str, tuple[dict[str, Any], Any, list[Notice], dict[str, Any]]] = {
+    # If structuredContent was an object, it stays one.
+    "an array": (BOTH, [1, 2], [], said("[1,2]", structuredContent={"items": [1, 2]})),
+    "null": (BOTH, None, [], said("null", structuredContent={"text": "null"})),
+    "a number": (BOTH, 7, [], said("7", structuredContent={"text": "7"})),
+    "a text": (BOTH, "a b", [], said("a b", structuredContent={"text": "a b"})),
+    "an array in an array": (document([1, 2], structured=True), [1], [],
+     said("[1]", structuredContent=[1])),
+    "null in an array": (document([1], structured=True), None, [],
+     said("null", structuredContent={"text": "null"})),
+    "a wrapped value": (WRAPPED, {"result": [1]}, [],
+     said("Two:", '{"result":[1]}', structuredContent={"result": [1]})),
+    "a structured text": (said("a b", structuredContent="a b"), "a", [],
+     said("a", structuredContent="a")),
+    "a structured text, quoted": (said('"a b"', structuredContent="a b"), "a", [],
+     said('"a"', structuredContent="a")),
+    "a text in a member": (IN_MEMBER, "l", [], said("l", structuredContent={"result": "l"})),
+    "a block among others": (
+     {"content": [IMAGE, {"type": "text", "text": "[1,2]"}, IMAGE]}, [1], [],
+     {"content": [IMAGE, {"type": "text", "text": "[1]"}, IMAGE]}),
+    "a resource": (resource("[1,2]"), [1], [], resource("[1]")),
+    "a JSON string": (said('"two\\nlines"'), "a\nb", [], said('"a\\nb"')),
+    "fewer blocks": (BLOCKS, [{"a": 1}, "b"], [], said('{"a":1}', "b")),
+    "no block": (BLOCKS, [], [], said()),
+    "more blocks": (BLOCKS, [1, 2, 3, 4], [], said("1", "2", "3", "4")),
+    "an object of blocks": (said("[1]", "[2]"), {"items": []}, [], said('{"items":[]}')),
+    "an object of elements": (LISTED, {"a": 1}, [], said('{"a":1}', structuredContent={"a": 1})),
+    # Notices.
+    "in an object": (BOTH, {"a": 1}, NOTICE, document({"a": 1, **TOTAL}, structured=True)),
+    "in both copies": (BOTH, [1, 2], NOTICE, document({"items": [1, 2], **TOTAL}, structured=True)),
+    "beside an array": (said("[1,2]"), [1], NOTICE, document({"items": [1], **TOTAL})),
+    "beside a JSON string": (said('"long"'), "l", NOTICE, document({"text": "l", **TOTAL})),
+    "behind a text": (
+     {"content": [{"type": "text", "text": "long"}, IMAGE]}, "l", BARE,
+     {"content": [*said("l", '{"truncated":true}')["content"], IMAGE]}),
+    "beside a text in a member": (IN_MEMBER, "l", NOTICE,
+     said("l", '{"pagination":{"total":9}}', structuredContent={"result": "l", **TOTAL})),
+    "in JSON in a member": (
+     said('{"a":1}', structuredContent={"result": '{"a":1}'}), {"a": 1}, NOTICE,
+     said('{"a":1,"pagination":{"total":9}}',
+          structuredContent={"result": '{"a":1,"pagination":{"total":9}}'})),
+    "in structuredContent alone": (
+     {"content": [], "structuredContent": [1, 2]}, [1], NOTICE,
+     said(structuredContent={"items": [1], **TOTAL})),
+    "beside a structured text": (said("a b", structuredContent="a b"), "a", NOTICE,
+     said("a", '{"pagination":{"total":9}}', structuredContent={"text": "a", **TOTAL})),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "new", "notices", "expected"), WRITTEN.values(), ids=WRITTEN)
+def test_a_document_is_written_into_all_its_places(
+    value: dict[str, Any], new: Any, notices: list[Notice], expected: dict[str, Any]
 ) -> None:
-    value = document({"a": [1, 2]}, structured=True)
-
-    assert written(value, new) == said(text, structuredContent=structured)
+    assert written(value, new, notices) == expected
 
 
-def test_structured_content_that_came_as_an_array_stays_one() -> None:
-    value = document([1, 2], structured=True)
-
-    assert written(value, [1]) == said("[1]", structuredContent=[1])
-    assert written(value, None) == said("null", structuredContent={"text": "null"})
-    frame = Frame.decode(reading(value).frame.encode())
+def test_an_array_in_a_snapshot_stays_an_array() -> None:
+    frame = Frame.decode(reading(document([1, 2], structured=True)).frame.encode())
     raw, _ = write(frame, Document.read(b"[2]"), [])
     assert json.loads(encode(raw)) == said("[2]", structuredContent=[2])
-
-
-def test_an_array_with_a_notice_is_one_object_in_both_copies() -> None:
-    value, notice = document({"a": 1}, structured=True), Notice("_elided", {"items": "2 of 3"})
-
-    assert written(value, [1, 2], [notice]) == document(
-        {"items": [1, 2], "_elided": {"items": "2 of 3"}}, structured=True
-    )
-
-
-def test_blocks_beside_the_document_stay_where_they_are() -> None:
-    image = {"type": "image", "data": "AA==", "mimeType": "image/png"}
-    value = {"content": [image, {"type": "text", "text": "[1,2]"}, image]}
-
-    assert written(value, [1])["content"] == [image, {"type": "text", "text": "[1]"}, image]
-
-
-def test_the_text_of_a_resource_is_written_inside_it() -> None:
-    resource = {"type": "resource", "resource": {"uri": "file:///a", "text": "[1,2]"}}
-
-    assert written({"content": [resource]}, [1])["content"] == [
-        {"type": "resource", "resource": {"uri": "file:///a", "text": "[1]"}}
-    ]
-
-
-def test_a_text_held_in_a_member_is_written_in_both_places() -> None:
-    value = said("long text", structuredContent={"result": "long text"})
-
-    assert written(value, "long") == said("long", structuredContent={"result": "long"})
-
-
-def test_a_json_string_is_written_back_as_one() -> None:
-    assert written(said('"two\\nlines"'), "a\nb") == said('"a\\nb"')
-
-
-def test_an_array_of_blocks_is_written_a_block_for_each_element() -> None:
-    value = said('{"a":1}', '{"a":2}', '{"a":3}')
-
-    assert written(value, [{"a": 1}, "b"]) == said('{"a":1}', "b")
-    assert written(value, []) == said()
-    assert written(value, [1, 2, 3, 4]) == said("1", "2", "3", "4")
-
-
-def test_blocks_that_become_an_object_are_written_as_one() -> None:
-    assert written(said("[1]", "[2]"), {"items": []}) == said('{"items":[]}')
-
-
-def test_the_blocks_of_elements_give_way_to_one_text() -> None:
-    listed = said("1", "true", "x", structuredContent={"result": [1, True, "x"]})
-
-    assert written(listed, {"a": 1}) == said('{"a":1}', structuredContent={"a": 1})
 
 
 def test_one_copy_can_be_left_out() -> None:
@@ -142,80 +142,6 @@ def test_what_is_written_is_counted_too() -> None:
     found.document.root.set({"a": "b"})
 
     assert write(found.frame, found.document, [])[1] == VisibleSize(9, 9)
-
-
-# Notices
-
-
-NOTICE = Notice("pagination", {"total": 9})
-
-
-def test_a_notice_stands_in_an_object() -> None:
-    value = document({"a": 1}, structured=True)
-    noticed = {"a": 1, "pagination": {"total": 9}}
-
-    assert written(value, {"a": 1}, [NOTICE]) == document(noticed, structured=True)
-
-
-def test_an_array_with_a_notice_is_one_block_with_an_object() -> None:
-    assert written(said("[1,2]"), [1], [NOTICE]) == document(
-        {"items": [1], "pagination": {"total": 9}}
-    )
-
-
-def test_a_json_string_with_a_notice_is_one_block_with_an_object() -> None:
-    assert written(said('"long text"'), "long", [NOTICE]) == document(
-        {"text": "long", "pagination": {"total": 9}}
-    )
-
-
-def test_the_notice_of_a_text_stands_in_a_further_block_right_behind_it() -> None:
-    image = {"type": "image", "data": "AA==", "mimeType": "image/png"}
-    value = {"content": [{"type": "text", "text": "long"}, image]}
-    bare = Notice("truncation", {"truncated": True}, bare=True)
-
-    assert written(value, "l", [bare])["content"] == [
-        {"type": "text", "text": "l"},
-        {"type": "text", "text": '{"truncated":true}'},
-        image,
-    ]
-
-
-def test_the_notice_of_a_text_held_in_a_member_stands_in_both_places() -> None:
-    value = said("long", structuredContent={"result": "long"})
-
-    assert written(value, "l", [NOTICE]) == said(
-        "l",
-        '{"pagination":{"total":9}}',
-        structuredContent={"result": "l", "pagination": {"total": 9}},
-    )
-
-
-def test_the_notice_of_json_held_in_a_member_stands_in_that_json() -> None:
-    value = said('{"a":1}', structuredContent={"result": '{"a":1}'})
-    noticed = '{"a":1,"pagination":{"total":9}}'
-
-    assert written(value, {"a": 1}, [NOTICE]) == said(
-        noticed, structuredContent={"result": noticed}
-    )
-
-
-def test_an_array_with_a_notice_is_one_object_in_structured_content_alone() -> None:
-    value = {"content": [], "structuredContent": [1, 2]}
-
-    assert written(value, [1], [NOTICE]) == said(
-        structuredContent={"items": [1], "pagination": {"total": 9}}
-    )
-
-
-def test_the_notice_of_a_text_in_structured_content_stands_beside_it_in_both_copies() -> None:
-    value = said("a b", structuredContent="a b")
-
-    assert written(value, "a", [NOTICE]) == said(
-        "a",
-        '{"pagination":{"total":9}}',
-        structuredContent={"text": "a", "pagination": {"total": 9}},
-    )
 
 
 # Results of the proxy's own
