@@ -246,14 +246,6 @@ def test_a_path_is_blocked_by_what_is_empty_or_null(value: Any, path: str, expec
     assert blocked(document(value).root, Path.parse(path)) is expected
 
 
-JOINED = [("a", "b.c", "a.b.c"), ("", "a", "a"), ("a", "", "a"), ("a", "[0]", "a[0]")]
-
-
-@pytest.mark.parametrize(("one", "other", "both"), JOINED)
-def test_a_path_goes_on_with_another(one: str, other: str, both: str) -> None:
-    assert Path.parse(one).then(Path.parse(other)) == Path.parse(both)
-
-
 @pytest.mark.parametrize("text", ["a.b", "*", "", "a[0]", "**"])
 def test_a_bare_name_is_one_name(text: str) -> None:
     with pytest.raises(PathError) as refused:
