@@ -17,7 +17,7 @@ cli         one file for each verb
 
 One call: transports.stdio.relay reads a line; session.requests finds the tool, its rule and
 arguments, and the line goes to the server. Its response: session.responses finds the pending
-request (session.inflight) and makes a ShapeJob; shaping.pipeline parses the line and locates its
+request (session.state) and makes a ShapeJob; shaping.pipeline parses the line and locates its
 document (shaping.result.read), runs the steps (transforms) and writes all copies back
 (shaping.result.write); session.state counts it, and the relay sends it. `python -m tests.call_path`
 lists the files of each.

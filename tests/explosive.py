@@ -1,13 +1,10 @@
-"""Expressions that make or look at far more than there is; run as a program, evaluates them all."""
+"""Expressions that make or look at far more than there is."""
 
-import sys
 from typing import Any
 
 from proxy.document.fuel import Fuel
 from proxy.document.patterns import Expression
-from proxy.document.tree import Document, encode
-from proxy.document.view import look
-from proxy.errors import OutOfFuel, Refusal
+from proxy.errors import OutOfFuel
 
 
 def piped(*steps: str | int) -> str:
@@ -61,22 +58,11 @@ EXPLOSIVE: dict[str, tuple[str, Any]] = {
 }
 
 
-def ended(name: str, fuel: Fuel, way: str) -> str:
-    """Evaluate one as a rule or as a view does, and say how that ended."""
+def ended(name: str, fuel: Fuel) -> str:
+    """Evaluate one, and say how that ended."""
     text, value = EXPLOSIVE[name]
     try:
-        if way == "rule":
-            Expression(text).bind({}, fuel)(value)
-        else:
-            look(Document.read(encode(value)), text, "text", fuel)
+        Expression(text).bind({}, fuel)(value)
     except OutOfFuel as spent:
         return str(spent)
-    except Refusal as refused:
-        return str(refused)[-60:]
     return "it is done"
-
-
-if __name__ == "__main__":
-    for each in EXPLOSIVE:
-        for kind in ("rule", "view"):
-            print(each, kind, ended(each, Fuel(int(sys.argv[1])), kind), sep=": ", flush=True)

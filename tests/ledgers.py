@@ -47,6 +47,10 @@ def _of_a_later_version(path: str) -> None:
     query(filled(path), "PRAGMA user_version = 99")
 
 
+def _of_an_earlier_version(path: str) -> None:
+    query(filled(path), "PRAGMA user_version = 2")
+
+
 def _damaged(path: str) -> None:
     filled(path, *[row(f"tool {number}") for number in range(2_000)])
     with open(path, "r+b") as file:
@@ -60,6 +64,10 @@ BAD: dict[str, tuple[Callable[[str], None], str]] = {
     "of a later version": (
         _of_a_later_version,
         "the file has version 99, from a later mcp-abridge; this one knows 3",
+    ),
+    "of an earlier version": (
+        _of_an_earlier_version,
+        "the file has version 2, from an earlier mcp-abridge; this one knows 3",
     ),
     "damaged": (_damaged, "database disk image is malformed"),
 }

@@ -57,13 +57,16 @@ def connected(
     return _entered(StdioServerParameters(command=first, args=rest), mode)
 
 
-def reaching(url: str, *, mode: Mode = "auto") -> AbstractContextManager[PythonClient]:
+def reaching(url: str, *, mode: Mode = "auto", **more: Any) -> AbstractContextManager[PythonClient]:
     """Connect to the server at a URL."""
-    return _entered(url, mode)
+    return _entered(url, mode, **more)
 
 
 @contextmanager
-def _entered(server: StdioServerParameters | str, mode: Mode) -> Iterator[PythonClient]:
-    client = Client(server, mode=mode, client_info=Implementation(name="python", version="1.0.0"))
+def _entered(
+    server: StdioServerParameters | str, mode: Mode, **more: Any
+) -> Iterator[PythonClient]:
+    name = Implementation(name="python", version="1.0.0")
+    client = Client(server, mode=mode, client_info=name, **more)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(client) as entered:
         yield PythonClient(portal, entered)

@@ -171,20 +171,6 @@ def test_every_page_of_the_whole_list(base: Base, rows: list[Json]) -> None:
         assert type(item["revision"]) is int
 
 
-def test_a_part_of_the_list_is_never_taken_for_the_whole(tmp_path: Path) -> None:
-    server = [sys.executable, str(SERVER), "--paged"]
-    with (
-        FRONTS["stdio"](server, [EXAMPLE / "rules.yaml"], tmp_path) as front,
-        front.connect("auto") as client,
-    ):
-        result = client.call("list_documents", {})
-    assert result["isError"]
-    error = orjson.loads(texts(result)[0])["error"]
-    assert error["code"] == "INCOMPLETE_LIST"
-    assert error["message"].startswith("the server sent 50 of 5040 rows")
-    assert "rules-paged.yaml" in error["message"]
-
-
 def test_a_large_folder_is_twenty_six_pages_of_a_hundred(base: Base, rows: list[Json]) -> None:
     calls = len(base.seen())
     pages = base.walk(prefix="knowledge/", limit=100)
@@ -230,12 +216,6 @@ def test_a_window_of_fifty_at_any_offset_twice_the_same(
         assert base.seen()[-1]["arguments"] == {"limit": 50, "offset": offset}
 
 
-@pytest.mark.parametrize("asked", [{"prefix": "none/"}, {"offset": 9999}, {"offset": 10_000}])
-def test_an_empty_page(asked: Json, base: Base) -> None:
-    page = base.document("list_documents", **asked)
-    assert page == {"items": [], "count": 0, "truncated": False, "next_offset": None}
-
-
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
@@ -256,23 +236,6 @@ def test_what_is_out_of_bounds_is_refused_in_the_form_of_the_servers_errors(
     assert result["isError"]
     assert texts(result) == [invalid(says)]
     assert base.seen() == calls
-
-
-def test_a_batch_is_refused_in_the_same_form(base: Base) -> None:
-    result = base.call("batch_read", paths=[LONG], full="yes")
-    assert result["isError"]
-    assert texts(result) == [invalid('full: "yes" is not true or false')]
-
-
-@pytest.mark.parametrize("tool", ["list_documents", "batch_read"])
-def test_an_error_of_the_server_itself_keeps_its_form(
-    tool: str, base: Base, direct: PythonClient
-) -> None:
-    wrong = {"paths": [LONG], "unknown": 1}
-    result = base.call(tool, **wrong)
-    assert result["isError"]
-    assert orjson.loads(texts(result)[0])["error"]["code"] == "INVALID_ARGUMENT"
-    assert result == direct.call(tool, wrong)
 
 
 def test_a_deleted_document_is_on_no_later_page(changing: Base, rows: list[Json]) -> None:
@@ -312,27 +275,6 @@ def test_a_document_is_never_truncated_and_a_missing_one_keeps_its_error(
         assert len(text) > 400_000
     else:
         assert orjson.loads(text)["error"]["status"] == 404
-
-
-def test_a_patch_of_an_older_revision_is_still_a_conflict(base: Base, direct: PythonClient) -> None:
-    patch = {"document_id": LONG, "revision": 99, "old": "settled", "new": "open"}
-    result = base.call("patch_document", **patch)
-    assert result == direct.call("patch_document", patch)
-    assert orjson.loads(texts(result)[0])["error"]["status"] == 409
-
-
-def test_three_paths_are_three_items_each_shortened(base: Base, direct: PythonClient) -> None:
-    paths = [LONG, "knowledge/billing/backup-1145", "none"]
-    whole = direct.call("batch_read", {"paths": paths})
-    items = orjson.loads(texts(whole)[0])["items"]
-    short = base.document("batch_read", paths=paths)["items"]
-    assert [item["document_id"] for item in short] == paths
-    for before, after in zip(items[:2], short[:2], strict=True):
-        left = len(before["content"]) - 2000
-        assert after["content"] == f"{before['content'][:2000]}… (+{left} chars)"
-    assert short[2] == items[2]
-    assert base.call("batch_read", paths=paths, full=True) == whole
-    assert base.seen()[-1]["arguments"] == {"paths": paths}
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])

@@ -13,24 +13,18 @@ import pytest
 
 from tests.python_client import Mode, PythonClient, connected, reaching
 from tests.serving import FRONTS, Front
-from tests.wrapped import ROOT, Result, Tee, texts
+from tests.wrapped import ROOT, Result, texts
 
 EXAMPLES = ROOT / "examples"
 NAMED_IN_README = ("examples", "agentdata", "agentdata_http", "codebase", "satori")
 
 
 class Example:
-    """A running example: a client in front of the proxy, and what shows the server behind it.
+    """A running example: a client in front of the proxy, and one of the server itself."""
 
-    That is a tee where the proxy started the server, and a client of its own where it did not.
-    """
-
-    def __init__(
-        self, client: PythonClient, tee: Tee, direct: PythonClient | None, log: Path
-    ) -> None:
+    def __init__(self, client: PythonClient, direct: PythonClient, log: Path) -> None:
         self.client = client
-        self._tee = tee
-        self._direct = direct
+        self.direct = direct
         self._log = log
         self.sizes: list[int] = []
 
@@ -40,34 +34,17 @@ class Example:
         self.sizes.append(sum(len(text.encode()) for text in texts(result)))
         return result
 
-    def text(self, tool: str, **arguments: Any) -> str:
-        return texts(self.call(tool, **arguments))[0]
-
     def document(self, tool: str, **arguments: Any) -> Any:
-        return orjson.loads(self.text(tool, **arguments))
+        return orjson.loads(texts(self.call(tool, **arguments))[0])
 
     def sent(self) -> Result:
-        """Return what the server answers to the last call that reached it; it may be asked again.
-
-        So this is not for calls that have an effect each time.
-        """
-        if self._direct is None:
-            return self._tee.result()
+        """Return what the server answers to the last call that reached it, asked again."""
         last = self.seen()[-1]
-        return self._direct.call(last["tool"], last["arguments"])
+        return self.direct.call(last["tool"], last["arguments"])
 
     def before(self) -> Any:
         """Return the document that the server sent last."""
         return orjson.loads(texts(self.sent())[0])
-
-    def own(self) -> list[dict[str, Any]]:
-        """Return the tools as the server has them."""
-        if self._direct is not None:
-            tools = self._direct.tools().values()
-            return [tool.model_dump(by_alias=True, exclude_none=True) for tool in tools]
-        messages = map(orjson.loads, reversed(self._tee.lines()))
-        results = (message.get("result", {}) for message in messages)
-        return next(list(result["tools"]) for result in results if "tools" in result)
 
     def seen(self) -> list[dict[str, Any]]:
         """Return what the server says of its calls: the tool, and the arguments as it got them."""
@@ -116,26 +93,26 @@ class Running:
 
     def _connected(self, name: str, mode: Mode) -> Example:
         enter, folder = self._stack.enter_context, self.folder(name)
-        tee, log = Tee(folder / "tee.log"), folder / "calls.log"
+        example, options = RUN[name]
+        options = [str(folder) if option == "." else option for option in options]
+        server = [sys.executable, str(EXAMPLES / example / "server.py"), *options]
         front = self._fronts.get(name)
         if front is None:
             folder.mkdir()
-            front = self._fronts[name] = self._started(name, tee, log)
-        direct = None if front.direct is None else enter(reaching(front.direct, mode=mode))
-        return Example(enter(front.connect(mode)), tee, direct, log)
+            front = self._fronts[name] = self._started(name, server)
+        if front.direct is None:
+            direct = connected(server, mode=mode)
+        else:
+            direct = reaching(front.direct, mode=mode)
+        return Example(enter(front.connect(mode)), enter(direct), folder / "calls.log")
 
-    def _started(self, name: str, tee: Tee, log: Path) -> Front:
-        example, options = RUN[name]
+    def _started(self, name: str, server: list[str]) -> Front:
         folder = self.folder(name)
-        options = [str(folder) if option == "." else option for option in options]
-        server = [sys.executable, str(EXAMPLES / example / "server.py"), "--log", str(log)]
-        server += options
-        rules = EXAMPLES / example / "rules.yaml"
+        rules = EXAMPLES / RUN[name][0] / "rules.yaml"
         if name == "once":
             rules = folder / "rules.yaml"
             rules.write_text(ONCE)
-        # The server's own HTTP is not what a tee could read.
-        command = server if self._transport == "http" else tee.before(server)
+        command = [*server, "--log", str(folder / "calls.log")]
         own = WHOLE if name in ("fullsync", "once") else ()
         return self._stack.enter_context(FRONTS[self._transport](command, [rules], folder, *own))
 
@@ -185,16 +162,6 @@ def sync(running: Running, fullsync: dict[str, Any]) -> Sync:
     return start
 
 
-def test_the_document_sync_starts_with_what_its_options_say(tmp_path: Path) -> None:
-    server = [sys.executable, str(EXAMPLES / "fullsync" / "server.py")]
-    options = ["--index-dir", str(tmp_path), "--state", "paused", "--counters", "partial"]
-    with connected([*server, *options]) as client:
-        [text] = texts(client.call("roxtra_index_full_sync_status", {}))
-    progress = orjson.loads(text)["progress"]
-    assert [progress["status"], len(progress["counters"])] == ["paused", 5]
-    assert len(text) > 200_000
-
-
 @pytest.mark.parametrize("state", ["idle", "running", "paused", "complete", "failed"])
 def test_progress_of_any_size_becomes_a_summary_of_sixteen_keys(state: str, sync: Sync) -> None:
     example = sync(state)
@@ -231,28 +198,13 @@ def test_the_same_shape_comes_from_every_tool_that_reports_on_the_run(sync: Sync
     assert max(example.sizes) < 2_000
 
 
-@pytest.mark.parametrize(("counters", "there"), [("partial", 5), ("absent", 0)])
-def test_a_missing_counter_is_zero(counters: str, there: int, sync: Sync) -> None:
-    example = sync(counters=counters)
-    summary = example.document("roxtra_index_full_sync_status")["progressSummary"]
-    sent = example.before()["progress"].get("counters", {})
-    assert list(summary) == SUMMARY
-    assert [summary[name] for name in COUNTERS[:there]] == [sent[name] for name in COUNTERS[:there]]
-    assert [summary[name] for name in COUNTERS[there:]] == [0] * (9 - there)
-
-
-def test_an_empty_index_has_a_summary_that_is_null(sync: Sync) -> None:
-    example = sync("empty")
-    after = example.document("roxtra_index_full_sync_status")
-    assert after == {"progressSummary": None} | {name: example.before()[name] for name in PEERS}
-
-
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 def test_all_else_of_the_document_sync_is_as_the_server_has_it(mode: Mode, sync: Sync) -> None:
     example = sync("paused", mode=mode)
     listed = example.client.tools()
-    assert {tool["name"]: tool["inputSchema"] for tool in example.own()} == {
-        name: tool.input_schema for name, tool in listed.items()
+    own = example.direct.tools()
+    assert {name: tool.input_schema for name, tool in listed.items()} == {
+        name: tool.input_schema for name, tool in own.items()
     }
     for tool, arguments in [
         ("roxtra_search", {"query": "instruction"}),
@@ -367,18 +319,6 @@ def test_pages_of_fifty_thousand_files_give_the_whole_list(vault: Example) -> No
     assert max(vault.sizes) <= 50_000
 
 
-def test_a_pattern_picks_files_before_they_are_paged(vault: Example) -> None:
-    page = vault.document("list_vault_files", pattern="Work/2019/**/*budget*", limit=5)
-    wanted = [
-        path
-        for path in vault.before()["files"]
-        if path.startswith("Work/2019/") and "budget" in path.rpartition("/")[2]
-    ]
-    assert page["files"] == wanted[:5]
-    assert page["pagination"]["total"] == len(wanted) > 5
-    assert vault.document("list_vault_files", pattern="*")["files"] == []
-
-
 @pytest.mark.parametrize(
     ("tool", "asked", "at", "nested"),
     [
@@ -400,14 +340,6 @@ def test_windows_of_a_note_of_a_megabyte_give_the_whole_note(
     assert found == [whole]
     assert len(whole.encode()) > 1_000_000
     assert calls == [{"tool": tool, "arguments": asked}]
-
-
-@pytest.mark.parametrize("format", ["markdown", "json"])
-def test_a_short_note_is_unchanged(format: str, vault: Example) -> None:
-    path = vault.document("list_vault_files")["files"][0]
-    result = vault.call("get_vault_file", path=path, format=format)
-    assert result["content"] == vault.sent()["content"]
-    assert len(result["content"]) == 1
 
 
 @pytest.mark.parametrize(
@@ -434,21 +366,6 @@ def test_lists_come_in_pages_that_give_all_of_it(
     sent = vault.before()
     assert found == (sent if isinstance(sent, list) else sent[at])
     assert calls == [{"tool": tool, "arguments": asked}]
-
-
-def test_a_search_that_bounds_itself_is_asked_for_twenty(vault: Example) -> None:
-    def search(**given: Any) -> int:
-        return len(vault.document("search_vault_smart", query="budget", **given)["results"])
-
-    found: list[int] = []
-    calls = reached(
-        vault, lambda: found.extend([search(), search(filter={"folder": "Work", "limit": 30})])
-    )
-    assert found == [20, 30]
-    assert [call["arguments"] for call in calls] == [
-        {"query": "budget", "filter": {"limit": 20}},
-        {"query": "budget", "filter": {"folder": "Work", "limit": 30}},
-    ]
 
 
 def test_what_is_right_already_is_untouched(vault: Example) -> None:
@@ -485,14 +402,14 @@ def test_descriptions_explain_the_pages_and_nothing_new_must_be_given(vault: Exa
         "active_file": {"maxLength", "startIndex"},
         "discover": {"limit", "offset"},
     }
-    for tool in vault.own():
-        now, name = listed[tool["name"]], tool["name"]
-        before, after = tool["inputSchema"], now.input_schema
+    for name, tool in vault.direct.tools().items():
+        now = listed[name]
+        before, after = tool.input_schema, now.input_schema
         assert after.get("required") == before.get("required")
         new = set(after["properties"]) - set(before["properties"]) - {"view"}
         assert new == added.get(name, set())
         said = now.description or ""
-        assert said.startswith(tool["description"])
+        assert said.startswith(tool.description or "")
         assert ("hasMore" in said) == (name in added or name == "vault_api")
     nested = listed["vault_api"].input_schema["properties"]["params"]["properties"]
     assert {"limit", "offset", "maxLength", "startIndex"} <= set(nested)
@@ -595,17 +512,6 @@ def test_deleting_names_fifty_and_runs_once(mode: Mode, running: Running) -> Non
         {"folder": "Work/", "limit": 50},
         {"folder": "Work/", "limit": 3},
     ]
-
-
-def test_an_append_is_no_read_and_is_seen_by_the_next_one(running: Running) -> None:
-    example = running.example("small")
-    example.text("active_file", operation="read")
-    appended = example.document("active_file", operation="append", content="The end.")
-    assert appended == {"path": LONG, "appended": 8}
-    note = texts(example.call("active_file", operation="read"))
-    total = orjson.loads(note[1])["totalLength"]
-    end = example.text("active_file", operation="read", startIndex=total - 8)
-    assert end == "The end."
 
 
 def test_what_is_too_large_for_clients_of_the_handshake_arrives_in_pages(running: Running) -> None:

@@ -143,16 +143,3 @@ def test_there_is_time_to_drain_before_anything_is_killed() -> None:
     assert POD["terminationGracePeriodSeconds"] > int(seconds) + RouteLimits().drain + 5
     for replica in REPLICAS.values():
         assert int(replica["stop_grace_period"].removesuffix("s")) > RouteLimits().drain + 5
-
-
-def test_redis_keeps_nothing_on_disk_and_has_a_bound() -> None:
-    (redis,) = OBJECTS["Deployment", "mcp-abridge-redis"]["spec"]["template"]["spec"]["containers"]
-    assert COMPOSE["services"]["redis"]["command"] == redis["args"]
-    assert COMPOSE["services"]["redis"]["image"] == redis["image"]
-    options = dict(zip(redis["args"][1::2], redis["args"][2::2], strict=True))
-    assert options == {
-        "--save": "",
-        "--appendonly": "no",
-        "--maxmemory": "512mb",
-        "--maxmemory-policy": "allkeys-lru",
-    }

@@ -303,62 +303,6 @@ def test_windows_of_a_text_give_all_of_it_without_a_second_call(
     assert "".join(parts) == LONG
 
 
-def test_a_window_after_an_edit_is_one_of_the_file_as_it_is_then(
-    tmp_path: Path, wrap: Callable[..., Server]
-) -> None:
-    file = tmp_path.resolve() / "folder" / "long.txt"
-    file.parent.mkdir()
-    file.write_text(LONG[:50_000])
-    server = wrap(servers.filesystem(file.parent))
-    arguments = {"path": str(file)}
-    server.call("read_text_file", arguments)
-    last = texts(server.call("read_text_file", arguments, startIndex=49_000))[0]
-    assert last == LONG[49_000:50_000]
-    edit = {"oldText": last[-100:], "newText": "the end\n"}
-    server.call("edit_file", {"path": str(file), "edits": [edit]})
-    last = texts(server.call("read_text_file", arguments, startIndex=49_000))[0]
-    assert last.endswith("the end\n")
-    assert [call["name"] for call in server.tee.calls()] == [
-        "read_text_file", "edit_file", "read_text_file",
-    ]  # fmt: skip
-
-
-def test_pages_and_views_of_a_diff_give_all_of_it_without_a_second_call(
-    repository: Path, wrap: Callable[..., Server]
-) -> None:
-    server, arguments = wrap(servers.git(repository)), {"repo_path": str(repository)}
-    pages = walk(server, "git_diff_unstaged", arguments, "line", "nextOffset", lines=2_000)
-    parts = [texts(page)[0] for page in pages]
-    whole = texts(server.tee.result())[0]
-    assert len(parts) > 20
-    assert "".join(parts) == whole
-
-    def view(expression: str) -> str:
-        [text] = texts(server.call("git_diff_unstaged", arguments, view=expression))
-        return text
-
-    slices = (f"text[{start}:{start + 5_000}]" for start in range(0, len(whole), 5_000))
-    assert "".join(map(view, slices)) == whole
-    assert orjson.loads(view("[10:20]"))["view"] == whole.split("\n")[10:20]
-    assert len(server.tee.calls()) == 1
-
-
-def test_an_answer_that_fits_once_it_is_compact_is_whole(
-    tmp_path: Path, wrap: Callable[..., Server]
-) -> None:
-    folder = tmp_path.resolve() / "folder"
-    folder.mkdir()
-    for n in range(150):
-        (folder / f"file {n:03}.txt").write_text("")
-    server = wrap(servers.filesystem(folder))
-    result = server.call("directory_tree", {"path": str(folder)})
-    before = texts(server.tee.result())[0]
-    assert len(before) > BUDGET
-    assert max(sizes(result)) <= BUDGET
-    assert orjson.loads(texts(result)[0]) == orjson.loads(before)
-    assert result["structuredContent"]["content"] == texts(result)[0]
-
-
 def test_rows_of_a_database_come_in_pages_from_one_query(
     tmp_path: Path, wrap: Callable[..., Server]
 ) -> None:

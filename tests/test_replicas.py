@@ -5,7 +5,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -13,12 +13,10 @@ from urllib.request import urlopen
 
 import orjson
 import pytest
-from anyio.from_thread import start_blocking_portal
-from mcp import Client
 from mcp_types import ElicitRequestParams, ElicitResult
 
 from tests.conformance.suite import free_port, serving
-from tests.python_client import Mode, PythonClient
+from tests.python_client import Mode, PythonClient, reaching
 from tests.redis_server import RedisServer, redis_server
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -109,16 +107,6 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
         yield made
 
 
-@contextmanager
-def reaching(url: str, mode: Mode, **more: Any) -> Iterator[PythonClient]:
-    """Connect the official client to a URL."""
-    with (
-        start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(Client(url, mode=mode, **more)) as entered,
-    ):
-        yield PythonClient(portal, entered)
-
-
 def page(client: PythonClient, month: str, offset: int, **more: Any) -> dict[str, Any]:
     """Return one page of a month that is closed, as text and structured content have it."""
     result = client.call("close_month", {"month": month, "offset": offset, **more})
@@ -148,7 +136,7 @@ def test_pages_read_alternately_through_both_rejoin_exactly(
 ) -> None:
     month = f"2026-01-{mode}"
     ran = len(deployment.called())
-    with reaching(deployment.url, mode) as client:
+    with reaching(deployment.url, mode=mode) as client:
         client.tools()
         first = page(client, month, 0)
         before = len(deployment.answered_by(1))
@@ -168,8 +156,8 @@ def test_pages_read_alternately_through_both_rejoin_exactly(
 def test_without_a_session_one_client_reads_on_where_another_was(deployment: Deployment) -> None:
     month, mode = "2026-02", MODES[-1]
     with (
-        reaching(deployment.replicas[0], mode) as one,
-        reaching(deployment.replicas[1], mode) as other,
+        reaching(deployment.replicas[0], mode=mode) as one,
+        reaching(deployment.replicas[1], mode=mode) as other,
     ):
         pages = [page((one, other)[at % 2], month, at * 100) for at in range(ORDERS // 100)]
 
@@ -181,7 +169,7 @@ def test_with_redis_stopped_in_the_middle_the_error_is_clear_and_other_calls_go_
     mode: Mode, deployment: Deployment
 ) -> None:
     month, redis = f"2026-03-{mode}", deployment.redis
-    with reaching(deployment.url, mode) as client:
+    with reaching(deployment.url, mode=mode) as client:
         page(client, month, 0)
         page(client, month, 100)
         ran = len(deployment.called())
@@ -219,7 +207,7 @@ def test_events_pass_through_nginx_one_by_one(deployment: Deployment) -> None:
         asked.append(params.message)
         return ElicitResult(action="accept", content={"agreed": True})
 
-    with reaching(deployment.url, "legacy", elicitation_callback=agree) as client:
+    with reaching(deployment.url, mode="legacy", elicitation_callback=agree) as client:
         result = client.call("reopen_month", {"month": "2026-04"})
 
     assert asked == ["Open 2026-04 again?"]

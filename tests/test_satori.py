@@ -176,27 +176,6 @@ def test_every_action_is_answered_with_an_envelope(search: Search) -> None:
     assert search.manage("status", path) == stale | hints("reindex")
 
 
-def test_an_error_is_an_envelope_too(search: Search) -> None:
-    for arguments, said in [
-        ({"action": "sync", "path": "shop"}, "Error: 'shop' is not an absolute path."),
-        (
-            {"action": "mend", "path": "/srv/shop"},
-            "Error: unknown action 'mend'; expected create, reindex, sync, status, clear.",
-        ),
-    ]:
-        result = search.call("manage_index", **arguments)
-        assert result["isError"]
-        assert [orjson.loads(text) for text in texts(result)] == [envelope(said, "error")]
-
-
-def test_a_text_that_no_pattern_knows_is_unchanged(search: Search) -> None:
-    result = search.call("manage_index", action="status", path="/srv/waiting")
-    [text] = texts(result)
-    said = "Embeddings for '/srv/waiting' are on hold until the quota is renewed."
-    assert text == said or (search.enveloped and orjson.loads(text)["humanText"] == said)
-    assert not result.get("isError")
-
-
 def test_a_text_that_no_pattern_knows_is_counted_and_logged_once(tmp_path: Path) -> None:
     book, log = tmp_path / "ledger.db", tmp_path / "log.txt"
     options = ["--rules", str(EXAMPLE / "rules.yaml"), "--allow-python", "--ledger", str(book)]
@@ -223,12 +202,6 @@ def reindex(path: str, **more: Any) -> Json:
 
 def begun(path: str) -> str:
     return f"Started background reindexing of '{path}'.\n\nAsk for its status."
-
-
-def test_a_reindex_that_is_required_goes_to_the_server_after_a_probe(search: Search) -> None:
-    path = "/srv/reindex_required"
-    with search.reaching(probe(path), reindex(path)):
-        assert search.manage("reindex", path) == envelope(begun(path))
 
 
 def test_a_reindex_that_only_ignore_rules_call_for_is_blocked(search: Search) -> None:
@@ -265,51 +238,6 @@ def test_who_insists_on_a_reindex_gets_it_and_the_server_does_not_learn_of_it(
     with search.reaching(reindex(path)):
         insisted = search.manage(**blocked["hints"]["overrideReindex"]["arguments"])
     assert insisted == envelope(begun(path))
-
-
-def test_the_override_is_for_reindex_alone_and_force_is_the_servers(search: Search) -> None:
-    path = "/srv/created"
-    arguments: Json = {"action": "create", "path": path}
-    with search.reaching({"tool": "manage_index", "arguments": arguments}):
-        found = search.document("manage_index", **arguments, allowUnnecessaryReindex=True)
-        assert found["status"] == "blocked"
-        assert "already indexed" in found["message"]
-    arguments["force"] = True
-    with search.reaching({"tool": "manage_index", "arguments": arguments}):
-        assert search.manage(**arguments)["status"] == "ok"
-    path = "/srv/forced"
-    with search.reaching(probe(path), reindex(path, force=True)):
-        assert search.manage("reindex", path, force=True)["status"] == "ok"
-
-
-def test_not_to_know_is_a_reason_and_goes_to_the_server_once(search: Search) -> None:
-    path = "/srv/unknown"
-    with search.reaching(probe(path), reindex(path)):
-        found = search.manage("reindex", path)
-    noted = {"warnings": ["REINDEX_PREFLIGHT_UNKNOWN"], "preflight": {"outcome": "unknown"}}
-    assert found == envelope(begun(path), "ok", "preflight_unknown", **noted)
-
-
-@pytest.mark.parametrize("outcome", ["probe_failed", "error", "no such outcome"])
-def test_a_probe_that_fails_is_a_warning_and_a_hint_and_never_a_reason(
-    outcome: str, search: Search
-) -> None:
-    path = f"/srv/{outcome}"
-    with search.reaching(probe(path), reindex(path)):
-        found = search.manage("reindex", path)
-    assert found == envelope(
-        begun(path),
-        warnings=["IGNORE_POLICY_PROBE_FAILED"],
-        hints={"preflight": {"probeFailed": True}},
-        preflight={"outcome": "probe_failed"},
-    )
-
-
-def test_what_the_server_says_goes_before_what_the_preflight_does_not_know(search: Search) -> None:
-    found = search.manage("reindex", "/srv/empty")
-    assert [found["status"], found["reason"]] == ["not_indexed", "not_indexed"]
-    assert found["warnings"] == ["REINDEX_PREFLIGHT_UNKNOWN"]
-    assert set(found["hints"]) == (set() if search.enveloped else {"create"})
 
 
 def test_the_override_is_an_optional_argument_that_the_tool_gained(search: Search) -> None:
@@ -484,27 +412,10 @@ def test_a_hint_names_the_patterns_that_the_gitignore_makes_superfluous(shop: Sh
     assert hint[IGNORED] == ["**/*.test.*", "coverage/**"]
 
 
-def test_without_a_readable_gitignore_all_suggestions_stay(shop: Shop) -> None:
-    for mode in ("grouped", "raw"):
-        hint = shop.hint(mode=mode)
-        assert hint["suggestedIgnorePatterns"] == SUGGESTED
-        assert hint["nextStep"] == FIRST + EDIT + LAST
-    shop.ignores.mkdir()
-    for _ in range(25):
-        assert shop.left() == SUGGESTED
-
-
 def test_a_search_in_a_folder_is_judged_by_the_root_alone(shop: Shop) -> None:
     shop.ignores.write_text("docs/\n")
     (shop.folder / "src" / ".gitignore").write_text("*\n")
     assert shop.left(path=str(shop.folder / "src"))[:1] == ["**/*.test.*"]
-
-
-def test_a_search_without_noise_is_as_the_server_has_it(shop: Shop, search: Search) -> None:
-    asked = {"path": str(shop.folder), "query": "token", "scope": "runtime"}
-    found = search.document("search_codebase", **asked)
-    assert found["hints"] == {"version": 1}
-    assert [each["file"] for each in found["results"]] == ["src/shop.ts"]
 
 
 def test_a_gitignore_is_read_again_when_it_changed_and_on_every_25th_use(shop: Shop) -> None:

@@ -5,10 +5,14 @@ ends. Nothing is evaluated, and the work grows with the length of the text, not 
 Errors of JSON itself (a missing comma, unbalanced brackets) are left to its decoder.
 """
 
-from typing import Literal
+from collections.abc import Iterable
+from typing import Any, Literal
 
+from msgspec import Raw
 from msgspec.json import encode
 
+from proxy.document.measure import exceeds
+from proxy.document.tree import Value
 from proxy.errors import DocumentError
 
 MOST_YAML = 1 << 19  # characters; the pure Python reader takes about 4 s for them
@@ -151,101 +155,55 @@ def yaml(text: str) -> tuple[str, int]:
     if len(text) > MOST_YAML:
         raise DocumentError(f"{len(text)} characters of YAML are more than {MOST_YAML}")
     try:
-        events = pyyaml.parse(text, Loader=pyyaml.BaseLoader)
-        return _Writer(_GROWTH * len(text) + 1000).write(events), len(text.rstrip())
+        value = _yaml_value(pyyaml.parse(text, Loader=pyyaml.BaseLoader))
+        if exceeds(value, _GROWTH * len(text) + 1000):
+            raise DocumentError("YAML that grows by its aliases")
+        return encode(value).decode(), len(text.rstrip())
     except (pyyaml.YAMLError, ValueError) as error:
         raise DocumentError(f"not YAML: {' '.join(str(error).split())}") from error
 
 
-class _Writer:
-    """A writer of YAML events as JSON text, in one pass without recursion."""
+def _yaml_value(events: Iterable[Any]) -> Value:
+    """Return the value of the one document in `events`, in one pass without recursion.
 
-    def __init__(self, most: int) -> None:
-        self.room = most
-        self.out: list[str] = []
-        self.open: list[_Level] = []
-        self.anchored: dict[str, tuple[int, int]] = {}
-
-    def write(self, events: object) -> str:
-        """Return the JSON of the events. Raises DocumentError for more than one document."""
-        documents = 0
-        for event in events:  # type: ignore[attr-defined]
-            kind = type(event).__name__
-            if kind == "DocumentStartEvent":
-                documents += 1
-                if documents > 1:
-                    raise DocumentError("several YAML documents in one text")
-            elif kind in ("SequenceStartEvent", "MappingStartEvent"):
-                self._begin(mapping=kind == "MappingStartEvent", anchor=event.anchor)
-            elif kind in ("SequenceEndEvent", "MappingEndEvent"):
-                self._end()
-            elif kind == "ScalarEvent":
-                self._scalar(event)
-            elif kind == "AliasEvent":
-                self._alias(event.anchor)
-        return "".join(self.out)
-
-    def _emit(self, *parts: str) -> None:
-        for part in parts:
-            self.room -= len(part)
-            self.out.append(part)
-        if self.room < 0:
-            raise DocumentError("YAML that grows by its aliases")
-
-    def _lead(self, *, scalar: bool) -> bool:
-        """Write the separator before a value or key; return True if a key follows."""
-        if not self.open:
-            return False
-        level = self.open[-1]
-        key = level.mapping and level.count % 2 == 0
-        if key and not scalar:
+    An alias is the same object as its anchor: it may contain itself.
+    """
+    documents: list[Value] = []
+    # Each open value, and its parts: keys and values in turn for a mapping.
+    levels: list[tuple[Value, list[Value]]] = [(documents, documents)]
+    anchored: dict[str, Value] = {}
+    for event in events:
+        kind = type(event).__name__
+        outer, parts = levels[-1]
+        is_key = isinstance(outer, dict) and len(parts) % 2 == 0
+        value: Value
+        if kind in ("SequenceEndEvent", "MappingEndEvent"):
+            levels.pop()
+            if isinstance(outer, dict):
+                outer.update(zip(parts[::2], parts[1::2], strict=True))
+            continue
+        if kind == "ScalarEvent":
+            plain = event.implicit[0] and not is_key
+            value = Raw(_scalar(event.value).encode()) if plain else event.value
+        elif kind == "AliasEvent":
+            if event.anchor not in anchored:
+                raise DocumentError(f"a YAML alias *{event.anchor} to nothing before it")
+            value = anchored[event.anchor]
+        elif kind in ("SequenceStartEvent", "MappingStartEvent"):
+            if len(levels) > _DEEPEST_YAML:
+                raise DocumentError(f"YAML nested more than {_DEEPEST_YAML} levels deep")
+            value = {} if kind == "MappingStartEvent" else []
+            levels.append((value, value if isinstance(value, list) else []))
+        else:
+            continue
+        if is_key and not isinstance(value, str):
             raise DocumentError("a YAML key that is no scalar")
-        if level.count:
-            self._emit(":" if level.mapping and not key else ",")
-        level.count += 1
-        return key
-
-    def _begin(self, *, mapping: bool, anchor: str | None) -> None:
-        self._lead(scalar=False)
-        if len(self.open) == _DEEPEST_YAML:
-            raise DocumentError(f"YAML nested more than {_DEEPEST_YAML} levels deep")
-        self.open.append(_Level(mapping, anchor, len(self.out)))
-        self._emit("{" if mapping else "[")
-
-    def _end(self) -> None:
-        level = self.open.pop()
-        self._emit("}" if level.mapping else "]")
-        if level.anchor is not None:
-            self.anchored[level.anchor] = (level.start, len(self.out))
-
-    def _scalar(self, event: object) -> None:
-        value: str = event.value  # type: ignore[attr-defined]
-        start_of_value = self._lead(scalar=True)
-        plain = not start_of_value and event.implicit[0]  # type: ignore[attr-defined]
-        start = len(self.out)
-        self._emit(_scalar(value) if plain else encode(value).decode())
-        anchor = event.anchor  # type: ignore[attr-defined]
-        if anchor is not None:
-            self.anchored[anchor] = (start, len(self.out))
-
-    def _alias(self, anchor: str) -> None:
-        if anchor not in self.anchored:
-            raise DocumentError(f"a YAML alias *{anchor} to nothing before it")
-        begin, end = self.anchored[anchor]
-        copied = self.out[begin:end]
-        if self._lead(scalar=len(copied) == 1) and not copied[0].startswith('"'):
-            copied = [encode(copied[0]).decode()]
-        self._emit(*copied)
-
-
-class _Level:
-    __slots__ = ("anchor", "count", "mapping", "start")
-
-    def __init__(self, mapping: bool, anchor: str | None, start: int) -> None:
-        self.mapping = mapping
-        self.anchor = anchor
-        self.start = start
-        self.count = 0
+        parts.append(value)
+        if event.anchor is not None:
+            anchored[event.anchor] = value
+    if len(documents) > 1:
+        raise DocumentError("several YAML documents in one text")
+    return documents[0] if documents else None
 
 
 def _scalar(text: str) -> str:

@@ -180,29 +180,15 @@ def combine(roots: list[Schema], build: Callable[[list[Schema]], Schema]) -> Sch
 
 
 def _renamed(root: Schema, own: dict[str, dict[str, Subschema]]) -> Schema:
-    """Return `root` with other names for definitions that differ from those of `own`."""
-    every = {
-        pointer(words, name): (words, name, body)
-        for words in DEFINITIONS
-        for name, body in root.get(words, {}).items()
-    }
-    differing = {
-        reference
-        for reference, (words, name, body) in every.items()
-        if name in own[words] and own[words][name] != body
-    }
-    while more := {
-        reference
-        for reference, (words, name, body) in every.items()
-        if name in own[words] and reference not in differing and differing & references(body)
-    }:
-        differing |= more
-    if not differing:
+    """Return `root` with other names for its definitions if one differs from that in `own`."""
+    every = [(words, name) for words in DEFINITIONS for name in root.get(words, {})]
+    if all(own[words].get(name, root[words][name]) == root[words][name] for words, name in every):
         return root
-    names: dict[str, str] = {}
-    for reference in sorted(differing):
-        words, name, _ = every[reference]
-        names[reference] = pointer(words, _free(name, {*own[words], *root[words]}))
+    free = {
+        (words, name): _free(name, {*own[words], *root[words]}) if name in own[words] else name
+        for words, name in every
+    }
+    names = {pointer(words, name): pointer(words, free[words, name]) for words, name in every}
 
     def renamed(node: Subschema) -> Subschema:
         if isinstance(node, bool):
@@ -216,9 +202,7 @@ def _renamed(root: Schema, own: dict[str, dict[str, Subschema]]) -> Schema:
     assert isinstance(rewritten, dict)
     for words in DEFINITIONS:
         if words in rewritten:
-            rewritten[words] = {
-                _renaming(words, name, names): body for name, body in rewritten[words].items()
-            }
+            rewritten[words] = {free[words, name]: body for name, body in rewritten[words].items()}
     return rewritten
 
 
@@ -267,12 +251,6 @@ def _definition(reference: str) -> tuple[str, str] | None:
     if len(parts) != 3 or parts[0] != "#" or parts[1] not in DEFINITIONS:
         return None
     return parts[1], parts[2].replace("~1", "/").replace("~0", "~")
-
-
-def _renaming(words: str, name: str, names: Mapping[str, str]) -> str:
-    reference = pointer(words, name)
-    definition = _definition(names.get(reference, reference))
-    return definition[1] if definition else name
 
 
 def pointer(words: str, name: str) -> str:

@@ -66,7 +66,6 @@ class ActiveRules:
         self._ruleset: RuleSet | None = None  # the rule files of `_selected` that fit the tools
         self._tools: frozenset[str] | None = None
         self._droppers: dict[str, tuple[str, ...]] = {}
-        self._rested = False
         self.guards = False
         """True if the rules at the last use include one that a call must not bypass."""
         self.outdated = False
@@ -127,9 +126,8 @@ class ActiveRules:
         """Return the rules in force."""
         selected = self._rules(self.server, self.client)
         if self._ruleset is None or selected is not self._selected:
-            if self._rested or (self._selected is not None and selected is not self._selected):
+            if self._selected is not None and selected is not self._selected:
                 self.outdated = True
-            self._rested = False
             self._selected = selected
             self._ruleset = selected if self._tools is None else selected.fitting(self._tools)
             for file in selected.files:
@@ -142,7 +140,7 @@ class ActiveRules:
 
     def rest(self) -> None:
         """Release the rules: they may be replaced many times before their next use."""
-        self._rested = self._rested or self._selected is not None
+        self.outdated = True
         self._selected = self._ruleset = None
         self._by_tool.clear()
 

@@ -1,15 +1,8 @@
 """Messages that two readers parse differently, so that a call could bypass a rule."""
 
+import json
 from collections.abc import Iterable
 from typing import Any
-
-import msgspec
-from msgspec import Raw
-
-from proxy.document.message import members
-from proxy.document.surrogates import replace_lone
-from proxy.document.tree import compact, encode, uncollected
-from proxy.errors import DocumentError
 
 
 def tool_called(message: dict[str, Any]) -> str | None:
@@ -24,95 +17,48 @@ def tool_called(message: dict[str, Any]) -> str | None:
     return tool if isinstance(tool, str) else None
 
 
-def differs(message: dict[str, Any]) -> bool:
-    """Return True if readers that ignore the case of names read a decoded message differently.
+def ambiguous(raw: bytes) -> bool:
+    """Return True if another reader could see another call in a message, or in a batch.
 
-    >>> differs({"Method": "a"}), differs({"params": {"NAME": "a"}}), differs({"method": "a"})
-    (True, True, False)
+    Some readers take the first value of a repeated name; some ignore the case of names. Others may
+    read what cannot be read here.
+
+    >>> ambiguous(b'{"method":"a","params":{"b":[{"c":1,"c":2}]}}'), ambiguous(b'{"Method":"a"}')
+    (True, True)
+    >>> ambiguous(b'{"method":"a","params":{"name":"b","arguments":{"A":1,"a":1}}}')
+    False
     """
+    repeats = False
+
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal repeats
+        members = dict(pairs)
+        repeats = repeats or len(members) < len(pairs)
+        return members
+
+    try:
+        # Numbers stay texts: Python limits the digits of an int.
+        text = raw.decode("utf-8", "replace")
+        value = json.loads(text, object_pairs_hook=members, parse_int=str, parse_float=str)
+    except (ValueError, RecursionError):
+        return True
+    elements = value if isinstance(value, list) else [value]
+    return repeats or any(_has_other_case(each) for each in elements)
+
+
+def _has_other_case(message: Any) -> bool:
+    """Return True if readers that ignore the case of names read a message differently."""
+    if not isinstance(message, dict):
+        return False
     params = _folded(message).get("params")
-    return _has_other_case(message, "method", "params") or (
-        isinstance(params, dict) and _has_other_case(params, "name", "arguments")
+    return _differs(message, "method", "params") or (
+        isinstance(params, dict) and _differs(params, "name", "arguments")
     )
 
 
-def _has_other_case(names: Iterable[str], *expected: str) -> bool:
+def _differs(names: Iterable[str], *expected: str) -> bool:
     return any(name not in expected and name.casefold() in expected for name in names)
 
 
 def _folded(message: dict[str, Any]) -> dict[str, Any]:
     return {name.casefold(): value for name, value in message.items()}
-
-
-def disguised(object: Raw, *names: str) -> bool:
-    """Return True if an object spells one of `names` so that only some readers recognize it.
-
-    >>> disguised(Raw(b'{"Method":"a"}'), "method"), disguised(Raw(b'{"method":"a"}'), "method")
-    (True, False)
-    """
-    try:
-        return _has_other_case(members(replace_lone(bytes(object))), *names)
-    except DocumentError:
-        return False
-
-
-def repeats_a_name(value: Raw) -> bool:
-    """Return True if any object in a value, at any depth, repeats a member name.
-
-    >>> repeats_a_name(Raw(b'{"a":{"b":1,"b":2}}')), repeats_a_name(Raw(b'{"a":{"b":1},"b":2}'))
-    (True, False)
-    """
-    import json
-
-    repeats = False
-
-    def check(pairs: list[tuple[str, Any]]) -> None:
-        nonlocal repeats
-        repeats = repeats or len(dict(pairs)) < len(pairs)
-
-    try:
-        with uncollected():
-            # Numbers stay texts: Python limits the digits of an int.
-            json.loads(bytes(value), object_pairs_hook=check, parse_int=str, parse_float=str)
-    except (ValueError, RecursionError):
-        return True  # other readers may succeed
-    return repeats
-
-
-def ambiguous(params: Raw) -> bool:
-    """Return True if another reader could see another tool or other arguments in a call.
-
-    Some readers take the first value of a repeated name; some ignore the case of names.
-
-    >>> ambiguous(Raw(b'{"name":"a","Name":"b"}')), ambiguous(Raw(b'{"name":"a"}'))
-    (True, False)
-    """
-    try:
-        members(params)
-    except DocumentError:
-        return True  # other readers may succeed
-    return disguised(params, "name", "arguments") or has_twin_members(params)
-
-
-def has_twin_members(object: Raw) -> bool:
-    """Return True if an object's own members may repeat a name, however it is escaped.
-
-    >>> has_twin_members(Raw(b'{"a":1, "a":2}')), has_twin_members(Raw(b'{"a":{"b":1,"b":2}}'))
-    (True, False)
-    """
-    try:
-        raw = replace_lone(bytes(object))
-        if len(raw) == _compact_size(members(raw)):
-            return False
-        packed = compact(raw)
-        return len(packed) != len(encode(members(Raw(packed))))
-    except (DocumentError, msgspec.DecodeError):
-        return False
-
-
-def _compact_size(object: dict[str, Raw]) -> int:
-    """Return the length of an object without white space, each name spelled as `encode` does."""
-    names = sum(len(encode(name)) for name in object)
-    values = sum(len(memoryview(value)) for value in object.values())
-    # Each member has a colon and a comma or closing brace; then the opening brace.
-    return names + values + 2 * len(object) + 1

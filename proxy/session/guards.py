@@ -10,9 +10,8 @@ from proxy.document.message import Message, members
 from proxy.document.tree import ABSENT, encode, loads, piecemeal, text, uncollected
 from proxy.errors import DocumentError, raised
 from proxy.ruleset.guard import Allow, Guard, Query, QueryResult, Respond, run_guard
-from proxy.session.inflight import PendingRequest
-from proxy.session.outputs import LARGE, Forward, Output, Probe, RunInBackground, reverse
-from proxy.session.state import SessionState
+from proxy.session.outputs import Forward, Output, Probe, Reply, RunInBackground, reverse
+from proxy.session.state import ID_IN_USE, PendingRequest, SessionState
 from proxy.session.tools.arguments import with_value, without, without_ours
 from proxy.shaping.result.read import is_error, is_final, locate
 from proxy.shaping.result.write import own_result
@@ -98,6 +97,8 @@ def _query(
     state: SessionState, raw: bytes, pending: PendingRequest, query: Query
 ) -> tuple[Output, ...]:
     """Hold a call and send a query to the server, under an id that no client can choose."""
+    if state.collides(pending):
+        return (Reply(pending.error(ID_IN_USE)),)
     id = state.inflight.queries.new()
     request = PendingRequest(pending.exchange, id, "tools/call", query.tool, held_call=pending)
     line = query_line(id, query, message.params(raw))
@@ -128,8 +129,7 @@ def cancellation(id: bytes, reason: str | None = None) -> bytes:
 def query_answered(state: SessionState, query: PendingRequest, raw: bytes) -> tuple[Output, ...]:
     """Process the response to a query; outputs are relative to the server."""
     read = partial(query_result, raw)
-    resume = partial(resume_later, state, query)
-    return resume(read()) if len(raw) <= LARGE else (RunInBackground(read, resume),)
+    return (RunInBackground(read, partial(resume_later, state, query), len(raw)),)
 
 
 def resume_later(
@@ -137,12 +137,10 @@ def resume_later(
 ) -> tuple[Output, ...]:
     """Continue a held call after its query; relative to the server. Never raises."""
     assert query.held_call is not None
-    mark = state.suspended.last
     try:
         return tuple(map(reverse, resume(state, query, result)))
     except Exception as error:
-        reason = state.fail(error, mark)
-        return (Forward(state.give_up(query.held_call, reason)),)
+        return (Forward(state.give_up(query.held_call, error)),)
 
 
 def query_failed(state: SessionState, query: PendingRequest, reason: str) -> tuple[Output, ...]:

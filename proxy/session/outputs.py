@@ -78,13 +78,15 @@ class Shape(Struct, frozen=True):
 
 
 class RunInBackground(Struct, frozen=True):
-    """Call `do`, which may take long, then `then` with its result; neither raises.
+    """Call `do`, then `then` with its result; neither raises.
 
-    `do` does not use the session: other messages may be processed meanwhile.
+    `do` does not use the session: other messages may be processed meanwhile. It takes long if
+    `size`, the bytes that it processes, is over LARGE.
     """
 
     do: Callable[[], Any]
     then: Callable[[Any], "tuple[Output, ...]"]
+    size: int
 
 
 Output = (

@@ -18,17 +18,8 @@ from proxy.ruleset.clients import client_for
 from proxy.ruleset.rule import Rule
 from proxy.session import guards, responses
 from proxy.session.active_rules import Plans
-from proxy.session.ambiguity import (
-    ambiguous,
-    differs,
-    disguised,
-    has_twin_members,
-    repeats_a_name,
-    tool_called,
-)
-from proxy.session.inflight import PendingRequest
-from proxy.session.outputs import DropSnapshots, Forward, LoadSnapshot, Output, Reply, Shape
-from proxy.session.state import ID_IN_USE, SessionState
+from proxy.session.outputs import DropSnapshots, Forward, LoadSnapshot, Output, Shape
+from proxy.session.state import PendingRequest, SessionState
 from proxy.session.tool_lists import announce_changes
 from proxy.session.tools.arguments import VIEW, ArgumentPlan, Completed, complete, implied
 from proxy.storage.snapshots import Key, Snapshot
@@ -49,28 +40,18 @@ def may_call(raw: bytes) -> bool:
 
 def take(state: SessionState, raw: bytes, read: Message, exchange: bytes) -> tuple[Output, ...]:
     """Process one message, parsed as `read`."""
-    key = read.key
-    if may_call(raw) and bytes(read.method) != b'"tools/call"' and _disguised(state, raw, read):
-        # Another reader might see a tool call in it.
-        reason = "the message has two members of one name"
-        if key is None or read.responds:
-            state.log(f"{reason}, and was dropped")
-            return ()
-        return (Reply(message.error(key, message.INVALID_REQUEST, reason)),)
+    if may_call(raw) and state.rules.now().guards and _is_ambiguous(raw):
+        return _refuse_ambiguous(state, read, exchange)
     if read.method is ABSENT:
         return (Forward(raw),)
     try:
         method = read.verb or ""
     except DocumentError:
         return (Forward(raw),)
+    key = read.key
     if key is None or key == b"null":
         return _notification(state, raw, read, exchange, method)
     pending = PendingRequest(exchange, key, method)
-    earlier = state.inflight.at_server(exchange + key)
-    if earlier is not None and earlier.withholds:
-        # The withheld response would be taken for the response to this request, and be sent.
-        state.log(f"{method}: refused: {ID_IN_USE}")
-        return (Reply(pending.error(ID_IN_USE)),)
     if method == "tools/call":
         outputs = call(state, raw, read, pending)
         return (*announce_changes(state), *outputs) if state.rules.outdated else outputs
@@ -85,13 +66,19 @@ def take(state: SessionState, raw: bytes, read: Message, exchange: bytes) -> tup
     return state.send(raw, pending)
 
 
-def _disguised(state: SessionState, raw: bytes, read: Message) -> bool:
-    """Return True if another reader may see a call in a message, and a rule must stop calls."""
-    state.rules.now()
-    return state.rules.guards and (
-        disguised(Raw(raw), "method", "params")
-        or (read.method is not ABSENT and has_twin_members(Raw(raw)))
-    )
+def _is_ambiguous(raw: bytes) -> bool:
+    # Imported late: only rules that guard calls need it, and it loads json.
+    from proxy.session.ambiguity import ambiguous
+
+    return ambiguous(raw)
+
+
+def _refuse_ambiguous(state: SessionState, read: Message, exchange: bytes) -> tuple[Output, ...]:
+    tool = string_at(read.params, "name") or ""
+    state.log(f"{tool or 'a message'}: refused: {_AMBIGUOUS}")
+    if read.key is None or read.responds:
+        return ()
+    return state.refuse(PendingRequest(exchange, read.key, "tools/call", tool), _AMBIGUOUS)
 
 
 def _notification(
@@ -128,7 +115,7 @@ def _cancel(state: SessionState, read: Message, exchange: bytes) -> bytes | None
         return pending.query.removeprefix(exchange)
     if pending is not None and pending.withholds:
         # The rule applies to a late response too.
-        state.inflight.deadlines.stop(slot)
+        state.inflight.stop(slot)
     else:
         state.inflight.retire(slot)
     return None
@@ -165,13 +152,6 @@ def call(
         _read_meta(state, params.meta, pending)
     rules = state.rules
     rules.now()
-    if rules.guards and (
-        disguised(Raw(raw), "method", "params")
-        or (tool is None and disguised(read.params, "name", "arguments"))
-        or (tool is not None and (has_twin_members(Raw(raw)) or ambiguous(read.params)))
-    ):
-        state.log(f"{tool or 'a tool'}: refused: {_AMBIGUOUS}")
-        return state.refuse(pending, _AMBIGUOUS)
     if tool is None:
         return state.send(raw, pending)
     covering = rules.covering(tool)
@@ -189,7 +169,10 @@ def call(
         if arguments and rules.facts(tool) is None and (own := implied(arguments)):
             covering = rules.unlisted(tool, own)
         pending.rule, plan = _applying(state, tool, covering.plans, arguments)
-        completed = _complete(plan, covering.plans, arguments)
+        completed = Completed(arguments, arguments)
+        if any(each.entries for _, each in covering.plans):
+            others = [other for _, other in covering.plans if other is not plan]
+            completed = complete(plan, others, arguments)
         return _send_completed(state, raw, read, params, pending, plan, completed)
     except Refusal as refusal:
         return state.refuse(pending, str(refusal))
@@ -203,7 +186,7 @@ def call(
 def _read_meta(state: SessionState, meta: Raw, pending: PendingRequest) -> None:
     state.rules.rename(client=string_at(meta, CLIENT_INFO, "name"))
     pending.modern = (string_at(meta, PROTOCOL_VERSION) or "") >= "2026"
-    if state.inflight.deadlines.seconds is not None:
+    if state.inflight.deadline is not None:
         token = responses.progress_token(meta)
         pending.progress_token = pending.exchange + token if token else b""
 
@@ -224,12 +207,6 @@ def _applying(
     return None, ArgumentPlan()
 
 
-def _complete(plan: ArgumentPlan, plans: Plans, arguments: dict[str, Any]) -> Completed:
-    if not any(each.entries for _, each in plans):
-        return Completed(arguments, arguments, False, {}, {})
-    return complete(plan, [other for _, other in plans if other is not plan], arguments)
-
-
 def _send_completed(
     state: SessionState,
     raw: bytes,
@@ -242,14 +219,7 @@ def _send_completed(
     rule, view = pending.rule, completed.steering.get(VIEW)
     if rule is not None and rule is state.rules.budget and _in_code_mode(state, params.meta):
         rule = pending.rule = None if view is None else _unbounded(rule)
-    # A server that reads the other of two equal members must not bypass a rule or its `when`.
-    twofold = (
-        params.arguments is not ABSENT
-        and state.rules.guards
-        and state.rules.covering(pending.tool).guarded
-        and repeats_a_name(params.arguments)
-    )
-    if completed.changed or twofold:
+    if completed.changed:
         raw = message.with_arguments(raw, read.params, completed.upstream)
     pending.as_task = params.task is not ABSENT
     pending.cacheable = params.answers is ABSENT and params.state is ABSENT
@@ -262,7 +232,7 @@ def _send_completed(
         pending.key = _snapshot_key(pending, rule, completed)
     if pending.key is not None and pending.cacheable and (view is not None or completed.resumes):
         pending.line = raw
-        return (LoadSnapshot(state.suspended.add(pending), pending.key),)
+        return (LoadSnapshot(state.suspend(pending), pending.key),)
     return _send_or_guard(state, raw, pending, rule)
 
 
@@ -364,13 +334,14 @@ def take_irregular(
     It is forwarded unless it may hold a call that a rule must stop; then each request in it is
     refused. Batches exist in revision 2025-03-26 alone: their calls are counted, not shaped.
     """
+    # Imported late: nearly every message can be parsed without it.
     import json
 
-    state.rules.now()
+    guards = state.rules.now().guards and may_call(raw)
     try:
         value = json.loads(raw, parse_float=Number)
     except (ValueError, RecursionError):
-        if not (state.rules.guards and may_call(raw)):
+        if not guards:
             return (Forward(raw),)
         # Another reader may parse more of it, and see a tool call.
         id = message.request_id(raw[: message.ENDS], raw[-message.ENDS :]) or b"null"
@@ -379,67 +350,50 @@ def take_irregular(
     elements = value if isinstance(value, list) else [value]
     messages = [each for each in elements if isinstance(each, dict)]
     requests = [(each, _request_of(each, exchange)) for each in messages]
-    ambiguous = may_call(raw) and (repeats_a_name(Raw(raw)) or any(map(differs, messages)))
-    if (ambiguous and state.rules.guards) or any(_is_protected(state, *each) for each in requests):
-        return _refuse_all(state, [pending for _, pending in requests], error)
+    if (guards and _is_ambiguous(raw)) or any(_is_protected(state, *each) for each in requests):
+        reason = _IN_BATCH if error is None else f"the message cannot be read: {error}"
+        return _refuse_all(state, [pending for _, pending in requests], reason)
     for _, pending in requests:
         if pending is not None and error is None:
-            state.send(b"", pending)
+            state.inflight.send(pending)
     return (Forward(raw),)
 
 
 def _request_of(decoded: dict[str, Any], exchange: bytes) -> PendingRequest | None:
     """Return the request that a decoded message is, None for any other message."""
-    id = _key_of(decoded.get("id"))
-    if not id or "method" not in decoded:
-        return None
-    tool = tool_called(decoded)
-    if tool is None:
-        return PendingRequest(exchange, id, "")
-    params = decoded.get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    token = _key_of(meta.get("progressToken")) if isinstance(meta, dict) else b""
-    token = exchange + token if token else b""
-    return PendingRequest(exchange, id, "tools/call", tool, progress_token=token)
-
-
-def _key_of(value: Any) -> bytes:
-    """Return the id_key of a decoded id or progress token; empty if it is none."""
     import json
 
-    if value is None:
-        return b""
-    try:
-        return id_key(encode(value))
-    except UnicodeEncodeError:  # UTF-8 has no lone surrogates
-        return id_key(json.dumps(value, separators=(",", ":")).encode())
+    from proxy.session.ambiguity import tool_called
+
+    if decoded.get("id") is None or "method" not in decoded:
+        return None
+    tool = tool_called(decoded) or ""
+    id = decoded["id"]
+    spelling = id.spelling if isinstance(id, Number) else json.dumps(id, separators=(",", ":"))
+    return PendingRequest(exchange, id_key(spelling.encode()), "tools/call" if tool else "", tool)
 
 
 def _is_protected(
     state: SessionState, decoded: dict[str, Any], pending: PendingRequest | None
 ) -> bool:
     """Return True if a rule must see a message, or a withheld response would be taken for its."""
+    from proxy.session.ambiguity import tool_called
+
     tool = tool_called(decoded)
     if tool is not None and state.rules.covering(tool).guarded:
         return True
-    earlier = None if pending is None else state.inflight.at_server(pending.slot)
-    if earlier is not None and earlier.withholds:
+    if pending is not None and state.collides(pending):
         return True
     return state.rules.guards and decoded.get("method") == "tools/list"
 
 
 def _refuse_all(
-    state: SessionState, requests: list[PendingRequest | None], error: DocumentError | None
+    state: SessionState, requests: list[PendingRequest | None], reason: str
 ) -> tuple[Output, ...]:
     outputs: list[Output] = []
-    code, reason = message.INVALID_REQUEST, _IN_BATCH
-    if error is not None:
-        code, reason = message.PARSE_ERROR, f"the message cannot be read: {error}"
     for pending in requests:
         if pending is None:
             state.log(f"a message without an id was dropped: {reason}")
         else:
-            call = bool(pending.tool)
-            line = pending.error(reason) if call else message.error(pending.id, code, reason)
-            outputs += state.reply(pending, "refused", line)
+            outputs += state.reply(pending, "refused", pending.error(reason))
     return tuple(outputs)

@@ -15,9 +15,8 @@ from proxy.errors import DocumentError
 from proxy.ruleset.clients import client_for
 from proxy.ruleset.rule import Rule
 from proxy.session import guards, tool_lists
-from proxy.session.inflight import PendingRequest
 from proxy.session.outputs import DropSnapshots, Forward, Output, Shape, StoreSnapshot
-from proxy.session.state import SessionState
+from proxy.session.state import PendingRequest, SessionState
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.storage.snapshots import Snapshot
 
@@ -33,24 +32,39 @@ def take(state: SessionState, raw: bytes, read: Message, exchange: bytes) -> tup
         _record_progress(state, read, exchange)
         return (Forward(raw),)
     key = read.key
-    pending = None if key is None else _answer(state, exchange + key)
+    pending = None if key is None else state.inflight.find(exchange + key)
     if pending is None:
-        stray = key is not None and state.inflight.is_stray(exchange, key)
-        return () if stray else (Forward(raw),)
-    if pending.held_call is not None:
-        return guards.query_answered(state, pending, raw)
+        return _unexpected(state, raw, key, exchange)
     is_error = read.result is ABSENT or read.error is not ABSENT
-    if pending.plain or (is_error and not _shapes_error(pending, read, len(raw))):
-        return _untouched(state, raw, pending)
-    return _response(state, raw, read, pending)
+    if pending.held_call is not None:
+        outputs = guards.query_answered(state, pending, raw)
+    elif pending.plain or (is_error and not _shapes_error(pending, read, len(raw))):
+        outputs = _untouched(state, raw, pending)
+    else:
+        outputs = _response(state, raw, read, pending)
+    # Only now: if this failed, the request must still be known.
+    state.inflight.answer(pending.slot)
+    return outputs
 
 
-def _answer(state: SessionState, slot: bytes) -> PendingRequest | None:
-    """Return the request that a response answers, and mark it as answered."""
-    pending = state.inflight.find(slot)
-    if pending is not None:
-        state.answering.append(pending)
-    return state.inflight.answer(slot)
+def _unexpected(
+    state: SessionState, raw: bytes, key: bytes | None, exchange: bytes
+) -> tuple[Output, ...]:
+    """Forward a response without a pending request, unless it must not reach the client."""
+    return () if key is not None and state.inflight.is_stray(exchange, key) else (Forward(raw),)
+
+
+def failed(
+    state: SessionState, raw: bytes, exchange: bytes, error: Exception
+) -> tuple[Output, ...]:
+    """Forward a message on which the proxy failed, or answer the request whose response it is."""
+    try:
+        read = message.read(raw)
+        key = read.key if isinstance(read, Message) and read.responds else None
+    except DocumentError:
+        key = message.responds_to(raw)
+    pending = None if key is None else state.inflight.answer(exchange + key)
+    return state.withhold(raw, pending, error)
 
 
 def _untouched(state: SessionState, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
@@ -118,15 +132,14 @@ def progress_token(meta: Raw) -> bytes:
 
 def _record_progress(state: SessionState, read: Message, exchange: bytes) -> None:
     """Restart the time of the call that a progress notification is about."""
-    deadlines = state.inflight.deadlines
-    if deadlines.seconds is None or read.id is not ABSENT or read.params is ABSENT:
+    if state.inflight.deadline is None or read.id is not ABSENT or read.params is ABSENT:
         return
     try:
         token = progress_token(read.params) if read.verb == PROGRESS else b""
     except DocumentError:  # the method is no string
         return
     if token:
-        deadlines.progress(exchange + token)
+        state.inflight.progress(exchange + token)
 
 
 # Shaping
@@ -168,7 +181,7 @@ def job(
         keep=pending.cacheable and pending.key is not None and rule.snapshot_step.is_used,
         shows=client_for(state.rules.client).shows,
         modern=pending.modern,
-        token=state.suspended.add(pending),
+        token=state.suspend(pending),
         bypass=rule.circuit_breaker.open,
     )
 
@@ -263,16 +276,17 @@ def take_long(state: SessionState, raw: bytes, exchange: bytes) -> tuple[Output,
     key = message.responds_to(raw)
     if key is None or message.second(raw):
         return None
-    slot = exchange + key
-    pending = state.inflight.find(slot)
+    pending = state.inflight.find(exchange + key)
     if pending is None:
-        return () if state.inflight.is_stray(exchange, key) else (Forward(raw),)
+        return _unexpected(state, raw, key, exchange)
     if pending.plain:
-        return _untouched(state, raw, state.inflight.retire(slot) or pending)
-    if pending.rule is not None and not pending.as_task and message.succeeds(raw[: message.ENDS]):
-        _answer(state, slot)
-        return to_shape(state, raw, pending, pending.rule)
-    return None
+        outputs = _untouched(state, raw, pending)
+    elif pending.rule is None or pending.as_task or not message.succeeds(raw[: message.ENDS]):
+        return None
+    else:
+        outputs = to_shape(state, raw, pending, pending.rule)
+    state.inflight.answer(pending.slot)
+    return outputs
 
 
 def take_first(
@@ -291,7 +305,6 @@ def take_first(
     pending = None if key is None else state.inflight.retire(exchange + key)
     if pending is None:
         return (), raw
-    state.answering.append(pending)
     # The line may hold a second response to the same call.
     state.inflight.replace_response(pending.slot)
     rest, reason = raw[end:], message.not_alone(end, len(raw))
@@ -310,24 +323,19 @@ def take_unreadable(
 ) -> tuple[Output, ...]:
     """Process a message that others may parse but the proxy cannot."""
     key = message.responds_to(raw)
-    pending = None if key is None else _answer(state, exchange + key)
+    pending = None if key is None else state.inflight.find(exchange + key)
     if pending is None:
-        stray = key is not None and state.inflight.is_stray(exchange, key)
-        return () if stray or state.inflight.queries.within(raw) else (Forward(raw),)
+        return () if state.inflight.queries.within(raw) else _unexpected(state, raw, key, exchange)
     if pending.held_call is not None:
-        return guards.query_failed(state, pending, "the answer cannot be read")
-    if pending.withholds:
-        return _withheld(state, pending, error)
-    if pending.rule is not None:
-        state.log(f"{pending.rule.at(pending.tool)}: left as it came: {error}")
-    return _untouched(state, raw, pending)
-
-
-def request_answered_by(state: SessionState, raw: bytes, exchange: bytes) -> list[PendingRequest]:
-    """Return the request that a message answers, after a failure before its look-up."""
-    key = message.responds_to(raw)
-    pending = None if key is None else state.inflight.answer(exchange + key)
-    return [] if pending is None else [pending]
+        outputs = guards.query_failed(state, pending, "the answer cannot be read")
+    elif pending.withholds:
+        outputs = _withheld(state, pending, error)
+    else:
+        if pending.rule is not None:
+            state.log(f"{pending.rule.at(pending.tool)}: left as it came: {error}")
+        outputs = _untouched(state, raw, pending)
+    state.inflight.answer(pending.slot)
+    return outputs
 
 
 def noise_size(raw: bytes) -> int:
@@ -358,10 +366,9 @@ def may_stream(state: SessionState, start: bytes, exchange: bytes) -> bool:
     while no pending response must be shaped or read.
     """
     inflight = state.inflight
-    timed = inflight.deadlines.seconds is not None
     if message.asks(start):
-        return not (timed and PROGRESS.encode() in start)
-    if inflight.to_inspect == 0 and not inflight.strays_possible and not timed:
+        return inflight.deadline is None or PROGRESS.encode() not in start
+    if inflight.may_stream():
         # A request whose response has no readable id would stay pending forever.
         return message.answers(start)
     key = message.response_key(start, b"")
@@ -370,7 +377,7 @@ def may_stream(state: SessionState, start: bytes, exchange: bytes) -> bool:
     pending = inflight.find(exchange + key)
     streams = pending is None or pending.plain
     # The response has begun: a call whose answer is partly sent must not get another one.
-    (inflight.deadlines.stop if streams else inflight.deadlines.renew)(exchange + key)
+    (inflight.stop if streams else inflight.renew)(exchange + key)
     return streams
 
 
@@ -387,11 +394,6 @@ def discarded(state: SessionState, start: bytes, size: int, limit: int) -> tuple
     reason = message.thrown_away(size, limit, " from the server")
     state.log(reason)
     slot = message.response_key(start, b"")
-    if slot is None and message.answers(start):
-        # If only one request is pending, the line most likely was its response.
-        slot = state.inflight.only()
-        if slot is not None:
-            state.inflight.replace_response(slot)
     pending = None if slot is None else state.inflight.retire(slot)
     if pending is not None and pending.held_call is not None:
         return guards.query_failed(state, pending, reason)

@@ -1,20 +1,27 @@
-"""The state of a session, and what all parts of it do: send, answer, count, fail.
+"""The state of a session: its pending requests, and what all parts do: send, answer, count, fail.
 
-requests.py, responses.py, tool_lists.py and guards.py are functions over one SessionState.
+A request is identified by its slot: the exchange and the id, one after the other. Invariant: every
+record is bounded. requests.py, responses.py, tool_lists.py and guards.py are functions over one
+SessionState.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Collection, Iterable, Iterator
+from os import urandom
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from proxy.document import message
 from proxy.errors import RuleErrors, raised
 from proxy.ruleset.circuit_breaker import MAX_FAILURES
+from proxy.ruleset.guard import FACTS
 from proxy.ruleset.rule import Rule
 from proxy.session.active_rules import ActiveRules, Rules
-from proxy.session.inflight import InFlight, PendingRequest, RecentlyAnswered, SuspendedCalls
 from proxy.session.outputs import DropSnapshots, Forward, Output, Reply
+from proxy.session.tools.arguments import VIEW, ArgumentPlan
 from proxy.shaping import error_results
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.storage.meter import Meter, Sizes
@@ -29,31 +36,332 @@ ReplyKind = Literal["refused", "answered", "hidden", "late"]
 
 ID_IN_USE = "a request with this id has no answer yet"
 
+_MOST_PENDING = 20_000  # the oldest request is forgotten first
+_MOST_ANSWERED = 1000  # requests that may be answered again, or whose response names a task
+_MOST_ANSWERED_SIZE = 1 << 20  # bytes of these together; the newest always stays
+_MOST_REPLACED = 1000  # requests that the proxy answered in place of the server
 _MOST_WARNINGS = 1000  # kinds of warnings that are logged
+
+_READ = frozenset({"initialize", "server/discover", "tools/list"})
+
+
+class PendingRequest(Struct):
+    """A request in flight, with all facts needed to process its response.
+
+    `is_repeat`: a response was received before. `next_page`: it continues a tool list. `size` is
+    the length of its line in bytes; `line` is kept only while it is suspended. A held call has the
+    slot of the proxy's query in `query`, and the query has the call as its `held_call`. `due` is
+    the time at which it is overdue, if calls have a deadline.
+    """
+
+    exchange: bytes
+    id: bytes
+    method: str
+    tool: str = ""
+    rule: Rule | None = None
+    arguments: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
+    plan: ArgumentPlan = ArgumentPlan()
+    view: str | None = None
+    key: Key | None = None
+    modern: bool = False
+    cacheable: bool = True
+    as_task: bool = False
+    next_page: bool = False
+    is_repeat: bool = False
+    scope: str = ""
+    size: int = 0
+    line: bytes = b""
+    query: bytes = b""
+    progress_token: bytes = b""
+    due: float | None = None
+    held_call: "PendingRequest | None" = None
+
+    @property
+    def slot(self) -> bytes:
+        """The exchange and the id."""
+        return self.exchange + self.id
+
+    @property
+    def plain(self) -> bool:
+        """True if nothing in the response matters but its size."""
+        return (
+            self.rule is None
+            and not self.as_task
+            and self.held_call is None
+            and self.method not in _READ
+        )
+
+    @property
+    def withholds(self) -> bool:
+        """True if the rule withholds responses that it could not process."""
+        return self.rule is not None and self.rule.failure_policy.withholds
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The clients' names of the rule's arguments, if they differ."""
+        return self.plan.names
+
+    @property
+    def step_arguments(self) -> dict[str, Any]:
+        """The arguments of a call as transforms see them."""
+        if self.rule is None or self.rule.guard is None:
+            return self.arguments
+        # A client's argument of this name is no fact.
+        return {**self.arguments, FACTS: self.facts}
+
+    @property
+    def start_again(self) -> str:
+        """The advice to a client if there is no snapshot to continue in."""
+        assert self.rule is not None
+        if self.view is not None:
+            return f"call again without {self.names.get(VIEW, VIEW)} first"
+        positions = [
+            self.names.get(name, name)
+            for step in self.rule.snapshot_step.windows
+            for name, parameter in step.parameters.items()
+            if parameter.schema.get("default") == 0
+        ]
+        return f"call again with {' and '.join(f'{name}=0' for name in positions)} first"
+
+    def error(self, reason: str) -> bytes:
+        """Return the error response to a request that can have no other any more."""
+        if self.method in ("tools/call", "tasks/result"):
+            return message.refusal(self.id, reason, self.modern)
+        return message.error(self.id, message.PROXY_ERROR, reason)
+
+
+class RecentlyAnswered:
+    """The requests answered last, by the name under which they may be looked up again."""
+
+    __slots__ = ("_requests", "_size")
+
+    def __init__(self) -> None:
+        self._requests: OrderedDict[bytes, PendingRequest] = OrderedDict()
+        self._size = 0
+
+    def get(self, name: bytes) -> PendingRequest | None:
+        """Return the request of this name, None if it was forgotten or never recorded."""
+        return self._requests.get(name)
+
+    def add(self, name: bytes, pending: PendingRequest) -> None:
+        """Record a request, in place of an earlier one of its name."""
+        self.drop(name)
+        self._requests[name] = pending
+        self._size += pending.size + len(name)
+        while len(self._requests) > 1 and (
+            len(self._requests) > _MOST_ANSWERED or self._size > _MOST_ANSWERED_SIZE
+        ):
+            self.drop(next(iter(self._requests)))
+
+    def drop(self, name: bytes) -> None:
+        """Forget the request of this name, if there is one."""
+        pending = self._requests.pop(name, None)
+        if pending is not None:
+            self._size -= pending.size + len(name)
+
+
+class QueryIds:
+    """The ids of a session's queries: no client can choose one, since clients never see them.
+
+    >>> ids = QueryIds()
+    >>> first, second = ids.new(), ids.new()
+    >>> first != second, ids.issued(first), ids.issued(b'"abridge-1"'), QueryIds().issued(first)
+    (True, True, False, False)
+    """
+
+    __slots__ = ("_count", "_prefix")
+
+    def __init__(self) -> None:
+        self._prefix = b""
+        self._count = 0
+
+    def __bool__(self) -> bool:
+        return self._count > 0
+
+    def new(self) -> bytes:
+        """Return an unused id, as JSON."""
+        self._prefix = self._prefix or f'"abridge-{urandom(12).hex()}-'.encode()
+        self._count += 1
+        return b'%s%d"' % (self._prefix, self._count)
+
+    def issued(self, id: bytes) -> bool:
+        """Return True if `id` was issued here."""
+        return self._count > 0 and id.startswith(self._prefix)
+
+    def within(self, raw: bytes) -> bool:
+        """Return True if a line that cannot be parsed contains an id issued here."""
+        return self._count > 0 and self._prefix in raw
+
+
+class InFlight:
+    """Requests by their slots, and responses that no request waits for.
+
+    If responses are `resumable`, a request whose response matters is kept for a while after it was
+    answered. With a `deadline`, in seconds by `clock`, a call is due that long after it was sent,
+    after its last progress, or after the beginning of its response.
+    """
+
+    def __init__(
+        self,
+        *,
+        resumable: bool = False,
+        deadline: float | None = None,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._resumable = resumable
+        self._clock = clock
+        self._pending: OrderedDict[bytes, PendingRequest] = OrderedDict()
+        self._answered = RecentlyAnswered()
+        self._replaced: OrderedDict[bytes, None] = OrderedDict()
+        self.deadline = deadline
+        self.queries = QueryIds()
+
+    def send(self, pending: PendingRequest) -> None:
+        """Record a request that is sent to the server now; the time of a call begins."""
+        if self.deadline is not None and pending.method == "tools/call":
+            pending.due = self._clock() + self.deadline
+        self.add(pending)
+
+    def add(self, pending: PendingRequest) -> None:
+        """Record a request, in place of an earlier one in its slot."""
+        slot = pending.slot
+        self.retire(slot)
+        # Responses in this slot are for the new request from now on.
+        self._answered.drop(slot)
+        self._replaced.pop(slot, None)
+        self._pending[slot] = pending
+        if len(self._pending) > _MOST_PENDING:
+            # Not one whose rule withholds: a late response to a forgotten one is sent unchanged.
+            open = (slot for slot, each in self._pending.items() if not each.withholds)
+            self.retire(next(open, next(iter(self._pending))))
+
+    def find(self, slot: bytes) -> PendingRequest | None:
+        """Return the request that a response in this slot answers."""
+        return self._pending.get(slot) or self._answered.get(slot)
+
+    def holds(self, slot: bytes) -> bool:
+        """Return True if a request in this slot is pending."""
+        return slot in self._pending
+
+    def at_server(self, slot: bytes) -> PendingRequest | None:
+        """Return the request in this slot that was sent to the server, None for a held call."""
+        pending = self._pending.get(slot)
+        return None if pending is None or pending.query else pending
+
+    def retire(self, slot: bytes) -> PendingRequest | None:
+        """Forget and return a pending request; the query of a held call is forgotten with it."""
+        pending = self._pending.pop(slot, None)
+        if pending is not None and pending.query:
+            self.retire(pending.query)
+        return pending
+
+    def answer(self, slot: bytes) -> PendingRequest | None:
+        """Return the request that a response answers, for the first time or again."""
+        pending = self.retire(slot)
+        if not self._resumable or (pending is not None and pending.held_call is not None):
+            return pending
+        if pending is None:
+            return self._answered.get(slot)
+        if not pending.plain:
+            self._answered.add(slot, replace(pending, is_repeat=True))
+        return pending
+
+    def rest(self) -> None:
+        """Forget answered requests: no client resumes them after so long."""
+        self._answered = RecentlyAnswered()
+
+    def release(
+        self, exchange: bytes | None = None, ids: Collection[bytes] | None = None
+    ) -> list[PendingRequest]:
+        """Forget and return pending requests: all, those of an exchange, or these ids of it."""
+        if exchange is not None and ids is not None:
+            slots = [exchange + id for id in ids]
+        else:
+            slots = [
+                slot
+                for slot, pending in self._pending.items()
+                if exchange is None or pending.exchange == exchange
+            ]
+        requests = [pending for pending in map(self.retire, slots) if pending is not None]
+        return [pending for pending in requests if pending.held_call is None]
+
+    # Deadlines
+
+    def _due(self, slots: Iterable[bytes] | None) -> Iterator[tuple[float, PendingRequest]]:
+        """Yield the calls that have a deadline, among all or those in these slots."""
+        requests = self._pending.values() if slots is None else map(self._pending.get, slots)
+        for pending in requests:
+            if pending is not None and pending.due is not None:
+                yield pending.due, pending
+
+    def progress(self, token: bytes) -> None:
+        """Restart the time of the calls with this progress token."""
+        for _, pending in self._due(None):
+            if pending.progress_token == token:
+                self.renew(pending.slot)
+
+    def renew(self, slot: bytes) -> None:
+        """Restart the time of a call, if it is still pending."""
+        for _, pending in self._due([slot]):
+            pending.due = self._clock() + (self.deadline or 0.0)
+
+    def stop(self, slot: bytes) -> None:
+        """Stop the time of a call: it is being answered, or its answer is not expected any more."""
+        for _, pending in self._due([slot]):
+            pending.due = None
+
+    def time_left(self, slots: Iterable[bytes] | None = None) -> float | None:
+        """Return the seconds until the first of these calls, or of all, is due; None for none."""
+        due = min((due for due, _ in self._due(slots)), default=None)
+        return None if due is None else max(0.0, due - self._clock())
+
+    def expire(self, slots: Iterable[bytes] | None = None) -> list[PendingRequest]:
+        """Forget and return these calls, or of all, that are due: their responses will be late."""
+        now = self._clock()
+        expired = [pending for due, pending in self._due(slots) if due <= now]
+        for pending in expired:
+            self.retire(pending.slot)
+            self.replace_response(pending.slot)
+        return expired
+
+    # Responses that must not reach the client
+
+    def may_stream(self) -> bool:
+        """Return True if no response must be inspected, timed, or kept from the client."""
+        return (
+            self.deadline is None
+            and not self.queries
+            and not self._replaced
+            and all(pending.plain for pending in self._pending.values())
+        )
+
+    def is_stray(self, exchange: bytes, key: bytes) -> bool:
+        """Return True if a response without a pending request must not reach the client.
+
+        It answers a query, or a request that the proxy has answered itself.
+        """
+        return exchange + key in self._replaced or self.queries.issued(key)
+
+    def replace_response(self, slot: bytes) -> None:
+        """Record that the proxy answered a request in place of the server."""
+        self._replaced[slot] = None
+        if len(self._replaced) > _MOST_REPLACED:
+            self._replaced.popitem(last=False)
+
+    def forget_response(self, slot: bytes) -> None:
+        """Record that no response can come in this slot any more."""
+        self._replaced.pop(slot, None)
 
 
 class SessionState:
     """All that a session knows; its methods are the steps that both directions share.
 
-    `tasks` are calls by the names of their tasks, `stored` the keys of stored snapshots, the oldest
-    first. `tool_list` is the list that the client received last, if the server declares that its
-    list may change. `answering` are the requests that the current message of the server answers.
+    `suspended` are calls by the tokens of the LoadSnapshot or Shape that they wait for, `tasks`
+    calls by the names of their tasks, `stored` the keys of stored snapshots, the oldest first.
+    `tool_list` is the list that the client received last, if the server declares that its list may
+    change.
     """
-
-    __slots__ = (
-        "_logged",
-        "_meter",
-        "_meters",
-        "answering",
-        "inflight",
-        "log",
-        "rules",
-        "scope",
-        "stored",
-        "suspended",
-        "tasks",
-        "tool_list",
-    )
 
     def __init__(
         self,
@@ -66,12 +374,12 @@ class SessionState:
         self._meters = meters
         self._meter = meters(None, None)
         self._logged: set[tuple[str, str]] = set()  # warnings
+        self._last_token = 0
         self.log = log
         self.scope = scope
         self.rules = ActiveRules(rules, log, self._renamed)
         self.inflight = inflight or InFlight()
-        self.suspended = SuspendedCalls()
-        self.answering: list[PendingRequest] = []
+        self.suspended: dict[int, PendingRequest] = {}
         self.tasks = RecentlyAnswered()
         self.stored: OrderedDict[Key, None] = OrderedDict()
         self.tool_list: ToolListHistory | None = None
@@ -79,18 +387,28 @@ class SessionState:
     def _renamed(self, server: str | None, client: str | None) -> None:
         self._meter = self._meters(server, client)
 
+    def suspend(self, pending: PendingRequest) -> int:
+        """Record a call that waits, and return the token for its LoadSnapshot or Shape."""
+        self._last_token += 1
+        self.suspended[self._last_token] = pending
+        return self._last_token
+
     # Requests to the server
+
+    def collides(self, pending: PendingRequest) -> bool:
+        """Return True if a request has the id of another one, and one of the responses is withheld.
+
+        Of two responses with one id, the first would be taken for the withheld one.
+        """
+        earlier = self.inflight.at_server(pending.slot)
+        return earlier is not None and (earlier.withholds or pending.withholds)
 
     def send(self, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
         """Record a request before it is sent upstream: the response may come at once."""
-        inflight, slot = self.inflight, pending.exchange + pending.id
-        if pending.withholds and inflight.at_server(slot):
-            # Of two responses with this id, the first would be taken for the withheld one.
+        if self.collides(pending):
             return (Reply(pending.error(ID_IN_USE)),)
         pending.size = len(raw)
-        inflight.add(pending)
-        if inflight.deadlines.seconds is not None and pending.method == "tools/call":
-            inflight.deadlines.start(slot, pending.progress_token)
+        self.inflight.send(pending)
         return (Forward(raw),)
 
     def send_call(self, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
@@ -167,37 +485,35 @@ class SessionState:
 
     # Failures of the session itself
 
-    def fail(self, error: Exception, suspended: int) -> str:
-        """Log a failure, and return the reason to send in place of an answer.
-
-        Calls that were suspended since token `suspended` are dropped.
-        """
-        self.suspended.forget_since(suspended)
+    def fail(self, error: Exception) -> str:
+        """Log a failure, and return the reason to send in place of an answer."""
         reason = failure_reason(error)
         if not isinstance(error, RuleErrors):
-            with suppress(Exception):  # it may be the log that failed
-                self.log(reason)
+            self.log(reason)
         return reason
 
-    def give_up(self, pending: PendingRequest, reason: str) -> bytes:
+    def give_up(self, pending: PendingRequest, error: Exception) -> bytes:
         """Return the error response to a call on which the proxy failed, and forget the call."""
         self.inflight.retire(pending.slot)
-        return pending.error(reason)
+        return pending.error(self.fail(error))
 
     def withhold(
-        self, raw: bytes, requests: Sequence[PendingRequest], reason: str, *, lists: bool
+        self, raw: bytes, pending: PendingRequest | None, error: Exception
     ) -> tuple[Output, ...]:
-        """Forward a message on which the proxy failed, unless a response in it must be withheld.
+        """Forward a message on which the proxy failed, unless it is a response to withhold.
 
-        `requests` are those that it answers. `lists`: a list of tools must not reach the client
-        unedited. Outputs are relative to the server.
+        `pending` is the request that it answers. An unedited list of tools would show hidden ones.
+        Outputs are relative to the server.
         """
-        if not any(
-            each.withholds or each.held_call or (lists and each.method == "tools/list")
-            for each in requests
-        ):
+        reason = self.fail(error)
+        if pending is not None and pending.held_call is not None:
+            pending = pending.held_call
+            self.inflight.retire(pending.slot)
+            return (Forward(pending.error(reason)),)
+        lists = isinstance(error, RuleErrors) or self.rules.guards
+        if pending is None or not (pending.withholds or (lists and pending.method == "tools/list")):
             return (Forward(raw),)
-        return tuple(Forward((each.held_call or each).error(reason)) for each in requests)
+        return (Forward(pending.error(reason)),)
 
 
 def failure_reason(error: Exception) -> str:

@@ -1,8 +1,7 @@
 """The tool lists that a session sends on, and when the client must request them again."""
 
 from collections.abc import Callable
-from functools import cache, partial
-from typing import TYPE_CHECKING
+from functools import lru_cache, partial
 
 import msgspec
 from msgspec import Raw, Struct
@@ -12,14 +11,10 @@ from proxy.document.message import SERVER_INFO, Message, string_at
 from proxy.errors import DocumentError
 from proxy.ruleset.rule import RuleSet
 from proxy.session.active_rules import plans_for
-from proxy.session.inflight import PendingRequest
-from proxy.session.outputs import LARGE, Forward, Notify, Output, RunInBackground
-from proxy.session.state import SessionState
+from proxy.session.outputs import Forward, Notify, Output, RunInBackground
+from proxy.session.state import PendingRequest, SessionState
 from proxy.session.tools import definitions
 from proxy.session.tools.definitions import ToolFacts
-
-if TYPE_CHECKING:
-    from weakref import WeakValueDictionary
 
 CHANGED = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
 """The notification that the list of tools changed (MCP: Tools, List Changed Notification)."""
@@ -58,38 +53,14 @@ def edit(original: Raw, rules: RuleSet) -> RewrittenToolList:
 def listed(
     state: SessionState, raw: bytes, read: Message, pending: PendingRequest
 ) -> tuple[Output, ...]:
-    """Process a response to tools/list; outputs are relative to the server.
-
-    Raises the error of editing if the list is short.
-    """
+    """Process a response to tools/list; outputs are relative to the server."""
     state.rules.rename(server=string_at(read.result, "_meta", SERVER_INFO, "name"))
     tools = None if pending.next_page else definitions.names(read.result)
     if tools is not None:
         state.rules.offer(tools)
     rules = state.rules.now()
-    edited = partial(edit, read.result, rules)
-    if len(raw) <= LARGE:
-        return _send(state, raw, pending, rules, edited())
-    return (RunInBackground(edited, partial(send_later, state, raw, pending, rules)),)
-
-
-def send_later(
-    state: SessionState,
-    raw: bytes,
-    pending: PendingRequest,
-    rules: RuleSet,
-    edited: RewrittenToolList,
-) -> tuple[Output, ...]:
-    """Send on a long list that was edited in the background. Never raises."""
-    mark = state.suspended.last
-    try:
-        return _send(state, raw, pending, rules, edited)
-    except (DocumentError, msgspec.DecodeError) as error:
-        state.log(f"{pending.method}: left as it came: {error}")
-        return (Forward(raw),)
-    except Exception as error:
-        reason = state.fail(error, mark)
-        return state.withhold(raw, [pending], reason, lists=state.rules.guards)
+    send = partial(_send, state, raw, pending, rules)
+    return (RunInBackground(partial(edit, read.result, rules), send, len(raw)),)
 
 
 def _send(
@@ -99,19 +70,24 @@ def _send(
     rules: RuleSet,
     edited: RewrittenToolList,
 ) -> tuple[Output, ...]:
-    """Send on a list of tools as edited by these rules; raises the error of editing, if any."""
-    for line in edited.log_lines:
-        state.log(line)
-    if edited.error is not None:
-        raise edited.error
-    state.rules.learn(edited.facts)
-    if state.tool_list is not None:
-        state.tool_list.record(edited.original, edited.result, next_page=pending.next_page)
-        # The rules may have changed meanwhile; without a list the client got no notification.
-        state.rules.outdated = rules is not state.rules.now()
-    if edited.result is None:
-        return (Forward(raw),)
-    return (Forward(message.replaced(raw, result=edited.result)),)
+    """Send on a list of tools as edited by these rules. Never raises."""
+    try:
+        for line in edited.log_lines:
+            state.log(line)
+        if edited.error is not None:
+            raise edited.error
+        state.rules.learn(edited.facts)
+        if state.tool_list is not None:
+            state.tool_list.record(edited.original, edited.result, next_page=pending.next_page)
+            # The rules may have changed meanwhile; without a list the client got no notification.
+            state.rules.outdated = rules is not state.rules.now()
+        if edited.result is not None:
+            raw = message.replaced(raw, result=edited.result)
+    except (DocumentError, msgspec.DecodeError) as error:
+        state.log(f"{pending.method}: left as it came: {error}")
+    except Exception as error:
+        return state.withhold(raw, pending, error)
+    return (Forward(raw),)
 
 
 def announce_changes(state: SessionState) -> tuple[Output, ...]:
@@ -122,9 +98,7 @@ def announce_changes(state: SessionState) -> tuple[Output, ...]:
         return ()
     rules = state.rules.now()
     differs = partial(tool_list.differs, lambda result: edit(result, rules).result)
-    if tool_list.size <= LARGE:
-        return _announce(state, differs())
-    return (RunInBackground(differs, partial(_announce, state)),)
+    return (RunInBackground(differs, partial(_announce, state), tool_list.size),)
 
 
 def _announce(state: SessionState, differs: bool) -> tuple[Output, ...]:
@@ -137,27 +111,17 @@ def _announce(state: SessionState, differs: bool) -> tuple[Output, ...]:
 # The list that a client received last
 
 
-class ListPage:
-    """One result of tools/list as the server sent it; sessions share equal ones."""
-
-    def __init__(self, result: bytes) -> None:
-        self.result = result
-
-
-@cache
-def _pages() -> "WeakValueDictionary[bytes, ListPage]":
-    """Return the pages of all sessions, by their digests."""
-    # Imported late: needed only if a server declares that its list may change.
-    from weakref import WeakValueDictionary
-
-    return WeakValueDictionary()
+@lru_cache(16)
+def _shared(raw: bytes) -> bytes:
+    """Return equal bytes that already exist: thousands of sessions receive the same list."""
+    return raw
 
 
 class ToolListHistory:
     """The pages of the last tools/list, and a digest of the client's version of each."""
 
     def __init__(self) -> None:
-        self._pages: list[tuple[ListPage | None, bytes]] = []
+        self._pages: list[tuple[bytes | None, bytes]] = []  # None: not stored
         self.size = 0
         """Bytes of the list as the server sent it."""
 
@@ -170,16 +134,15 @@ class ToolListHistory:
             self._pages.clear()
             self.size = 0
         raw = bytes(original)
-        page = _pages().setdefault(_digest(raw), ListPage(raw)) if len(raw) <= _MOST_BYTES else None
-        entry = page, _digest(raw if edited is None else bytes(edited))
-        if entry in self._pages:
+        digest = _digest(raw if edited is None else bytes(edited))
+        if (raw, digest) in self._pages:
             return
         self.size += len(raw)
-        if len(self._pages) == _MOST_PAGES or self.size > _MOST_BYTES:
-            entry = None, b""
-        if entry not in self._pages:
+        is_stored = len(self._pages) < _MOST_PAGES and self.size <= _MOST_BYTES
+        page = (_shared(raw), digest) if is_stored else (None, b"")
+        if page not in self._pages:
             del self._pages[_MOST_PAGES - 1 :]
-            self._pages.append(entry)
+            self._pages.append(page)
 
     def differs(self, rewrite: Callable[[Raw], Raw | None]) -> bool:
         """Return True if the client would receive another list now, as edited by `rewrite`."""
@@ -200,12 +163,12 @@ def new_history(result: Raw) -> ToolListHistory | None:
     return ToolListHistory() if changes else None
 
 
-def _digest_now(page: ListPage, rewrite: Callable[[Raw], Raw | None]) -> bytes:
+def _digest_now(page: bytes, rewrite: Callable[[Raw], Raw | None]) -> bytes:
     try:
-        edited = rewrite(Raw(page.result))
+        edited = rewrite(Raw(page))
     except DocumentError:
         edited = None
-    return _digest(page.result if edited is None else bytes(edited))
+    return _digest(page if edited is None else bytes(edited))
 
 
 def _digest(raw: bytes) -> bytes:

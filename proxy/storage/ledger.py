@@ -31,14 +31,10 @@ _DAY = 86_400
 _AFTER_CALL = 0.05  # seconds from a call to its record: by then the response has been sent
 _LOG_SIZE = 1 << 20  # bytes that the write-ahead log is cut to after it was larger
 
-_KINDS = {
-    stat.S_IFDIR: "a directory",
-    stat.S_IFIFO: "a named pipe",
-    stat.S_IFSOCK: "a socket",
-}
+_KINDS = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a named pipe"}
 
 _APPLICATION_ID = 0x6D616272  # "mabr": distinguishes a ledger from any other database
-_VERSION = 3  # 1 and 2 had a row for each call, and may have no table of warnings
+_VERSION = 3
 
 _KEYS = {
     "calls": ("server", "client", "tool", "rule", "outcome"),
@@ -48,18 +44,14 @@ _SUMS = {
     "calls": ("calls", "wire_before", "wire_after", "visible_before", "visible_after"),
     "warnings": ("count",),
 }
-# If the file is full: the age in seconds from which rows become sums of longer spans.
-_SPANS = (
-    (_DAY, "date(time, 'unixepoch', 'localtime')"),
-    (3_600, "time / 3600"),
-)
+_DATE = "date(time, 'unixepoch', 'localtime')"
 
 _BY = {
     "tool": "tool",
     "server": "NULLIF(server, '')",
     "rule": "NULLIF(rule, '')",
     "client": "NULLIF(client, '')",
-    "day": "date(time, 'unixepoch', 'localtime')",
+    "day": _DATE,
 }
 BY = tuple(_BY)
 """The keys that `rows` can sum by."""
@@ -288,11 +280,10 @@ def _transaction(db: "sqlite3.Connection") -> Iterator[None]:
 
 
 def _prepare(db: "sqlite3.Connection") -> None:
-    """Create the tables, migrate those of an earlier version, and set WAL mode."""
+    """Create the tables of a new file, and set WAL mode."""
     db.execute("PRAGMA temp_store = MEMORY")  # a writable temporary folder may not exist
     with _transaction(db):
-        _check_kind(db)
-        if _pragma(db, "user_version") < _VERSION:
+        if _is_new(db):
             for table in _KEYS:
                 _create_table(db, table)
             db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
@@ -304,35 +295,9 @@ def _prepare(db: "sqlite3.Connection") -> None:
 
 
 def _create_table(db: "sqlite3.Connection", table: str) -> None:
-    """Create a table; the rows that one of an earlier version has become sums of minutes."""
-    exists = _exists(db, table)
-    if exists:
-        _select_sums(db, table, "time / 60 * 60", "time / 60")
-        db.execute(f"DROP TABLE {table}")
     keys = ", ".join(("time", *_KEYS[table]))
     columns = " NOT NULL, ".join((keys, *_SUMS[table]))
     db.execute(f"CREATE TABLE {table} ({columns}, PRIMARY KEY ({keys})) WITHOUT ROWID")
-    if exists:
-        _insert_sums(db, table)
-
-
-def _select_sums(
-    db: "sqlite3.Connection", table: str, time: str, span: str, before: int = 1 << 62
-) -> None:
-    """Sum up the rows older than `before` in a temporary table: a row at `time` for each `span`."""
-    keys = _KEYS[table]
-    names = ", ".join(f"IFNULL({key}, '')" for key in keys)  # NULL in earlier versions
-    sums = ", ".join(f"SUM({each})" for each in _SUMS[table])
-    db.execute(
-        f"""CREATE TEMP TABLE sums AS SELECT {time}, {names}, {sums} FROM {table}
-        WHERE time < ? GROUP BY {span}, {", ".join(keys)}""",
-        (before,),
-    )
-
-
-def _insert_sums(db: "sqlite3.Connection", table: str) -> None:
-    db.execute(f"INSERT INTO {table} SELECT * FROM sums")
-    db.execute("DROP TABLE sums")
 
 
 def _add(db: "sqlite3.Connection", table: str, now: int, rows: Iterable[Row | Warnings]) -> None:
@@ -360,17 +325,26 @@ def _delete(db: "sqlite3.Connection", table: str, before: int) -> None:
 def _make_room(db: "sqlite3.Connection", now: int, max_bytes: int) -> None:
     """Bring the pages in use below `max_bytes`; to be called within a transaction.
 
-    First, rows become sums of days, except those of the last day; then the latter become sums of
-    hours. That changes no report over days. If there are too many names, the oldest rows go.
+    First, rows older than a day become sums of days, which changes no report over days. If there
+    are too many names, the oldest rows go.
     """
-    for age, span in _SPANS:
-        if _used_bytes(db) > max_bytes:
-            for table in _KEYS:
-                _select_sums(db, table, "MAX(time)", span, now - age)
-                _delete(db, table, now - age)
-                _insert_sums(db, table)
+    for table in _KEYS:
+        _sum_days(db, table, now - _DAY)
     while _used_bytes(db) > max_bytes and _drop_half(db):
         pass
+
+
+def _sum_days(db: "sqlite3.Connection", table: str, before: int) -> None:
+    keys = ", ".join(_KEYS[table])
+    sums = ", ".join(f"SUM({each})" for each in _SUMS[table])
+    db.execute(
+        f"""CREATE TEMP TABLE sums AS SELECT MAX(time), {keys}, {sums} FROM {table}
+        WHERE time < ? GROUP BY {_DATE}, {keys}""",
+        (before,),
+    )
+    _delete(db, table, before)
+    db.execute(f"INSERT INTO {table} SELECT * FROM sums")
+    db.execute("DROP TABLE sums")
 
 
 def _drop_half(db: "sqlite3.Connection") -> bool:
@@ -394,20 +368,18 @@ def _pragma(db: "sqlite3.Connection", name: str) -> int:
     return value
 
 
-def _exists(db: "sqlite3.Connection", table: str) -> bool:
-    return bool(db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchall())
-
-
-def _check_kind(db: "sqlite3.Connection") -> None:
-    """Raise LedgerError for another program's database, or a ledger of a later version."""
+def _is_new(db: "sqlite3.Connection") -> bool:
+    """Return True for an empty file. Raises LedgerError if it is no ledger of this version."""
     application, version = _pragma(db, "application_id"), _pragma(db, "user_version")
     (objects,) = db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
     if application != _APPLICATION_ID and (application or version or objects):
         raise LedgerError("the file is a database of another program")
-    if version > _VERSION:
+    if version not in (0, _VERSION):
+        age = "a later" if version > _VERSION else "an earlier"
         raise LedgerError(
-            f"the file has version {version}, from a later mcp-abridge; this one knows {_VERSION}"
+            f"the file has version {version}, from {age} mcp-abridge; this one knows {_VERSION}"
         )
+    return version == 0
 
 
 def rows(path: str, since: float | None = None, by: str = "tool") -> list[Figures]:
@@ -419,7 +391,6 @@ def rows(path: str, since: float | None = None, by: str = "tool") -> list[Figure
     order = "name" if by == "day" else "seen_before - seen_after DESC, seen_before DESC, name"
     sums = _read(
         path,
-        "calls",
         f"""SELECT {_BY[by]} AS name, SUM(calls),
             SUM(CASE WHEN outcome IN ('shaped', 'page', 'view') THEN calls ELSE 0 END),
             SUM(CASE WHEN outcome = 'failed' THEN calls ELSE 0 END),
@@ -442,7 +413,6 @@ def warnings(path: str, since: float | None = None) -> list[Counted]:
     """
     sums = _read(
         path,
-        "warnings",
         """SELECT rule, kind, SUM(count) AS times FROM warnings WHERE time >= ?
         GROUP BY rule, kind ORDER BY times DESC, rule, kind""",
         since,
@@ -450,8 +420,8 @@ def warnings(path: str, since: float | None = None) -> list[Counted]:
     return [Counted(*each) for each in sums]
 
 
-def _read(path: str, table: str, query: str, since: float | None) -> list[tuple[Any, ...]]:
-    """Return the rows of `query`; none if a process has created the file but not yet the table."""
+def _read(path: str, query: str, since: float | None) -> list[tuple[Any, ...]]:
+    """Return the rows of `query`; none if a process has created the file but not yet the tables."""
     import sqlite3
     from urllib.parse import quote
 
@@ -463,9 +433,8 @@ def _read(path: str, table: str, query: str, since: float | None) -> list[tuple[
             f"file:{quote(path)}?mode=ro", uri=True, timeout=5, isolation_level=None
         )
         try:
-            db.execute("BEGIN")  # one view of the file, also while others create or migrate it
-            _check_kind(db)
-            if not _exists(db, table):
+            db.execute("BEGIN")  # one view of the file, also while others create it
+            if _is_new(db):
                 return []
             return db.execute(query, (-1 if since is None else since // 60 * 60,)).fetchall()
         finally:

@@ -150,7 +150,8 @@ class Meters:
         return Meter(self, server, client)
 
     def add(self, kind: CallKind, sizes: Sizes) -> None:
-        """Count one call."""
+        """Count one call; its tool as OTHER beyond the limits."""
+        kind = (self._label(self._tools, kind[0]), *kind[1:])
         with self._lock:
             sums = self._sums.get(kind)
             if sums is None:
@@ -164,22 +165,14 @@ class Meters:
         if self._observe is not None:
             self._observe(_row(kind, [1, *astuple(sizes)]))
 
-    def add_warning(self, warning: Warnings) -> None:
-        """Count one warning."""
-        key = warning.tool, warning.rule, warning.kind
+    def add_warning(self, tool: str, rule: str, name: str) -> None:
+        """Count one warning; Python beside a rule makes any number of kinds."""
+        key = self._label(self._tools, tool), rule, self._label(self._kinds, name)
         with self._lock:
-            self._warnings[key] = self._warnings.get(key, 0) + warning.count
+            self._warnings[key] = self._warnings.get(key, 0) + 1
         self._wake()
         if self._observe_warning is not None:
-            self._observe_warning(warning)
-
-    def tool(self, name: str) -> str:
-        """Return the name to count a tool under; OTHER beyond the limits."""
-        return self._label(self._tools, name)
-
-    def kind(self, name: str) -> str:
-        """Return the name to count warnings of a kind under: Python beside a rule makes kinds."""
-        return self._label(self._kinds, name)
+            self._observe_warning(Warnings(*key, 1))
 
     def drain(self) -> list[Row]:
         """Return the sums since the last drain, and clear them."""
@@ -233,20 +226,17 @@ class Meter:
         >>> [(row.tool, row.calls, row.visible_before, row.visible_after) for row in meters.drain()]
         [('list_issues', 1, 8000, 800), ('get_me', 2, 200, 200)]
         """
-        meters = self._meters
-        meters.add((meters.tool(tool), rule, outcome, self._server, self._client), sizes)
+        self._meters.add((tool, rule, outcome, self._server, self._client), sizes)
 
     def warned(self, tool: str, rule: str, kind: str) -> None:
         """Count one warning that the rule named `rule` had for a call of `tool`.
 
         >>> meters = Meters()
         >>> meters.of(None, None).warned("get_job", "jobs", "transition: completed -> running")
-        >>> meters.of(None, None).warned("get_job", "jobs", "transition: completed -> running")
         >>> [(each.kind, each.count) for each in meters.drain_warnings()]
-        [('transition: completed -> running', 2)]
+        [('transition: completed -> running', 1)]
         """
-        meters = self._meters
-        meters.add_warning(Warnings(meters.tool(tool), rule, meters.kind(kind), 1))
+        self._meters.add_warning(tool, rule, kind)
 
 
 def label(name: str) -> str:
@@ -256,16 +246,6 @@ def label(name: str) -> str:
 
 def _row(kind: CallKind, sums: list[int]) -> Row:
     tool, rule, outcome, server, client = kind
-    calls, wire_before, wire_after, visible_before, visible_after = sums
-    return Row(
-        tool,
-        rule,
-        outcome,
-        calls,
-        wire_before,
-        wire_after,
-        visible_before,
-        visible_after,
-        server,
-        client,
-    )
+    calls, wire_before, wire_after, seen_before, seen_after = sums
+    sizes = (wire_before, wire_after, seen_before, seen_after)
+    return Row(tool, rule, outcome, calls, *sizes, server, client)

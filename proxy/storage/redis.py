@@ -7,7 +7,6 @@ clear text.
 """
 
 import time
-import zlib
 from hashlib import sha256
 from struct import Struct
 from threading import Lock
@@ -30,12 +29,12 @@ _TIMEOUT = 1.0  # seconds, to connect and for each reply: the sum of both is the
 _PAUSE = 1.0  # seconds without requests to Redis after a failure
 _MANY = 1000  # names in a set; above, it is searched for names whose snapshot has expired
 
-# The head of a value: a mark with the version of this form, the sizes of its two parts, a checksum.
-_HEAD = Struct(">8sQQI")
-_MARK = b"abridge\x01"
+# The head of a value: a mark with the version of this form, and the size of the frame after it.
+_HEAD = Struct(">8sQ")
+_MARK = b"abridge\x02"
 
 _DROP = """
-for _, name in ipairs(redis.pcall('SMEMBERS', KEYS[1])) do redis.call('UNLINK', name) end
+for _, name in ipairs(redis.call('SMEMBERS', KEYS[1])) do redis.call('UNLINK', name) end
 redis.call('UNLINK', KEYS[1])
 """
 _PRUNE = """
@@ -108,7 +107,7 @@ class Redis:
             ("SCARD", names),
             transaction=True,
         )
-        if (answers[-1] or 0) > _MANY:
+        if answers[-1] > _MANY:
             self._ask(("EVAL", _PRUNE, 1, names))
 
     def get(self, key: Key) -> Snapshot | None:
@@ -135,7 +134,7 @@ class Redis:
         self._client.close()
 
     def _ask(self, *commands: Command, transaction: bool = False) -> list[Any]:
-        """Return the reply to each command; None if a key holds a value of another program.
+        """Return the reply to each command. Raises StoreError.
 
         A full Redis refuses every transaction, even to read or delete.
         """
@@ -153,7 +152,10 @@ class Redis:
         except redis.RedisError as error:
             answers = [error]
         self._failure = ""
-        return [self._checked(answer) for answer in answers]
+        for answer in answers:
+            if isinstance(answer, redis.RedisError):
+                raise StoreError(self._message(answer)) from answer
+        return answers
 
     def _admit(self) -> None:
         """Admit one request after a pause; the others fail at once until its result is known."""
@@ -162,13 +164,6 @@ class Redis:
             if self._failure and now < self._again:
                 raise StoreError(self._failure)
             self._again = now + 2 * _TIMEOUT
-
-    def _checked(self, answer: Any) -> Any:
-        if not isinstance(answer, redis.RedisError):
-            return answer
-        if "WRONGTYPE" in str(answer):
-            return None
-        raise StoreError(self._message(answer)) from answer
 
     def _message(self, error: redis.RedisError) -> str:
         failure = next(text for kind, text in _FAILURES if isinstance(error, kind))
@@ -196,20 +191,13 @@ def _digest(*parts: str | None) -> str:
 
 
 def _packed(snapshot: Snapshot) -> bytes:
-    frame, document = snapshot.frame, snapshot.document
-    checksum = zlib.crc32(document, zlib.crc32(frame))
-    return _HEAD.pack(_MARK, len(frame), len(document), checksum) + frame + document
+    return _HEAD.pack(_MARK, len(snapshot.frame)) + snapshot.frame + snapshot.document
 
 
 def _unpacked(raw: bytes) -> Snapshot | None:
-    """Return the snapshot in a value; None if its form is unknown or it is incomplete."""
-    if len(raw) < _HEAD.size:
+    """Return the snapshot in a value; None if another version of this program wrote it."""
+    if not raw.startswith(_MARK):
         return None
-    mark, first, second, checksum = _HEAD.unpack_from(raw)
-    start = _HEAD.size
-    if mark != _MARK or len(raw) != start + first + second:
-        return None
-    frame, document = raw[start : start + first], raw[start + first :]
-    if zlib.crc32(document, zlib.crc32(frame)) != checksum:
-        return None
-    return Snapshot(frame=frame, document=document)
+    _, length = _HEAD.unpack_from(raw)
+    end = _HEAD.size + length
+    return Snapshot(frame=raw[_HEAD.size : end], document=raw[end:])

@@ -20,6 +20,7 @@ from proxy.session.outputs import (
     Output,
     Probe,
     Reply,
+    RunInBackground,
     Shape,
     StoreSnapshot,
 )
@@ -101,6 +102,9 @@ class InMemoryTransport:
                 result = shape(job)
                 self.shaped.append((job, result))
                 self._add(session.shaped(job, result), of_client=False)
+            case RunInBackground(do, then):
+                # A transport takes these relative to the message; here only lists and queries.
+                self._add(then(do()), of_client=False)
             case StoreSnapshot(key, snapshot):
                 self._store.put(key, snapshot)
             case DropSnapshots(key):

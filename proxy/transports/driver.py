@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from proxy.session.active_rules import PeerInfo
 from proxy.session.outputs import (
+    LARGE,
     DropSnapshots,
     Forward,
     LoadSnapshot,
@@ -30,7 +31,7 @@ from proxy.shaping import pipeline
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.storage.snapshots import Key, Snapshot, Store
 from proxy.transports.aio import others, threaded
-from proxy.transports.effects import access, failure_outputs, store_failure
+from proxy.transports.effects import access, store_failure
 from proxy.transports.log import Log
 from proxy.transports.workers.pool import Workers
 
@@ -156,12 +157,8 @@ class Driver:
         return [output.raw for output in outputs if isinstance(output, Forward)]
 
     async def _take(self, raw: bytes, exchange: bytes, *, of_client: bool) -> Routed:
-        enter: Callable[[bytes, bytes], tuple[Output, ...]]
         enter = self.session.from_client if of_client else self.session.from_server
-        try:
-            outputs = enter(raw, exchange)
-        except Exception as error:
-            outputs = failure_outputs(raw, error, self._log, of_client=of_client)
+        outputs = enter(raw, exchange)
         routed = Routed([], [], [], [])
         ahead, back = routed.to_client, routed.to_server
         if of_client:
@@ -210,7 +207,8 @@ class Driver:
             outputs = self.session.shaped(output.job, outcome)
             await self._carry_out(outputs, routed, routed.to_client, routed.to_server)
         elif isinstance(output, RunInBackground):
-            outputs = output.then(await threaded(output.do))
+            value = output.do() if output.size <= LARGE else await threaded(output.do)
+            outputs = output.then(value)
             await self._carry_out(outputs, routed, ahead, back)
         elif isinstance(output, LoadSnapshot):
             snapshot, failure = await self._call_store(access, self._store, output, self._log)

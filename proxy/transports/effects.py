@@ -1,16 +1,7 @@
-"""Carry out the outputs of a session that both transports treat alike: the store, and failures."""
+"""Carry out the outputs of a session on the store, as all transports do."""
 
-from proxy.errors import RuleErrors, StoreError, raised
-from proxy.session.outputs import (
-    DropSnapshots,
-    Forward,
-    LoadSnapshot,
-    Output,
-    Reply,
-    StoreSnapshot,
-)
-from proxy.session.session import error_in_place_of
-from proxy.session.state import failure_reason
+from proxy.errors import StoreError, raised
+from proxy.session.outputs import DropSnapshots, LoadSnapshot, StoreSnapshot
 from proxy.storage.snapshots import Snapshot, Store
 from proxy.transports.log import Log
 
@@ -39,16 +30,3 @@ def access(
 def store_failure(error: Exception) -> str:
     """Return the text of a failure of the store."""
     return str(error) if isinstance(error, StoreError) else raised(error)
-
-
-def failure_outputs(
-    raw: bytes, error: Exception, log: Log, *, of_client: bool
-) -> tuple[Output, ...]:
-    """Return the outputs for a message on which the session failed: one must not end all others."""
-    reason = failure_reason(error)
-    if not isinstance(error, RuleErrors):
-        log.error(reason)
-    line = error_in_place_of(raw, reason, answers=not of_client)
-    if of_client:
-        return () if line is None else (Reply(line),)
-    return (Forward(raw if line is None else line),)

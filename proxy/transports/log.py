@@ -139,13 +139,13 @@ class Log:
 
     def _put_line(self, line: bytes) -> None:
         with self._lock:
+            self._drain()
             if self._midline and not self._backlog:
                 # Never appended to an unfinished line of the server's.
                 line = b"\n" + line
-            while line and (count := self._write_some(line[:_ATOMIC])):
-                line = line[count:]
-            if line and len(line) + sum(map(len, self._backlog)) <= _BACKLOG:
+            if len(line) + sum(map(len, self._backlog)) <= _BACKLOG:
                 self._backlog.append(line)
+                self._drain()
             else:
                 self._dropped += len(line)
 
@@ -154,7 +154,7 @@ class Log:
         offset = 0
         while offset < len(raw) or self._backlog:
             with self._lock:
-                count = self._write_some(raw[offset : offset + _ATOMIC])
+                count = self._send(raw[offset:]) if self._drain() else 0
                 offset += count
                 if not count and (self._unread or monotonic() > deadline):
                     self._unread = True
@@ -165,26 +165,26 @@ class Log:
             elif offset < len(raw) or self._backlog:
                 self._writable(0.1)
 
-    def _write_some(self, raw: bytes) -> int:
-        """Write without blocking, after the backlog; return the number of bytes of `raw`."""
+    def _drain(self) -> bool:
+        """Write the lines that are held back, without blocking; return True if none is left."""
         while self._backlog:
             line = self._backlog.popleft()
-            count = self._send(line[:_ATOMIC])
+            count = self._send(line)
             if count < len(line):
                 self._backlog.appendleft(line[count:])
             if not count:
-                return 0
-        if self._dropped and self._writable(0):
+                return False
+        if self._dropped:
             notice = f"{self._dropped} bytes dropped: stderr was not read"
             if self._send(self._line("warning", notice)):
                 self._dropped = 0
-        return self._send(raw)
+        return True
 
     def _send(self, raw: bytes) -> int:
         if not raw or not self._writable(0):
             return 0
         try:
-            count = os.write(self._descriptor, raw)
+            count = os.write(self._descriptor, raw[:_ATOMIC])
         except BlockingIOError:
             return 0
         except OSError:  # it can never be read

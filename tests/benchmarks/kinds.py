@@ -191,30 +191,6 @@ def resident(leg: Leg, seconds: float) -> Figures:
 LIBRARY = "import aiohttp, os; os.read(0, 65536); os.write(1, b'{}\\n')"
 
 
-def firsts(leg: Leg, seconds: float) -> Figures:
-    """The first byte of the body of each answer."""
-
-    def side(client: services.Client) -> raw.Timed:
-        assert isinstance(client, web_client.Client)
-        return web_client.firsts(client, leg.request)
-
-    return compared(leg, seconds, side)
-
-
-def forms(leg: Leg, seconds: float) -> Figures:
-    """The same call through the proxy as JSON, in place of the direct one, and as a stream."""
-    request = leg.request
-    figures = Figures(note="both through the proxy: as JSON, as a stream")
-    accepts = web_client.JSON, web_client.STREAM
-    for share in shares(seconds):
-        with services.through(leg.rules, leg.pinned().server, accepts) as (json, stream):
-            for client in (json, stream):
-                client.connect()
-            leg.check(json.answer(request), stream.answer(request))
-            figures += interleaved(raw.calls(json, request), raw.calls(stream, request), share)
-    return figures
-
-
 def remote_starts(leg: Leg, seconds: float) -> Figures:
     """From the start of `run URL` to the answer to `initialize`; direct: Python with aiohttp."""
     port = free_port()

@@ -8,9 +8,7 @@ from tests.benchmarks.kinds import (
     Leg,
     Target,
     calls,
-    firsts,
     flights,
-    forms,
     listings,
     remote_starts,
     resident,
@@ -41,8 +39,6 @@ STATELESS = ("--modern",)
 # Over HTTP, direct is the same server over HTTP, asked directly.
 STREAMS = ("--stream",)
 WEB_START = Target("added", 0.060)
-FIRST = Target("wrapped", 0.050)
-STREAMED = Target("added", 0.005)
 
 # What is measured on each way.
 EACH = (
@@ -89,10 +85,6 @@ WEB_LEGS: tuple[Leg, ...] = (
         Leg("large, project, stream", calls, "large", "project", PAGE, server=STREAMS),
         Leg("small, JSON of a stream", calls, accept=JSON, server=STREAMS),
         Leg("small, stream of JSON", calls, accept=STREAM),
-        Leg("small, first byte of a stream", firsts, server=STREAMS, target=FIRST),
-        Leg("large, first byte of a stream", firsts, "large", server=STREAMS, target=FIRST),
-        Leg("small, stream against JSON", forms, target=STREAMED),
-        Leg("large, stream against JSON", forms, "large", target=STREAMED),
     ),
 )
 

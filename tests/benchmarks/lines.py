@@ -1,8 +1,8 @@
 """`python -m tests.benchmarks.lines`: lines of 1, 20 and 100 MB through each way, time and memory.
 
 What no rule touches must take less than 2 s for 100 MB, and at most three times the line in memory;
-what a rule makes of a line is measured, not bounded. 100 MB that the client does not read may cost
-16 MB. Ends with 1 where something could not be measured; a missed target is a finding. Linux only.
+what a rule makes of a line is measured, not bounded. Ends with 1 if something could not be
+measured; a missed target is a finding. Linux only.
 """
 
 import argparse
@@ -10,9 +10,8 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -20,23 +19,19 @@ from msgspec import Struct
 
 from tests.benchmarks import raw, services, table, web_client
 from tests.benchmarks.__main__ import cause, progress
-from tests.benchmarks.commands import ROOT, direct, options
+from tests.benchmarks.commands import direct, options
 from tests.benchmarks.kinds import WrongAnswer
 from tests.benchmarks.server import MEGABYTES
 from tests.benchmarks.table import quantity
 from tests.conformance.suite import free_port
-from tests.faults.sidecar import INITIALIZE, Client, compact, keys, post
-from tests.raw_http import STREAM, Asked, RawServer, event, initialized, result, whole
+from tests.faults.sidecar import keys
 from tests.soak.footprint import workers
 
 REPEATED = 3
 SECONDS = 0.02  # for each MB: 2 s for 100 MB
 TIMES = 3.0  # of a line's size, in memory
 SPARE = 16.0  # MB: of the memory that anything may cost
-UNREAD = 16.0  # MB
 WAYS = ("command", "run URL", "serve URL", "serve -- command")
-NOISY = ROOT / "tests" / "faults" / "naughty.py"
-SETTLED = 1.0  # seconds without a change
 HEAD = ("way", "what", "MB", "direct", "through", "memory", "workers", "× the line", "")
 
 
@@ -226,68 +221,6 @@ def held(pid: int, what: str) -> float:
     return int(re.findall(rf"{what}:\s+(\d+)", status)[0]) * 1024 / 1e6
 
 
-# What the client does not read
-
-
-def unread(way: str, megabytes: int) -> Found:
-    """Have the server say so much before its answer, and read nothing until nothing moves."""
-    count = str(megabytes * 10)
-    server = [sys.executable, str(NOISY), "talks", count, "100000"]
-    with ExitStack() as stack:
-        enter = stack.enter_context
-        upstream = ["--", *server]
-        if "URL" in way:
-            upstream = [enter(RawServer(partial(flooding, int(count)))).url]
-        if way in ("command", "run URL"):
-            client = enter(raw.Client(wrapper(Case(""), *upstream)))
-            pid = client.process.pid
-            enough = int(count) + 1 if way == "command" else 1
-            Lines(client).ask(raw.INITIALIZE, enough)
-            ask: Callable[[], object] = partial(os.write, client.stdin, raw.tools_call("small"))
-        else:
-            port = free_port()
-            pid = enter(services.service(services.sidecar(port, "none", *upstream), port)).pid
-            posted = enter(Client(port))
-            ask = partial(posted.send, post(raw.tools_call("small"), *begun(port)))
-        time.sleep(SETTLED)
-        with peak(pid) as costs:
-            ask()
-            settled(pid)
-    return Found((), (), *costs)
-
-
-def flooding(count: int, asked: Asked) -> Iterator[bytes]:
-    """Answer a call with so many notifications of 100 kB first."""
-    if asked.message.get("method") == "initialize":
-        yield whole(initialized(asked.id))
-    elif asked.message.get("method") != "tools/call":
-        yield whole(b"", "202 Accepted")
-    else:
-        note = {"jsonrpc": "2.0", "method": "notifications/message", "params": "x" * 100_000}
-        yield STREAM
-        for _ in range(count):
-            yield event(compact(note))
-        yield event(result(asked.id))
-
-
-def begun(port: int) -> list[str]:
-    """Begin a session and return its header, where there are sessions."""
-    with Client(port, raw.LONGEST) as client:
-        client.send(post(INITIALIZE))
-        found = client.answer().all("mcp-session-id")
-    return [f"Mcp-Session-Id: {found[0]}"] if found else []
-
-
-def settled(pid: int) -> None:
-    """Wait until a process takes no more memory."""
-    most, since = 0.0, time.monotonic()
-    while time.monotonic() - since < SETTLED:
-        now = held(pid, "VmHWM")
-        if now > most:
-            most, since = now, time.monotonic()
-        time.sleep(0.02)
-
-
 # The table
 
 
@@ -312,15 +245,12 @@ def verdict(case: Case, megabytes: int, found: Found) -> str:
     if case.touched:
         return ""
     missed = []
-    most = UNREAD if case is NOT_READ else max(TIMES * megabytes, SPARE)
+    most = max(TIMES * megabytes, SPARE)
     if found.memory + found.workers > most:
         missed.append(f"memory MISSED: at most {most:.0f} MB")
     if found.through and median(found.through) > max(SECONDS * megabytes, 0.1):
         missed.append(f"time MISSED: at most {SECONDS * megabytes:.1f} s")
     return "; ".join(missed) or "met"
-
-
-NOT_READ = Case("not read by the client")
 
 
 def main() -> int:
@@ -334,16 +264,13 @@ def main() -> int:
     failures = 0
     began, load = time.monotonic(), os.getloadavg()[0]
     for way in chosen.way or WAYS:
-        for case in (*CASES, NOT_READ):
+        for case in CASES:
             if chosen.k and not any(word in case.name for word in chosen.k):
                 continue
             for megabytes in chosen.megabytes or MEGABYTES:
                 progress(f"{way}: {case.name}, {megabytes} MB ...")
                 try:
-                    if case is NOT_READ:
-                        found = unread(way, megabytes)
-                    else:
-                        found = measured(way, case, megabytes)
+                    found = measured(way, case, megabytes)
                 except Exception as problem:
                     failures += 1
                     cells = ("",) * (len(HEAD) - 4)

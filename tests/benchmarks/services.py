@@ -80,19 +80,6 @@ def pair(
         yield one, enter(web_client.Client(port, accept, headers))
 
 
-@contextmanager
-def through(
-    rules: str, server: Sequence[str], accepts: Sequence[str]
-) -> Iterator[list[web_client.Client]]:
-    """Start a server over HTTP, a sidecar, and a client of that for each Accept header."""
-    with ExitStack() as stack:
-        enter = stack.enter_context
-        origin, port = free_port(), free_port()
-        enter(service(web_server(origin, server), origin))
-        enter(service(sidecar(port, rules, url(origin)), port))
-        yield [enter(web_client.Client(port, accept)) for accept in accepts]
-
-
 def upstream(way: Way, origin: int, server: Sequence[str]) -> Sequence[str]:
     """Return what a sidecar stands before."""
     return ["--", *direct(server)] if way == "stdio to HTTP" else [url(origin)]

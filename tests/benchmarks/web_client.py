@@ -5,7 +5,7 @@ import socket
 from time import perf_counter
 from typing import Self
 
-from tests.benchmarks.raw import INITIALIZE, INITIALIZED, LONGEST, MEMORY, TOOLS_LIST, Timed
+from tests.benchmarks.raw import INITIALIZE, INITIALIZED, LONGEST, MEMORY, TOOLS_LIST
 
 CHUNK = 1 << 18  # bytes of a socket that asyncio reads at once
 BOTH = "application/json, text/event-stream"
@@ -160,13 +160,3 @@ class Client:
 
     def close(self) -> None:
         self.socket.close()
-
-
-def firsts(client: Client, request: bytes) -> Timed:
-    """The time until the first byte of a body, one call after the other."""
-
-    def once() -> float:
-        began = perf_counter()
-        return client.ask(request).first - began
-
-    return Timed(once)

@@ -62,10 +62,6 @@ def test_a_column_is_the_same_however_the_array_is_read(pair: tuple[Any, Any], p
     assert columns[0][1:] == [said(values_at(None, path.steps)), said(values_at({}, path.steps))]
 
 
-def test_a_column_of_values_that_are_no_objects_has_nothing_in_it() -> None:
-    assert column_values(Raw(b'[1, "a", {"a": 2}]'), Path.parse("a"))[:2] == [UNSET, UNSET]
-
-
 def test_a_row_type_reads_all_that_is_named_and_only_that() -> None:
     wanted = [Path.parse(path) for path in ("labels.name", "id", "user", "user.login")]
     row = row_type_for(Paths.of(wanted))

@@ -10,7 +10,6 @@ from proxy.document.measure import (
     chars_that_fit,
     encoded_size,
     exceeds,
-    growth_limit,
     member,
     size,
     strings,
@@ -96,10 +95,6 @@ def test_parts_that_stand_in_many_places_count_in_each() -> None:
     assert exceeds(value, 1_000_000)
     assert not exceeds([["x"] * 10], 100)
     assert exceeds([["x"] * 10], 20)
-
-
-def test_what_may_be_made_of_something_is_four_times_as_much_and_a_megabyte() -> None:
-    assert (growth_limit(0), growth_limit(1000)) == (1 << 20, 4000 + (1 << 20))
 
 
 def test_the_members_of_rows_count_too() -> None:

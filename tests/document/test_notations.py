@@ -126,7 +126,7 @@ def test_plain_scalars_are_those_of_the_core_schema(scalar: str, written: str) -
         ("a: 1\n---\nb: 2\n", "several YAML documents in one text"),
         ("? [a]\n: 1\n", "a YAML key that is no scalar"),
         ("a: *x", "a YAML alias \\*x to nothing before it"),
-        ("&a [*a]", "a YAML alias \\*a to nothing before it"),
+        ("&a [*a]", "YAML that grows by its aliases"),
         ("[" * 200, "YAML nested more than 100 levels deep"),
         ("a: [", "not YAML: .*"),
         ("x" * (literals.MOST_YAML + 1), "524289 characters of YAML are more than 524288"),
@@ -138,8 +138,8 @@ def test_yaml_that_is_no_one_value_is_refused(text: str, message: str) -> None:
 
 
 def test_aliases_are_written_out_but_not_without_end() -> None:
-    assert literals.yaml("a: &x [1]\nb: *x\n&k c: 2\n*k : 3")[0] == (
-        '{"a":[1],"b":[1],"c":2,"c":3}'
+    assert literals.yaml("a: &x [1]\nb: *x\n&k c: 2\nd: *k")[0] == (
+        '{"a":[1],"b":[1],"c":2,"d":"c"}'
     )
     bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n" + "".join(
         f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 9)

@@ -18,7 +18,6 @@ from proxy.document.surrogates import replace_lone
 from proxy.document.tree import (
     Document,
     Number,
-    Pieces,
     Slot,
     Value,
     compact,
@@ -27,18 +26,16 @@ from proxy.document.tree import (
     level,
     loads,
     objects,
-    one_row,
     opened,
     piecemeal,
     plain,
-    raw,
     row_type,
     rows,
     text,
     uncollected,
 )
 from proxy.errors import DocumentError
-from tests.documents import SCALARS, SPELLINGS, SURROGATES, values
+from tests.documents import SCALARS, SURROGATES, values
 
 
 def open_all(slot: Slot) -> None:
@@ -62,14 +59,6 @@ def test_opening_everything_changes_no_value_no_number_and_no_order(data: bytes)
     open_all(document.root)
     assert spelled(document.encode()) == spelled(replace_lone(data))
     assert not document.changed
-
-
-@given(st.sampled_from(SPELLINGS + SURROGATES), st.sampled_from(SPELLINGS + SURROGATES))
-def test_a_scalar_beside_an_opened_one_keeps_its_spelling(one: bytes, other: bytes) -> None:
-    document = Document.read(b'{"a": %s, "b": [%s]}' % (one, other))
-    open_all(document.root)
-    document.root.child("a").open()
-    assert document.encode() == replace_lone(b'{"a":%s,"b":[%s]}' % (one, other))
 
 
 @pytest.mark.parametrize(
@@ -179,13 +168,6 @@ def test_what_is_no_array_of_objects_gives_no_rows(data: bytes) -> None:
     assert rows(level(Raw(data)), row_type(("a",))) is None
 
 
-def test_a_row_is_read_of_an_unopened_object_only() -> None:
-    row = row_type(("a",))
-    assert encode(one_row(Raw(b'{"b": 1, "a": 2.0}'), row)) == b'{"a":2.0}'
-    assert one_row(Raw(b"[]"), row) is None
-    assert one_row({"a": 1}, row) is None
-
-
 def test_rows_open_as_objects_with_the_members_they_have() -> None:
     found = rows(Raw(b'[null, {"a": 1}, {"c": 1}]'), row_type(("a", "b")))
     document = Document(found)
@@ -195,28 +177,6 @@ def test_rows_open_as_objects_with_the_members_they_have() -> None:
     assert value[2] == {}
     single: Any = Document(msgspec.json.decode(b'{"a": 1}', type=row_type(("a",))))
     assert list(single.root.open()) == ["a"]
-
-
-def test_a_document_is_a_text_where_all_of_it_is() -> None:
-    assert Document.read(b'"a"').textual
-    assert Document("a").textual
-    assert Document(Pieces(["a"])).textual
-    assert not Document(["a"]).textual
-    assert not Document.read(b'{"a": "b"}').textual
-
-
-def test_closers_run_once_the_last_one_first() -> None:
-    document, done = Document(None), list[int]()
-    document.closers += [lambda: done.append(1), lambda: done.append(2)]
-    document.close()
-    document.close()
-    assert done == [2, 1]
-
-
-def test_raw_is_what_a_value_is_written_as() -> None:
-    held = Raw(b"1.0")
-    assert raw(held) is held
-    assert bytes(raw({"a": [held, None]})) == b'{"a":[1.0,null]}'
 
 
 @pytest.mark.slow
@@ -253,12 +213,6 @@ def test_circles_are_collected_though_large_documents_come_without_a_pause(
     while gone() is not None:
         assert time.monotonic() < end, "it is put off for ever"
         loads(large)
-
-
-def test_what_is_large_and_no_json_leaves_the_collector_on() -> None:
-    with pytest.raises(DocumentError):
-        loads(b"[" * 300_000)
-    assert gc.isenabled()
 
 
 def test_what_no_machine_can_hold_has_no_room() -> None:

@@ -122,6 +122,7 @@ TWICE = {
     "a hidden tool": b'"name":"plain","NAME":"hidden"',
     "a name in escapes": rb'"name":"plain","n\u0061me":"hidden"',
     "arguments twice": b'"name":"limited","arguments":{"limit":1},"arguments":{"limit":9}',
+    "an argument twice": b'"name":"limited","arguments":{"limit":9,"limit":1}',
     "arguments in capitals": b'"name":"limited","arguments":{"limit":1},"Arguments":{"limit":9}',
 }
 
@@ -139,18 +140,6 @@ def test_a_call_with_two_readings_is_refused_and_never_arrives(
     [logged] = written.log()[before:]
     assert logged.startswith("warning: ")
     assert logged.endswith(f": refused: {AMBIGUOUS}")
-
-
-@pytest.mark.fault(21, "stdio")
-def test_of_an_argument_given_twice_the_one_that_was_checked_arrives(written: Written) -> None:
-    named = b'"name":"limited","arguments":%s'
-    twice = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{%s}}' % named
-    written.wire.write(twice % b'{"limit":1,"limit":9}' + b"\n")
-    assert failures(written.so_far()) == [("7", "limit: 9 is greater than the maximum of 5")]
-    assert written.heard() == b""
-    written.wire.write(twice % b'{"limit":9,"limit":1}' + b"\n")
-    assert written.so_far() == [result(b"7")]
-    assert written.heard() == twice % b'{"limit":1}' + b"\n"
 
 
 UNREADABLE = {

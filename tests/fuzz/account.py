@@ -18,7 +18,7 @@ from tests.fuzz.heard import Request
 from tests.fuzz.reading import Response, bare, members, valid
 from tests.fuzz.speech import METHODS
 
-_WORDS = (b"method", b"params", b"name", b"arguments", b"id")
+_WORDS = (b"method", b"params", b"name", b"arguments", b"id", b"limit")
 _CHANGED = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
 _MARK = re.compile(rb'"mark": ?(\d+)[,}]')  # one that is cut off is none
 

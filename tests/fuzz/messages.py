@@ -16,18 +16,8 @@ from tests.fuzz.reading import bare, members, replaced, valid
 
 ENDS = 512
 IDS = (
-    "1",
-    "-7",
-    "5.0",
-    '"5"',
-    '"a\\"b"',
-    '"\\u0061"',
-    "null",
-    "true",
-    "[1]",
-    '{"id":1}',
-    '"\\ud800"',
-    "1e3",
+    *("1", "-7", "5.0", '"5"', '"a\\"b"', '"\\u0061"', "null", "true", "[1]", '{"id":1}'),
+    *('"\\ud800"', "1e3"),
 )
 NESTED = (
     *('{"jsonrpc":"2.0","id":9}', '{"id":9,"jsonrpc":"2.0"}', '{"method":"x","id":9}'),
@@ -40,16 +30,8 @@ METHODS = ('"tools/call"', '"ping"', '"notifications/progress"', "5", "null", '"
 SPACES = ("", "", "", " ", "\t", "\r", "  ")
 _BEGINS = re.compile(rb'\{\s*"(?:jsonrpc|id|method|params|result|error)"\s*:')
 NOISE = (
-    b"debug: ",
-    b"{1} ",
-    b"{",
-    b'{"a":1}',
-    b"[",
-    b"\xff",
-    b"{}{}",
-    b"\xef\xbb\xbf",
-    b'"',
-    b"x{y}",
+    *(b"debug: ", b"{1} ", b"{", b'{"a":1}', b"[", b"\xff", b"{}{}", b"\xef\xbb\xbf", b'"'),
+    *(b"x{y}",),
 )
 
 

@@ -9,17 +9,8 @@ from tests.fuzz.dice import Dice
 from tests.fuzz.values import Tree
 
 IDS = (
-    "1",
-    "0",
-    "-7",
-    "5.0",
-    '"5"',
-    '"a"',
-    '"\\u0061"',
-    '"é😀"',
-    "1e3",
-    '""',
-    "99999999999999999999",
+    *("1", "0", "-7", "5.0", '"5"', '"a"', '"\\u0061"', '"é😀"', "1e3", '""'),
+    *("99999999999999999999",),
 )
 KINDS = ("image", "audio", "resource_link", "hologram")
 

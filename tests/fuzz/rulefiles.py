@@ -80,16 +80,8 @@ def broken(dice: Dice, right: str) -> bytes:
 
 
 WORDS = (
-    "at",
-    "items",
-    "paginate",
-    "response",
-    "keep",
-    "limit",
-    "tools",
-    "max_bytes",
-    "version",
-    "1",
+    *("at", "items", "paginate", "response", "keep", "limit", "tools", "max_bytes", "version"),
+    *("1",),
 )
 ODDITIES = (
     *("&a", "*a", "<<: *a", "!!python/object:os.system", "? ", "- ", "{", "}", "[", "]", ": "),

@@ -22,16 +22,8 @@ PATHS = (
     *("items[9]",),
 )
 TEXTS = (
-    "",
-    "log",
-    "text",
-    "items.body",
-    "items.title",
-    "body",
-    "title",
-    "**.name",
-    "nope",
-    "items",
+    *("", "log", "text", "items.body", "items.title", "body", "title", "**.name", "nope"),
+    *("items",),
 )
 PLACES = ("items", "items", "meta.rows", "tags", "nope", "user.tags")
 STRINGS = ("log", "text", "body", "user.body", "nope", "title")

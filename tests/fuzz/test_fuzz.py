@@ -14,9 +14,9 @@ from proxy.document import message
 from proxy.ruleset.loading.convert import fields
 from proxy.ruleset.loading.rule_model import RuleSpec
 from proxy.session.active_rules import ActiveRules, ToolRules
-from proxy.session.inflight import InFlight
 from proxy.session.outputs import Output
 from proxy.session.session import Session
+from proxy.session.state import InFlight
 from proxy.shaping import pipeline
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.transforms import TRANSFORMS

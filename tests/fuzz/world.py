@@ -84,11 +84,11 @@ class World:
 
     def state(self) -> Hashable:
         """Return what tells the state of the session from others."""
-        state, inflight = self.session._state, self.session._state.inflight
+        state, inflight = self.session, self.session.inflight
         waiting = inflight._pending.values()
         return (
             min(len(inflight._pending), 4),
-            min(inflight.to_inspect, 3),
+            min(sum(not pending.plain for pending in waiting), 3),
             min(len(state.suspended), 2),
             min(len(self.tasks), 3),
             any(pending.held_call is not None for pending in waiting),
@@ -96,7 +96,7 @@ class World:
             bool(inflight._answered._requests),
             bool(state.tasks._requests),
             bool(state.stored),
-            any(inflight._replaced.values()),
+            bool(inflight._replaced),
             self.rulesets.index(self.rules),
         )
 
@@ -121,8 +121,7 @@ class World:
     def _taken(self, raw: bytes, exchange: bytes) -> bool:
         """Say whether a call whose answer may be withheld waits under the id of a request."""
         waiting = [
-            self.session._state.inflight.at_server(exchange + slot)
-            for slot in self.account.slots(raw)
+            self.session.inflight.at_server(exchange + slot) for slot in self.account.slots(raw)
         ]
         return any(each and each.rule and each.rule.failure_policy.withholds for each in waiting)
 
@@ -273,15 +272,10 @@ class World:
             self.carry(tasks[0], None)
 
     def _empty(self) -> None:
-        state, inflight = self.session._state, self.session._state.inflight
-        deadlines = inflight.deadlines
+        state, inflight = self.session, self.session.inflight
         left = {
             "requests in flight": len(inflight._pending),
-            "requests that are watched": inflight.to_inspect,
             "calls that wait": len(state.suspended),
-            "requests being answered": len(state.answering),
-            "calls that are due": len(deadlines._due),
-            "tokens": len(deadlines._tokens) + len(deadlines._slots),
         }
         if any(left.values()):
             raise Wrong("nothing is left at the end", f"{left}")

@@ -10,10 +10,7 @@ from proxy.schema.references import (
     combine,
     drop_unused_definitions,
     references,
-    split_definitions,
     target,
-    whole,
-    within,
 )
 from tests.fitting import fits
 
@@ -87,36 +84,6 @@ def test_what_cannot_be_moved_is_unclear(schema: Any, message: str) -> None:
     with pytest.raises(Unsupported) as unclear:
         bundle(schema)
     assert str(unclear.value) == message
-
-
-def test_an_identity_at_the_root_is_left_out() -> None:
-    assert bundle({"$id": "https://example.com/a", "type": "object"}) == {"type": "object"}
-
-
-def test_every_schema_directly_inside_is_changed_and_nothing_else() -> None:
-    schema: Schema = {
-        "properties": {"a": {}},
-        "items": [{}, True],
-        "additionalProperties": False,
-        "allOf": [{}],
-        "dependencies": {"a": ["b"], "c": {}},
-        "enum": [{"items": {}}],
-    }
-    assert within(schema, lambda inner: {"seen": inner}) == {
-        "properties": {"a": {"seen": {}}},
-        "items": [{"seen": {}}, {"seen": True}],
-        "additionalProperties": {"seen": False},
-        "allOf": [{"seen": {}}],
-        "dependencies": {"a": ["b"], "c": {"seen": {}}},
-        "enum": [{"items": {}}],
-    }
-
-
-def test_a_root_comes_apart_and_together() -> None:
-    root = {"$schema": "s", "type": "object", "$defs": {"a": {}}, "definitions": {"b": {}}}
-    head, body = split_definitions(root)
-    assert body == {"type": "object"}
-    assert whole(head, body) == root
 
 
 def test_joined_schemas_share_equal_definitions_and_rename_others() -> None:

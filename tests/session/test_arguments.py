@@ -57,11 +57,6 @@ def test_a_rule_adds_arguments_under_names_that_the_tool_does_not_use(
     assert made.names == {name: shown for name, shown in expected.items() if name != shown}
 
 
-def test_the_server_keeps_an_argument_of_a_name_that_gave_way() -> None:
-    done = completed(PAGES, {"limit": 5, "page_limit": 3}, ("limit",))
-    assert (done.upstream, done.arguments["limit"]) == ({"limit": 5}, 3)
-
-
 # Completing
 
 DOTTED = "arguments: {filter.limit: {default: 20}}"
@@ -113,12 +108,6 @@ def test_what_only_moves_a_window_is_told_from_what_affects_the_answer(
 ) -> None:
     done = completed(text, sent)
     assert (done.steering, done.own, done.resumes) == (steering, own, resumes)
-
-
-def test_what_further_rules_add_to_the_tool_is_taken_off_too() -> None:
-    done = complete(ArgumentPlan(), [plan(rule(PAGES), ())], {"limit": 5, "path": "a"})
-
-    assert (done.upstream, done.arguments) == ({"path": "a"}, {"limit": 5, "path": "a"})
 
 
 def test_an_argument_that_is_not_looked_at_keeps_its_spelling() -> None:
@@ -223,37 +212,9 @@ def test_a_clamped_value_is_moved_to_the_nearest_bound(
     assert completed(text, {"n": value}).upstream == {"n": clamped}
 
 
-@pytest.mark.fault(39, "inside")
-@pytest.mark.parametrize(
-    ("sent", "said"),
-    [
-        ({"limit": 51}, "limit: 51 is greater than the maximum of 50"),
-        ({"limit": 10**30}, f"limit: {10**30} is greater than the maximum of 50"),
-        ({"limit": 0}, "limit: 0 is less than the minimum of 1"),
-        ({"limit": "5"}, 'limit: "5" is not an integer'),
-        ({"limit": True}, "limit: true is not an integer"),
-        ({"offset": -1}, "offset: -1 is less than the minimum of 0"),
-        ({"offset": 1.5}, "offset: 1.5 is not an integer"),
-    ],
-)
-def test_a_window_out_of_range_is_refused(sent: dict[str, Any], said: str) -> None:
-    assert refusal(PAGES, sent) == said
-
-
 def test_a_message_for_one_bound_of_a_window_leaves_the_others_their_own_words() -> None:
     text = f"arguments: {{offset: {{message: {{minimum: begin at 0}}}}}}\n{PAGES}"
 
     assert refusal(text, {"offset": -1}) == "begin at 0"
     assert refusal(text, {"limit": 0}) == "limit: 0 is less than the minimum of 1"
     assert refusal(text, {"offset": "1"}) == 'offset: "1" is not an integer'
-
-
-def test_what_a_refusal_says_is_not_advertised() -> None:
-    silent = "{minimum: 0, maximum: 9}"
-    said = "{minimum: 0, maximum: 9, message: {maximum: too far}}"
-    made = [plan(rule(f"arguments: {{n: {each}}}"), ()).entries for each in (silent, said)]
-
-    assert [entry.schema for entry in made[0]] == [entry.schema for entry in made[1]]
-
-
-# Nested arguments

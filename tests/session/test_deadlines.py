@@ -73,16 +73,6 @@ def test_a_call_that_has_no_answer_in_time_gets_an_error_and_is_cancelled() -> N
     assert len(talk.to_client) == len(talk.cancelled) == 1
 
 
-def test_without_a_deadline_time_is_no_matter() -> None:
-    clock = Clock()
-    talk = Talk(clock=clock)
-    talk.client(call("write", id=7))
-    clock.now += 1e9
-    talk.overdue()
-    assert talk.to_client == []
-    assert (talk.session.deadline, talk.session.patience()) == (None, None)
-
-
 def test_only_calls_of_tools_are_timed() -> None:
     talk = Waited()
     for id, method in enumerate(("initialize", "tools/list", "tasks/result", "prompts/get")):
@@ -116,14 +106,6 @@ def test_an_answer_to_a_new_request_with_the_id_of_a_late_one_is_no_late_one() -
     talk.wait(30)
     listed = answer({"prompts": []}, 8)
     assert talk.exchange(line(id=8, method="prompts/list"), listed) == listed
-
-
-def test_a_late_answer_is_not_taken_for_one_with_an_id_of_another_type() -> None:
-    talk = Waited()
-    talk.client(call("write", id=7))
-    talk.wait(30)
-    other = answer(document("other"), "7")
-    assert talk.exchange(call("write", id="7"), other) == other
 
 
 @pytest.mark.parametrize("token", [7, "7", "ü", 10**20], ids=repr)
@@ -205,26 +187,6 @@ def test_what_a_rule_withholds_of_a_call_that_was_taken_back_stays_withheld() ->
     assert texts(talk.to_client[-1]) == ['{"a":1}']
 
 
-def test_the_quick_answer_of_a_task_is_an_answer() -> None:
-    talk = Waited()
-    task = answer({"task": {"taskId": "t", "status": "working"}})
-    assert talk.exchange(call("write", task={"ttl": 1}), task) == task
-    talk.wait(30)
-    assert (len(talk.to_client), talk.cancelled) == (1, [])
-
-
-def test_a_batch_is_timed_call_by_call() -> None:
-    talk = Waited()
-    both = [call("a", id=1, _meta={"progressToken": "a"}), call("b", id=2)]
-    talk.client(b"[" + b",".join(both) + b"]")
-    talk.wait(20)
-    talk.server(progress("a"))
-    talk.wait(10)
-    assert [each["requestId"] for each in talk.cancelled] == [2]
-    talk.server(answer(document("done"), 1))
-    assert talk.told()[-2:] == [2, 1]
-
-
 def test_an_answer_that_passes_in_pieces_is_not_late() -> None:
     talk = Waited()
     whole = answer(document("x" * 9000), 7)
@@ -296,25 +258,3 @@ def test_the_error_has_the_form_that_the_rule_gives_its_errors() -> None:
     talk.client(call("get", id=7))
     talk.wait(30)
     assert texts(talk.to_client[-1])[0].startswith("E_TIME within 30 seconds")
-
-
-def test_what_waits_at_the_end_is_answered_once() -> None:
-    talk = Waited()
-    talk.client(call("a", id=7))
-    talk.client(call("b", id=8))
-    talk.server(answer(document("done"), 8))
-    talk.wait(30)
-    assert talk.session.ended("the server ended") == ()
-    assert sorted(talk.told()) == [7, 8]
-    assert talk.session.patience() is None
-
-
-def test_of_many_calls_that_are_late_only_a_few_ids_are_stored() -> None:
-    talk = Waited()
-    for number in range(3000):
-        talk.client(call("a", id=number, _meta={"progressToken": number}))
-        talk.wait(30)
-    inflight = talk.session._state.inflight
-    deadlines = inflight.deadlines
-    assert len(inflight._replaced) == 1000
-    assert [*deadlines._due, *deadlines._tokens, *deadlines._slots, *inflight._pending] == []

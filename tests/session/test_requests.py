@@ -62,14 +62,6 @@ def test_a_client_that_names_itself_lists_by_the_rules_that_it_will_call_by() ->
     assert talk.asked[-1] == (None, "c")
 
 
-def test_a_client_may_name_itself_in_any_call() -> None:
-    talk = Talk(DROP)
-
-    talk.client(call("get", _meta={"io.modelcontextprotocol/clientInfo": {"name": "c"}}))
-
-    assert talk.session.client == "c"
-
-
 # What answers the server
 
 
@@ -118,22 +110,6 @@ def test_an_odd_cancellation_passes(params: Any) -> None:
 
 
 # What two readers could read in two ways
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"gone"},"method":"ping"}',
-        b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"gone"},'
-        b'"params":{"name":"get"}}',
-    ],
-)
-def test_a_message_with_two_methods_or_params_is_refused_where_rules_protect(raw: bytes) -> None:
-    talk = Talk(HIDE)
-    assert json.loads(talk.replied(raw))["id"] == 7
-    plain = Talk()
-    plain.client(raw)
-    assert plain.to_server == [raw]
 
 
 SAFE = rules("- {name: guard, tools: get, on_failure: refuse, response: [{drop: secret}]}")
@@ -297,15 +273,6 @@ def test_a_call_that_cannot_be_read_does_not_get_around_a_rule() -> None:
     assert texts(talk.to_client[0])[0].startswith("the message cannot be read: ")
 
 
-def test_doubled_arguments_of_a_guarded_tool_are_sent_once() -> None:
-    talk = Talk(rules("- {tools: get, arguments: {n: {maximum: 5}}}"))
-    raw = call("get", {"n": 9, "N": 5}).replace(b"N", b"n")
-
-    talk.client(raw)
-
-    assert talk.to_server == [raw.replace(b'"n":9,', b"")]
-
-
 def test_a_rule_in_shadow_mode_changes_nothing() -> None:
     talk = Talk(
         rules(
@@ -365,18 +332,6 @@ def test_arguments_nested_too_deeply_do_not_get_around_a_rule() -> None:
 
 
 # Arguments
-
-
-def test_the_server_sees_no_argument_of_ours() -> None:
-    talk = Talk(PAGES)
-
-    talk.exchange(call("list", {"path": "a", "limit": 1}, progress=1), answer(ITEMS))
-
-    assert json.loads(talk.to_server[0])["params"] == {
-        "name": "list",
-        "arguments": {"path": "a"},
-        "progress": 1,
-    }
 
 
 def test_arguments_that_are_added_leave_the_others_as_they_were_spelled() -> None:
@@ -480,15 +435,6 @@ def test_a_page_of_another_call_is_not_answered_from_the_snapshot() -> None:
         "nothing is kept of an earlier answer to this call (it expired, or was never given); "
         "call again with offset=0 first"
     ]
-
-
-def test_the_first_page_always_calls_the_server() -> None:
-    talk = Talk(PAGES)
-    talk.exchange(call("list"), answer(ITEMS))
-
-    got = talk.exchange(call("list", {"offset": 0}, id=2), answer(document({"items": [9]}), 2))
-
-    assert items(got) == [9]
 
 
 def test_pages_are_not_cut_from_an_answer_that_was_read_by_other_rules() -> None:
@@ -608,14 +554,6 @@ def test_a_call_of_the_models_own_keeps_its_budget(client: str, meta: Any) -> No
     assert len(talk.exchange(call("rows", _meta=meta), ROWS)) < 12_000
 
 
-def test_a_rule_that_names_the_tool_holds_for_scripts_too() -> None:
-    talk = client_named(
-        "codex-mcp-client", file("version: 1\nrules: [{tools: rows, max_bytes: 500}]")
-    )
-
-    assert len(texts(talk.exchange(call("rows", _meta=SCRIPT), ROWS))[0]) <= 500
-
-
 def test_a_script_that_asks_for_a_view_gets_that_whole_and_the_server_sees_no_view() -> None:
     talk = client_named("codex-mcp-client")
     list_tools(talk, {"name": "rows", "annotations": {"readOnlyHint": True}})
@@ -637,15 +575,6 @@ def test_a_tool_whose_widget_parses_the_result_is_never_cut_and_gains_no_view(me
     assert list_tools(talk, tool) == [tool]
     assert talk.exchange(call("chart"), ROWS) == ROWS
     assert [(row.outcome, row.calls) for row in talk.counted()] == [("untouched", 1)]
-
-
-def test_a_rule_that_names_a_tool_with_a_widget_holds() -> None:
-    talk = client_named("claude-code", file("version: 1\nrules: [{tools: chart, max_bytes: 500}]"))
-
-    [tool] = list_tools(talk, {**APP, "_meta": {"ui": {"resourceUri": "ui://a"}}})
-
-    assert "view" in tool["inputSchema"]["properties"]
-    assert len(texts(talk.exchange(call("chart"), ROWS))[0]) <= 500
 
 
 @pytest.mark.parametrize("meta", [{"ui": {"visibility": ["app"]}}, {"ui": 5}, 5, None])
@@ -742,14 +671,6 @@ def test_a_batch_with_a_call_that_a_rule_protects_is_refused(
     assert talk.to_server == [batched(PING)]
 
 
-def test_a_batch_does_not_use_the_id_of_a_call_whose_response_is_withheld() -> None:
-    talk = Talk(SAFE)
-    talk.client(call("get"))
-    talk.client(batched(line(id=1, method="ping")))
-    assert talk.to_server == [call("get")]
-    assert texts(talk.got(answer(SECRET))) == ['{"a":1}']
-
-
 def test_a_batch_of_the_server_is_split_if_a_rule_is_for_one_of_its_responses() -> None:
     talk = Talk(DROP)
     talk.client(call("get"))
@@ -763,11 +684,3 @@ def test_a_late_response_to_a_query_is_not_passed_on_in_a_batch() -> None:
     talk.silence()
     talk.server(batched(answer(said("late"), json.loads(talk.probes[0].raw)["id"]), PING))
     assert talk.to_client == [PING]
-
-
-def test_arrays_in_a_batch_pass_however_deep() -> None:
-    talk = Talk(DROP)
-    deep = b"[" * 300 + b'{"jsonrpc":"2.0","method":"x"}' + b"]" * 300
-    talk.client(deep)
-    talk.server(deep)
-    assert (talk.to_server, talk.to_client) == ([deep], [deep])

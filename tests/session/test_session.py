@@ -3,19 +3,15 @@
 import json
 from typing import Any, get_args
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.errors import RuleErrors
 from proxy.ruleset.rule import EMPTY, RuleSet
-from proxy.session.active_rules import PeerInfo
-from proxy.session.outputs import Forward, Output, Shape, StoreSnapshot
-from proxy.session.session import error_in_place_of
-from proxy.shaping import pipeline
+from proxy.session.outputs import Forward, Output
 from tests.given import answer, call, line, result, rules, said, texts
-from tests.samples import DROP, ITEMS, PAGES, SECRET, asked, list_tools, own
+from tests.samples import DROP, ITEMS, SECRET, list_tools, own
 from tests.talk import Talk
 from tests.transports.guarded import guarded, onward
 
@@ -111,14 +107,6 @@ def test_the_end_of_the_server_answers_every_call_in_flight_once() -> None:
     assert talk.session.ended("again") == ()
 
 
-def test_requests_that_are_never_answered_do_not_pile_up() -> None:
-    talk = Talk(DROP)
-    for id in range(21_000):
-        talk.session.from_client(call("get", id=id))
-
-    assert len(talk.session.ended("gone")) == 20_000
-
-
 # Counting
 
 
@@ -131,7 +119,7 @@ def test_what_a_session_remembers_is_bounded_whatever_is_called() -> None:
         list_tools(talk, {**own("limit"), "name": tool})
         talk.exchange(call(tool, id=number), answer(ITEMS, number))
         talk.client(call(f"other-{number}", {"page_limit": 1}, id=-1))
-    state = talk.session._state
+    state = talk.session
     rules_ = vars(state.rules)
     sizes = {name: len(rules_[name]) for name in ("_facts", "_implied", "_by_tool")}
     sizes["stored"] = len(state.stored)
@@ -298,15 +286,6 @@ def test_what_no_rule_is_for_is_the_same_bytes_whatever_is_in_flight(
 # Many exchanges, and answers that come again
 
 
-def test_equal_ids_of_different_exchanges_are_told_apart() -> None:
-    talk = Talk(DROP)
-    talk.client(call("get"), b"1:")
-    talk.client(call("other"), b"2:")
-    talk.server(answer(SECRET), b"2:")
-    talk.server(answer(SECRET), b"1:")
-    assert [b"secret" in raw for raw in talk.to_client] == [True, False]
-
-
 def test_only_the_requests_that_are_meant_are_ended() -> None:
     talk = Talk()
     for exchange, id in ((b"1:", 1), (b"1:", 2), (b"2:", 1)):
@@ -339,27 +318,6 @@ def test_a_session_at_rest_has_forgotten_what_was_answered_but_not_what_waits() 
     talk.session.rest()
     assert talk.got(answer(SECRET)) == answer(SECRET)
     assert texts(talk.got(answer(SECRET, 2))) == texts(shaped)
-
-
-def test_another_session_goes_on_with_what_one_has_learned() -> None:
-    one, other = Talk(PAGES), Talk(PAGES)
-    list_tools(one, own("limit"))
-    known = msgspec.json.decode(msgspec.json.encode(one.session.peer_info), type=PeerInfo)
-    other.session.recall(known)
-    other.client(call("list", {"limit": 4, "page_limit": 2}))
-    assert asked(other) == {"limit": 4}
-
-
-@pytest.mark.fault(41, "inside")
-def test_snapshots_are_kept_under_the_scope_of_the_session() -> None:
-    talk = Talk(PAGES)
-    talk.session.scope = "mine"
-    talk.client(call("list", {}))
-    [shape] = talk.session.from_server(answer(ITEMS))
-    assert isinstance(shape, Shape)
-    keep, _ = talk.session.shaped(shape.job, pipeline.shape(shape.job))
-    assert isinstance(keep, StoreSnapshot)
-    assert (keep.key.scope, keep.key.rule) == ("mine", "pages")
 
 
 # Failures of the proxy itself
@@ -428,15 +386,6 @@ def test_a_call_on_which_the_proxy_fails_never_reaches_the_server(
     assert [json.loads(raw)["id"] for raw in talk.to_client] == ids
 
 
-def test_a_log_that_fails_costs_no_answer() -> None:
-    def log(text: str) -> None:
-        raise OSError(text)
-
-    talk = failing()
-    talk.session._state.log = log
-    assert json.loads(talk.replied(call("get", id=3)))["error"] == ERROR
-
-
 @pytest.mark.parametrize("made", [EMPTY, CLOSED])
 def test_a_response_on_which_the_proxy_fails_passes_unless_its_rule_withholds(
     made: RuleSet, monkeypatch: pytest.MonkeyPatch
@@ -481,31 +430,6 @@ def test_a_query_response_on_which_the_proxy_fails_answers_the_held_call(
     assert (json.loads(reply)["id"], texts(reply)) == (1, [REASON])
     talk.client(call("write", {}, id=2))
     assert talk.session.ended("gone") == ()
-
-
-ANSWER = answer(said("x"))
-PROGRESS = line(method="notifications/progress")
-
-
-@pytest.mark.parametrize(
-    ("raw", "answers", "error"),
-    [
-        (call("get"), False, True),
-        (ANSWER, True, True),
-        (line(id=1, error={"code": 1, "message": "no"}), True, True),
-        (call("get"), True, False),
-        (ANSWER, False, False),
-        (PROGRESS, False, False),
-        (PROGRESS, True, False),
-        (b"[]", True, False),
-        (b"noise", True, False),
-    ],
-)
-def test_an_error_stands_for_a_request_or_an_answer_only(
-    raw: bytes, answers: bool, error: bool
-) -> None:
-    made = error_in_place_of(raw, REASON, answers=answers)
-    assert made == (line(id=1, error=ERROR) if error else None)
 
 
 # Outputs

@@ -2,14 +2,10 @@
 
 import json
 
-import msgspec
 import pytest
 
 from proxy.ruleset.rule import EMPTY, RuleSet
-from proxy.session.inflight import PendingRequest
-from proxy.session.outputs import Shape
-from proxy.session.state import SessionState
-from proxy.shaping import pipeline
+from proxy.session.state import PendingRequest, SessionState
 from proxy.storage.meter import Meters
 from tests.given import answer, call, document, result, rule, rules, texts
 from tests.given import said as said_
@@ -23,10 +19,8 @@ from tests.samples import (
     PAGES,
     SECRET,
     after,
-    asked,
     items,
     list_tools,
-    own,
 )
 from tests.talk import Talk
 
@@ -71,17 +65,6 @@ def test_an_object_that_cannot_be_paged_is_said_once_for_each_tool_and_counted_e
     assert talk.log == [f"pages: list: {said}", f"pages: find: {said}"]
     warned = {(each.tool, each.kind, each.count) for each in talk.meter.drain_warnings()}
     assert warned == {("list", "paginate: an object", 3), ("find", "paginate: an object", 1)}
-
-
-def test_arguments_that_page_nothing_are_left_to_the_server() -> None:
-    talk = Talk(rules(WHOLE))
-    structured = {"type": "object", "properties": {"items": {"type": "array"}}}
-
-    [tool] = list_tools(talk, {**own("limit"), "outputSchema": structured})
-
-    assert "page_limit" not in tool["inputSchema"]["properties"]
-    talk.exchange(call("list", {"limit": 7}), answer(ITEMS))
-    assert asked(talk) == {"limit": 7}
 
 
 # Out of service
@@ -151,17 +134,6 @@ def test_a_rule_that_withholds_is_never_out_of_service() -> None:
     assert after(talk, FITS) == [answer(document(1))]
 
 
-def test_what_is_no_fault_of_the_rules_does_not_put_it_out_of_service() -> None:
-    talk = Talk(rules(ABS))
-    for _ in range(6):
-        talk.client(call("get"))
-        [asked_for] = talk.session.from_server(FITS)
-        assert isinstance(asked_for, Shape)
-        failure = pipeline.failure(asked_for.job, "the start of a worker process: no descriptors")
-        talk.session.shaped(asked_for.job, msgspec.structs.replace(failure, blameless=True))
-    assert after(talk, FITS) == [answer(document(1))]
-
-
 # Refusals
 
 CODED = """
@@ -177,12 +149,6 @@ def test_a_refusal_has_the_form_that_its_rule_gives_errors_unless_the_rule_is_in
     coded = json.loads(texts(state.refusal(active, "busy"))[0])
     assert coded == {"code": "BUSY", "message": "busy"}
     assert texts(state.refusal(shadow, "busy")) == ["busy"]
-
-
-def test_a_refusal_of_a_modern_request_names_its_type() -> None:
-    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
-    reply = Talk(PAGES).replied(call("list", {"limit": 0}, _meta=meta))
-    assert result(reply)["resultType"] == "complete"
 
 
 # Stale snapshots

@@ -5,29 +5,13 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from proxy.errors import DocumentError
 from proxy.ruleset.rule import EMPTY, Rule, RuleFile, RuleSet
-from proxy.session import tool_lists
 from proxy.session.outputs import Forward, RunInBackground
 from proxy.session.tool_lists import ToolListHistory
 from tests.given import answer, call, document, file, line, result, rules, texts
-from tests.samples import BOUND, DROP, HIDE, ITEMS, PAGES, SECRET, asked, items, list_tools, own
+from tests.samples import BOUND, HIDE, ITEMS, PAGES, SECRET, asked, items, list_tools, own
 from tests.talk import Talk
 from tests.transports.steps import Unsure
-
-
-def test_a_list_gains_the_arguments_of_rules_and_loses_hidden_tools() -> None:
-    talk = Talk(rules("- {tools: gone, hide: true}\n- {tools: list, response: [truncate]}"))
-
-    [tool] = list_tools(talk, {"name": "gone"}, {"name": "list"})
-
-    assert list(tool["inputSchema"]["properties"]) == ["maxLength", "startIndex"]
-
-
-def test_a_list_that_no_rule_touches_passes_as_it_came() -> None:
-    raw = b'{"jsonrpc": "2.0", "id": 99, "result": {"tools": [{"name": "a"}], "nextCursor": ""}}'
-
-    assert Talk(DROP).exchange(line(id=99, method="tools/list"), raw) == raw
 
 
 @pytest.mark.parametrize(
@@ -205,18 +189,6 @@ def test_a_list_that_a_step_fails_on_goes_out_as_it_came_unless_a_tool_is_hidden
         assert any("KeyError: 'no such thing'" in said for said in talk.log)
 
 
-def test_a_client_is_told_that_other_rules_make_another_long_list() -> None:
-    talk = Talk()
-    talk.exchange(line(id=1, method="initialize"), CAPABLE)
-    list_tools(talk, own(), {"name": "gone"}, LONG_TOOL)
-    talk.rules = rules("- {tools: other, hide: true}")
-    talk.client(call("list", {}, id=2))
-    assert CHANGED not in talk.to_client
-    talk.rules = HIDE
-    talk.client(call("list", {}, id=3))
-    assert talk.to_client.count(CHANGED) == 1
-
-
 @pytest.mark.fault(49, "inside")
 def test_new_rules_that_change_no_definition_are_no_news() -> None:
     talk = introduced(HIDE)
@@ -274,32 +246,11 @@ def test_a_list_differs_if_one_of_its_pages_would() -> None:
     assert not new.differs(lambda _: None)
 
 
-def test_a_page_that_cannot_be_edited_any_more_counts_as_unchanged() -> None:
-    def unreadable(_: Raw) -> Raw | None:
-        raise DocumentError("on purpose")
-
-    assert not history((ONE, None, False)).differs(unreadable)
-
-
 def test_a_list_without_end_is_not_stored_without_end() -> None:
     pages = [(Raw(b'{"tools":["page %d"]}' % number), None, True) for number in range(5000)]
     made = history((ONE, None, False), *pages)
     assert len(made._pages) <= 1000
     assert made.differs(lambda _: None), "what is not stored counts as changed"
     long = [(Raw(b'"%d%s"' % (number, b"x" * 100_000)), None, number > 0) for number in range(100)]
-    assert sum(len(page.result) for page, _ in history(*long)._pages if page) <= 4 << 20
+    assert sum(len(page) for page, _ in history(*long)._pages if page) <= 4 << 20
     assert history((Raw(b'"' + b"x" * (5 << 20) + b'"'), None, False)).differs(lambda _: None)
-
-
-def test_a_page_that_is_listed_over_and_over_is_stored_once() -> None:
-    made = history((ONE, None, False), *[(TWO, None, True)] * 5000)
-    assert len(made._pages) == 2
-    assert not made.differs(lambda _: None)
-
-
-def test_equal_lists_are_stored_once_and_not_for_ever() -> None:
-    before = len(tool_lists._pages())
-    many = [history((Raw(b'{"tools":["of many"]}'), None, False)) for _ in range(10)]
-    assert len(tool_lists._pages()) == before + 1
-    many.clear()
-    assert len(tool_lists._pages()) == before

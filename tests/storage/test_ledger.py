@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from proxy.storage.ledger import (
-    BY,
     KEPT_DAYS,
     Counted,
     Figures,
@@ -114,19 +113,14 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def test_calls_are_recorded_on_close_as_sums_of_their_minute(path: str) -> None:
-    for _ in range(2):
-        ledger, log = recorded(path)
-        assert (ledger.unrecorded, log) == (0, [])
+    ledger, log = recorded(path)
 
-    for each in query(path, "SELECT DISTINCT time FROM calls"):
-        assert each[0] % 60 == 0
-        assert each[0] == pytest.approx(time.time(), abs=120)
-    # The second may have begun while the two were written.
-    sums = "SUM(calls), SUM(wire_before), SUM(wire_after), SUM(visible_before), SUM(visible_after)"
-    columns = "server, client, tool, rule, outcome"
-    assert query(path, f"SELECT {columns}, {sums} FROM calls GROUP BY {columns}") == [
-        ("github", "codex", "get_me", "", "untouched", 4, 120, 120, 120, 120),
-        ("github", "codex", "list_issues", "issues", "shaped", 2, 2_000, 200, 1_800, 180),
+    assert (ledger.unrecorded, log) == (0, [])
+    times = {time for (time,) in query(path, "SELECT time FROM calls")}
+    assert [each % 60 for each in times] == [0]
+    assert query(path, "SELECT * FROM calls ORDER BY tool") == [
+        (*times, "github", "codex", "get_me", "", "untouched", 2, 60, 60, 60, 60),
+        (*times, "github", "codex", "list_issues", "issues", "shaped", 1, 1_000, 100, 900, 90),
     ]
 
 
@@ -144,22 +138,17 @@ def test_calls_of_one_kind_in_a_minute_are_one_row(path: str, clock: Clock) -> N
     ]  # fmt: skip
 
 
-def test_the_first_call_is_recorded_long_before_the_interval_is_over(path: str) -> None:
+@pytest.mark.parametrize(("interval", "times"), [(60, 1), (0.01, 3)])
+def test_the_first_call_is_recorded_at_once_and_others_after_an_interval(
+    path: str, interval: float, times: int
+) -> None:
     meters = Meters()
-    ledger = Ledger(path, meters, warn=pytest.fail, interval=60)
-    meters.of(None, None).count_untouched("get_me", 30)
-    until(lambda: os.path.exists(path) and bool(rows(path)))
-    assert ledger.close(timeout=30)
-
-
-def test_calls_and_warnings_are_recorded_while_the_process_runs(path: str) -> None:
-    meters = Meters()
-    ledger = Ledger(path, meters, warn=pytest.fail, interval=0.01)
-    for number in range(1, 4):
+    ledger = Ledger(path, meters, warn=pytest.fail, interval=interval)
+    for number in range(1, times + 1):
         meters.of(None, None).count_untouched(f"tool {number}", 30)
+        meters.of(None, None).warned("get", "jobs", f"kind {number}")
         until(lambda: os.path.exists(path) and len(rows(path)) == number)  # noqa: B023
-        meters.of(None, None).warned("get", "jobs", "kind")
-        until(lambda: warnings(path) == [Counted("jobs", "kind", number)])  # noqa: B023
+        until(lambda: interval == 60 or len(warnings(path)) == number)  # noqa: B023
     assert ledger.close(timeout=30)
 
 
@@ -200,24 +189,16 @@ def test_the_ledger_is_its_owners_alone(tmp_path: Path, umask: int) -> None:
     assert {oct(each.stat().st_mode & 0o777) for each in (folder, folder.parent)} == {"0o700"}
 
 
-def test_a_folder_that_was_there_keeps_its_mode(path: str) -> None:
-    folder = Path(path).parent
-    folder.mkdir()
-    folder.chmod(0o750)
-    filled(path)
-
-    assert oct(folder.stat().st_mode & 0o777) == "0o750"
-
-
-def test_the_ledger_lies_in_the_xdg_state_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/where/ann/lives")
-    monkeypatch.setenv("XDG_STATE_HOME", "/state")
-    assert default_path() == "/state/mcp-abridge/ledger.sqlite3"
-    for ignored in ("", "relative/state"):
-        monkeypatch.setenv("XDG_STATE_HOME", ignored)
-        assert default_path() == "/where/ann/lives/.local/state/mcp-abridge/ledger.sqlite3"
-    monkeypatch.delenv("XDG_STATE_HOME")
-    assert default_path() == "/where/ann/lives/.local/state/mcp-abridge/ledger.sqlite3"
+@pytest.mark.parametrize(
+    ("state", "folder"),
+    [("/state", "/state"), ("", "/ann/.local/state"), ("relative", "/ann/.local/state")],
+)
+def test_the_ledger_lies_in_the_xdg_state_folder(
+    state: str, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/ann")
+    monkeypatch.setenv("XDG_STATE_HOME", state)
+    assert default_path() == f"{folder}/mcp-abridge/ledger.sqlite3"
 
 
 def test_a_start_does_not_import_sqlite(path: str, start: Start) -> None:
@@ -246,37 +227,18 @@ from proxy.storage.meter import Meters, Sizes
 meters = Meters()
 meter = meters.of(sys.argv[2], None)
 ledger = Ledger(sys.argv[1], meters, warn=print, interval=0.001, patience=60)
-print("ready", flush=True)
 sys.stdin.readline()
 for number in range(2_000):
     meter.count("list_issues", "issues", Sizes(1_000, 100, 900, 90), "shaped")
-    meter.count_untouched("get_me", 30)
 print(ledger.close(timeout=120), ledger.unrecorded)
 """
     processes = [start(script, path, f"server {number}") for number in range(8)]
-    for process in processes:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("\n")
-        process.stdin.flush()
+    ended = [process.communicate("\n", timeout=120) for process in processes]
 
-    assert [process.communicate(timeout=120) for process in processes] == [("True 0\n", "")] * 8
-    assert sorted(rows(path, by="server"), key=lambda each: str(each.name)) == [
-        Figures(
-            name=f"server {number}",
-            calls=4_000,
-            shaped=2_000,
-            failed=0,
-            wire_before=2_000 * 1_030,
-            wire_after=2_000 * 130,
-            visible_before=2_000 * 930,
-            visible_after=2_000 * 120,
-            shadow_saves=0,
-        )
-        for number in range(8)
-    ]
+    assert ended == [("True 0\n", "")] * 8
+    sums = {(each.calls, each.wire_before) for each in rows(path, by="server")}
+    assert sums == {(2_000, 2_000_000)}
+    assert len(rows(path, by="server")) == 8
     assert query(path, "PRAGMA journal_mode") == [("wal",)]
 
 
@@ -383,19 +345,6 @@ def test_a_locked_ledger_ends_the_recording_when_patience_does(path: str) -> Non
     assert names(path) == ["before"]
 
 
-def test_a_lock_that_is_released_in_time_costs_no_row(path: str) -> None:
-    meters = Meters()
-    with closing(sqlite3.connect(filled(path), isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        ledger = Ledger(path, meters, warn=pytest.fail, interval=60, patience=60)
-        meters.of(None, None).count_untouched("get_me", 30)
-        assert not ledger.close(timeout=0.05)
-        other.execute("ROLLBACK")
-        assert ledger.close(timeout=60)
-
-    assert set(names(path)) == {"before", "get_me"}
-
-
 @pytest.mark.fault(44, "inside")
 @pytest.mark.parametrize(("make", "reason"), BAD.values(), ids=BAD)
 def test_a_file_that_is_no_ledger_is_neither_written_nor_read(
@@ -432,90 +381,17 @@ def test_recording_stops_once_and_goes_on_counting_what_it_loses(path: str) -> N
     assert losses == [1, 1, 1]
 
 
-# A file of an earlier version
-
-SINGLE_CALLS = """
-CREATE TABLE calls (
-    time INTEGER NOT NULL, session TEXT NOT NULL, server TEXT, client TEXT, tool TEXT NOT NULL,
-    rule TEXT, outcome TEXT NOT NULL, calls INTEGER NOT NULL, wire_before INTEGER NOT NULL,
-    wire_after INTEGER NOT NULL, visible_before INTEGER NOT NULL, visible_after INTEGER NOT NULL
-);
-CREATE INDEX calls_time ON calls (time);
-INSERT INTO calls VALUES
-    (1800000000, 'a', NULL, NULL, 'get', NULL, 'untouched', 2, 60, 60, 60, 60),
-    (1800000001, 'b', NULL, NULL, 'get', NULL, 'untouched', 1, 7, 7, 7, 7),
-    (1800086400, 'b', 'github', 'codex', 'list', 'issues', 'shaped', 1, 1000, 100, 900, 90);
-PRAGMA application_id = 0x6D616272;
-PRAGMA user_version = 1;
-"""
-SINGLE_WARNINGS = """
-CREATE TABLE warnings (
-    time INTEGER NOT NULL, session TEXT NOT NULL, server TEXT, client TEXT, tool TEXT NOT NULL,
-    rule TEXT NOT NULL, kind TEXT NOT NULL, count INTEGER NOT NULL
-);
-CREATE INDEX warnings_time ON warnings (time);
-INSERT INTO warnings VALUES (1800000000, 'a', NULL, NULL, 'get', 'issues', 'no case', 2);
-PRAGMA user_version = 2;
-"""
-
-
-@pytest.mark.parametrize("script", [SINGLE_CALLS, SINGLE_CALLS + SINGLE_WARNINGS])
-def test_a_ledger_of_single_calls_is_read_and_then_brought_up_to_date(
-    path: str, script: str
-) -> None:
-    def report() -> list[Any]:
-        return [*(rows(path, by=by) for by in BY), rows(path, since=NOW + DAY), warnings(path)]
-
-    os.makedirs(os.path.dirname(path))
-    with closing(sqlite3.connect(path)) as db:
-        db.executescript(script)
-    before = report()
-    LedgerFile(path).close()
-
-    assert [each.calls for each in before[0]] == [1, 3]
-    assert len(before[-1]) == script.count("INTO warnings")
-    assert report() == before
-    assert query(path, "SELECT COUNT(*) FROM calls") == [(2,)]
-    with closing(LedgerFile(path, clock=lambda: NOW)) as file:
-        file.write([row("get")], [Warnings("get", "issues", "no case", 1)])
-    assert [each.calls for each in rows(path)] == [1, 4]
-
-
-def test_a_migration_that_fails_leaves_the_ledger_as_it_was(path: str) -> None:
-    os.makedirs(os.path.dirname(path))
-    with closing(sqlite3.connect(path)) as db:
-        db.executescript(SINGLE_CALLS + "CREATE TABLE warnings (nonsense TEXT);")
-    _, log = recorded(path)
-
-    assert log == [f"ledger {path}: recording stopped: no such column: time; calls go on"]
-    assert query(path, "PRAGMA user_version") == [(1,)]
-    assert [each.calls for each in rows(path)] == [1, 3]
-
-
 # What is kept
 
 
-@pytest.mark.parametrize(("age_in_days", "kept"), [(KEPT_DAYS - 1, True), (KEPT_DAYS + 2, False)])
-def test_rows_that_are_too_old_go_with_the_first_record_of_a_process(
-    path: str, age_in_days: int, kept: bool
-) -> None:
-    then = time.time() - age_in_days * DAY
-    with closing(LedgerFile(path, clock=lambda: then)) as file:
-        file.write([row("old")], [Warnings("get_job", "jobs", "kind", 2)])
-    filled(path, row("new"))
+def test_rows_that_are_too_old_go_with_the_first_record_of_a_day(path: str, clock: Clock) -> None:
+    with closing(LedgerFile(path, clock=clock)) as file:
+        for days, tool in ((0, "first"), (3, "second"), (KEPT_DAYS + 2, "third")):
+            clock.now = NOW + days * DAY
+            file.write([row(tool)], [Warnings(tool, tool, "kind", 2)])
 
-    assert set(names(path)) == ({"old", "new"} if kept else {"new"})
-    assert len(warnings(path)) == kept
-
-
-def test_a_process_that_runs_for_long_forgets_what_is_too_old(
-    path: str, small: LedgerFile, clock: Clock
-) -> None:
-    small.write([row("old")])
-    clock.now = NOW + (KEPT_DAYS + 2) * DAY
-    small.write([row("new")])
-
-    assert names(path) == ["new"]
+    assert set(names(path)) == {"second", "third"}
+    assert {each.rule for each in warnings(path)} == {"second", "third"}
 
 
 def calls(count: int, tool: str = "list") -> Iterator[Row]:
@@ -525,23 +401,18 @@ def calls(count: int, tool: str = "list") -> Iterator[Row]:
 
 
 @pytest.mark.fault(45, "inside")
-@pytest.mark.parametrize(("seconds", "flushes", "recent"), [(DAY // 4, 800, 4), (60, 1_000, 30)])
-def test_in_a_full_file_rows_become_sums_of_days_and_hours_and_no_report_of_days_changes(
-    path: str, small: LedgerFile, clock: Clock, seconds: int, flushes: int, recent: int
+def test_in_a_full_file_rows_become_sums_of_days_and_no_report_of_days_changes(
+    path: str, small: LedgerFile, clock: Clock
 ) -> None:
-    warning = Warnings("list 1", "a rule", "a kind", 2)
-    for flush in range(flushes):
-        clock.now = NOW + flush * seconds
-        small.write(calls(20), [warning])
+    for flush in range(800):
+        clock.now = NOW + flush * DAY // 4
+        small.write(calls(20), [Warnings("list 1", "a rule", "a kind", 2)])
 
-    assert query(path, "SELECT COUNT(*) FROM calls")[0][0] < flushes * 20 / 2
-    assert [each.calls for each in rows(path, by="rule")] == [flushes * 20]
-    assert {each.calls for each in rows(path)} == {flushes}
-    per_day = [each.calls for each in rows(path, by="day")][1:-1]
-    assert set(per_day) <= {DAY // seconds * 20}
-    assert warnings(path) == [Counted("a rule", "a kind", flushes * 2)]
-    since = clock.now - (recent - 1) * seconds
-    assert [each.calls for each in rows(path, since, by="rule")] == [recent * 20]
+    assert query(path, "SELECT COUNT(*) FROM calls")[0][0] < 800 * 20 / 2
+    assert {each.calls for each in rows(path)} == {800}
+    assert {each.calls for each in rows(path, by="day")[1:-1]} == {4 * 20}
+    assert warnings(path) == [Counted("a rule", "a kind", 1600)]
+    assert [each.calls for each in rows(path, clock.now - 3 * DAY // 4, by="rule")] == [4 * 20]
     assert os.path.getsize(path) <= SMALL * 2
 
 
@@ -594,18 +465,14 @@ def test_the_figures_are_summed_as_asked_and_those_that_saved_most_come_first(pa
         Figures("get_me", 5, 0, 0, 10, 10, 10, 10, 0),
         Figures("git_log", 1, 1, 0, 0, 10, 0, 10, 0),
     ]
-    assert [(each.name, each.calls) for each in rows(path, by="server")] == [
-        ("github", 8),
-        ("git", 1),
-    ]
-    assert [(each.name, each.calls) for each in rows(path, by="rule")] == [("issues", 3), (None, 6)]
-    assert [(each.name, each.calls) for each in rows(path, by="client")] == [
-        ("codex", 6),
-        (None, 3),
-    ]
-    assert [(each.name, each.calls) for each in rows(path, by="day")] == [
-        (time.strftime("%Y-%m-%d"), 9)
-    ]
+    today = time.strftime("%Y-%m-%d")
+    for by, sums in {
+        "server": [("github", 8), ("git", 1)],
+        "rule": [("issues", 3), (None, 6)],
+        "client": [("codex", 6), (None, 3)],
+        "day": [(today, 9)],
+    }.items():
+        assert [(each.name, each.calls) for each in rows(path, by=by)] == sums
 
 
 def test_a_shadow_rule_has_saved_nothing(path: str) -> None:
@@ -649,13 +516,6 @@ def test_a_missing_ledger_cannot_be_read(path: str) -> None:
 
     assert str(refused.value) == f"{path}: no such file"
     assert not os.path.exists(path)
-
-
-def test_a_ledger_just_created_has_no_rows_yet(path: str) -> None:
-    os.makedirs(os.path.dirname(path))
-    Path(path).touch()
-
-    assert rows(path) == []
 
 
 def test_a_path_with_characters_of_a_url_is_read_as_it_is(tmp_path: Path) -> None:

@@ -1,10 +1,8 @@
 """Snapshots: what every store promises, and the bounds of the one in memory."""
 
-import select
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 from redis import Redis as Client
@@ -95,13 +93,6 @@ def test_what_was_put_is_got_until_it_is_dropped(store: Store) -> None:
     assert store.get(A) is None
 
 
-def test_a_later_snapshot_takes_the_place_of_an_earlier_one(store: Store) -> None:
-    store.put(A, snapshot(600))
-    store.put(A, snapshot(601))
-
-    assert store.get(A) == snapshot(601)
-
-
 def test_all_of_a_rule_is_dropped_in_its_scope_alone(store: Store) -> None:
     others = [key("a", rule="other"), key("a", scope="other"), key("a", "escope", "rul")]
     for each in (A, B, *others):
@@ -110,24 +101,6 @@ def test_all_of_a_rule_is_dropped_in_its_scope_alone(store: Store) -> None:
 
     assert [store.get(each) for each in (A, B)] == [None, None]
     assert [store.get(each) for each in others] == [snapshot(1)] * 3
-
-
-def test_what_was_never_there_can_be_dropped(store: Store) -> None:
-    store.drop(A)
-    store.drop(ALL)
-
-    assert store.get(A) is None
-
-
-def test_a_rule_that_was_dropped_is_kept_and_dropped_again(store: Store) -> None:
-    store.put(A, snapshot(1))
-    store.drop(ALL)
-    store.put(A, snapshot(2))
-    store.put(B, snapshot(3))
-
-    assert [store.get(each) for each in (A, B)] == [snapshot(2), snapshot(3)]
-    store.drop(ALL)
-    assert [store.get(each) for each in (A, B)] == [None, None]
 
 
 def test_names_may_hold_anything_and_are_told_apart(store: Store) -> None:
@@ -176,34 +149,7 @@ def test_a_snapshot_goes_some_time_after_its_last_use(case: Case) -> None:
     assert case.store.get(A) is None
 
 
-def test_one_that_was_just_used_does_not_hold_an_older_one_that_is_over(case: Case) -> None:
-    case.store.put(A, snapshot(1))
-    case.pass_by(SECONDS - 40)
-    case.store.put(B, snapshot(1))
-    case.pass_by(SECONDS - 40)
-    case.store.get(B)
-    case.store.put(C, snapshot(1))
-
-    assert [case.store.get(each) is not None for each in (A, B, C)] == [False, True, True]
-
-
-def test_a_rule_whose_snapshots_came_at_different_times_is_dropped_whole(case: Case) -> None:
-    case.store.put(A, snapshot(1))
-    case.pass_by(SECONDS - 10)
-    case.store.put(B, snapshot(1))
-    case.store.get(A)
-    case.pass_by(SECONDS - 10)
-    assert case.store.get(A) is not None
-    case.store.drop(ALL)
-
-    assert [case.store.get(each) for each in (A, B)] == [None, None]
-
-
 # In memory
-
-
-def test_only_a_store_elsewhere_is_remote() -> None:
-    assert (Memory.remote, Redis.remote) == (False, True)
 
 
 def test_the_least_recently_used_goes_first_where_there_are_too_many() -> None:
@@ -224,16 +170,6 @@ def test_the_oldest_go_where_all_together_are_too_large() -> None:
     assert [store.get(each) is not None for each in (A, B, C)] == [False, True, True]
 
 
-def test_room_that_was_freed_can_be_used_again() -> None:
-    store = Memory(size=10)
-    for dropped in (A, ALL) * 3:
-        store.put(A, snapshot(9))
-        store.drop(dropped)
-    store.put(B, snapshot(10))
-
-    assert store.get(B) is not None
-
-
 def test_what_is_too_old_goes_though_nobody_asks_for_anything() -> None:
     store = Memory(seconds=0.2, ages=True)
     store.put(A, snapshot(1))
@@ -243,27 +179,6 @@ def test_what_is_too_old_goes_though_nobody_asks_for_anything() -> None:
     while len(store):
         assert time.monotonic() < end
         time.sleep(0.01)
-
-
-def test_a_store_may_keep_its_snapshots_for_longer_than_a_thread_can_sleep(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    slept: list[float] = []
-    wait = select.select
-
-    def noting(read: Any, write: Any, other: Any, seconds: float) -> Any:
-        slept.append(seconds)
-        return wait(read, write, other, seconds)
-
-    monkeypatch.setattr("proxy.storage.snapshots.select.select", noting)
-    Memory(seconds=1e300, ages=True)
-    # The threads of other stores go on beside this one's.
-    end = time.monotonic() + 20
-    while not any(seconds > 1 for seconds in slept):
-        assert time.monotonic() < end
-        time.sleep(0.001)
-
-    assert max(slept) == 86_400
 
 
 def test_several_threads_may_put_and_get_at_once() -> None:
@@ -280,14 +195,4 @@ def test_several_threads_may_put_and_get_at_once() -> None:
     assert len(store) <= 5
     for scope in "abcd":
         store.drop(Key(scope, "rule", None))
-    assert (len(store), vars(store)["_bytes"]) == (0, 0)
-
-
-def test_nothing_is_remembered_of_what_is_gone(clock: Clock) -> None:
-    store = Memory(number=3, seconds=10)
-    for number in range(20):
-        store.put(key("a", rule=str(number)), snapshot(1))
-    clock.pass_by(11)
-    store.get(A)
-
     assert (len(store), vars(store)["_bytes"]) == (0, 0)

@@ -10,7 +10,6 @@ import sys
 from threading import Event
 from typing import Any
 
-from proxy.errors import RuleErrors
 from proxy.ruleset.rule import EMPTY
 from proxy.session.outputs import (
     DropSnapshots,
@@ -31,12 +30,6 @@ from proxy.transports.stdio import child
 from proxy.transports.stdio.relay import Relay
 
 GO = Event()
-FAILURES: dict[bytes, Exception] = {
-    b'{"jsonrpc":"2.0","id":1,"method":"fail"}': ZeroDivisionError("on purpose"),
-    b'{"jsonrpc":"2.0","id":1,"method":"bad rules"}': RuleErrors([]),
-    b"fail": ZeroDivisionError("on purpose"),
-    b'{"jsonrpc":"2.0","id":3,"result":{}}': ZeroDivisionError("on purpose"),
-}
 
 
 def wait(job: Any) -> Any:
@@ -55,8 +48,6 @@ class Scripted(Session):
         return self.act(raw, b"server")
 
     def act(self, raw: bytes, here: bytes) -> tuple[Output, ...]:
-        if raw in FAILURES and (here == b"server" or b"result" not in raw):
-            raise FAILURES[raw]
         side, _, told = raw.partition(b" ")
         word, _, rest = told.partition(b" ")
         if side != here:

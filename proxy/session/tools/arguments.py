@@ -70,9 +70,9 @@ class Completed(Struct, frozen=True):
 
     arguments: dict[str, Any]
     upstream: dict[str, Any]
-    changed: bool
-    own: dict[str, Any]
-    steering: dict[str, Any]
+    changed: bool = False
+    own: dict[str, Any] = {}
+    steering: dict[str, Any] = {}
 
     @property
     def resumes(self) -> bool:

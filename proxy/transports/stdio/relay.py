@@ -35,7 +35,7 @@ from proxy.session.session import Session
 from proxy.session.state import failure_reason
 from proxy.shaping import pipeline
 from proxy.storage.snapshots import Store
-from proxy.transports.effects import access, failure_outputs
+from proxy.transports.effects import access
 from proxy.transports.log import Log
 from proxy.transports.stdio.child import ChildProcess, hold_signals
 from proxy.transports.stdio.lines import (
@@ -385,11 +385,8 @@ class Relay:
         enter = self._session.from_client if of_client else self._enter_from_server
         ready: list[bytes] = []
         for raw in batch:
-            try:
-                with self._entry:
-                    outputs = enter(raw)
-            except Exception as error:
-                outputs = failure_outputs(raw, error, self._log, of_client=of_client)
+            with self._entry:
+                outputs = enter(raw)
             for output in outputs:
                 if type(output) is Forward:
                     ready.append(output.raw)

@@ -6,8 +6,7 @@ import pytest
 from msgspec import Raw
 
 from proxy.document.tree import encode
-from proxy.errors import DocumentError
-from proxy.ruleset.rule import EMPTY, RuleSet
+from proxy.ruleset.rule import RuleSet
 from proxy.session.tools import definitions
 from proxy.session.tools.definitions import ToolFacts
 from tests.given import file, rules
@@ -22,11 +21,6 @@ def test_a_list_that_ends_names_all_its_tools() -> None:
     assert names(tools=[], nextCursor=None) == frozenset()
     assert names(tools=[tool("a")], nextCursor="") is None
     assert names(tools=5) is None
-
-
-def test_a_list_that_no_rule_touches_is_left_alone() -> None:
-    assert listed("- {tools: other, hide: true}", tool()).raw is None
-    assert Listing(EMPTY, {"tools": [tool()]}).raw is None
 
 
 def test_a_tool_that_no_rule_touches_stays_the_bytes_that_came() -> None:
@@ -52,22 +46,6 @@ def test_the_order_of_tools_and_members_of_the_list_stays() -> None:
 
     assert [each["name"] for each in found.result["tools"]] == ["c", "a"]
     assert list(found.result) == ["tools", "nextCursor", "ttlMs", "_meta"]
-
-
-def test_a_page_that_becomes_empty_keeps_its_cursor() -> None:
-    found = listed("- {tools: list, hide: true}", tool(), nextCursor="")
-
-    assert found.result == {"tools": [], "nextCursor": ""}
-
-
-@pytest.mark.parametrize("tools", [None, {}, 5, "tools"])
-def test_a_list_that_is_none_is_left_alone(tools: Any) -> None:
-    assert Listing(rules(PAGES), {"tools": tools}).raw is None
-
-
-def test_a_result_that_is_no_object_cannot_be_read() -> None:
-    with pytest.raises(DocumentError):
-        Listing(rules(PAGES), [])
 
 
 @pytest.mark.parametrize("odd", [None, 5, [], {}, {"name": None}, {"name": 5}])
@@ -102,15 +80,6 @@ def test_the_description_gains_a_sentence_on_how_to_go_on() -> None:
         "Lists. Returns `items` in pages of 20 (`limit`, at most 200); while "
         "`pagination.hasMore` is true, call again with `offset` = `pagination.nextOffset`."
     )
-
-
-def test_the_sentence_names_the_arguments_that_clients_know() -> None:
-    own = {"type": "object", "properties": {"limit": {}, "offset": {}}}
-
-    said = listed(PAGES, tool(inputSchema=own)).tool["description"]
-
-    assert "`page_limit`" in said
-    assert "`page_offset`" in said
 
 
 WHOLE = "- {tools: list, response: [{keep: [a, b]}, {paginate: {as: items, limit: 30}}]}"

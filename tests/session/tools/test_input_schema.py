@@ -37,21 +37,6 @@ def test_a_schema_without_properties_gains_them(own: dict[str, Any]) -> None:
     assert schema["type"] == "object"
 
 
-def test_a_tool_without_an_input_schema_gains_one() -> None:
-    schema = listed(PAGES, {"name": "list"}).tool["inputSchema"]
-
-    assert list(schema["properties"]) == ["limit", "offset"]
-
-
-def test_a_servers_own_argument_stays_under_its_name_and_ours_gives_way() -> None:
-    own = {"type": "string", "description": "own"}
-
-    found = properties(PAGES, {"type": "object", "properties": {"limit": own}})
-
-    assert found["limit"] == own
-    assert list(found) == ["limit", "page_limit", "offset"]
-
-
 def test_an_argument_that_the_rule_spells_out_replaces_the_servers_and_is_not_required() -> None:
     text = "- {tools: list, response: [{paginate: {arguments: {limit: n, offset: at}}}]}"
     own = {"type": "object", "properties": {"n": {"type": "string"}}, "required": ["n"]}

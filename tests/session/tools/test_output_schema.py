@@ -83,10 +83,6 @@ def test_the_author_of_a_script_sees_in_the_schema_that_elements_may_be_missing(
     assert declared.startswith("Present if elements or characters were left out of this result")
 
 
-def test_a_schema_that_nothing_is_cut_of_declares_no_note() -> None:
-    assert "_abridged" not in str(listed(PAGES, tool(outputSchema=OWN)).tool)
-
-
 @pytest.mark.parametrize("schema", [5, "object", [], None])
 def test_an_output_schema_that_is_none_stays(schema: Any) -> None:
     assert listed(PAGES, tool(outputSchema=schema)).tool["outputSchema"] == schema
@@ -236,17 +232,6 @@ def test_a_contract_stands_beside_what_the_server_declares() -> None:
     assert warned == {"type": "object", "anyOf": [CONTRACT, ANYTHING, OWN]}
     # Where some calls are no rule's, their results are what the server declares.
     assert promised(KEPT.replace("tools: list", "tools: list\n          when: a"), outputSchema=OWN)
-
-
-def test_keywords_are_dropped_from_an_advertised_contract_too() -> None:
-    text = """
-        - tools: list
-          definition: {drop: [examples]}
-          validate: refuse
-          output_schema: {type: object, examples: [{}], properties: {examples: {type: array}}}
-    """
-
-    assert promised(text) == {"type": "object", "properties": {"examples": {"type": "array"}}}
 
 
 def accepts(schema: dict[str, Any], value: Any) -> bool:

@@ -167,5 +167,5 @@ async def test_sessions_come_to_rest_after_the_idle_time() -> None:
         assert isinstance(proxy.handler, UrlRoute)
         [left] = (driver.session for driver in proxy.handler._registry._drivers.values())
         async with asyncio.timeout(20):
-            while left._state.inflight.find(b"1") is not None:
+            while left.inflight.find(b"1") is not None:
                 await asyncio.sleep(0.01)

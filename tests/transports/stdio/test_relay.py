@@ -86,42 +86,6 @@ def test_a_long_line_that_may_pass_is_passed_and_reported(wire: Wire) -> None:
     assert b"streamed 500015 server pass end\n" in wire.close().stderr
 
 
-def test_an_answer_on_which_the_session_fails_is_withheld_with_the_reason(wire: Wire) -> None:
-    # Only the session could have told whether a rule is there to withhold it.
-    wire.write(b'{"jsonrpc":"2.0","id":3,"result":{}}\nnext\n')
-    said = b"the proxy failed on a message: ZeroDivisionError: on purpose"
-    error = b'{"jsonrpc":"2.0","id":3,"error":{"code":-1,"message":"' + said + b'"}}'
-    assert lines(wire, 2) == [error, b"next"]
-    ended = wire.close()
-    assert ended.code == 0
-    assert ended.stderr.count(b"the proxy failed on a message: ZeroDivisionError: on purpose") == 1
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        (
-            b'{"jsonrpc":"2.0","id":1,"method":"fail"}',
-            b"the proxy failed on a message: ZeroDivisionError: on purpose",
-        ),
-        (
-            b'{"jsonrpc":"2.0","id":1,"method":"bad rules"}',
-            b"the rules cannot be used; `mcp-abridge check` says why",
-        ),
-        (b"fail", None),
-    ],
-)
-def test_a_message_on_which_the_session_fails_never_arrives_and_a_request_is_answered(
-    wire: Wire, line: bytes, message: bytes | None
-) -> None:
-    wire.write(line + b"\nnext\n")
-    if message is not None:
-        error = b'{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"%s"}}' % message
-        assert lines(wire, 1) == [error]
-    assert lines(wire, 1) == [b"next"]
-    assert wire.close().rest == b""
-
-
 def test_another_thread_can_end_everything_with_a_code_of_its_own() -> None:
     with Wire([*COMMAND, "refuse"], cwd=ROOT) as wire:
         assert wire.line() == b""

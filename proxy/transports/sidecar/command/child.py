@@ -80,16 +80,14 @@ class ChildServer:
                 preexec_fn=None if guardian is None else register,
             )
         )
+        cancelled: asyncio.CancelledError | None = None
         try:
             try:
                 child._transport, protocol = await asyncio.shield(starting)
-            except asyncio.CancelledError:
+            except asyncio.CancelledError as error:
                 # asyncio would kill the server alone, not the processes that it has started.
-                child._transport, _ = await starting
-                child._signal(signal.SIGKILL)
-                child._transport.close()
-                await child._exited.wait()
-                raise
+                cancelled = error
+                child._transport, protocol = await starting
         except BaseException:
             if guardian is not None:
                 guardian.leave(child._name)
@@ -99,6 +97,9 @@ class ChildServer:
         assert protocol.stderr is not None
         child._stdin, child._stdout = protocol.stdin, protocol.stdout
         child._forwarding = child._loop.create_task(child._forward(protocol.stderr))
+        if cancelled is not None:
+            await child.end(HASTY)
+            raise cancelled
         return child
 
     @property

@@ -18,7 +18,7 @@ from proxy.document import message
 from proxy.document.message import Message
 from proxy.errors import DocumentError
 from proxy.session.guards import cancellation
-from proxy.session.inflight import QueryIds
+from proxy.session.state import QueryIds
 from proxy.transports.aio import threaded
 from proxy.transports.correlation import Correlation, correlate, elements
 from proxy.transports.log import Log
