@@ -223,11 +223,3 @@ def test_calls_that_the_ledger_loses_are_counted() -> None:
     metrics.unrecorded(2)
 
     assert read(metrics)["mcp_abridge_unrecorded_calls_total"] == {(): 5}
-
-
-def test_two_sidecars_in_one_process_count_apart() -> None:
-    one, other = Metrics(), Metrics()
-    one.observe(row("list"))
-
-    assert read(other)[CALLS] == {}
-    assert b"_created" not in one.exposition()[0]

@@ -129,18 +129,6 @@ async def test_a_stream_is_one_frame_and_these_headers() -> None:
     assert (answer.bytes_sent, answer.dropped) == (len(reply.body), 0)
 
 
-async def test_json_is_the_response_as_it_came_and_its_length() -> None:
-    reply, answer = await answered("json", RESPONSE)
-
-    assert (reply.status, reply.body) == ("HTTP/1.1 200 OK", RESPONSE)
-    assert reply.named("Content-Type") == ["application/json"]
-    assert reply.named("Content-Length") == [str(len(RESPONSE))]
-    assert reply.named("Connection") == []
-    assert reply.named("Transfer-Encoding") == []
-    assert reply.named("Cache-Control") == []
-    assert (answer.bytes_sent, answer.dropped, answer.complete) == (len(RESPONSE), 0, True)
-
-
 Case = tuple[Wanted, bool, int, list[bytes], str, int]
 ALONE, BOTH = [RESPONSE], [PROGRESS, RESPONSE]
 PRIMED = [PRIMING, COMMENT, RESPONSE]
@@ -194,19 +182,6 @@ async def test_an_answer_takes_its_form(
     assert reply.status == "HTTP/1.1 200 OK"
     assert answer.bytes_sent == len(reply.body)
     assert answer.started
-
-
-async def test_events_go_out_as_they_came() -> None:
-    said = [
-        PRIMING,
-        b": keep alive\r\n",
-        b"id: 7\r\nevent: message\r\ndata: {\r\ndata: }\r\n\r\n",
-        b"event: endpoint\rdata: /messages\r\r",
-        b"data: {not json\n\n",
-    ]
-    reply, _ = await answered("either", *said, streams=True)
-
-    assert reply.chunks == said
 
 
 @pytest.mark.parametrize(
@@ -357,52 +332,6 @@ async def test_a_client_of_http_1_0_gets_a_stream_without_chunks() -> None:
 
     assert reply.named("Transfer-Encoding") == []
     assert reply.body == event(RESPONSE).raw
-
-
-async def test_each_event_is_with_the_client_before_the_next_is_put() -> None:
-    seen = asyncio.Event()
-    said = [PRIMING, event(PROGRESS).raw, COMMENT[:-1], event(RESPONSE).raw]
-
-    async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        answer = ResponseWriter(request, "either", streams=True, expected=1)
-        assert not answer.started
-        await answer.begin()
-        assert answer.started
-        for each in said:
-            # The next goes out only when the client has seen what was before.
-            await seen.wait()
-            seen.clear()
-            await answer.add(event(each))
-        return await answer.end()
-
-    async def talk(client: Client) -> list[bytes]:
-        await client.head()
-        chunks = []
-        for _ in said:
-            seen.set()
-            chunks.append(await client.chunk())
-        assert await client.chunk() == b""
-        return chunks
-
-    assert await asked(handle, talk) == said
-
-
-@pytest.mark.parametrize("wanted", ["json", "prefer json"])
-async def test_nothing_is_begun_before_the_form_is_known(wanted: Wanted) -> None:
-    started = []
-
-    async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        answer = ResponseWriter(request, wanted, streams=True, expected=1)
-        await answer.begin()
-        await answer.add(event(PRIMING))
-        started.append(answer.started)
-        assert not answer.complete
-        await answer.add(event(RESPONSE))
-        assert answer.complete
-        return await answer.end()
-
-    reply = await asked(handle, Client.reply)
-    assert (reply.form, reply.body, started) == ("json", RESPONSE, [False])
 
 
 @pytest.mark.parametrize("wanted", ["json", "stream"])

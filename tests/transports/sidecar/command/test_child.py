@@ -196,33 +196,6 @@ async def test_a_server_that_closes_its_stdin_as_we_do_is_closed_once() -> None:
     assert failures == []
 
 
-async def test_what_comes_while_nobody_asks_is_there_for_who_asks_next() -> None:
-    script = """
-import os, sys
-for line in sys.stdin.buffer:
-    os.write(1, line)
-    os.write(2, line)
-"""
-    async with started(python(script)) as child:
-        events = child.events()
-        for word in (b"one", b"two"):
-            await child.send([word])
-            assert await anext(events) == [word]
-        await child.send([b"three"])
-        while not child.tail.endswith(b"three\n"):
-            await asyncio.sleep(0)
-        assert await anext(events) == [b"three"]
-
-
-async def test_long_and_short_lines_take_turns() -> None:
-    async with started(["cat"]) as child:
-        events = child.events()
-        for size in (1, 3_000_000, 1, 65_535, 65_536, 1):
-            sender = asyncio.create_task(child.send([b"x" * size]))
-            assert await anext(events) == [b"x" * size]
-            await sender
-
-
 OURS = """
 import asyncio, os, sys
 from proxy.transports.sidecar.command.child import ChildServer
@@ -262,26 +235,6 @@ def test_all_groups_end_where_we_are_killed() -> None:
     ours.stdout.close()
     for pid in pids:
         wait_gone(pid)
-
-
-def test_a_guardian_lets_be_what_has_left_and_goes_when_dismissed() -> None:
-    left = subprocess.Popen(["sleep", "60"], start_new_session=True)
-    kept = subprocess.Popen(["sleep", "60"], start_new_session=True)
-    try:
-        guardian = Guardian()
-        guardian.guard(1, left.pid)
-        guardian.guard(11, kept.pid)
-        guardian.leave(1)
-        guardian.leave(2)
-        os.close(guardian._pipe)
-        assert kept.wait(20) == -signal.SIGTERM
-        os.waitpid(guardian.pid, 0)
-        assert left.poll() is None
-    finally:
-        left.kill()
-        left.wait()
-        kept.kill()
-        kept.wait()
 
 
 def test_a_dismissed_guardian_ends_nobody() -> None:

@@ -5,7 +5,6 @@ import asyncio
 import pytest
 from aiohttp import web
 
-from proxy.transports.http import sse
 from proxy.transports.sidecar.command import streams
 from proxy.transports.sidecar.command.event_store import StoredEvent
 from proxy.transports.sidecar.command.streams import EventStream
@@ -43,83 +42,12 @@ def said(number: int, data: bytes = b"{}") -> StoredEvent:
     return StoredEvent(f"1-{number}", data)
 
 
-async def test_what_is_said_before_anybody_came_is_said_to_the_first() -> None:
-    stream = EventStream(1)
-    stream.add(said(1))
-    stream.finish()
-    async with standing(Serving(stream)) as made:
-        got = await made.ask("GET")
-        assert got.body == b"id: 1-1\nevent: message\ndata: {}\n\n"
-        assert got.ended
-        assert (await made.ask("GET")).body == b""
-        assert made.asked[0].bytes_sent == len(got.body)
-
-
-async def test_what_is_said_while_nobody_hears_is_for_the_history_alone() -> None:
-    stream = EventStream(1)
-    serving = Serving(stream)
-    async with standing(serving) as made:
-        _, writer = await made.send("GET")
-        await serving.there.wait()
-        assert stream.connected
-        writer.close()
-        while stream.connected:
-            await asyncio.sleep(0.01)
-        stream.add(said(1))
-        stream.finish()
-        assert (await made.ask("GET")).body == b""
-
-
-async def test_a_stream_that_keeps_says_later_what_nobody_heard() -> None:
-    stream = EventStream(1, keeps=True, with_ids=False)
-    serving = Serving(stream)
-    async with standing(serving) as made:
-        _, writer = await made.send("GET")
-        await serving.there.wait()
-        writer.close()
-        while stream.connected:
-            await asyncio.sleep(0.01)
-        stream.add(said(1))
-        stream.finish()
-        assert (await made.ask("GET")).body == b"event: message\ndata: {}\n\n"
-
-
 def test_what_waits_for_nobody_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "_MOST_KEPT", 3)
     stream = EventStream(1, keeps=True)
     for number in range(5):
         stream.add(said(number))
     assert stream.dropped == 2
-
-
-async def test_an_event_without_data_tells_the_client_when_to_come_back() -> None:
-    stream = EventStream(1)
-    stream.add(said(1, b""))
-    stream.finish()
-    async with standing(Serving(stream)) as made:
-        [event] = sse.Events(1000).feed((await made.ask("GET")).body)
-    assert (event.id, event.retry, event.data, event.event) == ("1-1", 1000, b"", None)
-
-
-async def test_silence_is_broken_by_a_comment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "PING", 0.01)
-    stream = EventStream(1)
-    async with standing(Serving(stream)) as made:
-        reader, writer = await made.send("GET")
-        assert await asyncio.wait_for(reader.readuntil(b": \n\n"), 10)
-        stream.add(said(1))
-        assert await asyncio.wait_for(reader.readuntil(b"data: {}\n\n"), 10)
-        writer.close()
-
-
-async def test_what_is_replayed_takes_the_place_of_what_waits() -> None:
-    stream = EventStream(1)
-    stream.add(said(1, b"1"))
-    stream.replay([said(2, b"2"), said(3, b"3")])
-    stream.finish()
-    async with standing(Serving(stream)) as made:
-        body = (await made.ask("GET")).body
-    assert [event.data for event in sse.Events(1000).feed(body)] == [b"2", b"3"]
 
 
 async def reading(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
