@@ -186,12 +186,8 @@ class Sidecar:
             server.pre_shutdown()
         seconds = max(_LAST, deadline - monotonic())
         await asyncio.gather(*(server.shutdown(seconds) for server in self._servers))
-        for mount in self.mounts:
-            try:
-                await mount.handler.close()
-            except Exception as error:  # the others must be closed all the same
-                reason = f"{type(error).__name__}: {error}"
-                self._log.warning(f"{mount.route.path} could not be closed: {reason}")
+        closing = [mount.handler.close() for mount in self.mounts]
+        await asyncio.gather(*closing, return_exceptions=True)
 
     def _endless(self, task: asyncio.Task[object], record: AccessRecord) -> bool:
         return task in self._streams or record.method == LISTEN

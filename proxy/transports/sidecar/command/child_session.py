@@ -402,7 +402,6 @@ class ChildSession:
                     del self._tokens[token]
             stream.tokens = ()  # the stream may be remembered for long
             stream.finish()
-            self._store.close(stream.number)
 
     def _on_initialized(self, raw: bytes, *, failed: bool) -> None:
         if failed:

@@ -46,6 +46,11 @@ async def started(
         await child.end(HASTY)
 
 
+async def send(child: ChildServer, line: bytes) -> None:
+    child.post([line])
+    await child.ready()
+
+
 async def said(child: ChildServer) -> list[Event]:
     return [event async for event in child.events()]
 
@@ -63,7 +68,7 @@ async def lines(child: ChildServer, count: int) -> list[bytes]:
 async def test_many_senders_never_break_into_a_line() -> None:
     async with started(["cat"]) as child:
         sent = [b"%d" % number * 5000 for number in range(40)]
-        senders = [asyncio.create_task(child.send([line])) for line in sent]
+        senders = [asyncio.create_task(send(child, line)) for line in sent]
         assert sorted(await lines(child, 40)) == sorted(sent)
         await asyncio.gather(*senders)
 
@@ -71,18 +76,18 @@ async def test_many_senders_never_break_into_a_line() -> None:
 async def test_a_sender_that_is_cancelled_leaves_no_half_line() -> None:
     async with started(["cat"]) as child:
         long = b"x" * (1 << 22)
-        sender = asyncio.create_task(child.send([long]))
+        sender = asyncio.create_task(send(child, long))
         await asyncio.sleep(0)
         assert not sender.done()
         sender.cancel()
-        following = asyncio.create_task(child.send([b"next"]))
+        following = asyncio.create_task(send(child, b"next"))
         assert [len(line) for line in await lines(child, 2)] == [1 << 22, 4]
         await following
 
 
 async def test_a_server_that_does_not_read_holds_up_who_writes_and_nobody_else() -> None:
     async with started(python("import sys, time; sys.stdin.read(1); time.sleep(60)")) as child:
-        sender = asyncio.create_task(child.send([b"x" * (1 << 20)]))
+        sender = asyncio.create_task(send(child, b"x" * (1 << 20)))
         done, _ = await asyncio.wait([sender], timeout=0.2)
         assert not done
         await child.end(HASTY)
@@ -171,7 +176,7 @@ async def test_nothing_stays_open_after_the_end() -> None:
     before = descriptors()
     for _ in range(5):
         async with started(["cat"]) as child:
-            await child.send([b"x"])
+            await send(child, b"x")
     assert descriptors() == before
 
 

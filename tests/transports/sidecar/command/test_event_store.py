@@ -25,7 +25,7 @@ def test_the_newest_stays_whatever_its_size() -> None:
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from(["add", "close", "drop"]), st.integers(0, 3))),
+    st.lists(st.tuples(st.sampled_from(["add", "drop"]), st.integers(0, 3))),
     st.integers(1, 5),
 )
 def test_whatever_happens_what_is_found_is_all_that_followed(
@@ -39,9 +39,6 @@ def test_whatever_happens_what_is_found_is_all_that_followed(
         stream = streams[at]
         if step == "add" and stream not in closed:
             said[stream].append(history.add(stream, b"%d" % len(said[stream])).id)
-        elif step == "close":
-            history.close(stream)
-            closed.add(stream)
         elif step == "drop":
             history.drop(stream)
             closed.add(stream)
