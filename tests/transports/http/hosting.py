@@ -19,7 +19,7 @@ from proxy.transports.sidecar.route import Services
 from tests.transports.http.standing import BOTH, Standing, route, shared, standing
 
 TALKATIVE = (sys.executable, str(Path(__file__).with_name("talkative.py")))
-OFFICIAL = (sys.executable, str(Path(__file__).with_name("official.py")))
+OFFICIAL = (sys.executable, str(Path(__file__).parents[1] / "remote_tools.py"), "stdio")
 STREAM = "text/event-stream"
 JSON = "application/json"
 EVENTS = f"{STREAM}, {JSON};q=0.9"
