@@ -124,7 +124,7 @@ def test_paths_that_match_nothing_are_noted(step: Drop, before: str, missing: li
     assert told.missing == missing
 
 
-@pytest.mark.parametrize("path", ["", "**", "**.**"])
+@pytest.mark.parametrize("path", ["", "**"])
 def test_a_rule_that_drops_all_there_is_is_refused(path: str) -> None:
     with pytest.raises(ValueError, match="names the whole; name what goes of it"):
         drop(path)
