@@ -154,15 +154,18 @@ class Session(SessionState):
         `cause` is why none can come any more; without it the time is up, and the server gets a
         cancellation.
         """
-        query = self.inflight.find(token)
-        if query is None or query.held_call is None:
-            return ()
+        query = None
         try:
+            query = self.inflight.find(token)
+            if query is None or query.held_call is None:
+                return ()
             cancel = () if cause else (Forward(guards.cancellation(query.id)),)
             result = QueryResult(failure=cause or "no answer in time")
             return (*cancel, *guards.resume(self, query, result))
         except Exception as error:
-            return (Reply(self.give_up(query.held_call, error)),)
+            query = query or self.inflight.find(token)
+            pending = None if query is None else query.held_call
+            return () if pending is None else (Reply(self.give_up(pending, error)),)
 
     def loaded(
         self, token: int, snapshot: Snapshot | None, failure: str | None = None
@@ -171,7 +174,8 @@ class Session(SessionState):
 
         `failure` is the reason why the snapshot could not be looked up.
         """
-        pending = self.suspended.pop(token)
+        pending = self.suspended[token]
+        del self.suspended[token]
         try:
             return requests.loaded(self, pending, snapshot, failure)
         except Exception as error:
