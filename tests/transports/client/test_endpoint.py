@@ -20,7 +20,6 @@ from proxy.transports.client.endpoint import (
 )
 from tests.raw_http import Answer, Asked, RawServer, always, whole
 
-
 HERE = always(whole(b"here"))
 
 
