@@ -180,9 +180,8 @@ class Ledger:
 class LedgerFile:
     """An open ledger file, for the one thread that opened it.
 
-    Creates missing folders and the file, accessible to their owner alone under any umask. The part
-    of the file in use has at most `max_bytes` and the last write. Raises LedgerError, OSError or
-    sqlite3.Error.
+    Creates missing folders and the file, accessible to their owner alone. The part of the file in
+    use has at most `max_bytes` and the last write. Raises LedgerError, OSError or sqlite3.Error.
     """
 
     def __init__(
@@ -247,14 +246,8 @@ def _create(path: str) -> None:
     for each in reversed(missing):
         with suppress(FileExistsError):
             os.mkdir(each, 0o700)
-            os.chmod(each, 0o700)  # the umask may have removed some of these bits
     _check_regular(path)
-    with suppress(FileExistsError):
-        file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
-        try:
-            os.chmod(path, 0o600)
-        finally:
-            os.close(file)
+    os.close(os.open(path, os.O_CREAT, 0o600))
 
 
 def _check_regular(path: str) -> None:
