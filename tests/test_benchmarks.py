@@ -8,9 +8,10 @@ import pytest
 
 from proxy.ruleset import selection as ruleset
 from tests.benchmarks import commands, lines, mix, table
-from tests.benchmarks.kinds import Leg, Target, WrongAnswer, calls
+from tests.benchmarks.kinds import Leg, Target, calls
 from tests.benchmarks.legs import LEGS
 from tests.benchmarks.measure import Figures
+from tests.benchmarks.web_client import WrongAnswer
 from tests.wire import Wire
 
 HANDSHAKE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {}}

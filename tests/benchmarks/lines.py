@@ -20,9 +20,9 @@ from msgspec import Struct
 from tests.benchmarks import raw, services, table, web_client
 from tests.benchmarks.__main__ import cause, progress
 from tests.benchmarks.commands import direct, options
-from tests.benchmarks.kinds import WrongAnswer
 from tests.benchmarks.server import MEGABYTES
 from tests.benchmarks.table import quantity
+from tests.benchmarks.web_client import WrongAnswer
 from tests.conformance.suite import free_port
 from tests.faults.sidecar import keys
 from tests.soak.footprint import workers
