@@ -10,7 +10,6 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 SECONDS = 60.0
@@ -37,12 +36,7 @@ class Witness:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         closed(self._listening)
 
     def release(self, key: str) -> None:
@@ -113,12 +107,7 @@ class Relay:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         closed(self._listening)
         self.cut()
 
