@@ -4,6 +4,7 @@ import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, Self
 
 import msgspec
@@ -70,9 +71,7 @@ class RawServer:
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        # Only this wakes whoever waits in accept.
-        self.listening.shutdown(socket.SHUT_RDWR)
-        self.listening.close()
+        closed(self.listening)
         for connection in self.connections:
             connection.close()
         self.accepting.join(SECONDS)
@@ -89,11 +88,7 @@ class RawServer:
         return [asked for asked in self.asked if method in ("", asked.method)]
 
     def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self.listening.accept()
-            except OSError:
-                return
+        for connection in accepted(self.listening):
             self.connections.append(connection)
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
@@ -122,6 +117,22 @@ class RawServer:
 
 class Reset(Exception):
     """Raised by an answer: the connection is reset."""
+
+
+def accepted(listening: socket.socket) -> Iterator[socket.socket]:
+    """Yield connections until the listening socket is closed."""
+    while True:
+        try:
+            yield listening.accept()[0]
+        except OSError:
+            return
+
+
+def closed(end: socket.socket) -> None:
+    """Close a socket so that whoever waits for it in another thread wakes up."""
+    with suppress(OSError):
+        end.shutdown(socket.SHUT_RDWR)
+    end.close()
 
 
 def _read(connection: socket.socket) -> Asked | None:

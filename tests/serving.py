@@ -1,22 +1,22 @@
 """Servers over HTTP and the sidecar in front of them: real processes on free ports, and their ends.
 
 `upstream` starts a server that takes `--http PORT`, `Sidecar` the proxy: it listens on port 0, and
-the real one is read from the line that it says when it starts. `ask` speaks HTTP to either without
-a library. `FRONTS` are the ways to put the proxy before a server's command, stdio among them.
+the real one is read from the line that it says when it starts. `ask` speaks HTTP to either.
+`FRONTS` are the ways to put the proxy before a server's command, stdio among them.
 """
 
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import partial
+from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 import msgspec
@@ -116,15 +116,11 @@ class Sidecar:
 
 
 class Told(msgspec.Struct, frozen=True):
-    """An answer as it came: names of headers in lower case, the body as its chunks or in one."""
+    """An answer as it came: names of headers in lower case."""
 
     status: int
     headers: dict[str, str]
-    chunks: list[bytes]
-
-    @property
-    def body(self) -> bytes:
-        return b"".join(self.chunks)
+    body: bytes
 
     @property
     def json(self) -> Any:
@@ -139,72 +135,28 @@ def ask(
 ) -> Told:
     """Send one request with these headers and no others; return the whole answer.
 
-    Without a body it is a GET. Raises ConnectionError where the answer is not whole.
+    Without a body it is a GET.
     """
-    with asked(url, body, method, headers) as stream:
-        return told(stream)
+    with asked(url, body, method, headers) as response:
+        named = {name.lower(): value for name, value in response.getheaders()}
+        return Told(response.status, named, response.read())
 
 
 @contextmanager
 def asked(
     url: str, body: bytes | None = None, method: str = "", headers: Mapping[str, str] = JSON
-) -> Iterator[IO[bytes]]:
-    """Send one request; yield what comes then. Leaving closes the connection."""
+) -> Iterator[HTTPResponse]:
+    """Send one request; yield its answer as it begins. Leaving closes the connection."""
     to = urlsplit(url)
-    assert to.hostname
-    lines = [
-        f"{method or ('GET' if body is None else 'POST')} {to.path} HTTP/1.1",
-        f"Host: {to.netloc}",
-        *(f"{name}: {value}" for name, value in headers.items()),
-        *([] if body is None else [f"Content-Length: {len(body)}"]),
-    ]
-    with (
-        socket.create_connection((to.hostname, to.port or 80), SECONDS) as connection,
-        connection.makefile("rb") as stream,
-    ):
-        connection.sendall("\r\n".join([*lines, "", ""]).encode() + (body or b""))
-        yield stream
-
-
-def told(stream: IO[bytes]) -> Told:
-    """Read an answer to its end."""
-    status, headers = head(stream)
-    if headers.get("transfer-encoding") == "chunked":
-        return Told(status, headers, list(_chunks(stream)))
-    length = 0 if status == 204 else int(headers["content-length"])
-    return Told(status, headers, [_exactly(stream, length)])
-
-
-def head(stream: IO[bytes]) -> tuple[int, dict[str, str]]:
-    """Read the head of an answer: its status, and its headers with names in lower case."""
-    first, *lines = iter(lambda: _line(stream), b"")
-    pairs = (line.decode().split(": ", 1) for line in lines)
-    return int(first.split()[1]), {name.lower(): value for name, value in pairs}
-
-
-def chunk(stream: IO[bytes]) -> bytes:
-    """Read one chunk of an answer; the last one is empty."""
-    raw = _exactly(stream, int(_line(stream), 16))
-    assert _line(stream) == b""
-    return raw
-
-
-def _chunks(stream: IO[bytes]) -> Iterator[bytes]:
-    return iter(lambda: chunk(stream), b"")
-
-
-def _line(stream: IO[bytes]) -> bytes:
-    line = stream.readline()
-    if not line.endswith(b"\r\n"):
-        raise ConnectionError(f"the answer ends with {line!r}")
-    return line[:-2]
-
-
-def _exactly(stream: IO[bytes], length: int) -> bytes:
-    raw = stream.read(length)
-    if len(raw) < length:
-        raise ConnectionError(f"{len(raw)} of {length} bytes: {raw!r}")
-    return raw
+    with closing(HTTPConnection(to.netloc, timeout=SECONDS)) as connection:
+        verb = method or ("GET" if body is None else "POST")
+        connection.putrequest(verb, to.path, skip_accept_encoding=True)
+        length = {} if body is None else {"Content-Length": str(len(body))}
+        for name, value in {**headers, **length}.items():
+            connection.putheader(name, value)
+        connection.endheaders(body)
+        with connection.getresponse() as response:
+            yield response
 
 
 class Front(msgspec.Struct, frozen=True):

@@ -3,13 +3,14 @@
 import json
 import sys
 from collections.abc import Iterator
+from http.client import HTTPResponse
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.given import call, line
-from tests.serving import JSON, Sidecar, ask, asked, chunk, head
+from tests.serving import JSON, Sidecar, ask, asked
 from tests.wire import Wire
 from tests.wrapped import wrapped
 
@@ -98,7 +99,7 @@ def test_a_sidecar_tells_of_rules_that_change_what_a_client_sees_and_of_no_other
         session = {**both, "Mcp-Session-Id": begun.headers["mcp-session-id"]}
         ask(url, LIST, headers=session)
         with asked(url, headers=session) as stream:
-            assert head(stream)[0] == 200
+            assert stream.status == 200
             answers = b""
             # Written as they are, with a comment, with a rule that edits no definition, and wrong.
             for id, text in enumerate((NONE, f"# {NONE}", DROP, BAD, NONE, HIDE), 3):
@@ -114,6 +115,6 @@ def test_a_sidecar_tells_of_rules_that_change_what_a_client_sees_and_of_no_other
     assert sidecar.log.count(b"the client was told") == 1
 
 
-def spoken(stream: Any) -> Iterator[bytes]:
-    """Yield the chunks of a stream that hold a message."""
-    return (each for each in iter(lambda: chunk(stream), b"") if b'"jsonrpc"' in each)
+def spoken(stream: HTTPResponse) -> Iterator[bytes]:
+    """Yield the lines of a stream that hold a message."""
+    return (line for line in stream if b'"jsonrpc"' in line)

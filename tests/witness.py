@@ -8,9 +8,10 @@ import json
 import re
 import socket
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from typing import Any, NamedTuple, Self
+
+from tests.raw_http import accepted, closed, parsed
 
 SECONDS = 60.0
 RESET = b"\1\0\0\0\0\0\0\0"  # SO_LINGER: close means reset
@@ -36,7 +37,7 @@ class Witness:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         closed(self._listening)
 
     def release(self, key: str) -> None:
@@ -107,7 +108,7 @@ class Relay:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         closed(self._listening)
         self.cut()
 
@@ -173,27 +174,6 @@ def _requests(connection: _Connection) -> list[Asked]:
     _, *answers = _ANSWERS.split(bytes(connection.answered))
     answers += [b""] * (len(requests) - len(answers))
     return [
-        Asked(method.decode(), _headers(head.decode("latin-1")), answer)
+        Asked(method.decode(), parsed(b"\r\n" + head)[1], answer)
         for (method, head), answer in zip(requests, answers, strict=True)
     ]
-
-
-def _headers(head: str) -> dict[str, str]:
-    lines = (line.partition(": ") for line in head.split("\r\n"))
-    return {name.lower(): value for name, _, value in lines}
-
-
-def accepted(listening: socket.socket) -> Iterator[socket.socket]:
-    """Yield connections until the listening socket is closed."""
-    while True:
-        try:
-            yield listening.accept()[0]
-        except OSError:
-            return
-
-
-def closed(end: socket.socket) -> None:
-    """Close a socket so that whoever waits for it in another thread wakes up."""
-    with suppress(OSError):
-        end.shutdown(socket.SHUT_RDWR)
-    end.close()

@@ -35,10 +35,7 @@ class Interpreter(TreeInterpreter):
 
         With `lookups`, evaluation corrects the slips of an expression and records them there.
         """
-        functions = (
-            MeteredFunctions(fuel) if arguments is None else ArgumentFunctions(fuel, arguments)
-        )
-        super().__init__(Options(custom_functions=functions))
+        super().__init__(Options(custom_functions=MeteredFunctions(fuel, arguments or {})))
         self.fuel = fuel
         self.lookups = lookups
         # Functions, not bound methods: those would hold `self` and its values in a reference cycle.
@@ -204,10 +201,15 @@ _WRITTEN = 4  # `to_string` writes up to 12 bytes for each byte of a text
 
 
 class MeteredFunctions(Functions):
-    """The functions of JMESPath, which burn fuel."""
+    """The functions of JMESPath, which burn fuel, and `argument('name')`: one of the call."""
 
-    def __init__(self, fuel: Fuel) -> None:
+    def __init__(self, fuel: Fuel, arguments: Mapping[str, Any]) -> None:
         self._fuel = fuel
+        self._arguments = arguments
+
+    @signature({"types": ["string"]})
+    def _func_argument(self, name: str) -> Any:
+        return self._arguments.get(name)
 
     def call_function(self, function_name: str, resolved_args: Any) -> Any:
         if function_name in _DEEP:
@@ -227,18 +229,6 @@ class MeteredFunctions(Functions):
             return value
 
         return charged
-
-
-class ArgumentFunctions(MeteredFunctions):
-    """The functions of MeteredFunctions, and `argument('name')`: an argument of the call."""
-
-    def __init__(self, fuel: Fuel, arguments: Mapping[str, Any]) -> None:
-        super().__init__(fuel)
-        self._arguments = arguments
-
-    @signature({"types": ["string"]})
-    def _func_argument(self, name: str) -> Any:
-        return self._arguments.get(name)
 
 
 def _visited(function_name: str, arguments: list[Any]) -> list[Any]:

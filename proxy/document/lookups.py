@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from proxy.document.fuel import Fuel
-from proxy.document.patterns import Expression
+from proxy.document.patterns import FIRST_ALONE, Expression
 from proxy.errors import did_you_mean
 
 Node = dict[str, Any]
@@ -231,7 +231,7 @@ def _alongside(node: Node, firm: bool, at: Names = ()) -> Iterator[tuple[Node, N
             if child["type"] != "field":
                 return
             at = (*at, child["value"])
-    elif kind in _FIRST_ALONE:
+    elif kind in FIRST_ALONE:
         yield from _alongside(children[0], firm, at)
     elif kind == "comparator":
         # A comparison with null tests if the member is present.
@@ -281,12 +281,3 @@ def _shortened(name: str) -> str:
 
 
 _COMPARING = {"contains", "starts_with", "ends_with"}
-# Kinds of nodes whose first child alone is evaluated over the same value.
-_FIRST_ALONE = {
-    "filter_projection",
-    "flatten",
-    "index_expression",
-    "pipe",
-    "projection",
-    "value_projection",
-}

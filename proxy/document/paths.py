@@ -52,11 +52,7 @@ class Path(Struct, frozen=True):
     @classmethod
     def parse(cls, text: str) -> "Path":
         """Parse `text`. Raises PathError with the mistake and its correction."""
-        every = list(_steps(text))
-        # A second `**` right after another has no effect.
-        steps = [
-            step for at, step in enumerate(every) if step != DEEP or every[at - 1 : at] != [DEEP]
-        ]
+        steps = list(_steps(text))
         if steps.count(DEEP) > _DEEPEST:
             raise PathError(
                 f"'**' stands {steps.count(DEEP)} times in path {text!r}, and at most {_DEEPEST} "
@@ -101,13 +97,17 @@ def bare(text: str) -> str:
 
 
 def select(slot: Slot, path: Path) -> Iterator[Slot]:
-    """Yield every place below `slot` that `path` names, in document order.
+    """Yield every place below `slot` that `path` names, once, in document order.
 
-    Each place is yielded once, even if several ways lead to it. Places may be set during the
-    iteration; members of objects may be removed too. Raises DocumentError if a value on the way
-    cannot be decoded.
+    Places may be set during the iteration; members of objects may be removed too. Raises
+    DocumentError if a value on the way cannot be decoded.
     """
     return _walk(slot, _start(path))
+
+
+@lru_cache(maxsize=256)
+def _start(path: Path) -> "Paths":
+    return Paths.of([path])
 
 
 def _walk(slot: Slot, paths: "Paths") -> Iterator[Slot]:
@@ -143,7 +143,17 @@ def blocked(slot: Slot, path: Path) -> bool:
 
     The document then has the expected shape, but no content.
     """
-    return _blocked(slot, path.steps)
+    value = slot.open()
+    if not path.steps:
+        return False
+    if value is None or value == [] or value == {}:
+        return True
+    first, rest = path.steps[0], Path(steps=path.steps[1:])
+    if first == DEEP:
+        return False
+    if isinstance(first, Name) and isinstance(value, list):
+        return any(blocked(child, path) for child in slot.children())
+    return any(blocked(place, rest) for place in select(slot, Path(steps=(first,))))
 
 
 class Paths:
@@ -161,20 +171,6 @@ class Paths:
     >>> start.member("labels").element(0, 1).member("name").ends
     {0}
     """
-
-    __slots__ = (
-        "_branches",
-        "_cache",
-        "_each",
-        "_marks",
-        "_next",
-        "ends",
-        "indexed",
-        "names",
-        "open",
-        "plain",
-        "spelled",
-    )
 
     def __init__(self, branches: "_Branches", cache: "dict[_Branches, Paths]") -> None:
         self._branches = branches
@@ -357,24 +353,6 @@ def matches(pattern: str, name: str) -> bool:
             return False
         position += len(part)
     return True
-
-
-@lru_cache(maxsize=256)
-def _start(path: Path) -> Paths:
-    return Paths.of([path])
-
-
-def _blocked(slot: Slot, steps: tuple[Step, ...]) -> bool:
-    value = slot.open()
-    if not steps:
-        return False
-    if value is None or value == [] or value == {}:
-        return True
-    if steps[0] == DEEP:
-        return False
-    if isinstance(steps[0], Name) and isinstance(value, list):
-        return any(_blocked(child, steps) for child in slot.children())
-    return any(_blocked(place, steps[1:]) for place in select(slot, Path(steps=steps[:1])))
 
 
 def _steps(text: str) -> Iterator[Step]:

@@ -68,8 +68,7 @@ class Pattern:
         """
         if fuel is None:
             return self._compiled.search(subject, start)
-        if len(subject) * self._worst > fuel.remaining * 250:  # a character takes up to 4 bytes
-            self._try(subject, fuel)
+        self._try(subject, fuel)
         start_ns = perf_counter_ns()
         match = self._compiled.search(subject, start)
         fuel.burn(1 + (perf_counter_ns() - start_ns) // 1000)
@@ -119,7 +118,7 @@ class Pattern:
         A search cannot be stopped, and in the worst case takes a thousand times as long as
         usual. A part takes no longer than the fuel lasts, for every content.
         """
-        worst = self._worst if subject.isascii() else 4 * self._worst
+        worst = self._worst if subject.isascii() else 4 * self._worst  # per character
         if len(subject) * worst > fuel.remaining * 1000:
             part = fuel.remaining * 1000 // worst + 1
             for start in range(0, len(subject), part):
@@ -269,27 +268,15 @@ def _error_text(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-# The values that the children of a node read: all children the value of the node, or the first
-# child this value and the others the result of the first.
-_ALONGSIDE = {
-    "and_expression",
-    "comparator",
-    "function_expression",
-    "key_val_pair",
-    "multi_select_dict",
-    "multi_select_list",
-    "not_expression",
-    "or_expression",
-}
-_IN_TURN = {
+FIRST_ALONE = {
     "filter_projection",
     "flatten",
     "index_expression",
     "pipe",
     "projection",
-    "subexpression",
     "value_projection",
 }
+"""Kinds of nodes of which only the first child is evaluated over the same value as the node."""
 
 
 def _names(node: dict[str, Any]) -> dict[str | None, None]:
@@ -299,9 +286,11 @@ def _names(node: dict[str, Any]) -> dict[str | None, None]:
         return {node["value"]: None}
     if kind in ("literal", "expref"):
         return {}
-    if kind in _ALONGSIDE:
-        return {name: None for child in node["children"] for name in _names(child)}
-    return _names(node["children"][0]) if kind in _IN_TURN else {None: None}
+    if kind in ("current", "identity", "index", "slice"):
+        return {None: None}
+    first_alone = kind in FIRST_ALONE or kind == "subexpression"
+    children = node["children"][:1] if first_alone else node["children"]
+    return {name: None for child in children for name in _names(child)}
 
 
 def truthy(value: Any) -> bool:

@@ -6,7 +6,7 @@ Unopened parts stay the bytes that the upstream sent, so that a kept value keeps
 
 import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from time import monotonic
 from typing import Any
 
@@ -73,11 +73,10 @@ class Slot:
         return self.parent[self.key]
 
     def open(self) -> Value:
-        """Return the value at this place with its outermost level decoded.
+        """Return the value at this place with its outermost level decoded; a number stays Raw.
 
-        Objects and arrays are stored back opened (their members Raw). Strings, booleans and null
-        are returned decoded, and their stored form stays unchanged. A number is returned as Raw.
-        Raises DocumentError if the bytes are no JSON.
+        Objects and arrays are stored back opened, their members Raw; the stored form of any other
+        value stays unchanged. Raises DocumentError if the bytes are no JSON.
         """
         value = self.parent[self.key]
         document = self.document
@@ -315,9 +314,7 @@ def piecemeal(value: Raw) -> Any:
 
 def loads(data: bytes) -> Any:
     """Decode JSON fully; see `plain`."""
-    if len(data) < _LARGE:
-        return _loads(data)
-    with uncollected():
+    with uncollected() if len(data) >= _LARGE else nullcontext():
         return _loads(data)
 
 

@@ -133,10 +133,10 @@ def _interpreter() -> type[Any]:
 
         def visit(self, node: Any, value: Any) -> Any:
             kind = node["type"]
-            if kind in _LAZY:
-                value = self.open(value)
-            elif kind not in _PASSING:
+            if kind in _COMPUTING:
                 return self._computed(node, value)
+            if kind not in _PASSING:
+                value = self.open(value)
             self.fuel.burn(_UNOPENED - 1)
             result = super().visit(node, value)
             return None if _null(result) else result
@@ -174,22 +174,9 @@ def _interpreter() -> type[Any]:
 _UNOPENED = 4  # units for a value that stays unopened: it takes some 64 bytes in memory
 _LARGE = 1024  # bytes: to open a smaller value is included in its step
 
-# Kinds of nodes that work on values opened by one level; all other nodes get plain values.
-_LAZY = {
-    "field",
-    "filter_projection",
-    "flatten",
-    "index",
-    "index_expression",
-    "key_val_pair",
-    "multi_select_dict",
-    "multi_select_list",
-    "pipe",
-    "projection",
-    "slice",
-    "subexpression",
-    "value_projection",
-}
+# Kinds of nodes that get plain values; all others work on values opened by one level.
+_COMPUTING = {"and_expression", "comparator", "expref"}
+_COMPUTING |= {"function_expression", "not_expression", "or_expression"}
 _PASSING = {"current", "identity", "literal"}
 
 

@@ -21,13 +21,6 @@ def envelope(raw: bytes) -> Message:
     ("raw", "key", "verb", "responds", "speaks"),
     [
         (b'{"id":7,"method":"tools/call","params":{"name":"t"}}', b"7", "tools/call", False, True),
-        (
-            rb'{"id":1,"method":"tools/call","params":{"x":"\ud800"}}',
-            b"1",
-            "tools/call",
-            False,
-            True,
-        ),
         (b'{"method":"notifications/initialized"}', None, "notifications/initialized", False, True),
         (b'{"id":5,"result":{}}', b"5", None, True, True),
         (b'{"id":"5","error":{}}', b'"5"', None, True, True),
@@ -44,8 +37,11 @@ def test_a_message_is_a_request_a_notification_a_response_or_nothing(
     assert (read.key, read.verb, read.responds, read.speaks) == (key, verb, responds, speaks)
 
 
-def test_an_id_spelled_with_escapes_is_the_id_it_spells() -> None:
-    assert message.id_key(rb'"\u0061\/b"') == message.id_key(b'"a/b"') == b'"a/b"'
+@pytest.mark.parametrize(
+    ("id", "key"), [(rb'"\u0061\/b"', b'"a/b"'), (rb'"\ud800\x"', rb'"\ud800\x"')]
+)
+def test_an_id_spelled_with_escapes_is_the_id_it_spells(id: bytes, key: bytes) -> None:
+    assert message.id_key(id) == key
 
 
 @pytest.mark.parametrize("id", [rb'"\ud800a"', rb'"\uD800\u0061"'])
@@ -54,10 +50,6 @@ def test_an_id_keeps_its_lone_surrogates(id: bytes) -> None:
 
     assert envelope(raw).key == message.response_key(raw, b"") == rb'"\ud800a"'
     assert json.loads(message.replaced(raw, result=1))["id"] == "\ud800a"
-
-
-def test_what_only_looks_like_an_id_is_its_own_key() -> None:
-    assert message.id_key(rb'"\ud800\x"') == rb'"\ud800\x"'
 
 
 def test_the_outermost_level_is_read_with_lone_surrogates_and_of_objects_alone() -> None:
@@ -75,7 +67,7 @@ def test_the_outermost_level_is_read_with_lone_surrogates_and_of_objects_alone()
         (b"null", "neither an object nor an array"),
         (b"{", "not JSON: Input data was truncated"),
         (b'{"a": NaN}', "not JSON: JSON is malformed: invalid character (byte 6)"),
-        (b"", "not JSON: Input data was truncated"),
+        (b'{"a":' * 100_000, "nested too deeply"),
     ],
 )
 def test_what_is_no_message_is_refused_with_a_reason(raw: bytes, said: str) -> None:
@@ -83,12 +75,6 @@ def test_what_is_no_message_is_refused_with_a_reason(raw: bytes, said: str) -> N
         message.read(raw)
 
     assert str(caught.value) == said
-
-
-@pytest.mark.parametrize("open", [b"[", b'{"a":'])
-def test_what_is_nested_too_deeply_is_refused(open: bytes) -> None:
-    with pytest.raises(DocumentError):
-        message.read(open * 100_000)
 
 
 def test_a_replaced_member_leaves_the_others_as_they_were_spelled() -> None:
@@ -156,14 +142,3 @@ def test_a_line_surely_asks_or_answers_by_how_it_begins(
     start: bytes, asks: bool, answers: bool
 ) -> None:
     assert (message.asks(start), message.answers(start)) == (asks, answers)
-
-
-@pytest.mark.parametrize(("modern", "more"), [(False, {}), (True, {"resultType": "complete"})])
-def test_a_refusal_is_an_error_result_and_names_its_type_where_the_revision_asks_for_it(
-    modern: bool, more: dict[str, str]
-) -> None:
-    assert json.loads(message.refusal(b"1", "no", modern))["result"] == {
-        **more,
-        "content": [{"type": "text", "text": "no"}],
-        "isError": True,
-    }

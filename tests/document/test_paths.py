@@ -59,7 +59,6 @@ SELECTED: list[tuple[str, list[Any]]] = [
     ("**.id", [1, 2, 3, 4, 5, 7]),
     ("**.name", ["x", "y"]),
     ("items.**.id", [2, 3, 4]),
-    ("**.**.name", ["x", "y"]),
     ("**[0]", [DOCUMENT["items"][0], {"name": "x"}, 7, [{"id": 5}], {"id": 5}, 6]),  # type: ignore[index]
     ("nothing.id", []),
     ("id.id", []),
@@ -91,7 +90,7 @@ def test_a_path_names_these_places(path: str, values: list[Any]) -> None:
     [
         (b"[" * 60 + b'{"a": 1}' + b"]" * 60, "**.a"),
         (b'{"a":' * 60 + b"1" + b"}" * 60, "**.a.**.a"),
-        (b'{"a":[' * 30 + b"1" + b"]}" * 30, "**.**.a.**.b"),
+        (b'{"a":[' * 30 + b"1" + b"]}" * 30, "**.a.**.b"),
     ],
 )
 def test_no_place_is_gone_through_again_and_again(raw: bytes, path: str) -> None:
@@ -157,7 +156,6 @@ STEPS: list[tuple[str, tuple[Any, ...]]] = [
     ("a.b", (Name("a"), Name("b"))),
     ("a*.*b", (Name("a*", glob=True), Name("*b", glob=True))),
     ("**", (DEEP,)),
-    ("**.**.a", (DEEP, Name("a"))),
     ("a[]", (Name("a"), Each())),
     ("a[ * ].b", (Name("a"), Each(), Name("b"))),
     ("[-1]", (Index(-1),)),
@@ -246,14 +244,6 @@ BLOCKED = [
 @pytest.mark.parametrize(("value", "path", "expected"), BLOCKED)
 def test_a_path_is_blocked_by_what_is_empty_or_null(value: Any, path: str, expected: bool) -> None:
     assert blocked(document(value).root, Path.parse(path)) is expected
-
-
-JOINED = [("a", "b.c", "a.b.c"), ("", "a", "a"), ("a", "", "a"), ("a", "[0]", "a[0]")]
-
-
-@pytest.mark.parametrize(("one", "other", "both"), JOINED)
-def test_a_path_goes_on_with_another(one: str, other: str, both: str) -> None:
-    assert Path.parse(one).then(Path.parse(other)) == Path.parse(both)
 
 
 @pytest.mark.parametrize("text", ["a.b", "*", "", "a[0]", "**"])

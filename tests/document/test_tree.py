@@ -179,14 +179,6 @@ def test_rows_open_as_objects_with_the_members_they_have() -> None:
     assert list(single.root.open()) == ["a"]
 
 
-def test_closers_run_once_the_last_one_first() -> None:
-    document, done = Document(None), list[int]()
-    document.closers += [lambda: done.append(1), lambda: done.append(2)]
-    document.close()
-    document.close()
-    assert done == [2, 1]
-
-
 @pytest.mark.slow
 def test_what_is_large_is_decoded_in_parts_to_the_same() -> None:
     odd = [1.0, 1.10, -0, 10**30, "\u00e9", None, True, [], {}, {"a": [{"b": "c"}]}]

@@ -81,19 +81,6 @@ def test_after_a_thousand_tools_of_a_process_the_rest_are_counted_together() -> 
 
 
 @pytest.mark.fault(46, "inside")
-def test_after_a_thousand_kinds_of_warnings_the_rest_are_counted_together() -> None:
-    meters = Meters()
-    for number in [*range(50_000), 7]:
-        meters.of(None, None).warned("get_job", "jobs", f"kind {number}")
-
-    counts = {each.kind: each.count for each in meters.drain_warnings()}
-
-    assert len(counts) == 1_001
-    assert counts["kind 7"] == 2
-    assert counts[OTHER] == 49_000
-
-
-@pytest.mark.fault(46, "inside")
 def test_after_a_hundred_servers_or_clients_the_rest_are_counted_together() -> None:
     meters = Meters()
     for number in range(1_000):

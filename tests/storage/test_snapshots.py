@@ -1,10 +1,8 @@
 """Snapshots: what every store promises, and the bounds of the one in memory."""
 
-import select
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 from redis import Redis as Client
@@ -105,17 +103,6 @@ def test_all_of_a_rule_is_dropped_in_its_scope_alone(store: Store) -> None:
     assert [store.get(each) for each in others] == [snapshot(1)] * 3
 
 
-def test_a_rule_that_was_dropped_is_kept_and_dropped_again(store: Store) -> None:
-    store.put(A, snapshot(1))
-    store.drop(ALL)
-    store.put(A, snapshot(2))
-    store.put(B, snapshot(3))
-
-    assert [store.get(each) for each in (A, B)] == [snapshot(2), snapshot(3)]
-    store.drop(ALL)
-    assert [store.get(each) for each in (A, B)] == [None, None]
-
-
 def test_names_may_hold_anything_and_are_told_apart(store: Store) -> None:
     texts = [
         "",
@@ -192,27 +179,6 @@ def test_what_is_too_old_goes_though_nobody_asks_for_anything() -> None:
     while len(store):
         assert time.monotonic() < end
         time.sleep(0.01)
-
-
-def test_a_store_may_keep_its_snapshots_for_longer_than_a_thread_can_sleep(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    slept: list[float] = []
-    wait = select.select
-
-    def noting(read: Any, write: Any, other: Any, seconds: float) -> Any:
-        slept.append(seconds)
-        return wait(read, write, other, seconds)
-
-    monkeypatch.setattr("proxy.storage.snapshots.select.select", noting)
-    Memory(seconds=1e300, ages=True)
-    # The threads of other stores go on beside this one's.
-    end = time.monotonic() + 20
-    while not any(seconds > 1 for seconds in slept):
-        assert time.monotonic() < end
-        time.sleep(0.001)
-
-    assert max(slept) == 86_400
 
 
 def test_several_threads_may_put_and_get_at_once() -> None:

@@ -18,7 +18,7 @@ from proxy.transports.client.streamable import Streamable
 from proxy.transports.driver import Driver
 from proxy.transports.log import Log
 from proxy.transports.stdio.lines import Event, LineDropped, Lines, LineTruncated
-from proxy.transports.stdio.pipes import PipeReader, PipeWriter, widen
+from proxy.transports.stdio.pipes import PipeReader, PipeWriter
 
 _FAILED = 70  # EX_SOFTWARE of sysexits.h
 _LOST = 1
@@ -28,7 +28,6 @@ _HURRIED = 0.5  # the same after a signal
 _LAST = 1.0  # seconds for the last messages
 _QUESTION = 1.0  # seconds for a client's first request
 _AHEAD = 8  # events (lists of lines) that are read ahead
-_LARGE = 64 << 10  # bytes of a line from which a wide pipe pays off
 _ATOMIC = 4096  # bytes that a pipe takes without blocking if it takes any
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -69,7 +68,6 @@ class Bridge:
         self._writable = select.poll()
         self._writable.register(1, select.POLLOUT)
         self._saying = asyncio.Lock()
-        self._wide = False
         self._first_input = asyncio.Event()
         self._lines: asyncio.Queue[Event | None] = asyncio.Queue(_AHEAD)
         self._unsent: deque[bytes] = deque()
@@ -216,9 +214,6 @@ class Bridge:
             if len(lines) == 1 and len(lines[0]) < _ATOMIC and self._writes_at_once():
                 self._client.send(lines)
                 return
-            if not self._wide and max(map(len, lines)) >= _LARGE:
-                self._wide = True
-                widen(1)
             await asyncio.to_thread(self._client.send, lines)
 
     def _writes_at_once(self) -> bool:

@@ -148,8 +148,10 @@ class Streamable:
 
     async def probe(self, probe: Probe) -> None:
         """Send a probe of the proxy; returns as soon as the next line may follow."""
-        loop = asyncio.get_running_loop()
-        self._probes[probe.token] = loop.call_later(probe.seconds, self._late, probe.token)
+        token = probe.token
+        self._probes[token] = asyncio.get_running_loop().call_later(
+            probe.seconds, lambda: self._start(self._unanswered(token))
+        )
         await self.send(probe.raw)
 
     async def answered(self) -> None:
@@ -302,23 +304,20 @@ class Streamable:
     async def _fail(self, post: ClientRequest, reason: str) -> None:
         """Answer the requests of a line that have no response yet."""
         self._log.warning(f"{post.method or 'an answer of the client'}: {reason}")
-        keys = list(post.waiting)
-        probes = [key for key in keys if key in self._probes]
-        for key in keys:
+        probes = [key for key in post.waiting if key in self._probes]
+        keys = [key for key in post.waiting if key not in self._probes]
+        for key in list(post.waiting):
             self._retire(key, post)
-        await self._say(self._driver.ended(reason, b"", [key for key in keys if key not in probes]))
+        await self._say(self._driver.ended(reason, b"", keys))
         for key in probes:
-            await self._dispatch(await self._driver.unanswered(key, reason))
+            await self._unanswered(key, reason)
         post.over.set()
 
     # Probes of the proxy
 
-    def _late(self, key: bytes) -> None:
+    async def _unanswered(self, key: bytes, reason: str = "") -> None:
         self._probes.pop(key, None)
-        self._start(self._unanswered(key))
-
-    async def _unanswered(self, key: bytes) -> None:
-        await self._dispatch(await self._driver.unanswered(key))
+        await self._dispatch(await self._driver.unanswered(key, reason))
 
     def _overdue(self, routed: Routed) -> None:
         self._start(self._dispatch(routed))
@@ -421,18 +420,16 @@ class Streamable:
         for key in keys:
             owner = post if post is not None and key in post.waiting else self._open.get(key)
             if owner is not None:
-                self._learn(self._retire(key, owner), raw)
                 posts.append(owner)
+                method = self._retire(key, owner)
+                if method == "initialize":
+                    self._version = posting.negotiated(raw)
+                elif method == "tools/list":
+                    learn(self._parameters, raw)
         await self._dispatch(await self._driver.from_server(raw))
         for each in posts:
             if not each.waiting:
                 each.over.set()
-
-    def _learn(self, method: str, raw: bytes) -> None:
-        if method == "initialize":
-            self._version = posting.negotiated(raw)
-        elif method == "tools/list":
-            learn(self._parameters, raw)
 
     def _retire(self, key: bytes, post: ClientRequest) -> str:
         if self._open.get(key) is post:

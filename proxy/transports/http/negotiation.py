@@ -14,13 +14,10 @@ prefer json   JSON if it holds a single response, else an event stream
 either        the form that the upstream chose
 nothing       neither can be sent: 406
 
-Most clients name both and prefer none: `either`. An upstream behind a URL has then chosen: JSON
-gains nothing as a stream, and a stream flattened to JSON loses progress and resumption. A child
-process chooses none. The proxy sends JSON if there is a single response: one body with a length,
-which any intermediary can read; a stream would hold no more. If another message of the
-call comes first (progress, a log line, a request to the client), the response is a stream from
-there on, so nothing is lost. It also becomes a stream if no message comes for 15 seconds, since a
-stream can be kept alive and resumed, and JSON cannot.
+Most clients name both and prefer none: `either`. An upstream behind a URL has then chosen. For a
+child process, the proxy sends JSON if there is a single response. If another message of the call
+comes first (progress, a log line, a request to the client), or none for 15 seconds, the response is
+a stream from there on: nothing is lost, and a stream can be kept alive and resumed.
 """
 
 JSON = "application/json"

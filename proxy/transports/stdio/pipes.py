@@ -12,6 +12,7 @@ from contextlib import suppress
 from threading import Lock, Thread
 
 _CHUNK = 64 << 10
+_LARGE = 32 << 10  # bytes of a write from which a wide pipe pays off
 _WIDE = 1 << 20
 _GLANCE = 0.2  # seconds between two checks of a waiting writer if it was closed
 
@@ -88,6 +89,7 @@ class PipeWriter:
         else:
             parts = [b"\n".join(lines) + b"\n"]
         with self._lock:
+            self._widen_for(parts[0])
             if self._later:
                 self._write_later()
             for part in parts:
@@ -99,9 +101,7 @@ class PipeWriter:
         """Write a part of a line; only one thread may write in pieces."""
         with self._lock:
             self._mid_line = not last
-            if not self._wide:
-                self._wide = True
-                widen(self._descriptor)
+            self._widen_for(part)
             self._write(part)
             if last and self._waiting:
                 waiting, self._waiting = self._waiting, []
@@ -145,6 +145,11 @@ class PipeWriter:
         self.flush()
         if self._closed:
             self.close()
+
+    def _widen_for(self, part: bytes | bytearray | memoryview) -> None:
+        if len(part) >= _LARGE and not self._wide:
+            self._wide = True
+            widen(self._descriptor)
 
     def _write_later(self) -> None:
         while self._later:

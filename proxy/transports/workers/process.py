@@ -90,9 +90,8 @@ class WorkerMessage:
 def serve() -> NoReturn:
     """Run the jobs that arrive on stdin and answer on stdout, until stdin ends."""
     # It ends with its parent, which may still be draining when its whole group gets a signal.
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     requests, responses = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # output that a transform prints is no answer
     widen(requests.fileno())
