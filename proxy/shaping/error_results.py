@@ -160,7 +160,7 @@ def _bounded_result(
     job = replace(job, rule=job.rule.for_errors, view=None)
     frozen = pages.freeze(document)()
     snapshot = Snapshot(budget.trim_other_blocks(job, frame).encode(), frozen)
-    page = pages.cut_page(job, snapshot, None, context)
+    page = pages.cut_page(job, snapshot, replace(context, observe=None))
     return replace(
         error,
         raw=encode({**response.envelope, "result": page.result}),

@@ -1,16 +1,18 @@
 """The input and the result of shaping one response."""
 
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
 
 from proxy.document import message
 from proxy.document.fuel import MOST, Fuel
+from proxy.document.tree import Document
 from proxy.ruleset.clients import Shows
 from proxy.ruleset.rule import Rule
 from proxy.storage.meter import OutcomeKind
 from proxy.storage.snapshots import Snapshot
-from proxy.transforms.base import Warned
+from proxy.transforms.base import Call, Warned
 
 
 class ShapeJob(Struct, frozen=True, kw_only=True):
@@ -77,8 +79,13 @@ class ShapeResult(Struct, frozen=True, kw_only=True):
     blameless: bool = False
 
 
+Observer = Callable[[str, Document, Call], None]
+"""A function called after each step with its name, the current document, and the call."""
+
+
 class ShapeContext(Struct):
-    """The state of a running job: its warnings, and the fuel that is left."""
+    """The state of a running job: its warnings, its observer, and the fuel that is left."""
 
     fuel: Fuel
     warnings: list[Warned] = []
+    observe: Observer | None = None

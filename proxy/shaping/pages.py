@@ -15,7 +15,6 @@ from proxy.shaping.budget import overrun
 from proxy.shaping.job import ShapeContext, ShapeJob, ShapeResult
 from proxy.shaping.result.frame import Frame, VisibleSize
 from proxy.shaping.result.write import write_for
-from proxy.shaping.steps import Observer
 from proxy.storage.snapshots import Snapshot
 from proxy.transforms.abridge import Abridge, abridge
 from proxy.transforms.base import Call
@@ -29,9 +28,7 @@ class Page(Struct, frozen=True):
     missing: tuple[str, ...]
 
 
-def from_snapshot(
-    job: ShapeJob, snapshot: Snapshot, observe: Observer | None, context: ShapeContext
-) -> ShapeResult:
+def from_snapshot(job: ShapeJob, snapshot: Snapshot, context: ShapeContext) -> ShapeResult:
     """Return the result of a job for a later page or view. Raises the error of a step."""
     have_room(snapshot.size)
     frame = Frame.decode(snapshot.frame)
@@ -43,7 +40,7 @@ def from_snapshot(
         # The guard does not run for later pages: its decision on the call holds for all of them.
         facts = {} if frame.facts is ABSENT else loads(bytes(frame.facts))
         job = replace(job, arguments={**job.arguments, FACTS: facts})
-    page = cut_page(job, snapshot, observe, context)
+    page = cut_page(job, snapshot, context)
     return ShapeResult(
         raw=message.result(job.id, page.result),
         outcome="page" if job.view is None else "view",
@@ -52,13 +49,7 @@ def from_snapshot(
     )
 
 
-def cut_page(
-    job: ShapeJob,
-    snapshot: Snapshot,
-    observe: Observer | None,
-    context: ShapeContext,
-    excess: int = 0,
-) -> Page:
+def cut_page(job: ShapeJob, snapshot: Snapshot, context: ShapeContext, excess: int = 0) -> Page:
     """Cut the page or view of `job`; again in less room as long as the result is too long."""
     rule = job.rule
     frame = Frame.decode(snapshot.frame)
@@ -68,7 +59,7 @@ def cut_page(
         document = document if content is None else Document(content)
         call = steps.call(job, frame, context, excess)
         end = None if job.view is None else rule.snapshot_step.cut
-        steps.run(rule, document, call, slice(rule.snapshot_step.restart, end), observe)
+        steps.run(rule, document, call, slice(rule.snapshot_step.restart, end), context.observe)
         if job.view is None:
             document.close()
         else:

@@ -22,7 +22,7 @@ from proxy.errors import (
 )
 from proxy.ruleset.rule import Rule
 from proxy.shaping import budget, error_results, pages, steps
-from proxy.shaping.job import ShapeContext, ShapeJob, ShapeResult
+from proxy.shaping.job import Observer, ShapeContext, ShapeJob, ShapeResult
 from proxy.shaping.pages import Page
 from proxy.shaping.result.frame import without_blocks
 from proxy.shaping.result.read import (
@@ -34,7 +34,6 @@ from proxy.shaping.result.read import (
     parse,
 )
 from proxy.shaping.result.write import add_structured, write_for
-from proxy.shaping.steps import Observer
 from proxy.storage.snapshots import Snapshot
 from proxy.transforms.base import DROPPED, Call, Notice, Warned, evaluator
 
@@ -42,7 +41,8 @@ from proxy.transforms.base import DROPPED, Call, Notice, Warned, evaluator
 def shape(job: ShapeJob, observe: Observer | None = None) -> ShapeResult:
     """Return the result of `job`. Never raises: a failure is a ShapeResult with the original."""
     try:
-        result = job.original("failed") if job.bypass else _shape(job, observe)
+        context = ShapeContext(fuel=Fuel(job.fuel), observe=observe)
+        result = job.original("failed") if job.bypass else _shape(job, context)
         return _with_structured(job, result) if job.rule.structures else result
     except KeyboardInterrupt:
         raise
@@ -50,20 +50,19 @@ def shape(job: ShapeJob, observe: Observer | None = None) -> ShapeResult:
         return failure(job, error)
 
 
-def _shape(job: ShapeJob, observe: Observer | None) -> ShapeResult:
-    context = ShapeContext(fuel=Fuel(job.fuel))
-    result = _try(job, observe, context)
+def _shape(job: ShapeJob, context: ShapeContext) -> ShapeResult:
+    result = _try(job, context)
     warnings, out_of_fuel = tuple(dict.fromkeys(context.warnings)), context.fuel.remaining < 0
     if not (warnings or out_of_fuel):
         return result
     return replace(result, warnings=warnings, out_of_fuel=out_of_fuel)
 
 
-def _try(job: ShapeJob, observe: Observer | None, context: ShapeContext) -> ShapeResult:
+def _try(job: ShapeJob, context: ShapeContext) -> ShapeResult:
     try:
         if job.snapshot is not None:
-            return pages.from_snapshot(job, job.snapshot, observe, context)
-        result = _from_response(job, observe, context)
+            return pages.from_snapshot(job, job.snapshot, context)
+        result = _from_response(job, context)
         if result.outcome == "error":
             return error_results.bounded(job, result, context)
         return result
@@ -72,7 +71,7 @@ def _try(job: ShapeJob, observe: Observer | None, context: ShapeContext) -> Shap
             return job.original("shadow")
         return _refusal(job, str(error), context.warnings)
     except ShapeMismatch as error:
-        return _misfit(job, error, observe, context)
+        return _misfit(job, error, context)
     except DocumentError as error:
         withholds = job.rule.failure_policy.withholds
         return _failed(job, error) if withholds else _untouched(job, error)
@@ -85,9 +84,7 @@ def _untouched(job: ShapeJob, error: Exception) -> ShapeResult:
     return job.original("untouched", f"{job.rule.at(job.tool)}: left as it came: {error}")
 
 
-def _misfit(
-    job: ShapeJob, error: ShapeMismatch, observe: Observer | None, context: ShapeContext
-) -> ShapeResult:
+def _misfit(job: ShapeJob, error: ShapeMismatch, context: ShapeContext) -> ShapeResult:
     """Return the result for a response that its rule does not fit."""
     if job.rule.failure_policy.withholds_misfits:
         reason = f"the response was withheld: rule {job.rule.name!r} does not fit it"
@@ -98,10 +95,10 @@ def _misfit(
     if not rule.pipeline or rule == job.rule:
         return untouched
     # A response of an unexpected shape is still bounded in size.
-    return replace(_try(replace(job, rule=rule), observe, context), log_line=untouched.log_line)
+    return replace(_try(replace(job, rule=rule), context), log_line=untouched.log_line)
 
 
-def _from_response(job: ShapeJob, observe: Observer | None, context: ShapeContext) -> ShapeResult:
+def _from_response(job: ShapeJob, context: ShapeContext) -> ShapeResult:
     """Find the document of a response and shape it; everything else is sent unchanged."""
     assert job.raw is not None
     rule = job.rule
@@ -145,7 +142,7 @@ def _from_response(job: ShapeJob, observe: Observer | None, context: ShapeContex
     fits = rule.size_budget.passes_small and budget.overrun(job, located.size) <= 0
     if fits and job.view is None:
         return job.original("untouched", None, located.size.to(job.shows))
-    return _from_document(job, response, located, observe, context)
+    return _from_document(job, response, located, context)
 
 
 def _check_no_document(rule: Rule, context: ShapeContext) -> None:
@@ -159,11 +156,7 @@ def _check_no_document(rule: Rule, context: ShapeContext) -> None:
 
 
 def _from_document(
-    job: ShapeJob,
-    response: ParsedResponse,
-    located: LocatedDocument,
-    observe: Observer | None,
-    context: ShapeContext,
+    job: ShapeJob, response: ParsedResponse, located: LocatedDocument, context: ShapeContext
 ) -> ShapeResult:
     """Run the steps over the located document, and write the result in its place."""
     rule, document, frame = job.rule, located.document, located.frame
@@ -175,14 +168,14 @@ def _from_document(
         frame = budget.trim_other_blocks(job, frame)
     layout = _indent(document) if rule.layout == "as_sent" else -1
     call = steps.call(job, frame, context)
-    steps.run(rule, document, call, slice(0, restart), observe)
+    steps.run(rule, document, call, slice(0, restart), context.observe)
     frozen = None if restart is None else pages.freeze(document)
     if job.view is not None and frozen is not None:
         whole = Snapshot(frame.encode(), frozen())
-        page = pages.cut_page(job, whole, observe, context)
+        page = pages.cut_page(job, whole, context)
     else:
         if restart is not None:
-            steps.run(rule, document, call, slice(restart, None), observe)
+            steps.run(rule, document, call, slice(restart, None), context.observe)
         document.close()
         notices = call.notices + ([Notice(DROPPED, dropped)] if dropped else [])
         # A result that is too long may fit once it is written compactly.
@@ -194,7 +187,7 @@ def _from_document(
         page = Page(result, size, tuple(call.missing))
         if frozen is not None and (excess := budget.overrun(job, size, frame)) > 0:
             whole = Snapshot(frame.encode(), frozen())
-            page = pages.cut_page(job, whole, None, context, excess)
+            page = pages.cut_page(job, whole, replace(context, observe=None), excess)
     snapshot = None
     if job.keep and frozen is not None:
         snapshot = pages.snapshot_of(job, frame, frozen())

@@ -1,6 +1,6 @@
 """Runs the steps of a rule over a document, and bounds the growth of the document."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from msgspec import UNSET, Raw, Struct
 from msgspec.structs import astuple, replace
@@ -11,12 +11,9 @@ from proxy.document.tree import Document, Value, compact, encode, loads, raw, te
 from proxy.errors import AbridgeError, EmptyResult, OutOfFuel, ShapeMismatch, TransformError
 from proxy.ruleset.rule import Rule
 from proxy.shaping import budget
-from proxy.shaping.job import ShapeContext, ShapeJob
+from proxy.shaping.job import Observer, ShapeContext, ShapeJob
 from proxy.shaping.result.frame import Frame
 from proxy.transforms.base import Call, Transform
-
-Observer = Callable[[str, Document, Call], None]
-"""A function called after each step with its name, the current document, and the call."""
 
 # Steps that select the parts to keep or remove.
 _REMOVING = frozenset(("keep", "drop", "project"))

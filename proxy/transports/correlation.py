@@ -129,9 +129,6 @@ def error_for_dropped_line(
     to be too long, and when it has ended, since some servers write the id last.
     """
     key = message.response_key(event.start, b"" if isinstance(event, LineTooLong) else event.end)
-    if key is None and isinstance(event, LineTooLong) and len(waiting) == 1:
-        # No other request is open, so the line is the response to this one.
-        key = None if message.asks(event.start) else next(iter(waiting))
     if key is None or key not in waiting:
         return None
     return message.error(

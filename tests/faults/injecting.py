@@ -29,7 +29,7 @@ FAILS = b'"fail-'
 ENTRIES = {
     Session: ("from_server", "shaped", "loaded", "unanswered"),
     guards: ("query_result", "resume_later"),
-    tool_lists: ("edit", "send_later"),
+    tool_lists: ("edit", "_send"),
     Memory: ("put", "get", "drop"),
     pipeline: ("shape",),
 }

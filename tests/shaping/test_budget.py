@@ -98,16 +98,6 @@ def test_several_texts_that_crowd_a_document_out_are_shortened_together() -> Non
     assert len(first + second + third + told) <= 16000
 
 
-def test_prose_beside_a_document_that_a_rule_shapes_is_bounded_too() -> None:
-    made = shaped(
-        f"response: [{{drop: y}}]\n{BOUND}", said(PROSE, json.dumps({"items": [1], "y": 2}))
-    )
-
-    prose, told, shaped_text = texts(made.raw)
-    assert len(prose + told + shaped_text) <= 1000
-    assert json.loads(shaped_text) == {"items": [1]}
-
-
 @pytest.mark.parametrize("kind", ["text", "blocks"])
 @pytest.mark.parametrize("shows", ["structured", "both"])
 def test_structured_content_beside_a_document_that_is_elsewhere_is_bounded_too(
@@ -149,12 +139,6 @@ def test_a_text_that_was_cut_stands_in_promised_structured_content_with_what_was
     assert 300 < made.visible_after <= 1000
 
 
-def test_several_texts_that_are_no_json_are_abridged_as_blocks() -> None:
-    made = shaped(BOUND, said("a" * 2000, "b" * 2000))
-
-    assert sum(map(len, texts(made.raw))) <= 1000
-
-
 def test_a_large_block_among_small_ones_gets_all_the_room_that_they_leave() -> None:
     made = shaped("max_bytes: 9000", said("first", "x" * 50_000, "third"))
 
@@ -176,32 +160,6 @@ def test_text_beside_unrelated_structured_content_costs_nothing_if_it_is_not_sho
 
 
 STRINGS = [f"{n}: " + "x" * 90 for n in range(200)]
-DOCUMENTS: dict[str, Any] = {
-    "200 strings": {"lines": [text[:12] for text in STRINGS]},
-    "a root array": STRINGS,
-    "arrays of arrays": {"grid": [[f"{x},{y}" for x in range(50)] for y in range(50)]},
-    "long texts in rows": {"rows": [{"n": n, "body": "y" * 3000} for n in range(20)]},
-}
-
-
-@pytest.mark.parametrize("copies", ["a text", "both copies", "structuredContent"])
-@pytest.mark.parametrize("name", DOCUMENTS)
-def test_what_is_shown_and_what_the_notes_count_is_the_whole(name: str, copies: str) -> None:
-    before = DOCUMENTS[name]
-    if copies != "a text" and isinstance(before, list):
-        before = {"result": before}
-    value = document(before, structured=copies != "a text")
-    if copies == "structuredContent":
-        value["content"] = []
-
-    made = shaped(BOUND, value)
-
-    after = structured(made) if copies == "structuredContent" else json.loads(texts(made.raw)[0])
-    notes = after.pop("_abridged")
-    if isinstance(before, list):
-        before = {"items": before}
-    assert notes
-    check_notes(left_out(before, after), notes)
 
 
 def test_what_is_shown_of_several_blocks_and_what_the_notes_count_is_the_whole() -> None:

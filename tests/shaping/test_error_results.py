@@ -37,13 +37,62 @@ def asked(response: bytes, text: str = ERRORS, **arguments: Any) -> tuple[Any, T
     return json.loads(talk.exchange(call("get_job", arguments), response)), talk
 
 
-def test_an_error_result_gets_the_form_of_its_rule() -> None:
-    got, talk = asked(answer(said("no job 7", isError=True, _meta={"a": 1.0})))
-    assert json.loads(got["result"]["content"][0]["text"]) == NOT_FOUND
-    assert got["result"]["isError"] is True
-    assert got["result"]["_meta"] == {"a": 1.0}
-    assert "structuredContent" not in got["result"]
-    assert [(row.outcome, row.calls) for row in talk.counted()] == [("error", 1)]
+IMAGE = {"type": "image", "data": "", "mimeType": "image/png"}
+NO_JOB_7 = said("no job 7")["content"]
+FAILED = {**document(NOT_FOUND), "isError": True}
+OF_DATABASE = {"error": {"code": "DATABASE_ERROR", "message": "db is down"}}
+CODES = "- {tools: get_job, errors: [{recast: {cases: [{where: code, to: {e: {path: code}}}]}}]}"
+PROMISE = "- {tools: get_job, validate: refuse, output_schema: {type: object, required: [n]}}"
+
+# A rule, and the result that a result becomes.
+RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "a text": (
+        ERRORS,
+        said("no job 7", isError=True, _meta={"a": 1}),
+        FAILED | {"_meta": {"a": 1}},
+    ),
+    # Clients that check an error against the outputSchema would refuse it.
+    "both copies": (
+        ERRORS,
+        said("no job 7", structuredContent={"result": "no job 7"}, isError=True),
+        FAILED,
+    ),
+    "structured alone": (
+        CODES,
+        {"content": [], "structuredContent": {"code": 7}, "isError": True},
+        said('{"e":7}', isError=True),
+    ),
+    "a server's own": (
+        PROMISE,
+        {"content": [], "structuredContent": {"x": 1}, "isError": True},
+        said('{"x":1}', isError=True),
+    ),
+    "beside an image": (
+        ERRORS,
+        {"content": [IMAGE, *NO_JOB_7], "isError": True},
+        {"content": [IMAGE, *document(NOT_FOUND)["content"]], "isError": True},
+    ),
+    "by error_if": (
+        ERRORS + "  error_if: {match: '^db '}",
+        said("db is down"),
+        {**document(OF_DATABASE), "isError": True},
+    ),
+    "success": (
+        ERRORS,
+        document({"id": 7, "state": "no job 7", "more": 1}),
+        document({"id": 7, "state": "no job 7"}),
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "before", "after"), RESULTS.values(), ids=RESULTS)
+def test_an_error_gets_the_form_of_its_rule_and_is_marked_as_one(
+    text: str, before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    got, talk = asked(answer(before), text)
+    assert got["result"] == after
+    outcome = "error" if "isError" in after else "shaped"
+    assert [(row.outcome, row.calls) for row in talk.counted()] == [(outcome, 1)]
 
 
 def failed(*texts: str) -> bytes:
@@ -96,29 +145,6 @@ def test_an_error_that_has_the_form_keeps_its_layout_and_is_marked_where_it_was_
     assert got["result"]["isError"] is True
 
 
-def test_an_error_in_another_form_is_a_text_alone() -> None:
-    # Clients that hold it to the outputSchema would refuse it.
-    value = said("no job 7", structuredContent={"result": "no job 7"}, isError=True)
-    got, _ = asked(answer(value))
-    assert json.loads(got["result"]["content"][0]["text"]) == NOT_FOUND
-    assert "structuredContent" not in got["result"]
-
-
-def test_an_error_that_is_only_structured_becomes_a_text() -> None:
-    text = """
-    - tools: get_job
-      errors: [{recast: {cases: [{where: code, to: {error: {path: code}}}]}}]
-    """
-    got, _ = asked(answer({"content": [], "structuredContent": {"code": 7}, "isError": True}), text)
-    assert got["result"] == {"content": [{"type": "text", "text": '{"error":7}'}], "isError": True}
-
-
-def test_a_servers_own_error_breaks_no_promise() -> None:
-    text = "- {tools: get_job, validate: refuse, output_schema: {type: object, required: [n]}}"
-    got, _ = asked(answer({"content": [], "structuredContent": {"x": 1.0}, "isError": True}), text)
-    assert got["result"] == {"content": [{"type": "text", "text": '{"x":1.0}'}], "isError": True}
-
-
 def test_the_message_of_a_json_rpc_error_is_shaped_and_its_code_and_data_stay() -> None:
     error = {"code": -32000, "message": "no job 7", "data": {"n": 1}}
     got, _ = asked(line(id=1, error=error))
@@ -167,25 +193,6 @@ def test_a_refusal_takes_the_form_of_errors_unless_a_step_fails(
     assert result(reply)["isError"] is True
     [shown] = texts(reply)
     assert (shown if broken else json.loads(shown)["error"]).startswith(reason)
-
-
-def test_what_error_if_calls_an_error_goes_out_marked_as_one() -> None:
-    got, _ = asked(answer(said("db is down")), ERRORS + "  error_if: {match: '^db '}")
-    assert got["result"]["isError"] is True
-    assert json.loads(got["result"]["content"][0]["text"])["error"]["code"] == "DATABASE_ERROR"
-
-
-def test_success_is_no_business_of_errors() -> None:
-    got, _ = asked(answer(document({"id": 7, "state": "no job 7", "more": 1})))
-    assert json.loads(got["result"]["content"][0]["text"]) == {"id": 7, "state": "no job 7"}
-
-
-def test_an_error_of_several_blocks_keeps_those_that_are_no_document() -> None:
-    image = {"type": "image", "data": "", "mimeType": "image/png"}
-    response = answer({"content": [image, *said("no job 7")["content"]], "isError": True})
-    got, _ = asked(response)
-    assert got["result"]["content"][0] == image
-    assert json.loads(got["result"]["content"][1]["text"]) == NOT_FOUND
 
 
 @pytest.mark.fault(35, "inside")
@@ -283,23 +290,25 @@ def test_a_long_error_of_several_texts_is_one_text_and_its_images_stay() -> None
     assert rejoined(talk, first["text"], told) == f"the build failed\n{TRACEBACK}"
 
 
-def test_a_long_error_in_both_copies_is_a_text_alone() -> None:
+@pytest.mark.parametrize(
+    ("value", "stays"),
+    [
+        ({"structuredContent": {"result": TRACEBACK}, "isError": True}, None),
+        ({"structuredContent": {"code": 17.0}, "isError": True}, {"code": 17.0}),
+        ({"structuredContent": {"a": TRACEBACK}}, None),  # by error_if
+    ],
+)
+def test_a_long_error_is_a_text_alone_but_for_short_facts_beside_it(
+    value: dict[str, Any], stays: Any
+) -> None:
     # Clients that hold it to the outputSchema would refuse what is left of it.
-    value = said(TRACEBACK, structuredContent={"result": TRACEBACK}, isError=True)
-    got = result(Talk(budget()).exchange(call("run"), answer(value)))
+    made = rules("- {tools: run, max_bytes: 2000, error_if: {match: '^Traceback'}}")
+    got = Talk(made).exchange(call("run"), answer(said(TRACEBACK, **value)))
 
-    assert got["isError"] is True
-    assert "structuredContent" not in got
-    assert got["content"][0]["text"].endswith("KeyError: 'row 17'")
-
-
-def test_a_long_text_beside_structured_facts_of_an_error_is_cut_and_the_facts_stay() -> None:
-    value = said(TRACEBACK, structuredContent={"code": 17.0}, isError=True)
-    got = result(Talk(budget()).exchange(call("run"), answer(value)))
-
-    assert got["structuredContent"] == {"code": 17.0}
-    assert len(got["content"][0]["text"]) < 8_000
-    assert got["content"][0]["text"].endswith("KeyError: 'row 17'")
+    assert result(got)["isError"] is True
+    assert result(got).get("structuredContent") == stays
+    assert texts(got)[0].endswith("KeyError: 'row 17'")
+    assert sum(map(len, texts(got))) <= 2_000
 
 
 def test_a_long_error_that_is_an_object_keeps_its_members() -> None:
@@ -329,15 +338,6 @@ def test_the_steps_for_errors_run_before_the_bound() -> None:
     assert len(shown) + len(notice) <= 2_000
     told = json.loads(notice)["_abridged"]
     assert rejoined(talk, shown, told) == TRACEBACK.replace("KeyError: ", "no ")
-
-
-def test_what_error_if_calls_an_error_is_bounded_and_marked() -> None:
-    talk = Talk(rules("- {tools: run, max_bytes: 2000, error_if: {match: '^Traceback'}}"))
-    got = talk.exchange(call("run"), answer(said(TRACEBACK, structuredContent={"a": TRACEBACK})))
-
-    assert result(got)["isError"] is True
-    assert texts(got)[0].endswith("KeyError: 'row 17'")
-    assert sum(map(len, texts(got))) <= 2_000
 
 
 LONG_ERROR = answer(said(TRACEBACK, isError=True))

@@ -1,14 +1,13 @@
 import pytest
-from hypothesis import given
 
 from proxy.document.fuel import LITTLE, Fuel
 from proxy.document.paths import Path
 from proxy.document.patterns import Expression
-from proxy.document.tree import Document, encode
+from proxy.document.tree import encode
 from proxy.errors import AbridgeError, OutOfFuel, TransformError
 from proxy.transforms.jmespath import Jmespath
 from proxy.transforms.parse import Parse
-from tests.documents import call, said, shaped, values
+from tests.documents import call, said, shaped
 from tests.explosive import EXPLOSIVE
 
 
@@ -48,14 +47,6 @@ def test_a_path_that_matches_nothing_is_reported() -> None:
     assert told.missing == ["b"]
 
 
-@given(values())
-def test_numbers_that_are_passed_on_keep_their_spelling(raw: bytes) -> None:
-    before = Document.read(b'{"v":' + raw + b"}")
-    spelled = [token for token in (b"1.0", b"1e400", b"-0", b"1.10") if token in before.encode()]
-    found = shaped(before.encode(), Jmespath(Expression("{w: v}")))
-    assert all(token in found for token in spelled)
-
-
 @pytest.mark.fault(36, "inside")
 @pytest.mark.parametrize("name", EXPLOSIVE)
 def test_an_explosive_expression_fails_where_the_fuel_ends(name: str) -> None:
@@ -64,11 +55,3 @@ def test_an_explosive_expression_fails_where_the_fuel_ends(name: str) -> None:
     told.fuel = Fuel(LITTLE)
     with pytest.raises(OutOfFuel):
         shaped(encode(value), Jmespath(Expression(text)), at=told)
-
-
-@pytest.mark.fault(36, "inside")
-def test_a_document_that_takes_more_to_decode_than_there_is_is_not_decoded() -> None:
-    told = call()
-    told.fuel = Fuel(100)
-    with pytest.raises(OutOfFuel):
-        shaped(b'"%s"' % (b"x" * 10_000), Jmespath(Expression("@")), at=told)

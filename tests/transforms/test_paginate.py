@@ -14,7 +14,7 @@ from proxy.transforms.base import Call, Transform
 from proxy.transforms.clip import Clip
 from proxy.transforms.paginate import Paginate
 from proxy.transforms.parse import Parse
-from tests.documents import SCALARS, call, objects, shaped, values
+from tests.documents import call, shaped, values
 
 FILES = Path.parse("files")
 NAMES = [f"{n}.md" for n in range(7)]
@@ -155,21 +155,6 @@ def test_lines_that_are_all_on_one_page_are_left_alone(bound: int | None) -> Non
     assert told.notices == []
 
 
-def test_the_notice_beside_lines_speaks_the_words_of_page_info() -> None:
-    told = call()
-    step = Paginate(limit=1, page_info={"page.more": "hasMore"})
-    shaped(b'"one\\ntwo"', Parse(as_="lines"), step, at=told)
-    assert told.notices[0].value == {"page": {"more": True}}
-
-
-def test_lines_inside_an_object_have_their_metadata_beside_them() -> None:
-    content = Path.parse("content")
-    raw = b'{"content": "one\\ntwo\\nthree\\n"}'
-    found = json.loads(shaped(raw, Parse(as_="lines", at=content), Paginate(at=content, limit=2)))
-    assert found["content"] == "one\ntwo\n"
-    assert found["pagination"]["nextOffset"] == 2
-
-
 def test_the_arguments_may_have_other_names_dotted_ones_nested() -> None:
     step = Paginate(at=FILES, arguments={"limit": "params.rows", "offset": "params.row"})
     assert list(step.parameters) == ["params.rows", "params.row"]
@@ -303,14 +288,6 @@ def test_max_bytes_ends_a_page_earlier_but_never_before_its_first_element() -> N
     assert counts == [1, 2, 3, 5]
 
 
-def test_what_stands_beside_the_array_counts_for_the_bound_of_the_rule() -> None:
-    raw = json.dumps({"files": ["x" * 100] * 50, "other": "y" * 1000}).encode()
-    told = call(bound=2000)
-    written = shaped(raw, Paginate(at=FILES), at=told)
-    assert 1850 < len(written) <= 2000
-    assert json.loads(written)["pagination"]["returned"] == 8
-
-
 def test_a_bound_counts_structure_in_a_text_as_the_text_escapes_it() -> None:
     rows = [{"name": "n" * 10, "n": n} for n in range(200)]
     text = json.dumps("Rows:\n" + json.dumps(rows)).encode()
@@ -377,10 +354,3 @@ def test_what_clips_the_page_does_not_spoil_its_end() -> None:
     raw = b'"one 1\\ntwo 2\\nthree 3"'
     steps = Parse(as_="lines"), Paginate(limit=2), Clip(max_chars=3)
     assert json.loads(shaped(raw, *steps)) == "one… (+2 chars)\ntwo… (+2 chars)\n"
-
-
-@given(objects(SCALARS))
-def test_a_document_without_the_array_is_not_changed(raw: bytes) -> None:
-    document = Document.read(raw)
-    Paginate(at=Path.parse("no.such"))(document.root, call())
-    assert not document.changed

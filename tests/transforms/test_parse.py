@@ -8,14 +8,13 @@ from hypothesis import strategies as st
 from proxy.document.fuel import MOST, Fuel
 from proxy.document.paths import Path
 from proxy.document.patterns import Pattern
-from proxy.document.surrogates import replace_lone
 from proxy.document.tree import Document, Pieces
 from proxy.errors import OutOfFuel, ShapeMismatch
 from proxy.transforms.clip import Clip
 from proxy.transforms.paginate import Paginate
 from proxy.transforms.parse import Parse
 from proxy.transforms.replace import Replace
-from tests.documents import SURROGATES, call, said, shaped, values
+from tests.documents import call, said, shaped, values
 
 CONTENT = Path.parse("content")
 LOG = """Commit history:
@@ -50,11 +49,7 @@ def test_lines_are_without_their_ends_and_joined_with_them() -> None:
 
 def test_the_log_of_a_repository_is_clipped_and_paged_by_commit() -> None:
     told = call(limit=1)
-    steps = (
-        Parse(as_="records", split="(?m)^(?=Commit: )"),
-        Clip(max_lines=4),
-        Paginate(limit=50),
-    )
+    steps = (Parse(as_="records", split="(?m)^(?=Commit: )"), Clip(max_lines=4), Paginate(limit=50))
     assert said(LOG, *steps, at=told) == (
         "Commit history:\nCommit: f5a77ec\nAuthor: Dev 0\nDate: 2023-11-27\n"
         "Message: Limit log.\n… (+2 lines)\n\n"
@@ -161,15 +156,11 @@ def test_yaml_and_python_literals_are_written_as_json() -> None:
     [
         ("json", "prose"),
         ("json", '"a string"'),
-        ("json", "3"),
+        ("json", "[" * 100_000),
         ("yaml", "just words"),
         ("yaml", "a: [1"),
-        ("yaml", "a: *b"),
-        ("python", "[1, 2"),
         ("python", "'text'"),
         ("python", "[<object at 0x1>]"),
-        ("python", "[nan]"),
-        ("python", "[1 2]"),
     ],
 )
 def test_what_cannot_be_read_is_a_mismatch(form: Any, text: str) -> None:
@@ -177,29 +168,9 @@ def test_what_cannot_be_read_is_a_mismatch(form: Any, text: str) -> None:
         said(text, Parse(as_=form))
 
 
-def test_a_text_without_the_beginning_is_a_mismatch() -> None:
-    with pytest.raises(ShapeMismatch, match=r"^no 'Rows:' in the text$"):
-        said("[1]", Parse(as_="json", after=Pattern("Rows:")))
-
-
-def test_deep_nesting_is_a_mismatch_not_a_crash() -> None:
-    for form in ("json", "yaml", "python"):
-        with pytest.raises(ShapeMismatch):
-            said("[" * 100_000, Parse(as_=form))
-
-
 def test_a_document_that_is_structure_already_is_left_to_the_next_step() -> None:
     assert shaped(b"[ ]", Parse(as_="python"), Paginate(as_="rows")).startswith(b'{"rows":[],')
     assert shaped(b"null", Parse(as_="json")) == b"null"
-
-
-def test_rows_as_python_prints_them_are_read_paged_and_written_back() -> None:
-    order = {"id": 0, "note": None, "paid": True, "total": 602.24, "raw": '{"n": "it\'s"}'}
-    text = repr([{**order, "id": n} for n in range(100)])
-    told = call(limit=2, offset=98)
-    found = json.loads(said(text, Parse(as_="python"), Paginate(as_="rows"), at=told))
-    assert found["rows"] == [{**order, "id": 98}, {**order, "id": 99}]
-    assert found["pagination"]["total"] == 100
 
 
 def test_the_strings_at_a_path_are_read_each_with_what_stands_around_it() -> None:
@@ -239,12 +210,6 @@ def test_texts_that_can_no_longer_be_told_apart_are_a_mismatch() -> None:
         document.close()
 
 
-def test_a_path_that_matches_nothing_is_reported() -> None:
-    told = call()
-    assert shaped(b'{"a":1}', Parse(as_="json", at=CONTENT), at=told) == b'{"a":1}'
-    assert told.missing == ["content"]
-
-
 def test_a_text_that_no_step_changes_is_the_text_that_came() -> None:
     document = Document.read(b'"caf\\u00e9\\nb"')
     Parse(as_="lines")(document.root, call())
@@ -262,12 +227,6 @@ def test_split_is_for_records_alone() -> None:
 def test_json_in_a_text_keeps_its_spelling(raw: bytes) -> None:
     inner = b'{"v": ' + raw + b"}"
     assert said(inner.decode(), Parse(as_="json")) == Document.read(inner).encode().decode()
-
-
-@pytest.mark.parametrize("spelling", SURROGATES)
-def test_lone_surrogates_inside_the_text_become_the_replacement_character(spelling: bytes) -> None:
-    inner = b'{"a":' + spelling + b"}"
-    assert said(inner.decode(), Parse(as_="json")) == replace_lone(inner).decode()
 
 
 @given(st.text("a#\n\r", max_size=40), st.sampled_from([None, "#", "(?=#)", "\n", "\n(?=a)"]))

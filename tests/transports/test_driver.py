@@ -4,12 +4,10 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable
-from typing import ClassVar
 
-import msgspec
 import pytest
 
-from proxy.errors import RuleErrors, StoreError
+from proxy.errors import StoreError
 from proxy.ruleset.rule import EMPTY, RuleSet
 from proxy.session.active_rules import PeerInfo
 from proxy.session.outputs import LARGE
@@ -23,7 +21,7 @@ from proxy.transports.log import Log
 from proxy.transports.workers.pool import Workers
 from tests.given import answer, call, document, line, rules, texts
 from tests.threadless import threadless
-from tests.transports.guarded import guarded, onward, told
+from tests.transports.guarded import guarded, onward
 
 PAGES = rules("- {name: pages, tools: list, response: [{paginate: {at: items, limit: 2}}]}")
 DROPPED = rules(
@@ -92,18 +90,6 @@ async def test_a_call_is_held_until_the_server_has_answered_a_question() -> None
     assert await made.unanswered(probe.token) == ([], [], [], [])
 
 
-@pytest.mark.parametrize("cause", ["", "it is on fire"])
-async def test_what_comes_of_a_question_without_an_answer_goes_where_it_belongs(cause: str) -> None:
-    made = driver(guarded(told))
-    [probe] = (await made.from_client(call("write", {}))).queries
-    to_server, [line], news, probes = await made.unanswered(probe.token, cause)
-    assert texts(line) == [cause or "no answer in time"]
-    cancelled = [json.loads(each)["params"]["requestId"] for each in to_server]
-    assert cancelled == ([] if cause else [json.loads(probe.raw)["id"]])
-    assert (news, probes) == ([], [])
-    assert await made.unanswered(probe.token, cause) == ([], [], [], [])
-
-
 async def test_a_later_page_comes_from_the_store() -> None:
     made = driver(PAGES)
     await made.from_client(call("list", {}))
@@ -170,7 +156,7 @@ async def test_what_a_client_says_waits_until_it_is_known_what_others_know() -> 
     reached, go = threading.Event(), threading.Event()
     store, key = Slow(), Key("s", "", "known")
     one, other = driver(PAGES, store), driver(PAGES, store)
-    one.session.recall(PeerInfo(server="known"))
+    one.session.rules.recall(PeerInfo(server="known"))
     await one.share(key)
     first = asyncio.create_task(other.recall(key))
     await asyncio.to_thread(reached.wait, 20)
@@ -224,15 +210,6 @@ async def test_what_no_replica_knows_or_can_say_is_no_matter() -> None:
     assert (await made.from_client(call("list", {}))).to_server == [call("list", {})]
 
 
-async def test_without_threads_nobody_asks_other_replicas_and_calls_go_on() -> None:
-    store, key = Elsewhere(), Key("s", "", "known")
-    made = driver(PAGES, store)
-    with threadless():
-        await made.recall(key)
-        await made.share(key)
-        assert (await made.from_client(call("list", {}))).to_server == [call("list", {})]
-
-
 async def test_noise_goes_aside_and_never_out_in_place_of_a_message() -> None:
     aside: list[bytes] = []
     response = b'{"jsonrpc":"2.0","id":1,"result":{}}'
@@ -243,15 +220,6 @@ async def test_noise_goes_aside_and_never_out_in_place_of_a_message() -> None:
         assert (await driver(aside=aside.append).from_server(raw)).to_client == sent
         assert aside.pop() == noise
         assert not sent or (await driver().from_server(raw)).to_client == sent
-
-
-async def test_what_is_in_flight_is_answered_at_the_end() -> None:
-    made = driver()
-    await made.from_client(call("get", id="a"), b"1:")
-    await made.from_client(call("get", id="b"), b"2:")
-    [one] = made.ended("gone", b"2:", [b'"b"'])
-    [other] = made.ended("gone")
-    assert (json.loads(one)["id"], json.loads(other)["id"]) == ("b", "a")
 
 
 async def test_workers_and_a_store_that_fail_in_any_way_cost_no_answer() -> None:
@@ -270,49 +238,6 @@ async def test_workers_and_a_store_that_fail_in_any_way_cost_no_answer() -> None
     made._workers = Overworked()
     await made.from_client(call("list"))
     assert await made.from_server(ITEMS) == ([], [ITEMS], [], [])
-
-
-async def test_rules_that_cannot_be_used_are_the_answer() -> None:
-    def bad(*_: str | None) -> RuleSet:
-        raise RuleErrors([])
-
-    [line] = (await driver(bad).from_client(call("get"))).to_client
-    assert json.loads(line)["error"]["message"] == RuleErrors.brief
-
-
-async def test_a_large_document_is_shaped_elsewhere_and_comes_out_the_same() -> None:
-    class Noticed(Workers):
-        jobs: ClassVar[list[ShapeJob]] = []
-
-        async def shape(self, job: ShapeJob) -> ShapeResult:
-            self.jobs.append(job)
-            return await super().shape(job)
-
-    made = driver(PAGES)
-    made._workers = Noticed(max_here=1000)
-    long = answer(document({"items": ["x" * 1000] * 3}))
-    await made.from_client(call("list", {}))
-    [line] = (await made.from_server(long)).to_client
-    made._workers.close()
-    assert len(Noticed.jobs) == 1
-    assert msgspec.json.decode(texts(line)[0])["items"] == ["x" * 1000] * 2
-
-
-async def test_what_is_said_of_calls_that_were_left_alone_goes_to_both_sides() -> None:
-    now = 0.0
-    session = Session(
-        lambda *_: EMPTY, Meters().of, lambda _: None, deadline=30.0, clock=lambda: now
-    )
-    made = Driver(session, Memory(), Workers(), Log("error"))
-    for exchange in (b"1:", b"2:"):
-        await made.from_client(call("get", id=7), exchange)
-    now = 30.0
-    assert made.overdue(b"3:", [b"7"]) == ([], [], [], [])
-    [told], [failed], *rest = made.overdue(b"1:", [b"7"])
-    assert json.loads(told)["params"]["requestId"] == json.loads(failed)["id"] == 7
-    assert rest == [[], []]
-    [_], [_], *_ = made.overdue()
-    assert made.overdue() == ([], [], [], [])
 
 
 async def test_without_threads_a_long_list_is_edited_and_noise_is_put_aside() -> None:
@@ -391,35 +316,6 @@ async def test_what_is_not_due_yet_is_looked_at_again() -> None:
     assert await made.told() == [1]
 
 
-async def test_calls_of_other_exchanges_are_none_of_its_concern() -> None:
-    made = Watched()
-    for exchange in (b"1:", b"2:"):
-        await made.driver.from_client(call("a", id=7), exchange)
-    timer, other = made.timer(b"2:", [b"7"]), made.timer(b"3:", [b"7"])
-    timer.start()
-    other.start()
-    assert other._waking is None
-    made.now = 1.0
-    assert await made.told() == [7]
-    assert made.driver.session.patience(b"1:", [b"7"]) == 0.0
-
-
-@pytest.mark.parametrize("deadline", [None, DEADLINE])
-async def test_without_a_deadline_or_once_it_is_stopped_a_timer_wakes_nobody(
-    deadline: float | None,
-) -> None:
-    made = Watched(deadline)
-    timer = made.timer()
-    timer.stop()
-    await made.driver.from_client(call("a", id=1))
-    timer.start()
-    timer.stop()
-    assert timer._waking is None
-    made.now = 1.0
-    await asyncio.sleep(2 * DEADLINE)
-    assert made.late.empty()
-
-
 # Turns and threads
 
 
@@ -442,8 +338,3 @@ async def test_what_takes_long_is_done_in_a_thread_or_here_where_there_is_none()
 
     assert elsewhere != threading.get_ident()
     assert threading.get_ident() in both
-
-
-async def test_what_it_raises_is_raised() -> None:
-    with pytest.raises(ZeroDivisionError):
-        await threaded(divmod, 1, 0)

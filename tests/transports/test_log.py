@@ -59,13 +59,6 @@ def meanwhile(
     return found
 
 
-def test_the_server_s_bytes_pass_as_they_are(pipe: tuple[int, int]) -> None:
-    log = Log(descriptor=pipe[1])
-    log.pass_on(b"\xff\x00 half")
-    log.pass_on(b" a line\r\nand another\n")
-    assert read_all(pipe) == b"\xff\x00 half a line\r\nand another\n"
-
-
 def test_a_line_of_ours_is_whole_beside_an_unfinished_one_of_the_server(
     pipe: tuple[int, int],
 ) -> None:
@@ -249,12 +242,6 @@ def test_what_is_held_back_has_a_bound_and_is_written_in_the_end(pipe: tuple[int
     lost = (1000 - len(held)) * whole
     assert told == b"mcp-abridge: warning: %d bytes dropped: stderr was not read" % lost
     assert more == b"mcp-abridge: more"
-
-
-def test_a_slow_reader_loses_nothing(pipe: tuple[int, int]) -> None:
-    log = Log(descriptor=pipe[1])
-    sent = os.urandom(300_000)
-    assert meanwhile(pipe, lambda: log.pass_on(sent), size=3000) == sent
 
 
 def test_a_stderr_that_is_closed_is_no_matter(pipe: tuple[int, int]) -> None:

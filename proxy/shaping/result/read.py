@@ -241,25 +241,20 @@ def _quoted(content: str) -> str | None:
 
 def _mirrors(content: str, structured: Raw) -> bool:
     """Return True if a text is the JSON of `structured`: by bytes, by format, by value."""
+    length = len(memoryview(structured))
     if not content or content[0] not in "{[ \n\t":
         # A number or a word; quoted texts are handled elsewhere.
-        alike = len(content) == len(memoryview(structured)) and content[:1] != '"'
+        alike = len(content) == length and content[:1] != '"'
         return alike and content.encode("utf-8", "surrogatepass") == bytes(structured)
     raw = content.encode("utf-8", "surrogatepass")
     if raw == bytes(structured):
         return True
     raw = replace_lone(raw)  # as in `structured`
     try:
-        if compact(raw) == compact(bytes(structured)):
-            return True
-    except msgspec.DecodeError:
-        pass
-    if not 0.3 < len(raw) / len(memoryview(structured)) < 12:
-        return False
-    try:
-        same: bool = loads(raw) == loads(bytes(structured))
-        return same
-    except DocumentError:
+        same = compact(raw) == compact(bytes(structured))
+        comparable = 0.3 < len(raw) / length < 12
+        return same or (comparable and bool(loads(raw) == loads(bytes(structured))))
+    except (msgspec.DecodeError, DocumentError):
         return False
 
 

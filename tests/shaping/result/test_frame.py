@@ -8,12 +8,7 @@ from msgspec import Raw
 
 from proxy.document.tree import Document, encode
 from proxy.ruleset.clients import Shows
-from proxy.shaping.result.frame import (
-    Frame,
-    VisibleSize,
-    text_of,
-    with_text,
-)
+from proxy.shaping.result.frame import Frame, VisibleSize, text_of, with_text
 from proxy.shaping.result.write import write
 from tests.given import document, said
 from tests.result.given import reading

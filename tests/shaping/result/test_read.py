@@ -126,10 +126,7 @@ def test_a_rule_may_say_which_copy_is_the_document() -> None:
     both = said("[1]", "prose", structuredContent={"a": 1})
 
     assert places(both, "structured")[0] == {"a": 1}
-    assert places(both, "blocks") == (
-        [[1], "prose"],
-        (Copy("text", blocks=(0, 1), each=True),),
-    )
+    assert places(both, "blocks") == ([[1], "prose"], (Copy("text", blocks=(0, 1), each=True),))
     assert places(said('{"a":1}'), "text") == ('{"a":1}', (TEXT,))
     held = {**said('{"a":1}'), "structuredContent": {"content": '{"a":1}'}}
     assert places(held, "text") == ('{"a":1}', (Copy("member", "content"), TEXT))
