@@ -5,11 +5,10 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from tests.conformance import checks, install, legs, report
-from tests.conformance.checks import Check, Found, Run
+from tests.conformance.checks import Check, Run
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORDED = Path(__file__).parent / "fixtures" / "conformance"
@@ -18,8 +17,6 @@ RESUME = Check("server-sse-polling", "server-sse-disconnect-resume", "ServerDisc
 PRIMING = Check("server-sse-polling", "server-sse-priming-event", "ServerSendsPrimingEvent")
 RETRY = Check("server-sse-polling", "server-sse-retry-field", "ServerSendsRetryField")
 TEXT = Check("tools-call-simple-text", "tools-call-simple-text", "ToolsCallSimpleText")
-BAD_REQUEST = Check("server-stateless", "meta-invalid-400", "HttpServerMetaInvalid400")
-RENAMED = BAD_REQUEST._replace(name="HttpServerMetaInvalid")
 
 
 def passing(*passed: Check) -> Run:
@@ -28,18 +25,6 @@ def passing(*passed: Check) -> Run:
 
 def findings(direct: Run, here: Run, leg: str = "serve") -> list[str]:
     return report.through(leg, legs.LEGS[leg], "2025-11-25", direct, here).findings
-
-
-def test_a_run_is_read_scenario_by_scenario() -> None:
-    run = checks.read(RECORDED / "direct", seconds=2)
-
-    assert run.scenarios == {"json-schema-2020-12", "server-sse-polling", "tools-call-simple-text"}
-    assert run.passed.total() == 13
-    assert run.passed[RESUME] == run.passed[PRIMING] == run.passed[TEXT] == 1
-    assert run.seconds == 2
-    assert set(run.other.values()) == {"INFO"}
-    [answer] = run.answers[TEXT]
-    assert answer["content"][0]["text"] == "This is a simple text response for testing."
 
 
 def test_what_a_proxy_loses_is_missing_though_the_suite_counts_no_failure() -> None:
@@ -53,22 +38,6 @@ def test_what_a_proxy_loses_is_missing_though_the_suite_counts_no_failure() -> N
         " controlling client reconnection timing.",
         f"MISSING: {RESUME}: INFO",
     ]
-
-
-@pytest.mark.parametrize(
-    ("direct", "here", "missing"),
-    [
-        ([BAD_REQUEST] * 3, [BAD_REQUEST] * 2, [BAD_REQUEST]),
-        ([BAD_REQUEST], [RENAMED], [BAD_REQUEST]),
-        ([TEXT], [TEXT, RETRY], []),
-    ],
-    ids=["less often", "by another name", "only here"],
-)
-def test_checks_are_counted_by_scenario_id_and_name(
-    direct: list[Check], here: list[Check], missing: list[Check]
-) -> None:
-    found = findings(passing(*direct), passing(*here))
-    assert found == [f"MISSING: {check}: not there" for check in missing]
 
 
 def test_only_the_check_that_a_leg_cannot_pass_may_be_missing() -> None:
@@ -109,22 +78,6 @@ def test_a_leg_that_could_not_be_run_is_a_finding_and_the_others_are_still_print
     lines = capsys.readouterr().out.splitlines()
     assert lines[3] == report.line(row.cells)
     assert lines[-1] == "child NOT RUN: no Node"
-
-
-@pytest.mark.parametrize(
-    ("folder", "problem"),
-    [(None, "the suite has written no checks into"), ("server-ping", "no scenario's folder: ")],
-)
-def test_a_folder_without_the_checks_of_a_scenario_is_no_run(
-    folder: str | None, problem: str, tmp_path: Path
-) -> None:
-    if folder is not None:
-        (tmp_path / folder).mkdir()
-        entry = Found("ping", "Ping", "SUCCESS")
-        (tmp_path / folder / "checks.json").write_bytes(msgspec.json.encode([entry]))
-
-    with pytest.raises(LookupError, match=problem):
-        checks.read(tmp_path)
 
 
 def test_the_same_checks_pass_through_the_proxy() -> None:
