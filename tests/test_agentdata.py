@@ -10,9 +10,9 @@ import orjson
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from tests.python_client import Mode, PythonClient, connected
+from tests.python_client import Mode, PythonClient, System, connected
 from tests.serving import FRONTS, Front
-from tests.wrapped import ROOT, Result, texts
+from tests.wrapped import ROOT, texts
 
 EXAMPLE = ROOT / "examples" / "agentdata"
 SERVER = EXAMPLE / "server.py"
@@ -31,32 +31,19 @@ Json = dict[str, Any]
 TRANSPORTS = ("stdio", "http")
 
 
-class Base:
+class Base(System):
     """A running knowledge base, and a client in front of it."""
 
     def __init__(self, front: Front, client: PythonClient, log: Path, whole: bool) -> None:
-        self.client = client
+        super().__init__(client, log)
         self.whole = whole
         self._front = front
-        self._log = log
 
     @contextmanager
     def again(self, mode: Mode) -> Iterator["Base"]:
         """Connect another client."""
         with self._front.connect(mode) as client:
             yield Base(self._front, client, self._log, self.whole)
-
-    def call(self, tool: str, **arguments: Any) -> Result:
-        return self.client.call(tool, arguments)
-
-    def document(self, tool: str, **arguments: Any) -> Any:
-        [text] = texts(self.call(tool, **arguments))
-        return orjson.loads(text)
-
-    def seen(self) -> list[Json]:
-        """Return what the server says of its calls: the tool, and the arguments as it got them."""
-        lines = self._log.read_bytes().splitlines() if self._log.exists() else []
-        return [orjson.loads(line) for line in lines]
 
     def walk(self, offset: int = 0, **asked: Any) -> list[list[Json]]:
         """Return the items of each page from `offset` on; check what each says of itself."""

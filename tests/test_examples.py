@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.python_client import Mode, PythonClient, connected, reaching
+from tests.python_client import Mode, PythonClient, System, connected, reaching
 from tests.serving import FRONTS, Front
 from tests.wrapped import ROOT, Result, texts
 
@@ -19,23 +19,19 @@ EXAMPLES = ROOT / "examples"
 NAMED_IN_README = ("examples", "agentdata", "agentdata_http", "codebase", "satori")
 
 
-class Example:
+class Example(System):
     """A running example: a client in front of the proxy, and one of the server itself."""
 
     def __init__(self, client: PythonClient, direct: PythonClient, log: Path) -> None:
-        self.client = client
+        super().__init__(client, log)
         self.direct = direct
-        self._log = log
         self.sizes: list[int] = []
 
     def call(self, tool: str, **arguments: Any) -> Result:
         """Call a tool, and note how long the answer is for a model."""
-        result = self.client.call(tool, arguments)
+        result = super().call(tool, **arguments)
         self.sizes.append(sum(len(text.encode()) for text in texts(result)))
         return result
-
-    def document(self, tool: str, **arguments: Any) -> Any:
-        return orjson.loads(texts(self.call(tool, **arguments))[0])
 
     def sent(self) -> Result:
         """Return what the server answers to the last call that reached it, asked again."""
@@ -45,11 +41,6 @@ class Example:
     def before(self) -> Any:
         """Return the document that the server sent last."""
         return orjson.loads(texts(self.sent())[0])
-
-    def seen(self) -> list[dict[str, Any]]:
-        """Return what the server says of its calls: the tool, and the arguments as it got them."""
-        lines = self._log.read_bytes().splitlines() if self._log.exists() else []
-        return [orjson.loads(line) for line in lines]
 
 
 ONCE = """

@@ -18,7 +18,7 @@ from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
 from proxy.ruleset.guard import QueryResult
 from proxy.session import guards, requests, responses
-from proxy.session.active_rules import PeerInfo, Rules
+from proxy.session.active_rules import Rules
 from proxy.session.outputs import Forward, LoadSnapshot, Noise, Output, Reply, Shape
 from proxy.session.state import InFlight, Meters, SessionState
 from proxy.shaping.job import ShapeJob, ShapeResult
@@ -62,20 +62,6 @@ class Session(SessionState):
         """The name that the client announced."""
         return self.rules.client
 
-    @property
-    def peer_info(self) -> PeerInfo:
-        """The facts learned so far of server and client."""
-        return self.rules.peer_info
-
-    @property
-    def listed(self) -> bool:
-        """True if the server's tools are known."""
-        return self.rules.listed
-
-    def recall(self, info: PeerInfo) -> None:
-        """Adopt the facts that another session learned of the same server and client."""
-        self.rules.recall(info)
-
     # Incoming messages. Nothing may be called outside of `try`: failures end here.
 
     def from_client(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
@@ -97,12 +83,12 @@ class Session(SessionState):
             read = message.read(raw)
         except DocumentError:
             id = message.request_id(raw[: message.ENDS], raw[-message.ENDS :])
-            return () if id is None else (Reply(message.error(id, -1, reason)),)
+            return () if id is None else (Reply(message.error(id, message.PROXY_ERROR, reason)),)
         outputs: list[Output] = []
         for each in (read,) if isinstance(read, Message) else map(_element, read):
             if each is not None and each.method is not ABSENT and each.key not in (None, b"null"):
                 self.inflight.retire(exchange + (each.key or b""))
-                outputs.append(Reply(message.error(each.id, -1, reason)))
+                outputs.append(Reply(message.error(each.id, message.PROXY_ERROR, reason)))
             elif each is read and not requests.may_call(raw):
                 outputs.append(Forward(raw))
         return tuple(outputs)
@@ -197,16 +183,42 @@ class Session(SessionState):
     # Lines of the server that are too long to buffer
 
     def may_stream(self, start: bytes, exchange: bytes = b"") -> bool:
-        """Return True if a line of the server that begins with `start` may be streamed through."""
-        return responses.may_stream(self, start, exchange)
+        """Return True if a line of the server that begins with `start` may be streamed through.
+
+        Only lines that surely need no inspection are streamed: a request or notification, or a
+        response while no pending response must be shaped or read.
+        """
+        inflight = self.inflight
+        if message.asks(start):
+            return inflight.deadline is None or responses.PROGRESS.encode() not in start
+        if inflight.may_stream():
+            # A request whose response has no readable id would stay pending forever.
+            return message.answers(start)
+        key = message.response_key(start, b"")
+        if key is None or inflight.is_stray(exchange, key):
+            return False
+        pending = inflight.find(exchange + key)
+        streams = pending is None or pending.plain
+        # The response has begun: a call whose answer is partly sent must not get another one.
+        (inflight.stop if streams else inflight.renew)(exchange + key)
+        return streams
 
     def streamed(self, start: bytes, end: bytes, size: int, exchange: bytes = b"") -> None:
         """Record the end of a streamed line: its first and last bytes, and its size."""
-        responses.streamed(self, start, end, size, exchange)
+        key = message.response_key(start, end)
+        pending = None if key is None else self.inflight.retire(exchange + key)
+        if pending is not None:
+            self.count_untouched(pending, size)
 
     def discarded(self, start: bytes, size: int, limit: int) -> tuple[Output, ...]:
         """Answer the call whose response was discarded, see `message.thrown_away`."""
-        return responses.discarded(self, start, size, limit)
+        reason = message.thrown_away(size, limit, " from the server")
+        self.log(reason)
+        slot = message.response_key(start, b"")
+        pending = None if slot is None else self.inflight.retire(slot)
+        if pending is not None and pending.held_call is not None:
+            return guards.query_failed(self, pending, reason)
+        return () if pending is None else (Forward(pending.error(reason)),)
 
     # Pending requests and their deadlines
 

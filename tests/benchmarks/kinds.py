@@ -13,6 +13,7 @@ from msgspec import Struct
 from tests.benchmarks import raw, sdk, services, web_client
 from tests.benchmarks.commands import cores, direct, wrapped
 from tests.benchmarks.measure import Figures, interleaved
+from tests.benchmarks.web_client import WrongAnswer
 from tests.conformance.suite import free_port
 from tests.servers.install import NotInstalled
 
@@ -75,10 +76,6 @@ class Leg(Struct, frozen=True):
             raise WrongAnswer(f"not the {len(expected)} bytes of a direct answer: {start}")
         if self.most is not None and (len(answer) > self.most or b'"isError":true' in answer):
             raise WrongAnswer(f"{len(answer)} bytes, expected {self.most} at most: {start}")
-
-
-class WrongAnswer(Exception):
-    """The wrapper did not answer as the leg expects: there is nothing to be measured."""
 
 
 @contextmanager

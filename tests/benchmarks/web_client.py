@@ -23,12 +23,8 @@ def stateless(tool: str) -> str:
     return f"Mcp-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n"
 
 
-class Refused(Exception):
-    """An answer with a status other than 2xx, and its beginning."""
-
-    def __init__(self, status: int, start: str) -> None:
-        super().__init__(start)
-        self.status = status
+class WrongAnswer(Exception):
+    """An answer that is not what was asked for: its status, or its beginning."""
 
 
 class Answer:
@@ -81,7 +77,7 @@ class Client:
 
     `headers`, each with its line end, are those of every request; with them, there is no session.
     Answers are read into `memory`: two threads must not share it. Raises EOFError where the
-    connection ends before an answer does, and Refused.
+    connection ends before an answer does, and WrongAnswer.
     """
 
     def __init__(
@@ -154,8 +150,7 @@ class Client:
             if size == ends or (ends is None and memory[size - 7 : size] == LAST_CHUNK):
                 answer = Answer(memory[:size], head, first or perf_counter())
                 if not 200 <= answer.status < 300:
-                    start = bytes(answer.raw[:500]).decode(errors="replace")
-                    raise Refused(answer.status, start)
+                    raise WrongAnswer(f"HTTP {answer.status}")
                 return answer
 
     def close(self) -> None:

@@ -17,7 +17,6 @@ from proxy.shaping.job import ShapeJob, ShapeResult
 from tests.fuzz import expressions, results, rulefiles, verdicts
 from tests.fuzz.dice import Dice
 from tests.fuzz.fuzzer import Wrong
-from tests.fuzz.rejoining import rejoined
 
 EACH = 5
 """How many documents each rule is tried on."""
@@ -156,8 +155,6 @@ def _looked(made: Pair, job: ShapeJob, outcome: ShapeResult) -> Iterator[Hashabl
         if outcome.log_line is None:
             verdicts.first_page(job, outcome, again)
         yield _state(kept, again)
-        if job.rule.snapshot_step.windows and outcome.log_line is None:
-            yield from rejoined(job, outcome)
     if job.rule.snapshot_step.viewable:
         looking = replace(kept, view=made.view or "items[0:2]")
         seen = pipeline.shape(looking)

@@ -169,14 +169,6 @@ def test_the_time_of_a_call_that_is_held_begins_when_it_goes_on() -> None:
     assert texts(talk.to_client[-1]) == [LATE]
 
 
-def test_what_the_client_takes_back_is_not_answered() -> None:
-    talk = Waited()
-    talk.client(call("write", id=7))
-    talk.client(line(method="notifications/cancelled", params={"requestId": 7}))
-    talk.wait(30)
-    assert (talk.to_client, len(talk.cancelled)) == ([], 1)
-
-
 def test_what_a_rule_withholds_of_a_call_that_was_taken_back_stays_withheld() -> None:
     talk = Waited(rules("- {tools: get, on_failure: refuse, response: [{drop: secret}]}"))
     talk.client(call("get", id=7))
@@ -240,15 +232,6 @@ def test_time_that_a_call_has_waited_on_our_side_does_not_count() -> None:
     talk.clock.now += 29
     talk.session.restart_deadlines(b"1:", [b"7", b"8"])
     assert talk.session.patience() == 30.0
-
-
-def test_a_late_answer_that_comes_again_and_again_is_dropped_each_time() -> None:
-    talk = Waited(rules("- {tools: get, response: [{drop: secret}]}"), resumable=True)
-    talk.client(call("get", id=7))
-    talk.wait(30)
-    for _ in range(3):
-        talk.server(answer(document({"secret": 1}), 7))
-    assert len(talk.to_client) == 1
 
 
 def test_the_error_has_the_form_that_the_rule_gives_its_errors() -> None:

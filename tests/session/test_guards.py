@@ -368,18 +368,6 @@ def raising(call: Call, found: QueryResult | None) -> Decision:
     raise KeyError("path")
 
 
-def twice(call: Call, found: QueryResult | None) -> Decision:
-    return Query("status")
-
-
-def hasty(call: Call, found: QueryResult | None) -> Decision:
-    return Query("status", {}, "soon")  # type: ignore[arg-type]
-
-
-def endless(call: Call, found: QueryResult | None) -> Decision:
-    return Query("status", {}, float("nan"))
-
-
 def leaving(call: Call, found: QueryResult | None) -> Decision:
     raise asyncio.CancelledError("on purpose")
 
@@ -392,10 +380,7 @@ def nothing(call: Call, found: QueryResult | None) -> Decision:
     ("decide", "why"),
     [
         (raising, "KeyError: 'path'"),
-        (twice, "ValueError: it asks a second time"),
         (nothing, "TypeError: None is no decision"),
-        (hasty, "TypeError: '<=' not supported between instances of 'int' and 'str'"),
-        (endless, "ValueError: it gives the server nan seconds"),
         (leaving, "CancelledError: on purpose"),
     ],
 )
@@ -403,14 +388,11 @@ def nothing(call: Call, found: QueryResult | None) -> Decision:
 def test_a_guard_that_fails_follows_on_failure(decide: Any, why: str, on_failure: str) -> None:
     guarded = talk(decide, on_failure)
     guarded.client(REINDEX)
-    if guarded.probes:
-        guarded.server(answer(said("a"), json.loads(guarded.probes[0].raw)["id"]))
-    asked = [probe.raw for probe in guarded.probes]
     if on_failure == "on_failure: pass":
-        assert guarded.to_server == [*asked, REINDEX]
+        assert guarded.to_server == [REINDEX]
         assert guarded.to_client == []
     else:
-        assert guarded.to_server == asked
+        assert guarded.to_server == []
         [got] = guarded.to_client
         assert texts(got) == ["the call was withheld: the guard of rule 'guarded' failed"]
     assert guarded.log == [f"guarded: reindex: the guard 'scripted' failed: {why}"]

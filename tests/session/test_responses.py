@@ -52,14 +52,6 @@ def test_an_answer_that_is_no_complete_result_passes_and_the_call_is_over(raw: b
     assert talk.got(answer(SECRET)) == answer(SECRET)
 
 
-def test_a_long_answer_with_both_result_and_error_passes() -> None:
-    talk = Talk(DROP)
-    long = json.dumps({"secret": "x" * 5000})
-    raw = line(id=1, result=said(long), error={"code": 1, "message": "both"})
-
-    assert talk.exchange(call("get"), raw) == raw
-
-
 def test_an_answer_that_cannot_be_decoded_passes_and_the_call_is_over() -> None:
     talk = Talk(DROP)
     raw = b'{"jsonrpc":"2.0","id":1,"result":{"content":[],"n":NaN}}'
@@ -103,13 +95,6 @@ def test_lone_surrogates_do_not_keep_a_rule_from_its_work() -> None:
 
 
 # Answers that come again
-
-
-def test_an_answer_that_comes_again_is_shaped_again_and_counted_once() -> None:
-    talk = Talk(DROP, resumable=True)
-    first = talk.exchange(call("get"), answer(SECRET))
-    assert talk.got(answer(SECRET)) == first != answer(SECRET)
-    assert [row.calls for row in talk.counted()] == [1]
 
 
 # What is kept

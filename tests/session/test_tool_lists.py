@@ -150,8 +150,8 @@ def test_a_long_list_of_tools_is_edited_while_others_may_enter_the_session() -> 
     assert [tool["name"] for tool in result(listed.raw)["tools"]] == ["list", "long"]
     short = Talk(talk.rules)
     short.exchange(listing_tools, answer({"tools": [own(), {"name": "gone"}]}, 1))
-    assert {**talk.session.peer_info.facts, "long": None} == {
-        **short.session.peer_info.facts,
+    assert {**talk.session.rules.peer_info.facts, "long": None} == {
+        **short.session.rules.peer_info.facts,
         "long": None,
     }
 

@@ -360,11 +360,8 @@ async def test_a_stateless_stream_is_never_taken_up_again() -> None:
 
 
 # More of them, through a client on stdio, stand in tests/faults/bad_answers.py.
+_ADVICE = "where it wants OAuth, wrap `npx -y mcp-remote URL` after -- instead of the URL"
 FAULTS: list[tuple[Answer, str]] = [
-    (always(whole(b"x" * 1_000_001)), "the answer is over the limit of 1000000 bytes"),
-    (always(ACCEPTED), "HTTP 202 without an answer to it: no Content-Type, empty"),
-    (always(whole(b'{"x":1}')), 'HTTP 200 without an answer to it: application/json, {"x":1}'),
-    (always(whole(b"nonsense")), "HTTP 200 without an answer to it: application/json, nonsense"),
     (
         always(whole(b'{"jsonrpc":"2.0","id":"x","error":{"code":-32600}}', "400 Bad Request")),
         "HTTP 400 Bad Request: {",
@@ -372,13 +369,12 @@ FAULTS: list[tuple[Answer, str]] = [
     (
         always(whole(b"no", "401 Unauthorized", "WWW-Authenticate: Bearer")),
         "the server answered HTTP 401 Unauthorized: no; it wants credentials that it knows: give "
-        "them as in `--header 'Authorization: Bearer ${TOKEN}'`; where it wants OAuth, wrap "
-        "`npx -y mcp-remote URL` after -- instead of the URL",
+        "them as in `--header 'Authorization: Bearer ${TOKEN}'`; " + _ADVICE,
     ),
     (
         always(whole(b"", "403 Forbidden")),
         "the server answered HTTP 403 Forbidden; it refuses this caller: look at --header and at "
-        "the URL; where it wants OAuth, wrap `npx -y mcp-remote URL` after -- instead of the URL",
+        "the URL; " + _ADVICE,
     ),
 ]
 
@@ -402,7 +398,6 @@ async def test_each_fault_is_said_the_call_is_sent_once_and_the_next_one_works(
         assert complaint in await link.failure(call(b"1"))
         assert await link.ask(call(b"2")) == result(b"2")
     assert [asked.id for asked in link.server.asked] == [b"1", b"2"]
-    assert link.noise in ([], [b'{"x":1}'], [b"nonsense"])
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from proxy.transports.sidecar.route import Services
 from tests.transports.http.standing import BOTH, Standing, route, shared, standing
 
 TALKATIVE = (sys.executable, str(Path(__file__).with_name("talkative.py")))
-OFFICIAL = (sys.executable, str(Path(__file__).with_name("official.py")))
+OFFICIAL = (sys.executable, str(Path(__file__).parents[1] / "remote_tools.py"), "stdio")
 STREAM = "text/event-stream"
 JSON = "application/json"
 EVENTS = f"{STREAM}, {JSON};q=0.9"
@@ -68,11 +68,10 @@ class Heard:
         """Return all messages that are still to come, of an answer in either form."""
         if self._response.content_type == JSON:
             return [json.loads(await self._response.read())]
-        return [said async for said in self._messages()]
-
-    async def _messages(self) -> AsyncIterator[Any]:
+        messages = []
         while (said := await self.next()) is not None:
-            yield said
+            messages.append(said)
+        return messages
 
     async def said(self) -> str:
         """Return the text of the result that is all that comes."""
@@ -110,12 +109,7 @@ class Client:
         return heard
 
     async def ask(
-        self,
-        id: Any,
-        method: str,
-        params: Any = None,
-        accept: str = EVENTS,
-        **headers: str,
+        self, id: Any, method: str, params: Any = None, accept: str = EVENTS, **headers: str
     ) -> Heard:
         message = {"jsonrpc": "2.0", "id": id, "method": method, "params": params or {}}
         return await self.send("POST", message, accept, **headers)

@@ -90,24 +90,6 @@ def test_every_case_of_a_rule_file_comes_out_the_same_in_another_process(path: P
     assert [there_and_back(job) for job, _ in shaped] == [outcome for _, outcome in shaped]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "when: kind == 'x'\nresponse: [{keep: [items]}]",
-        "error_if: {match: '^failed'}\nresponse: [{keep: [items]}]",
-        "arguments: {kind: {pattern: '^a+$', message: no}}\nresponse: [{keep: [items]}]",
-        "hide: true",
-        "response: [{keep: [items]}]\noutput_schema: {type: object, required: [items]}",
-    ],
-)
-def test_whatever_else_a_rule_holds_can_be_sent(text: str) -> None:
-    made = rule(text)
-    job = ShapeJob(rule=made, tool="t", id=b"1", raw=answer(document(DOCUMENT)))
-
-    assert repr(sent(WorkerMessage.asking(job)).job()) == repr(job)
-    assert there_and_back(job) == shape(job)
-
-
 def test_numbers_among_the_arguments_are_spelled_as_they_came() -> None:
     arguments = loads(b'{"a":1.10,"b":[12345678901234567890123,1e400]}')
     job = ShapeJob(rule=rule("response: [{keep: [a]}]"), tool="t", id=b"1", arguments=arguments)
