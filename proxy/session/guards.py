@@ -7,7 +7,7 @@ from msgspec import UNSET, Raw
 
 from proxy.document import message
 from proxy.document.message import Message, members
-from proxy.document.tree import ABSENT, encode, loads, piecemeal, text, uncollected
+from proxy.document.tree import ABSENT, encode, loads, plain, text
 from proxy.errors import DocumentError, raised
 from proxy.ruleset.guard import Allow, Guard, Query, QueryResult, Respond, run_guard
 from proxy.session.outputs import Forward, Output, Probe, Reply, RunInBackground, reverse
@@ -195,5 +195,4 @@ def _query_result(raw: bytes) -> QueryResult:
         return QueryResult(failure="the answer has no document")
     if content is not None:
         return QueryResult(content)
-    with uncollected():
-        return QueryResult(piecemeal(Raw(encode(document.cell[0]))))
+    return QueryResult(plain(document.cell[0]))

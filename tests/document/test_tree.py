@@ -27,7 +27,6 @@ from proxy.document.tree import (
     loads,
     objects,
     opened,
-    piecemeal,
     plain,
     row_type,
     rows,
@@ -177,16 +176,6 @@ def test_rows_open_as_objects_with_the_members_they_have() -> None:
     assert value[2] == {}
     single: Any = Document(msgspec.json.decode(b'{"a": 1}', type=row_type(("a",))))
     assert list(single.root.open()) == ["a"]
-
-
-@pytest.mark.slow
-def test_what_is_large_is_decoded_in_parts_to_the_same() -> None:
-    odd = [1.0, 1.10, -0, 10**30, "\u00e9", None, True, [], {}, {"a": [{"b": "c"}]}]
-    large = {"rows": [odd] * 9000, "text": "x" * 300_000, "deep": [[[odd] * 9000]], "few": odd}
-    held = Raw(json.dumps(large).encode())
-
-    assert piecemeal(held) == plain(held)
-    assert encode(piecemeal(held)) == encode(plain(held))
 
 
 def test_the_collector_is_put_off_for_a_while_and_only_where_it_is_on() -> None:
