@@ -9,8 +9,7 @@ If one session serves many exchanges, as for the stateless requests of one calle
 distinguished by the `exchange` that is given with each message; otherwise that is b"".
 """
 
-from collections.abc import Callable, Collection
-from time import monotonic
+from collections.abc import Collection
 
 from proxy.document import message
 from proxy.document.message import Message
@@ -18,9 +17,8 @@ from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
 from proxy.ruleset.guard import QueryResult
 from proxy.session import guards, requests, responses
-from proxy.session.active_rules import Rules
 from proxy.session.outputs import Forward, LoadSnapshot, Noise, Output, Reply, Shape
-from proxy.session.state import InFlight, Meters, SessionState
+from proxy.session.state import SessionState
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.storage.snapshots import Snapshot
 
@@ -28,29 +26,7 @@ _SMALL = 4096  # bytes; longer lines are identified by their head and tail if th
 
 
 class Session(SessionState):
-    """The conversation of one client with one server.
-
-    `rules` and `meters` are called with the names of server and client, as far as they are known;
-    `rules` for every message about tools, and it may block while rule files are read. `log` takes
-    one line. Snapshots are stored under `scope`. If responses are `resumable`, a response may come
-    again. With a `deadline`, in seconds by `clock`, a call without a response or progress for that
-    long is `overdue`.
-    """
-
-    def __init__(
-        self,
-        rules: Rules,
-        meters: Meters,
-        log: Callable[[str], None],
-        *,
-        scope: str = "",
-        resumable: bool = False,
-        deadline: float | None = None,
-        clock: Callable[[], float] = monotonic,
-    ) -> None:
-        inflight = InFlight(resumable=resumable, deadline=deadline, clock=clock)
-        super().__init__(rules, meters, log, scope, inflight)
-        self.deadline = deadline
+    """The conversation of one client with one server."""
 
     @property
     def server(self) -> str | None:

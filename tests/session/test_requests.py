@@ -284,16 +284,6 @@ def test_arguments_nested_too_deeply_do_not_get_around_a_rule() -> None:
 # Arguments
 
 
-def test_arguments_that_are_added_leave_the_others_as_they_were_spelled() -> None:
-    talk = Talk(rules("- {tools: get, arguments: {limit: {default: 20}}}"))
-    spelled = rb'"a":1.0,"b":12345678901234567890123,"c":"\/"'
-    raw = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get","arguments":{%s}}}'
-
-    talk.client(raw % spelled)
-
-    assert talk.to_server == [raw % (spelled.replace(rb"\/", b"/") + b',"limit":20')]
-
-
 def test_the_arguments_of_rules_that_do_not_apply_are_taken_off_too() -> None:
     talk = Talk(
         rules(
@@ -498,16 +488,6 @@ def test_a_tool_whose_widget_parses_the_result_is_never_cut_and_gains_no_view(me
     assert list_tools(talk, tool) == [tool]
     assert talk.exchange(call("chart"), ROWS) == ROWS
     assert [(row.outcome, row.calls) for row in talk.counted()] == [("untouched", 1)]
-
-
-def test_a_batch_that_cannot_be_read_does_not_carry_a_guarded_call_past_its_rule() -> None:
-    talk = Talk(HIDE)
-    ping = line(id=2, method="ping")
-    strange = call("gone", id=1)[:-1] + b',"x":NaN}'
-    talk.client(b"[" + b",".join((strange, ping, line(method="notifications/x"))) + b"]")
-    assert talk.to_server == []
-    assert sorted(json.loads(raw)["id"] for raw in talk.to_client) == [1, 2]
-    assert len(talk.log) == 1
 
 
 @pytest.mark.parametrize(

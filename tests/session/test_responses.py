@@ -127,14 +127,6 @@ def test_a_view_looks_at_an_earlier_answer_without_a_call() -> None:
     assert texts(got) == ['{"view":[198,199]}']
 
 
-@pytest.mark.fault(41, "inside")
-def test_a_view_without_a_snapshot_says_what_to_do() -> None:
-    assert texts(Talk(BOUND).replied(call("get", {"view": "items"}))) == [
-        "nothing is kept of an earlier answer to this call (it expired, or was never given); "
-        "call again without view first"
-    ]
-
-
 def test_a_view_never_looks_behind_a_later_answer() -> None:
     talk = Talk(BOUND)
     talk.exchange(call("get"), answer(LONG))

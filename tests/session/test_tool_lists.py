@@ -124,27 +124,6 @@ def test_a_client_is_told_once_that_other_rules_make_another_list() -> None:
 LONG_TOOL = {"name": "long", "description": "x" * 300_000}
 
 
-def test_a_long_list_of_tools_is_edited_while_others_may_enter_the_session() -> None:
-    talk = Talk(rules("- {tools: gone, hide: true}"))
-    listing_tools = line(id=1, method="tools/list")
-    raw = answer({"tools": [own(), {"name": "gone"}, LONG_TOOL]}, 1)
-    talk.client(listing_tools)
-    [work] = talk.session.from_server(raw)
-    assert isinstance(work, RunInBackground)
-    found = work.do()
-    assert talk.exchange(line(id=2, method="ping"), answer({}, 2)) == answer({}, 2)
-    [listed] = work.then(found)
-
-    assert isinstance(listed, Forward)
-    assert [tool["name"] for tool in result(listed.raw)["tools"]] == ["list", "long"]
-    short = Talk(talk.rules)
-    short.exchange(listing_tools, answer({"tools": [own(), {"name": "gone"}]}, 1))
-    assert {**talk.session.rules.peer_info.facts, "long": None} == {
-        **short.session.rules.peer_info.facts,
-        "long": None,
-    }
-
-
 def test_a_client_is_told_of_rules_that_have_changed_while_its_long_list_was_edited() -> None:
     talk = Talk()
     talk.exchange(line(id=1, method="initialize"), CAPABLE)
