@@ -26,12 +26,11 @@ _NOTHING = (b"null", b'""', b"{}")
 def call(job: ShapeJob, frame: Frame, context: ShapeContext, excess: int = 0) -> Call:
     """Return the context of `job` for its steps; `excess` as in `budget.document_budget`."""
     rule = job.rule
-    limited = rule.max_bytes is not None
     viewable = job.viewable and rule.snapshot_step.viewable
     return Call(
         tool=job.tool,
         arguments=job.arguments,
-        bound=budget.document_budget(job, frame, excess) if limited else None,
+        bound=budget.document_budget(job, frame, excess),
         structured=rule.structures or any(copy.where == "structured" for copy in frame.copies),
         blocks=any(copy.each for copy in frame.copies),
         names=job.names,
@@ -93,7 +92,7 @@ def for_text(step: Transform, every: Iterable[Transform], call: Call) -> Transfo
         return step
     if any(other.name == step.name and getattr(other, "at", None) == ROOT for other in every):
         return None
-    return replace(step, at=ROOT) if path.steps == (Name(call.member),) else step  # type: ignore[type-var]
+    return replace(step, at=ROOT) if path.steps == (Name(call.member),) else step
 
 
 def _limit_growth(name: str, document: Document, growth: int | None) -> None:
