@@ -335,29 +335,25 @@ class Relay:
     def _timed(self) -> DeadlineThread:
         if self._deadlines is None:
             self._deadlines = DeadlineThread(
-                lambda token: self._guarded(lambda: self._late(token)), self._check_calls
+                lambda token: self._guarded(partial(self._expire, self._session.unanswered, token)),
+                self._check_calls,
             )
         return self._deadlines
 
-    def _late(self, token: bytes) -> None:
-        """Continue a call without the response to its probe: the time for that is up."""
+    def _expire(self, enter: Callable[..., tuple[Output, ...]], *token: bytes) -> None:
+        """Continue a call without the response to its probe, or answer calls that are overdue."""
         with self._entry:
-            outputs = self._send_to_server(self._session.unanswered(token), Forward)
+            outputs = self._send_to_server(enter(*token), Forward)
         self._carry_out(outputs, self._overdue)
 
     def _check_calls(self) -> float:
         """Answer calls that are overdue; return the seconds until the next one may be."""
-        self._guarded(self._answer_overdue)
+        self._guarded(partial(self._expire, self._session.overdue))
         with self._entry:
             seconds = self._session.patience()
         # A call that begins meanwhile is due later than this.
         longest = _LONGEST if self._session.deadline is None else self._session.deadline
         return longest if seconds is None else min(seconds, longest)
-
-    def _answer_overdue(self) -> None:
-        with self._entry:
-            outputs = self._send_to_server(self._session.overdue(), Forward)
-        self._carry_out(outputs, self._overdue)
 
     def _read_stderr(self) -> None:
         stderr = PipeReader(self._child.stderr)

@@ -3,7 +3,6 @@
 import json
 import os
 import sys
-import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from io import BytesIO
@@ -16,6 +15,7 @@ from proxy.ruleset.rule import EMPTY, RuleSet
 from proxy.transports.http.sse import Event, Events
 from proxy.transports.sidecar.command.route_handler import CommandRoute
 from proxy.transports.sidecar.route import Services
+from tests.faults.processes import processes, until
 from tests.transports.http.standing import BOTH, Standing, route, shared, standing
 
 TALKATIVE = (sys.executable, str(Path(__file__).with_name("talkative.py")))
@@ -219,19 +219,12 @@ async def hosting(
 
 def alive(pid: int) -> bool:
     """Say whether there is such a process, unless it only waits to be noticed."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state != "Z"
+    return pid in {each for each, _, _ in processes()}
 
 
 def wait_gone(pid: int) -> None:
     """Wait until a process is no more, which is for somebody else to bring about."""
-    end = time.monotonic() + SECONDS
-    while alive(pid):
-        assert time.monotonic() < end, f"{pid} is still there"
-        time.sleep(0.01)
+    until(lambda: not alive(pid))
 
 
 def descriptors() -> int:

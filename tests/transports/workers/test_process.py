@@ -45,8 +45,11 @@ EXAMPLES = {
 
 def there_and_back(job: ShapeJob) -> ShapeResult | str:
     """Shape a job as another process would, to which only bytes can be sent."""
-    received = sent(WorkerMessage.asking(job)).job()
-    return sent(WorkerMessage.answering(received, shape(received))).outcome(job)
+    received = sent(WorkerMessage.of(job)).value()
+    outcome: ShapeResult | str = sent(WorkerMessage.of(shape(received), received.raw)).value(
+        job.raw
+    )
+    return outcome
 
 
 def sent(message: WorkerMessage) -> WorkerMessage:
@@ -94,7 +97,7 @@ def test_numbers_among_the_arguments_are_spelled_as_they_came() -> None:
     arguments = loads(b'{"a":1.10,"b":[12345678901234567890123,1e400]}')
     job = ShapeJob(rule=rule("response: [{keep: [a]}]"), tool="t", id=b"1", arguments=arguments)
 
-    received = sent(WorkerMessage.asking(job)).job()
+    received = sent(WorkerMessage.of(job)).value()
 
     assert encode(received.arguments) == b'{"a":1.10,"b":[12345678901234567890123,1e400]}'
 
@@ -103,23 +106,21 @@ def test_a_response_that_stays_as_it_came_is_not_sent_back() -> None:
     raw = answer(document(DOCUMENT))
     job = ShapeJob(rule=rule("response: [{drop: nothing}]"), tool="t", id=b"1", raw=raw)
     back = BytesIO()
-    WorkerMessage.answering(job, shape(job)).write(back)
+    WorkerMessage.of(shape(job), raw).write(back)
     back.seek(0)
 
     assert len(back.getvalue()) < 1_000 < len(raw)
-    outcome = WorkerMessage.read(back).outcome(job)
-    assert isinstance(outcome, ShapeResult)
-    assert outcome.raw is raw
+    assert WorkerMessage.read(back).value(raw).raw is raw
 
 
 def test_a_message_that_is_cut_anywhere_is_the_end() -> None:
     snapshot = Snapshot(b"{}", b"[1]")
     job = ShapeJob(rule=rule("response: [{keep: [a]}]"), tool="t", id=b"1", snapshot=snapshot)
     stream = BytesIO()
-    WorkerMessage.asking(job).write(stream)
+    WorkerMessage.of(job).write(stream)
     whole = stream.getvalue()
 
-    assert WorkerMessage.read(BytesIO(whole)).job().snapshot == snapshot
+    assert WorkerMessage.read(BytesIO(whole)).value().snapshot == snapshot
     for end in range(len(whole)):
         with pytest.raises(EOFError):
             WorkerMessage.read(BytesIO(whole[:end]))
