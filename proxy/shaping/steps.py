@@ -26,11 +26,12 @@ _NOTHING = (b"null", b'""', b"{}")
 def call(job: ShapeJob, frame: Frame, context: ShapeContext, excess: int = 0) -> Call:
     """Return the context of `job` for its steps; `excess` as in `budget.document_budget`."""
     rule = job.rule
+    limited = rule.max_bytes is not None
     viewable = job.viewable and rule.snapshot_step.viewable
     return Call(
         tool=job.tool,
         arguments=job.arguments,
-        bound=budget.document_budget(job, frame, excess),
+        bound=budget.document_budget(job, frame, excess) if limited else None,
         structured=rule.structures or any(copy.where == "structured" for copy in frame.copies),
         blocks=any(copy.each for copy in frame.copies),
         names=job.names,
