@@ -15,7 +15,6 @@ PORT = int(only("EXPOSE").rest)
 USER = int(only("USER").rest.partition(":")[0])
 COMPOSE: dict[str, Any] = yaml.safe_load((FOLDER / "docker-compose.yaml").read_text())
 REPLICAS = {name: COMPOSE["services"][name] for name in ("replica-1", "replica-2")}
-NGINX = (FOLDER / "nginx.conf").read_text()
 OBJECTS: dict[tuple[str, str], dict[str, Any]] = {
     (each["kind"], each["metadata"]["name"]): each
     for each in yaml.safe_load_all((FOLDER / "kubernetes.yaml").read_text())
