@@ -8,7 +8,7 @@ import pytest
 from proxy.ruleset.rule import Hidden, RuleFile, RuleSet
 from proxy.ruleset.selection import Selection
 from proxy.session.outputs import LoadSnapshot, Reply
-from tests.given import answer, call, document, file, line, result, rules, said, texts
+from tests.given import answer, call, document, file, line, result, rules, texts
 from tests.samples import (
     ABS_PAGES,
     DROP,
@@ -55,17 +55,6 @@ def test_the_names_of_client_and_server_come_with_stateless_requests_too() -> No
 
 
 # What answers the server
-
-
-def test_the_clients_answer_with_the_id_of_a_call_does_not_answer_it() -> None:
-    talk = Talk(DROP)
-    talk.client(call("get"))
-    reply = answer({"roots": []})
-
-    talk.client(reply)
-
-    assert talk.to_server[-1] == reply
-    assert texts(talk.got(answer(SECRET))) == ['{"a":1}']
 
 
 # What is cancelled
@@ -128,14 +117,6 @@ def test_no_second_request_of_an_id_gets_around_a_rule_that_withholds(
     assert TWICE in json.dumps(refused)
     assert (b"secret" in talk.got(answer(SECRET))) == (b"other" in first)
     assert texts(talk.exchange(call("get"), answer(SECRET))) == ['{"a":1}']
-
-
-def test_where_nothing_is_withheld_an_id_that_waits_is_the_servers_to_judge() -> None:
-    talk = Talk(DROP)
-    talk.client(call("get"))
-    talk.client(call("other"))
-
-    assert talk.to_server == [call("get"), call("other")]
 
 
 # Which rule applies
@@ -303,16 +284,6 @@ def test_arguments_nested_too_deeply_do_not_get_around_a_rule() -> None:
 # Arguments
 
 
-def test_arguments_that_are_added_leave_the_others_as_they_were_spelled() -> None:
-    talk = Talk(rules("- {tools: get, arguments: {limit: {default: 20}}}"))
-    spelled = rb'"a":1.0,"b":12345678901234567890123,"c":"\/"'
-    raw = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get","arguments":{%s}}}'
-
-    talk.client(raw % spelled)
-
-    assert talk.to_server == [raw % (spelled.replace(rb"\/", b"/") + b',"limit":20')]
-
-
 def test_the_arguments_of_rules_that_do_not_apply_are_taken_off_too() -> None:
     talk = Talk(
         rules(
@@ -342,17 +313,6 @@ def test_out_of_service_a_rule_still_hides_bounds_and_takes_its_arguments() -> N
 
 
 # Pages
-
-
-def test_calls_that_differ_in_an_argument_of_the_servers_share_no_snapshot() -> None:
-    talk = Talk(PAGES)
-    list_tools(talk, own("limit"))
-    talk.exchange(call("list", {"limit": 5}, id=1), answer(ITEMS, 1))
-    talk.exchange(call("list", {"limit": 9}, id=2), answer(document({"items": [7, 8, 9]}), 2))
-
-    got = talk.replied(call("list", {"limit": 5, "offset": 2}, id=3))
-
-    assert items(got) == [3, 4]
 
 
 @pytest.mark.parametrize(
@@ -530,16 +490,6 @@ def test_a_tool_whose_widget_parses_the_result_is_never_cut_and_gains_no_view(me
     assert [(row.outcome, row.calls) for row in talk.counted()] == [("untouched", 1)]
 
 
-def test_a_batch_that_cannot_be_read_does_not_carry_a_guarded_call_past_its_rule() -> None:
-    talk = Talk(HIDE)
-    ping = line(id=2, method="ping")
-    strange = call("gone", id=1)[:-1] + b',"x":NaN}'
-    talk.client(b"[" + b",".join((strange, ping, line(method="notifications/x"))) + b"]")
-    assert talk.to_server == []
-    assert sorted(json.loads(raw)["id"] for raw in talk.to_client) == [1, 2]
-    assert len(talk.log) == 1
-
-
 @pytest.mark.parametrize(
     "members",
     [
@@ -614,11 +564,3 @@ def test_a_batch_of_the_server_is_split_if_a_rule_is_for_one_of_its_responses() 
     talk.client(call("get"))
     talk.server(batched(answer(SECRET), PING))
     assert (texts(talk.to_client[0]), talk.to_client[1:]) == (['{"a":1}'], [PING])
-
-
-def test_a_late_response_to_a_query_is_not_passed_on_in_a_batch() -> None:
-    talk = Talk(guarded(onward))
-    talk.client(call("write", {}))
-    talk.silence()
-    talk.server(batched(answer(said("late"), json.loads(talk.probes[0].raw)["id"]), PING))
-    assert talk.to_client == [PING]

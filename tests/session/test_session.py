@@ -197,15 +197,6 @@ def ids(outputs: tuple[Any, ...]) -> list[Any]:
     return [json.loads(output.raw)["id"] for output in outputs]
 
 
-def test_nobody_waits_for_what_was_dropped() -> None:
-    talk = Talk(DROP)
-    talk.client(call("get"), b"1:")
-    talk.session.dropped(b"1:", [b"1"])
-    talk.server(answer(SECRET), b"1:")
-    assert talk.to_client == [answer(SECRET)]
-    assert talk.session.ended("gone") == ()
-
-
 def test_a_session_at_rest_has_forgotten_what_was_answered_but_not_what_waits() -> None:
     talk = Talk(DROP, resumable=True)
     shaped = talk.exchange(call("get"), answer(SECRET))
