@@ -1,8 +1,11 @@
 """The official Python client, for tests that are plain functions and share one server."""
 
+import json
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
@@ -47,6 +50,40 @@ class PythonClient:
         result: CallToolResult = self._portal.call(asked)
         written: dict[str, Any] = result.model_dump(mode="json", by_alias=True, exclude_none=True)
         return written
+
+
+class System:
+    """An example's server behind the proxy: a client, and a log of the calls that reach it."""
+
+    def __init__(self, client: PythonClient, log: Path) -> None:
+        self.client = client
+        self._log = log
+
+    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        return self.client.call(tool, arguments)
+
+    def document(self, tool: str, **arguments: Any) -> Any:
+        """Call a tool that succeeds; return its document, which is its first text."""
+        result = self.call(tool, **arguments)
+        assert not result.get("isError"), result
+        return json.loads(result["content"][0]["text"])
+
+    def seen(self) -> list[dict[str, Any]]:
+        """Return what the server says of its calls: the tool, and the arguments as it got them."""
+        lines = self._log.read_bytes().splitlines() if self._log.exists() else []
+        return [json.loads(line) for line in lines]
+
+    @contextmanager
+    def reaching(self, *expected: dict[str, Any]) -> Iterator[None]:
+        """Check that exactly these calls reach the server meanwhile."""
+        before = len(self.seen())
+        yield
+        assert self.seen()[before:] == list(expected)
+
+
+def logged(command: Sequence[str], log: Path) -> list[str]:
+    """Return a command that does the same, its stderr being in a file."""
+    return ["sh", "-c", f"exec {shlex.join(command)} 2>{shlex.quote(str(log))}"]
 
 
 def connected(

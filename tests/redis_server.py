@@ -2,12 +2,13 @@
 
 import shutil
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+
+from tests.conformance.suite import free_port
 
 PROGRAM = "redis-server"
 
@@ -67,30 +68,13 @@ class RedisServer:
             self._process.send_signal(signal.SIGCONT)
 
 
-def free_port() -> int:
-    """Return a port of loopback that nobody listens on just now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
-
-
 @contextmanager
 def redis_server(*options: str) -> Iterator[RedisServer]:
     """Start a Redis for a test, and end it."""
     if shutil.which(PROGRAM) is None:
         pytest.skip(f"{PROGRAM} is not installed (on Debian and Ubuntu: apt install {PROGRAM})")
-    server = _started(options)
+    server = RedisServer(free_port(), *options)
     try:
         yield server
     finally:
         server.stop()
-
-
-def _started(options: tuple[str, ...], tries: int = 3) -> RedisServer:
-    try:
-        return RedisServer(free_port(), *options)
-    except OSError:  # someone else may have taken the port before it did
-        if tries == 1:
-            raise
-        return _started(options, tries - 1)

@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from tests.conformance import suite
+from tests.faults.processes import until
 from tests.python_client import Mode, PythonClient, connected, reaching
 from tests.wrapped import START, wrapped
 
@@ -53,8 +54,6 @@ class Sidecar:
             start_new_session=True,
         )
         self._lines: list[bytes] = []
-        self._news = threading.Condition()
-        self._ended = False
         self._drain = threading.Thread(target=self._read, daemon=True)
         self._drain.start()
 
@@ -62,12 +61,7 @@ class Sidecar:
         assert self.process.stderr
         with self.process.stderr as said:
             for line in said:
-                with self._news:
-                    self._lines.append(line)
-                    self._news.notify_all()
-        with self._news:
-            self._ended = True
-            self._news.notify_all()
+                self._lines.append(line)
 
     def __enter__(self) -> Self:
         return self
@@ -87,8 +81,7 @@ class Sidecar:
     @property
     def log(self) -> bytes:
         """All that it has said so far."""
-        with self._news:
-            return b"".join(self._lines)
+        return b"".join(self._lines)
 
     def said(self, event: str, count: int = 1, **fields: Any) -> list[dict[str, Any]]:
         """Return the lines of an event with these fields, once there are so many of them."""
@@ -101,16 +94,12 @@ class Sidecar:
 
     def _await(self, wanted: Callable[[dict[str, Any]], bool], count: int) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
-        seen = 0
 
         def enough() -> bool:
-            nonlocal seen
-            found.extend(filter(wanted, map(json.loads, self._lines[seen:])))
-            seen = len(self._lines)
-            return len(found) >= count or self._ended
+            found[:] = filter(wanted, map(json.loads, tuple(self._lines)))
+            return len(found) >= count or not self._drain.is_alive()
 
-        with self._news:
-            self._news.wait_for(enough, SECONDS)
+        until(enough, said=lambda: self.log.decode())
         assert len(found) >= count, self.log.decode()
         return found
 

@@ -7,10 +7,11 @@ import orjson
 import pytest
 
 from proxy.ruleset import selection as ruleset
-from tests.benchmarks import commands, lines, mix, table
-from tests.benchmarks.kinds import Leg, Target, WrongAnswer, calls
+from tests.benchmarks import commands, mix, table
+from tests.benchmarks.kinds import Leg, Target, calls
 from tests.benchmarks.legs import LEGS
 from tests.benchmarks.measure import Figures
+from tests.benchmarks.web_client import WrongAnswer
 from tests.wire import Wire
 
 HANDSHAKE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {}}
@@ -50,10 +51,6 @@ def test_the_rules_of_every_leg_load(name: str) -> None:
     assert file.rules
 
 
-def test_every_leg_has_a_name_of_its_own() -> None:
-    assert len({leg.name for leg in LEGS}) == len(LEGS)
-
-
 def test_a_wrong_answer_is_no_measurement() -> None:
     same, short = Leg("a", calls), Leg("b", calls, most=10)
     same.check(b"answer\n", b"answer\n")
@@ -81,13 +78,6 @@ def test_a_verdict_says_by_how_much_a_target_is_missed(target: Target | None, sa
     assert table.verdict(Leg("a", calls, target=target), figures) == said
 
 
-def test_a_row_shows_medians_and_the_ratio_pair_by_pair() -> None:
-    figures = Figures(direct=(0.02, 0.02, 0.01), wrapped=(0.03, 0.04, 0.04))
-    cells = table.row(Leg("a", calls, target=Target("ratio", 2.0)), figures)
-    assert cells == ("a", "20.0 ms", "40.0 ms", "×2.00 (1.50 to 4.00)", "<= ×2", "met")
-    assert table.text([cells]).splitlines()[-1].split()[0] == "a"
-
-
 # One leg of each way, and of each kind of measurement that the ways have.
 SHORT = (
     "HTTP to stdio: small",
@@ -105,32 +95,10 @@ def test_a_leg_over_http_can_be_measured(name: str) -> None:
     assert min(*figures.direct, *figures.wrapped) > 0
 
 
-def test_the_load_on_the_knowledge_base_is_told_for_each_kind_of_request() -> None:
-    command = [sys.executable, "-m", "tests.benchmarks.load", "--seconds", "1", "-c", "2"]
+def printed(*words: str) -> list[str]:
+    """Run a benchmark as a user does; return the lines that it prints."""
     done = subprocess.run(
-        command,
-        cwd=commands.ROOT,
-        env=commands.environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    rows = done.stdout.splitlines()
-    assert [row.split()[:2] for row in rows[2:7]] == [["2", kind.name] for kind in mix.KINDS]
-    assert "failures 0 and 0" in done.stdout
-    assert "with 2: the sidecar: " in done.stdout
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's /proc")
-def test_long_lines_can_be_measured_over_stdio_and_http() -> None:
-    ways, cases = ("command", "serve URL"), ("untouched, id last", "text, truncate")
-    words = [word for case in cases for word in ("-k", case)]
-    words += [word for way in ways for word in ("--way", way)]
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.benchmarks.lines", "--megabytes", "1", *words],
+        [sys.executable, "-m", *words],
         cwd=commands.ROOT,
         env=commands.environment(),
         stdin=subprocess.DEVNULL,
@@ -140,29 +108,20 @@ def test_long_lines_can_be_measured_over_stdio_and_http() -> None:
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
-    rows = done.stdout.splitlines()
+    return done.stdout.splitlines()
+
+
+def test_the_load_on_the_knowledge_base_is_told_for_each_kind_of_request() -> None:
+    rows = printed("tests.benchmarks.load", "--seconds", "1", "-c", "2")
+    assert [row.split()[:2] for row in rows[2:7]] == [["2", kind.name] for kind in mix.KINDS]
+    assert any("failures 0 and 0" in row for row in rows)
+    assert any(row.startswith("with 2: the sidecar: ") for row in rows)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's /proc")
+def test_long_lines_can_be_measured_over_stdio_and_http() -> None:
+    ways, cases = ("command", "serve URL"), ("untouched, id last", "text, truncate")
+    words = [word for case in cases for word in ("-k", case)]
+    words += [word for way in ways for word in ("--way", way)]
+    rows = printed("tests.benchmarks.lines", "--megabytes", "1", *words)
     assert [sum(row.startswith(f"{way}  ") for row in rows) for way in ways] == [2, 2]
-
-
-def test_a_line_that_is_not_as_it_should_be_is_no_measurement() -> None:
-    whole, touched = lines.Case("whole"), lines.Case("touched", touched=True)
-    assert lines.Took(0.1, 1_000_000, b'{"result":').checked(whole, 1) == 0.1
-    assert lines.Took(0.1, 10, b'{"result":').checked(touched, 1) == 0.1
-    with pytest.raises(WrongAnswer, match=r'^10 bytes: {"result":$'):
-        lines.Took(0.1, 10, b'{"result":').checked(whole, 1)
-    with pytest.raises(WrongAnswer, match="isError"):
-        lines.Took(0.1, 10, b'{"result":{"isError":true').checked(touched, 1)
-
-
-@pytest.mark.parametrize(
-    ("memory", "seconds", "said"),
-    [
-        (300, 1.9, "met"),
-        (301, 1.9, "memory MISSED: at most 300 MB"),
-        (300, 2.1, "time MISSED: at most 2.0 s"),
-    ],
-)
-def test_a_long_line_is_held_to_its_bounds(memory: float, seconds: float, said: str) -> None:
-    found = lines.Found((), (seconds,) * 3, memory)
-    assert lines.verdict(lines.Case("untouched"), 100, found) == said
-    assert lines.verdict(lines.Case("shaped", touched=True), 100, found) == ""

@@ -1,9 +1,8 @@
 """Holds the indexing server of the examples to its contracts, its error codes and its statuses."""
 
 import re
-import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -20,9 +19,9 @@ from proxy.ruleset.selection import load
 from proxy.storage import ledger
 from proxy.transforms.base import Call
 from tests import servers
-from tests.python_client import Mode, PythonClient, connected, reaching
-from tests.serving import Sidecar, upstream
-from tests.wrapped import ROOT, Result, texts, wrapped
+from tests.python_client import Mode, System, connected, logged, reaching
+from tests.serving import FRONTS, upstream
+from tests.wrapped import ROOT, texts, wrapped
 
 EXAMPLE = ROOT / "examples" / "codebase"
 SERVER = [sys.executable, str(EXAMPLE / "server.py")]
@@ -35,10 +34,6 @@ STATUS = [
     "error_message", "error_type", "estimated_time_remaining_seconds", "project_id",
     "database_name",
 ]  # fmt: skip
-REQUIRED = [
-    "job_id", "status", "progress_percentage", "progress_message", "files_scanned",
-    "files_indexed", "chunks_created", "created_at", "project_id", "database_name",
-]  # fmt: skip
 NULLABLE = {
     "get_job_status": {
         "started_at", "completed_at", "cancelled_at", "error_message", "error_type",
@@ -48,6 +43,7 @@ NULLABLE = {
     "start_indexing_background": set(),
     "cancel_job": set(),
 }  # fmt: skip
+REQUIRED = [name for name in STATUS if name not in NULLABLE["get_job_status"]]
 CODES = {
     "VALIDATION_ERROR", "JOB_NOT_FOUND", "DUPLICATE_JOB", "INVALID_STATUS", "DATABASE_ERROR",
     "POOL_TIMEOUT", "CONNECTION_ERROR",
@@ -62,14 +58,8 @@ SOME = "550e8400-e29b-41d4-a716-446655440000"
 Json = dict[str, Any]
 
 
-class Jobs:
+class Jobs(System):
     """A client of the indexing server."""
-
-    def __init__(self, client: PythonClient) -> None:
-        self.client = client
-
-    def call(self, tool: str, **arguments: Any) -> Result:
-        return self.client.call(tool, arguments)
 
     def document(self, tool: str, **arguments: Any) -> Json:
         """Call a tool; return its document, which both copies of the answer have."""
@@ -98,19 +88,6 @@ class Jobs:
         return self.document("get_job_status", job_id=job, project_id=project)
 
 
-class Running:
-    """What runs in front of the server by one transport, and what it leaves behind."""
-
-    def __init__(self, jobs: Jobs, said: Callable[[], str], book: Path) -> None:
-        self.jobs = jobs
-        self.said = said
-        self._book = book
-
-    def warnings(self) -> dict[str, int]:
-        """Return how often there was a warning of each kind, once the proxy has ended."""
-        return {each.kind: each.count for each in ledger.warnings(str(self._book))}
-
-
 @pytest.fixture(scope="module")
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Start the server's own HTTP, with nothing between."""
@@ -119,31 +96,21 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @contextmanager
-def started(
-    transport: str, rules: Path, folder: Path, origin: str, mode: Mode = "auto"
-) -> Iterator[Running]:
+def started(transport: str, rules: Path, folder: Path, mode: Mode) -> Iterator[Jobs]:
     """Put the proxy in front of the server, with a client in front of it."""
-    book, log = folder / "ledger.db", folder / "log.txt"
-    options = ["--rules", str(rules), "--allow-python", "--ledger", str(book)]
-    if transport == "stdio":
-        command = shlex.join(wrapped(SERVER, *options))
-        logged = ["sh", "-c", f"exec {command} 2>{shlex.quote(str(log))}"]
-        with connected(logged, mode=mode) as client:
-            yield Running(Jobs(client), log.read_text, book)
-    else:
-        behind = [origin] if transport == "http" else ["--", *SERVER]
-        with Sidecar(*options, *behind) as sidecar, reaching(sidecar.url(), mode=mode) as client:
-            yield Running(Jobs(client), lambda: sidecar.log.decode(), book)
+    front = FRONTS[transport](SERVER, [rules], folder, "--allow-python")
+    with front as entered, entered.connect(mode) as client:
+        yield Jobs(client, folder / "no log")
 
 
 @pytest.fixture(scope="module", params=WAYS)
 def jobs(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, origin: str
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Jobs]:
     """Connect through the rules as they are."""
     folder, rules = tmp_path_factory.mktemp("warning"), EXAMPLE / "rules.yaml"
-    with started(request.param, rules, folder, origin, WAYS[request.param]) as running:
-        yield running.jobs
+    with started(request.param, rules, folder, WAYS[request.param]) as jobs:
+        yield jobs
 
 
 @pytest.fixture(scope="module")
@@ -160,15 +127,12 @@ def refusing(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", params=STRICT_WAYS)
 def strict(
-    request: pytest.FixtureRequest,
-    tmp_path_factory: pytest.TempPathFactory,
-    origin: str,
-    refusing: Path,
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, refusing: Path
 ) -> Iterator[Jobs]:
     """Connect through those; what the client accepts fits the contract to the letter."""
     folder, mode = tmp_path_factory.mktemp("refusing"), STRICT_WAYS[request.param]
-    with started(request.param, refusing, folder, origin, mode) as running:
-        yield running.jobs
+    with started(request.param, refusing, folder, mode) as jobs:
+        yield jobs
 
 
 @pytest.fixture(scope="module")
@@ -200,7 +164,6 @@ def test_the_typescript_clients_take_every_answer_that_keeps_to_its_contract(
         # A broken contract is an error result, which no client holds to the schema.
         servers.Call("start_indexing_background", pending | {"project_id": "Capitals"}),
     )
-    assert seen.tools is not None
     assert all(tool["outputSchema"]["additionalProperties"] is False for tool in seen.tools)
     assert [each["ok"] for each in seen.results] == [True] * 4, seen.results
     started, listed, unknown, broken = (each["result"] for each in seen.results)
@@ -328,10 +291,9 @@ def test_a_status_has_sixteen_fields_whatever_becomes_of_the_job(
 
 def test_pages_of_jobs_are_the_servers_own(strict: Jobs, origin: str) -> None:
     with reaching(origin) as direct:
-        own = Jobs(direct)
         for asked in ({}, {"limit": 20, "offset": 20}, {"limit": 20, "offset": 40}, {"offset": 60}):
             found = strict.document("list_background_jobs", **asked)
-            [text] = texts(own.call("list_background_jobs", **asked))
+            [text] = texts(direct.call("list_background_jobs", asked))
             before = orjson.loads(text)
             assert list(found) == ["jobs", "total_count", "limit", "offset", "project_id"]
             assert [found["limit"], found["offset"]] == [20, asked.get("offset", 0)]
@@ -346,47 +308,7 @@ def test_pages_of_jobs_are_the_servers_own(strict: Jobs, origin: str) -> None:
             assert len(before["jobs"]) == left
 
 
-def test_the_page_has_the_sizes_of_a_status(jobs: Jobs, origin: str) -> None:
-    with reaching(origin) as direct:
-        sizes = []
-        for way in (Jobs(direct), jobs):
-            project = f"a{uuid4().int % 1_000_000:06}"  # as long as the project `default`
-            begun = way.call(START, repo_path="/repos/monorepo", project_id=project)
-            job = orjson.loads(texts(begun)[0])["job_id"]
-            [said] = texts(way.call(GET, job_id=job, project_id=project))
-            sizes.append(len(said.encode()))
-    page = (EXAMPLE / "README.md").read_text()
-    assert f"the first time | {sizes[0]:,} | {sizes[1]}: the sixteen fields" in page
-
-
 # Errors
-
-
-def test_errors_that_follow_from_what_was_done_have_codes_too(jobs: Jobs, project: str) -> None:
-    job = jobs.start("service", project)
-    path = {"repo_path": "/repos/service", "project_id": project}
-    assert jobs.error("start_indexing_background", **path) == {
-        "code": "DUPLICATE_JOB",
-        "message": f"Repository already being indexed (job_id: {job})",
-        "details": {"job_id": job},
-    }
-    assert jobs.error("get_job_status", job_id=job, project_id="elsewhere") == {
-        "code": "JOB_NOT_FOUND",
-        "message": f"Job {job} not found in project elsewhere",
-        "details": {"job_id": job, "project_id": "elsewhere"},
-    }
-    while jobs.status(job, project)["status"] != "completed":
-        pass
-    assert jobs.error("cancel_job", job_id=job, project_id=project, confirmed=True) == {
-        "code": "INVALID_STATUS",
-        "message": "Cannot cancel job in status 'completed'."
-        " Only pending/running jobs can be cancelled.",
-        "details": {
-            "job_id": job,
-            "current_status": "completed",
-            "allowed_statuses": ["pending", "running"],
-        },
-    }
 
 
 def test_every_code_is_in_the_rules_and_no_other() -> None:
@@ -397,12 +319,11 @@ def test_every_code_is_in_the_rules_and_no_other() -> None:
 # What breaks a contract, and what no job can have done
 
 
-@pytest.mark.parametrize("transport", ["stdio", "http"])
-def test_what_is_wrong_passes_and_is_counted_and_logged_once(
-    transport: str, origin: str, tmp_path: Path, project: str
-) -> None:
-    with started(transport, EXAMPLE / "rules.yaml", tmp_path, origin) as running:
-        jobs = running.jobs
+def test_what_is_wrong_passes_and_is_counted_and_logged_once(tmp_path: Path, project: str) -> None:
+    book, log = tmp_path / "ledger.db", tmp_path / "log.txt"
+    options = ["--rules", str(EXAMPLE / "rules.yaml"), "--allow-python", "--ledger", str(book)]
+    with connected(logged(wrapped(SERVER, *options), log)) as client:
+        jobs = Jobs(client, log)
         for name in (f"{project}-a", f"{project}-b"):
             assert jobs.status(jobs.start("growing", name), name)["progress_percentage"] == 150
             revenant = jobs.start("revenant", name)
@@ -413,14 +334,14 @@ def test_what_is_wrong_passes_and_is_counted_and_logged_once(
             assert seen == ["running", "pending"]
         jobs.start("shared-gpu", f"Capital-{project}")
         jobs.call("start_indexing_background", repo_path="/repos/cobol")
-    assert running.warnings() == {
+    assert {each.kind: each.count for each in ledger.warnings(str(book))} == {
         "contract: progress_percentage maximum": 2,
         "transition: completed -> running": 2,
         "transition: running -> pending": 2,
         "contract: database_name pattern": 1,
         "recast: no case fits": 1,
     }
-    said = running.said()
+    said = log.read_text()
     for words in ("progress_percentage", "went completed -> running", "went running -> pending"):
         assert said.count(words) == 1
 
@@ -479,31 +400,3 @@ def test_a_status_that_nothing_leads_to_is_warned_of_however_many_were_skipped(
         expected = [f"transition: {before} -> {after}"] if wrong else []
         assert warned(transitions, {"job_id": job, "status": after}) == expected
         assert warned(transitions, {"job_id": job, "status": after}) == []
-
-
-def test_a_job_is_known_by_its_id_wherever_it_is_seen(transitions: ModuleType) -> None:
-    assert warned(transitions, {"job_id": "a", "status": "completed"}) == []
-    page = {"jobs": [{"job_id": "b", "status": "running"}, {"job_id": "a", "status": "blocked"}]}
-    assert warned(transitions, page, "jobs") == ["transition: completed -> blocked"]
-
-
-@pytest.mark.parametrize(
-    "value",
-    [None, [], "running", 7, {"status": "running"}, {"job_id": "a", "status": "cancelling"},
-     {"job_id": 7, "status": "running"}, {"job_id": "a", "status": ["running"]}, {"jobs": None}],
-)  # fmt: skip
-def test_what_is_no_job_is_left_to_the_contract(value: Any, transitions: ModuleType) -> None:
-    assert warned(transitions, {"job_id": "a", "status": "completed"}) == []
-    assert warned(transitions, value) == []
-    assert warned(transitions, {"job_id": "a", "status": "running"}) != []
-
-
-def test_the_memory_is_bounded_and_forgets_what_was_not_asked_for_longest(
-    transitions: ModuleType,
-) -> None:
-    memory = transitions.Memory(most=2)
-    for job in ("a", "b", "a", "c"):
-        memory.replaced(job, "completed")
-    assert len(memory) == 2
-    assert [memory.replaced(job, "running") for job in ("a", "b")] == ["completed", None]
-    assert transitions.MOST_JOBS == 10_000

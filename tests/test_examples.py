@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.python_client import Mode, PythonClient, connected, reaching
+from tests.python_client import Mode, PythonClient, System, connected, reaching
 from tests.serving import FRONTS, Front
 from tests.wrapped import ROOT, Result, texts
 
@@ -19,23 +19,19 @@ EXAMPLES = ROOT / "examples"
 NAMED_IN_README = ("examples", "agentdata", "agentdata_http", "codebase", "satori")
 
 
-class Example:
+class Example(System):
     """A running example: a client in front of the proxy, and one of the server itself."""
 
     def __init__(self, client: PythonClient, direct: PythonClient, log: Path) -> None:
-        self.client = client
+        super().__init__(client, log)
         self.direct = direct
-        self._log = log
         self.sizes: list[int] = []
 
     def call(self, tool: str, **arguments: Any) -> Result:
         """Call a tool, and note how long the answer is for a model."""
-        result = self.client.call(tool, arguments)
+        result = super().call(tool, **arguments)
         self.sizes.append(sum(len(text.encode()) for text in texts(result)))
         return result
-
-    def document(self, tool: str, **arguments: Any) -> Any:
-        return orjson.loads(texts(self.call(tool, **arguments))[0])
 
     def sent(self) -> Result:
         """Return what the server answers to the last call that reached it, asked again."""
@@ -45,11 +41,6 @@ class Example:
     def before(self) -> Any:
         """Return the document that the server sent last."""
         return orjson.loads(texts(self.sent())[0])
-
-    def seen(self) -> list[dict[str, Any]]:
-        """Return what the server says of its calls: the tool, and the arguments as it got them."""
-        lines = self._log.read_bytes().splitlines() if self._log.exists() else []
-        return [orjson.loads(line) for line in lines]
 
 
 ONCE = """
@@ -64,7 +55,6 @@ WHOLE = ("--budget", "off")  # tools without a rule answer at any length
 RUN = {
     "fullsync": ("fullsync", ["--index-dir", "."]),
     "vault": ("obsidian", []),
-    "small": ("obsidian", ["--files", "2000"]),
     "once": ("obsidian", ["--files", "2000"]),
 }
 
@@ -182,20 +172,6 @@ def test_progress_of_any_size_becomes_a_summary_of_sixteen_keys(state: str, sync
         assert len(text) / example.sizes[0] > 100
     elif state != "idle":
         assert len(text) / example.sizes[0] > 100
-
-
-def test_the_same_shape_comes_from_every_tool_that_reports_on_the_run(sync: Sync) -> None:
-    example = sync()
-    status = example.document("roxtra_index_full_sync_status")
-    assert example.document("roxtra_index_manage", action="status") == status
-    debug = example.document("roxtra_index_debug_status")
-    assert debug == status | {"store": {"collection": "roxtra-documents", "schemaVersion": 3}}
-    moved = example.document("roxtra_index_full_sync")
-    assert list(moved) == list(status)
-    assert list(moved["progressSummary"]) == SUMMARY
-    visited = status["progressSummary"]["foldersVisited"]
-    assert moved["progressSummary"]["foldersVisited"] == visited + 16
-    assert max(example.sizes) < 2_000
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
@@ -381,15 +357,6 @@ def test_what_is_right_already_is_untouched(vault: Example) -> None:
     assert refused["isError"]
 
 
-def test_a_window_out_of_range_is_refused_before_the_server_is_asked(vault: Example) -> None:
-    def refused() -> None:
-        result = vault.call("list_vault_files", limit=1001)
-        assert result["isError"]
-        assert texts(result) == ["limit: 1001 is greater than the maximum of 1000"]
-
-    assert reached(vault, refused) == []
-
-
 def test_descriptions_explain_the_pages_and_nothing_new_must_be_given(vault: Example) -> None:
     listed = vault.client.tools()
     added = {
@@ -495,23 +462,6 @@ def test_a_tool_with_an_effect_runs_once_however_many_pages_are_read(running: Ru
     calls = reached(example, delete)
     assert found == there[:100]
     assert calls == [{"tool": "bulk_delete_files", "arguments": {"folder": "Work/", "limit": 100}}]
-
-
-@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
-def test_deleting_names_fifty_and_runs_once(mode: Mode, running: Running) -> None:
-    example = running.example("small", mode)
-    before = pages(example, "list_vault_files", "files", {"folder": "Work/"})
-
-    def delete() -> None:
-        found = example.document("bulk_delete_files", folder="Work/")
-        assert found["deleted"] == before[:50]
-        assert found["remaining"] == len(before) - 50
-        assert len(example.document("bulk_delete_files", folder="Work/", limit=3)["deleted"]) == 3
-
-    assert [call["arguments"] for call in reached(example, delete)] == [
-        {"folder": "Work/", "limit": 50},
-        {"folder": "Work/", "limit": 3},
-    ]
 
 
 def test_what_is_too_large_for_clients_of_the_handshake_arrives_in_pages(running: Running) -> None:

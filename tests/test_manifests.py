@@ -8,14 +8,13 @@ import yaml
 
 from proxy.cli import serve
 from proxy.transports.sidecar.route import RouteLimits
-from tests.test_image import ROOT, RULES, environment, only
+from tests.test_image import ROOT, environment, only
 
 FOLDER = ROOT / "examples" / "sidecar"
 PORT = int(only("EXPOSE").rest)
 USER = int(only("USER").rest.partition(":")[0])
 COMPOSE: dict[str, Any] = yaml.safe_load((FOLDER / "docker-compose.yaml").read_text())
 REPLICAS = {name: COMPOSE["services"][name] for name in ("replica-1", "replica-2")}
-NGINX = (FOLDER / "nginx.conf").read_text()
 OBJECTS: dict[tuple[str, str], dict[str, Any]] = {
     (each["kind"], each["metadata"]["name"]): each
     for each in yaml.safe_load_all((FOLDER / "kubernetes.yaml").read_text())
@@ -53,30 +52,6 @@ def test_the_image_is_the_same_everywhere_and_of_this_version() -> None:
     assert {service["image"] for service in REPLICAS.values()} == {image}
     assert CONTAINER["image"] == image
     assert (FOLDER / REPLICAS["replica-1"]["build"]).resolve() == ROOT
-
-
-def test_nginx_asks_the_replicas_at_the_port_of_the_image() -> None:
-    assert re.findall(r"^\s*server ([\w-]+):(\d+);", NGINX, re.MULTILINE) == [
-        (name, str(PORT)) for name in REPLICAS
-    ]
-    (listen,) = re.findall(r"listen (\d+);", NGINX)
-    (published,) = COMPOSE["services"]["nginx"]["ports"]
-    assert published == f"127.0.0.1:{listen}:{listen}"
-    assert COMPOSE["services"]["nginx"]["volumes"] == ["./nginx.conf:/etc/nginx/nginx.conf:ro"]
-
-
-def test_files_that_are_mounted_are_there_and_rules_where_the_image_looks() -> None:
-    services = COMPOSE["services"].values()
-    volumes = [each for service in services for each in service.get("volumes", [])]
-    for source, target, mode in (volume.split(":") for volume in volumes):
-        assert (FOLDER / source).is_file()
-        assert target.startswith((RULES + "/", "/etc/nginx/", "/srv/"))
-        assert mode == "ro"
-    assert only("VOLUME").listed == [RULES]
-    mounts = {mount["name"]: mount["mountPath"] for mount in CONTAINER["volumeMounts"]}
-    assert mounts["rules"] == RULES
-    assert mounts["state"] == only("WORKDIR").rest
-    assert set(mounts) == {volume["name"] for volume in POD["volumes"]}
 
 
 def test_the_rules_of_the_cluster_are_those_that_have_tests() -> None:

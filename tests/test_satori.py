@@ -3,11 +3,9 @@
 import json
 import os
 import re
-import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +20,9 @@ from proxy.errors import RuleErrors
 from proxy.ruleset.selection import load
 from proxy.storage import ledger
 from proxy.transforms.base import Call
-from tests.python_client import Mode, PythonClient, connected
+from tests.python_client import Mode, PythonClient, System, connected, logged
 from tests.serving import FRONTS
-from tests.wrapped import ROOT, Result, texts, wrapped
+from tests.wrapped import ROOT, texts, wrapped
 
 EXAMPLE = ROOT / "examples" / "satori"
 # How the proxy stands before the server that answers with texts, or before the one that sends an
@@ -37,18 +35,11 @@ WAYS: dict[str, tuple[str, bool, Mode]] = {
     "http to a command, envelopes": ("http to a command", True, "2026-07-28"),
 }
 ENVELOPE = ["status", "reason", "warnings", "hints", "preflight", "message", "humanText"]
-PREFLIGHTS = (
-    "reindex_required", "reindex_unnecessary_ignore_only", "unknown", "probe_failed", "error",
-    "no such outcome",
-)  # fmt: skip
 UNNECESSARY = "reindex_unnecessary_ignore_only"
 # What is known of codebases when a server starts, by path.
 CODEBASES = {
-    **{f"/srv/{outcome}": {"state": "indexed", "preflight": outcome} for outcome in PREFLIGHTS},
+    f"/srv/{UNNECESSARY}": {"state": "indexed", "preflight": UNNECESSARY},
     "/srv/insisted": {"state": "indexed", "preflight": UNNECESSARY},
-    "/srv/forced": {"state": "indexing", "preflight": "unknown"},
-    "/srv/created": {"state": "indexed", "preflight": UNNECESSARY},
-    "/srv/empty": {"preflight": "unknown"},
     "/srv/older": {"state": "requires_reindex"},
     "/srv/waiting": {"state": "waiting"},
 }
@@ -64,47 +55,22 @@ VOCABULARY = {
 Json = dict[str, Any]
 
 
-class Search:
+class Search(System):
     """A client of the code-search server, and what shows what reached the server."""
 
     def __init__(self, client: PythonClient, log: Path, enveloped: bool) -> None:
-        self.client = client
+        super().__init__(client, log)
         self.enveloped = enveloped
-        self._log = log
-
-    def call(self, tool: str, **arguments: Any) -> Result:
-        return self.client.call(tool, arguments)
-
-    def document(self, tool: str, **arguments: Any) -> Json:
-        """Call a tool; return its document, which is a text and no error."""
-        result = self.call(tool, **arguments)
-        assert not result.get("isError")
-        assert "structuredContent" not in result
-        [text] = texts(result)
-        found: Json = orjson.loads(text)
-        return found
 
     def manage(self, action: str, path: str, **more: Any) -> Json:
         """Call manage_index; return the envelope without what is the server's own in it."""
-        found = self.document("manage_index", action=action, path=path, **more)
+        found: Json = self.document("manage_index", action=action, path=path, **more)
         assert list(found)[-7:] == ENVELOPE
         # An answer of the proxy's own has nothing else, whatever the server's have.
         own = {"tool": "manage_index", "version": 1, "action": action, "path": path}
         expected = own if self.enveloped and found["status"] != "blocked" else {}
         assert {name: found.pop(name) for name in list(found)[:-7]} == expected
         return found
-
-    def seen(self) -> list[Json]:
-        """Return what the server says of its calls: the tool, and the arguments as it got them."""
-        lines = self._log.read_bytes().splitlines() if self._log.exists() else []
-        return [orjson.loads(line) for line in lines]
-
-    @contextmanager
-    def reaching(self, *expected: Json) -> Iterator[None]:
-        """Check that exactly these calls reach the server meanwhile."""
-        before = len(self.seen())
-        yield
-        assert self.seen()[before:] == list(expected)
 
 
 def served(folder: Path, *options: str) -> list[str]:
@@ -179,8 +145,7 @@ def test_every_action_is_answered_with_an_envelope(search: Search) -> None:
 def test_a_text_that_no_pattern_knows_is_counted_and_logged_once(tmp_path: Path) -> None:
     book, log = tmp_path / "ledger.db", tmp_path / "log.txt"
     options = ["--rules", str(EXAMPLE / "rules.yaml"), "--allow-python", "--ledger", str(book)]
-    command = shlex.join(wrapped(served(tmp_path), *options))
-    with connected(["sh", "-c", f"exec {command} 2>{shlex.quote(str(log))}"]) as client:
+    with connected(logged(wrapped(served(tmp_path), *options), log)) as client:
         for action in ("status", "sync", "status"):
             client.call("manage_index", {"action": action, "path": "/srv/waiting"})
         client.call("manage_index", {"action": "status", "path": "/srv/older"})
@@ -457,18 +422,6 @@ def test_only_noisy_files_among_the_first_count(tmp_path: Path) -> None:
     assert found["suggestedIgnorePatterns"] == []
     # None of the noisy files is known to be ignored.
     assert found["nextStep"] == FIRST + SYNC + LAST
-
-
-def test_what_is_no_pattern_matches_nothing_and_a_hint_of_another_shape_stays(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / ".gitignore").write_text("")
-    wrong = ["!", "[z-a]", "", 7, None, ["docs/**"], "docs/**"]
-    step = noise.NoiseHints()
-    found = hinted(step, tmp_path, "docs/a.md", suggestedIgnorePatterns=wrong)
-    assert found["suggestedIgnorePatterns"] == ["docs/**"]
-    for other in ({"topK": "all"}, {"suggestedIgnorePatterns": None}):
-        assert hinted(step, tmp_path, "docs/a.md", **other)["nextStep"] == ""
 
 
 def test_a_path_is_one_of_the_codebase_or_none(tmp_path: Path) -> None:

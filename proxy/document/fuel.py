@@ -18,15 +18,6 @@ MOST = 10_000_000
 LITTLE = 20_000
 """The limit for work that other calls wait for: about 20 milliseconds."""
 
-ARRAY = 4
-"""Units for a new array, before its elements."""
-
-OBJECT = 8
-"""Units for a new object, before its members."""
-
-COMPARED = 4096
-"""Characters of two texts that are compared per unit."""
-
 
 class Fuel:
     """A number of units of work that can be used up.
@@ -66,8 +57,7 @@ def characters(text: str) -> int:
 def charge(value: Any, fuel: Fuel, times: int = 1) -> None:
     """Burn the fuel for so many walks through all of a value, plain or not, before the walk.
 
-    A part that occurs in several places counts in each of them, at any depth: raises OutOfFuel for
-    a cycle.
+    A part that occurs in several places counts in each. Raises OutOfFuel for a cycle.
     """
     remaining = fuel.remaining
     waiting = [value]

@@ -2,9 +2,7 @@
 
 Invariant: for every expression and value, evaluation ends when its fuel does, and makes at most
 about 16 bytes in memory per unit. Work in one go (texts joined, arrays compared, parts copied)
-burns its fuel beforehand. A part that occurs in several places counts in each of them.
-
-Imported with the first expression, since the import loads the jmespath library.
+burns its fuel beforehand. The import loads the jmespath library.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,10 +11,14 @@ from typing import Any
 from jmespath import Options
 from jmespath.functions import Functions, signature
 from jmespath.visitor import TreeInterpreter
+from msgspec import Raw
 
-from proxy.document.fuel import ARRAY, COMPARED, OBJECT, Fuel, characters, charge
+from proxy.document.fuel import Fuel, characters, charge
 from proxy.document.lookups import Lookups
-from proxy.document.tree import Number
+from proxy.document.tree import Document, Number, Value, encode, loads, opened
+
+_ARRAY, _OBJECT = 4, 8  # units for a new one, before its elements or members
+_COMPARED = 4096  # characters of two texts that are compared per unit
 
 
 class Interpreter(TreeInterpreter):
@@ -31,10 +33,7 @@ class Interpreter(TreeInterpreter):
         arguments: Mapping[str, Any] | None = None,
         lookups: Lookups | None = None,
     ) -> None:
-        """Take the fuel and, if expressions may use them, the arguments of a call.
-
-        With `lookups`, evaluation corrects the slips of an expression and records them there.
-        """
+        """Take the fuel and the arguments of a call; `lookups` records and corrects slips."""
         super().__init__(Options(custom_functions=MeteredFunctions(fuel, arguments or {})))
         self.fuel = fuel
         self.lookups = lookups
@@ -73,7 +72,7 @@ class Interpreter(TreeInterpreter):
         if type(one) not in _ORDERED or type(other) not in _ORDERED:
             return None
         if type(one) is str:
-            self.fuel.burn(len(one) // COMPARED)
+            self.fuel.burn(len(one) // _COMPARED)
         return self.COMPARATOR_FUNC[sign](one, other)
 
     def _equal(self, one: Any, other: Any) -> bool:
@@ -83,8 +82,8 @@ class Interpreter(TreeInterpreter):
                 return False
             if kind is not str:
                 charge(one, self.fuel)
-            elif len(one) >= COMPARED:
-                self.fuel.burn(len(one) // COMPARED)
+            elif len(one) >= _COMPARED:
+                self.fuel.burn(len(one) // _COMPARED)
         # In Python, 1 equals True; in JMESPath it does not.
         return bool(one == other) and (kind is bool) == (type(other) is bool)
 
@@ -93,7 +92,7 @@ class Interpreter(TreeInterpreter):
         base = self.open(self.visit(array, value))
         if not isinstance(base, list):
             return None
-        self.fuel.burn(ARRAY)
+        self.fuel.burn(_ARRAY)
         visit, false = self.visit, self._is_false
         condition = self._corrected(condition, base, array, firm=False)
         elements = [element for element in base if not false(visit(condition, element))]
@@ -119,7 +118,7 @@ class Interpreter(TreeInterpreter):
     def _projected(self, base: Any, result: Any) -> list[Any] | None:
         if not isinstance(base, list):
             return None
-        self.fuel.burn(ARRAY)
+        self.fuel.burn(_ARRAY)
         visit = self.visit
         values = [visit(result, element) for element in base]
         return [each for each in values if each is not None]
@@ -151,7 +150,7 @@ class Interpreter(TreeInterpreter):
         return value[part]
 
     def _copying(self, elements: int) -> None:
-        self.fuel.burn(ARRAY + (elements * self.element >> 1))
+        self.fuel.burn(_ARRAY + (elements * self.element >> 1))
 
     def visit_pipe(self, node: Any, value: Any) -> Any:
         first, *others = node["children"]
@@ -173,15 +172,77 @@ class Interpreter(TreeInterpreter):
         return self._functions.call_function(node["value"], arguments)  # type: ignore[attr-defined]
 
     def visit_multi_select_list(self, node: Any, value: Any) -> Any:
-        self.fuel.burn(ARRAY)
+        self.fuel.burn(_ARRAY)
         return super().visit_multi_select_list(node, value)
 
     def visit_multi_select_dict(self, node: Any, value: Any) -> Any:
-        self.fuel.burn(OBJECT)
+        self.fuel.burn(_OBJECT)
         return super().visit_multi_select_dict(node, value)
 
     def _is_false(self, value: Any) -> bool:
         return value is not True and (value is None or value is False or value in _EMPTY)
+
+
+_UNOPENED = 4  # units for a value that stays unopened: it takes some 64 bytes in memory
+_LARGE = 1024  # bytes: to open a smaller value is included in its step
+
+# Kinds of nodes that get plain values; all others work on values opened by one level.
+_COMPUTING = {"and_expression", "comparator", "expref"}
+_COMPUTING |= {"function_expression", "not_expression", "or_expression"}
+_PASSING = {"current", "identity", "literal"}
+
+
+class LazyInterpreter(Interpreter):
+    """An interpreter over unopened values; it decodes just those that it computes with."""
+
+    element = 2 * _UNOPENED
+    whole = (str, list)
+
+    def __init__(self, fuel: Fuel, document: Document, lookups: Lookups) -> None:
+        super().__init__(fuel, lookups=lookups)
+        self._computing = Interpreter(fuel, lookups=lookups)
+        self._document = document
+        self._room: int | None = None
+
+    def visit(self, node: Any, value: Any) -> Any:
+        kind = node["type"]
+        if kind in _COMPUTING:
+            return self._computed(node, value)
+        if kind not in _PASSING:
+            value = self.open(value)
+        self.fuel.burn(_UNOPENED - 1)
+        result = super().visit(node, value)
+        return None if _null(result) else result
+
+    def _computed(self, node: Any, value: Any) -> Any:
+        charge(value, self.fuel)
+        output = encode(value)
+        result = self._computing.visit(node, loads(output))
+        if isinstance(result, dict | list):
+            # The result may keep all values decoded for it: free once for the whole document.
+            if self._room is None:
+                self._room = len(encode(self._document.cell[0]))
+            self._room -= len(output)
+            self.fuel.burn(max(0, min(len(output), -self._room)) >> 2)
+        return result
+
+    def open(self, value: Any) -> Any:
+        length = len(memoryview(value)) if type(value) is Raw else 0
+        if length < _LARGE:
+            return opened(value)
+        textual = memoryview(value)[0] == 0x22
+        self.fuel.burn(length >> (4 if textual else 9))
+        content = opened(value)
+        if not textual:
+            self.fuel.burn(_UNOPENED * len(content))
+        return content
+
+    def _is_false(self, value: Any) -> bool:
+        return super()._is_false(self.open(value))
+
+
+def _null(value: Value) -> bool:
+    return type(value) is Raw and len(memoryview(value)) == 4 and bytes(value) == b"null"
 
 
 def _slices(node: Any) -> bool:
@@ -216,7 +277,7 @@ class MeteredFunctions(Functions):
             times = _WRITTEN if function_name == "to_string" else 1
             charge(_visited(function_name, resolved_args), self._fuel, times)
         else:
-            self._fuel.burn(ARRAY + sum(map(_outer_units, resolved_args)))
+            self._fuel.burn(_ARRAY + sum(map(_outer_units, resolved_args)))
         return super().call_function(function_name, resolved_args)
 
     def _create_key_func(self, *by: Any) -> Callable[[Any], Any]:

@@ -1,7 +1,7 @@
 """Sizes of values in bytes as their document will be written, with parsed texts written back.
 
-A step may read a text as structure for the steps that follow (`parse`). Its TextWriteback writes
-the text back at the end, and gives that text before, so that sizes are those of the final document.
+`parse` reads a text as structure for the steps that follow. Its TextWriteback writes the text back
+at the end, and gives it before, so that sizes are those of the final document.
 """
 
 from collections.abc import Iterator
@@ -18,9 +18,9 @@ from proxy.errors import ShapeMismatch
 class TextFrame(Struct, frozen=True, kw_only=True):
     """The text around the structure that was read from a text.
 
-    `separator` joins lines. It is empty for records, since each holds its own line ends, and None
-    if the structure is written as JSON. `ended`: a separator follows the last line too. `last` is
-    the last record if it lacks `ending`, the line ends that close the other records.
+    `separator` joins lines; it is empty for records, and None if the structure is written as JSON.
+    `ended`: it follows the last line too. `last` is the last record if it lacks `ending`, the line
+    ends that close the other records.
     """
 
     before: str = ""

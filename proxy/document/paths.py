@@ -159,9 +159,9 @@ def blocked(slot: Slot, path: Path) -> bool:
 class Paths:
     """Several paths followed at once, from a value to its members and elements.
 
-    `ends` holds the numbers of the paths that end here, `open` those of the paths that continue. If
-    all of these are `plain`, `names` has all continuations. `spelled` holds the next members that
-    are named in full, not just by a pattern. `indexed`: an element is named by its position.
+    `ends` and `open` hold the numbers of the paths that end here and that continue. If all of these
+    are `plain`, `names` has all continuations. `spelled` holds the next members that are named in
+    full, not just by a pattern. `indexed`: an element is named by its position.
 
     >>> start = Paths.of([Path.parse("*s.name"), Path.parse("user.id"), Path.parse("user.login")])
     >>> [name for name, _ in start.members({"size": 1, "user": {}, "labels": []})]

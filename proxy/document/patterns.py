@@ -115,8 +115,7 @@ class Pattern:
     def _try(self, subject: str, fuel: Fuel) -> None:
         """Search part by part first if the whole may take more fuel than there is.
 
-        A search cannot be stopped, and in the worst case takes a thousand times as long as
-        usual. A part takes no longer than the fuel lasts, for every content.
+        A search cannot be stopped, and may take a thousand times as long as usual.
         """
         worst = self._worst if subject.isascii() else 4 * self._worst  # per character
         if len(subject) * worst > fuel.remaining * 1000:
@@ -209,9 +208,8 @@ class Expression:
     ) -> Callable[[Any], Any]:
         """Return the function that evaluates this expression over plain values.
 
-        It records missing members in `lookups`. It raises Refusal if the expression does not fit
-        the value (a wrong type, an unknown function); the message has the reason. It raises
-        OutOfFuel if there is not enough fuel.
+        It records missing members in `lookups`. It raises Refusal with the reason if the
+        expression does not fit the value (a wrong type, an unknown function), and OutOfFuel.
         """
         from proxy.document.jmespath import Interpreter
 

@@ -31,9 +31,8 @@ def have_room(size: int) -> None:
     try:
         import mmap
 
-        private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANON} if hasattr(mmap, "MAP_ANON") else {}
         # Reserves address space alone: nothing is ever written to it.
-        mmap.mmap(-1, _TIMES * size, **private).close()
+        mmap.mmap(-1, _TIMES * size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANON).close()
     except (ImportError, OSError, OverflowError, ValueError):
         raise MemoryError(f"for a document of {size} bytes") from None
 
@@ -55,7 +54,7 @@ _WORDS: dict[bytes, Value] = {b"null": None, b"true": True, b"false": False}
 
 
 class Pieces(list[Value]):
-    """An array for a text that was cut into pieces; the pieces are joined before it is written."""
+    """The pieces that a text was cut into; they are joined before it is written."""
 
 
 class Slot:
@@ -126,7 +125,7 @@ class Slot:
 
 
 class Document:
-    """A root value, a flag for changes in it, and the functions that close it before writing.
+    """A root value, a flag for changes in it, and functions to be called before writing.
 
     >>> document = Document.read(b'{"a": [1.0, {"b": "x"}], "c": 1e400}')
     >>> document.root.child("a").remove() if document.root.open() else None
@@ -289,27 +288,16 @@ _ORDERED = msgspec.json.Encoder(enc_hook=_spelled, order="sorted")
 
 
 def plain(value: Value, row: type[msgspec.Struct] | None = None, fuel: Fuel | None = None) -> Any:
-    """Return `value` fully decoded, as dict, list, str, int, float, bool and None.
+    """Return `value` fully decoded; numbers that Python would spell differently become `Number`.
 
-    With `row`, an unopened object has just the members of `row`. Numbers that Python would write
-    differently become `Number`, which `encode` writes in the original spelling. Raises
-    DocumentError if the bytes are no JSON, OutOfFuel if decoding takes more fuel than there is.
+    With `row`, an unopened object has just the members of `row`. Raises DocumentError if the bytes
+    are no JSON, OutOfFuel if decoding takes more fuel than there is.
     """
     decoded = None if row is None else one_row(value, row)
     output = encode(value if decoded is None else decoded)
     if fuel is not None:
         fuel.burn(len(output) >> 6)
     return loads(output)
-
-
-def piecemeal(value: Raw) -> Any:
-    """Return `plain(held)`, decoded in parts: no other thread waits for more than one part."""
-    if len(memoryview(value)) < _LARGE:
-        return loads(bytes(value))
-    content = level(value)
-    if isinstance(content, dict):
-        return {name: piecemeal(value) for name, value in content.items()}
-    return [piecemeal(value) for value in content] if isinstance(content, list) else content
 
 
 def loads(data: bytes) -> Any:
@@ -320,9 +308,9 @@ def loads(data: bytes) -> Any:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Delay garbage collection: it would scan data that is just growing again and again.
+    """Delay garbage collection, which would scan data that is just growing again and again.
 
-    It runs first if it did not run for long, so that repeated delays cannot stop it for good.
+    If it did not run for long, it runs first: repeated delays must not stop it for good.
     """
     global _collected
     if not gc.isenabled():
@@ -400,19 +388,15 @@ def row_type(
 
 
 def rows(value: Value, row: type[msgspec.Struct]) -> list[msgspec.Struct | None] | None:
-    """Decode an unopened array of objects straight to Structs, without every other member.
+    """Decode an unopened array of objects and nulls to Structs, without every other member.
 
-    Nulls among the objects stay. Returns None if `value` is already opened or holds anything else:
-    use the tree then.
+    Returns None if `value` is already opened or holds anything else: use the tree then.
     """
     return _decoded(value, 0x5B, list[row | None])  # type: ignore[no-any-return, valid-type]
 
 
 def objects(value: Value) -> list[dict[str, Value] | None] | None:
-    """Decode an unopened array of objects with their outermost level at once; None as for `rows`.
-
-    Nulls among the objects stay.
-    """
+    """Decode an unopened array of objects and nulls with their outermost level; see `rows`."""
     return _decoded(value, 0x5B, list[dict[str, Raw] | None])  # type: ignore[no-any-return]
 
 

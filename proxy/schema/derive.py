@@ -1,12 +1,11 @@
 """Derives the JSON Schema of changed documents; it never rejects a valid changed document.
 
 Every function takes the schema of whole documents, does not modify it, and returns the schema of
-the changed documents: if a document fits the schema, the changed document fits the result. If an
-exact schema is hard to derive, the result is a looser one; it is None if there is none, or a
-reference cannot be followed. Dialects: 2020-12, draft-07.
+the changed documents: a looser one if an exact one is hard to derive, None if a reference cannot be
+followed. Dialects: 2020-12, draft-07.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from proxy.document.paths import Name, Path
@@ -80,7 +79,7 @@ def relaxed(schema: Schema, *replaced: str) -> Schema | None:
 
     Members may be missing or added, arrays shorter or sorted, texts any texts; members called
     `replaced` may be anything, and an array that is the whole document may be the `items` of an
-    object. Every document that fits `schema` fits the result too.
+    object.
 
     >>> relaxed({"type": "object", "required": ["a"], "properties": {"a": {"maxLength": 5}}})
     {'type': 'object', 'properties': {'a': {}}}
@@ -122,7 +121,14 @@ def at(schema: Schema, path: Path, change: Change, *, over: bool = False) -> Sch
     >>> at({"properties": {"a": {"type": "array"}}}, Path.parse("a"), lambda part: {"title": "A"})
     {'properties': {'a': {'title': 'A'}}}
     """
-    return _changed(schema, lambda root, body: edit(body, Walk(root, change, over), path.steps))
+    try:
+        root = bundle(schema)
+        head, body = split_definitions(root)
+        edited = edit(body, Walk(root, change, over), path.steps)
+    except (Unsupported, RecursionError):
+        return None
+    assert isinstance(edited, dict)
+    return whole(head, edited)
 
 
 def renamed(schema: Schema, path: Path, name: str) -> Schema | None:
@@ -167,27 +173,28 @@ def projected(
     ...           {"x": (Path.parse("a"), None, False)})["properties"]
     {'x': {'anyOf': [{'type': 'string'}, {'type': 'null'}]}}
     """
+    try:
+        root = bundle(schema)
+    except (Unsupported, RecursionError):
+        return None
 
-    def run(root: Schema, body: Schema) -> Subschema:
-        def project(part: Schema) -> Schema:
-            properties: Schema = {}
-            for name, (source, default, over_null) in fields.items():
-                value: Subschema = True
-                certain = False
-                if source is not None:
-                    value, certain = schema_at(part, source.steps, root)
-                fallback = {"type": "null"} if default is None else {"const": default}
-                exact = certain and not over_null
-                properties[name] = value if exact else either(value, fallback)
-            return lacking(part, _OF_MEMBERS) | {
-                "properties": properties,
-                "required": list(fields),
-                "additionalProperties": False,
-            }
+    def project(part: Schema) -> Schema:
+        properties: Schema = {}
+        for name, (source, default, over_null) in fields.items():
+            value: Subschema = True
+            certain = False
+            if source is not None:
+                value, certain = schema_at(part, source.steps, root)
+            fallback = {"type": "null"} if default is None else {"const": default}
+            exact = certain and not over_null
+            properties[name] = value if exact else either(value, fallback)
+        return lacking(part, _OF_MEMBERS) | {
+            "properties": properties,
+            "required": list(fields),
+            "additionalProperties": False,
+        }
 
-        return edit(body, Walk(root, project, over=True), path.steps)
-
-    return _changed(schema, run)
+    return at(root, path, project, over=True)
 
 
 def nullable(schema: Schema) -> Schema:
@@ -227,15 +234,3 @@ def advertised(own: Schema | None, derived: list[Schema | None]) -> Schema | Non
         return combine(roots, lambda parts: {**head, "anyOf": [*parts[first:], *parts[:first]]})
     except (Unsupported, RecursionError):
         return None
-
-
-def _changed(schema: Schema, edit: Callable[[Schema, Schema], Subschema]) -> Schema | None:
-    """Run `edit` over the root and its body; definitions and dialect stay unchanged."""
-    try:
-        root = bundle(schema)
-        head, body = split_definitions(root)
-        edited = edit(root, body)
-    except (Unsupported, RecursionError):
-        return None
-    assert isinstance(edited, dict)
-    return whole(head, edited)

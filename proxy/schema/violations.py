@@ -1,8 +1,7 @@
 """Checks values against a JSON Schema, and describes in plain words how they violate it.
 
-The library only tells if a value fits a schema. It would collect every error before the first can
-be read, and explore alternatives that contain each other in exponential time: so the search for
-the violations walks the schema here, one at a time.
+The library only tells if a value fits a schema: it would explore alternatives that contain each
+other in exponential time. So the search for violations walks the schema here, one at a time.
 """
 
 import json
@@ -125,8 +124,7 @@ def decoded(raw: bytes) -> Any:
 class _Search:
     """One search for violations; it remembers why alternatives did not fit.
 
-    Alternatives that contain each other lead down to a value in as many ways as there are
-    combinations of them.
+    Alternatives that contain each other lead to a value in exponentially many ways.
     """
 
     def __init__(self, checker: Checker, fuel: Fuel) -> None:

@@ -7,7 +7,7 @@ from msgspec import UNSET, Raw
 
 from proxy.document import message
 from proxy.document.message import Message, members
-from proxy.document.tree import ABSENT, encode, loads, piecemeal, text, uncollected
+from proxy.document.tree import ABSENT, encode, loads, plain, text
 from proxy.errors import DocumentError, raised
 from proxy.ruleset.guard import Allow, Guard, Query, QueryResult, Respond, run_guard
 from proxy.session.outputs import Forward, Output, Probe, Reply, RunInBackground, reverse
@@ -101,21 +101,16 @@ def _query(
         return (Reply(pending.error(ID_IN_USE)),)
     id = state.inflight.queries.new()
     request = PendingRequest(pending.exchange, id, "tools/call", query.tool, held_call=pending)
-    line = query_line(id, query, message.params(raw))
+    params: dict[str, Any] = {"name": query.tool, "arguments": query.arguments}
+    meta = members(message.params(raw)).get("_meta")
+    if meta is not None:
+        # The stateless protocol requires it of every request. The progress is not the call's.
+        params["_meta"] = {key: value for key, value in members(meta).items() if key != _TOKEN}
+    line = encode({"jsonrpc": "2.0", "id": Raw(id), "method": "tools/call", "params": params})
     pending.line, pending.query = raw, request.slot
     state.inflight.add(pending)
     state.inflight.add(request)
     return (Probe(line, request.slot, query.seconds),)
-
-
-def query_line(id: bytes, query: Query, call: Raw) -> bytes:
-    """Return the request of a query; `call` are the params of the held call."""
-    params: dict[str, Any] = {"name": query.tool, "arguments": query.arguments}
-    meta = members(call).get("_meta")
-    if meta is not None:
-        # The stateless protocol requires it of every request. The progress is not the call's.
-        params["_meta"] = {key: value for key, value in members(meta).items() if key != _TOKEN}
-    return encode({"jsonrpc": "2.0", "id": Raw(id), "method": "tools/call", "params": params})
 
 
 def cancellation(id: bytes, reason: str | None = None) -> bytes:
@@ -176,10 +171,9 @@ def query_result(raw: bytes) -> QueryResult:
     """
     try:
         return _query_result(raw)
-    except DocumentError as error:
-        return QueryResult(failure=f"the answer cannot be read: {error}")
-    except Exception as error:  # too deep, too large, ...
-        return QueryResult(failure=f"the answer cannot be read: {type(error).__name__}: {error}")
+    except Exception as error:  # unreadable, too deep, too large, ...
+        reason = str(error) if isinstance(error, DocumentError) else raised(error)
+        return QueryResult(failure=f"the answer cannot be read: {reason}")
 
 
 def _query_result(raw: bytes) -> QueryResult:
@@ -201,5 +195,4 @@ def _query_result(raw: bytes) -> QueryResult:
         return QueryResult(failure="the answer has no document")
     if content is not None:
         return QueryResult(content)
-    with uncollected():
-        return QueryResult(piecemeal(Raw(encode(document.cell[0]))))
+    return QueryResult(plain(document.cell[0]))

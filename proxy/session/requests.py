@@ -40,7 +40,7 @@ def may_call(raw: bytes) -> bool:
 
 def take(state: SessionState, raw: bytes, read: Message, exchange: bytes) -> tuple[Output, ...]:
     """Process one message, parsed as `read`."""
-    if may_call(raw) and state.rules.now().guards and _is_ambiguous(raw):
+    if may_call(raw) and _guards_calls(state) and _is_ambiguous(raw):
         return _refuse_ambiguous(state, read, exchange)
     if read.method is ABSENT:
         return (Forward(raw),)
@@ -64,6 +64,12 @@ def take(state: SessionState, raw: bytes, read: Message, exchange: bytes) -> tup
         task = string_at(read.params, "taskId") or ""
         pending = responses.call_of_task(state, task, pending)
     return state.send(raw, pending)
+
+
+def _guards_calls(state: SessionState) -> bool:
+    """Return True if one of the rules in force must not be bypassed."""
+    state.rules.now()
+    return state.rules.guards
 
 
 def _is_ambiguous(raw: bytes) -> bool:
@@ -103,12 +109,10 @@ def _notification(
 def _cancel(state: SessionState, read: Message, exchange: bytes) -> bytes | None:
     """Forget the request that the client cancels; return the id of its open query, if any."""
     try:
-        params = message.members(read.params) if read.params is not ABSENT else {}
-    except DocumentError:
+        id = message.members(read.params)["requestId"]
+    except (DocumentError, KeyError):
         return None
-    if "requestId" not in params:
-        return None
-    slot = exchange + id_key(bytes(params["requestId"]))
+    slot = exchange + id_key(bytes(id))
     pending = state.inflight.find(slot)
     if pending is not None and pending.query:
         state.inflight.retire(slot)
@@ -143,7 +147,7 @@ def call(
 ) -> tuple[Output, ...]:
     """Refuse a call, load its snapshot, or send it on, as its rule demands."""
     try:
-        params = _PARAMS.decode(read.params) if read.params is not ABSENT else _Params()
+        params = _PARAMS.decode(read.params)
         tool = None if params.name is ABSENT else text(params.name)
     except (msgspec.DecodeError, DocumentError):
         return state.send(raw, pending)
@@ -337,11 +341,11 @@ def take_irregular(
     # Imported late: nearly every message can be parsed without it.
     import json
 
-    guards = state.rules.now().guards and may_call(raw)
+    is_guarded = _guards_calls(state) and may_call(raw)
     try:
         value = json.loads(raw, parse_float=Number)
     except (ValueError, RecursionError):
-        if not guards:
+        if not is_guarded:
             return (Forward(raw),)
         # Another reader may parse more of it, and see a tool call.
         id = message.request_id(raw[: message.ENDS], raw[-message.ENDS :]) or b"null"
@@ -350,7 +354,7 @@ def take_irregular(
     elements = value if isinstance(value, list) else [value]
     messages = [each for each in elements if isinstance(each, dict)]
     requests = [(each, _request_of(each, exchange)) for each in messages]
-    if (guards and _is_ambiguous(raw)) or any(_is_protected(state, *each) for each in requests):
+    if (is_guarded and _is_ambiguous(raw)) or any(_is_protected(state, *each) for each in requests):
         reason = _IN_BATCH if error is None else f"the message cannot be read: {error}"
         return _refuse_all(state, [pending for _, pending in requests], reason)
     for _, pending in requests:

@@ -9,8 +9,7 @@ If one session serves many exchanges, as for the stateless requests of one calle
 distinguished by the `exchange` that is given with each message; otherwise that is b"".
 """
 
-from collections.abc import Callable, Collection
-from time import monotonic
+from collections.abc import Collection
 
 from proxy.document import message
 from proxy.document.message import Message
@@ -18,9 +17,8 @@ from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
 from proxy.ruleset.guard import QueryResult
 from proxy.session import guards, requests, responses
-from proxy.session.active_rules import PeerInfo, Rules
 from proxy.session.outputs import Forward, LoadSnapshot, Noise, Output, Reply, Shape
-from proxy.session.state import InFlight, Meters, SessionState
+from proxy.session.state import SessionState
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.storage.snapshots import Snapshot
 
@@ -28,29 +26,7 @@ _SMALL = 4096  # bytes; longer lines are identified by their head and tail if th
 
 
 class Session(SessionState):
-    """The conversation of one client with one server.
-
-    `rules` and `meters` are called with the names of server and client, as far as they are known;
-    `rules` for every message about tools, and it may block while rule files are read. `log` takes
-    one line. Snapshots are stored under `scope`. If responses are `resumable`, a response may come
-    again. With a `deadline`, in seconds by `clock`, a call without a response or progress for that
-    long is `overdue`.
-    """
-
-    def __init__(
-        self,
-        rules: Rules,
-        meters: Meters,
-        log: Callable[[str], None],
-        *,
-        scope: str = "",
-        resumable: bool = False,
-        deadline: float | None = None,
-        clock: Callable[[], float] = monotonic,
-    ) -> None:
-        inflight = InFlight(resumable=resumable, deadline=deadline, clock=clock)
-        super().__init__(rules, meters, log, scope, inflight)
-        self.deadline = deadline
+    """The conversation of one client with one server."""
 
     @property
     def server(self) -> str | None:
@@ -61,20 +37,6 @@ class Session(SessionState):
     def client(self) -> str | None:
         """The name that the client announced."""
         return self.rules.client
-
-    @property
-    def peer_info(self) -> PeerInfo:
-        """The facts learned so far of server and client."""
-        return self.rules.peer_info
-
-    @property
-    def listed(self) -> bool:
-        """True if the server's tools are known."""
-        return self.rules.listed
-
-    def recall(self, info: PeerInfo) -> None:
-        """Adopt the facts that another session learned of the same server and client."""
-        self.rules.recall(info)
 
     # Incoming messages. Nothing may be called outside of `try`: failures end here.
 
@@ -89,23 +51,20 @@ class Session(SessionState):
                 return requests.take(self, raw, read, exchange)
             return requests.take_irregular(self, raw, exchange)
         except Exception as error:  # a message must never cost any request its answer
-            return self._answer_all(raw, exchange, self.fail(error))
+            return self._failed(raw, exchange, error)
 
-    def _answer_all(self, raw: bytes, exchange: bytes, reason: str) -> tuple[Output, ...]:
-        """Answer every request in a client's message; drop anything else that may be a call."""
+    def _failed(self, raw: bytes, exchange: bytes, error: Exception) -> tuple[Output, ...]:
+        """Answer the request in a client's message; drop anything else that may be a call."""
+        reason = self.fail(error)
         try:
             read = message.read(raw)
+            id = read.key if isinstance(read, Message) and read.method is not ABSENT else None
         except DocumentError:
             id = message.request_id(raw[: message.ENDS], raw[-message.ENDS :])
-            return () if id is None else (Reply(message.error(id, -1, reason)),)
-        outputs: list[Output] = []
-        for each in (read,) if isinstance(read, Message) else map(_element, read):
-            if each is not None and each.method is not ABSENT and each.key not in (None, b"null"):
-                self.inflight.retire(exchange + (each.key or b""))
-                outputs.append(Reply(message.error(each.id, -1, reason)))
-            elif each is read and not requests.may_call(raw):
-                outputs.append(Forward(raw))
-        return tuple(outputs)
+        if id is None or id == b"null":
+            return () if requests.may_call(raw) else (Forward(raw),)
+        self.inflight.retire(exchange + id)
+        return (Reply(message.error(id, message.PROXY_ERROR, reason)),)
 
     def from_server(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
         """Process one line from the server."""
@@ -197,16 +156,42 @@ class Session(SessionState):
     # Lines of the server that are too long to buffer
 
     def may_stream(self, start: bytes, exchange: bytes = b"") -> bool:
-        """Return True if a line of the server that begins with `start` may be streamed through."""
-        return responses.may_stream(self, start, exchange)
+        """Return True if a line of the server that begins with `start` may be streamed through.
+
+        Only lines that surely need no inspection are streamed: a request or notification, or a
+        response while no pending response must be shaped or read.
+        """
+        inflight = self.inflight
+        if message.asks(start):
+            return inflight.deadline is None or responses.PROGRESS.encode() not in start
+        if inflight.may_stream():
+            # A request whose response has no readable id would stay pending forever.
+            return message.answers(start)
+        key = message.response_key(start, b"")
+        if key is None or inflight.is_stray(exchange, key):
+            return False
+        pending = inflight.find(exchange + key)
+        streams = pending is None or pending.plain
+        # The response has begun: a call whose answer is partly sent must not get another one.
+        (inflight.stop if streams else inflight.renew)(exchange + key)
+        return streams
 
     def streamed(self, start: bytes, end: bytes, size: int, exchange: bytes = b"") -> None:
         """Record the end of a streamed line: its first and last bytes, and its size."""
-        responses.streamed(self, start, end, size, exchange)
+        key = message.response_key(start, end)
+        pending = None if key is None else self.inflight.retire(exchange + key)
+        if pending is not None:
+            self.count_untouched(pending, size)
 
     def discarded(self, start: bytes, size: int, limit: int) -> tuple[Output, ...]:
         """Answer the call whose response was discarded, see `message.thrown_away`."""
-        return responses.discarded(self, start, size, limit)
+        reason = message.thrown_away(size, limit, " from the server")
+        self.log(reason)
+        slot = message.response_key(start, b"")
+        pending = None if slot is None else self.inflight.retire(slot)
+        if pending is not None and pending.held_call is not None:
+            return guards.query_failed(self, pending, reason)
+        return () if pending is None else (Forward(pending.error(reason)),)
 
     # Pending requests and their deadlines
 
@@ -284,15 +269,6 @@ class Session(SessionState):
 
 def _slots(exchange: bytes, ids: Collection[bytes] | None) -> list[bytes] | None:
     return None if ids is None else [exchange + id for id in ids]
-
-
-def _element(raw: bytes) -> Message | None:
-    """Return a readable message of a batch, None for any other element."""
-    try:
-        read = message.read(bytes(raw))
-    except DocumentError:
-        return None
-    return read if isinstance(read, Message) else None
 
 
 def _in_words(seconds: float) -> str:

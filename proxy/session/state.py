@@ -357,6 +357,12 @@ class InFlight:
 class SessionState:
     """All that a session knows; its methods are the steps that both directions share.
 
+    `rules` and `meters` are called with the names of server and client, as far as they are known;
+    `rules` for every message about tools, and it may block while rule files are read. `log` takes
+    one line. Snapshots are stored under `scope`. If responses are `resumable`, a response may come
+    again. With a `deadline`, in seconds by `clock`, a call without a response or progress for that
+    long is overdue.
+
     `suspended` are calls by the tokens of the LoadSnapshot or Shape that they wait for, `tasks`
     calls by the names of their tasks, `stored` the keys of stored snapshots, the oldest first.
     `tool_list` is the list that the client received last, if the server declares that its list may
@@ -368,8 +374,11 @@ class SessionState:
         rules: Rules,
         meters: Meters,
         log: Callable[[str], None],
+        *,
         scope: str = "",
-        inflight: InFlight | None = None,
+        resumable: bool = False,
+        deadline: float | None = None,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         self._meters = meters
         self._meter = meters(None, None)
@@ -377,8 +386,9 @@ class SessionState:
         self._last_token = 0
         self.log = log
         self.scope = scope
+        self.deadline = deadline
         self.rules = ActiveRules(rules, log, self._renamed)
-        self.inflight = inflight or InFlight()
+        self.inflight = InFlight(resumable=resumable, deadline=deadline, clock=clock)
         self.suspended: dict[int, PendingRequest] = {}
         self.tasks = RecentlyAnswered()
         self.stored: OrderedDict[Key, None] = OrderedDict()

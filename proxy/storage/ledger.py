@@ -1,10 +1,9 @@
 """The ledger of the meters: sums of calls in an SQLite file, by minute; never their content.
 
 Invariant: no call waits for the ledger, and no call fails because of it. A separate thread drains
-the meters, at once after a quiet second and else every second, in one transaction each time, so
-that no reader ever sees a half-written row. Any error with the file ends the recording, with one
-line in the log and a count of the calls that were not recorded. For any number of calls and names,
-the pages in use have no more than MAX_BYTES and one flush.
+the meters, at once after a quiet second and else every second, in one transaction each time. Any
+error with the file ends the recording, with one line in the log and a count of the calls that were
+not recorded. The pages in use have no more than MAX_BYTES and one flush.
 """
 
 import os
@@ -65,8 +64,8 @@ class Figures(Struct, frozen=True):
     """The sums of one tool, server, rule, client or day; `name` is None if it was not known.
 
     `shaped` counts the calls whose response a rule or the budget made, `failed` the calls whose
-    rule failed. Shadow rules save nothing: their calls count with the sizes that were really sent,
-    and `shadow_saves` is the number of visible bytes that they would have saved.
+    rule failed. Calls of shadow rules count with the sizes that were really sent; `shadow_saves` is
+    the number of visible bytes that these rules would have saved.
     """
 
     name: str | None
@@ -101,9 +100,8 @@ class Ledger:
 
     `warn` receives one line with the reason if recording stops, `lose` the number of calls that
     were not recorded, each time. `interval` is the least time between two writes, `patience` the
-    time that a write waits for another process's lock, both in seconds. Clients kill a process at
-    the end of a session: it loses calls made less than an `interval` after a write, but never its
-    first call.
+    time that a write waits for another process's lock, both in seconds. A process that is killed
+    loses the calls of its last `interval`, but never its first call.
     """
 
     def __init__(
@@ -180,9 +178,8 @@ class Ledger:
 class LedgerFile:
     """An open ledger file, for the one thread that opened it.
 
-    Creates missing folders and the file, accessible to their owner alone under any umask. The part
-    of the file in use has at most `max_bytes` and the last write. Raises LedgerError, OSError or
-    sqlite3.Error.
+    Creates missing folders and the file, accessible to their owner alone. The part of the file in
+    use has at most `max_bytes` and the last write. Raises LedgerError, OSError or sqlite3.Error.
     """
 
     def __init__(
@@ -247,14 +244,8 @@ def _create(path: str) -> None:
     for each in reversed(missing):
         with suppress(FileExistsError):
             os.mkdir(each, 0o700)
-            os.chmod(each, 0o700)  # the umask may have removed some of these bits
     _check_regular(path)
-    with suppress(FileExistsError):
-        file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
-        try:
-            os.chmod(path, 0o600)
-        finally:
-            os.close(file)
+    os.close(os.open(path, os.O_CREAT, 0o600))
 
 
 def _check_regular(path: str) -> None:

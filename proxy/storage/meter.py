@@ -29,10 +29,7 @@ MAX_NAME = 200
 """The number of characters of a name that are counted and recorded."""
 
 OTHER = "other"
-"""The name for further tools after the first thousand of a process.
-
-The same for servers and clients after a hundred, and kinds of warnings after a thousand.
-"""
+"""The name for further tools, servers, clients and kinds of warnings after the first ones."""
 
 _MAX_TOOLS = _MAX_KINDS = 1_000
 _MAX_PEERS = 100
@@ -114,9 +111,8 @@ class Warnings(Struct, frozen=True, gc=False):
 class Meters:
     """The counts of a process until a `drain` takes them, from any thread.
 
-    `observe` receives a row for each call when it is counted, in the thread that counts it;
-    `observe_warning` receives each warning in the same way. Without a drain, further tools are
-    counted as OTHER once there are very many sums.
+    `observe` receives a row for each call when it is counted, in the thread that counts it, and
+    `observe_warning` each warning. Without a drain, further tools are counted as OTHER at last.
 
     >>> meters = Meters()
     >>> meters.of("github", "codex").count_untouched("get_me", 120)
@@ -210,8 +206,7 @@ class Meter:
     def count_untouched(self, tool: str, wire: int) -> None:
         """Count a response of `wire` bytes that was sent without being decoded.
 
-        The part that the model reads is unknown without decoding, so the whole message counts as
-        visible: a little too much, but the same before and after, so that no bytes seem saved.
+        The part that the model reads is unknown: the whole message counts as visible.
         """
         self.count(tool, None, Sizes(wire, wire, wire, wire), "untouched")
 

@@ -1,9 +1,8 @@
 """Snapshots in Redis, for several replicas behind one address.
 
-A snapshot is a string key. A set for each scope and rule holds the names of its snapshots. A
-snapshot counts only if it is in the set, so that dropping a rule applies to all replicas at once.
-All keys of a scope and rule expire together after their last use, and hold no name or argument in
-clear text.
+A snapshot is a string key. A set for each scope and rule holds the names of its snapshots; only
+those in it count, so that dropping a rule applies to all replicas at once. All keys expire after
+their last use, and hold no name or argument in clear text.
 """
 
 import time
@@ -56,9 +55,9 @@ Command = tuple[str | bytes | int, ...]
 class Redis:
     """A Store that replicas share; safe for several threads.
 
-    A request blocks for at most about two seconds. After a failure to reach Redis, requests fail at
-    once for a second, then one request tries again. The total size is bounded by the `maxmemory` of
-    Redis: it may evict any of the keys at any time.
+    A request blocks for at most about two seconds. After a failure, requests fail at once for a
+    second, then one tries again. The `maxmemory` of Redis bounds the total size: it may evict any
+    of the keys at any time.
     """
 
     remote = True
@@ -66,9 +65,8 @@ class Redis:
     def __init__(self, url: str, *, seconds: int = 1800, size: int = 64 << 20) -> None:
         """Keep snapshots of at most `size` bytes each, `seconds` after their last use.
 
-        `url` is `redis://[[user]:password@]host[:port][/number]`, or the same with `rediss` for
-        TLS, or `unix://[[user]:password@]/path`. Nothing is connected yet. Raises StoreError for
-        any other URL.
+        `url` begins with `redis://`, `rediss://` (TLS) or `unix://`; StoreError if it is wrong.
+        Nothing is connected yet.
         """
         self._seconds, self._size = seconds, size
         try:

@@ -94,7 +94,7 @@ class Driver:
         try:
             snapshot = await self._call_store(self._store.get, key)
             if snapshot is not None:
-                self.session.recall(msgspec.json.decode(snapshot.document, type=PeerInfo))
+                self.session.rules.recall(msgspec.json.decode(snapshot.document, type=PeerInfo))
                 self._shared = snapshot.document
         except Exception as error:
             reason = store_failure(error)
@@ -107,7 +107,7 @@ class Driver:
         if not self._store.remote:
             return
         self._memory = key
-        facts = msgspec.json.encode(self.session.peer_info, order="sorted")
+        facts = msgspec.json.encode(self.session.rules.peer_info, order="sorted")
         if facts == self._shared:
             return
         try:
@@ -170,7 +170,7 @@ class Driver:
         """Read what other replicas know, if a message of the client may depend on it."""
         if self._memory is None:
             return
-        if self._recalling or (b"tools/call" in raw and not self.session.listed):
+        if self._recalling or (b"tools/call" in raw and not self.session.rules.listed):
             await self._recall_once(self._memory)
 
     async def _carry_out(

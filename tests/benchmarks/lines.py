@@ -20,9 +20,9 @@ from msgspec import Struct
 from tests.benchmarks import raw, services, table, web_client
 from tests.benchmarks.__main__ import cause, progress
 from tests.benchmarks.commands import direct, options
-from tests.benchmarks.kinds import WrongAnswer
 from tests.benchmarks.server import MEGABYTES
 from tests.benchmarks.table import quantity
+from tests.benchmarks.web_client import WrongAnswer
 from tests.conformance.suite import free_port
 from tests.faults.sidecar import keys
 from tests.soak.footprint import workers
@@ -49,15 +49,12 @@ class Case(Struct, frozen=True):
     server: tuple[str, ...] = ()
     touched: bool = False
     padding: bool = False
-    beside: bytes = b""
 
 
-LIST = b'{"jsonrpc":"2.0","id":3,"method":"tools/list"}\n'
 CASES = (
     Case("untouched, id first"),
     Case("untouched, id last", server=("--tail",)),
     Case("untouched, rules for others", rules="other"),
-    Case("held beside a list, id last", server=("--tail",), beside=LIST),
     Case("a request, untouched", "small", padding=True),
     Case("a request, rules for others", "small", padding=True, rules="other"),
     Case("looked at and left alone", "text", '{"cut":"none"}', "lines", touched=True),
@@ -96,111 +93,66 @@ class Took(Struct, frozen=True):
         return self.seconds
 
 
-class Lines:
-    """A client on pipes, which only counts what it reads."""
-
-    def __init__(self, client: raw.Client) -> None:
-        self.client = client
-        self.pid = client.process.pid
-        self.memory = memoryview(bytearray(1 << 20))
-
-    def ask(self, request: bytes, answers: int = 1) -> Took:
-        """Write a request and read so many lines."""
-        began, size, start = time.perf_counter(), 0, b""
-        rest = memoryview(request)
-        while rest:
-            rest = rest[os.write(self.client.stdin, rest) :]
-        while answers:
-            come = os.readv(self.client.stdout, [self.memory])
-            if not come:
-                raise EOFError(self.client.complaint())
-            answers -= self.memory[:come].tobytes().count(b"\n")
-            start = start or bytes(self.memory[:300])
-            size += come
-        return Took(time.perf_counter() - began, size, start[:size])
-
-
-class Posts:
-    """A client over HTTP, which keeps what it reads in memory of its own."""
-
-    def __init__(self, client: web_client.Client, pid: int) -> None:
-        self.client = client
-        self.pid = pid
-
-    def ask(self, request: bytes, answers: int = 1) -> Took:
-        began, size, start = time.perf_counter(), 0, b""
-        for line in request.splitlines():
-            answer = self.client.ask(line)
-            if answer.status != 200:
-                raise web_client.Refused(answer.status, bytes(answer.raw[-500:]).decode())
-            body = answer.raw[len(answer.head) :]
-            start, size = start or bytes(body[:300]), size + len(body)
-        return Took(time.perf_counter() - began, size, start)
-
-
+Client = raw.Client | web_client.Client
 MEMORY: dict[int, memoryview] = {}
 
 
-def web(port: int, pid: int, megabytes: int) -> Posts:
+def memory(megabytes: int) -> memoryview:
+    """Return memory for an answer; answers of one size share it."""
     size = (megabytes + 30) << 20
-    memory = MEMORY.setdefault(size, memoryview(bytearray(size)))
-    client = web_client.Client(port, memory=memory)
-    client.connect()
-    return Posts(client, pid)
+    return MEMORY.setdefault(size, memoryview(bytearray(size)))
 
 
 @contextmanager
-def through(way: str, case: Case, megabytes: int) -> Iterator[tuple[Lines | Posts, Lines | Posts]]:
-    """Start a client of the server itself, and one through the proxy."""
+def through(way: str, case: Case, megabytes: int) -> Iterator[tuple[Client, Client, int]]:
+    """Start a client of the server itself, and one through the proxy, with the proxy's pid."""
     with ExitStack() as stack:
         enter = stack.enter_context
-        one: Lines | Posts
+        one: Client
         if "URL" in way:
             origin = free_port()
             enter(services.service(services.web_server(origin, case.server), origin))
-            one, upstream = web(origin, 0, megabytes), [services.url(origin)]
+            one = enter(web_client.Client(origin, memory=memory(megabytes)))
+            upstream = [services.url(origin)]
         else:
             command = direct(case.server)
-            one, upstream = piped(enter(raw.Client(command))), ["--", *command]
+            one = enter(raw.Client(command, memory(megabytes)))
+            upstream = ["--", *command]
         if way in ("command", "run URL"):
-            yield one, piped(enter(raw.Client(wrapper(case, *upstream))))
+            run = [sys.executable, "-m", "proxy", "run", *options(case.rules), *upstream]
+            wrapper = enter(raw.Client(run, memory(megabytes)))
+            yield one, wrapper, wrapper.process.pid
             return
         port = free_port()
         command = services.sidecar(port, case.rules, *keys(limits={"body": "256MB"}), *upstream)
         process = enter(services.service(command, port))
-        yield one, web(port, process.pid, megabytes)
-
-
-def wrapper(case: Case, *upstream: str) -> list[str]:
-    return [sys.executable, "-m", "proxy", "run", *options(case.rules), *upstream]
-
-
-def piped(client: raw.Client) -> Lines:
-    client.connect()
-    return Lines(client)
+        yield one, enter(web_client.Client(port, memory=memory(megabytes))), process.pid
 
 
 def measured(way: str, case: Case, megabytes: int) -> Found:
     """Make the call a few times directly and through the proxy; its first time tells the memory."""
-    request = asked(case, megabytes)
-    answers = request.count(b"\n")
-    with through(way, case, megabytes) as (one, other):
+    request = raw.tools_call(f"{case.tool}_{megabytes}", case.arguments)
+    if case.padding:
+        padding = "x" * (megabytes * 1_000_000)
+        request = raw.tools_call(case.tool, f'{{"text":"{padding}"}}')
+    with through(way, case, megabytes) as (one, other, pid):
         for each in (one, other):
-            each.ask(raw.tools_call("small"))
-        one.ask(request, answers)
-        with peak(other.pid) as costs:
-            took = [other.ask(request, answers)]
-        took += [other.ask(request, answers) for _ in range(REPEATED - 1)]
-        plain = [one.ask(request, answers).seconds for _ in range(REPEATED)]
+            each.connect()
+            each.call(raw.tools_call("small"))
+        timed(one, request)
+        with peak(pid) as costs:
+            took = [timed(other, request)]
+        took += [timed(other, request) for _ in range(REPEATED - 1)]
+        plain = [timed(one, request).seconds for _ in range(REPEATED)]
     return Found(tuple(plain), tuple(each.checked(case, megabytes) for each in took), *costs)
 
 
-def asked(case: Case, megabytes: int) -> bytes:
-    """Return the lines of a case."""
-    if case.padding:
-        padding = "x" * (megabytes * 1_000_000)
-        return raw.tools_call(case.tool, f'{{"text":"{padding}"}}')
-    return raw.tools_call(f"{case.tool}_{megabytes}", case.arguments) + case.beside
+def timed(client: Client, line: bytes) -> Took:
+    # A body has no newline, as a rule.
+    request = line if isinstance(client, raw.Client) else line[:-1]
+    began = time.perf_counter()
+    answer = client.call(request)
+    return Took(time.perf_counter() - began, len(answer), bytes(answer[:600]))
 
 
 @contextmanager

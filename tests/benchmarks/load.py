@@ -41,18 +41,21 @@ def main() -> int:
     add("--seconds", type=float, default=SECONDS, help="for each row of clients (default: 60)")
     add("--quick", action="store_true", help=f"{QUICK_SECONDS:.0f} seconds for each")
     add("-c", "--clients", type=int, action="append", help="how many at once (default: 1, 5, 10)")
-    add("--paged", action="store_true", help="the server that pages its list by itself")
     chosen = parser.parse_args()
     seconds = QUICK_SECONDS if chosen.quick else chosen.seconds
     began, load = time.monotonic(), os.getloadavg()[0]
-    options, rules = ([], ["rules.yaml"])
-    if chosen.paged:
-        options, rules = ["--paged"], ["rules-paged.yaml", "rules.yaml"]
     origin, port = free_port(), free_port()
-    server = [sys.executable, str(EXAMPLE / "server.py"), "--http", str(origin), *options]
-    named = [word for name in rules for word in ("--rules", str(EXAMPLE / name))]
+    server = [sys.executable, str(EXAMPLE / "server.py"), "--http", str(origin)]
     listen = ["--listen", f"127.0.0.1:{port}", "--budget", "off"]
-    serve = [sys.executable, "-m", "proxy", "serve", *listen, *named]
+    serve = [
+        sys.executable,
+        "-m",
+        "proxy",
+        "serve",
+        *listen,
+        "--rules",
+        str(EXAMPLE / "rules.yaml"),
+    ]
     rows: list[tuple[str, ...]] = []
     notes: list[str] = []
     failed = False
@@ -62,7 +65,7 @@ def main() -> int:
         ids = documents(port)
         run(port, ids, 2, min(1.0, seconds), FORMS)  # what is made once is there from now on
         for clients in chosen.clients or CLIENTS:
-            direct, _ = run(origin, ids, clients, seconds, FORMS[:1], paged=chosen.paged)
+            direct, _ = run(origin, ids, clients, seconds, FORMS[:1], paged=False)
             through, footprints = run(port, ids, clients, seconds, FORMS, sidecar.pid)
             rows += [row(kind, clients, direct, through) for kind in KINDS]
             notes += [f"with {clients}: {line}" for line in said(direct, through, footprints)]

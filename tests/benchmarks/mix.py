@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from tests.benchmarks import raw, web_client
-from tests.benchmarks.web_client import Client, Refused
+from tests.benchmarks.web_client import Client, WrongAnswer
 
 Form = Literal["JSON", "stream"]
 ACCEPT: dict[Form, str] = {"JSON": web_client.BOTH, "stream": web_client.STREAM}
@@ -129,24 +129,18 @@ def ask_on(
                 tally.took[kind, form].append(
                     once(client, request(kind, number := next(numbers), **arguments), number)
                 )
-            except (Refused, Wrong) as problem:
-                tally.failures[said(kind, problem)] += 1
-            except (OSError, EOFError, ValueError) as problem:
-                tally.failures[said(kind, problem)] += 1
+            except (WrongAnswer, OSError, EOFError, ValueError) as problem:
+                tally.failures[f"{kind}: {type(problem).__name__}: {problem}"] += 1
                 client.close()
                 client = Client(port, ACCEPT[form], memory=memory)
                 client.connect()
 
 
-class Wrong(Exception):
-    """A whole answer that is not what was asked for."""
-
-
 def once(client: Client, body: bytes, number: int) -> Took:
     """Send one request, and see that its answer is whole and no error.
 
-    Raises Refused, Wrong, EOFError and OSError where the connection ends, ValueError where what
-    came is cut short.
+    Raises WrongAnswer; EOFError and OSError if the connection ends, ValueError if what came is cut
+    short.
     """
     began = perf_counter()
     answer = client.ask(body)
@@ -157,14 +151,5 @@ def once(client: Client, body: bytes, number: int) -> Took:
     except msgspec.DecodeError as cause:
         raise ValueError(f"no whole message: {cause}") from None
     if read.id != number or not bytes(read.result) or b'"isError":true' in message:
-        raise Wrong(message[:200].decode(errors="replace"))
+        raise WrongAnswer(message[:200].decode(errors="replace"))
     return took
-
-
-def said(kind: str, problem: Exception) -> str:
-    """Name a failure, so that equal ones are counted together."""
-    if isinstance(problem, Refused):
-        return f"{kind}: HTTP {problem.status}"
-    if isinstance(problem, Wrong):
-        return f"{kind}: an answer that is none: {problem}"
-    return f"{kind}: cut short or not there: {type(problem).__name__}: {problem}"

@@ -25,17 +25,9 @@ INITIALIZED = b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
 TOOLS_LIST = b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}\n'
 
 
-# What revision 2026-07-28 wants in every request.
-META = (
-    ',"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",'
-    '"io.modelcontextprotocol/clientInfo":{"name":"benchmark","version":"1.0.0"},'
-    '"io.modelcontextprotocol/clientCapabilities":{}}'
-)
-
-
-def tools_call(tool: str, arguments: str = "{}", number: int = 2, meta: str = "") -> bytes:
+def tools_call(tool: str, arguments: str = "{}", number: int = 2) -> bytes:
     """Return the line of a request."""
-    params = f'{{"name":"{tool}","arguments":{arguments}{meta}}}'
+    params = f'{{"name":"{tool}","arguments":{arguments}}}'
     line = f'{{"jsonrpc":"2.0","id":{number},"method":"tools/call","params":{params}}}\n'
     return line.encode()
 
@@ -48,12 +40,13 @@ class Caller(Protocol):
 
 
 class Client:
-    """A started command and both of its pipes, as the system makes them.
+    """A started command and both of its pipes, as the system makes them; answers go to `memory`.
 
     Raises EOFError with the end of its stderr when the command ends before it has answered.
     """
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self, command: Sequence[str], memory: memoryview = MEMORY) -> None:
+        self.memory = memory
         self.said = tempfile.TemporaryFile()  # noqa: SIM115
         self.process = subprocess.Popen(
             command,
@@ -87,16 +80,16 @@ class Client:
     def call(self, request: bytes) -> memoryview:
         """Send one request and return its answer, which is good until the next call."""
         os.write(self.stdin, request)
-        size = 0
+        memory, size = self.memory, 0
         while True:
             # Into memory that is there already: what the system takes to clear new pages varies
             # more than everything that is measured here.
-            come = os.readv(self.stdout, (MEMORY[size : size + CHUNK],))
+            come = os.readv(self.stdout, (memory[size : size + CHUNK],))
             if not come:
                 raise EOFError(self.complaint())
             size += come
-            if MEMORY[size - 1] == NEWLINE:
-                return MEMORY[:size]
+            if memory[size - 1] == NEWLINE:
+                return memory[:size]
 
     def answer(self, request: bytes) -> bytes:
         """Send one request and return the message that answers it."""

@@ -1,4 +1,4 @@
-"""What the suite found: the checks that passed, and what separates two runs of it.
+"""What the suite found: the checks that passed, and the answers that it has written down.
 
 The suite calls a run good in which checks are missing, as those of a feature that a server does not
 seem to have. So it is never asked for its verdict: sets of passed checks are compared.
@@ -6,7 +6,6 @@ seem to have. So it is never asked for its verdict: sets of passed checks are co
 
 import re
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,41 +49,6 @@ class Run(NamedTuple):
     seconds: float = 0
 
 
-class Gap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A check that a leg cannot pass, and why not."""
-
-    leg: str
-    revision: str
-    scenario: str
-    id: str
-    reason: str
-    name: str | None = None
-
-    def is_of(self, check: Check) -> bool:
-        return (self.scenario, self.id) == check[:2] and self.name in (None, check.name)
-
-
-class Difference(NamedTuple):
-    """What a run through the proxy has less, more, or in another form than the direct one.
-
-    `missing` and `extra` count each check as often as it is; `explained` is the part of `missing`
-    that a gap explains, `closed` are the gaps that explain nothing. `altered` are the checks in
-    which a tool gave another result.
-    """
-
-    missing: Counter[Check]
-    explained: dict[Check, Gap]
-    extra: Counter[Check]
-    closed: list[Gap]
-    altered: list[Check]
-
-    @property
-    def unexplained(self) -> Counter[Check]:
-        return Counter(
-            {check: n for check, n in self.missing.items() if check not in self.explained}
-        )
-
-
 def read(folder: Path, seconds: float = 0) -> Run:
     """Read what one run of the suite has written, a folder with a `checks.json` per scenario.
 
@@ -112,26 +76,3 @@ def read(folder: Path, seconds: float = 0) -> Run:
     if not scenarios:
         raise LookupError(f"the suite has written no checks into {folder}")
     return Run(frozenset(scenarios), passed, other, answers, seconds)
-
-
-def compare(direct: Run, here: Run, gaps: Iterable[Gap] = ()) -> Difference:
-    """Say what a run has less and more than the direct one; `gaps` are those of its leg."""
-    missing = direct.passed - here.passed
-    explained: dict[Check, Gap] = {}
-    closed = []
-    for gap in gaps:
-        filled = [check for check in missing if gap.is_of(check)]
-        explained |= dict.fromkeys(filled, gap)
-        if not filled:
-            closed.append(gap)
-    return Difference(
-        missing=missing,
-        explained=explained,
-        extra=here.passed - direct.passed,
-        closed=closed,
-        altered=[
-            check
-            for check, results in direct.answers.items()
-            if check in here.answers and here.answers[check] != results
-        ],
-    )

@@ -1,122 +1,75 @@
 """What is printed of the runs: a line of the table for each, and every check that is missing."""
 
-import sys
 from collections.abc import Iterable
-from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-import yaml
-
-from tests.conformance.checks import Difference, Gap, Run
+from tests.conformance.checks import Run
 from tests.conformance.legs import Leg
 
 HEAD = ("leg", "revision", "scenarios", "direct", "here", "missing", "extra", "altered", "seconds")
 WIDTHS = (6, 10, *map(len, HEAD[2:]))
 
 
-class Direct(NamedTuple):
-    """A run without the proxy, and how many scenarios and passed checks it is known to have."""
+class Row(NamedTuple):
+    """One run, or one that there could not be, and what is wrong with it."""
 
-    revision: str
-    run: Run
-    known: tuple[int, int]
+    cells: tuple[object, ...]
+    findings: list[str]
 
-    def cells(self) -> tuple[object, ...]:
-        scenarios, passed = len(self.run.scenarios), self.run.passed.total()
-        return "direct", self.revision, scenarios, passed, "", "", "", "", f"{self.run.seconds:.1f}"
 
-    def findings(self) -> list[str]:
-        found = (len(self.run.scenarios), self.run.passed.total())
-        if found == self.known:
-            return []
-        numbers = "{} scenarios with {} passed checks".format
-        return [
-            f"{numbers(*found)} where {numbers(*self.known)} are known; if the versions have"
+def direct(revision: str, run: Run, known: tuple[int, int]) -> Row:
+    """Report a run without the proxy, known to have so many scenarios and passed checks."""
+    found = (len(run.scenarios), run.passed.total())
+    cells = ("direct", revision, *found, "", "", "", "", f"{run.seconds:.1f}")
+    if found == known:
+        return Row(cells, [])
+    numbers = "{} scenarios with {} passed checks".format
+    failures = [each for each in run.other.items() if not each[1].startswith("INFO")]
+    return Row(
+        cells,
+        [
+            f"{numbers(*found)} where {numbers(*known)} are known; if the versions have"
             " changed, change the numbers, otherwise there was no time to pass them all",
-            *(f"not passed: {check}: {said}" for check, said in failures(self.run)),
-        ]
+            *(f"not passed: {check}: {said}" for check, said in failures),
+        ],
+    )
 
 
-class Through(NamedTuple):
-    """A run through a leg."""
-
-    name: str
-    leg: Leg
-    revision: str
-    direct: Run
-    run: Run
-    difference: Difference
-
-    def cells(self) -> tuple[object, ...]:
-        return (
-            self.name,
-            self.revision,
-            len(self.run.scenarios),
-            self.direct.passed.total(),
-            self.run.passed.total(),
-            self.difference.missing.total(),
-            self.difference.extra.total(),
-            len(self.difference.altered),
-            f"{self.run.seconds:.1f}",
-        )
-
-    def findings(self) -> list[str]:
-        found = [
-            f"MISSING: {check}{times(n)}: {self.run.other.get(check, 'not there')}"
-            for check, n in self.difference.unexplained.items()
-        ]
-        if self.leg.reshapes and not self.difference.altered:
-            found.append("NOT RESHAPED: no answer differs, though rules are loaded that cut it")
-        if not self.leg.reshapes:
-            found += [f"ALTERED: the answer in {check}" for check in self.difference.altered]
-        return found
-
-    def remarks(self) -> list[str]:
-        missing = self.difference.missing
-        return [
-            *(
-                f"missing, as expected: {check}{times(missing[check])}: {gap.reason}"
-                for check, gap in self.difference.explained.items()
-            ),
-            *(
-                f"no longer missing: {gap.scenario} / {gap.id}; its entry in gaps.yaml can go"
-                for gap in self.difference.closed
-            ),
-            *(f"extra: {check}{times(n)}" for check, n in self.difference.extra.items()),
-        ]
+def through(name: str, leg: Leg, revision: str, direct: Run, here: Run) -> Row:
+    """Report a run through a leg beside the direct one."""
+    missing, extra = direct.passed - here.passed, here.passed - direct.passed
+    altered = [
+        check
+        for check, results in direct.answers.items()
+        if check in here.answers and here.answers[check] != results
+    ]
+    findings = [
+        f"MISSING: {check}: {here.other.get(check, 'not there')}"
+        for check in missing
+        if (revision, check.scenario, check.id) not in leg.cannot
+    ]
+    if leg.reshapes and not altered:
+        findings.append("NOT RESHAPED: no answer differs, though rules are loaded that cut it")
+    if not leg.reshapes:
+        findings += [f"ALTERED: the answer in {check}" for check in altered]
+    counts = (run.passed.total() for run in (direct, here))
+    differences = (missing.total(), extra.total(), len(altered), f"{here.seconds:.1f}")
+    return Row((name, revision, len(here.scenarios), *counts, *differences), findings)
 
 
-class NotRun(NamedTuple):
-    """A leg that could not be run."""
-
-    name: str
-    problem: str
-
-    def cells(self) -> tuple[object, ...]:
-        return self.name, "NOT RUN", *[""] * (len(HEAD) - 2)
-
-    def findings(self) -> list[str]:
-        return [self.problem]
-
-
-Row = Direct | Through | NotRun
+def not_run(name: str, problem: str) -> Row:
+    """Report a leg that could not be run."""
+    return Row((name, "NOT RUN", *[""] * (len(HEAD) - 2)), [problem])
 
 
 def printed(rows: Iterable[Row]) -> int:
     """Print each row as it comes, then what was found; return the exit code."""
     print(line(HEAD), line(["-" * width for width in WIDTHS]), sep="\n", flush=True)
     findings: list[str] = []
-    remarks: list[str] = []
     for row in rows:
-        print(line(row.cells()), flush=True)
-        leg, revision, *_ = row.cells()
-        findings += [f"{leg} {revision}: {text}" for text in row.findings()]
-        if isinstance(row, Through):
-            remarks += [f"{leg} {revision}: {text}" for text in row.remarks()]
-    for text in [*remarks, *findings]:
-        print(text)
-    sys.stdout.flush()
+        print(line(row.cells), flush=True)
+        findings += [f"{row.cells[0]} {row.cells[1]}: {text}" for text in row.findings]
+    print(*findings, sep="\n", flush=True)
     return 1 if findings else 0
 
 
@@ -131,17 +84,3 @@ def line(cells: Iterable[object]) -> str:
         for column, (cell, width) in enumerate(zip(cells, WIDTHS, strict=True))
     ]
     return "  ".join(laid).rstrip()
-
-
-def gaps() -> list[Gap]:
-    """Read the table of what legs cannot pass. Raises msgspec.ValidationError."""
-    file = Path(__file__).resolve().parent / "gaps.yaml"
-    return msgspec.convert(yaml.safe_load(file.read_text()), list[Gap])
-
-
-def failures(run: Run) -> list[tuple[object, str]]:
-    return [(check, said) for check, said in run.other.items() if not said.startswith("INFO")]
-
-
-def times(number: int) -> str:
-    return f" ×{number}" if number > 1 else ""

@@ -98,7 +98,7 @@ def test_structure_in_a_text_can_be_looked_at_as_structure_and_as_the_text() -> 
 
 
 SUCH = "; write a JMESPath such as "
-EOF = "is not a JMESPath expression: syntax error: Parse error at column 10, token \"\" (EOF)"
+EOF = 'is not a JMESPath expression: syntax error: Parse error at column 10, token "" (EOF)'
 
 
 @pytest.mark.parametrize(

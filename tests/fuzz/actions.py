@@ -140,9 +140,9 @@ def reload(world: World, dice: Dice) -> None:
 
 def learn(world: World, dice: Dice) -> None:
     """Have the session learn what another one knows, which is what it knows itself."""
-    known = msgspec.json.decode(msgspec.json.encode(world.session.peer_info), type=PeerInfo)
-    world.session.recall(known)
-    if world.session.peer_info != known:
+    known = msgspec.json.decode(msgspec.json.encode(world.session.rules.peer_info), type=PeerInfo)
+    world.session.rules.recall(known)
+    if world.session.rules.peer_info != known:
         raise Wrong("what is known is what was learned", f"{known}")
 
 

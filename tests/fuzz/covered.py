@@ -61,9 +61,6 @@ rules:
 """
 _NONE = "version: 1\nrules: []\n"
 
-PLAIN = _BASE
-"""The same rules where nothing of Python is to be had: guards are only for sessions in process."""
-
 
 def rulesets(dice: Dice) -> list[RuleSet]:
     """Return the rules that hold one after the other, made anew: some keep count of failures."""

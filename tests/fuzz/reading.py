@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
 
 from msgspec import Struct
 
@@ -91,14 +90,6 @@ def tokens(text: str) -> list[str]:
 def bare(text: str) -> str:
     """Return JSON without white space between its tokens."""
     return "".join(tokens(text))
-
-
-def value(text: str) -> Any:
-    """Decode JSON with its numbers as they are spelled; what is too deep stays bare."""
-    try:
-        return json.loads(text, parse_int=str, parse_float=str)
-    except RecursionError:
-        return bare(text)
 
 
 def numbers(text: str) -> list[str]:

@@ -23,11 +23,9 @@ from proxy.transforms import TRANSFORMS
 from tests.fuzz import fuzzer, rulefiles
 from tests.fuzz.__main__ import main
 from tests.fuzz.dice import Dice
-from tests.fuzz.fuzzer import Wrong, run
-from tests.fuzz.pairs import Pair, check
+from tests.fuzz.fuzzer import run
 from tests.fuzz.sharing import FUZZERS
 from tests.fuzz.steps import KINDS
-from tests.given import answer, document
 
 ROOT = Path(__file__).resolve().parents[2]
 INPUTS = {"messages": 1500, "pairs": 500, "traces": 250}
@@ -132,19 +130,6 @@ def test_a_planted_fault_is_found(
     check = FUZZERS[name][0]
     said = (fuzzer.raised(lambda: list(check(11, index))) for index in range(1500))  # noqa: B023
     assert any(each is not None and each.startswith(rule) for each in said)
-
-
-def test_pages_that_leave_something_out_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    rule = b"version: 1\nrules: [{tools: get, response: [{paginate: {at: items, limit: 2}}]}]"
-    given = Pair(rule, answer(document({"items": [1, 2, 3, 4, 5, 6, 7]})), b"1")
-    assert ("rejoined", "paginate", True) in list(check(given))
-
-    def further(raw: bytes) -> bytes:
-        return re.sub(rb'nextOffset\\":[24]', b'nextOffset\\":5', raw)
-
-    monkeypatch.setattr(pipeline, "shape", shaped(further))
-    with pytest.raises(Wrong, match="pages rejoin"):
-        list(check(given))
 
 
 def test_what_takes_too_long_is_found_though_it_catches_everything(

@@ -39,8 +39,8 @@ def same(one: ShapeResult, other: ShapeResult, rule: str) -> None:
 
 def travels(job: ShapeJob, outcome: ShapeResult) -> None:
     """Hold what a worker process makes of a job against what this one has made of it."""
-    there = _sent(WorkerMessage.asking(job)).job()
-    back = _sent(WorkerMessage.answering(there, pipeline.shape(there))).outcome(job)
+    there = _sent(WorkerMessage.of(job)).value()
+    back = _sent(WorkerMessage.of(pipeline.shape(there), there.raw)).value(job.raw)
     assert not isinstance(back, str), back
     same(outcome, back, "a worker gives the same")
 

@@ -109,7 +109,8 @@ class World:
         self.account.client_says(raw, exchange)
         free = self.account.free(raw) and not self._taken(raw, exchange)
         outputs = self.session.from_client(raw, exchange)
-        through = tuple(each for each in outputs if not isinstance(each, Notify))
+        # That other rules make another list is looked at, and told, meanwhile.
+        through = tuple(each for each in outputs if not isinstance(each, Notify | RunInBackground))
         if free and through != (Forward(raw),):
             raise Wrong("what no rule is for goes to the server as it came", f"{outputs}")
         hidden = {tool for tool in covered.TOOLS if self._hidden(tool)}

@@ -2,7 +2,7 @@
 
 import json
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -68,9 +68,9 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class Seen(msgspec.Struct, frozen=True, rename="camel"):
-    """What a TypeScript client saw: its tools (None: not asked), a result or error per call."""
+    """What a TypeScript client saw: its tools, a result or error per call."""
 
-    tools: list[dict[str, Any]] | None
+    tools: list[dict[str, Any]]
     results: list[dict[str, Any]]
     protocol_version: str
 
@@ -80,33 +80,27 @@ def typescript(
     command: Sequence[str],
     *calls: Call,
     mode: Literal["auto", "legacy", "2026-07-28"] = "legacy",
-    list_tools: bool = True,
-    client: Mapping[str, str] | None = None,
-    env: Mapping[str, str] | None = None,
-    seconds: float = 60,
 ) -> Seen:
     """Run the TypeScript SDK's client against a server: connect, list every page, call in order.
 
     A call that the client refuses, be it by its own check of the outputSchema, is
-    `{"ok": false, "error": {code, message}}`, any other `{"ok": true, "result": {...}}`. `client`
-    is the clientInfo. As in real life, the server gets a handful of variables and `env`, not the
-    whole environment. With `mode="auto"`, v2 starts the server twice: first to ask for its era.
-    Raises RuntimeError with the client's stderr when it cannot connect or list.
+    `{"ok": false, "error": {code, message}}`, any other `{"ok": true, "result": {...}}`. As in real
+    life, the server gets a handful of variables, not the whole environment. With `mode="auto"`, v2
+    starts the server twice: first to ask for its era. Raises RuntimeError with the client's stderr
+    when it cannot connect or list.
     """
     spec = {
         "command": command[0],
         "args": command[1:],
-        "env": env or {},
         "calls": msgspec.to_builtins(calls),
         "mode": mode,
-        "list": list_tools,
-        "client": client or {"name": f"typescript-{sdk}", "version": "1.0.0"},
+        "client": {"name": f"typescript-{sdk}", "version": "1.0.0"},
     }
     done = subprocess.run(
         [node(), str(CLIENTS / f"{sdk}.mjs"), json.dumps(spec)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=seconds,
+        timeout=60,
         check=False,
     )
     if done.returncode:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from proxy.document.tree import encode, loads
 from proxy.errors import Refusal
 from proxy.session.tools.arguments import ArgumentPlan, Completed, complete, plan
 from tests.given import rule
@@ -110,14 +109,6 @@ def test_what_only_moves_a_window_is_told_from_what_affects_the_answer(
     assert (done.steering, done.own, done.resumes) == (steering, own, resumes)
 
 
-def test_an_argument_that_is_not_looked_at_keeps_its_spelling() -> None:
-    sent = loads(b'{"limit": 5, "n": 1.0, "big": 12345678901234567890123}')
-
-    done = completed(PAGES, sent)
-
-    assert encode(done.upstream) == b'{"n":1.0,"big":12345678901234567890123}'
-
-
 # Checks
 
 
@@ -210,11 +201,3 @@ def test_a_clamped_value_is_moved_to_the_nearest_bound(
 ) -> None:
     text = f"arguments: {{n: {{{bounds}, clamp: true}}}}"
     assert completed(text, {"n": value}).upstream == {"n": clamped}
-
-
-def test_a_message_for_one_bound_of_a_window_leaves_the_others_their_own_words() -> None:
-    text = f"arguments: {{offset: {{message: {{minimum: begin at 0}}}}}}\n{PAGES}"
-
-    assert refusal(text, {"offset": -1}) == "begin at 0"
-    assert refusal(text, {"limit": 0}) == "limit: 0 is less than the minimum of 1"
-    assert refusal(text, {"offset": "1"}) == 'offset: "1" is not an integer'

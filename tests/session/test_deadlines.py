@@ -96,18 +96,6 @@ def test_a_late_answer_is_no_second_one(size: int) -> None:
     assert talk.session.may_stream(late[:512]) is False
 
 
-def test_an_answer_to_a_new_request_with_the_id_of_a_late_one_is_no_late_one() -> None:
-    talk = Waited()
-    talk.client(call("write", id=7))
-    talk.wait(30)
-    again = answer(document("new"), 7)
-    assert talk.exchange(call("write", id=7), again) == again
-    talk.client(call("write", id=8))
-    talk.wait(30)
-    listed = answer({"prompts": []}, 8)
-    assert talk.exchange(line(id=8, method="prompts/list"), listed) == listed
-
-
 @pytest.mark.parametrize("token", [7, "7", "ü", 10**20], ids=repr)
 def test_progress_gives_a_call_its_whole_time_again(token: object) -> None:
     talk = Waited()
@@ -167,14 +155,6 @@ def test_the_time_of_a_call_that_is_held_begins_when_it_goes_on() -> None:
     assert talk.session.patience() == 30.0
     talk.wait(30)
     assert texts(talk.to_client[-1]) == [LATE]
-
-
-def test_what_the_client_takes_back_is_not_answered() -> None:
-    talk = Waited()
-    talk.client(call("write", id=7))
-    talk.client(line(method="notifications/cancelled", params={"requestId": 7}))
-    talk.wait(30)
-    assert (talk.to_client, len(talk.cancelled)) == ([], 1)
 
 
 def test_what_a_rule_withholds_of_a_call_that_was_taken_back_stays_withheld() -> None:
@@ -240,21 +220,3 @@ def test_time_that_a_call_has_waited_on_our_side_does_not_count() -> None:
     talk.clock.now += 29
     talk.session.restart_deadlines(b"1:", [b"7", b"8"])
     assert talk.session.patience() == 30.0
-
-
-def test_a_late_answer_that_comes_again_and_again_is_dropped_each_time() -> None:
-    talk = Waited(rules("- {tools: get, response: [{drop: secret}]}"), resumable=True)
-    talk.client(call("get", id=7))
-    talk.wait(30)
-    for _ in range(3):
-        talk.server(answer(document({"secret": 1}), 7))
-    assert len(talk.to_client) == 1
-
-
-def test_the_error_has_the_form_that_the_rule_gives_its_errors() -> None:
-    talk = Waited(
-        rules("- {tools: get, errors: [{replace: {pattern: 'no answer', with: E_TIME}}]}")
-    )
-    talk.client(call("get", id=7))
-    talk.wait(30)
-    assert texts(talk.to_client[-1])[0].startswith("E_TIME within 30 seconds")

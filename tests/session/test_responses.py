@@ -52,14 +52,6 @@ def test_an_answer_that_is_no_complete_result_passes_and_the_call_is_over(raw: b
     assert talk.got(answer(SECRET)) == answer(SECRET)
 
 
-def test_a_long_answer_with_both_result_and_error_passes() -> None:
-    talk = Talk(DROP)
-    long = json.dumps({"secret": "x" * 5000})
-    raw = line(id=1, result=said(long), error={"code": 1, "message": "both"})
-
-    assert talk.exchange(call("get"), raw) == raw
-
-
 def test_an_answer_that_cannot_be_decoded_passes_and_the_call_is_over() -> None:
     talk = Talk(DROP)
     raw = b'{"jsonrpc":"2.0","id":1,"result":{"content":[],"n":NaN}}'
@@ -91,25 +83,7 @@ def test_a_rule_that_refuses_withholds_a_result_beside_an_error(error: Any) -> N
     assert texts(got) == ["the response was withheld: rule 'r' failed on it"]
 
 
-def test_lone_surrogates_do_not_keep_a_rule_from_its_work() -> None:
-    talk = Talk(DROP)
-    block = rb'{"type":"text","text":"{\"a\":\"\ud800\",\"secret\":1}"}'
-    raw = b'{"jsonrpc":"2.0","id":1,"result":{"content":[' + block + b"]}}"
-
-    got = talk.exchange(call("get", {"x": "\ud800"}), raw)
-
-    assert b"secret" not in got
-    assert json.loads(texts(got)[0]) == {"a": "\ufffd"}
-
-
 # Answers that come again
-
-
-def test_an_answer_that_comes_again_is_shaped_again_and_counted_once() -> None:
-    talk = Talk(DROP, resumable=True)
-    first = talk.exchange(call("get"), answer(SECRET))
-    assert talk.got(answer(SECRET)) == first != answer(SECRET)
-    assert [row.calls for row in talk.counted()] == [1]
 
 
 # What is kept
@@ -153,28 +127,12 @@ def test_a_view_looks_at_an_earlier_answer_without_a_call() -> None:
     assert texts(got) == ['{"view":[198,199]}']
 
 
-@pytest.mark.fault(41, "inside")
-def test_a_view_without_a_snapshot_says_what_to_do() -> None:
-    assert texts(Talk(BOUND).replied(call("get", {"view": "items"}))) == [
-        "nothing is kept of an earlier answer to this call (it expired, or was never given); "
-        "call again without view first"
-    ]
-
-
 def test_a_view_never_looks_behind_a_later_answer() -> None:
     talk = Talk(BOUND)
     talk.exchange(call("get"), answer(LONG))
     talk.exchange(call("get", id=2), answer(document({"items": []}), 2))
 
     assert result(talk.replied(call("get", {"view": "items"}, id=3)))["isError"] is True
-
-
-def test_a_view_outlives_a_call_that_fails() -> None:
-    talk = Talk(BOUND)
-    talk.exchange(call("get"), answer(LONG))
-    talk.exchange(call("get", id=2), answer(said("busy", isError=True), 2))
-
-    assert texts(talk.replied(call("get", {"view": "items[9].id"}, id=3))) == ['{"view":9}']
 
 
 @pytest.mark.parametrize("answers", [{"inputResponses": {"a": {}}}, {"requestState": "x"}])
@@ -219,13 +177,6 @@ def test_tasks_of_long_calls_are_not_remembered_without_bound() -> None:
 
     assert asked(9) == asked(8) == ['{"a":1}']
     assert asked(0) == ['{"a":1,"secret":2}']
-
-
-@pytest.mark.parametrize("task", [None, 5, {}, {"taskId": 5}])
-def test_an_odd_task_passes_as_it_came(task: Any) -> None:
-    raw = answer({"task": task})
-
-    assert Talk(DROP).exchange(call("get", task={}), raw) == raw
 
 
 def test_the_answer_to_a_task_that_cannot_be_read_is_withheld_by_a_rule_that_withholds() -> None:

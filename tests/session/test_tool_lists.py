@@ -51,17 +51,6 @@ def test_a_page_of_a_list_says_nothing_about_the_tools_a_server_lacks() -> None:
     assert "secret" not in texts(talk.exchange(call("get"), answer(SECRET)))[0]
 
 
-def test_a_name_that_the_server_has_gives_way_once_it_was_seen() -> None:
-    talk = Talk(PAGES)
-    [tool] = list_tools(talk, own("limit"))
-    assert list(tool["inputSchema"]["properties"]) == ["limit", "page_limit", "offset"]
-
-    got = talk.exchange(call("list", {"limit": 7, "page_limit": 3}), answer(ITEMS))
-
-    assert asked(talk) == {"limit": 7}
-    assert items(got) == [1, 2, 3]
-
-
 @pytest.mark.parametrize("what", ["prompts", "resources", "tools"])
 def test_names_that_gave_way_do_so_until_the_next_list(what: str) -> None:
     talk = Talk(PAGES)
@@ -135,27 +124,6 @@ def test_a_client_is_told_once_that_other_rules_make_another_list() -> None:
 LONG_TOOL = {"name": "long", "description": "x" * 300_000}
 
 
-def test_a_long_list_of_tools_is_edited_while_others_may_enter_the_session() -> None:
-    talk = Talk(rules("- {tools: gone, hide: true}"))
-    listing_tools = line(id=1, method="tools/list")
-    raw = answer({"tools": [own(), {"name": "gone"}, LONG_TOOL]}, 1)
-    talk.client(listing_tools)
-    [work] = talk.session.from_server(raw)
-    assert isinstance(work, RunInBackground)
-    found = work.do()
-    assert talk.exchange(line(id=2, method="ping"), answer({}, 2)) == answer({}, 2)
-    [listed] = work.then(found)
-
-    assert isinstance(listed, Forward)
-    assert [tool["name"] for tool in result(listed.raw)["tools"]] == ["list", "long"]
-    short = Talk(talk.rules)
-    short.exchange(listing_tools, answer({"tools": [own(), {"name": "gone"}]}, 1))
-    assert {**talk.session.peer_info.facts, "long": None} == {
-        **short.session.peer_info.facts,
-        "long": None,
-    }
-
-
 def test_a_client_is_told_of_rules_that_have_changed_while_its_long_list_was_edited() -> None:
     talk = Talk()
     talk.exchange(line(id=1, method="initialize"), CAPABLE)
@@ -201,14 +169,6 @@ def test_new_rules_that_change_no_definition_are_no_news() -> None:
 def test_only_a_server_that_declares_it_has_a_list_that_changes() -> None:
     talk = introduced(EMPTY, answer({"serverInfo": {"name": "s"}, "capabilities": {"tools": {}}}))
     talk.rules = HIDE
-    talk.client(call("list", {}, id=2))
-    assert CHANGED not in talk.to_client
-
-
-def test_a_client_that_has_listed_the_tools_anew_by_itself_is_not_told() -> None:
-    talk = introduced(EMPTY)
-    talk.rules = HIDE
-    list_tools(talk, own(), {"name": "gone"})
     talk.client(call("list", {}, id=2))
     assert CHANGED not in talk.to_client
 

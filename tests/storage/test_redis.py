@@ -11,7 +11,8 @@ from redis import Redis as Client
 from proxy.errors import StoreError
 from proxy.storage.redis import Redis
 from proxy.storage.snapshots import Key, Snapshot
-from tests.redis_server import RedisServer, free_port, redis_server
+from tests.conformance.suite import free_port
+from tests.redis_server import RedisServer, redis_server
 
 SNAPSHOT = Snapshot(frame=b"{}", document=b"[1,2]")
 A = Key("of the caller", "the rule", "tool\nsecret argument")

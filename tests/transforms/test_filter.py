@@ -18,75 +18,63 @@ ITEMS = Path.parse("items")
 ID = Path.parse("id")
 
 # A filter, a document, and what is left of it.
-CASES: list[tuple[str, Filter, str, str]] = [
-    (
-        "elements for which an expression is true stay",
+CASES: dict[str, tuple[Filter, str, str]] = {
+    "elements for which an expression is true stay": (
         Filter(at=ITEMS, where=Expression("id && !gone && n > `1.5`")),
         '{"items": [{"id": "a", "n": 2.0}, {"id": "", "n": 2}, {"id": "b", "gone": 1, "n": 2}, '
         '{"id": "c", "n": 1.50}, {"id": "d", "n": 1e400, "x": {}}], "total": 5}',
         '{"items":[{"id":"a","n":2.0},{"id":"d","n":1e400,"x":{}}],"total":5}',
     ),
-    (
-        "an expression sees the arguments of the call",
+    "an expression sees the arguments of the call": (
         Filter(where=Expression("id == argument('id')")),
         '[{"id": "x"}, {"id": "y"}]',
         '[{"id":"y"}]',
     ),
-    (
-        "texts themselves are looked at where there is no field",
+    "texts themselves are looked at where there is no field": (
         Filter(glob="*.md"),
         '["a.md", "b/c.md", "a\\u002emd", 1, {"id": "d.md"}]',
         '["a.md","a\\u002emd"]',
     ),
-    (
-        "a field further inside",
+    "a field further inside": (
         Filter(field=Path.parse("user.login"), match=Pattern("^b+$")),
         '[{"user": {"login": "bb", "x": 1.0}}, {"user": {"login": "ab"}}, {"user": null}]',
         '[{"user":{"login":"bb","x":1.0}}]',
     ),
-    (
-        "any text of an array counts",
+    "any text of an array counts": (
         Filter(field=Path.parse("labels.name"), match=Pattern("bug")),
         '[{"labels": [{"name": "x"}, {"name": "bugs"}]}, {"labels": []}]',
         '[{"labels":[{"name":"x"},{"name":"bugs"}]}]',
     ),
-    (
-        "what does not fit stays where that is asked",
+    "what does not fit stays where that is asked": (
         Filter(field=ID, match=Pattern("^tmp"), invert=True),
         '[{"id": "tmp1"}, {"id": 1}, {}, {"id": "x"}]',
         '[{"id":1},{},{"id":"x"}]',
     ),
-    (
-        "a constant comes from the call",
+    "a constant comes from the call": (
         Filter(field=ID, prefix=Argument("id")),
         '[{"id": "x"}, {"id": "y%_"}]',
         '[{"id":"y%_"}]',
     ),
-    (
-        "also one inside another argument, and an expression",
+    "also one inside another argument, and an expression": (
         Filter(match=Argument("query.match")),
         '["abc", "xyz"]',
         '["abc"]',
     ),
-    (
-        "an argument that the call lacks filters nothing",
+    "an argument that the call lacks filters nothing": (
         Filter(glob=Argument("absent")),
         '["a", 1.0]',
         '["a",1.0]',
     ),
-    (
-        "every array at the place is filtered",
+    "every array at the place is filtered": (
         Filter(at=Path.parse("items.tags"), prefix="a"),
         '{"items": [{"tags": ["a", "b"]}, {"tags": []}, {"tags": null}, {}]}',
         '{"items":[{"tags":["a"]},{"tags":[]},{"tags":null},{}]}',
     ),
-]
+}
 CALL: dict[str, Any] = {"id": "y", "query": {"match": "b."}}
 
 
-@pytest.mark.parametrize(
-    ("step", "before", "after"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
-)
+@pytest.mark.parametrize(("step", "before", "after"), CASES.values(), ids=CASES)
 @pytest.mark.parametrize("read", ["unopened", "opened"])
 def test_elements_that_fit_stay_as_they_came(
     step: Filter, before: str, after: str, read: str

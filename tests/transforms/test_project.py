@@ -32,99 +32,84 @@ def project(options: str) -> Project:
 
 
 # What is made, of what, and what comes of it.
-CASES: list[tuple[str, str, str, str]] = [
-    (
-        "exactly these keys in this order, null where nothing is",
+CASES: dict[str, tuple[str, str, str]] = {
+    "exactly these keys in this order, null where nothing is": (
         "[b, a, c]",
         '{"a": 1.0, "b": 2, "x": 3}',
         '{"b":2,"a":1.0,"c":null}',
     ),
-    (
-        "a path gives a key its value",
+    "a path gives a key its value": (
         "[{login: user.login}, {first: 'tags[0]'}, {last: 'tags[-1]'}, {none: 'tags[9]'}]",
         '{"user": {"login": "x", "id": 1}, "tags": [1, 2]}',
         '{"login":"x","first":1,"last":2,"none":null}',
     ),
-    (
-        "through arrays and patterns it gives an array",
+    "through arrays and patterns it gives an array": (
         "[{names: labels.name}, {ids: '*Id'}, {deep: '**.n'}, {each: 'labels[].name'}]",
         '{"labels": [{"name": "x"}, {}, {"name": "y"}], "fooId": 1, "barId": {"n": 2}}',
         '{"names":["x","y"],"ids":[1,{"n":2}],"deep":[2],"each":["x","y"]}',
     ),
-    (
-        "a default stands where nothing does, the nearest one",
+    "a default stands where nothing does, the nearest one": (
         "{fields: [a, {b: {path: b, default: []}}, {from: in, default: 0, fields: "
         "[c, {d: {path: d, default: x}}]}, e], default: 9}",
         '{"e": null}',
         '{"a":9,"b":[],"c":0,"d":"x","e":null}',
     ),
-    (
-        "a null is a value and stays",
+    "a null is a value and stays": (
         "[{a: {path: a, default: 1}}, {b: {path: b.c, default: 1}}]",
         '{"a": null, "b": {"c": null}}',
         '{"a":null,"b":null}',
     ),
-    (
-        "unless the default is to stand over it",
+    "unless the default is to stand over it": (
         "[{a: {path: a, default: 1, over_null: true}}, {b: {path: b.c, default: [], "
         "over_null: true}}, {c: {path: c, default: 0, over_null: true}}, "
         "{d: {path: 'd.n', default: x, over_null: true}}]",
         '{"a": null, "b": {"c": null}, "c": false, "d": [{"n": null}]}',
         '{"a":1,"b":[],"c":false,"d":[null]}',
     ),
-    (
-        "in each element of an array too",
+    "in each element of an array too": (
         "{at: items, fields: [id, {t: {path: t, default: '', over_null: true}}]}",
         '{"items": [{"id": 1, "t": null}, null, {"id": 2, "t": " null"}, {"id": null}]}',
         '{"items":[{"id":1,"t":""},null,{"id":2,"t":" null"},{"id":null,"t":""}]}',
     ),
-    (
-        "a group is flattened in",
+    "a group is flattened in": (
         "{at: progress, to: summary, fields: [status, {from: counters, default: 0, "
         "fields: [done, failed, {n: inner.n}, {from: inner, fields: [m]}]}]}",
         '{"progress": {"counters": {"done": 7, "inner": {"n": 1, "m": 2}}, "status": "x"}, "z": 1}',
         '{"summary":{"status":"x","done":7,"failed":0,"n":1,"m":2},"z":1}',
     ),
-    (
-        "what is null stays null by its new name",
+    "what is null stays null by its new name": (
         "{at: progress, to: summary, fields: [status]}",
         '{"a": 1, "progress": null, "z": 1}',
         '{"a":1,"summary":null,"z":1}',
     ),
-    (
-        "an expression computes over the object, or over its part in a group",
+    "an expression computes over the object, or over its part in a group": (
         "[{n: {jmespath: 'length(items)'}}, {o: {jmespath: open}}, "
         "{p: {jmespath: 'x.y', default: 0}}, "
         "{from: user, fields: [{q: {jmespath: 'join(`-`, [a, b])'}}]}]",
         '{"items": [1, 2], "open": 1.50, "user": {"a": "1", "b": "2"}}',
         '{"n":2,"o":1.50,"p":0,"q":"1-2"}',
     ),
-    (
-        "of an array each element, and null stays",
+    "of an array each element, and null stays": (
         "{at: items, fields: [id, {n: user.name}, {m: user.name}]}",
         '{"items": [{"id": 1, "x": 2, "user": {"name": "a"}}, null, {"user": null}], "t": 1}',
         '{"items":[{"id":1,"n":"a","m":"a"},null,{"id":null,"n":null,"m":null}],"t":1}',
     ),
-    (
-        "also where elements are no objects",
+    "also where elements are no objects": (
         "[id, {u: user.id}]",
         '[{"id": 1, "user": {"id": 2}}, 3.0, [{"id": 4}], "\\/"]',
         '[{"id":1,"u":2},3.0,[{"id":4,"u":null}],"\\/"]',
     ),
-    ("an empty object has all the defaults", "[a]", "{}", '{"a":null}'),
-    ("an empty array stays empty", "[a]", "[]", "[]"),
-    (
-        "a text stays where an object was expected, by its new name",
+    "an empty object has all the defaults": ("[a]", "{}", '{"a":null}'),
+    "an empty array stays empty": ("[a]", "[]", "[]"),
+    "a text stays where an object was expected, by its new name": (
         "{at: '*', fields: [x]}",
         '{"a": "text", "b": {"x": 1}}',
         '{"a":"text","b":{"x":1}}',
     ),
-]
+}
 
 
-@pytest.mark.parametrize(
-    ("options", "before", "after"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
-)
+@pytest.mark.parametrize(("options", "before", "after"), CASES.values(), ids=CASES)
 def test_an_object_is_made_anew(options: str, before: str, after: str) -> None:
     assert shaped(before.encode(), project(options)).decode() == after
 
@@ -226,24 +211,34 @@ def test_the_schema_has_exactly_the_fields() -> None:
 
 
 ROWS = '[{"a": 2, "t": null}, {"a": 1.0, "t": "x", "z": 0}, {"a": 3}]'
-OPENED: list[tuple[str, str, Transform | None, str]] = [
-    ("unopened", ROWS, None, '[{"a":2,"t":""},{"a":1.0,"t":"x"},{"a":3,"t":""}]'),
-    ("in another order", ROWS, Sort(Path.parse("a")),
-     '[{"a":1.0,"t":"x"},{"a":2,"t":""},{"a":3,"t":""}]'),
-    ("fewer", ROWS, Filter(where=Expression("t")), '[{"a":1.0,"t":"x"}]'),
-    ("with a null", f"[null, {ROWS[1:]}", Filter(where=Expression("!t")),
-     '[null,{"a":2,"t":""},{"a":3,"t":""}]'),
-    ("none", ROWS, Filter(where=Expression("a > `3`")), "[]"),
-    ("with an array", f"[[], {ROWS[1:]}", Filter(where=Expression("!t")),
-     '[[],{"a":2,"t":""},{"a":3,"t":""}]'),
-    ("opened too", ROWS, Drop((Path.parse("z"),)),
-     '[{"a":2,"t":""},{"a":1.0,"t":"x"},{"a":3,"t":""}]'),
-]  # fmt: skip
+OPENED: dict[str, tuple[str, Transform | None, str]] = {
+    "unopened": (ROWS, None, '[{"a":2,"t":""},{"a":1.0,"t":"x"},{"a":3,"t":""}]'),
+    "in another order": (
+        ROWS,
+        Sort(Path.parse("a")),
+        '[{"a":1.0,"t":"x"},{"a":2,"t":""},{"a":3,"t":""}]',
+    ),
+    "fewer": (ROWS, Filter(where=Expression("t")), '[{"a":1.0,"t":"x"}]'),
+    "with a null": (
+        f"[null, {ROWS[1:]}",
+        Filter(where=Expression("!t")),
+        '[null,{"a":2,"t":""},{"a":3,"t":""}]',
+    ),
+    "none": (ROWS, Filter(where=Expression("a > `3`")), "[]"),
+    "with an array": (
+        f"[[], {ROWS[1:]}",
+        Filter(where=Expression("!t")),
+        '[[],{"a":2,"t":""},{"a":3,"t":""}]',
+    ),
+    "opened too": (
+        ROWS,
+        Drop((Path.parse("z"),)),
+        '[{"a":2,"t":""},{"a":1.0,"t":"x"},{"a":3,"t":""}]',
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    ("before", "earlier", "after"), [each[1:] for each in OPENED], ids=[each[0] for each in OPENED]
-)
+@pytest.mark.parametrize(("before", "earlier", "after"), OPENED.values(), ids=OPENED)
 def test_what_an_earlier_step_opened_is_made_anew_as_if_it_had_not(
     before: str, earlier: Transform | None, after: str
 ) -> None:

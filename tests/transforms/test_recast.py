@@ -36,103 +36,87 @@ def made(options: str, raw: str, **arguments: Any) -> str:
 
 
 # What is made, of what, and what comes of it.
-CASES: list[tuple[str, str, str, str]] = [
-    (
-        "a text becomes the shape of the first case that is found in it",
+CASES: dict[str, tuple[str, str, str]] = {
+    "a text becomes the shape of the first case that is found in it": (
         "cases: [{match: late, to: {n: 1}}, {match: 'a(?P<x>.)', to: {x: '{x}'}},"
         " {match: a, to: {n: 3}}]",
         '"do ab"',
         '{"x":"b"}',
     ),
-    (
-        "a document becomes the shape of the first case whose condition holds",
+    "a document becomes the shape of the first case whose condition holds": (
         "cases: [{where: b, to: {n: 1}}, {where: 'a > `1`', to: {n: 2}}]",
         '{"a": 1.50}',
         '{"n":2}',
     ),
-    (
-        "no match is found in a document that is no text",
+    "no match is found in a document that is no text": (
         "cases: [{match: x, to: {n: 1}}, {to: {n: 2}}]",
         '{"x": "x"}',
         '{"n":2}',
     ),
-    (
-        "where unless holds, the document stays as it is",
+    "where unless holds, the document stays as it is": (
         "unless: status, cases: [{to: {status: new}}]",
         '{"status": "ok",  "n": 1.0}',
         '{"status":"ok","n":1.0}',
     ),
-    (
-        "shapes are laid over what is common: mappings are merged, anything else is replaced",
+    "shapes are laid over what is common: mappings are merged, anything else is replaced": (
         "common: {a: 1, b: {x: 1, y: {z: 1}, v: [1, 2]}, c: {d: 1}, e: [{f: 1}]},"
         " cases: [{to: {b: {y: {w: 2}, v: [3]}, c: null, e: [{g: 2}], h: 4}}]",
         '"x"',
         '{"a":1,"b":{"x":1,"y":{"z":1,"w":2},"v":[3]},"c":null,"e":[{"g":2}],"h":4}',
     ),
-    (
-        "constants are of any kind",
+    "constants are of any kind": (
         "cases: [{to: {a: 1.5, b: true, c: null, d: [], e: {}, f: [1, [{g: x}]], h: '{{h}}'}}]",
         "1",
         '{"a":1.5,"b":true,"c":null,"d":[],"e":{},"f":[1,[{"g":"x"}]],"h":"{h}"}',
     ),
-    (
-        "captures stand in texts, and the whole text",
+    "captures stand in texts, and the whole text": (
         "cases: [{match: '(?P<a>b+)', to: {one: 'x{a}-{a}', all: '<{text}>', bare: '{a}'}}]",
         '"abbc"',
         '{"one":"xbb-bb","all":"<abbc>","bare":"bb"}',
     ),
-    (
-        "a group that took no part is null alone, and nothing among others",
+    "a group that took no part is null alone, and nothing among others": (
         "cases: [{match: 'a(?P<b>b)?', to: {alone: '{b}', among: 'x{b}y', twice: '{b}{b}'}}]",
         '"a"',
         '{"alone":null,"among":"xy","twice":""}',
     ),
-    (
-        "the text of a document is its compact JSON, as it is spelled",
+    "the text of a document is its compact JSON, as it is spelled": (
         "cases: [{to: {was: '{text}'}}]",
         '{"a": [1.0, 1e400,\n "\\/"]}',
         '{"was":"{\\"a\\":[1.0,1e400,\\"\\\\/\\"]}"}',
     ),
-    (
-        "paths pick values as they are spelled, and give null or a default where nothing stands",
+    "paths pick values as they are spelled, and give null or a default where nothing stands": (
         "cases: [{to: {a: {path: a.n}, b: {path: b}, c: {path: c, default: [0]}, d: {path: d},"
         " e: {path: b, default: 1, over_null: true}, all: {path: ''}}}]",
         '{"a": {"n": 1e400}, "b": null}',
         '{"a":1e400,"b":null,"c":[0],"d":null,"e":1,"all":{"a":{"n":1e400},"b":null}}',
     ),
-    (
-        "of a match, an expression sees the captures and the text",
+    "of a match, an expression sees the captures and the text": (
         "cases: [{match: '(?P<n>[0-9]+)', to: {n: {jmespath: to_number(n)}, s: {jmespath: '@'}}}]",
         '"took 12 s"',
         '{"n":12,"s":{"n":"12","text":"took 12 s"}}',
     ),
-    (
-        "arguments come from the call, by dotted names too",
+    "arguments come from the call, by dotted names too": (
         "cases: [{to: {id: {argument: id}, w: {argument: p.w}, no: {argument: q, default: {a: 1}},"
         " null: {argument: z, default: 5}, none: {argument: y}}}]",
         '"x"',
         '{"id":7,"w":["A"],"no":{"a":1},"null":5,"none":null}',
     ),
-    (
-        "a mapping with any other word is a part of the shape",
+    "a mapping with any other word is a part of the shape": (
         "cases: [{to: {at: {path: a.py, row: 3}, b: {argument: x, reason: y}, c: {path: {d: 1}}}}]",
         '"x"',
         '{"at":{"path":"a.py","row":3},"b":{"argument":"x","reason":"y"},"c":{"path":{"d":1}}}',
     ),
-    (
-        "words of the vocabulary stand at their paths, and null",
+    "words of the vocabulary stand at their paths, and null": (
         "vocabulary: {status: ok, 'w.code': [A, B], none: [x]}, cases:"
         " [{to: {status: {path: s}, w: [{code: A}, {code: {argument: code}}], none: null}}]",
         '{"s": "ok"}',
         '{"status":"ok","w":[{"code":"A"},{"code":"B"}],"none":null}',
     ),
-]
+}
 ARGUMENTS = {"id": 7, "p": {"w": ["A"]}, "z": None, "code": "B"}
 
 
-@pytest.mark.parametrize(
-    ("options", "raw", "expected"), [each[1:] for each in CASES], ids=[each[0] for each in CASES]
-)
+@pytest.mark.parametrize(("options", "raw", "expected"), CASES.values(), ids=CASES)
 def test_what_comes_of_a_document(options: str, raw: str, expected: str) -> None:
     assert made(options, raw, **ARGUMENTS) == expected
 

@@ -22,44 +22,37 @@ def renames(names: dict[str, str]) -> Rename:
 
 
 # What is renamed, in what, and what comes of it.
-CASES: list[tuple[str, Rename, str, str]] = [
-    (
-        "an old holder of the name gives way",
+CASES: dict[str, tuple[Rename, str, str]] = {
+    "an old holder of the name gives way": (
         rename(a="b"),
         '{"b": 1, "a": 2, "c": 3}',
         '{"b":2,"c":3}',
     ),
-    (
-        "but stays where there is nothing to rename",
+    "but stays where there is nothing to rename": (
         rename(a="b"),
         '{"b": 1, "c": 3}',
         '{"b":1,"c":3}',
     ),
-    ("names can be swapped", rename(a="b", b="a"), '{"a": 1, "b": 2}', '{"b":1,"a":2}'),
-    (
-        "a member and what is in it can both be renamed",
+    "names can be swapped": (rename(a="b", b="a"), '{"a": 1, "b": 2}', '{"b":1,"a":2}'),
+    "a member and what is in it can both be renamed": (
         rename(user="author", user__login="name"),
         '{"user": {"login": "x", "id": 1}}',
         '{"author":{"name":"x","id":1}}',
     ),
-    (
-        "patterns lead to members",
+    "patterns lead to members": (
         renames({"**.html_url": "url", "*.n": "m"}),
         '{"html_url": 1, "a": {"n": 2, "b": [{"html_url": 3}]}}',
         '{"url":1,"a":{"m":2,"b":[{"url":3}]}}',
     ),
-    (
-        "where patterns give two members one name the later path is right",
+    "where patterns give two members one name the later path is right": (
         renames({"*.a": "x", "k.b": "x"}),
         '{"k": {"a": 1, "b": 2}, "l": {"a": 3, "b": 4}}',
         '{"k":{"x":2},"l":{"x":3,"b":4}}',
     ),
-]
+}
 
 
-@pytest.mark.parametrize(
-    ("step", "before", "after"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
-)
+@pytest.mark.parametrize(("step", "before", "after"), CASES.values(), ids=CASES)
 def test_members_are_renamed_where_they_stand(step: Rename, before: str, after: str) -> None:
     assert shaped(before.encode(), step).decode() == after
 

@@ -13,45 +13,38 @@ ITEMS = Path.parse("items")
 N = Path.parse("n")
 
 # A sort, a document, and what comes of it.
-CASES: list[tuple[str, Sort, str, str]] = [
-    (
-        "by a member, numbers by value",
+CASES: dict[str, tuple[Sort, str, str]] = {
+    "by a member, numbers by value": (
         Sort(at=ITEMS, by=N),
         '{"items": [{"n": 10}, {"n": 9.50}, {"n": -1e1}, '
         '{"n": 1e9999999999999999999}, {"n": 12345678901234567890123}], "t": 1}',
         '{"items":[{"n":-1e1},{"n":9.50},{"n":10},{"n":12345678901234567890123},'
         '{"n":1e9999999999999999999}],"t":1}',
     ),
-    (
-        "texts by their bytes",
+    "texts by their bytes": (
         Sort(),
         '["b", "a", "B", "é", "z", "😀", "\uffff", "a\\u0062"]',
         '["B","a","a\\u0062","b","z","é","\uffff","😀"]',
     ),
-    (
-        "what compares alike keeps its order",
+    "what compares alike keeps its order": (
         Sort(by=N),
         '[{"n": 1.0, "i": 1}, {"n": 0}, {"n": 1, "i": 2}, {"n": 1e0, "i": 3}]',
         '[{"n":0},{"n":1.0,"i":1},{"n":1,"i":2},{"n":1e0,"i":3}]',
     ),
-    (
-        "also descending",
+    "also descending": (
         Sort(by=N, descending=True),
         '[{"n": 0}, {"n": 1.0, "i": 1}, {"i": 4}, {"n": 1, "i": 2}, {"n": null}]',
         '[{"n":1.0,"i":1},{"n":1,"i":2},{"n":0},{"i":4},{"n":null}]',
     ),
-    (
-        "types have an order, nothing comes last",
+    "types have an order, nothing comes last": (
         Sort(),
         '[null, {"b": 1}, true, "a", [2], false, 3, {"a": 1}]',
         '[3,"a",false,true,{"b":1},[2],{"a":1},null]',
     ),
-]
+}
 
 
-@pytest.mark.parametrize(
-    ("step", "before", "after"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
-)
+@pytest.mark.parametrize(("step", "before", "after"), CASES.values(), ids=CASES)
 @pytest.mark.parametrize("read", ["unopened", "opened"])
 def test_an_array_is_sorted(step: Sort, before: str, after: str, read: str) -> None:
     document = Document.read(before.encode())

@@ -15,30 +15,25 @@ from tests.fitting import assert_reshaped, fits, fitting, where
 ITEMS = Path.parse("items")
 
 # A document, and what comes of its items.
-CASES: list[tuple[str, str, str]] = [
-    (
-        "each name stands once, in the order of the first object",
+CASES: dict[str, tuple[str, str]] = {
+    "each name stands once, in the order of the first object": (
         '{"items": [{"b": 1.0, "a": null}, {"a": "\\/", "b": {"x": 1}}], "n": 2}',
         '{"items":{"columns":["b","a"],"rows":[[1.0,null],[{"x":1},"\\/"]]},"n":2}',
     ),
-    (
-        "one object is a table too",
+    "one object is a table too": (
         '{"items": [{"a": 1}]}',
         '{"items":{"columns":["a"],"rows":[[1]]}}',
     ),
-    (
-        "the last of equal names counts",
+    "the last of equal names counts": (
         '{"items": [{"a": 1, "a": 2}, {"a": 3}]}',
         '{"items":{"columns":["a"],"rows":[[2],[3]]}}',
     ),
-    ("an empty array stays", '{"items": []}', '{"items":[]}'),
-    ("null stays", '{"items": null}', '{"items":null}'),
-]
+    "an empty array stays": ('{"items": []}', '{"items":[]}'),
+    "null stays": ('{"items": null}', '{"items":null}'),
+}
 
 
-@pytest.mark.parametrize(
-    ("before", "after"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
-)
+@pytest.mark.parametrize(("before", "after"), CASES.values(), ids=CASES)
 @pytest.mark.parametrize("read", ["unopened", "opened"])
 def test_an_array_of_like_objects_becomes_a_table(before: str, after: str, read: str) -> None:
     document, told = Document.read(before.encode()), call()

@@ -7,24 +7,18 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
-from msgspec import Struct
-
 from proxy.document.tree import Slot
-from proxy.transforms.base import Call, Parameter, Schema
+from proxy.transforms.base import Call, Schema, Transform
 
 
-class Step(Struct, frozen=True):
+class Step(Transform, frozen=True):
     """Does what the function of this module does that is called `deed`, with `place`."""
 
     name: ClassVar[str] = "step"
-    shorthand: ClassVar[str | None] = None
-    window: ClassVar[bool] = False
-    cuts: ClassVar[bool] = False
-    parameters: ClassVar[Mapping[str, Parameter]] = {}
 
     deed: str
     place: str = ""
@@ -61,20 +55,8 @@ class Unloadable:
         return int, ("no number",)
 
 
-def _tell(place: str) -> None:
-    pass
-
-
 def _fail(place: str) -> None:
     raise KeyError("no such thing")
-
-
-def _leave(place: str) -> None:
-    os._exit(7)
-
-
-def _die(place: str) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _be_told_to_end(place: str) -> None:
@@ -85,15 +67,6 @@ def _be_told_to_end(place: str) -> None:
 def _print(place: str) -> None:
     print("not a message", flush=True)
     os.write(1, b"nor is this\n")
-
-
-def _read(place: str) -> None:
-    # Opened by whoever waits here, and only ended by whoever opens the other end.
-    Path(place).read_bytes()
-
-
-def _mark(place: str) -> None:
-    Path(place).touch()
 
 
 def _interrupt(place: str) -> None:
@@ -112,16 +85,17 @@ def _hang(place: str) -> None:
         time.sleep(0.01)
 
 
-_DEEDS: dict[str, Callable[[str], None]] = {
-    "tell": _tell,
+_DEEDS: dict[str, Callable[[str], object]] = {
+    "tell": lambda place: None,
     "fail": _fail,
-    "leave": _leave,
-    "die": _die,
+    "leave": lambda place: os._exit(7),
+    "die": lambda place: os.kill(os.getpid(), signal.SIGKILL),
     "be told to end": _be_told_to_end,
     "print": _print,
-    "read": _read,
+    # Opened by whoever waits here, and only ended by whoever opens the other end.
+    "read": lambda place: Path(place).read_bytes(),
     "hang": _hang,
-    "mark": _mark,
+    "mark": lambda place: Path(place).touch(),
     "interrupt": _interrupt,
     "spin": _spin,
 }

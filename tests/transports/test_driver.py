@@ -156,7 +156,7 @@ async def test_what_a_client_says_waits_until_it_is_known_what_others_know() -> 
     reached, go = threading.Event(), threading.Event()
     store, key = Slow(), Key("s", "", "known")
     one, other = driver(PAGES, store), driver(PAGES, store)
-    one.session.recall(PeerInfo(server="known"))
+    one.session.rules.recall(PeerInfo(server="known"))
     await one.share(key)
     first = asyncio.create_task(other.recall(key))
     await asyncio.to_thread(reached.wait, 20)

@@ -154,36 +154,26 @@ class HttpClient:
         Redirects within the origin are followed if they leave the request unchanged. Raises
         RedirectRefused for other redirects, and ConnectionLost.
         """
-        with _translated():
-            response = await self._open(method, headers, raw, upload, url or self.url)
-        async with response:
-            yield HttpResponse(response)
-
-    async def _open(
-        self,
-        method: str,
-        headers: Mapping[str, str],
-        raw: bytes | None,
-        upload: asyncio.Event | None,
-        url: URL,
-    ) -> aiohttp.ClientResponse:
         all_headers = CIMultiDict(headers)
         for name, value in self._headers.items():
             all_headers.setdefault(name, value)
         if raw is not None and upload is not None:
             all_headers["Content-Length"] = str(len(raw))
+        url = url or self.url
         for _ in range(_REDIRECTS):
-            response = await self._client().request(
-                method,
-                url,
-                data=raw if raw is None or upload is None else _body(raw, upload),
-                headers=all_headers,
-                allow_redirects=False,
-            )
-            location = response.headers.get("Location")
-            if location is None or response.status not in _REDIRECT_STATUS:
-                return response
+            with _translated():
+                response = await self._client().request(
+                    method,
+                    url,
+                    data=raw if raw is None or upload is None else _body(raw, upload),
+                    headers=all_headers,
+                    allow_redirects=False,
+                )
             async with response:
+                location = response.headers.get("Location")
+                if location is None or response.status not in _REDIRECT_STATUS:
+                    yield HttpResponse(response)
+                    return
                 url = self._redirect(method, response, location)
         brief = f"the server redirects more than {_REDIRECTS} times"
         raise RedirectRefused(f"{brief}, at last to {redacted(url)}", brief)

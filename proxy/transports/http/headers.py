@@ -153,10 +153,7 @@ def decoded(text: str) -> str | None:
 
 
 def _values(params: Raw, headers: ParameterHeaders) -> Iterator[tuple[str, str]]:
-    try:
-        arguments = _decode(members(params).get("arguments", ABSENT))
-    except DocumentError:
-        return
+    arguments = _decode(members(params).get("arguments", Raw(b"{}")))
     for path, header in headers:
         value = arguments
         for name in path:
@@ -164,10 +161,7 @@ def _values(params: Raw, headers: ParameterHeaders) -> Iterator[tuple[str, str]]
         if isinstance(value, bool):
             yield header, "true" if value else "false"
         elif isinstance(value, str | int | float):
-            try:
-                yield header, encoded(str(value))
-            except ValueError:  # an integer of more digits than Python writes
-                continue
+            yield header, encoded(str(value))
 
 
 def _annotated(root: Any) -> Iterator[tuple[tuple[str, ...] | None, dict[str, Any]]]:
@@ -190,8 +184,6 @@ def _annotated(root: Any) -> Iterator[tuple[tuple[str, ...] | None, dict[str, An
 
 
 def _decode(raw: Raw) -> Any:
-    if raw is ABSENT:
-        return None
     try:
         return msgspec.json.decode(raw)
     except (msgspec.MsgspecError, ValueError, RecursionError):

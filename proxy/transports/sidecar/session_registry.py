@@ -152,7 +152,7 @@ class SessionRegistry:
         if context.post.initializes and (context.memory.scope, None) not in self._drivers:
             # The upstream has begun no session, so later requests cannot be attributed to one.
             driver = await self._driver(context.memory.scope, None, b":")
-            driver.session.recall(PeerInfo(server=context.driver.session.server))
+            driver.session.rules.recall(PeerInfo(server=context.driver.session.server))
             await driver.share(context.memory)
         else:
             await context.driver.share(context.memory)

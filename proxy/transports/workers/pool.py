@@ -126,7 +126,7 @@ class Workers:
     def _ask(self, job: ShapeJob) -> ShapeResult:
         """Send `job` to a worker and wait for its result, in a thread."""
         try:
-            message = WorkerMessage.asking(job)
+            message = WorkerMessage.of(job)
         except Exception as error:  # a rule may hold any object, and fail in any way
             reason = f"{type(error).__name__}: {error}"
             return pipeline.failure(job, f"the way to a worker process: {reason}")
@@ -190,7 +190,8 @@ class Worker:
         try:
             timer.start()
             message.write(self._requests)
-            return WorkerMessage.read(self._responses).outcome(job)
+            outcome: ShapeResult | str = WorkerMessage.read(self._responses).value(job.raw)
+            return outcome
         except (OSError, EOFError):
             self.end()
             if monotonic() - started >= seconds:

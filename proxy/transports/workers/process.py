@@ -12,7 +12,7 @@ import signal
 from queue import SimpleQueue
 from struct import Struct
 from threading import Thread
-from typing import IO, Any, NoReturn
+from typing import IO, Any, NamedTuple, NoReturn
 
 from msgspec.structs import replace
 
@@ -24,33 +24,41 @@ from proxy.transports.stdio.pipes import widen
 _LENGTHS = Struct("<QQQ")
 
 
-class WorkerMessage:
+class WorkerMessage(NamedTuple):
     """A message between the processes: a pickled head, a response and a document."""
 
-    __slots__ = ("_document", "_head", "_raw")
-
-    def __init__(self, head: bytes, raw: bytes = b"", document: bytes = b"") -> None:
-        self._head = head
-        self._raw = raw
-        self._document = document
+    head: bytes
+    raw: bytes = b""
+    document: bytes = b""
 
     @classmethod
-    def asking(cls, job: ShapeJob) -> "WorkerMessage":
-        """Return the request for `job`. Raises pickle's exceptions if a rule cannot be pickled."""
-        head = replace(job, raw=None, snapshot=_hollow(job.snapshot))
-        return cls(_pickled(head), job.raw or b"", _document(job.snapshot))
+    def of(
+        cls, value: ShapeJob | ShapeResult | str, original: bytes | None = None
+    ) -> "WorkerMessage":
+        """Return the message with a job, with its result, or with why there is none.
 
-    @classmethod
-    def answering(cls, job: ShapeJob, outcome: ShapeResult) -> "WorkerMessage":
-        """Return the answer with the result of `job`."""
-        same = outcome.raw is job.raw
-        head = replace(outcome, raw=b"", snapshot=_hollow(outcome.snapshot)), same
-        return cls(_pickled(head), b"" if same else outcome.raw, _document(outcome.snapshot))
+        The response in it is left out if it is the `original` one, which the other side has.
+        Raises pickle's exceptions if a rule cannot be pickled.
+        """
+        if isinstance(value, str):
+            return cls(_pickled(value))
+        raw = None if value.raw is original else value.raw
+        snapshot = value.snapshot
+        if snapshot is None:
+            return cls(_pickled((replace(value, raw=None), raw is None)), raw or b"")
+        hollow = replace(value, raw=None, snapshot=Snapshot(snapshot.frame, b""))
+        return cls(_pickled((hollow, raw is None)), raw or b"", snapshot.document)
 
-    @classmethod
-    def failing(cls, reason: str) -> "WorkerMessage":
-        """Return the answer that the job could not be tried, with the reason."""
-        return cls(_pickled(reason))
+    def value(self, original: bytes | None = None) -> Any:
+        """Return the job, result or reason in the message."""
+        head = pickle.loads(self.head)
+        if isinstance(head, str):
+            return head
+        hollow, same = head
+        value = replace(hollow, raw=original if same else self.raw)
+        if value.snapshot is None:
+            return value
+        return replace(value, snapshot=Snapshot(value.snapshot.frame, self.document))
 
     @classmethod
     def read(cls, stream: IO[bytes]) -> "WorkerMessage":
@@ -60,31 +68,10 @@ class WorkerMessage:
 
     def write(self, stream: IO[bytes]) -> None:
         """Send the message; raises OSError if the other side is gone."""
-        lengths = _LENGTHS.pack(len(self._head), len(self._raw), len(self._document))
-        stream.write(lengths + self._head)
-        stream.write(self._raw)
-        stream.write(self._document)
+        stream.write(_LENGTHS.pack(*map(len, self)))
+        for part in self:
+            stream.write(part)
         stream.flush()
-
-    def job(self) -> ShapeJob:
-        """Return the requested job."""
-        job: ShapeJob = pickle.loads(self._head)
-        if job.snapshot is None:
-            return replace(job, raw=self._raw)
-        return replace(job, snapshot=self._filled(job.snapshot))
-
-    def outcome(self, job: ShapeJob) -> ShapeResult | str:
-        """Return the result of `job`, or the reason why there is none."""
-        head = pickle.loads(self._head)
-        if isinstance(head, str):
-            return head
-        outcome: ShapeResult
-        outcome, same = head
-        raw = job.raw if same else self._raw
-        return replace(outcome, raw=raw, snapshot=self._filled(outcome.snapshot))
-
-    def _filled(self, snapshot: Snapshot | None) -> Snapshot | None:
-        return None if snapshot is None else Snapshot(snapshot.frame, self._document)
 
 
 def serve() -> NoReturn:
@@ -118,18 +105,10 @@ def _receive(requests: IO[bytes], waiting: "SimpleQueue[WorkerMessage]") -> None
 
 def _answer(message: WorkerMessage) -> WorkerMessage:
     try:
-        job = message.job()
-        return WorkerMessage.answering(job, pipeline.shape(job))
+        job = message.value()
+        return WorkerMessage.of(pipeline.shape(job), job.raw)
     except Exception as error:  # the rule's classes cannot be imported here, too little memory, ...
-        return WorkerMessage.failing(f"{type(error).__name__}: {error}")
-
-
-def _hollow(snapshot: Snapshot | None) -> Snapshot | None:
-    return None if snapshot is None else Snapshot(snapshot.frame, b"")
-
-
-def _document(snapshot: Snapshot | None) -> bytes:
-    return b"" if snapshot is None else snapshot.document
+        return WorkerMessage.of(f"{type(error).__name__}: {error}")
 
 
 def _pickled(head: Any) -> bytes:

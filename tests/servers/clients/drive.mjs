@@ -1,7 +1,7 @@
 // What both TypeScript clients do alike: argv's JSON spec in, one JSON line of what was seen out.
 //
-// spec: {command, args, env?, calls: [{name, arguments}], mode?: "auto" | "legacy" | "2026-07-28",
-//        list?: boolean, client?: {name, version}}
+// spec: {command, args, calls: [{name, arguments}], mode: "auto" | "legacy" | "2026-07-28",
+//        client: {name, version}}
 // line: {tools, results: [{ok: true, result} | {ok: false, error: {code, message}}], protocolVersion}
 import { createRequire } from "node:module";
 
@@ -10,13 +10,12 @@ export const packages = createRequire(new URL("../../../.cache/servers/node/pack
 
 export async function drive(connect) {
   const spec = JSON.parse(process.argv[2]);
-  const server = { command: spec.command, args: spec.args ?? [], env: spec.env, stderr: "inherit" };
-  const info = spec.client ?? { name: "typescript", version: "1.0.0" };
-  const { client, protocolVersion } = await connect(server, info, spec.mode ?? "auto");
+  const server = { command: spec.command, args: spec.args, stderr: "inherit" };
+  const { client, protocolVersion } = await connect(server, spec.client, spec.mode);
 
-  const tools = (spec.list ?? true) ? await everyPage(client) : null;
+  const tools = await everyPage(client);
   const results = [];
-  for (const call of spec.calls ?? []) {
+  for (const call of spec.calls) {
     try {
       results.push({ ok: true, result: await client.callTool(call) });
     } catch (error) {

@@ -3,7 +3,6 @@
 import json
 import os
 import sys
-import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from io import BytesIO
@@ -16,10 +15,11 @@ from proxy.ruleset.rule import EMPTY, RuleSet
 from proxy.transports.http.sse import Event, Events
 from proxy.transports.sidecar.command.route_handler import CommandRoute
 from proxy.transports.sidecar.route import Services
+from tests.faults.processes import processes, until
 from tests.transports.http.standing import BOTH, Standing, route, shared, standing
 
 TALKATIVE = (sys.executable, str(Path(__file__).with_name("talkative.py")))
-OFFICIAL = (sys.executable, str(Path(__file__).with_name("official.py")))
+OFFICIAL = (sys.executable, str(Path(__file__).parents[1] / "remote_tools.py"), "stdio")
 STREAM = "text/event-stream"
 JSON = "application/json"
 EVENTS = f"{STREAM}, {JSON};q=0.9"
@@ -68,11 +68,10 @@ class Heard:
         """Return all messages that are still to come, of an answer in either form."""
         if self._response.content_type == JSON:
             return [json.loads(await self._response.read())]
-        return [said async for said in self._messages()]
-
-    async def _messages(self) -> AsyncIterator[Any]:
+        messages = []
         while (said := await self.next()) is not None:
-            yield said
+            messages.append(said)
+        return messages
 
     async def said(self) -> str:
         """Return the text of the result that is all that comes."""
@@ -110,12 +109,7 @@ class Client:
         return heard
 
     async def ask(
-        self,
-        id: Any,
-        method: str,
-        params: Any = None,
-        accept: str = EVENTS,
-        **headers: str,
+        self, id: Any, method: str, params: Any = None, accept: str = EVENTS, **headers: str
     ) -> Heard:
         message = {"jsonrpc": "2.0", "id": id, "method": method, "params": params or {}}
         return await self.send("POST", message, accept, **headers)
@@ -225,19 +219,12 @@ async def hosting(
 
 def alive(pid: int) -> bool:
     """Say whether there is such a process, unless it only waits to be noticed."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state != "Z"
+    return pid in {each for each, _, _ in processes()}
 
 
 def wait_gone(pid: int) -> None:
     """Wait until a process is no more, which is for somebody else to bring about."""
-    end = time.monotonic() + SECONDS
-    while alive(pid):
-        assert time.monotonic() < end, f"{pid} is still there"
-        time.sleep(0.01)
+    until(lambda: not alive(pid))
 
 
 def descriptors() -> int:

@@ -8,23 +8,21 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from proxy.document.fuel import LITTLE
 from proxy.document.patterns import Expression
 from proxy.shaping import pipeline
 from proxy.shaping.job import ShapeJob
 from proxy.transforms.jmespath import Jmespath
 from proxy.transports.workers.pool import Workers
 from tests.faults.processes import until
-from tests.given import answer, document, result, rule
+from tests.given import answer, document, rule
 from tests.threadless import threadless
 from tests.transports.http.hosting import alive, wait_gone
 from tests.transports.steps import Clinging, Step, Unloadable
-from tests.transports.workers.doing import LARGE, RAW, SECONDS, doing, failed, told
+from tests.transports.workers.doing import RAW, SECONDS, doing, failed, told
 
 ROOT = Path(__file__).resolve().parents[3]
 HERE = os.getpid()
@@ -114,19 +112,6 @@ async def test_a_rule_that_takes_more_than_a_little_goes_to_another_process_from
     assert await process_of(workers, replace(few, rule=burning(MANY).rule)) == HERE
 
 
-async def test_a_view_that_takes_more_than_a_little_is_answered_all_the_same(
-    workers: Workers,
-) -> None:
-    made = rule("response: [{abridge: 2000}]")
-    raw = answer(document({"items": list(range(5000))}))
-    job = ShapeJob(rule=made, tool="t", id=b"1", raw=raw, view="items[?@ > `5`] | sum(@)")
-    outcome = await workers.shape(job)
-
-    assert pipeline.shape(replace(job, fuel=LITTLE)).out_of_fuel
-    assert outcome == pipeline.shape(job)
-    assert outcome.outcome == "view"
-
-
 async def test_one_process_is_left_for_what_is_sure_to_end_soon(
     workers: Workers, pipe: Path, tmp_path: Path
 ) -> None:
@@ -204,29 +189,6 @@ async def test_a_job_that_fails_there_costs_its_answer_the_shape_and_others_noth
         await asyncio.to_thread(pipe.write_bytes, b"go on")
         assert told(await other)["process"] != HERE
     workers.close()
-
-
-@pytest.mark.parametrize(
-    ("members", "shown"),
-    [
-        ({"output_schema": {"type": "object"}}, {**document(LARGE), "structuredContent": LARGE}),
-        (
-            {"on_failure": "refuse"},
-            {
-                "content": [
-                    {"type": "text", "text": "the response was withheld: rule 'rule' failed on it"}
-                ],
-                "isError": True,
-            },
-        ),
-    ],
-)
-async def test_a_process_that_ends_breaks_no_promise_of_its_rule(
-    workers: Workers, members: dict[str, Any], shown: dict[str, Any]
-) -> None:
-    outcome = await workers.shape(doing("die", **members))
-
-    assert (outcome.outcome, result(outcome.raw)) == ("failed", shown)
 
 
 async def test_a_process_that_ended_while_nobody_needed_it_is_replaced(workers: Workers) -> None:

@@ -236,9 +236,9 @@ async def test_the_official_client_of_2024_11_05_works() -> None:
         mcp.ClientSession(reading, writing) as session,
     ):
         await session.initialize()
-        result = await session.call_tool("steps", {"count": 2})
+        result = await session.call_tool("count", {"upto": 2})
         assert isinstance(result, CallToolResult)
-        assert text(result) == "all done"
+        assert text(result) == "counted"
 
 
 def text(result: CallToolResult) -> str:
