@@ -130,17 +130,12 @@ def query_answered(state: SessionState, query: PendingRequest, raw: bytes) -> tu
 def resume_later(
     state: SessionState, query: PendingRequest, result: QueryResult
 ) -> tuple[Output, ...]:
-    """Continue a held call after its query; relative to the server. Never raises."""
+    """Continue a held call after its query; outputs are relative to the server. Never raises."""
     assert query.held_call is not None
     try:
         return tuple(map(reverse, resume(state, query, result)))
     except Exception as error:
         return (Forward(state.give_up(query.held_call, error)),)
-
-
-def query_failed(state: SessionState, query: PendingRequest, reason: str) -> tuple[Output, ...]:
-    """Continue a held call whose query has no usable response; relative to the server."""
-    return tuple(map(reverse, resume(state, query, QueryResult(failure=reason))))
 
 
 def resume(state: SessionState, query: PendingRequest, result: QueryResult) -> tuple[Output, ...]:

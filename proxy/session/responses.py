@@ -13,6 +13,7 @@ from proxy.document.message import SERVER_INFO, Message, string_at
 from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
 from proxy.ruleset.clients import client_for
+from proxy.ruleset.guard import QueryResult
 from proxy.ruleset.rule import Rule
 from proxy.session import guards, tool_lists
 from proxy.session.outputs import DropSnapshots, Forward, Output, Shape, StoreSnapshot
@@ -310,7 +311,7 @@ def take_first(
     rest, reason = raw[end:], message.not_alone(end, len(raw))
     state.log(f"{pending.tool or pending.method}: {reason}")
     if pending.held_call is not None:
-        return guards.query_failed(state, pending, reason), rest
+        return guards.resume_later(state, pending, QueryResult(failure=reason)), rest
     if pending.withholds:
         other = message.responds_to(rest)
         if other is None or not state.inflight.holds(exchange + other):
@@ -327,7 +328,8 @@ def take_unreadable(
     if pending is None:
         return () if state.inflight.queries.within(raw) else _unexpected(state, raw, key, exchange)
     if pending.held_call is not None:
-        outputs = guards.query_failed(state, pending, "the answer cannot be read")
+        result = QueryResult(failure="the answer cannot be read")
+        outputs = guards.resume_later(state, pending, result)
     elif pending.withholds:
         outputs = _withheld(state, pending, error)
     else:

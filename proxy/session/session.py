@@ -190,7 +190,7 @@ class Session(SessionState):
         slot = message.response_key(start, b"")
         pending = None if slot is None else self.inflight.retire(slot)
         if pending is not None and pending.held_call is not None:
-            return guards.query_failed(self, pending, reason)
+            return guards.resume_later(self, pending, QueryResult(failure=reason))
         return () if pending is None else (Forward(pending.error(reason)),)
 
     # Pending requests and their deadlines

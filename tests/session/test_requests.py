@@ -284,6 +284,16 @@ def test_arguments_nested_too_deeply_do_not_get_around_a_rule() -> None:
 # Arguments
 
 
+def test_arguments_that_are_added_leave_the_others_as_they_were_spelled() -> None:
+    talk = Talk(rules("- {tools: get, arguments: {limit: {default: 20}}}"))
+    spelled = rb'"a":1.0,"b":12345678901234567890123,"c":"\/"'
+    raw = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get","arguments":{%s}}}'
+
+    talk.client(raw % spelled)
+
+    assert talk.to_server == [raw % (spelled.replace(rb"\/", b"/") + b',"limit":20')]
+
+
 def test_the_arguments_of_rules_that_do_not_apply_are_taken_off_too() -> None:
     talk = Talk(
         rules(
