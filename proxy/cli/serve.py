@@ -24,7 +24,7 @@ from proxy.ruleset.loading.config import Config
 from proxy.ruleset.loading.config_model import Command, LimitsSpec, ListenAddress, RouteSpec
 from proxy.ruleset.loading.convert import fields
 from proxy.ruleset.loading.yaml_nodes import MAX_BYTES
-from proxy.ruleset.rule import Hidden, RuleFile, RuleSet
+from proxy.ruleset.rule import Hidden, RuleFile
 from proxy.ruleset.selection import Selection, content, read_library
 from proxy.ruleset.watch import Watch
 from proxy.storage.ledger import Ledger, default_path
@@ -48,7 +48,6 @@ TOKEN_VARIABLE = "MCP_ABRIDGE_TOKEN"
 _SNAPSHOTS = 1000
 _SIZE = 256_000_000
 _AGE = 1800.0
-_MOST_SETS = 256
 _DESCRIPTORS = 65_536
 _AGAIN = 60.0  # seconds before the same warning is logged again
 _SWITCH = 0.001  # seconds until a thread yields to the others, 0.005 by default
@@ -101,16 +100,6 @@ KEYS = {
     "deadline": "deadline_seconds",
     "header": "headers",
 }
-# Words that may be tried as flags, and the key of a configuration that they stand for.
-_OTHER_NAMES = {
-    "allow_host": "hosts",
-    "allow_origin": "origins",
-    "max_body": "body",
-    "max_message": "message",
-    "idle": "idle_seconds",
-    "drain": "drain_seconds",
-    "snapshot_age": "snapshot_seconds",
-}
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -125,11 +114,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 def config_key(flag: str) -> str | None:
     """Return the key of a configuration that does what `flag` would do, or None.
 
-    >>> config_key("--sessions"), config_key("--allow-host"), config_key("--colour")
+    >>> config_key("--sessions"), config_key("--hosts"), config_key("--colour")
     ('limits.sessions', 'hosts', None)
     """
-    name = flag[2:].replace("-", "_")
-    key = _OTHER_NAMES.get(name, name)
+    key = flag[2:].replace("-", "_")
     if key in fields(LimitsSpec):
         return f"limits.{key}"
     return key if key in fields(RouteSpec) else None
@@ -296,16 +284,19 @@ def _with_rules(
         return Reloading(Watch(names, log.info, log.warning, allow_python=allow_python))
 
     for route in routes:
+        limit = None
+        if route.tools is not None:
+            name = f"route {route.path}"
+            limit = RuleFile(name=name, expose=route.tools, unexposed=_NOT_ALLOWED)
         try:
             if route.rules == (config_model.NO_RULES,):
-                selection = Selection((), "off", log.info)
+                rules.append(Selection((), "off", log.info, limit))
             elif route.rules is None:
-                selection = Selection(None, route.budget, log.info)
+                rules.append(Selection(None, route.budget, log.info, limit))
             else:
                 files = read(route.rules)
-                selection = Selection(files, route.budget, log.info)
+                rules.append(Selection(files, route.budget, log.info, limit))
                 route = replace(route, refresh=files.refresh)
-            rules.append(_with_tools(route, selection))
             complete.append(route)
         except RuleErrors as errors:
             problems |= dict.fromkeys(errors.problems)
@@ -315,27 +306,6 @@ def _with_rules(
         # No daemon: its compilation of regular expressions must not be cut off by process exit.
         Thread(target=read_library, name="library").start()
     return complete, rules
-
-
-def _with_tools(route: Route, selection: Selection) -> Rules:
-    """Return the rules of a route, limited to its `tools`."""
-    if route.tools is None:
-        return selection
-    limit = RuleFile(name=f"route {route.path}", expose=route.tools, unexposed=_NOT_ALLOWED)
-    limited: dict[int, tuple[RuleSet, RuleSet]] = {}
-
-    def rules(server: str | None, client: str | None) -> RuleSet:
-        ruleset = selection(server, client)
-        pair = limited.get(id(ruleset))
-        if pair is None or pair[0] is not ruleset:
-            if len(limited) >= _MOST_SETS:
-                limited.clear()
-            # The same rules must give the same RuleSet: changes are detected by identity.
-            pair = ruleset, RuleSet((limit, *ruleset.files), ruleset.otherwise)
-            limited[id(ruleset)] = pair
-        return pair[1]
-
-    return rules
 
 
 def _store(url: str | None, limits: LimitsSpec) -> Store:

@@ -141,11 +141,15 @@ class Selection:
     `files` are the requested files, or None for the bundled file that matches the server; Watched
     files may change. Every tool without a rule gets `budget`: bytes, `auto` for the client's
     default, or `off`; None is `auto`. `log` gets one line for each bundled file that applies, and
-    for each given file that does not.
+    for each given file that does not. `first` is a file before all others.
     """
 
     def __init__(
-        self, files: "tuple[RuleFile, ...] | Watched | None", budget: Budget | None, log: Log
+        self,
+        files: "tuple[RuleFile, ...] | Watched | None",
+        budget: Budget | None,
+        log: Log,
+        first: RuleFile | None = None,
     ) -> None:
         self._watch: Watched | None = None
         self._files: tuple[RuleFile, ...] | None
@@ -155,6 +159,7 @@ class Selection:
             self._watch, self._files = files, files.files
         self._budget: Budget = budget or "auto"
         self._log = log
+        self._first = () if first is None else (first,)
         self._files_for = lru_cache(_MAX_CACHED)(self._choose)
         self._rules_for = lru_cache(_MAX_CACHED)(self._build)
 
@@ -172,7 +177,7 @@ class Selection:
         return self._rules_for(server, client)
 
     def _build(self, server: str | None, client: str | None) -> RuleSet:
-        return RuleSet(self._files_for(server), self._otherwise(client))
+        return RuleSet((*self._first, *self._files_for(server)), self._otherwise(client))
 
     def _choose(self, server: str | None) -> tuple[RuleFile, ...]:
         if self._files is None:

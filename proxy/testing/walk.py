@@ -6,7 +6,7 @@ which every step of the rule except its windows was applied.
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -67,32 +67,7 @@ def mismatches(
         yield "rejoins: one page holds everything; ask for shorter pages, or give more"
 
 
-class Track(Protocol):
-    """The way to follow the windows of one step."""
-
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """The paths of the windowed arrays or texts."""
-
-    @property
-    def position(self) -> str:
-        """The argument that sets the start of a window."""
-
-    @property
-    def parsed(self) -> bool:
-        """True if texts are parsed as the rule parses them."""
-
-    def part(self, page: Any, path: Path) -> Any:
-        """Return the value at `path` of a page, or of the whole; None if there is none."""
-
-    def following(self, page: Any, answer: ClientView) -> int | None:
-        """Return the start of the next page as the answer gives it; None after the last page."""
-
-    def join(self, parts: list[Any]) -> Any:
-        """Return the parts put together."""
-
-
-def _tracks(rule: Rule) -> Iterator[Track]:
+def _tracks(rule: Rule) -> "Iterator[Track]":
     tabled = any(step.name == "table" for step in rule.pipeline)
     for step in rule.snapshot_step.windows:
         position = next(
@@ -105,7 +80,11 @@ def _tracks(rule: Rule) -> Iterator[Track]:
 
 
 class Pages(Struct, frozen=True):
-    """The pages of `paginate`."""
+    """The way to follow the pages of `paginate`.
+
+    `paths` are those of the paged arrays, and `position` is the argument that sets the start of a
+    page. If `parsed`, the texts of a page are parsed as the rule parses them.
+    """
 
     paths: tuple[Path, ...]
     position: str
@@ -114,7 +93,7 @@ class Pages(Struct, frozen=True):
     parsed: bool = True
 
     def part(self, page: Any, path: Path) -> list[Any] | None:
-        """Return the elements of the array at `path`."""
+        """Return the elements of the array at `path` of a page, or of the whole document."""
         value = _at(page, path)
         if not path.steps and isinstance(value, dict) and self.step.as_ is not None:
             value = value.get(self.step.as_)
@@ -123,7 +102,7 @@ class Pages(Struct, frozen=True):
         return value if isinstance(value, list) else None
 
     def following(self, page: Any, answer: ClientView) -> int | None:
-        """Return `nextOffset`, under the name that the rule gives it."""
+        """Return `nextOffset`, under the name that the rule gives it; None after the last page."""
         offsets = [each for path in self.paths for each in self._offsets(page, path, answer)]
         if not offsets:
             raise WalkError("rejoins: a page does not say what follows")
@@ -149,7 +128,7 @@ class Pages(Struct, frozen=True):
 
 
 class Windows(Struct, frozen=True):
-    """The windows of `truncate`."""
+    """The way to follow the windows of `truncate`, as Pages."""
 
     paths: tuple[Path, ...]
     position: str
@@ -173,6 +152,8 @@ class Windows(Struct, frozen=True):
         """Return the text in one piece."""
         return "".join(parts[::-1] if self.step.from_ == "end" else parts)
 
+
+Track = Pages | Windows
 
 _HINT_TEXT = r"<error>Content truncated\. Call with .* to get more\.</error>"
 _HINT = re.compile(rf"\A{_HINT_TEXT}\n\n|\n\n{_HINT_TEXT}\Z")

@@ -8,7 +8,7 @@ from proxy.document.measure import TextFrame, TextWriteback, chars_that_fit, enc
 from proxy.document.sizes import Size
 from proxy.document.tree import Document, Slot, Value, compact, encode, level, text
 from proxy.transforms import cutter
-from proxy.transforms.base import BaseTransform, Call, Notice, unused_name
+from proxy.transforms.base import Call, Notice, Transform, unused_name
 from proxy.transforms.cutter import CHARACTERS, ELEMENTS, MEMBERS, Omission, SizeReducer, ending
 
 NAME = "_abridged"
@@ -17,7 +17,7 @@ _LEAST = 300  # bytes: the smallest bound allowed
 _NOTES = 700  # bytes for the notes, or a fifth of the whole if that is less
 
 
-class Abridge(BaseTransform, frozen=True):
+class Abridge(Transform, frozen=True):
     """Cut the document to `max_bytes`, and to the rule's own bound if it has one.
 
     The size is that of the encoded document with its notes. Arrays keep their first elements, long
@@ -63,13 +63,9 @@ def abridge(document: Document, bound: int, call: Call, viewed: str = "") -> Non
         structure = None if inside is None else Raw(compact(encode(document.cell[0])))
         document.close()
         if inside is not None and structure is not None:
-            if not (inside.before or inside.after):
-                document.root.set(structure)
-                call.notices.extend(task.whole())
-                return
-            notice = task.in_text(structure, inside)
-            if notice is not None:
-                call.notices.extend(notice)
+            notices = task.in_text(structure, inside)
+            if notices is not None:
+                call.notices.extend(notices)
                 return
     call.notices.extend(task.whole())
 
@@ -139,6 +135,9 @@ class _Task:
 
         None if that leaves too little room: then the text must be cut as a whole.
         """
+        if not (outside.before or outside.after):
+            self.document.root.set(structure)
+            return self.whole()
         around = encoded_size(outside.before + outside.after)
         room = target = self.bound - around
         for _ in range(4):

@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from proxy.document.paths import ROOT, Path, PathMatches, Paths, blocked, places
 from proxy.document.tree import Slot, Value, objects, opened
-from proxy.transforms.base import BaseTransform, Call
+from proxy.transforms.base import Call, Transform
 
 
-class Drop(BaseTransform, frozen=True, dict=True):
+class Drop(Transform, frozen=True, dict=True):
     """Drop `paths` from each object at `at`: members of objects, elements of arrays by position.
 
     >>> from proxy.document.tree import Document

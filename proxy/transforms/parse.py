@@ -16,12 +16,12 @@ from proxy.document.patterns import Pattern, PatternError
 from proxy.document.tree import Document, Pieces, Slot, Value
 from proxy.errors import DocumentError, ShapeMismatch
 from proxy.schema.derive import relaxed
-from proxy.transforms.base import BaseTransform, Call, Schema
+from proxy.transforms.base import Call, Schema, Transform
 
 Form = Literal["json", "yaml", "python", "lines", "records"]
 
 
-class Parse(BaseTransform, frozen=True):
+class Parse(Transform, frozen=True):
     r"""Read a text, or the strings at `at`, as structure; the text around it is kept.
 
     `json`, `yaml` and `python` (literals, as Python prints them) must hold an object or an array,

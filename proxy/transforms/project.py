@@ -17,7 +17,7 @@ from proxy.document.patterns import Expression
 from proxy.document.tree import Pieces, Slot, Value, encode, one_row, opened, rows
 from proxy.errors import ShapeMismatch
 from proxy.schema.derive import projected, renamed
-from proxy.transforms.base import BaseTransform, Call, Schema, evaluator
+from proxy.transforms.base import Call, Schema, Transform, evaluator
 
 
 class FromPath(Struct, frozen=True):
@@ -61,7 +61,7 @@ class Group(Struct, frozen=True):
 Field = str | Group | dict[str, Path | FromPath | FromExpression]
 
 
-class Project(BaseTransform, frozen=True, dict=True):
+class Project(Transform, frozen=True, dict=True):
     """Rebuild each object at `at` with exactly the keys of `fields`, in their order.
 
     A field is a name; `{out: path}`; `{out: {path, default}}`; `{out: {jmespath, default}}`; or a

@@ -80,9 +80,3 @@ def test_python_is_loaded_only_where_a_flag_or_its_variable_says_so(
             "--allow-python",
         ]
     )
-
-
-def test_no_file_at_all_is_a_wrong_usage() -> None:
-    with pytest.raises(SystemExit) as caught:
-        checked()
-    assert caught.value.code == 2

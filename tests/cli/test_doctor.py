@@ -87,12 +87,6 @@ def test_without_rules_the_budget_is_what_there_is(server: list[str]) -> None:
     ]
 
 
-def test_a_command_is_looked_at_though_no_hyphens_stand_before_it(server: list[str]) -> None:
-    code, lines, _ = doctor("--ledger", "off", *server, "--rules", "its-own")
-    assert code == 0
-    assert "ok: with the rules: 2 tools in N bytes" in lines
-
-
 def test_rules_for_nothing_that_is_there_are_named(server: list[str], tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_text(
         "version: 1\nrules: [{tools: [list_boks, 'add_*'], response: [{keep: title}]}]\n"
@@ -167,17 +161,6 @@ def test_a_mute_server_is_given_up_soon_with_what_it_wrote_to_its_stderr() -> No
     assert lines[-2:] == [
         "error: what the server wrote beside its messages:",
         "    log in first",
-    ]
-
-
-def test_what_a_server_that_works_writes_to_its_stderr_is_shown_and_no_fault(
-    server: list[str],
-) -> None:
-    code, lines, _ = doctor("--ledger", "off", "--", *server, "warned")
-    assert code == 0
-    assert lines[1:3] == [
-        "ok: what the server wrote beside its messages:",
-        "    this version is old",
     ]
 
 

@@ -96,14 +96,6 @@ def test_the_report_leads_with_what_the_model_read(path: str, printed: Run) -> N
     ]
 
 
-def test_nothing_is_called_smaller_where_nothing_was_saved(path: str, printed: Run) -> None:
-    filled(path, PASSED)
-    assert printed().startswith(
-        "In the last 7 days the model read 150 kB instead of 150 kB.\n"
-        "On the wire: 150 kB instead of 150 kB, in 300 calls.\n"
-    )
-
-
 def test_failed_rules_are_counted_where_there_are_any(path: str, printed: Run) -> None:
     filled(path, SHAPED)
     assert "failed" not in printed()
@@ -142,13 +134,6 @@ def test_of_many_kinds_of_warnings_the_most_frequent_are_listed(path: str, print
     warnings = printed("--json")["warnings"]
     assert len(warnings) == 23
     assert warnings[0] == {"rule": "jobs", "kind": "kind 23", "count": 23}
-
-
-def test_a_call_that_a_guard_answered_is_a_call(path: str, printed: Run) -> None:
-    filled(path, Row("reindex", "preflight", "answered", 3, 0, 300, 0, 240))
-    (row,) = printed("--by", "rule", "--json")["rows"]
-    assert (row["name"], row["calls"], row["shaped"]) == ("preflight", 3, 0)
-    assert (row["visible_before"], row["visible_after"]) == (0, 240)
 
 
 @pytest.mark.parametrize(
@@ -233,12 +218,6 @@ def test_an_empty_ledger_says_what_to_do_next(
     assert capsys.readouterr() == ("", advice)
 
 
-def test_an_empty_ledger_is_json_too(printed: Run) -> None:
-    document = printed("--json")
-    assert document["rows"] == []
-    assert set(document["total"].values()) == {0}
-
-
 def test_a_span_without_calls_is_told_from_an_empty_ledger(
     path: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -292,24 +271,6 @@ def test_the_environment_names_the_ledger_where_no_option_does(
     assert run() == 2
     reason = "the ledger is off; say which one to read: --ledger PATH"
     assert capsys.readouterr() == ("", f"mcp-abridge report: {reason}\n")
-
-
-def test_a_strangers_name_is_printed_and_never_obeyed(path: str, printed: Run) -> None:
-    filled(path, Row("[red]x[/red]\x1b[2J\n", None, "untouched", 1, 1, 1, 1, 1))
-    assert " [red]x[/red]\N{REPLACEMENT CHARACTER}[2J\N{REPLACEMENT CHARACTER} " in printed()
-
-
-def test_a_pipe_gets_whole_lines_without_escapes(path: str) -> None:
-    name = "a_tool_whose_name_is_sixty_characters_long_for_the_servers_sake"
-    filled(path, Row(name, None, "untouched", 1, 1, 1, 1, 1), PASSED)
-    environment = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
-    found = subprocess.run(
-        [sys.executable, "-c", MAIN], cwd=ROOT, capture_output=True, env=environment, check=True
-    )
-
-    assert b"\x1b" not in found.stdout
-    assert any(line.split()[:1] == [name] for line in found.stdout.decode().splitlines())
-    assert found.stderr == b""
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals are POSIX's")

@@ -1,7 +1,6 @@
 import argparse
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ from jsonschema import Draft7Validator
 from proxy.cli import schema
 from proxy.ruleset.loading.yaml_nodes import plain_value, read
 from proxy.ruleset.selection import library
-from proxy.transforms import TRANSFORMS
 from tests.reference.pages import RULES, SIDECAR
 from tests.rulecases import BAD, GOOD, PYTHON, editor
 
@@ -96,13 +94,6 @@ def test_a_bad_configuration_fits_where_only_the_loader_can_know(path: Path) -> 
     assert fitting.is_valid(value(path)) == (editor(path) == "accepts")
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in BAD if editor(path) == "reads no YAML"], ids=lambda path: path.stem
-)
-def test_a_file_that_is_no_yaml_has_nothing_to_fit(path: Path) -> None:
-    assert read(path.name, path.read_bytes())[0] is None
-
-
 @pytest.mark.parametrize("whole", WHOLE)
 def test_every_option_of_the_schema_is_described_by_a_sentence(whole: schema.Schema) -> None:
     definitions = {"": whole, **whole["definitions"]}
@@ -134,31 +125,9 @@ def test_the_verb_prints_the_schema_of_a_configuration_on_demand(
     Draft7Validator.check_schema(schema.configuration())
 
 
-def test_every_transform_is_described() -> None:
-    steps = schema.schema()["definitions"]["step"]["anyOf"][0]["properties"]
-    assert list(steps) == list(TRANSFORMS)
-    assert [name for name, step in steps.items() if not step["description"]] == []
-
-
 @pytest.mark.parametrize("whole", WHOLE)
 def test_every_definition_is_there_and_used(whole: schema.Schema) -> None:
     assert set(_references(whole)) == {f"#/definitions/{name}" for name in whole["definitions"]}
-
-
-@pytest.mark.parametrize("make", [schema.schema, schema.configuration])
-def test_two_types_of_one_name_are_not_taken_for_each_other(
-    make: Callable[[], schema.Schema], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kinds: dict[str, type] = {}
-    name_of = schema._name
-
-    def recorded(kind: type) -> str:
-        assert kinds.setdefault(name_of(kind), kind) is kind
-        return name_of(kind)
-
-    monkeypatch.setattr(schema, "_name", recorded)
-    make()
-    assert len(kinds) > 5
 
 
 def _references(part: Any) -> list[str]:

@@ -389,14 +389,9 @@ def test_every_mistake_in_a_configuration_is_named_with_its_place(refused: Refus
             "unexpected '--sessions': it is the key 'limits.sessions'",
         ),
         (
-            ["--drain=5", "http://a"],
-            "unexpected '--drain': it is the key 'limits.drain_seconds' in",
-        ),
-        (
             ["--token-file", "a", "http://a"],
             "unexpected '--token-file': it is the key 'token_file'",
         ),
-        (["--allow-host", "a", "http://a"], "unexpected '--allow-host': it is the key 'hosts' in"),
         (
             ["--tools", "a", "http://a"],
             "unexpected '--tools': it is the key 'tools' in the file of",

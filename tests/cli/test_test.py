@@ -51,14 +51,8 @@ def test_a_failure_is_printed_with_its_differences_and_the_exit_code_is_1(
         "    pagination.total: expected 2, found 1",
     ]
     assert re.fullmatch(r"2 passed, 1 failed in \d+\.\d\d s", summary)
-    assert summary.endswith(" s")
     assert err == ""
-
-
-def test_the_exit_code_is_0_where_all_pass(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(path, "-k", "A PAGE") == 0
-
-    assert capsys.readouterr().out.startswith("1 passed in ")
 
 
 def test_a_pattern_that_no_case_fits_is_a_mistake(
@@ -91,19 +85,6 @@ def test_rules_without_a_test_fail_where_they_must_have_one(
     out = capsys.readouterr().out
     assert f"FAILED {path}:10: other: the rule has no test\n" in out
     assert "1 passed, 1 without a test in " in out
-
-
-def test_several_files_and_directories_are_run_together(
-    path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    other = path.parent / "more"
-    other.mkdir()
-    (other / "a.yaml").write_text(RULES)
-    (other / "b.yaml").write_text(RULES)
-
-    assert run(path, f"{other}/") == 1
-
-    assert "6 passed, 3 failed in " in capsys.readouterr().out
 
 
 def test_the_outcome_is_written_as_junit_xml(path: Path, tmp_path: Path) -> None:

@@ -101,14 +101,6 @@ def test_a_rule_fails_closed_if_it_refuses_or_protects(
     assert (actual.withholds, actual.withholds_misfits, actual.protects) == policy
 
 
-def test_the_rule_for_misfits_has_the_closing_steps_alone() -> None:
-    keys = "blocks: {drop: [image]}, copies: text, response: [{drop: a}], max_bytes: 500"
-    closing = rule(keys).for_misfits
-    assert [step.name for step in closing.pipeline] == ["abridge"]
-    assert (closing.drop_blocks, closing.copies, closing.max_bytes) == ((), "both", 500)
-    assert closing.for_misfits == closing
-
-
 def test_a_rule_keeps_its_circuit_breaker_and_one_that_is_loaded_again_has_another() -> None:
     first, again = rule("response: [{drop: a}]"), rule("response: [{drop: a}]")
     assert first.circuit_breaker is first.circuit_breaker

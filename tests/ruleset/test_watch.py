@@ -107,18 +107,6 @@ def test_a_file_that_goes_away_leaves_its_rules_until_it_is_put_back(file: Path)
     assert len(applied) == 2
 
 
-def test_a_file_that_another_takes_the_place_of_is_read_though_it_looks_the_same(
-    file: Path,
-) -> None:
-    watch = Watch([str(file)], print, pytest.fail)
-    other = file.with_suffix(".new")
-    write(other, TWO)
-    os.utime(other, (1, 1))
-    os.replace(other, file)
-    watch.look()
-    assert names(watch) == ["two"]
-
-
 def test_a_folder_that_a_link_leads_to_may_be_swapped(tmp_path: Path) -> None:
     # As Kubernetes does with a ConfigMap: files lead through a link, which is replaced.
     for name, text in (("..1", ONE), ("..2", TWO)):
@@ -198,12 +186,6 @@ def test_python_stays_allowed_and_as_it_was_first_read(file: Path) -> None:
     [after] = watch.files[0].rules[0].pipeline
     assert watch.files[0].rules[0].place.endswith(":4")
     assert type(after) is type(before)
-
-
-def test_what_is_wrong_from_the_start_is_raised(file: Path) -> None:
-    file.write_text(BAD)
-    with pytest.raises(RuleErrors):
-        Watch([str(file)], print, print)
 
 
 def test_a_selection_goes_by_the_files_as_they_are_now(file: Path) -> None:

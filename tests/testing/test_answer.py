@@ -4,10 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from msgspec import Raw
 
 from proxy.errors import DocumentError
-from proxy.shaping.result.frame import VisibleSize
 from proxy.testing import answer as answers
 from proxy.testing.answer import ClientView
 from tests.given import answer, document, line, rule, said
@@ -24,20 +22,6 @@ def moved(before: dict[str, Any], after: dict[str, Any], text: str = "response: 
     return answers.copies(read(after), found)
 
 
-def test_texts_and_structured_content_are_read() -> None:
-    found = read(said("a", "b", structuredContent={"x": 1}))
-
-    assert found.texts == ("a", "b")
-    assert found.structured is not None
-    assert bytes(found.structured) == b'{"x":1}'
-    assert found.visible_size == VisibleSize(7, 2)
-    assert (found.failed, found.error, found.text) == (False, None, "a\nb")
-
-
-def test_a_marked_error_has_failed() -> None:
-    assert read(said("no", isError=True)).failed
-
-
 def test_an_error_response_has_failed_with_its_words() -> None:
     found = answers.read(line(id=1, error={"code": 1, "message": "no such tool"}))
 
@@ -51,13 +35,6 @@ def test_an_error_response_has_failed_with_its_words() -> None:
 def test_what_is_no_response_cannot_be_read(raw: bytes) -> None:
     with pytest.raises(DocumentError):
         answers.read(raw)
-
-
-def test_lone_surrogates_are_read_too() -> None:
-    found = read(said("\ud800", structuredContent={"a": "\ud800"}))
-
-    assert found.texts == ("\ufffd",)
-    assert found.structured == Raw('{"a":"\ufffd"}'.encode())
 
 
 def test_every_copy_of_the_document_is_found_where_it_was() -> None:
@@ -88,22 +65,11 @@ def test_blocks_that_are_no_text_do_not_shift_the_document() -> None:
     assert moved({"content": [image, text]}, {"content": [text]}) == [[1]]
 
 
-def test_without_a_document_before_the_only_one_after_is_taken() -> None:
-    assert answers.document(read(said("[1]")), None) == [1]
-    assert answers.document(read(said("x", structuredContent={"a": 1})), None) == {"a": 1}
-    with pytest.raises(DocumentError, match="the answer has no document, but 2 texts"):
-        answers.document(read(said("x", "y")), None)
-
-
 def test_a_document_that_is_gone_is_told() -> None:
     before = answers.located(answer(said("[1]")), rule("response: []"))
 
     with pytest.raises(DocumentError, match="does not hold the document"):
         answers.document(read({"content": []}), before)
-
-
-def test_an_error_response_has_no_document() -> None:
-    assert answers.located(line(id=1, error={}), rule("response: []")) is None
 
 
 def test_texts_are_blocks_where_a_bound_makes_them_the_document() -> None:

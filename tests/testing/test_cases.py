@@ -222,22 +222,6 @@ ONE_PAGE = "rejoins: one page holds everything; ask for shorter pages, or give m
     ("rule", "case", "lines"),
     [
         (DROP, "given: {a: 1, b: 2}, expect: {a: true}", ["a: expected true, found 1"]),
-        (
-            DROP,
-            "given: {a: 1, c: {d: [true]}}, expect: {a: 2}",
-            ["a: expected 2, found 1", 'c: expected nothing, found {"d":[true]}'],
-        ),
-        (
-            DROP,
-            "given: {a: 1, c: {d: [true]}}, expect: {a: 1, c: {d: [1, 2], e: 3}}",
-            [
-                "c.d[0]: expected 1, found true",
-                "c.d[1]: expected 2, found nothing",
-                "c.e: expected 3, found nothing",
-            ],
-        ),
-        (DROP, "given: {a: 1}, expect: [1]", ['expected [1], found {"a":1}']),
-        (DROP, "given: {a: 1}, expect: null", ['expected null, found {"a":1}']),
         (DROP, "given_text: abc, expect: abd", ['expected "abd", found "abc"']),
         (
             CLIP,
@@ -259,23 +243,12 @@ ONE_PAGE = "rejoins: one page holds everything; ask for shorter pages, or give m
             "given_result: {content: []}, expect_text: a",
             ["expect_text: the answer has no text"],
         ),
-        (DROP, f"given: {VALUE}, expect_at: {{a.c: 2}}", ["a.c: expected 2, found [1,2]"]),
         (DROP, f"given: {VALUE}, expect_at: {{one.id: [1]}}", ["one.id[0]: expected 1, found 7"]),
         (DROP, f"given: {VALUE}, expect_at: {{a.x: null}}", ["a.x: expected null, found nothing"]),
         (
             DROP,
             f"given: {VALUE}, expect_at: {{items.id: 1}}",
             ["items.id: expected 1, found [1,2]"],
-        ),
-        (
-            DROP,
-            f"given: {VALUE}, expect_at: {{items.id: [1, 3]}}",
-            ["items.id[1]: expected 3, found 2"],
-        ),
-        (
-            DROP,
-            f"given: {VALUE}, expect_at: {{a: {{}}}}",
-            ["a.b: expected nothing, found 1", "a.c: expected nothing, found [1,2]"],
         ),
         (
             DROP,
@@ -287,7 +260,6 @@ ONE_PAGE = "rejoins: one page holds everything; ask for shorter pages, or give m
                 "a.b: expected 0 keys, found 1",
             ],
         ),
-        (DROP, f"given: {VALUE}, absent: a.b", ["a.b: expected nothing, found 1"]),
         (
             DROP,
             f"given: {VALUE}, absent: ['**.i*d']",
@@ -345,16 +317,7 @@ ONE_PAGE = "rejoins: one page holds everything; ask for shorter pages, or give m
             "given_error: no, expect_error: {}",
             ['error: expected nothing, found {"message":"no"}'],
         ),
-        (
-            ERRORS,
-            "arguments: {n: 2}, refused: {}",
-            [
-                "refused.error: expected nothing, found "
-                '{"message":"n: 2 is greater than the maximum of 1"}'
-            ],
-        ),
         (PAGES, "given: {items: [1, 2]}, rejoins: true", [ONE_PAGE]),
-        (DROP, "given: {items: [1, 2], b: 1}, rejoins: true", [ONE_PAGE]),
         (
             "response: [{paginate: {at: items, limit: 2, page_info: {count: returned}}}]",
             "given: {items: [1, 2, 3]}, rejoins: true",
@@ -364,11 +327,6 @@ ONE_PAGE = "rejoins: one page holds everything; ask for shorter pages, or give m
             f"tools: [a, b]\n{DROP}",
             "given: {b: 1}, expect: {}",
             ["tool: which one? The rule is for a, b"],
-        ),
-        (
-            f"tools: 'get_*'\n{DROP}",
-            "given: {b: 1}, expect: {}",
-            ["tool: which one? The rule is for get_*"],
         ),
         (
             DROP,
@@ -408,25 +366,6 @@ def test_many_differences_are_cut_short() -> None:
 
     assert lines[0] == 'a[0]: expected "y", found "x"'
     assert lines[-1] == "… and 38 more"
-
-
-def test_the_lines_of_a_text_that_differ_are_shown_with_what_stands_around_them() -> None:
-    rule = "response: [{replace: {pattern: '5', with: x}}]"
-    given = '{$repeat: "line {n}\\n", times: 9}'
-
-    lines = verdict(rule, f'{{given_text: {given}, expect_text: "line 0\\nline 1\\n"}}')
-
-    assert lines[1:] == [
-        "@@ -2 +2,8 @@",
-        " line 1\\n",
-        "+line 2\\n",
-        "+line 3\\n",
-        "+line 4\\n",
-        "+line x\\n",
-        "+line 6\\n",
-        "+line 7\\n",
-        "+line 8\\n",
-    ]
 
 
 ASKED = "asks: {tool: may, arguments: {path: a}}"
@@ -478,21 +417,20 @@ class Hasty(Struct, frozen=True):
 
 
 @pytest.mark.parametrize(
-    ("on_failure", "case", "message"),
+    ("keys", "message"),
     [
         (
-            "pass",
-            "{given: {a: 1}, expect: {a: 1}}",
+            "on_failure: pass, tests: {given: {a: 1}, expect: {a: 1}}",
             "t: the guard 'hasty' failed: KeyError: 't' (hasty.py:11)",
         ),
-        ("refuse", "{refused: \"the call was withheld: the guard of rule 't' failed\"}", ""),
+        ("tests: {refused: \"the call was withheld: the guard of rule 't' failed\"}", ""),
     ],
 )
 def test_a_guard_that_fails_and_lets_the_call_go_on_fails_its_case(
-    tmp_path: Path, on_failure: str, case: str, message: str
+    tmp_path: Path, keys: str, message: str
 ) -> None:
     (tmp_path / "hasty.py").write_text(HASTY)
-    rule = f"{{tools: t, guard: hasty, on_failure: {on_failure}, tests: [{case}]}}"
+    rule = f"{{tools: t, guard: hasty, {keys}}}"
     text = f"version: 1\nguards: {{hasty: 'hasty:Hasty'}}\nrules: [{rule}]"
     read = rulefile.read(str(tmp_path / "r.yaml"), text.encode(), allow_python=True)
     assert read.rules is not None, read.problems
@@ -507,16 +445,6 @@ def test_a_guard_that_asks_nothing_fails_a_case_with_a_question() -> None:
 # What is given
 
 
-def test_repeated_values_are_written_out() -> None:
-    assert expand({"$repeat": "f-{n}", "times": 3}) == ["f-0", "f-1", "f-2"]
-    assert expand({"a": {"$repeat": {"id": "{n}", "x": [1, "n{n}"]}, "times": 2}, "b": [{}]}) == {
-        "a": [{"id": "0", "x": [1, "n0"]}, {"id": "1", "x": [1, "n1"]}],
-        "b": [{}],
-    }
-    nested = {"$repeat": {"$repeat": "{n}", "times": 2}, "times": 2}
-    assert expand(nested) == [["0", "1"], ["0", "1"]]
-
-
 WRITE = "write {$repeat: value, times: number}, and no other key beside it"
 
 
@@ -528,10 +456,6 @@ WRITE = "write {$repeat: value, times: number}, and no other key beside it"
         ({"$repeat": 1, "times": 1, "x": 1}, WRITE),
         ({"$repeat": 1, "times": -1}, "$repeat: times: -1 is not between 0 and 1000000"),
         ({"$repeat": 1, "times": 10**9}, "$repeat: times: 1000000000 is not between 0 and 1000000"),
-        (
-            {"$repeat": {"$repeat": {"a": 1}, "times": 4000}, "times": 4000},
-            "$repeat: 32004000 values are more than 10000000",
-        ),
     ],
 )  # fmt: skip
 def test_a_repetition_that_is_none_is_told(value: Any, said: str) -> None:
@@ -541,40 +465,19 @@ def test_a_repetition_that_is_none_is_told(value: Any, said: str) -> None:
     assert verdict(DROP, f"{{given: {json.dumps(value)}, untouched: true}}") == [said]
 
 
-FORMS: dict[str, Any] = {
-    "exchange": {
+def test_what_is_given_may_be_recorded_in_a_file_beside_the_rules(tmp_path: Path) -> None:
+    exchange = {
         "request": call("t", {"x": 1}, id=7).decode(),
         "response": answer(document({"a": 1, "b": 2}), 7).decode(),
-    },
-    "messages": {
-        "request": json.loads(call("t", {"x": 1}, id="z")),
-        "response": json.loads(answer(document({"a": 1, "b": 2}), "z")),
-    },
-    "response": json.loads(answer(document({"a": 1, "b": 2}), 9)),
-    "result": document({"a": 1, "b": 2}),
-    "document": {"a": 1, "b": 2},
-}
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_what_is_given_may_be_recorded_in_a_file_beside_the_rules(
-    tmp_path: Path, form: str
-) -> None:
-    (tmp_path / "fixtures").mkdir()
-    (tmp_path / "fixtures" / "a.json").write_text(json.dumps(FORMS[form], indent=1))
+    }
+    (tmp_path / "a.json").write_text(json.dumps(exchange, indent=1))
     name = str(tmp_path / "rules.yaml")
-    upstream = "{x: 1}" if form in ("exchange", "messages") else "{}"
 
-    assert (
-        verdict(
-            DROP, f"{{given_file: fixtures/a.json, expect: {{a: 1}}, upstream: {upstream}}}", name
-        )
-        == []
-    )
-    assert (
-        verdict(DROP, "{given_file: fixtures/a.json, arguments: {y: 2}, upstream: {y: 2}}", name)
-        == []
-    )
+    for case in (
+        "{given_file: a.json, expect: {a: 1}, upstream: {x: 1}}",
+        "{given_file: a.json, arguments: {y: 2}, upstream: {y: 2}}",
+    ):
+        assert verdict(DROP, case, name) == []
 
 
 def test_a_recorded_response_is_untouched_to_the_byte(tmp_path: Path) -> None:
@@ -599,15 +502,10 @@ def test_a_recorded_error_is_untouched(tmp_path: Path) -> None:
     ]
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
-    [said] = verdict(DROP, "{given_file: none.json, untouched: true}", str(tmp_path / "r.yaml"))
-
-    assert said == f"given_file: '{tmp_path}/none.json': No such file or directory"
-
-
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
+        ("/none.json", "given_file: '/none.json': No such file or directory"),
         ("/dev/zero", "given_file: '/dev/zero': a pipe, a device or a directory, not a file"),
         (r'"/a\0b"', r"given_file: '/a\x00b': embedded null byte"),
     ],

@@ -29,17 +29,6 @@ def test_every_rule_is_told_with_its_reason() -> None:
     }
 
 
-def test_the_first_one_that_matches_applies() -> None:
-    assert told(SEVERAL, "get", {"op": "a"})["second"] == "first comes first"
-    found = applying(SEVERAL, "get", {"op": "a"})
-    assert found is not None
-    assert found.name == "first"
-
-
-def test_no_rule_may_apply() -> None:
-    assert applying(rules("- {tools: a}"), "b", {}) is None
-
-
 def test_a_condition_that_fails_is_no_match() -> None:
     chosen = rules("- {name: a, tools: get, when: 'length(n) > `1`'}\n- {name: b, tools: get}")
 

@@ -47,33 +47,10 @@ def test_a_page_is_what_a_model_gets_that_asks_for_it(
     assert [result.outcome for _, result in play.shaped] == list(dict.fromkeys(("shaped", outcome)))
 
 
-def test_the_first_call_can_be_left_out() -> None:
-    play = Replay(PAGES, exchange(offset=4), first_call=False)
-
-    assert play.calls == []
-    assert play.answer.failed
-
-
-def test_further_pages_and_calls_can_be_made() -> None:
-    play = Replay(PAGES, exchange())
-
-    assert items(play.ask({"offset": 2}).line) == [3, 4]
-    assert (play.calls, play.outcome) == ([{}], "page")
-    assert items(play.ask({"other": 1}).line) == [1, 2]
-    assert play.calls == [{}, {"other": 1}]
-
-
 def test_a_refused_call_is_not_tried_twice() -> None:
     play = Replay(PAGES, exchange(offset=2, limit=99))
 
     assert (play.answer.failed, play.calls, play.outcome) == (True, [], "refused")
-
-
-def test_log_lines_are_kept() -> None:
-    play = Replay(rules("- {name: r, tools: list, response: [{keep: [a.b]}]}"), exchange())
-
-    [message] = play.log
-    assert message.startswith("r: list: left as it came: ")
 
 
 def test_the_same_call_can_be_replayed_with_another_rule_in_place_of_the_one_that_applied() -> None:

@@ -22,22 +22,6 @@ AFTER_A_WINDOW = frozenset(("clip", "table", "replace"))
 PlacedSteps = Sequence[tuple[Node, Transform]]
 
 
-def surrogates(converter: NodeConverter, node: Node) -> None:
-    """Report texts with a lone surrogate, which cannot be written; tests may have them."""
-    inner: Iterable[Node] = ()
-    if isinstance(node.value, dict):
-        members = (each for key, each in node.value.items() if key != "tests")
-        inner = (*node.keys.values(), *members)
-    elif isinstance(node.value, list):
-        inner = node.value
-    elif isinstance(node.value, str) and any("\ud800" <= sign <= "\udfff" for sign in node.value):
-        message = f"{node.value!r} has half a character in it: a surrogate by itself"
-        converter.report(node, message)
-        node.invalid = True
-    for each in inner:
-        surrogates(converter, each)
-
-
 class _ToolOfRule(Struct, frozen=True):
     """A tool, or a glob, whose calls a rule takes if its condition holds."""
 

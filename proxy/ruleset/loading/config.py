@@ -28,7 +28,7 @@ from msgspec.structs import replace
 
 from proxy.document.sizes import Size
 from proxy.errors import Problem
-from proxy.ruleset.loading import checks, config_model, yaml_nodes
+from proxy.ruleset.loading import config_model, yaml_nodes
 from proxy.ruleset.loading.config_model import (
     NO_DEFAULTS,
     NO_RULES,
@@ -86,8 +86,6 @@ def read(
     converter = NodeConverter(file, _readers(Path(file).parent, environment))
     config = None
     try:
-        if b"\\" in raw:
-            checks.surrogates(converter, root)
         config = _config(converter, root, overrides or {})
     except SourceError as error:
         problems.append(Problem(file, error.line, error.column, str(error)))

@@ -58,8 +58,6 @@ def read(file: str, raw: bytes, *, allow_python: bool = False) -> LoadedRules:
     converter = NodeConverter(file, {**names.readers, **own})
     rules = None
     try:
-        if b"\\" in raw:
-            checks.surrogates(converter, root)
         rules = _file(converter, names, root)
     except SourceError as error:
         problems.append(Problem(file, error.line, error.column, str(error)))

@@ -190,11 +190,8 @@ def explain(error: yaml.MarkedYAMLError, text: str) -> SourceError:
     return error_at(here, " ".join(reason.removeprefix(": ").split()))
 
 
-_AFTER_LIST = "a value that begins with '[' is a list, nothing can follow it; quote the path"
 _AT_OPENING = (
     "expected 'key: value'; the ':' and the space after it are missing",
-    "after '|' or '>' a text begins in the next line; quote a value that begins with them",
-    "'&' starts a YAML anchor; quote the value",
     "this quote is not closed",
 )
 """The messages about something that began before the library met the problem."""
@@ -202,9 +199,7 @@ _AT_OPENING = (
 # The library's message, the text before it in its line, and our message. The first match counts.
 _WORDINGS = (
     ("could not find expected ':'", "", _AT_OPENING[0]),
-    ("block scalar", "", _AT_OPENING[1]),
-    ("scanning an anchor", "", _AT_OPENING[2]),
-    ("quoted scalar: found unexpected", "", _AT_OPENING[3]),
+    ("quoted scalar: found unexpected", "", _AT_OPENING[1]),
     (
         "mapping values are not allowed",
         r"[:-] .*\S",
@@ -215,7 +210,6 @@ _WORDINGS = (
         "",
         "a ':' where no value can begin; check the indentation of this line and the one above",
     ),
-    ("(<block end>, but found|but got) '<scalar>'", r"\]$", _AFTER_LIST),
     (
         "expected <block end>, but found '(<scalar>|.)'",
         r"[:-] +['\"\]}].*\S *$|[:-] +.*['\"\]}] *$",
@@ -227,27 +221,15 @@ _WORDINGS = (
         "this line is not indented like the lines from {line} on that it belongs to",
     ),
     (
-        "but got '(?P<sign>[{[])'",
-        "",
-        "{sign!r} cannot stand in an unquoted value inside [ ] or {{ }}; quote the value",
-    ),
-    (
         "expected ',' or '(?P<end>[]}])', but got (?P<token>.+)",
         "",
         "expected ',' or '{end}' after the value, found {token}; it opens in line {line}",
     ),
     ("the node content, but found (?P<token>.+)", "", "expected a value, found {token}"),
-    (
-        "sequence entries are not allowed",
-        "",
-        "'-' begins an item of a list, which needs a line of its own; or quote the value",
-    ),
     (r"character '\\t'", "", "a tab cannot indent YAML; use spaces"),
     (
         "unknown escape character '(?P<sign>.+)'",
         "",
         "'\\{sign}' is no escape in double quotes; use single quotes",
     ),
-    ("duplicate anchor '(?P<name>.+)'", "", "line {line} has the anchor '{name}' too"),
-    ("expected a single document", "", "a second document; a rule file holds one"),
 )

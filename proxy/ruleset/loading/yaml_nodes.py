@@ -4,6 +4,7 @@ Scalars follow the core schema of YAML 1.2, so `on`, `no`, `12:30` and dates are
 ten. Size, depth and the expansion of aliases are bounded for any text.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from math import isinf
 from typing import Any
@@ -97,11 +98,7 @@ def plain_value(node: Node) -> Any:
     return node.value
 
 
-def _join_surrogates(text: str) -> str:
-    r"""Join the two escapes that JSON writes for one character (`"\ud83d\ude00"`)."""
-    if text.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in text):
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class _NodeBuilder:
@@ -127,8 +124,10 @@ class _NodeBuilder:
         children: Iterable[Node] = ()
         if isinstance(source, yaml.ScalarNode):
             node.invalid = isinstance(source.value, InvalidScalar)
-            plain = source.style is None and not node.invalid
-            node.value = self._scalar(source) if plain else _join_surrogates(str(source.value))
+            if source.style is None and not node.invalid:
+                node.value = self._scalar(source)
+            else:
+                self._read_text(source, node)
         elif isinstance(source, yaml.SequenceNode):
             children = node.value = [self.node(element) for element in source.value]
         else:
@@ -152,12 +151,14 @@ class _NodeBuilder:
             elif key.value == "<<" and key.style is None:
                 for name, name_node, member in self._merge(value):
                     merged.setdefault(name, (name_node, member))
-            elif (name := _join_surrogates(str(key.value))) in keys:
-                line = keys[name].line
-                self.report(key, f"duplicate key {name!r}; the first stands in line {line}")
             else:
-                keys[name] = Node(name, key.start_mark.line + 1, key.start_mark.column + 1)
-                members[name] = self.node(value)
+                name_node = Node(None, key.start_mark.line + 1, key.start_mark.column + 1)
+                name = self._read_text(key, name_node)
+                if name in keys:
+                    line = keys[name].line
+                    self.report(key, f"duplicate key {name!r}; the first stands in line {line}")
+                else:
+                    keys[name], members[name] = name_node, self.node(value)
         for name, (name_node, member) in merged.items():
             if name not in keys:
                 keys[name], members[name] = name_node, member
@@ -178,6 +179,17 @@ class _NodeBuilder:
 
     def report(self, source: yaml.Node, message: str) -> None:
         self.errors.append(error_at(source.start_mark, message))
+
+    def _read_text(self, source: yaml.ScalarNode, node: Node) -> str:
+        r"""Read a text into `node`; two escapes for one character (`"\ud83d\ude00"`) are joined."""
+        text = str(source.value)
+        if _SURROGATES.search(text):
+            text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+            if _SURROGATES.search(text):
+                self.report(source, f"{text!r} has half a character in it: a surrogate by itself")
+                node.invalid = True
+        node.value = text
+        return text
 
     def _scalar(self, source: yaml.ScalarNode) -> Scalar:
         """Return the value of a plain scalar."""

@@ -7,7 +7,6 @@ import pytest
 
 from proxy.errors import AbridgeError
 from proxy.ruleset.loading.config_model import (
-    Secret,
     header_name,
     header_value,
     host,
@@ -89,28 +88,6 @@ def test_a_message_about_a_url_does_not_show_its_password(read: Callable[[str], 
 )
 def test_a_variable_is_filled_in_once(text: str, value: str) -> None:
     assert str(header_value(text, {"A": "1", "B": "${A}"})) == value
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("${C}", "the variable 'C' is not set"),
-        ("${}", "'${' begins the name of a variable, which ends with '}'"),
-        ("a ${A", "'${' begins the name of a variable, which ends with '}'"),
-        ("${A}", "a header has no line breaks or other control characters"),
-    ],
-)
-def test_a_value_that_cannot_be_filled_in_is_refused_without_showing_it(
-    text: str, message: str
-) -> None:
-    with pytest.raises(AbridgeError) as raised:
-        header_value(text, {"A": "secret\r\nX: y"})
-    assert str(raised.value) == message
-
-
-def test_a_secret_is_a_text_that_is_not_shown() -> None:
-    secret = Secret("word")
-    assert (str(secret), repr(secret), f"{[secret]}") == ("word", "'***'", "['***']")
 
 
 @pytest.mark.parametrize("content", [b"", b"\n \n", b"a b", "é".encode(), b"\xff", b"ok\na b"])

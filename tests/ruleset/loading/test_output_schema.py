@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from proxy.document.fuel import Fuel
 from proxy.errors import OptionError
 from proxy.ruleset.loading.output_schema import problems
-from proxy.ruleset.loading.rulefile import read
 from proxy.schema import keywords
 from proxy.schema.derive import advertised
 from proxy.schema.violations import Checker
@@ -37,15 +36,6 @@ DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 )
 def test_a_right_schema_has_no_problems(members: dict[str, Any]) -> None:
     assert problems({"type": "object", **members}) == []
-
-
-def test_each_mistake_is_told_once_where_it_stands() -> None:
-    schema = {"type": "object", "properties": {"a": {"pattern": 5, "$ref": 5, "nullable": 1}}}
-    assert sorted(each.at[2:] for each in problems(schema)) == [
-        ("$ref",),
-        ("nullable",),
-        ("pattern",),
-    ]
 
 
 def test_a_wrong_name_is_the_place_of_what_is_wrong_about_it() -> None:
@@ -107,11 +97,3 @@ def test_whatever_is_written_is_a_problem_or_a_schema_to_check_by(
         assert advertised(None, [usable, {}]) is not None
         for value in ({}, {"a": None}, {"a": [1, {}]}):
             list(Checker(usable).violations(value, Fuel()))
-
-
-def test_the_place_of_a_mistake_is_in_the_file() -> None:
-    text = (
-        "version: 1\nrules:\n  - tools: a\n    output_schema:\n      type: object\n      items: 5"
-    )
-    [problem] = read("r.yaml", text.encode()).problems
-    assert (problem.line, problem.column) == (6, 14)

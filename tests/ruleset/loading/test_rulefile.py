@@ -248,24 +248,11 @@ def test_a_key_is_read_as_a_part_of_the_rule(keys: str, attribute: str, value: A
     assert actual == value or repr(actual) == value
 
 
-def test_server_and_expose_are_the_files() -> None:
-    file = load("server: {name: 'git*', tools: git_log}\nexpose: ['git_*', x]")
-    assert file.server is not None
-    assert (file.server.name, file.server.tools) == ("git*", ("git_log",))
-    assert file.expose == ("git_*", "x")
-
-
 def test_a_yaml_file_that_is_no_rule_file_was_readable() -> None:
     assert read("r.yaml", b"version: 2") == LoadedRules(
         None, (Problem("r.yaml", 1, 10, "version: expected 1, found 2"),), readable=True
     )
     assert not read("r.yaml", b"a: 'b").readable
-
-
-def test_every_key_of_a_test_is_checked_by_name() -> None:
-    keys = ", ".join(f"{key}: 0" for key in fields(CaseSpec))
-    text = f"version: 1\nrules: [{{tools: a, tests: [{{{keys}}}]}}]"
-    assert not [p for p in read("r.yaml", text.encode()).problems if "unknown" in p.message]
 
 
 # Words, values and signs that mean something to the loader, put together at random.
