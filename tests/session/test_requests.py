@@ -7,7 +7,7 @@ import pytest
 
 from proxy.ruleset.rule import Hidden, RuleFile, RuleSet
 from proxy.ruleset.selection import Selection
-from proxy.session.outputs import LoadSnapshot, Reply
+from proxy.session.outputs import LoadSnapshot, ToClient
 from tests.given import answer, call, document, file, line, result, rules, texts
 from tests.samples import (
     ABS_PAGES,
@@ -411,7 +411,7 @@ def test_a_page_that_cannot_be_looked_up_is_refused_with_the_reason(reads_only: 
     [load] = talk.session.from_client(call("list", {"offset": 2}))
     assert isinstance(load, LoadSnapshot)
     [reply] = talk.session.loaded(load.token, None, "the store is away")
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, ToClient)
     reason = "what was kept of the earlier answer is out of reach: the store is away; "
     reason += "try again later"
     assert texts(reply.raw) == [

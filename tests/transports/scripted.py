@@ -13,13 +13,13 @@ from typing import Any
 from proxy.ruleset.rule import EMPTY
 from proxy.session.outputs import (
     DropSnapshots,
-    Forward,
     LoadSnapshot,
     Noise,
     Output,
-    Reply,
     Shape,
     StoreSnapshot,
+    ToClient,
+    ToServer,
 )
 from proxy.session.session import Session
 from proxy.shaping import pipeline
@@ -48,36 +48,37 @@ class Scripted(Session):
         return self.act(raw, b"server")
 
     def act(self, raw: bytes, here: bytes) -> tuple[Output, ...]:
+        onward, back = (ToServer, ToClient) if here == b"client" else (ToClient, ToServer)
         side, _, told = raw.partition(b" ")
         word, _, rest = told.partition(b" ")
         if side != here:
-            return (Forward(raw),)
+            return (onward(raw),)
         key = Key("", "scripted", rest.decode())
         match word:
             case b"reply":
-                return (Reply(rest), Forward(raw), Reply(rest))
+                return (back(rest), onward(raw), back(rest))
             case b"keep":
-                return (StoreSnapshot(key, Snapshot(b"", rest)), Forward(b"kept"))
+                return (StoreSnapshot(key, Snapshot(b"", rest)), onward(b"kept"))
             case b"load":
                 return (LoadSnapshot(7, key),)
             case b"forget":
-                return (DropSnapshots(key), Forward(b"forgotten"))
+                return (DropSnapshots(key), onward(b"forgotten"))
             case b"noise":
-                return (Noise(rest), Forward(b"after noise"))
+                return (Noise(rest), onward(b"after noise"))
             case b"shape":
-                return (Forward(b"before shaping"), Shape(rest))  # type: ignore[arg-type]
+                return (onward(b"before shaping"), Shape(rest))  # type: ignore[arg-type]
             case b"go":
                 GO.set()
-        return (Forward(raw),)
+        return (onward(raw),)
 
     def loaded(
         self, token: int, snapshot: Snapshot | None, failure: str | None = None
     ) -> tuple[Output, ...]:
         found = b"nothing" if snapshot is None else snapshot.document
-        return (Reply(b"loaded %d %s" % (token, found)),)
+        return (ToClient(b"loaded %d %s" % (token, found)),)
 
     def shaped(self, job: Any, outcome: Any) -> tuple[Output, ...]:
-        return (Forward(b"shaped " + outcome),)
+        return (ToClient(b"shaped " + outcome),)
 
     def may_stream(self, start: bytes, exchange: bytes = b"") -> bool:
         return start.startswith(b"server pass")
