@@ -28,12 +28,12 @@ def have_room(size: int) -> None:
     """
     if size < _LARGE:
         return
-    import mmap
-
     try:
+        import mmap
+
         # Reserves address space alone: nothing is ever written to it.
         mmap.mmap(-1, _TIMES * size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANON).close()
-    except (OSError, OverflowError, ValueError):
+    except (ImportError, OSError, OverflowError, ValueError):
         raise MemoryError(f"for a document of {size} bytes") from None
 
 
