@@ -1,8 +1,7 @@
 """Move lines between the client on the proxy's stdin and stdout and a server in a child process.
 
 One thread reads the client, one the server, one the server's stderr; the main thread waits for the
-end. If calls have a deadline, or the proxy has sent the server a probe, one more thread watches the
-time.
+end. If calls have a deadline, one more thread watches the time, as does one for each probe.
 Invariants: the session is entered by one thread at a time; shaping happens outside it; the thread
 that reads the server never waits for the server; and no message of the client about a suspended
 call is sent ahead of the call.
@@ -13,8 +12,8 @@ from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
-from threading import Condition, Lock, Thread
-from time import monotonic
+from threading import TIMEOUT_MAX, Condition, Lock, Thread, Timer
+from time import monotonic, sleep
 from typing import ParamSpec, TypeVar
 
 from proxy.document import message
@@ -73,73 +72,9 @@ def run_with_timeout(seconds: float, do: Callable[[], object]) -> None:
     run()
 
 
-_LONGEST = 3600.0  # seconds of a single wait
-
-
-class DeadlineThread:
-    """A thread that calls `late` with each token of a probe whose time is up.
-
-    `check` deals with calls that are overdue, and returns the seconds until it is to be called
-    again. The thread starts with the first token, if not before.
-    """
-
-    def __init__(
-        self, late: Callable[[bytes], None], check: Callable[[], float] = lambda: _LONGEST
-    ) -> None:
-        self._late = late
-        self._check = check
-        self._due: dict[bytes, float] = {}
-        self._change = Condition()
-        self._thread = Thread(target=self._run, name="deadlines", daemon=True)
-
-    def start(self) -> None:
-        """Start the thread, unless it runs; raises RuntimeError if none can be started."""
-        if self._thread.ident is None:
-            self._thread.start()
-
-    def add(self, token: bytes, seconds: float) -> None:
-        """Wait for a response, for so many seconds."""
-        with self._change:
-            self._due[token] = monotonic() + seconds
-            self._change.notify_all()
-            # If no thread can be started now, the next probe tries again.
-            with suppress(RuntimeError):
-                self.start()
-
-    def settle(self, token: bytes | None) -> None:
-        """Record a response; one without a deadline is ignored."""
-        with self._change:
-            if self._due.pop(token or b"", None) is not None and not self._due:
-                self._change.notify_all()
-
-    def wait(self, seconds: float) -> None:
-        """Return once no response is pending, or after so many seconds."""
-        with self._change:
-            self._change.wait_for(lambda: not self._due, seconds)
-
-    def _run(self) -> None:
-        while True:
-            token = self._expired(monotonic() + min(self._check(), _LONGEST))
-            if token is not None:
-                self._late(token)
-                # Only now: a thread in `wait` also waits for the messages that `late` sends.
-                self.settle(token)
-
-    def _expired(self, until: float) -> bytes | None:
-        """Wait until the time of a token is up, and return the token; None at `until`."""
-        with self._change:
-            while True:
-                token = min(self._due, key=self._due.__getitem__, default=None)
-                now = monotonic()
-                if token is not None and self._due[token] <= now:
-                    return token
-                if until <= now:
-                    return None
-                self._change.wait(min(until, self._due.get(token or b"", until)) - now)
-
-
 _FAILED = 70  # EX_SOFTWARE of sysexits.h
 _PATIENCE = 1.0  # seconds for the last messages
+_LONGEST = 3600.0  # seconds of a single wait
 _SUSPENDED = 5.0  # seconds for suspended calls to continue once the client sends nothing more
 
 
@@ -174,8 +109,7 @@ class Relay:
         self._server = PipeWriter(child.stdin, lambda: self._shutdown.report("server deaf"))
         self._output = PipeReader(child.stdout)
         self._shutdown = Shutdown(child, self._server, self._output, log, cause)
-        # Not created before it is needed: most sessions have no use for it.
-        self._deadlines: DeadlineThread | None = None
+        self._probes: dict[bytes, Timer] = {}  # by token, until they have a response or are late
 
     def run(self) -> int:
         """Move lines until both sides have ended; return the exit code of the proxy."""
@@ -187,7 +121,7 @@ class Relay:
             "client": self._read_client,
         }
         if self._session.deadline is not None:
-            self._timed().start()
+            sides = {"deadlines": partial(self._watch_calls, self._session.deadline), **sides}
         # The client's last: all threads must exist before a request arrives, which takes memory.
         threads = {
             name: Thread(target=self._guarded, args=(side,), name=name, daemon=True)
@@ -250,11 +184,12 @@ class Relay:
             if not received:
                 received = True
                 self._shutdown.report("client began")
-        if self._deadlines is not None:
-            # Keep the server's input open a while for calls that are suspended.
-            self._deadlines.wait(_SUSPENDED)
-            # The server may have stopped reading.
-            run_with_timeout(_PATIENCE, self._server.flush)
+        # Keep the server's input open a while for calls that are suspended.
+        until = monotonic() + _SUSPENDED
+        while self._probes and monotonic() < until:
+            sleep(0.01)
+        # The server may have stopped reading.
+        run_with_timeout(_PATIENCE, self._server.flush)
         self._server.close()
         self._shutdown.report("client ended")
 
@@ -270,9 +205,9 @@ class Relay:
         for event in _events(self._output, Lines(self._limit, self._may_stream)):
             if type(event) is list:
                 self._take(event, of_client=False)
-                if self._deadlines is not None:
+                if self._probes:
                     for raw in event:
-                        self._deadlines.settle(message.responds_to(raw))
+                        self._settle(message.responds_to(raw))
             elif type(event) is Chunk:
                 self._client.send_chunk(event.raw, event.last)
             elif type(event) is LineStreamed:
@@ -282,8 +217,7 @@ class Relay:
                 outputs = self._enter(discarded, event.start, size, self._limit) or ()
                 self._carry_out(outputs, self._server.send_later)
                 unanswered = not outputs
-                if self._deadlines is not None:
-                    self._deadlines.settle(message.response_key(event.start, b""))
+                self._settle(message.response_key(event.start, b""))
             elif type(event) is LineDropped and unanswered:
                 # Some servers write the id last. Send an error in place of the response.
                 key = message.response_key(event.start, event.end)
@@ -318,28 +252,41 @@ class Relay:
             self._server.send_later(lines)
         return tuple(output for output in outputs if not isinstance(output, ToServer))
 
-    def _timed(self) -> DeadlineThread:
-        if self._deadlines is None:
-            self._deadlines = DeadlineThread(
-                lambda token: self._guarded(partial(self._expire, self._session.unanswered, token)),
-                self._check_calls,
-            )
-        return self._deadlines
+    def _add_timer(self, probe: Probe) -> None:
+        timer = Timer(min(probe.seconds, TIMEOUT_MAX), self._late, (probe.token,))
+        timer.daemon = True
+        self._probes[probe.token] = timer
+        # If no thread can be started, the response is waited for without end.
+        with suppress(RuntimeError):
+            timer.start()
 
-    def _expire(self, enter: Callable[..., tuple[Output, ...]], *token: bytes) -> None:
-        """Continue a call without the response to its probe, or answer calls that are overdue."""
+    def _settle(self, token: bytes | None) -> None:
+        """Record the response to a probe; any other is ignored."""
+        timer = self._probes.pop(token or b"", None)
+        if timer is not None:
+            timer.cancel()
+
+    def _late(self, token: bytes) -> None:
+        """Continue a call without the response to its probe."""
+        self._guarded(partial(self._expire, partial(self._session.unanswered, token)))
+        # Only now: the server's input stays open for the messages that follow from it.
+        self._settle(token)
+
+    def _watch_calls(self, deadline: float) -> None:
+        """Answer calls that are overdue."""
+        never = Condition()  # `sleep` fails if the clock jumps
+        while True:
+            self._expire(self._session.overdue)
+            with self._entry:
+                seconds = self._session.patience()
+            # A call that begins meanwhile is due later than this.
+            with never:
+                never.wait(min(deadline if seconds is None else seconds, deadline, _LONGEST))
+
+    def _expire(self, enter: Callable[[], tuple[Output, ...]]) -> None:
         with self._entry:
-            outputs = self._send_to_server(enter(*token))
+            outputs = self._send_to_server(enter())
         self._carry_out(outputs, self._server.send_later)
-
-    def _check_calls(self) -> float:
-        """Answer calls that are overdue; return the seconds until the next one may be."""
-        self._guarded(partial(self._expire, self._session.overdue))
-        with self._entry:
-            seconds = self._session.patience()
-        # A call that begins meanwhile is due later than this.
-        longest = _LONGEST if self._session.deadline is None else self._session.deadline
-        return longest if seconds is None else min(seconds, longest)
 
     def _read_stderr(self) -> None:
         stderr = PipeReader(self._child.stderr)
@@ -393,7 +340,7 @@ class Relay:
             self._client.send([output.raw])
         elif isinstance(output, Probe):
             # Its time runs from now on: the server may not even read the probe.
-            self._timed().add(output.token, output.seconds)
+            self._add_timer(output)
             to_server([output.raw])
         elif isinstance(output, Shape):
             result = pipeline.shape(output.job)
