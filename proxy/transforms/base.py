@@ -135,7 +135,6 @@ class Transform(Struct, frozen=True):
 
     def __call__(self, root: Slot, call: Call) -> None:
         """Change the document at `root`."""
-        raise NotImplementedError
 
     def reshape(self, schema: Schema) -> Schema | None:
         """Members may be missing, arrays shorter, texts other texts; what stays keeps its type."""
