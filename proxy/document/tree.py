@@ -232,8 +232,10 @@ def opened(value: Value) -> Value:
         return level(value)
     if isinstance(value, msgspec.Struct):
         return _as_object(value)
-    if isinstance(value, list) and _typed(value):
-        return [_as_object(row) for row in value]
+    if isinstance(value, list):
+        first = next((row for row in value if row is not None), None)
+        if isinstance(first, msgspec.Struct):
+            return [_as_object(row) for row in value]
     return value
 
 
@@ -412,12 +414,6 @@ def _decoded(value: Value, head: int, kind: Any) -> Any:
         return msgspec.json.decode(value, type=kind)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return None
-
-
-def _typed(value: list[Value]) -> bool:
-    """Return True if an array was decoded to Structs, maybe with nulls among them."""
-    first = next((row for row in value if row is not None), None)
-    return isinstance(first, msgspec.Struct)
 
 
 def _as_object(row: msgspec.Struct | Value) -> Value:
