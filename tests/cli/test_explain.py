@@ -238,7 +238,7 @@ def test_a_step_that_fails_says_so_and_the_original_goes_out(verb: Explain) -> N
 
 def test_the_keys_of_the_json_stay(verb: Explain) -> None:
     keys = ["file", "tool", "arguments", "upstream", "rule", "rules", "guard", "document"]
-    keys += ["outcome", "steps", "missing", "notices", "warnings", "vocabulary", "log"]
+    keys += ["outcome", "steps", "missing", "notices", "warnings", "log"]
     keys += ["before", "after", "shown", "clients"]
 
     for tool in ("list", "other", "gone", "broken"):
@@ -415,7 +415,6 @@ def test_what_became_of_an_error_is_printed(verb: Explain) -> None:
         ["errors:", "recast"],
         ["errors:", "clip"],
     ]
-    assert "words of code: lock, limit\n" in out
 
 
 @pytest.mark.parametrize("text", ["[1]", "{", "5"])
@@ -511,23 +510,6 @@ def test_an_error_that_no_step_is_for_has_no_steps() -> None:
     for raw in (answer(LOCK), failed):
         result = account(alone, raw)
         assert (result["outcome"], result["steps"]) == ("error", [])
-
-
-def test_the_words_of_all_recasts_of_a_rule_are_listed_by_path() -> None:
-    given = rules(
-        """
-        - tools: read
-          response:
-            - recast: {vocabulary: {a.b: [x, y]}, cases: [{match: x, to: {a: {b: x}}}]}
-          errors:
-            - recast: {vocabulary: {a.b: [y, z], c: [w]}, cases: [{to: {a: {b: z}, c: w}}]}
-        """
-    )
-
-    result = account(given, answer(said("x")))
-
-    assert result["vocabulary"] == {"a.b": ["x", "y", "z"], "c": ["w"]}
-    assert account(given, answer(said("x")), "other")["vocabulary"] == {}
 
 
 GUARDED = RuleSet(tuple(load([str(PYTHON / "rules.yaml")], allow_python=True)))
