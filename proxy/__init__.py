@@ -46,13 +46,13 @@ Case        a test written beside a rule
 
 To add
 
-- a transform: a file in transforms/ with a frozen subclass of BaseTransform (transforms/base.py;
+- a transform: a file in transforms/ with a frozen subclass of Transform (transforms/base.py;
   clip.py is a short one to begin with), and a line in the table of transforms/__init__.py. Its
   fields are its options, with a text below each for editors and the reference; its docstring, with
   a doctest, is its part of the reference, which `make reference` writes. `__call__` changes the
   document: `places(root, path)` of document.paths yields a Slot for each value that a path names;
   `slot.open()` decodes one level and leaves numbers as Raw, so that they keep their spelling; a
-  path that names nothing goes to `call.missing`. BaseTransform.reshape suits steps that only leave
+  path that names nothing goes to `call.missing`. Transform.reshape suits steps that only leave
   out, move or shorten; a step that changes numbers or types needs its own (schema/derive.py).
   A step whose work costs fuel says so (`burns`).
   Tests: tests/transforms/test_NAME.py, with `shaped` (tests/documents.py), `rule` (tests/given.py)

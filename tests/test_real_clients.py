@@ -168,10 +168,8 @@ def log_of_git(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("python", "legacy", "2025-11-25"),
         ("python", "auto", "2026-07-28"),
-        ("python", "2026-07-28", "2026-07-28"),
         ("v1", "auto", "2025-11-25"),
         ("v2", "auto", "2026-07-28"),
-        ("v2", "2026-07-28", "2026-07-28"),
     ],
 )
 def test_the_official_clients_speak_either_era_with_git(

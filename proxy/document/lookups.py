@@ -94,7 +94,8 @@ class _Place:
     ) -> None:
         self._quoted, self._guess = quoted, guess
         self._single = isinstance(of, str)
-        self._of = of if isinstance(of, str) else f"element of {_shortened(_array(of))}"
+        array = "" if isinstance(of, str) else _shortened(_spelled(of) or "the array")
+        self._of = of if isinstance(of, str) else f"element of {array}"
         # The members that no element has so far; True if a member is required.
         self.missing: dict[Names, bool] = {}
         self._pairs: list[tuple[Node, Node]] = []
@@ -195,16 +196,12 @@ def compared(node: Node) -> list[tuple[Node, Node]]:
     return [pair for pair in ((second, first), (first, second)) if pair[0]["type"] == "field"]
 
 
-def _array(node: Node) -> str:
+def _spelled(node: Node) -> str:
     """Return the approximate text of an expression that gives an array.
 
-    >>> _array(Expression("a.b[0].c[]").tree["children"][0])
+    >>> _spelled(Expression("a.b[0].c[]").tree["children"][0])
     'a.b[0].c[]'
     """
-    return _spelled(node) or "the array"
-
-
-def _spelled(node: Node) -> str:
     kind, children = node["type"], node.get("children", [])
     if kind == "field":
         return str(node["value"])

@@ -42,7 +42,7 @@ class TextFrame(Struct, frozen=True, kw_only=True):
             value = level(value)
         if self.separator is None or not isinstance(value, list):
             return _json(value)
-        pieces = [_piece(each) for each in value]
+        pieces = [_json(each) if (piece := text(each)) is None else piece for each in value]
         if self.last is not None and self.last in pieces[:-1]:
             at = pieces.index(self.last)
             pieces[at] += self.ending
@@ -209,11 +209,6 @@ def exceeds(value: Value, limit: int, fuel: Fuel | None = None) -> bool:
         else:
             room -= len(memoryview(item)) if type(item) is Raw else 1
     return room < 0
-
-
-def _piece(value: Value) -> str:
-    string = text(value)
-    return _json(value) if string is None else string
 
 
 def _json(value: Value) -> str:

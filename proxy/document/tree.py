@@ -28,12 +28,12 @@ def have_room(size: int) -> None:
     """
     if size < _LARGE:
         return
-    import mmap
-
     try:
+        import mmap
+
         # Reserves address space alone: nothing is ever written to it.
         mmap.mmap(-1, _TIMES * size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANON).close()
-    except (OSError, OverflowError, ValueError):
+    except (ImportError, OSError, OverflowError, ValueError):
         raise MemoryError(f"for a document of {size} bytes") from None
 
 
@@ -232,8 +232,10 @@ def opened(value: Value) -> Value:
         return level(value)
     if isinstance(value, msgspec.Struct):
         return _as_object(value)
-    if isinstance(value, list) and _typed(value):
-        return [_as_object(row) for row in value]
+    if isinstance(value, list):
+        first = next((row for row in value if row is not None), None)
+        if isinstance(first, msgspec.Struct):
+            return [_as_object(row) for row in value]
     return value
 
 
@@ -412,12 +414,6 @@ def _decoded(value: Value, head: int, kind: Any) -> Any:
         return msgspec.json.decode(value, type=kind)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return None
-
-
-def _typed(value: list[Value]) -> bool:
-    """Return True if an array was decoded to Structs, maybe with nulls among them."""
-    first = next((row for row in value if row is not None), None)
-    return isinstance(first, msgspec.Struct)
 
 
 def _as_object(row: msgspec.Struct | Value) -> Value:

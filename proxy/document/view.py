@@ -97,16 +97,12 @@ def _evaluate(
         document.close()
         whole = open(document.cell[0])
     root = {"text": whole, name: whole} if isinstance(whole, str) else whole
-    if isinstance(whole, list) and _names_items(expression.text):
+    # An array has the name `items` in a shortened result.
+    if isinstance(whole, list) and re.match(r"\s*[^\[@]*\bitems\b[^@]*$", expression.text):
         root = {"items": whole}
     parsed = lookups.corrected(expression.tree, [root], open, fuel)
     result = visit(parsed, root)
     return visit(parsed, whole) if result is None and isinstance(whole, str) else result
-
-
-def _names_items(expression: str) -> bool:
-    """Return True if an expression calls an array `items`, its name in a shortened result."""
-    return re.match(r"\s*[^\[@]*\bitems\b[^@]*$", expression) is not None
 
 
 def _shortened(message: str) -> str:

@@ -234,4 +234,3 @@ def advertised(own: Schema | None, derived: list[Schema | None]) -> Schema | Non
         return combine(roots, lambda parts: {**head, "anyOf": [*parts[first:], *parts[:first]]})
     except (Unsupported, RecursionError):
         return None
-

@@ -26,10 +26,7 @@ _TRUE = Raw(b"true")
 
 
 def of_result(
-    job: ShapeJob,
-    response: ParsedResponse,
-    located: LocatedDocument | None,
-    context: ShapeContext,
+    job: ShapeJob, response: ParsedResponse, located: LocatedDocument | None, context: ShapeContext
 ) -> ShapeResult:
     """Return the result for an error result, or for one that its rule treats as an error."""
     rule = job.rule

@@ -93,7 +93,7 @@ def for_text(step: Transform, every: Iterable[Transform], call: Call) -> Transfo
         return step
     if any(other.name == step.name and getattr(other, "at", None) == ROOT for other in every):
         return None
-    return replace(step, at=ROOT) if path.steps == (Name(call.member),) else step  # type: ignore[type-var]
+    return replace(step, at=ROOT) if path.steps == (Name(call.member),) else step
 
 
 def _limit_growth(name: str, document: Document, growth: int | None) -> None:

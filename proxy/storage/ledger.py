@@ -276,19 +276,15 @@ def _prepare(db: "sqlite3.Connection") -> None:
     with _transaction(db):
         if _is_new(db):
             for table in _KEYS:
-                _create_table(db, table)
+                keys = ", ".join(("time", *_KEYS[table]))
+                columns = " NOT NULL, ".join((keys, *_SUMS[table]))
+                db.execute(f"CREATE TABLE {table} ({columns}, PRIMARY KEY ({keys})) WITHOUT ROWID")
             db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
             db.execute(f"PRAGMA user_version = {_VERSION}")
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = NORMAL")
     db.execute("PRAGMA cache_size = -256")  # kB: a writer of small rows needs no more
     db.execute(f"PRAGMA journal_size_limit = {_LOG_SIZE}")
-
-
-def _create_table(db: "sqlite3.Connection", table: str) -> None:
-    keys = ", ".join(("time", *_KEYS[table]))
-    columns = " NOT NULL, ".join((keys, *_SUMS[table]))
-    db.execute(f"CREATE TABLE {table} ({columns}, PRIMARY KEY ({keys})) WITHOUT ROWID")
 
 
 def _add(db: "sqlite3.Connection", table: str, now: int, rows: Iterable[Row | Warnings]) -> None:

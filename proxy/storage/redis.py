@@ -98,8 +98,9 @@ class Redis:
             self.drop(key)
             return
         names, name = _names(key)
+        head = _HEAD.pack(_MARK, len(snapshot.frame))
         answers = self._ask(
-            ("SET", name, _packed(snapshot), "EX", self._seconds),
+            ("SET", name, head + snapshot.frame + snapshot.document, "EX", self._seconds),
             ("SADD", names, name),
             ("EXPIRE", names, self._seconds),
             ("SCARD", names),
@@ -186,10 +187,6 @@ def _digest(*parts: str | None) -> str:
         raw = None if part is None else part.encode("utf-8", "surrogatepass")
         digest.update(b"-" if raw is None else b"%d:%b" % (len(raw), raw))
     return digest.hexdigest()[:40]
-
-
-def _packed(snapshot: Snapshot) -> bytes:
-    return _HEAD.pack(_MARK, len(snapshot.frame)) + snapshot.frame + snapshot.document
 
 
 def _unpacked(raw: bytes) -> Snapshot | None:

@@ -15,15 +15,15 @@ from proxy.ruleset.guard import Decision, Guard, QueryResult
 from proxy.ruleset.rule import Rule, RuleSet
 from proxy.session.outputs import (
     DropSnapshots,
-    Forward,
     LoadSnapshot,
     Notify,
     Output,
     Probe,
-    Reply,
     RunInBackground,
     Shape,
     StoreSnapshot,
+    ToClient,
+    ToServer,
 )
 from proxy.session.session import Session
 from proxy.shaping.job import ShapeJob, ShapeResult
@@ -64,7 +64,7 @@ class InMemoryTransport:
         self._store = Memory()
         self._meters = Meters(lambda row: setattr(self, "outcome", row.outcome))
         self._session = Session(lambda *_: rules, self._meters.of, self.log.append)
-        self._outputs: deque[tuple[Output, bool]] = deque()
+        self._outputs: deque[Output] = deque()
 
     @property
     def warnings(self) -> list[str]:
@@ -74,16 +74,12 @@ class InMemoryTransport:
     def send(self, line: bytes) -> list[bytes]:
         """Send `line` as the client, and return the lines that the client then gets."""
         lines: list[bytes] = []
-        self._add(self._session.from_client(line), of_client=True)
+        self._outputs += self._session.from_client(line)
         while self._outputs:
-            output, of_client = self._outputs.popleft()
-            match output:
-                # A Forward goes on in its direction, a Reply back.
-                case Forward(raw) if of_client:
+            match output := self._outputs.popleft():
+                case ToServer(raw):
                     self._receive(self._server(raw))
-                case Reply(raw) if not of_client:
-                    self._receive(self._server(raw))
-                case Forward(raw) | Reply(raw) | Notify(raw):
+                case ToClient(raw) | Notify(raw):
                     lines.append(raw)
                 case _:
                     self._perform(output)
@@ -95,17 +91,16 @@ class InMemoryTransport:
             case Probe(raw, token):
                 answer = self._query_server(raw)
                 if answer is None:
-                    self._add(session.unanswered(token), of_client=True)
+                    self._outputs += session.unanswered(token)
                 self._receive(answer)
             case LoadSnapshot(token, key):
-                self._add(session.loaded(token, self._store.get(key)), of_client=True)
+                self._outputs += session.loaded(token, self._store.get(key))
             case Shape(job):
                 result = shape(job)
                 self.shaped.append((job, result))
-                self._add(session.shaped(job, result), of_client=False)
+                self._outputs += session.shaped(job, result)
             case RunInBackground(do, then):
-                # A transport takes these relative to the message; here only lists and queries.
-                self._add(then(do()), of_client=False)
+                self._outputs += then(do())
             case StoreSnapshot(key, snapshot):
                 self._store.put(key, snapshot)
             case DropSnapshots(key):
@@ -113,10 +108,7 @@ class InMemoryTransport:
 
     def _receive(self, line: bytes | None) -> None:
         if line is not None:
-            self._add(self._session.from_server(line), of_client=False)
-
-    def _add(self, outputs: tuple[Output, ...], *, of_client: bool) -> None:
-        self._outputs.extend((output, of_client) for output in outputs)
+            self._outputs += self._session.from_server(line)
 
 
 class Decided(Struct, frozen=True):

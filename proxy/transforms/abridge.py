@@ -8,7 +8,7 @@ from proxy.document.measure import TextFrame, TextWriteback, chars_that_fit, enc
 from proxy.document.sizes import Size
 from proxy.document.tree import Document, Slot, Value, compact, encode, level, text
 from proxy.transforms import cutter
-from proxy.transforms.base import BaseTransform, Call, Notice, unused_name
+from proxy.transforms.base import Call, Notice, Transform, unused_name
 from proxy.transforms.cutter import CHARACTERS, ELEMENTS, MEMBERS, Omission, SizeReducer, ending
 
 NAME = "_abridged"
@@ -17,7 +17,7 @@ _LEAST = 300  # bytes: the smallest bound allowed
 _NOTES = 700  # bytes for the notes, or a fifth of the whole if that is less
 
 
-class Abridge(BaseTransform, frozen=True):
+class Abridge(Transform, frozen=True):
     """Cut the document to `max_bytes`, and to the rule's own bound if it has one.
 
     The size is that of the encoded document with its notes. Arrays keep their first elements, long
@@ -54,8 +54,7 @@ def abridge(document: Document, bound: int, call: Call, viewed: str = "") -> Non
     if call.error and not viewed and document.textual:
         call.notices.extend(both_ends(document, bound, call))
         return
-    hint = _Hint(call.advertised_name("view"), viewed) if call.viewable else None
-    task = _Task(document, bound, hint, call.blocks)
+    task = _Task(document, bound, call, viewed)
     if document.closers:
         if size(document) <= bound:
             return
@@ -63,13 +62,9 @@ def abridge(document: Document, bound: int, call: Call, viewed: str = "") -> Non
         structure = None if inside is None else Raw(compact(encode(document.cell[0])))
         document.close()
         if inside is not None and structure is not None:
-            if not (inside.before or inside.after):
-                document.root.set(structure)
-                call.notices.extend(task.whole())
-                return
-            notice = task.in_text(structure, inside)
-            if notice is not None:
-                call.notices.extend(notice)
+            notices = task.in_text(structure, inside)
+            if notices is not None:
+                call.notices.extend(notices)
                 return
     call.notices.extend(task.whole())
 
@@ -79,43 +74,16 @@ def _reserve(bound: int) -> int:
     return min(_NOTES, max(bound // 5, 150))
 
 
-class _Hint(Struct, frozen=True):
-    """The way to see omitted parts: the name of the argument, and the current view if any."""
-
-    argument: str
-    viewed: str
-
-    def of(self, cut: Omission) -> str | None:
-        """Return the call that shows the part after the first cut of this kind."""
-        place = cut.place
-        if cutter.UNSHOWN in place or (self.viewed and not place.startswith(_VIEW)):
-            return None
-        if self.viewed:
-            place = place.removeprefix(_VIEW).removeprefix(".")
-        if cut.unit == MEMBERS:
-            expression = f"keys({place or '@'})"
-        else:
-            start = cut.first_shown
-            step = max(start, 10 if cut.unit == ELEMENTS else 1000)
-            expression = f"{place}[{start}:{min(start + step, cut.first_total)}]"
-        if self.viewed:
-            expression = f"{self.viewed} | {expression}"
-        if len(expression) > 2 * cutter.LONGEST:
-            return None
-        return f"call again with {self.argument}='{expression}'"
-
-
 _VIEW = "view"
 
 
-class _Task:
-    """One document to cut, and the notes on it."""
+class _Task(Struct, frozen=True):
+    """One document to cut, the notes on it, and the calls that show what they say."""
 
-    def __init__(self, document: Document, bound: int, hint: _Hint | None, blocks: bool) -> None:
-        self.document = document
-        self.bound = bound
-        self.hint = hint
-        self.blocks = blocks
+    document: Document
+    bound: int
+    call: Call
+    viewed: str
 
     def whole(self) -> list[Notice]:
         """Cut the document as a whole; return the notices beside it."""
@@ -139,6 +107,9 @@ class _Task:
 
         None if that leaves too little room: then the text must be cut as a whole.
         """
+        if not (outside.before or outside.after):
+            self.document.root.set(structure)
+            return self.whole()
         around = encoded_size(outside.before + outside.after)
         room = target = self.bound - around
         for _ in range(4):
@@ -159,7 +130,7 @@ class _Task:
 
     def _text(self, content: str) -> list[Notice]:
         room = self.bound - _reserve(self.bound)
-        place = _VIEW if self.hint is not None and self.hint.viewed else "text"
+        place = _VIEW if self.viewed else "text"
         end = ending(content, chars_that_fit(content, room - 2))
         self.document.root.set(content[:end])
         total = len(content)
@@ -168,7 +139,7 @@ class _Task:
 
     def _structured(self, raw: Raw, bound: int) -> tuple[Value, list[Notice]]:
         """Return the value cut to fit with its notes; None if it is neither object nor array."""
-        reducer, reserve = SizeReducer(blocks=self.blocks), _reserve(bound)
+        reducer, reserve = SizeReducer(blocks=self.call.blocks), _reserve(bound)
         head = memoryview(raw)[0]
         if head == 0x7B:
             fitted = reducer.fit(raw, bound - reserve, "", "", 0)
@@ -181,12 +152,31 @@ class _Task:
             return None, []
         # An array as whole document is written as {"items": [...]}, with the notes beside.
         room = bound - reserve - len('{"items":}')
-        fitted = Raw(reducer.fit(raw, room, "" if self.blocks else "items", "", 0) or b"[]")
+        fitted = Raw(reducer.fit(raw, room, "" if self.call.blocks else "items", "", 0) or b"[]")
         return fitted, [Notice(NAME, self._notes(reducer.cuts, reserve - 17))]
+
+    def _hint(self, cut: Omission) -> str | None:
+        """Return the call that shows the part after the first cut of this kind."""
+        place = cut.place
+        if cutter.UNSHOWN in place or (self.viewed and not place.startswith(_VIEW)):
+            return None
+        if self.viewed:
+            place = place.removeprefix(_VIEW).removeprefix(".")
+        if cut.unit == MEMBERS:
+            expression = f"keys({place or '@'})"
+        else:
+            start = cut.first_shown
+            step = max(start, 10 if cut.unit == ELEMENTS else 1000)
+            expression = f"{place}[{start}:{min(start + step, cut.first_total)}]"
+        if self.viewed:
+            expression = f"{self.viewed} | {expression}"
+        if len(expression) > 2 * cutter.LONGEST:
+            return None
+        return f"call again with {self.call.advertised_name('view')}='{expression}'"
 
     def _notes(self, cuts: list[Omission], room: int) -> dict[str, str]:
         """Return the notes, the greatest losses first, and how to see more."""
-        hints = (self.hint.of(cut) for cut in cuts[:3]) if self.hint is not None else ()
+        hints = (self._hint(cut) for cut in cuts[:3]) if self.call.viewable else ()
         hint = next((each for each in hints if each is not None), None)
         way = {} if hint is None else {"more": hint}
         if encoded_size(way) > room:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from msgspec import Struct, field
 
@@ -107,53 +107,42 @@ class Call(Struct):
         return self.names.get(name, name)
 
 
-class Transform(Protocol):
-    """One step of a pipeline: a frozen Struct whose fields are its options in YAML.
+class Transform(Struct, frozen=True):
+    """One step of a pipeline, whose fields are its options in YAML.
 
     A transform changes only the parts that its options name. It may raise any exception: the
-    rule's `on_failure` then decides which response is sent.
+    rule's `on_failure` then decides which response is sent. Python beside a rule file need not
+    derive from it: a frozen Struct with these members will do.
     """
 
     name: ClassVar[str]
-    shorthand: ClassVar[str | None]
+    shorthand: ClassVar[str | None] = None
     """The option that is meant if the YAML value is not a mapping of options."""
 
-    window: ClassVar[bool]
+    window: ClassVar[bool] = False
     """True if it returns one part of a value, and later calls get the other parts."""
 
-    cuts: ClassVar[bool]
+    cuts: ClassVar[bool] = False
     """True if it leaves out content that a view could still show."""
 
-    @property
-    def parameters(self) -> Mapping[str, Parameter]:
-        """The arguments that it adds to the tool, by dotted name."""
-
-    def __call__(self, root: Slot, call: Call) -> None:
-        """Change the document at `root`."""
-
-    def reshape(self, schema: Schema) -> Schema | None:
-        """Return the schema of its output for documents that fit `schema`; None if unknown."""
-
-
-class BaseTransform(Struct, frozen=True):
-    """A transform without arguments whose results keep the types of what is left."""
-
-    shorthand: ClassVar[str | None] = None
-    window: ClassVar[bool] = False
-    cuts: ClassVar[bool] = False
     burns: ClassVar[bool] = False
     """True if its work is paid for in fuel: the size of the document does not bound it."""
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
+        """The arguments that it adds to the tool, by dotted name."""
         return {}
+
+    def __call__(self, root: Slot, call: Call) -> None:
+        """Change the document at `root`."""
 
     def reshape(self, schema: Schema) -> Schema | None:
         """Members may be missing, arrays shorter, texts other texts; what stays keeps its type."""
+        # For documents that fit `schema`; None if the schema of the output is unknown.
         return relaxed(schema)
 
 
-class WindowTransform(BaseTransform, frozen=True):
+class WindowTransform(Transform, frozen=True):
     """A step that returns one part of a value; two arguments of the call ask for the others."""
 
     window: ClassVar[bool] = True

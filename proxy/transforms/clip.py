@@ -7,10 +7,10 @@ from msgspec import Meta
 from proxy.document.measure import strings
 from proxy.document.paths import ROOT, Path, find
 from proxy.document.tree import Pieces, Slot
-from proxy.transforms.base import BaseTransform, Call
+from proxy.transforms.base import Call, Transform
 
 
-class Clip(BaseTransform, frozen=True):
+class Clip(Transform, frozen=True):
     """Keep the first `max_lines` lines or `max_chars` characters of each string at `at`.
 
     A count of the rest is appended: `… (+N chars)`, or `… (+N lines)` on a line of its own. In an

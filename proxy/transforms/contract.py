@@ -11,13 +11,13 @@ from proxy.schema.derive import nullable
 from proxy.schema.references import Subschema, within
 from proxy.schema.violations import LIMIT, Checker, Violation, decoded
 from proxy.schema.walk import NOTES
-from proxy.transforms.base import BaseTransform, Call, Schema
+from proxy.transforms.base import Call, Schema, Transform
 
 _NAMED = 3  # violations that a refusal names
 _DEEPEST = 6  # names in the kind of a violation: a recursive schema has no end of them
 
 
-class Contract(BaseTransform, frozen=True, dict=True):
+class Contract(Transform, frozen=True, dict=True):
     """The step that `validate` adds: the document after the other steps must fit `schema`.
 
     If it does not, each kind of violation is a warning; if the contract `refuses`, the step also

@@ -224,7 +224,4 @@ def _below(path: str, place: str, name: str) -> tuple[str, str]:
     spelled = name if plain else encode(name).decode()
     if len(spelled) > LONGEST:
         spelled = UNSHOWN  # not shown, and no view reaches it
-    return (
-        f"{path}.{spelled}" if path else spelled,
-        f"{place}.{spelled}" if place else spelled,
-    )
+    return (f"{path}.{spelled}" if path else spelled, f"{place}.{spelled}" if place else spelled)

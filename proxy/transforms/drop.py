@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from proxy.document.paths import ROOT, Path, PathMatches, Paths, blocked, places
 from proxy.document.tree import Slot, Value, objects, opened
-from proxy.transforms.base import BaseTransform, Call
+from proxy.transforms.base import Call, Transform
 
 
-class Drop(BaseTransform, frozen=True, dict=True):
+class Drop(Transform, frozen=True, dict=True):
     """Drop `paths` from each object at `at`: members of objects, elements of arrays by position.
 
     >>> from proxy.document.tree import Document
@@ -61,9 +61,7 @@ def _without(value: Value, paths: Paths, matches: PathMatches) -> Value:
             matches.excused |= paths.open
         return members
     inner = opened(value)
-    if isinstance(inner, dict) and paths.plain:
-        _drop([inner], paths, matches)
-    elif isinstance(inner, dict):
+    if isinstance(inner, dict):
         for name, after in paths.members(inner):
             if after.ends:
                 del inner[name]

@@ -6,12 +6,12 @@ from msgspec import Meta
 
 from proxy.document.paths import ROOT, Path
 from proxy.document.tree import Pieces, Slot, Value
-from proxy.transforms.base import BaseTransform, Call, Notice, arrays
+from proxy.transforms.base import Call, Notice, Transform, arrays
 
 Count = Annotated[int, Meta(ge=0)]
 
 
-class Elide(BaseTransform, frozen=True):
+class Elide(Transform, frozen=True):
     """Keep the first `first` and the last `last` elements of the array at `at`.
 
     If only one of the two is given, the other is 0; if none is, the first 3 stay. An array that is

@@ -9,12 +9,12 @@ from proxy.document.paths import ROOT, Path
 from proxy.document.patterns import Expression, Pattern, PatternError, truthy
 from proxy.document.tree import Slot, Value, opened
 from proxy.errors import OutOfFuel, Refusal
-from proxy.transforms.base import Argument, BaseTransform, Call, arrays, constant, evaluator
+from proxy.transforms.base import Argument, Call, Transform, arrays, constant, evaluator
 
 Test = Callable[[Value], bool]
 
 
-class Filter(BaseTransform, frozen=True):
+class Filter(Transform, frozen=True):
     """Keep the elements of the array at `at` that meet one condition, unchanged.
 
     `where` is a JMESPath over the element. `glob` (`*` and `?` stop at `/`, `**` does not), `match`

@@ -9,10 +9,10 @@ from proxy.document.paths import ROOT, Path, find, select
 from proxy.document.patterns import Expression
 from proxy.document.tree import Pieces, Slot, raw
 from proxy.errors import AbridgeError
-from proxy.transforms.base import BaseTransform, Call, Schema, evaluator
+from proxy.transforms.base import Call, Schema, Transform, evaluator
 
 
-class Jmespath(BaseTransform, frozen=True):
+class Jmespath(Transform, frozen=True):
     """Replace each value at `at` by the result of `expression`; null if it gives nothing.
 
     Numbers that the expression only passes on keep their spelling; `argument('name')` in it is an

@@ -10,10 +10,10 @@ from proxy.document.gather import row_type_for
 from proxy.document.paths import ROOT, Path, PathMatches, Paths, blocked, places
 from proxy.document.tree import Pieces, Slot, Value, one_row, opened, rows
 from proxy.errors import ShapeMismatch
-from proxy.transforms.base import BaseTransform, Call
+from proxy.transforms.base import Call, Transform
 
 
-class Keep(BaseTransform, frozen=True, dict=True):
+class Keep(Transform, frozen=True, dict=True):
     """Keep `paths` of each object at `at`, in their order; everything else in it is dropped.
 
     The containers of a kept member stay: `labels.name` keeps an array of as many labels, each with

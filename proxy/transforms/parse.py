@@ -2,6 +2,7 @@ r"""Reads a text as structure for the steps that follow; the text is written bac
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import pairwise
 from typing import ClassVar, Literal
 
@@ -16,12 +17,12 @@ from proxy.document.patterns import Pattern, PatternError
 from proxy.document.tree import Document, Pieces, Slot, Value
 from proxy.errors import DocumentError, ShapeMismatch
 from proxy.schema.derive import relaxed
-from proxy.transforms.base import BaseTransform, Call, Schema
+from proxy.transforms.base import Call, Schema, Transform
 
 Form = Literal["json", "yaml", "python", "lines", "records"]
 
 
-class Parse(BaseTransform, frozen=True):
+class Parse(Transform, frozen=True):
     r"""Read a text, or the strings at `at`, as structure; the text around it is kept.
 
     `json`, `yaml` and `python` (literals, as Python prints them) must hold an object or an array,
@@ -181,6 +182,7 @@ def _marks(content: str, split: str | None, fuel: Fuel) -> Iterator[int]:
         yield match.end() - len(ahead or "")
 
 
+@lru_cache(maxsize=64)
 def _separator(split: str) -> tuple[Pattern, Pattern | None]:
     """Compile `split`; if it ends in a look-ahead, also the look-ahead, for the head of a text.
 

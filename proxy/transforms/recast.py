@@ -13,7 +13,7 @@ from proxy.document.patterns import Expression, Pattern, truthy
 from proxy.document.tree import Slot, Value, compact, encode, opened, raw, text
 from proxy.errors import OptionError, OptionErrors, TransformError, did_you_mean
 from proxy.transforms import shapes
-from proxy.transforms.base import BaseTransform, Call, Schema, evaluator
+from proxy.transforms.base import Call, Schema, Transform, evaluator
 from proxy.transforms.project import FromExpression, FromPath
 from proxy.transforms.shapes import FromArgument, Leaf, Part, Shape, Source
 
@@ -31,7 +31,7 @@ class RecastCase(Struct, frozen=True, kw_only=True):
     """The shape, or the part of it that is special to this case."""
 
 
-class Recast(BaseTransform, frozen=True, dict=True):
+class Recast(Transform, frozen=True, dict=True):
     r"""Rebuild the document in the shape of the first case that fits, merged over `common`.
 
     A case fits a text in which its `match` is found, or a document of any kind for which its

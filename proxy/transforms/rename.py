@@ -7,10 +7,10 @@ from typing import ClassVar
 from proxy.document.paths import Name, Path, PathMatches, Paths, bare
 from proxy.document.tree import Slot, Value, objects, opened
 from proxy.schema.derive import renamed
-from proxy.transforms.base import BaseTransform, Call, Schema
+from proxy.transforms.base import Call, Schema, Transform
 
 
-class Rename(BaseTransform, frozen=True, dict=True):
+class Rename(Transform, frozen=True, dict=True):
     """Rename each member at a path to the name to its right; its position stays.
 
     All renames happen at once, so names can be swapped. A member that already has a new name, and

@@ -9,10 +9,10 @@ from proxy.document.measure import strings
 from proxy.document.paths import ROOT, Path, find
 from proxy.document.patterns import Pattern
 from proxy.document.tree import Slot
-from proxy.transforms.base import BaseTransform, Call
+from proxy.transforms.base import Call, Transform
 
 
-class Replace(BaseTransform, frozen=True):
+class Replace(Transform, frozen=True):
     r"""Replace every match of `pattern` in the strings at `at` by `with`.
 
     In `with`, `\1` to `\99` and `\g<name>` are the text of a group, `\\` is a backslash, `\n`,

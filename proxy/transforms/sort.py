@@ -7,10 +7,10 @@ from msgspec import UNSET, Raw
 from proxy.document.gather import column_values
 from proxy.document.paths import ROOT, Path
 from proxy.document.tree import Number, Slot, Value, level
-from proxy.transforms.base import BaseTransform, Call, arrays
+from proxy.transforms.base import Call, Transform, arrays
 
 
-class Sort(BaseTransform, frozen=True):
+class Sort(Transform, frozen=True):
     """Sort the array at `at` by the value at `by` in each element, or by the elements themselves.
 
     Elements that compare equal keep their order. Texts are compared by their UTF-8 bytes, numbers

@@ -8,10 +8,10 @@ from proxy.document.paths import ROOT, Path
 from proxy.document.tree import Pieces, Slot, Value, opened, row_type, rows
 from proxy.schema.derive import at
 from proxy.schema.walk import may_be
-from proxy.transforms.base import BaseTransform, Call, Schema, arrays
+from proxy.transforms.base import Call, Schema, Transform, arrays
 
 
-class Table(BaseTransform, frozen=True):
+class Table(Transform, frozen=True):
     """Turn the array of objects at `at` into `{columns, rows}`, if all have the same members.
 
     `columns` are the names in the order of the first object, and every row has its values in that

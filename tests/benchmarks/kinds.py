@@ -52,12 +52,7 @@ class Leg(Struct, frozen=True):
     @property
     def request(self) -> bytes:
         """The call that is measured."""
-        return raw.tools_call(self.tool, self.arguments, meta=raw.META if self.stateless else "")
-
-    @property
-    def stateless(self) -> bool:
-        """True where the server speaks revision 2026-07-28."""
-        return "--modern" in self.server
+        return raw.tools_call(self.tool, self.arguments)
 
     def pinned(self) -> "Leg":
         """Return the same leg with the server on a core that the raw client leaves to it."""
@@ -81,8 +76,7 @@ class Leg(Struct, frozen=True):
 @contextmanager
 def both(leg: Leg) -> Iterator[tuple[services.Client, services.Client]]:
     """Start and connect both sides, and see that they answer as they should."""
-    headers = web_client.stateless(leg.tool) if leg.stateless else ""
-    sides = services.pair(leg.way, leg.rules, leg.pinned().server, leg.accept, headers)
+    sides = services.pair(leg.way, leg.rules, leg.pinned().server, leg.accept)
     with sides as (one, other):
         one.connect()
         other.connect()
@@ -141,16 +135,11 @@ def listings(leg: Leg, seconds: float) -> Figures:
     return interleaved(first, second, seconds)
 
 
-def sdk_calls(leg: Leg, seconds: float, mode: sdk.Mode = "legacy") -> Figures:
+def sdk_calls(leg: Leg, seconds: float) -> Figures:
     """One call after the other of the official client for Python, after a handshake."""
-    with sdk.connected(leg.commands, leg.tool, mode) as (one, other):
+    with sdk.connected(leg.commands, leg.tool) as (one, other):
         leg.check(one.answer(), other.answer())
         return interleaved(one, other, seconds)
-
-
-def sdk_calls_stateless(leg: Leg, seconds: float) -> Figures:
-    """The same in revision 2026-07-28, which the client asks for by itself."""
-    return sdk_calls(leg, seconds, "auto")
 
 
 def typescript_calls(leg: Leg, seconds: float) -> Figures:

@@ -13,7 +13,6 @@ from tests.benchmarks.kinds import (
     remote_starts,
     resident,
     sdk_calls,
-    sdk_calls_stateless,
     sidecar_starts,
     starts,
     typescript_calls,
@@ -34,7 +33,6 @@ START = Target("added", 0.040)
 ADDED = Target("added", 0.1)  # seconds: what examples/codebase allows for a status
 RATE = Target("wrapped", 40_000, least=True)
 LAST = ("--tail",)
-STATELESS = ("--modern",)
 
 # Over HTTP, direct is the same server over HTTP, asked directly.
 STREAMS = ("--stream",)
@@ -72,12 +70,10 @@ WEB_LEGS: tuple[Leg, ...] = (
         "stdio to HTTP",
         Leg("start", sidecar_starts),
         Leg("small, JSON", calls, accept=JSON),
-        Leg("small, stateless", calls, server=STATELESS),
     ),
     *each(
         "HTTP to HTTP",
         Leg("start", sidecar_starts),
-        Leg("small, stateless", calls, server=STATELESS),
         Leg("small, no options", calls, rules=""),
         Leg("small, stream", calls, server=STREAMS),
         Leg("large, stream", calls, "large", server=STREAMS),
@@ -125,16 +121,6 @@ LEGS: tuple[Leg, ...] = (
     Leg("Python: huge, elide", sdk_calls, "huge", "elide", PAGE, ratio(0.1)),
     Leg("Python: huge, project rows", sdk_calls, "huge", "rows", ROWS, ratio(0.1)),
     Leg("Python: huge, no options", sdk_calls, "huge", NOTHING, WITHIN),
-    Leg("Python, stateless: small", sdk_calls_stateless, server=STATELESS),
-    Leg(
-        "Python, stateless: large_s, project",
-        sdk_calls_stateless,
-        "large_s",
-        "project",
-        PAGE,
-        ratio(0.2),
-        server=STATELESS,
-    ),
     Leg("TypeScript: huge, paginate", typescript_calls, "huge", "paginate", PAGE),
     Leg("memory", resident, target=Target("wrapped", 16), unit="MB"),
     Leg("memory, rules", resident, rules="other", target=Target("wrapped", 20), unit="MB"),

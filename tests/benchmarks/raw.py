@@ -25,17 +25,9 @@ INITIALIZED = b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
 TOOLS_LIST = b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}\n'
 
 
-# What revision 2026-07-28 wants in every request.
-META = (
-    ',"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",'
-    '"io.modelcontextprotocol/clientInfo":{"name":"benchmark","version":"1.0.0"},'
-    '"io.modelcontextprotocol/clientCapabilities":{}}'
-)
-
-
-def tools_call(tool: str, arguments: str = "{}", number: int = 2, meta: str = "") -> bytes:
+def tools_call(tool: str, arguments: str = "{}", number: int = 2) -> bytes:
     """Return the line of a request."""
-    params = f'{{"name":"{tool}","arguments":{arguments}{meta}}}'
+    params = f'{{"name":"{tool}","arguments":{arguments}}}'
     line = f'{{"jsonrpc":"2.0","id":{number},"method":"tools/call","params":{params}}}\n'
     return line.encode()
 

@@ -5,15 +5,13 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from tests.benchmarks.commands import HERE, ROOT, extra
 from tests.servers.install import node
-
-Mode = Literal["legacy", "auto"]
 
 
 class Calls:
@@ -43,7 +41,7 @@ class Calls:
 
 
 @contextmanager
-def connected(commands: Sequence[Sequence[str]], tool: str, mode: Mode) -> Iterator[list[Calls]]:
+def connected(commands: Sequence[Sequence[str]], tool: str) -> Iterator[list[Calls]]:
     """Connect an `mcp` client to each command, all in one event loop."""
     from mcp import Client, StdioServerParameters
 
@@ -51,7 +49,7 @@ def connected(commands: Sequence[Sequence[str]], tool: str, mode: Mode) -> Itera
         sides = []
         for command, *arguments in commands:
             server = StdioServerParameters(command=command, args=arguments, env=extra(), cwd=ROOT)
-            client = Client(server, mode=mode)
+            client = Client(server, mode="legacy")
             stack.enter_context(portal.wrap_async_context_manager(client))
             portal.call(client.list_tools)
             sides.append(Calls(portal, client, tool))

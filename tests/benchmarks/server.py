@@ -3,11 +3,10 @@
 No SDK, and nothing imported that a start would have to wait for. Each answer is made once and kept
 as bytes; a call costs the server one look at its line and one write.
 
-    python server.py [--tail] [--modern] [--core=N]
+    python server.py [--tail] [--core=N]
 
 `--tail` writes an answer's id behind its result, as servers on the TypeScript SDK do, else it
-stands before it. `--modern` speaks revision 2026-07-28, else there is a handshake. `--core` runs it
-on one core only.
+stands before it. `--core` runs it on one core only.
 """
 
 import os
@@ -152,20 +151,11 @@ def tools() -> dict[str, Any]:
     return {"tools": listed}
 
 
-SERVES = {"capabilities": {"tools": {}}, "serverInfo": {"name": "benchmark", "version": "1.0.0"}}
-
-
-def handshake() -> dict[str, Any]:
-    return {"protocolVersion": "2025-11-25", **SERVES}
-
-
-def discovery() -> dict[str, Any]:
-    return {"supportedVersions": ["2026-07-28"], **SERVES}
-
-
-# What revision 2026-07-28 asks for in each result, and in those that may be cached.
-COMPLETE = {"resultType": "complete"}
-CACHEABLE = {**COMPLETE, "ttlMs": 0, "cacheScope": "private"}
+HANDSHAKE = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {"tools": {}},
+    "serverInfo": {"name": "benchmark", "version": "1.0.0"},
+}
 
 
 def compact(value: Any) -> str:
@@ -177,9 +167,8 @@ def compact(value: Any) -> str:
 class Answers:
     """The answer to each line, from memory: what stands before the id, the id, what follows it."""
 
-    def __init__(self, tail: bool, modern: bool) -> None:
+    def __init__(self, tail: bool) -> None:
         self.tail = tail
-        self.modern = modern
         self.asked: dict[bytes, tuple[bytes, bytes]] = {}
         self.made: dict[tuple[str, str], tuple[bytes, bytes]] = {}
 
@@ -212,17 +201,14 @@ class Answers:
         return found
 
     def body(self, method: str, name: str) -> tuple[str, dict[str, Any]]:
-        complete, cacheable = (COMPLETE, CACHEABLE) if self.modern else ({}, {})
         if method == "tools/call" and name in TOOLS:
-            return "result", complete | TOOLS[name]()
+            return "result", TOOLS[name]()
         if method == "tools/call":
             return "error", {"code": -32602, "message": f"Unknown tool: {name}"}
         if method == "tools/list":
-            return "result", cacheable | tools()
-        if method == "initialize" and not self.modern:
-            return "result", handshake()
-        if method == "server/discover" and self.modern:
-            return "result", cacheable | discovery()
+            return "result", tools()
+        if method == "initialize":
+            return "result", HANDSHAKE
         return "error", {"code": -32601, "message": f"Method not found: {method}"}
 
 
@@ -245,7 +231,7 @@ def option(name: str) -> int | None:
 
 
 def main() -> None:
-    answers = Answers(tail="--tail" in sys.argv, modern="--modern" in sys.argv)
+    answers = Answers(tail="--tail" in sys.argv)
     core = option("core")
     if core is not None:
         os.sched_setaffinity(0, {core})

@@ -62,7 +62,7 @@ class Client(Protocol):
 
 @contextmanager
 def pair(
-    way: Way, rules: str, server: Sequence[str], accept: str = web_client.BOTH, headers: str = ""
+    way: Way, rules: str, server: Sequence[str], accept: str = web_client.BOTH
 ) -> Iterator[tuple[Client, Client]]:
     """Start the server with these options, and a client of it without and with the proxy."""
     with ExitStack() as stack:
@@ -72,12 +72,12 @@ def pair(
             return
         origin, port = free_port(), free_port()
         enter(service(web_server(origin, server), origin))
-        one = enter(web_client.Client(origin, accept, headers))
+        one = enter(web_client.Client(origin, accept))
         if way == "HTTP to stdio":
             yield one, enter(raw.Client(remote(rules, url(origin))))
             return
         enter(service(sidecar(port, rules, *upstream(way, origin, server)), port))
-        yield one, enter(web_client.Client(port, accept, headers))
+        yield one, enter(web_client.Client(port, accept))
 
 
 def upstream(way: Way, origin: int, server: Sequence[str]) -> Sequence[str]:

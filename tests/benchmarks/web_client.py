@@ -18,11 +18,6 @@ ACCEPT = re.compile(rb"\r\nAccept: [^\r]*")
 SESSION = re.compile(rb"\r\nmcp-session-id: *([^\r]+)", re.IGNORECASE)
 
 
-def stateless(tool: str) -> str:
-    """Return the headers that revision 2026-07-28 wants of the call of a tool."""
-    return f"Mcp-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n"
-
-
 class WrongAnswer(Exception):
     """An answer that is not what was asked for: its status, or its beginning."""
 
@@ -75,14 +70,11 @@ def unchunked(body: bytes) -> bytes:
 class Client:
     """A connection to a port of this machine, and the session that it is in.
 
-    `headers`, each with its line end, are those of every request; with them, there is no session.
     Answers are read into `memory`: two threads must not share it. Raises EOFError where the
     connection ends before an answer does, and WrongAnswer.
     """
 
-    def __init__(
-        self, port: int, accept: str = BOTH, headers: str = "", memory: memoryview = MEMORY
-    ) -> None:
+    def __init__(self, port: int, accept: str = BOTH, memory: memoryview = MEMORY) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=LONGEST)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         lines = [
@@ -92,8 +84,7 @@ class Client:
             "Content-Type: application/json",
             "User-Agent: benchmark",
         ]
-        self.stateless = bool(headers)
-        self.head = ("\r\n".join(lines) + f"\r\n{headers}Content-Length: ").encode()
+        self.head = ("\r\n".join(lines) + "\r\nContent-Length: ").encode()
         self.memory = memory
 
     def __enter__(self) -> Self:
@@ -103,9 +94,7 @@ class Client:
         self.close()
 
     def connect(self) -> None:
-        """Shake hands and list the tools, where that is how it is done."""
-        if self.stateless:
-            return
+        """Shake hands and list the tools."""
         answer = self.ask(INITIALIZE)
         said = b"Mcp-Protocol-Version: 2025-11-25\r\n"
         found = SESSION.search(answer.head)

@@ -1,6 +1,6 @@
 """The server of these benchmarks over HTTP: aiohttp's lightest, and answers from memory.
 
-    python -m tests.benchmarks.web_server --port=N [--stream] [--tail] [--modern] [--core=N]
+    python -m tests.benchmarks.web_server --port=N [--stream] [--tail] [--core=N]
 
 It has one session, which everybody is in. `--stream` answers as an event stream, else as JSON; the
 other options are those of `server`.
@@ -25,7 +25,6 @@ class Service:
     def __init__(self, answers: Answers, streams: bool) -> None:
         self.answers = answers
         self.streams = streams
-        self.session = {} if answers.modern else SESSION
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.method != "POST":
@@ -37,9 +36,9 @@ class Service:
         pieces = framed(parts) if self.streams else whole(parts)
         size = sum(map(len, pieces))
         if size <= CHUNK and not self.streams:
-            return web.Response(body=b"".join(pieces), headers=kind | self.session)
+            return web.Response(body=b"".join(pieces), headers=kind | SESSION)
         length = {} if self.streams else {"Content-Length": str(size)}
-        response = web.StreamResponse(headers=kind | self.session | length)
+        response = web.StreamResponse(headers=kind | SESSION | length)
         await response.prepare(request)
         # As in `server`: a long answer is not joined.
         if size <= CHUNK:
@@ -67,7 +66,7 @@ async def serve(service: Service, port: int) -> None:
 
 
 def main() -> None:
-    answers = Answers(tail="--tail" in sys.argv, modern="--modern" in sys.argv)
+    answers = Answers(tail="--tail" in sys.argv)
     core, port = option("core"), option("port")
     if core is not None:
         os.sched_setaffinity(0, {core})

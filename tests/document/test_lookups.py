@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from proxy.document.fuel import LITTLE, MOST, Fuel
-from proxy.document.lookups import Lookups, compared
+from proxy.document.lookups import Lookups
 from proxy.document.patterns import Expression
 from proxy.errors import OutOfFuel
 
@@ -27,12 +27,6 @@ def test_members_are_looked_for_as_long_as_the_fuel_lasts() -> None:
         looked(text, [{"a": 1}] * 1000, Fuel(LITTLE))
 
 
-def test_no_further_element_is_looked_at_once_all_members_were_found() -> None:
-    fuel = Fuel()
-    looked("a == b.c", [{"a": 1, "b": {"c": 2}}] * 1000, fuel)
-    assert MOST - fuel.remaining < 10
-
-
 @pytest.mark.fault(36, "inside")
 def test_of_very_many_missing_members_a_few_are_told() -> None:
     names = [f"member{number:04}" for number in range(200)]
@@ -51,20 +45,3 @@ def test_what_is_not_to_be_guessed_is_told() -> None:
 def test_names_that_a_terminal_or_a_line_could_not_bear_are_left_out() -> None:
     [told] = looked("a == 'x'", [{"b\nc": 1, "d\x1b[31m": 2, "e": 3}]).slips
     assert told == "the document has no 'a'; members: e"
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("a == b", ["b", "a"]),
-        ("a.b != 'c'", []),
-        ("contains(a, b)", ["b", "a"]),
-        ("length(a)", []),
-        ("sum(a, b)", []),
-        ("`{}`", []),
-    ],
-)
-def test_names_are_compared_by_signs_and_by_functions_that_look_for_a_text(
-    text: str, names: list[str]
-) -> None:
-    assert [name["value"] for name, _ in compared(Expression(text).tree)] == names

@@ -1,7 +1,6 @@
 import json
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,14 +9,11 @@ from proxy.document.measure import (
     chars_that_fit,
     encoded_size,
     exceeds,
-    member,
     size,
-    strings,
     writeback_at,
 )
 from proxy.document.paths import Path
 from proxy.document.tree import Document, Pieces, encode, row_type
-from proxy.errors import ShapeMismatch
 from proxy.transforms.parse import Parse
 from tests.documents import TEXTS, call, values
 
@@ -58,26 +54,6 @@ def test_as_many_characters_fit_as_there_is_room_for(text: str, room: int) -> No
     assert len(encode(text[:count])) - 2 <= max(room, 0)
     if count < len(text):
         assert len(encode(text[: count + 1])) - 2 > room
-
-
-def test_strings_are_those_at_the_path_and_those_in_an_array_there() -> None:
-    document = Document.read(b'{"a": ["x", 1, {"b": "y"}], "c": "z"}')
-    root = document.root
-    assert [said for _, said in strings(root, Path.parse("a"))] == ["x"]
-    assert [said for _, said in strings(root, Path.parse("a.b"))] == ["y"]
-    assert [said for _, said in strings(root, Path.parse("*"))] == ["x", "z"]
-
-
-def test_a_member_is_found_by_names_alone() -> None:
-    document = Document.read(b'{"a": {"b": 1.0}, "c": [{"d": 1}]}')
-    found = member(document.root, Path.parse("a.b"))
-    assert found is not None
-    assert bytes(found.get()) == b"1.0"
-    assert member(document.root, Path()) is not None
-    assert member(document.root, Path.parse("a.x")) is None
-    assert member(document.root, Path.parse("a.b.c")) is None
-    with pytest.raises(ShapeMismatch, match=r"^c.d steps through an array at c$"):
-        member(document.root, Path.parse("c.d"))
 
 
 @given(values(), st.integers(0, 2000))

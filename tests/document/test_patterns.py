@@ -31,16 +31,6 @@ def test_a_pattern_searches_replaces_and_shows_its_text() -> None:
         ("(a", "'(a' is not a regular expression RE2 takes: missing ): (a"),
         ("a(?=b)", "'a(?=b)' is not a regular expression RE2 takes: invalid perl operator: (?="),
         (
-            "(?:x{100}){100}",
-            "'(?:x{100}){100}' is not a regular expression RE2 takes: invalid repetition size: "
-            "{100}",
-        ),
-        (
-            r"\pL{1000}",
-            r"'\\pL{1000}' is not a regular expression RE2 takes: pattern too large - compile "
-            "failed",
-        ),
-        (
             "(" * 400,
             f"'{'(' * 60}…' is not a regular expression RE2 takes: missing ): {'(' * 49}…",
         ),

@@ -59,38 +59,6 @@ def written(dice: Dice, held: dict[str, Any]) -> str:
     return str(yaml.safe_dump(held, allow_unicode=True, default_flow_style=None, sort_keys=False))
 
 
-def broken(dice: Dice, right: str) -> bytes:
-    """Return a file with something wrong in it: words, signs or bytes."""
-    raw = bytearray(right.encode())
-    for _ in range(dice.within(1, 3)):
-        at, other = dice.below(len(raw) + 1), dice.below(len(raw) + 1)
-        kind = dice.below(6)
-        if kind == 0:
-            raw[at : at + 1] = bytes([dice.below(256)])
-        elif kind == 1:
-            del raw[min(at, other) : max(at, other)]
-        elif kind == 2:
-            raw[at:at] = raw[other : other + dice.below(60)]
-        elif kind == 3:
-            raw[at:at] = dice.pick(ODDITIES).encode()
-        else:
-            word = dice.pick(WORDS).encode()
-            raw = raw.replace(word, dice.pick(ODDITIES + WORDS).encode(), 1)
-    return bytes(raw)
-
-
-WORDS = (
-    *("at", "items", "paginate", "response", "keep", "limit", "tools", "max_bytes", "version"),
-    *("1",),
-)
-ODDITIES = (
-    *("&a", "*a", "<<: *a", "!!python/object:os.system", "? ", "- ", "{", "}", "[", "]", ": "),
-    *("|", ">", "\t", "\u2028", "\x00", "'", '"', "#", "%", "@", "`", "~", "1e999", "-1", "null"),
-    *("0x1f", "12:30", "on", "items.", ".items", "items[", "[" * 80, "{a: " * 40, "- " * 300),
-    *("9" * 1200, "9" * 30, "\ufeff"),
-)
-
-
 def _error_if(dice: Dice) -> Any:
     if dice.one_in(3):
         return {"match": dice.pick(steps.REGULAR)}

@@ -83,14 +83,9 @@ def _maybe(dice: Dice, count: int, **options: Any) -> Step:
     return {word: value for word, value in options.items() if dice.one_in(count)}
 
 
-def _keep(dice: Dice) -> tuple[Step, str | None]:
+def _paths(dice: Dice) -> tuple[Step, str | None]:
     at = _at(dice, OBJECTS) if dice.one_in(2) else {}
     return {"paths": dice.some(MEMBERS if at else PATHS, 5), **at}, "paths"
-
-
-def _drop(dice: Dice) -> tuple[Step, str | None]:
-    at = _at(dice, OBJECTS) if dice.one_in(2) else {}
-    return {"paths": dice.some(MEMBERS if at else PATHS, 4), **at}, "paths"
 
 
 def _rename(dice: Dice) -> tuple[Step, str | None]:
@@ -172,10 +167,6 @@ def _paginate(dice: Dice) -> tuple[Step, str | None]:
     return {**options, **({} if "at" in options else _maybe(dice, 4, **{"as": "rows"}))}, None
 
 
-def _table(dice: Dice) -> tuple[Step, str | None]:
-    return _at(dice, ARRAYS), "at"
-
-
 def _clip(dice: Dice) -> tuple[Step, str | None]:
     chars, lines = dice.pick((0, 1, 5, 40)), dice.pick((0, 1, 3))
     bounds = _maybe(dice, 2, max_lines=lines, max_chars=chars) or {"max_chars": chars}
@@ -244,26 +235,22 @@ def _recast(dice: Dice) -> tuple[Step, str | None]:
     return {"cases": cases, **more}, None
 
 
-def _abridge(dice: Dice) -> tuple[Step, str | None]:
-    return {"max_bytes": dice.pick((300, 301, 400, 700, 2000, 9000))}, "max_bytes"
-
-
 KINDS: dict[str, Callable[[Dice], tuple[Step, str | None]]] = {
-    "keep": _keep,
-    "drop": _drop,
+    "keep": _paths,
+    "drop": _paths,
     "rename": _rename,
     "project": _project,
     "filter": _filter,
     "sort": _sort,
     "elide": _elide,
     "paginate": _paginate,
-    "table": _table,
+    "table": lambda dice: (_at(dice, ARRAYS), "at"),
     "clip": _clip,
     "truncate": _truncate,
     "parse": _parse,
     "replace": _replace,
     "jmespath": _jmespath,
     "recast": _recast,
-    "abridge": _abridge,
+    "abridge": lambda dice: ({"max_bytes": dice.pick((300, 301, 700, 9000))}, "max_bytes"),
 }
 BEFORE = tuple(word for word, kind in TRANSFORMS.items() if not kind.window)

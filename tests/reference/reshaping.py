@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from proxy.schema.references import Subschema, within
-from proxy.transforms.base import BaseTransform, Schema
+from proxy.transforms.base import Schema, Transform
 from tests.reference.examples import flow, runs
 from tests.reference.markdown import filled, wrapped
 
@@ -17,7 +17,7 @@ CANNOT_SAY = (
     "So it cannot say, and the `outputSchema` is dropped, unless the rule has an `output_schema`."
 )
 
-RELAXING: Any = BaseTransform.reshape
+RELAXING: Any = Transform.reshape
 
 _KINDS = {
     bool: "boolean",

@@ -8,8 +8,7 @@ import pytest
 
 from proxy.document.paths import ROOT, Path
 from proxy.schema.derive import advertised, at, projected, relaxed, renamed
-from proxy.schema.references import Schema, Subschema
-from proxy.schema.walk import schema_at
+from proxy.schema.references import Schema
 from tests.fitting import fits
 
 STRING: Schema = {"type": "string"}
@@ -211,31 +210,6 @@ def test_a_schema_that_cannot_be_followed_has_no_schema_of_changed_documents(
 
 
 USER: Schema = {"$ref": "#/$defs/user"}
-
-
-@pytest.mark.parametrize(
-    ("schema", "path", "expected", "certain"),
-    [
-        (USER, "", USER, True),
-        (USER, "login", STRING, True),
-        (USER, "nope", False, False),
-        ({**closed("a", a=STRING), "type": ["object", "null"]}, "a", STRING, False),
-        (array(USER), "login", array(STRING), True),
-        (array(USER, type=["array", "null"]), "login", array(STRING), False),
-        ({"anyOf": [USER, USER]}, "login", True, False),
-        ({"type": "object", "additionalProperties": STRING}, "a", STRING, False),
-        ({"type": "object", "patternProperties": {"a": STRING}}, "a", True, False),
-        ({"properties": {"a": STRING}, "required": ["a"]}, "a", True, False),
-        (STRING, "a", True, False),
-        (False, "a", False, False),
-        (USER, "*", True, False),
-        (array(STRING), "[0]", True, False),
-    ],
-)
-def test_the_schema_at_a_path_is_found(
-    schema: Subschema, path: str, expected: Subschema, certain: bool
-) -> None:
-    assert schema_at(schema, P(path).steps, DEFINED) == (expected, certain)
 
 
 OWN = closed("a", a={"$ref": "#/$defs/A"}) | {"$defs": {"A": STRING}}

@@ -98,6 +98,14 @@ def test_several_texts_that_crowd_a_document_out_are_shortened_together() -> Non
     assert len(first + second + third + told) <= 16000
 
 
+def test_of_many_texts_that_crowd_a_document_out_the_first_stay() -> None:
+    made = shaped(BOUND, {**said(*["x" * 40] * 99), "structuredContent": {"items": [1]}})
+
+    *shown, told = texts(made.raw)
+    assert json.loads(told) == {"_abridged": {"@": f"{len(shown)} of 99"}}
+    assert len("".join(shown) + told) <= 1000
+
+
 @pytest.mark.parametrize("kind", ["text", "blocks"])
 @pytest.mark.parametrize("shows", ["structured", "both"])
 def test_structured_content_beside_a_document_that_is_elsewhere_is_bounded_too(

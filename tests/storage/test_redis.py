@@ -123,19 +123,6 @@ def test_any_key_may_be_evicted(store: Redis, client: Client) -> None:
 # Several at once
 
 
-def test_replicas_see_what_each_other_keeps_and_drops(server: RedisServer) -> None:
-    one, other = Redis(server.url), Redis(server.url)
-    one.put(A, SNAPSHOT)
-    assert other.get(A) == SNAPSHOT
-    other.drop(ALL)
-    assert one.get(A) is None
-    other.put(A, SNAPSHOT)
-    one.drop(A)
-    assert other.get(A) is None
-    one.close()
-    other.close()
-
-
 # When it cannot be asked
 
 

@@ -162,14 +162,6 @@ def test_the_least_recently_used_goes_first_where_there_are_too_many() -> None:
     assert [store.get(each) is not None for each in (A, B, C)] == [True, False, True]
 
 
-def test_the_oldest_go_where_all_together_are_too_large() -> None:
-    store = Memory(size=10)
-    for each in (A, B, C):
-        store.put(each, snapshot(4))
-
-    assert [store.get(each) is not None for each in (A, B, C)] == [False, True, True]
-
-
 def test_what_is_too_old_goes_though_nobody_asks_for_anything() -> None:
     store = Memory(seconds=0.2, ages=True)
     store.put(A, snapshot(1))

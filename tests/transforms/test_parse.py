@@ -168,6 +168,11 @@ def test_what_cannot_be_read_is_a_mismatch(form: Any, text: str) -> None:
         said(text, Parse(as_=form))
 
 
+def test_a_text_without_the_beginning_is_a_mismatch() -> None:
+    with pytest.raises(ShapeMismatch, match=r"^no 'Rows:' in the text$"):
+        said("[1]", Parse(as_="json", after=Pattern("Rows:")))
+
+
 def test_a_document_that_is_structure_already_is_left_to_the_next_step() -> None:
     assert shaped(b"[ ]", Parse(as_="python"), Paginate(as_="rows")).startswith(b'{"rows":[],')
     assert shaped(b"null", Parse(as_="json")) == b"null"

@@ -99,6 +99,11 @@ CASES: dict[str, tuple[str, str, str]] = {
         '[{"id": 1, "user": {"id": 2}}, 3.0, [{"id": 4}], "\\/"]',
         '[{"id":1,"u":2},3.0,[{"id":4,"u":null}],"\\/"]',
     ),
+    "a part that leads nowhere is no mismatch": (
+        "[{n: user.name}]",
+        '[{"user": {"x": 1}}]',
+        '[{"n":null}]',
+    ),
     "an empty object has all the defaults": ("[a]", "{}", '{"a":null}'),
     "an empty array stays empty": ("[a]", "[]", "[]"),
     "a text stays where an object was expected, by its new name": (

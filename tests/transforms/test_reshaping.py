@@ -11,7 +11,7 @@ from proxy.document.paths import ROOT, Path
 from proxy.document.patterns import Expression, Pattern
 from proxy.transforms import TRANSFORMS
 from proxy.transforms.abridge import Abridge
-from proxy.transforms.base import BaseTransform, Transform
+from proxy.transforms.base import Transform
 from proxy.transforms.clip import Clip
 from proxy.transforms.drop import Drop
 from proxy.transforms.elide import Elide
@@ -56,7 +56,7 @@ def relaxing(document: Any) -> dict[str, st.SearchStrategy[Any]]:
     }
 
 
-GENERAL: Any = BaseTransform.reshape
+GENERAL: Any = Transform.reshape
 RELAXING = [name for name, kind in TRANSFORMS.items() if kind.reshape is GENERAL]
 
 

@@ -5,7 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.document.paths import Path
+from proxy.document.patterns import Expression
 from proxy.document.tree import Document, compact
+from proxy.transforms.jmespath import Jmespath
 from proxy.transforms.sort import Sort
 from tests.documents import call, shaped
 
@@ -53,6 +55,10 @@ def test_an_array_is_sorted(step: Sort, before: str, after: str, read: str) -> N
             list(child.children())
     step(document.root, call())
     assert document.encode().decode() == after
+
+
+def test_numbers_that_an_expression_made_are_sorted_too() -> None:
+    assert shaped(b'{"a": [3, 1.50]}', Jmespath(Expression("a")), Sort()) == b"[1.50,3]"
 
 
 def test_a_sorted_array_is_not_changed() -> None:

@@ -7,24 +7,18 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
-from msgspec import Struct
-
 from proxy.document.tree import Slot
-from proxy.transforms.base import Call, Parameter, Schema
+from proxy.transforms.base import Call, Schema, Transform
 
 
-class Step(Struct, frozen=True):
+class Step(Transform, frozen=True):
     """Does what the function of this module does that is called `deed`, with `place`."""
 
     name: ClassVar[str] = "step"
-    shorthand: ClassVar[str | None] = None
-    window: ClassVar[bool] = False
-    cuts: ClassVar[bool] = False
-    parameters: ClassVar[Mapping[str, Parameter]] = {}
 
     deed: str
     place: str = ""

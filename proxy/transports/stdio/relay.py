@@ -1,8 +1,7 @@
 """Move lines between the client on the proxy's stdin and stdout and a server in a child process.
 
 One thread reads the client, one the server, one the server's stderr; the main thread waits for the
-end. If calls have a deadline, or the proxy has sent the server a probe, one more thread watches the
-time.
+end. If calls have a deadline, one more thread watches the time, as does one for each probe.
 Invariants: the session is entered by one thread at a time; shaping happens outside it; the thread
 that reads the server never waits for the server; and no message of the client about a suspended
 call is sent ahead of the call.
@@ -13,23 +12,23 @@ from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
-from threading import Condition, Lock, Thread
-from time import monotonic
-from typing import NamedTuple, ParamSpec, TypeVar
+from threading import TIMEOUT_MAX, Condition, Lock, Thread, Timer
+from time import monotonic, sleep
+from typing import ParamSpec, TypeVar
 
 from proxy.document import message
 from proxy.session.outputs import (
     DropSnapshots,
-    Forward,
     LoadSnapshot,
     Noise,
     Notify,
     Output,
     Probe,
-    Reply,
     RunInBackground,
     Shape,
     StoreSnapshot,
+    ToClient,
+    ToServer,
 )
 from proxy.session.session import Session
 from proxy.session.state import failure_reason
@@ -73,87 +72,15 @@ def run_with_timeout(seconds: float, do: Callable[[], object]) -> None:
     run()
 
 
-_LONGEST = 3600.0  # seconds of a single wait
-
-
-class DeadlineThread:
-    """A thread that calls `late` with each token of a probe whose time is up.
-
-    `check` deals with calls that are overdue, and returns the seconds until it is to be called
-    again. The thread starts with the first token, if not before.
-    """
-
-    def __init__(
-        self, late: Callable[[bytes], None], check: Callable[[], float] = lambda: _LONGEST
-    ) -> None:
-        self._late = late
-        self._check = check
-        self._due: dict[bytes, float] = {}
-        self._change = Condition()
-        self._thread = Thread(target=self._run, name="deadlines", daemon=True)
-
-    def start(self) -> None:
-        """Start the thread, unless it runs; raises RuntimeError if none can be started."""
-        if self._thread.ident is None:
-            self._thread.start()
-
-    def add(self, token: bytes, seconds: float) -> None:
-        """Wait for a response, for so many seconds."""
-        with self._change:
-            self._due[token] = monotonic() + seconds
-            self._change.notify_all()
-            # If no thread can be started now, the next probe tries again.
-            with suppress(RuntimeError):
-                self.start()
-
-    def settle(self, token: bytes | None) -> None:
-        """Record a response; one without a deadline is ignored."""
-        with self._change:
-            if self._due.pop(token or b"", None) is not None and not self._due:
-                self._change.notify_all()
-
-    def wait(self, seconds: float) -> None:
-        """Return once no response is pending, or after so many seconds."""
-        with self._change:
-            self._change.wait_for(lambda: not self._due, seconds)
-
-    def _run(self) -> None:
-        while True:
-            token = self._expired(monotonic() + min(self._check(), _LONGEST))
-            if token is not None:
-                self._late(token)
-                # Only now: a thread in `wait` also waits for the messages that `late` sends.
-                self.settle(token)
-
-    def _expired(self, until: float) -> bytes | None:
-        """Wait until the time of a token is up, and return the token; None at `until`."""
-        with self._change:
-            while True:
-                token = min(self._due, key=self._due.__getitem__, default=None)
-                now = monotonic()
-                if token is not None and self._due[token] <= now:
-                    return token
-                if until <= now:
-                    return None
-                self._change.wait(min(until, self._due.get(token or b"", until)) - now)
-
-
 _FAILED = 70  # EX_SOFTWARE of sysexits.h
 _PATIENCE = 1.0  # seconds for the last messages
+_LONGEST = 3600.0  # seconds of a single wait
 _SUSPENDED = 5.0  # seconds for suspended calls to continue once the client sends nothing more
 
 
 P = ParamSpec("P")
 T = TypeVar("T")
 Send = Callable[[list[bytes]], None]
-
-
-class Direction(NamedTuple):
-    """The functions that take the lines which outputs send ahead, back, or to the server."""
-
-    ahead: Send
-    back: Send
-    to_server: Send
 
 
 class Relay:
@@ -180,14 +107,9 @@ class Relay:
         self._entry = Lock()
         self._client = PipeWriter(1, lambda: self._shutdown.report("client gone"))
         self._server = PipeWriter(child.stdin, lambda: self._shutdown.report("server deaf"))
-        send, later = self._server.send, self._server.send_later
-        self._from_client = Direction(send, self._client.send, send)
-        self._from_server = Direction(self._client.send, later, later)
-        self._overdue = Direction(later, self._client.send, later)
         self._output = PipeReader(child.stdout)
         self._shutdown = Shutdown(child, self._server, self._output, log, cause)
-        # Not created before it is needed: most sessions have no use for it.
-        self._deadlines: DeadlineThread | None = None
+        self._probes: dict[bytes, Timer] = {}  # by token, until they have a response or are late
 
     def run(self) -> int:
         """Move lines until both sides have ended; return the exit code of the proxy."""
@@ -199,7 +121,7 @@ class Relay:
             "client": self._read_client,
         }
         if self._session.deadline is not None:
-            self._timed().start()
+            sides = {"deadlines": partial(self._watch_calls, self._session.deadline), **sides}
         # The client's last: all threads must exist before a request arrives, which takes memory.
         threads = {
             name: Thread(target=self._guarded, args=(side,), name=name, daemon=True)
@@ -232,7 +154,7 @@ class Relay:
             )
         finally:
             self._entry.release()
-        lines = [output.raw for output in outputs if isinstance(output, Forward)]
+        lines = [output.raw for output in outputs if isinstance(output, ToClient)]
         self._log.sum_up()
         if lines:
             self._log.error(f"{reason}; requests answered with an error: {len(lines)}")
@@ -253,20 +175,21 @@ class Relay:
         received = False
         for event in _events(PipeReader(0), Lines(self._limit)):
             if type(event) is list:
-                self._take(event, self._from_client)
+                self._take(event, of_client=True)
             elif type(event) is LineDropped:
                 self._refuse_long(event)
             elif type(event) is LineTruncated:
                 # The server decides how to handle half a message.
-                self._take([event.raw], self._from_client)
+                self._take([event.raw], of_client=True)
             if not received:
                 received = True
                 self._shutdown.report("client began")
-        if self._deadlines is not None:
-            # Keep the server's input open a while for calls that are suspended.
-            self._deadlines.wait(_SUSPENDED)
-            # The server may have stopped reading.
-            run_with_timeout(_PATIENCE, self._server.flush)
+        # Keep the server's input open a while for calls that are suspended.
+        until = monotonic() + _SUSPENDED
+        while self._probes and monotonic() < until:
+            sleep(0.01)
+        # The server may have stopped reading.
+        run_with_timeout(_PATIENCE, self._server.flush)
         self._server.close()
         self._shutdown.report("client ended")
 
@@ -281,10 +204,10 @@ class Relay:
         unanswered = False
         for event in _events(self._output, Lines(self._limit, self._may_stream)):
             if type(event) is list:
-                self._take(event, self._from_server)
-                if self._deadlines is not None:
+                self._take(event, of_client=False)
+                if self._probes:
                     for raw in event:
-                        self._deadlines.settle(message.responds_to(raw))
+                        self._settle(message.responds_to(raw))
             elif type(event) is Chunk:
                 self._client.send_chunk(event.raw, event.last)
             elif type(event) is LineStreamed:
@@ -292,17 +215,16 @@ class Relay:
             elif type(event) is LineTooLong:
                 discarded, size = self._session.discarded, event.size
                 outputs = self._enter(discarded, event.start, size, self._limit) or ()
-                self._carry_out(outputs, self._from_server)
+                self._carry_out(outputs, self._server.send_later)
                 unanswered = not outputs
-                if self._deadlines is not None:
-                    self._deadlines.settle(message.response_key(event.start, b""))
+                self._settle(message.response_key(event.start, b""))
             elif type(event) is LineDropped and unanswered:
                 # Some servers write the id last. Send an error in place of the response.
                 key = message.response_key(event.start, event.end)
                 if key is not None:
                     reason = message.thrown_away(event.size, self._limit)
                     error = message.error(key, message.PROXY_ERROR, reason)
-                    self._take([error], self._from_server)
+                    self._take([error], of_client=False)
             elif type(event) is LineTruncated:
                 self._log.warning(f"the server ended within a line, after {event.size} bytes of it")
                 self._log.put_aside(event.raw)
@@ -315,45 +237,56 @@ class Relay:
     def _enter_from_server(self, raw: bytes) -> tuple[Output, ...]:
         """Pass a line of the server to the session, while no other thread can enter it."""
         outputs = self._session.from_server(raw)
-        if len(outputs) == 1 and type(outputs[0]) is Forward:
+        if len(outputs) == 1 and type(outputs[0]) is ToClient:
             return outputs
-        return self._send_to_server(outputs, Reply)
+        return self._send_to_server(outputs)
 
-    def _send_to_server(
-        self, outputs: tuple[Output, ...], kind: type[Forward] | type[Reply]
-    ) -> tuple[Output, ...]:
-        """Send the `outputs` for the server, which are those of `kind`; return the rest.
+    def _send_to_server(self, outputs: tuple[Output, ...]) -> tuple[Output, ...]:
+        """Send the lines for the server among the outputs; return the rest.
 
         Call it while no other thread can enter the session: else the client could cancel a call
         before it is sent.
         """
-        lines = [output.raw for output in outputs if isinstance(output, kind)]
+        lines = [output.raw for output in outputs if isinstance(output, ToServer)]
         if lines:
             self._server.send_later(lines)
-        return tuple(output for output in outputs if not isinstance(output, kind))
+        return tuple(output for output in outputs if not isinstance(output, ToServer))
 
-    def _timed(self) -> DeadlineThread:
-        if self._deadlines is None:
-            self._deadlines = DeadlineThread(
-                lambda token: self._guarded(partial(self._expire, self._session.unanswered, token)),
-                self._check_calls,
-            )
-        return self._deadlines
+    def _add_timer(self, probe: Probe) -> None:
+        timer = Timer(min(probe.seconds, TIMEOUT_MAX), self._late, (probe.token,))
+        timer.daemon = True
+        self._probes[probe.token] = timer
+        # If no thread can be started, the response is waited for without end.
+        with suppress(RuntimeError):
+            timer.start()
 
-    def _expire(self, enter: Callable[..., tuple[Output, ...]], *token: bytes) -> None:
-        """Continue a call without the response to its probe, or answer calls that are overdue."""
+    def _settle(self, token: bytes | None) -> None:
+        """Record the response to a probe; any other is ignored."""
+        timer = self._probes.pop(token or b"", None)
+        if timer is not None:
+            timer.cancel()
+
+    def _late(self, token: bytes) -> None:
+        """Continue a call without the response to its probe."""
+        self._guarded(partial(self._expire, partial(self._session.unanswered, token)))
+        # Only now: the server's input stays open for the messages that follow from it.
+        self._settle(token)
+
+    def _watch_calls(self, deadline: float) -> None:
+        """Answer calls that are overdue."""
+        never = Condition()  # `sleep` fails if the clock jumps
+        while True:
+            self._expire(self._session.overdue)
+            with self._entry:
+                seconds = self._session.patience()
+            # A call that begins meanwhile is due later than this.
+            with never:
+                never.wait(min(deadline if seconds is None else seconds, deadline, _LONGEST))
+
+    def _expire(self, enter: Callable[[], tuple[Output, ...]]) -> None:
         with self._entry:
-            outputs = self._send_to_server(enter(*token), Forward)
-        self._carry_out(outputs, self._overdue)
-
-    def _check_calls(self) -> float:
-        """Answer calls that are overdue; return the seconds until the next one may be."""
-        self._guarded(partial(self._expire, self._session.overdue))
-        with self._entry:
-            seconds = self._session.patience()
-        # A call that begins meanwhile is due later than this.
-        longest = _LONGEST if self._session.deadline is None else self._session.deadline
-        return longest if seconds is None else min(seconds, longest)
+            outputs = self._send_to_server(enter())
+        self._carry_out(outputs, self._server.send_later)
 
     def _read_stderr(self) -> None:
         stderr = PipeReader(self._child.stderr)
@@ -375,58 +308,55 @@ class Relay:
             self._log.error(failure_reason(error))
             return None
 
-    def _take(self, batch: list[bytes], direction: Direction) -> None:
+    def _take(self, batch: list[bytes], *, of_client: bool) -> None:
         """Pass each line of `batch` through the session; send consecutive lines together."""
-        of_client = direction is self._from_client
         enter = self._session.from_client if of_client else self._enter_from_server
+        to_server = self._server.send if of_client else self._server.send_later
+        onward = ToServer if of_client else ToClient
+        send = to_server if of_client else self._client.send
         ready: list[bytes] = []
         for raw in batch:
             with self._entry:
                 outputs = enter(raw)
             for output in outputs:
-                if type(output) is Forward:
+                if type(output) is onward:
                     ready.append(output.raw)
                 else:
                     if ready:
-                        direction.ahead(ready)
+                        send(ready)
                         ready = []
-                    self._do(output, direction)
+                    self._do(output, to_server)
         if ready:
-            direction.ahead(ready)
+            send(ready)
 
-    def _carry_out(self, outputs: Iterable[Output], direction: Direction) -> None:
+    def _carry_out(self, outputs: Iterable[Output], to_server: Send) -> None:
         for output in outputs:
-            self._do(output, direction)
+            self._do(output, to_server)
 
-    def _do(self, output: Output, direction: Direction) -> None:
-        if isinstance(output, Forward):
-            direction.ahead([output.raw])
-        elif isinstance(output, Reply):
-            direction.back([output.raw])
-        elif isinstance(output, Notify):
+    def _do(self, output: Output, to_server: Send) -> None:
+        if isinstance(output, ToServer):
+            to_server([output.raw])
+        elif isinstance(output, ToClient | Notify):
             self._client.send([output.raw])
         elif isinstance(output, Probe):
             # Its time runs from now on: the server may not even read the probe.
-            self._timed().add(output.token, output.seconds)
-            direction.to_server([output.raw])
+            self._add_timer(output)
+            to_server([output.raw])
         elif isinstance(output, Shape):
             result = pipeline.shape(output.job)
             with self._entry:
                 outputs = self._session.shaped(output.job, result)
-            # Always for the client, whichever side caused the output.
-            self._carry_out(outputs, self._from_server)
+            self._carry_out(outputs, to_server)
         elif isinstance(output, RunInBackground):
             value = output.do()
             with self._entry:
-                outputs = output.then(value)
-                if direction is self._from_server:
-                    outputs = self._send_to_server(outputs, Reply)
-            self._carry_out(outputs, direction)
+                outputs = self._send_to_server(output.then(value))
+            self._carry_out(outputs, to_server)
         elif isinstance(output, LoadSnapshot):
             snapshot, failure = access(self._store, output, self._log)
             with self._entry:
                 outputs = self._session.loaded(output.token, snapshot, failure)
-            self._carry_out(outputs, direction)
+            self._carry_out(outputs, to_server)
         elif isinstance(output, StoreSnapshot | DropSnapshots):
             access(self._store, output, self._log)
         elif isinstance(output, Noise):

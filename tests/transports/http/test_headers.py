@@ -51,6 +51,11 @@ def request(method: str, **params: Any) -> bytes:
         ("tasks/get", {"taskId": "t-1"}, "t-1"),
         ("tools/list", {"name": "not a name here"}, None),
         ("tools/call", {"name": 5}, None),
+        (
+            "prompts/get",
+            {"name": "a\r\nAuthorization: x"},
+            "=?base64?YQ0KQXV0aG9yaXphdGlvbjogeA==?=",
+        ),
     ],
 )
 def test_each_method_names_what_it_is_about(
@@ -76,12 +81,6 @@ def test_each_method_names_what_it_is_about(
 )
 def test_other_bodies_have_none(body: bytes) -> None:
     assert request_headers(body, {}) == {}
-
-
-def test_a_method_cannot_smuggle_a_header() -> None:
-    headers = request_headers(request("tools/list\r\nAuthorization: x"), {})
-    assert "\r" not in headers["Mcp-Method"]
-    assert decoded(headers["Mcp-Method"]) == "tools/list\r\nAuthorization: x"
 
 
 floats = st.floats(allow_nan=False, allow_infinity=False)  # which no JSON can hold
@@ -127,43 +126,36 @@ def test_any_header_is_decoded_as_the_official_server_does(text: str) -> None:
     assert decoded(text) == inbound.decode_header_value(text)
 
 
-def annotated(**schema: Any) -> dict[str, Any]:
-    return {"type": "object", **schema}
-
-
 HEADER = {"type": "string", "x-mcp-header": "A"}
+INVALID: list[dict[str, Any]] = [
+    {"properties": {"a": {"type": "number", "x-mcp-header": "A"}}},
+    {"properties": {"a": {"type": ["string"], "x-mcp-header": "A"}}},
+    {"properties": {"a": {"x-mcp-header": "A"}}},
+    {"properties": {"a": {"type": "string", "x-mcp-header": "A b"}}},
+    {"properties": {"a": {"type": "string", "x-mcp-header": ""}}},
+    {"properties": {"a": {"type": "string", "x-mcp-header": 1}}},
+    {"properties": {"a": HEADER, "b": {"type": "string", "x-mcp-header": "a"}}},
+    {"properties": {"a": {"type": "array", "items": HEADER}}},
+    {"allOf": [{"properties": {"a": HEADER}}]},
+    {"patternProperties": {"a": HEADER}},
+    {"x-mcp-header": "A"},
+]
+VALUE = {"properties": {"a": {"type": "string", "default": {"x-mcp-header": 1}}}}
 
 
 @pytest.mark.parametrize(
-    "schema",
-    [
-        annotated(properties={"a": {"type": "number", "x-mcp-header": "A"}}),
-        annotated(properties={"a": {"type": ["string"], "x-mcp-header": "A"}}),
-        annotated(properties={"a": {"x-mcp-header": "A"}}),
-        annotated(properties={"a": {"type": "string", "x-mcp-header": "A b"}}),
-        annotated(properties={"a": {"type": "string", "x-mcp-header": ""}}),
-        annotated(properties={"a": {"type": "string", "x-mcp-header": 1}}),
-        annotated(properties={"a": HEADER, "b": {"type": "string", "x-mcp-header": "a"}}),
-        annotated(properties={"a": {"type": "array", "items": HEADER}}),
-        annotated(allOf=[{"properties": {"a": HEADER}}]),
-        annotated(patternProperties={"a": HEADER}),
-        annotated(**{"x-mcp-header": "A"}),
-    ],
+    ("schema", "invalid"), [*((each, True) for each in INVALID), (VALUE, False)]
 )
 def test_an_annotation_that_is_not_as_it_should_be_makes_all_of_them_void(
-    schema: dict[str, Any],
+    schema: dict[str, Any], invalid: bool
 ) -> None:
-    assert inbound.find_invalid_x_mcp_header(schema) is not None
-    assert parameter_headers(schema) == ()
-
-
-def test_values_that_look_like_annotations_are_none() -> None:
-    schema = annotated(properties={"a": {"type": "string", "default": {"x-mcp-header": 1}}})
-    assert inbound.find_invalid_x_mcp_header(schema) is None
-    assert parameter_headers(schema) == ()
+    typed = {"type": "object", **schema}
+    assert (inbound.find_invalid_x_mcp_header(typed) is not None) is invalid
+    assert parameter_headers(typed) == ()
 
 
 def test_the_tools_of_a_list_are_read_with_their_headers() -> None:
+    names = {path: f"Mcp-Param-{token}" for path, token in inbound.x_mcp_header_map(SCHEMA).items()}
     tools = [
         {"name": "act", "inputSchema": SCHEMA},
         {"name": "none", "inputSchema": {"type": "object"}},
@@ -171,15 +163,9 @@ def test_the_tools_of_a_list_are_read_with_their_headers() -> None:
         {"name": 5},
         "no tool",
     ]
-    raw = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"tools": tools}}).encode()
-    found = declared(raw)
-    assert dict(found["act"]) == inbound_names(SCHEMA)
-    assert (found["none"], found["bare"]) == ((), ())
-    assert len(found) == 3
-
-
-def inbound_names(schema: dict[str, Any]) -> dict[tuple[str, ...], str]:
-    return {path: f"Mcp-Param-{token}" for path, token in inbound.x_mcp_header_map(schema).items()}
+    found = declared(json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"tools": tools}}).encode())
+    assert dict(found.pop("act")) == names
+    assert found == {"none": (), "bare": ()}
 
 
 @pytest.mark.parametrize(
@@ -196,13 +182,7 @@ def test_what_is_no_list_of_tools_declares_nothing(raw: bytes) -> None:
 
 
 def test_the_tools_of_a_server_that_always_has_others_are_not_remembered_for_ever() -> None:
-    known: Parameters = {}
-    for start in range(0, 30_000, 1000):
-        tools = [
-            {"name": f"tool-{number}", "inputSchema": SCHEMA}
-            for number in range(start, start + 1000)
-        ]
-        learn(known, json.dumps({"id": 1, "result": {"tools": tools}}).encode())
-    assert len(known) == 10_000
-    assert "tool-29999" in known
-    assert "tool-19999" not in known
+    known: Parameters = {str(number): () for number in range(10_000)}
+    tools = [{"name": "another", "inputSchema": SCHEMA}]
+    learn(known, json.dumps({"id": 1, "result": {"tools": tools}}).encode())
+    assert list(known) == [*map(str, range(1, 10_000)), "another"]
