@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from aiohttp import ClientSession, HttpVersion, HttpVersion10, HttpVersion11, web
+from aiohttp import ClientSession, web
 from aiohttp.test_utils import RawTestServer
 from msgspec import Struct
 from multidict import CIMultiDictProxy
@@ -41,14 +41,11 @@ class Reply(Struct):
         return "stream" if self.named("Content-Type")[0].startswith("text/event-stream") else "json"
 
 
-async def asked(
-    handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
-    version: HttpVersion = HttpVersion11,
-) -> Reply:
+async def asked(handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> Reply:
     """Have a real server answer one request."""
     async with (
         RawTestServer(handle) as server,
-        ClientSession(version=version) as session,
+        ClientSession() as session,
         session.post(server.make_url("/mcp")) as response,
     ):
         return Reply(response.status, response.headers, await response.read())
@@ -60,9 +57,7 @@ def event(raw: bytes) -> Event:
     return next(iter(events.feed(encode_event(raw) if raw[:1] in b"{[" else raw)))
 
 
-async def answered(
-    wanted: Wanted, *said: bytes, version: HttpVersion = HttpVersion11, **options: Any
-) -> tuple[Reply, ResponseWriter]:
+async def answered(wanted: Wanted, *said: bytes, **options: Any) -> tuple[Reply, ResponseWriter]:
     """Return what a client gets for these events and messages."""
     answers: list[ResponseWriter] = []
 
@@ -73,7 +68,7 @@ async def answered(
             await answer.add(event(each))
         return await answer.end()
 
-    reply = await asked(handle, version)
+    reply = await asked(handle)
     return reply, answers[0]
 
 
@@ -285,13 +280,6 @@ async def test_only_json_is_called_the_json_that_upstream_called_it(
 
     assert (reply.status, reply.named("Content-Type")) == (404, [type])
     assert reply.named("Mcp-Session-Id") == ["abc"]
-
-
-async def test_a_client_of_http_1_0_gets_a_stream_without_chunks() -> None:
-    reply, _ = await answered("stream", RESPONSE, version=HttpVersion10, streams=True)
-
-    assert reply.named("Transfer-Encoding") == []
-    assert reply.body == event(RESPONSE).raw
 
 
 @pytest.mark.parametrize("wanted", ["json", "stream"])
