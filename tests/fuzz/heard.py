@@ -29,7 +29,6 @@ class Request(Struct):
 
 
 def requests(raw: bytes, exchange: bytes) -> Iterator[Request]:
-    """Yield the requests in a line."""
     for element in elements(raw):
         held = read(element)
         if held is None or held.method is ABSENT or held.key in (None, b"null"):
