@@ -388,7 +388,7 @@ ORDINARY: list[tuple[str, dict[str, Any]]] = [
     ("vault", {"operation": "read", "path": LONG}),
     ("vault", {"operation": "search", "query": "roadmap"}),
     ("vault_api", {"operation": "list"}),
-    ("vault_api", {"operation": "search", "params": {"query": "e"}}),
+    ("vault_api", {"operation": "search", "params": {"query": "roadmap"}}),
     ("discover", {}),
     ("fetch", {"url": "https://example.org/"}),
 ]
