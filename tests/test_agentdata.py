@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -59,42 +60,21 @@ class Base(System):
             assert page["next_offset"] == offset
 
 
-def started(transport: str, before: str, folder: Path) -> Iterator[Base]:
-    """Start a knowledge base of its own."""
+@pytest.fixture(scope="module", params=product(TRANSPORTS, BEFORES), ids="-".join)
+def base(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Base]:
+    """Start a knowledge base that no test changes."""
+    transport, before = request.param
     options, rules = BEFORES[before]
-    log = folder / "calls.log"
-    server = [sys.executable, str(SERVER), "--log", str(log), *options]
+    folder = tmp_path_factory.mktemp("base")
+    server = [sys.executable, str(SERVER), "--log", str(folder / "calls.log"), *options]
+    files = [EXAMPLE / name for name in rules]
     with (
-        FRONTS[transport](
-            server, [EXAMPLE / name for name in rules], folder, "--budget", "off"
-        ) as front,
+        FRONTS[transport](server, files, folder, "--budget", "off") as front,
         front.connect("auto") as client,
     ):
-        yield Base(front, client, log, whole=before == "whole")
-
-
-@pytest.fixture(scope="module", params=TRANSPORTS)
-def transport(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture(scope="module", params=BEFORES)
-def before(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture(scope="module")
-def base(transport: str, before: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Base]:
-    """Start a knowledge base that no test changes."""
-    yield from started(transport, before, tmp_path_factory.mktemp("base"))
-
-
-@pytest.fixture(scope="module")
-def changing(
-    transport: str, before: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Base]:
-    """Start a knowledge base that tests may change, each in a folder of its own."""
-    yield from started(transport, before, tmp_path_factory.mktemp("changing"))
+        yield Base(front, client, folder / "calls.log", whole=before == "whole")
 
 
 @pytest.fixture(scope="module")
@@ -185,31 +165,6 @@ def test_a_window_of_fifty_at_any_offset_twice_the_same(
     assert base.document("list_documents", offset=offset) == page
     if not base.whole:
         assert base.seen()[-1]["arguments"] == {"limit": 50, "offset": offset}
-
-
-def test_a_deleted_document_is_on_no_later_page(changing: Base, rows: list[Json]) -> None:
-    wanted = alive(rows, "knowledge/")
-    gone = wanted[250]["document_id"]
-    first = changing.document("list_documents", prefix="knowledge/", limit=100)
-    assert changing.document("delete_document", document_id=gone)["deleted"]
-    rest = changing.walk(prefix="knowledge/", limit=100, offset=100)
-    found = first["items"] + joined(rest)
-    assert found == [item for item in wanted if item["document_id"] != gone]
-
-
-def test_what_is_written_is_on_the_next_list(changing: Base) -> None:
-    listed = changing.document("list_documents", prefix="new/")
-    assert listed["items"] == []
-    changing.call("upload_document", document_id="new/a", content="Text.\n", title="A")
-    [item] = changing.document("list_documents", prefix="new/")["items"]
-    assert item == {
-        "document_id": "new/a", "parent_id": None, "title": "A", "tags": item["tags"],
-        "revision": 1,
-    }  # fmt: skip
-    changing.call("patch_document", document_id="new/a", revision=1, old="Text", new="Words")
-    [item] = changing.document("list_documents", prefix="new/")["items"]
-    assert item["revision"] == 2
-    assert changing.document("get_document", document_id="new/a")["content"] == "Words.\n"
 
 
 @pytest.mark.parametrize("tool", ["get_document", "get_document_for_rewrite"])

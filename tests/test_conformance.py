@@ -9,6 +9,7 @@ import pytest
 
 from tests.conformance import checks, install, legs, report
 from tests.conformance.checks import Check, Run
+from tests.servers import install as servers
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORDED = Path(__file__).parent / "fixtures" / "conformance"
@@ -94,3 +95,13 @@ def test_the_same_checks_pass_through_the_proxy() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout
+
+
+def test_what_is_not_installed_is_named_and_not_downloaded_by_a_test(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for installer in (servers, install):
+        monkeypatch.setattr(installer, "CACHE", tmp_path / "nothing")
+        with pytest.raises(servers.NotInstalled, match=r"nothing/.* does not hold .*make servers"):
+            installer.require()
+    assert not (tmp_path / "nothing").exists()

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
+from proxy import plugin
 from proxy.ruleset.guard import Decision
 from proxy.ruleset.loading.plugins import KINDS
 
 ROOT = Path(__file__).resolve().parents[1]
+USERS = [*ROOT.glob("examples/*/*.py"), *ROOT.glob("tests/cases/python/*.py")]
 PAGE = (ROOT / "rules" / "PYTHON.md").read_text()
 # The last file that is named before a block is the one that it is.
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -63,3 +65,13 @@ def test_the_page_has_every_member_and_every_decision() -> None:
     rows = re.findall(r"^\| `(\w+)", PAGE, re.MULTILINE)
     assert set(KINDS["transforms"].members) <= set(rows)
     assert {kind.__name__ for kind in get_args(Decision)} <= set(rows)
+
+
+def test_python_of_users_imports_from_the_plugin_module_alone() -> None:
+    for file in [*USERS, ROOT / "rules" / "PYTHON.md"]:
+        modules = set(re.findall(r"^from (proxy\S*) import", file.read_text(), re.MULTILINE))
+        assert modules <= {"proxy.plugin"}, file
+
+
+def test_every_name_of_the_plugin_module_is_there() -> None:
+    assert all(hasattr(plugin, name) for name in plugin.__all__)

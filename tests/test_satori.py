@@ -18,11 +18,10 @@ from proxy.cli import main
 from proxy.document.tree import Document
 from proxy.errors import RuleErrors
 from proxy.ruleset.selection import load
-from proxy.storage import ledger
 from proxy.transforms.base import Call
-from tests.python_client import Mode, PythonClient, System, connected, logged
+from tests.python_client import Mode, PythonClient, System
 from tests.serving import FRONTS
-from tests.wrapped import ROOT, texts, wrapped
+from tests.wrapped import ROOT, texts
 
 EXAMPLE = ROOT / "examples" / "satori"
 # How the proxy stands before the server that answers with texts, or before the one that sends an
@@ -41,7 +40,6 @@ CODEBASES = {
     f"/srv/{UNNECESSARY}": {"state": "indexed", "preflight": UNNECESSARY},
     "/srv/insisted": {"state": "indexed", "preflight": UNNECESSARY},
     "/srv/older": {"state": "requires_reindex"},
-    "/srv/waiting": {"state": "waiting"},
 }
 VOCABULARY = {
     "status": ("blocked",),
@@ -140,18 +138,6 @@ def test_every_action_is_answered_with_an_envelope(search: Search) -> None:
     older = f"Codebase '{path}' requires a reindex.\n\nIts fingerprint is an older one."
     stale = envelope(older, "requires_reindex", "requires_reindex")
     assert search.manage("status", path) == stale | hints("reindex")
-
-
-def test_a_text_that_no_pattern_knows_is_counted_and_logged_once(tmp_path: Path) -> None:
-    book, log = tmp_path / "ledger.db", tmp_path / "log.txt"
-    options = ["--rules", str(EXAMPLE / "rules.yaml"), "--allow-python", "--ledger", str(book)]
-    with connected(logged(wrapped(served(tmp_path), *options), log)) as client:
-        for action in ("status", "sync", "status"):
-            client.call("manage_index", {"action": action, "path": "/srv/waiting"})
-        client.call("manage_index", {"action": "status", "path": "/srv/older"})
-    counted = [(each.rule, each.kind, each.count) for each in ledger.warnings(str(book))]
-    assert counted == [("envelope", "recast: no case fits", 3)]
-    assert log.read_text().count("no case fits") == 1
 
 
 # Preflight

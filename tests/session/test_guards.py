@@ -293,7 +293,7 @@ def test_what_ends_the_server_answers_the_held_call_alone() -> None:
     guarded = talk(asking(lambda found: Allow()))
     guarded.client(REINDEX)
     [output] = guarded.session.ended("the server died")
-    assert isinstance(output, outputs.Forward)
+    assert isinstance(output, outputs.ToClient)
     got = json.loads(output.raw)
     assert (got["id"], got["result"]["content"][0]["text"]) == (1, "the server died")
 
@@ -326,7 +326,7 @@ def test_a_large_answer_to_a_question_is_read_while_others_may_enter_the_session
         if taken_back:
             talk.client(line(method="notifications/cancelled", params={"requestId": 5}))
         followed = work.then(heard)
-        assert followed == (() if taken_back else (outputs.Reply(call("write", {}, id=5)),))
+        assert followed == (() if taken_back else (outputs.ToServer(call("write", {}, id=5)),))
 
 
 # What goes wrong

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from proxy.session.outputs import Forward
+from proxy.session.outputs import ToClient
 from tests.given import answer, call, document, line, result, rules, said, texts
 from tests.samples import ABS_PAGES, BOUND, DROP, ITEMS, PAGES, SECRET, items
 from tests.talk import Talk
@@ -254,7 +254,7 @@ def test_a_call_whose_response_was_too_long_gets_an_error(start: bytes, answers:
     talk = Talk(DROP)
     talk.client(call("get"))
     outputs = talk.session.discarded(start, 999, 500)
-    errors = [texts(output.raw) for output in outputs if isinstance(output, Forward)]
+    errors = [texts(output.raw) for output in outputs if isinstance(output, ToClient)]
     assert errors == ([[TOO_LONG]] if answers else [])
     assert len(talk.session.ended("gone")) == (not answers)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from proxy.errors import RuleErrors
 from proxy.ruleset.rule import EMPTY, RuleSet
-from proxy.session.outputs import Forward, Output
+from proxy.session.outputs import Output, ToClient
 from tests.given import answer, call, line, result, rules, said, texts
 from tests.samples import DROP, ITEMS, SECRET, list_tools, own
 from tests.talk import Talk
@@ -94,7 +94,7 @@ def test_the_end_of_the_server_answers_every_call_in_flight_once() -> None:
 
     outputs = talk.session.ended("the server exited with code 3: out of memory")
 
-    got = [json.loads(output.raw) for output in outputs if isinstance(output, Forward)]
+    got = [json.loads(output.raw) for output in outputs if isinstance(output, ToClient)]
     cause = "the server exited with code 3: out of memory"
     assert got == [
         {
