@@ -209,9 +209,9 @@ class LazyInterpreter(Interpreter):
 
     def visit(self, node: Any, value: Any) -> Any:
         kind = node["type"]
-        if kind in _COMPUTING:
-            return self._computed(node, value)
         if kind not in _PASSING:
+            if kind in _COMPUTING:
+                return self._computed(node, value)
             value = self.open(value)
         self.fuel.burn(_UNOPENED - 1)
         result = super().visit(node, value)

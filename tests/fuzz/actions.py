@@ -171,8 +171,8 @@ def hang_up(world: World, dice: Dice) -> None:
         world.flush(exchange)
         world.inbox = [each for each in world.inbox if each.exchange != exchange]
         world.account.over(exchange)
-        outputs = world.session.ended("the stream ended", exchange, world.ids_of(exchange))
-        world.take(outputs, exchange)
+        lines = world.session.ended("the stream ended", exchange, world.ids_of(exchange))
+        world.take(tuple(map(ToClient, lines)), exchange)
 
 
 def _request(world: World, dice: Dice) -> bytes:

@@ -246,7 +246,7 @@ class World:
             self.flush()
         for exchange in self.exchanges:
             cause = "the server is gone"
-            self.take(self.session.ended(cause, exchange), exchange)
+            self.take(tuple(map(ToClient, self.session.ended(cause, exchange))), exchange)
         self.flush()
         self.account.settle()
         self._empty()
