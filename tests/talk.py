@@ -6,16 +6,16 @@ from time import monotonic
 from proxy.ruleset.rule import EMPTY, RuleSet
 from proxy.session.outputs import (
     DropSnapshots,
-    Forward,
     LoadSnapshot,
     Noise,
     Notify,
     Output,
     Probe,
-    Reply,
     RunInBackground,
     Shape,
     StoreSnapshot,
+    ToClient,
+    ToServer,
 )
 from proxy.session.session import Session
 from proxy.shaping.pipeline import shape
@@ -62,11 +62,11 @@ class Talk:
 
     def client(self, raw: bytes, exchange: bytes = b"") -> None:
         """Say a line as the client."""
-        self._take(self.session.from_client(raw, exchange), of_client=True)
+        self._take(self.session.from_client(raw, exchange))
 
     def server(self, raw: bytes, exchange: bytes = b"") -> None:
         """Say a line as the server."""
-        self._take(self.session.from_server(raw, exchange), of_client=False)
+        self._take(self.session.from_server(raw, exchange))
 
     def exchange(self, request: bytes, response: bytes) -> bytes:
         """Ask and answer; return what the client gets. Fails where the server is not asked."""
@@ -92,25 +92,23 @@ class Talk:
 
     def silence(self, cause: str = "") -> None:
         """Have the last probe go without an answer."""
-        self._take(self.session.unanswered(self.probes[-1].token, cause), of_client=True)
+        self._take(self.session.unanswered(self.probes[-1].token, cause))
 
     def overdue(self, exchange: bytes = b"", ids: list[bytes] | None = None) -> None:
         """Have the calls answered that have waited for too long."""
-        self._take(self.session.overdue(exchange, ids), of_client=True)
+        self._take(self.session.overdue(exchange, ids))
 
     def counted(self) -> list[Row]:
         """Return what was counted."""
         return self.meter.drain()
 
-    def _take(self, outputs: tuple[Output, ...], *, of_client: bool) -> None:
+    def _take(self, outputs: tuple[Output, ...]) -> None:
         for output in outputs:
             self.used.add(type(output))
             match output:
-                case Forward(raw):
-                    (self.to_server if of_client else self.to_client).append(raw)
-                case Reply(raw):
-                    (self.to_client if of_client else self.to_server).append(raw)
-                case Notify(raw):
+                case ToServer(raw):
+                    self.to_server.append(raw)
+                case ToClient(raw) | Notify(raw):
                     self.to_client.append(raw)
                 case Probe(raw):
                     self.probes.append(output)
@@ -123,8 +121,8 @@ class Talk:
                     self.store.drop(key)
                 case LoadSnapshot(token, key):
                     found = self.store.get(key)
-                    self._take(self.session.loaded(token, found), of_client=True)
+                    self._take(self.session.loaded(token, found))
                 case RunInBackground(do, then):
-                    self._take(then(do()), of_client=of_client)
+                    self._take(then(do()))
                 case Shape(job):
-                    self._take(self.session.shaped(job, shape(job)), of_client=False)
+                    self._take(self.session.shaped(job, shape(job)))

@@ -10,7 +10,7 @@ from proxy.document.message import Message, members
 from proxy.document.tree import ABSENT, encode, loads, plain, text
 from proxy.errors import DocumentError, raised
 from proxy.ruleset.guard import Allow, Guard, Query, QueryResult, Respond, run_guard
-from proxy.session.outputs import Forward, Output, Probe, Reply, RunInBackground, reverse
+from proxy.session.outputs import Output, Probe, RunInBackground, ToClient
 from proxy.session.state import ID_IN_USE, PendingRequest, SessionState
 from proxy.session.tools.arguments import with_value, without, without_ours
 from proxy.shaping.result.read import is_error, is_final, locate
@@ -27,7 +27,7 @@ def decide(
     guard: Guard,
     result: QueryResult | None,
 ) -> tuple[Output, ...]:
-    """Apply a guard's decision to a call; outputs are relative to the client."""
+    """Apply a guard's decision to a call."""
     rule = pending.rule
     assert rule is not None
     call = Call(pending.tool, pending.arguments, names=pending.names, warnings=[])
@@ -98,7 +98,7 @@ def _query(
 ) -> tuple[Output, ...]:
     """Hold a call and send a query to the server, under an id that no client can choose."""
     if state.collides(pending):
-        return (Reply(pending.error(ID_IN_USE)),)
+        return (ToClient(pending.error(ID_IN_USE)),)
     id = state.inflight.queries.new()
     request = PendingRequest(pending.exchange, id, "tools/call", query.tool, held_call=pending)
     params: dict[str, Any] = {"name": query.tool, "arguments": query.arguments}
@@ -122,7 +122,7 @@ def cancellation(id: bytes, reason: str | None = None) -> bytes:
 
 
 def query_answered(state: SessionState, query: PendingRequest, raw: bytes) -> tuple[Output, ...]:
-    """Process the response to a query; outputs are relative to the server."""
+    """Process the response to a query."""
     read = partial(query_result, raw)
     return (RunInBackground(read, partial(resume_later, state, query), len(raw)),)
 
@@ -130,21 +130,16 @@ def query_answered(state: SessionState, query: PendingRequest, raw: bytes) -> tu
 def resume_later(
     state: SessionState, query: PendingRequest, result: QueryResult
 ) -> tuple[Output, ...]:
-    """Continue a held call after its query; relative to the server. Never raises."""
+    """Continue a held call after its query. Never raises."""
     assert query.held_call is not None
     try:
-        return tuple(map(reverse, resume(state, query, result)))
+        return resume(state, query, result)
     except Exception as error:
-        return (Forward(state.give_up(query.held_call, error)),)
-
-
-def query_failed(state: SessionState, query: PendingRequest, reason: str) -> tuple[Output, ...]:
-    """Continue a held call whose query has no usable response; relative to the server."""
-    return tuple(map(reverse, resume(state, query, QueryResult(failure=reason))))
+        return (ToClient(state.give_up(query.held_call, error)),)
 
 
 def resume(state: SessionState, query: PendingRequest, result: QueryResult) -> tuple[Output, ...]:
-    """Continue a held call after its query; outputs are relative to the client."""
+    """Continue a held call after its query."""
     pending = query.held_call
     assert pending is not None
     assert pending.rule is not None

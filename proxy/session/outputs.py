@@ -1,7 +1,4 @@
-"""The outputs of a session: actions for its driver; one message may cause several.
-
-Directions are relative to the side whose message caused the output.
-"""
+"""The outputs of a session: actions for its driver; one message may cause several."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,14 +12,14 @@ LARGE = 256 << 10
 """Bytes from which parsing a message takes noticeable time."""
 
 
-class Forward(Struct, frozen=True):
-    """Send `raw` on in the direction of the message: one line, without its newline."""
+class ToServer(Struct, frozen=True):
+    """Send `raw` to the server: one line, without its newline."""
 
     raw: bytes
 
 
-class Reply(Struct, frozen=True):
-    """Send `raw` back to the side that sent the message."""
+class ToClient(Struct, frozen=True):
+    """Send `raw` to the client: one line, without its newline."""
 
     raw: bytes
 
@@ -90,8 +87,8 @@ class RunInBackground(Struct, frozen=True):
 
 
 Output = (
-    Forward
-    | Reply
+    ToServer
+    | ToClient
     | Notify
     | Noise
     | StoreSnapshot
@@ -101,14 +98,3 @@ Output = (
     | RunInBackground
     | Probe
 )
-
-
-def reverse(output: Output) -> Output:
-    """Return an output with its direction relative to the other side.
-
-    >>> reverse(Forward(b"{}"))
-    Reply(raw=b'{}')
-    """
-    if isinstance(output, Forward):
-        return Reply(output.raw)
-    return Forward(output.raw) if isinstance(output, Reply) else output

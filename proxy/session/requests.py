@@ -1,7 +1,6 @@
 """Messages of the client: calls are refused, answered from a snapshot, or sent on.
 
 Every other message is forwarded, unless another reader may see a call in it that a rule must stop.
-Outputs are relative to the client.
 """
 
 from typing import Any
@@ -18,7 +17,7 @@ from proxy.ruleset.clients import client_for
 from proxy.ruleset.rule import Rule
 from proxy.session import guards, responses
 from proxy.session.active_rules import Plans
-from proxy.session.outputs import DropSnapshots, Forward, LoadSnapshot, Output, Shape
+from proxy.session.outputs import DropSnapshots, LoadSnapshot, Output, Shape, ToServer
 from proxy.session.state import PendingRequest, SessionState
 from proxy.session.tool_lists import announce_changes
 from proxy.session.tools.arguments import VIEW, ArgumentPlan, Completed, complete, implied
@@ -42,13 +41,9 @@ def take(state: SessionState, raw: bytes, read: Message, exchange: bytes) -> tup
     """Process one message, parsed as `read`."""
     if may_call(raw) and _guards_calls(state) and _is_ambiguous(raw):
         return _refuse_ambiguous(state, read, exchange)
-    if read.method is ABSENT:
-        return (Forward(raw),)
-    try:
-        method = read.verb or ""
-    except DocumentError:
-        return (Forward(raw),)
-    key = read.key
+    method, key = read.verb, read.key
+    if not method:
+        return (ToServer(raw),)
     if key is None or key == b"null":
         return _notification(state, raw, read, exchange, method)
     pending = PendingRequest(exchange, key, method)
@@ -94,7 +89,7 @@ def _notification(
         query = _cancel(state, read, exchange)
         if query is not None:
             # The server has not received the call yet.
-            return (Forward(guards.cancellation(query)),)
+            return (ToServer(guards.cancellation(query)),)
     if method == "tools/call":
         # It expects no response, but a server may run it all the same.
         outputs = call(state, raw, read, PendingRequest(exchange, b"null", method))
@@ -102,8 +97,8 @@ def _notification(
         for output in outputs:
             if isinstance(output, LoadSnapshot):
                 del state.suspended[output.token]
-        return tuple(each for each in outputs if isinstance(each, Forward | DropSnapshots))
-    return (Forward(raw),)
+        return tuple(each for each in outputs if isinstance(each, ToServer | DropSnapshots))
+    return (ToServer(raw),)
 
 
 def _cancel(state: SessionState, read: Message, exchange: bytes) -> bytes | None:
@@ -346,7 +341,7 @@ def take_irregular(
         value = json.loads(raw, parse_float=Number)
     except (ValueError, RecursionError):
         if not is_guarded:
-            return (Forward(raw),)
+            return (ToServer(raw),)
         # Another reader may parse more of it, and see a tool call.
         id = message.request_id(raw[: message.ENDS], raw[-message.ENDS :]) or b"null"
         line = message.error(id, message.PARSE_ERROR, f"the message cannot be read: {error}")
@@ -360,7 +355,7 @@ def take_irregular(
     for _, pending in requests:
         if pending is not None and error is None:
             state.inflight.send(pending)
-    return (Forward(raw),)
+    return (ToServer(raw),)
 
 
 def _request_of(decoded: dict[str, Any], exchange: bytes) -> PendingRequest | None:

@@ -1,7 +1,7 @@
 """Messages of the server: responses are shaped, stored or withheld.
 
 A long response is identified by its first and last bytes; every other message, and a response that
-no rule is for, is forwarded byte for byte. Outputs are relative to the server.
+no rule is for, is forwarded byte for byte.
 """
 
 import msgspec
@@ -13,9 +13,10 @@ from proxy.document.message import SERVER_INFO, Message, string_at
 from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
 from proxy.ruleset.clients import client_for
+from proxy.ruleset.guard import QueryResult
 from proxy.ruleset.rule import Rule
 from proxy.session import guards, tool_lists
-from proxy.session.outputs import DropSnapshots, Forward, Output, Shape, StoreSnapshot
+from proxy.session.outputs import DropSnapshots, Output, Shape, StoreSnapshot, ToClient
 from proxy.session.state import PendingRequest, SessionState
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.storage.snapshots import Snapshot
@@ -30,7 +31,7 @@ def take(state: SessionState, raw: bytes, read: Message, exchange: bytes) -> tup
     """Process one message, parsed as `read`."""
     if not read.responds:
         _record_progress(state, read, exchange)
-        return (Forward(raw),)
+        return (ToClient(raw),)
     key = read.key
     pending = None if key is None else state.inflight.find(exchange + key)
     if pending is None:
@@ -50,14 +51,14 @@ def take(state: SessionState, raw: bytes, read: Message, exchange: bytes) -> tup
 def _unexpected(
     state: SessionState, raw: bytes, key: bytes | None, exchange: bytes
 ) -> tuple[Output, ...]:
-    """Forward a response without a pending request, unless it must not reach the client."""
-    return () if key is not None and state.inflight.is_stray(exchange, key) else (Forward(raw),)
+    """ToClient a response without a pending request, unless it must not reach the client."""
+    return () if key is not None and state.inflight.is_stray(exchange, key) else (ToClient(raw),)
 
 
 def failed(
     state: SessionState, raw: bytes, exchange: bytes, error: Exception
 ) -> tuple[Output, ...]:
-    """Forward a message on which the proxy failed, or answer the request whose response it is."""
+    """ToClient a message on which the proxy failed, or answer the request whose response it is."""
     try:
         read = message.read(raw)
         key = read.key if isinstance(read, Message) and read.responds else None
@@ -69,7 +70,7 @@ def failed(
 
 def _untouched(state: SessionState, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
     state.count_untouched(pending, len(raw))
-    return (Forward(raw),)
+    return (ToClient(raw),)
 
 
 def _shapes_error(pending: PendingRequest, read: Message, size: int) -> bool:
@@ -111,7 +112,7 @@ def _withheld(state: SessionState, pending: PendingRequest, error: Exception) ->
     assert rule is not None
     state.log(f"{rule.at(pending.tool)}: withheld: {error}")
     reason = f"the response was withheld: rule {rule.name!r} cannot read it"
-    return (Forward(state.refusal(pending, reason)),)
+    return (ToClient(state.refusal(pending, reason)),)
 
 
 # Progress
@@ -132,12 +133,9 @@ def progress_token(meta: Raw) -> bytes:
 
 def _record_progress(state: SessionState, read: Message, exchange: bytes) -> None:
     """Restart the time of the call that a progress notification is about."""
-    if state.inflight.deadline is None or read.id is not ABSENT or read.params is ABSENT:
+    if state.inflight.deadline is None or read.id is not ABSENT or read.verb != PROGRESS:
         return
-    try:
-        token = progress_token(read.params) if read.verb == PROGRESS else b""
-    except DocumentError:  # the method is no string
-        return
+    token = progress_token(read.params)
     if token:
         state.inflight.progress(exchange + token)
 
@@ -192,7 +190,7 @@ def shaped(
     """Process the result of a job; `pending` is the suspended call, None if it was given up."""
     if pending is None or not pending.is_repeat:
         state.count_shaped(job, result)
-    forward = Forward(result.raw)
+    forward = ToClient(result.raw)
     key = None if pending is None else pending.key
     if key is None:
         return (forward,)
@@ -310,12 +308,12 @@ def take_first(
     rest, reason = raw[end:], message.not_alone(end, len(raw))
     state.log(f"{pending.tool or pending.method}: {reason}")
     if pending.held_call is not None:
-        return guards.query_failed(state, pending, reason), rest
+        return guards.resume_later(state, pending, QueryResult(failure=reason)), rest
     if pending.withholds:
         other = message.responds_to(rest)
         if other is None or not state.inflight.holds(exchange + other):
             rest = b""  # it may be the withheld response
-    return (Forward(pending.error(reason)),), rest
+    return (ToClient(pending.error(reason)),), rest
 
 
 def take_unreadable(
@@ -327,7 +325,8 @@ def take_unreadable(
     if pending is None:
         return () if state.inflight.queries.within(raw) else _unexpected(state, raw, key, exchange)
     if pending.held_call is not None:
-        outputs = guards.query_failed(state, pending, "the answer cannot be read")
+        result = QueryResult(failure="the answer cannot be read")
+        outputs = guards.resume_later(state, pending, result)
     elif pending.withholds:
         outputs = _withheld(state, pending, error)
     else:

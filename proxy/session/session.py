@@ -17,7 +17,7 @@ from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
 from proxy.ruleset.guard import QueryResult
 from proxy.session import guards, requests, responses
-from proxy.session.outputs import Forward, LoadSnapshot, Noise, Output, Reply, Shape
+from proxy.session.outputs import LoadSnapshot, Noise, Output, Shape, ToClient, ToServer
 from proxy.session.state import SessionState
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.storage.snapshots import Snapshot
@@ -62,9 +62,9 @@ class Session(SessionState):
         except DocumentError:
             id = message.request_id(raw[: message.ENDS], raw[-message.ENDS :])
         if id is None or id == b"null":
-            return () if requests.may_call(raw) else (Forward(raw),)
+            return () if requests.may_call(raw) else (ToServer(raw),)
         self.inflight.retire(exchange + id)
-        return (Reply(message.error(id, message.PROXY_ERROR, reason)),)
+        return (ToClient(message.error(id, message.PROXY_ERROR, reason)),)
 
     def from_server(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
         """Process one line from the server."""
@@ -87,7 +87,7 @@ class Session(SessionState):
         if isinstance(read, Message):
             return responses.take(self, raw, read, exchange)
         if responses.is_plain_batch(self, read, exchange):
-            return (Forward(raw),)
+            return (ToClient(raw),)
         messages = [raw for raw in map(bytes, read) if raw[:1] == b"{"]
         return tuple(output for each in messages for output in self.from_server(each, exchange))
 
@@ -108,7 +108,7 @@ class Session(SessionState):
         return responses.take_unreadable(self, raw, exchange, error)
 
     def unanswered(self, token: bytes, cause: str = "") -> tuple[Output, ...]:
-        """Continue a held call without a response to its Probe; relative to the client.
+        """Continue a held call without a response to its Probe.
 
         `cause` is why none can come any more; without it the time is up, and the server gets a
         cancellation.
@@ -118,18 +118,18 @@ class Session(SessionState):
             query = self.inflight.find(token)
             if query is None or query.held_call is None:
                 return ()
-            cancel = () if cause else (Forward(guards.cancellation(query.id)),)
+            cancel = () if cause else (ToServer(guards.cancellation(query.id)),)
             result = QueryResult(failure=cause or "no answer in time")
             return (*cancel, *guards.resume(self, query, result))
         except Exception as error:
             query = query or self.inflight.find(token)
             pending = None if query is None else query.held_call
-            return () if pending is None else (Reply(self.give_up(pending, error)),)
+            return () if pending is None else (ToClient(self.give_up(pending, error)),)
 
     def loaded(
         self, token: int, snapshot: Snapshot | None, failure: str | None = None
     ) -> tuple[Output, ...]:
-        """Continue a call that waits for its snapshot; outputs are relative to the client.
+        """Continue a call that waits for its snapshot.
 
         `failure` is the reason why the snapshot could not be looked up.
         """
@@ -138,15 +138,15 @@ class Session(SessionState):
         try:
             return requests.loaded(self, pending, snapshot, failure)
         except Exception as error:
-            return (Reply(self.give_up(pending, error)),)
+            return (ToClient(self.give_up(pending, error)),)
 
     def shaped(self, job: ShapeJob, result: ShapeResult) -> tuple[Output, ...]:
-        """Process the result of a Shape; relative to the server: Forward carries the response."""
+        """Process the result of a Shape: the response for the client."""
         try:
             return responses.shaped(self, job, result, self.suspended.pop(job.token, None))
         except Exception as error:
             self.fail(error)
-            return (Forward(result.raw),)
+            return (ToClient(result.raw),)
 
     def given_up(self, output: LoadSnapshot | Shape) -> None:
         """Forget a call whose LoadSnapshot or Shape will not be run: no answer is expected."""
@@ -190,8 +190,8 @@ class Session(SessionState):
         slot = message.response_key(start, b"")
         pending = None if slot is None else self.inflight.retire(slot)
         if pending is not None and pending.held_call is not None:
-            return guards.query_failed(self, pending, reason)
-        return () if pending is None else (Forward(pending.error(reason)),)
+            return guards.resume_later(self, pending, QueryResult(failure=reason))
+        return () if pending is None else (ToClient(pending.error(reason)),)
 
     # Pending requests and their deadlines
 
@@ -222,7 +222,7 @@ class Session(SessionState):
     ) -> tuple[Output, ...]:
         """Answer calls without a response or progress for too long, and cancel them at the server.
 
-        This covers all calls, or those in an exchange with these ids. Relative to the client.
+        This covers all calls, or those in an exchange with these ids.
         """
         outputs: list[Output] = []
         for pending in self.inflight.expire(_slots(exchange, ids)):
@@ -231,7 +231,7 @@ class Session(SessionState):
             self.log(f"{pending.tool}: {text}")
             text += ". Whether it took effect is not known: find out before you call again"
             outputs += self.reply(pending, "late", self.refusal(pending, text))
-            outputs.append(Forward(guards.cancellation(pending.id, reason)))
+            outputs.append(ToServer(guards.cancellation(pending.id, reason)))
         return tuple(outputs)
 
     # The end
@@ -241,13 +241,12 @@ class Session(SessionState):
         cause: str,
         exchange: bytes | None = None,
         ids: Collection[bytes] | None = None,
-    ) -> tuple[Output, ...]:
-        """Answer the pending requests that can have no other answer any more, for this cause.
+    ) -> list[bytes]:
+        """Return an error, for this cause, for each pending request that can have no other answer.
 
         These are all requests, those of one exchange, or those in it with these ids.
         """
-        requests = self.inflight.release(exchange, ids)
-        return tuple(Forward(pending.error(cause)) for pending in requests)
+        return [pending.error(cause) for pending in self.inflight.release(exchange, ids)]
 
     def rest(self) -> None:
         """Release answered requests and the rules of a session that was idle for long.

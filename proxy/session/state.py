@@ -20,7 +20,7 @@ from proxy.ruleset.circuit_breaker import MAX_FAILURES
 from proxy.ruleset.guard import FACTS
 from proxy.ruleset.rule import Rule
 from proxy.session.active_rules import ActiveRules, Rules
-from proxy.session.outputs import DropSnapshots, Forward, Output, Reply
+from proxy.session.outputs import DropSnapshots, Output, ToClient, ToServer
 from proxy.session.tools.arguments import VIEW, ArgumentPlan
 from proxy.shaping import error_results
 from proxy.shaping.job import ShapeJob, ShapeResult
@@ -416,10 +416,10 @@ class SessionState:
     def send(self, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
         """Record a request before it is sent upstream: the response may come at once."""
         if self.collides(pending):
-            return (Reply(pending.error(ID_IN_USE)),)
+            return (ToClient(pending.error(ID_IN_USE)),)
         pending.size = len(raw)
         self.inflight.send(pending)
-        return (Forward(raw),)
+        return (ToServer(raw),)
 
     def send_call(self, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
         """Send a call on, and drop the snapshots that it makes stale (`drop_on`)."""
@@ -427,13 +427,13 @@ class SessionState:
         drops = (DropSnapshots(Key(pending.scope, rule, None)) for rule in stale)
         return (*drops, *self.send(raw, pending))
 
-    # Answers of the proxy's own; outputs are relative to the client
+    # Answers of the proxy's own
 
     def reply(self, pending: PendingRequest, kind: ReplyKind, line: bytes) -> tuple[Output, ...]:
         """Answer a call with `line`, and count it."""
         rule = None if pending.rule is None else pending.rule.name
         self._meter.count(pending.tool, rule, Sizes(0, len(line), 0, len(line)), kind)
-        return (Reply(line),)
+        return (ToClient(line),)
 
     def refuse(self, pending: PendingRequest, reason: str) -> tuple[Output, ...]:
         """Answer a call with an error result."""
@@ -510,20 +510,19 @@ class SessionState:
     def withhold(
         self, raw: bytes, pending: PendingRequest | None, error: Exception
     ) -> tuple[Output, ...]:
-        """Forward a message on which the proxy failed, unless it is a response to withhold.
+        """ToServer a message on which the proxy failed, unless it is a response to withhold.
 
         `pending` is the request that it answers. An unedited list of tools would show hidden ones.
-        Outputs are relative to the server.
         """
         reason = self.fail(error)
         if pending is not None and pending.held_call is not None:
             pending = pending.held_call
             self.inflight.retire(pending.slot)
-            return (Forward(pending.error(reason)),)
+            return (ToClient(pending.error(reason)),)
         lists = isinstance(error, RuleErrors) or self.rules.guards
         if pending is None or not (pending.withholds or (lists and pending.method == "tools/list")):
-            return (Forward(raw),)
-        return (Forward(pending.error(reason)),)
+            return (ToClient(raw),)
+        return (ToClient(pending.error(reason)),)
 
 
 def failure_reason(error: Exception) -> str:

@@ -11,7 +11,7 @@ from proxy.document.message import SERVER_INFO, Message, string_at
 from proxy.errors import DocumentError
 from proxy.ruleset.rule import RuleSet
 from proxy.session.active_rules import plans_for
-from proxy.session.outputs import Forward, Notify, Output, RunInBackground
+from proxy.session.outputs import Notify, Output, RunInBackground, ToClient
 from proxy.session.state import PendingRequest, SessionState
 from proxy.session.tools import definitions
 from proxy.session.tools.definitions import ToolFacts
@@ -53,7 +53,7 @@ def edit(original: Raw, rules: RuleSet) -> RewrittenToolList:
 def listed(
     state: SessionState, raw: bytes, read: Message, pending: PendingRequest
 ) -> tuple[Output, ...]:
-    """Process a response to tools/list; outputs are relative to the server."""
+    """Process a response to tools/list."""
     state.rules.rename(server=string_at(read.result, "_meta", SERVER_INFO, "name"))
     tools = None if pending.next_page else definitions.names(read.result)
     if tools is not None:
@@ -87,7 +87,7 @@ def _send(
         state.log(f"{pending.method}: left as it came: {error}")
     except Exception as error:
         return state.withhold(raw, pending, error)
-    return (Forward(raw),)
+    return (ToClient(raw),)
 
 
 def announce_changes(state: SessionState) -> tuple[Output, ...]:

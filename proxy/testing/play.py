@@ -4,25 +4,26 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from proxy.document import message
 from proxy.document.message import members
 from proxy.document.tree import plain
 from proxy.errors import AbridgeError
+from proxy.ruleset.guard import Decision, Guard, QueryResult
 from proxy.ruleset.rule import Rule, RuleSet
 from proxy.session.outputs import (
     DropSnapshots,
-    Forward,
     LoadSnapshot,
     Notify,
     Output,
     Probe,
-    Reply,
     RunInBackground,
     Shape,
     StoreSnapshot,
+    ToClient,
+    ToServer,
 )
 from proxy.session.session import Session
 from proxy.shaping.job import ShapeJob, ShapeResult
@@ -35,8 +36,8 @@ from proxy.testing import exchange as exchanges
 from proxy.testing import walk
 from proxy.testing.answer import ClientView
 from proxy.testing.choice import applying
-from proxy.testing.decisions import Decided, recording_guards
 from proxy.testing.exchange import RecordedExchange
+from proxy.transforms.base import Call, Warned
 
 Server = Callable[[bytes], bytes | None]
 
@@ -63,7 +64,7 @@ class InMemoryTransport:
         self._store = Memory()
         self._meters = Meters(lambda row: setattr(self, "outcome", row.outcome))
         self._session = Session(lambda *_: rules, self._meters.of, self.log.append)
-        self._outputs: deque[tuple[Output, bool]] = deque()
+        self._outputs: deque[Output] = deque()
 
     @property
     def warnings(self) -> list[str]:
@@ -73,16 +74,12 @@ class InMemoryTransport:
     def send(self, line: bytes) -> list[bytes]:
         """Send `line` as the client, and return the lines that the client then gets."""
         lines: list[bytes] = []
-        self._add(self._session.from_client(line), of_client=True)
+        self._outputs += self._session.from_client(line)
         while self._outputs:
-            output, of_client = self._outputs.popleft()
-            match output:
-                # A Forward goes on in its direction, a Reply back.
-                case Forward(raw) if of_client:
+            match output := self._outputs.popleft():
+                case ToServer(raw):
                     self._receive(self._server(raw))
-                case Reply(raw) if not of_client:
-                    self._receive(self._server(raw))
-                case Forward(raw) | Reply(raw) | Notify(raw):
+                case ToClient(raw) | Notify(raw):
                     lines.append(raw)
                 case _:
                     self._perform(output)
@@ -94,17 +91,16 @@ class InMemoryTransport:
             case Probe(raw, token):
                 answer = self._query_server(raw)
                 if answer is None:
-                    self._add(session.unanswered(token), of_client=True)
+                    self._outputs += session.unanswered(token)
                 self._receive(answer)
             case LoadSnapshot(token, key):
-                self._add(session.loaded(token, self._store.get(key)), of_client=True)
+                self._outputs += session.loaded(token, self._store.get(key))
             case Shape(job):
                 result = shape(job)
                 self.shaped.append((job, result))
-                self._add(session.shaped(job, result), of_client=False)
+                self._outputs += session.shaped(job, result)
             case RunInBackground(do, then):
-                # A transport takes these relative to the message; here only lists and queries.
-                self._add(then(do()), of_client=False)
+                self._outputs += then(do())
             case StoreSnapshot(key, snapshot):
                 self._store.put(key, snapshot)
             case DropSnapshots(key):
@@ -112,10 +108,44 @@ class InMemoryTransport:
 
     def _receive(self, line: bytes | None) -> None:
         if line is not None:
-            self._add(self._session.from_server(line), of_client=False)
+            self._outputs += self._session.from_server(line)
 
-    def _add(self, outputs: tuple[Output, ...], *, of_client: bool) -> None:
-        self._outputs.extend((output, of_client) for output in outputs)
+
+class Decided(Struct, frozen=True):
+    """One decision of the guard `name`; None if it raised an exception.
+
+    `result` is the query result that it received, and `warnings` are its warnings.
+    """
+
+    name: str
+    result: QueryResult | None
+    decision: Decision | None
+    warnings: tuple[Warned, ...]
+
+
+class _RecordedGuard:
+    """A guard whose decisions are recorded in a list."""
+
+    def __init__(self, guard: Guard, decisions: list[Decided]) -> None:
+        self.name, self.parameters = guard.name, guard.parameters
+        self._guard, self._decisions = guard, decisions
+
+    def __call__(self, call: Call, result: QueryResult | None) -> Decision:
+        decision: Decision | None = None
+        try:
+            decision = self._guard(call, result)
+        finally:
+            self._decisions.append(Decided(self.name, result, decision, tuple(call.warnings)))
+        return decision
+
+
+def _recording_guards(rules: RuleSet, decisions: list[Decided]) -> RuleSet:
+    def of(rule: Rule) -> Rule:
+        guard: Any = rule.guard and _RecordedGuard(rule.guard, decisions)
+        return replace(rule, guard=guard)
+
+    files = tuple(replace(file, rules=tuple(map(of, file.rules))) for file in rules.files)
+    return replace(rules, files=files)
 
 
 class Replay(InMemoryTransport):
@@ -144,9 +174,8 @@ class Replay(InMemoryTransport):
         self.queries: list[dict[str, Any]] = []
         self.decisions: list[Decided] = []
         self._first_call, self._query_result = first_call, query_result
-        super().__init__(
-            recording_guards(rules, self.decisions.append), self._serve, self._serve_query
-        )
+        recording = _recording_guards(rules, self.decisions)
+        super().__init__(recording, self._serve, self._serve_query)
         arguments, applied = exchange.arguments, self.applied
         first = arguments if applied is None else walk.start(applied, arguments)
         if first == arguments or not first_call:

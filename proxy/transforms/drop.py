@@ -61,9 +61,7 @@ def _without(value: Value, paths: Paths, matches: PathMatches) -> Value:
             matches.excused |= paths.open
         return members
     inner = opened(value)
-    if isinstance(inner, dict) and paths.plain:
-        _drop([inner], paths, matches)
-    elif isinstance(inner, dict):
+    if isinstance(inner, dict):
         for name, after in paths.members(inner):
             if after.ends:
                 del inner[name]

@@ -2,6 +2,7 @@ r"""Reads a text as structure for the steps that follow; the text is written bac
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import pairwise
 from typing import ClassVar, Literal
 
@@ -181,6 +182,7 @@ def _marks(content: str, split: str | None, fuel: Fuel) -> Iterator[int]:
         yield match.end() - len(ahead or "")
 
 
+@lru_cache(maxsize=64)
 def _separator(split: str) -> tuple[Pattern, Pattern | None]:
     """Compile `split`; if it ends in a look-ahead, also the look-ahead, for the head of a text.
 

@@ -181,17 +181,14 @@ def _columns(
             yield Column(bare(each), base.then(path), None, default, optional)
         else:
             for word, source in each.items():
-                name = bare(word)
-                if isinstance(source, Path):
-                    yield Column(name, base.then(source), None, default, optional)
-                    continue
-                own = source.default is not UNSET
-                fallback = source.default if own else default
-                if isinstance(source, FromPath):
-                    place = base.then(source.path)
-                    yield Column(name, place, None, fallback, optional or own, source.over_null)
+                column = FromPath(source) if isinstance(source, Path) else source
+                own = column.default is not UNSET
+                nearest = column.default if own else default
+                if isinstance(column, FromPath):
+                    place, over_null = base.then(column.path), column.over_null
+                    yield Column(bare(word), place, None, nearest, optional or own, over_null)
                 else:
-                    yield Column(name, base, source.jmespath, fallback, optional or own)
+                    yield Column(bare(word), base, column.jmespath, nearest, optional or own)
 
 
 class ProjectPlan:

@@ -86,32 +86,25 @@ def messages(raw: bytes) -> list[Message]:
     >>> [each.key for each in messages(b'[{"id":1,"method":"a"},5,[],{"id":2,"result":{}}]')]
     [b'1', b'2']
     """
-    try:
-        content = message.read(raw)
-    except DocumentError:
-        return []
-    if isinstance(content, Message):
-        return [content]
-    elements = (_element(bytes(each)) for each in content if bytes(each)[:1] == b"{")
-    return [each for each in elements if each is not None]
-
-
-def method_of(each: Message) -> str:
-    """Return the method of a message; an empty text for a response, or if it is no text."""
-    try:
-        return each.verb or ""
-    except DocumentError:
-        return ""
+    readable: list[Message] = []
+    for element in elements(raw):
+        try:
+            read = message.read(element)
+        except DocumentError:
+            continue
+        if isinstance(read, Message):
+            readable.append(read)
+    return readable
 
 
 def request_key(each: Message) -> bytes | None:
     """Return the id of a request, None for any other message."""
-    return None if not method_of(each) or each.key == b"null" else each.key
+    return None if not each.verb or each.key == b"null" else each.key
 
 
 def elements(raw: bytes) -> list[bytes]:
     """Return the messages of a batch, or `raw` itself if it is not a batch."""
-    if raw[:1] != b"[":
+    if raw.lstrip()[:1] != b"[":
         return [raw]
     try:
         read = message.read(raw)
@@ -138,11 +131,3 @@ def error_for_dropped_line(
 
 def _key(raw: Raw | None) -> bytes | None:
     return None if raw is None else id_key(bytes(raw))
-
-
-def _element(raw: bytes) -> Message | None:
-    try:
-        element = message.read(raw)
-    except DocumentError:
-        return None
-    return element if isinstance(element, Message) else None

@@ -15,16 +15,16 @@ from proxy.session.active_rules import PeerInfo
 from proxy.session.outputs import (
     LARGE,
     DropSnapshots,
-    Forward,
     LoadSnapshot,
     Noise,
     Notify,
     Output,
     Probe,
-    Reply,
     RunInBackground,
     Shape,
     StoreSnapshot,
+    ToClient,
+    ToServer,
 )
 from proxy.session.session import Session
 from proxy.shaping import pipeline
@@ -126,45 +126,23 @@ class Driver:
         await self._inform(raw)
         if scope is not None:
             self.session.scope = scope
-        return await self._take(raw, exchange, of_client=True)
+        return await self._routed(self.session.from_client(raw, exchange))
 
     async def from_server(self, raw: bytes, exchange: bytes = b"") -> Routed:
         """Take a message of the server; never raises."""
         await others(len(raw))
-        return await self._take(raw, exchange, of_client=False)
+        return await self._routed(self.session.from_server(raw, exchange))
 
     async def unanswered(self, token: bytes, cause: str = "") -> Routed:
         """Continue without a response to a probe, see `Session.unanswered`; never raises."""
-        routed = Routed([], [], [], [])
-        outputs = self.session.unanswered(token, cause)
-        await self._carry_out(outputs, routed, routed.to_server, routed.to_client)
-        return routed
+        return await self._routed(self.session.unanswered(token, cause))
 
     def overdue(self, exchange: bytes = b"", ids: Collection[bytes] | None = None) -> Routed:
         """Return the messages about calls without a response in time, see `Session.overdue`."""
         outputs = self.session.overdue(exchange, ids)
-        to_server = [output.raw for output in outputs if isinstance(output, Forward)]
-        return Routed(to_server, [each.raw for each in outputs if isinstance(each, Reply)], [], [])
-
-    def ended(
-        self,
-        cause: str,
-        exchange: bytes | None = None,
-        ids: Collection[bytes] | None = None,
-    ) -> list[bytes]:
-        """Return a response for each selected request in flight, see `Session.ended`."""
-        outputs = self.session.ended(cause, exchange, ids)
-        return [output.raw for output in outputs if isinstance(output, Forward)]
-
-    async def _take(self, raw: bytes, exchange: bytes, *, of_client: bool) -> Routed:
-        enter = self.session.from_client if of_client else self.session.from_server
-        outputs = enter(raw, exchange)
-        routed = Routed([], [], [], [])
-        ahead, back = routed.to_client, routed.to_server
-        if of_client:
-            ahead, back = back, ahead
-        await self._carry_out(outputs, routed, ahead, back)
-        return routed
+        to_server = [output.raw for output in outputs if isinstance(output, ToServer)]
+        to_client = [output.raw for output in outputs if isinstance(output, ToClient)]
+        return Routed(to_server, to_client, [], [])
 
     async def _inform(self, raw: bytes) -> None:
         """Read what other replicas know, if a message of the client may depend on it."""
@@ -173,14 +151,17 @@ class Driver:
         if self._recalling or (b"tools/call" in raw and not self.session.rules.listed):
             await self._recall_once(self._memory)
 
-    async def _carry_out(
-        self, outputs: Sequence[Output], routed: Routed, ahead: list[bytes], back: list[bytes]
-    ) -> None:
+    async def _routed(self, outputs: Sequence[Output]) -> Routed:
+        routed = Routed([], [], [], [])
+        await self._carry_out(outputs, routed)
+        return routed
+
+    async def _carry_out(self, outputs: Sequence[Output], routed: Routed) -> None:
         try:
             for output in outputs:
                 if isinstance(output, Noise) and self._on_noise is None and len(outputs) > 1:
                     continue  # it preceded a message, and must not be taken for the message
-                await self._do(output, routed, ahead, back)
+                await self._do(output, routed)
                 if isinstance(output, Shape) and len(outputs) > 1:
                     # Each message of a batch may have been just short enough to be shaped here.
                     await asyncio.sleep(0)
@@ -190,35 +171,30 @@ class Driver:
                     self.session.given_up(output)
             raise
 
-    async def _do(
-        self, output: Output, routed: Routed, ahead: list[bytes], back: list[bytes]
-    ) -> None:
-        if isinstance(output, Forward):
-            ahead.append(output.raw)
-        elif isinstance(output, Reply):
-            back.append(output.raw)
+    async def _do(self, output: Output, routed: Routed) -> None:
+        if isinstance(output, ToServer):
+            routed.to_server.append(output.raw)
+        elif isinstance(output, ToClient):
+            routed.to_client.append(output.raw)
         elif isinstance(output, Notify):
             routed.notifications.append(output.raw)
         elif isinstance(output, Probe):
             routed.queries.append(output)
         elif isinstance(output, Shape):
             outcome = await self._shaped(output.job)
-            # Always for the client, whichever side caused the output.
-            outputs = self.session.shaped(output.job, outcome)
-            await self._carry_out(outputs, routed, routed.to_client, routed.to_server)
+            await self._carry_out(self.session.shaped(output.job, outcome), routed)
         elif isinstance(output, RunInBackground):
             value = output.do() if output.size <= LARGE else await threaded(output.do)
-            outputs = output.then(value)
-            await self._carry_out(outputs, routed, ahead, back)
+            await self._carry_out(output.then(value), routed)
         elif isinstance(output, LoadSnapshot):
             snapshot, failure = await self._call_store(access, self._store, output, self._log)
             outputs = self.session.loaded(output.token, snapshot, failure)
-            await self._carry_out(outputs, routed, ahead, back)
+            await self._carry_out(outputs, routed)
         elif isinstance(output, StoreSnapshot | DropSnapshots):
             await self._call_store(access, self._store, output, self._log)
         elif isinstance(output, Noise):
             if self._on_noise is None:
-                ahead.append(output.raw)
+                routed.to_client.append(output.raw)
             else:
                 # May block for a moment if the proxy's stderr is not read.
                 await threaded(self._on_noise, output.raw)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable
 import msgspec
 
 from proxy.session.active_rules import PeerInfo
-from proxy.session.outputs import LoadSnapshot, Reply, Shape
+from proxy.session.outputs import LoadSnapshot, Shape, ToClient
 from tests.fuzz import speech
 from tests.fuzz.dice import Dice
 from tests.fuzz.fuzzer import Wrong
@@ -122,9 +122,9 @@ def wait(world: World, dice: Dice) -> None:
         if bool(outputs) != (patience == 0.0):
             raise Wrong("what is due is answered, and nothing else", f"{patience} {outputs}")
         for output in outputs:
-            if isinstance(output, Reply):
+            if isinstance(output, ToClient):
                 world.account.late(output.raw, exchange)
-        world.take(outputs, exchange, of_client=True)
+        world.take(outputs, exchange)
 
 
 def reload(world: World, dice: Dice) -> None:
@@ -163,8 +163,8 @@ def hang_up(world: World, dice: Dice) -> None:
         world.flush(exchange)
         world.inbox = [each for each in world.inbox if each.exchange != exchange]
         world.account.over(exchange)
-        outputs = world.session.ended("the stream ended", exchange, world.ids_of(exchange))
-        world.take(outputs, exchange, of_client=False)
+        lines = world.session.ended("the stream ended", exchange, world.ids_of(exchange))
+        world.take(tuple(map(ToClient, lines)), exchange)
 
 
 def _request(world: World, dice: Dice) -> bytes:

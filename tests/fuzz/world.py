@@ -10,16 +10,16 @@ from proxy.document import message
 from proxy.ruleset.rule import RuleSet
 from proxy.session.outputs import (
     DropSnapshots,
-    Forward,
     LoadSnapshot,
     Noise,
     Notify,
     Output,
     Probe,
-    Reply,
     RunInBackground,
     Shape,
     StoreSnapshot,
+    ToClient,
+    ToServer,
 )
 from proxy.session.session import Session
 from proxy.shaping import pipeline
@@ -40,14 +40,12 @@ class Done(Struct):
 
     output: Shape | RunInBackground
     then: Callable[[], tuple[Output, ...]]
-    of_client: bool
 
 
 class Task(Struct):
     """What is still to be done of what one message brought about."""
 
     outputs: deque[Output | Done]
-    of_client: bool
     exchange: bytes
 
 
@@ -109,13 +107,13 @@ class World:
         outputs = self.session.from_client(raw, exchange)
         # That other rules make another list is looked at, and told, meanwhile.
         through = tuple(each for each in outputs if not isinstance(each, Notify | RunInBackground))
-        if free and through != (Forward(raw),):
+        if free and through != (ToServer(raw),):
             raise Wrong("what no rule is for goes to the server as it came", f"{outputs}")
         hidden = {tool for tool in covered.TOOLS if self._hidden(tool)}
         for output in outputs:
-            if isinstance(output, Forward) and (reached := called(output.raw) & hidden):
+            if isinstance(output, ToServer) and (reached := called(output.raw) & hidden):
                 raise Wrong("a hidden tool is never called", f"{reached}: {raw!r}")
-        self.take(outputs, exchange, of_client=True)
+        self.take(outputs, exchange)
 
     def _taken(self, raw: bytes, exchange: bytes) -> bool:
         """Say whether a call whose answer may be withheld waits under the id of a request."""
@@ -142,9 +140,9 @@ class World:
                 self.account.doubt(raw, exchange)
             return None
         outputs = self.session.from_server(raw, exchange)
-        if self.account.answers_free(raw, exchange) and outputs != (Forward(raw),):
+        if self.account.answers_free(raw, exchange) and outputs != (ToClient(raw),):
             raise Wrong("what no rule is for goes to the client as it came", f"{outputs}")
-        self.take(outputs, exchange, of_client=False)
+        self.take(outputs, exchange)
         return None
 
     def _discard(self, raw: bytes) -> None:
@@ -157,13 +155,13 @@ class World:
             outputs = self.session.from_server(instead)
         for output in outputs:
             # It may have been guessed whose answer that was.
-            self.account.late(output.raw if isinstance(output, Forward) else b"", b"")
-        self.take(outputs, b"", of_client=False)
+            self.account.late(output.raw if isinstance(output, ToClient) else b"", b"")
+        self.take(outputs, b"")
 
     def unanswered(self, token: bytes, cause: str) -> None:
         """Have the session go on without an answer to a question of its own."""
         exchange = self.probes.pop(token)
-        self.take(self.session.unanswered(token, cause), exchange, of_client=True)
+        self.take(self.session.unanswered(token, cause), exchange)
 
     def excuse(self, exchange: bytes) -> None:
         """Take note that requests of an exchange may now go without an answer."""
@@ -176,20 +174,19 @@ class World:
 
     # What comes of it
 
-    def take(self, outputs: tuple[Output, ...], exchange: bytes, *, of_client: bool) -> None:
-        """Have outputs carried out some time; they are relative to the client where `of_client`."""
+    def take(self, outputs: tuple[Output, ...], exchange: bytes) -> None:
+        """Have outputs carried out some time."""
         if outputs:
-            self.tasks.append(Task(deque(outputs), of_client, exchange))
+            self.tasks.append(Task(deque(outputs), exchange))
 
     def carry(self, task: Task, dice: Dice | None) -> None:
         output = task.outputs.popleft()
         if not task.outputs:
             self.tasks.remove(task)
         exchange = task.exchange
-        if isinstance(output, Forward | Reply):
-            ahead = isinstance(output, Forward) == task.of_client
-            (self._to_server if ahead else self._to_client)(output.raw, exchange)
-        elif isinstance(output, Notify):
+        if isinstance(output, ToServer):
+            self._to_server(output.raw, exchange)
+        elif isinstance(output, ToClient | Notify):
             self._to_client(output.raw, exchange)
         elif isinstance(output, Probe):
             self.probes[output.token] = exchange
@@ -201,14 +198,14 @@ class World:
         elif isinstance(output, LoadSnapshot):
             away = "the store is away" if dice is not None and dice.one_in(12) else None
             found = None if away else self.store.get(output.key)
-            self._follow(task, self.session.loaded(output.token, found, away), of_client=True)
+            self._follow(task, self.session.loaded(output.token, found, away))
         elif isinstance(output, Shape):
             then = partial(self.session.shaped, output.job, pipeline.shape(output.job))
-            self._later(task, Done(output, then, of_client=False))
+            self._later(task, Done(output, then))
         elif isinstance(output, RunInBackground):
-            self._later(task, Done(output, partial(output.then, output.do()), task.of_client))
+            self._later(task, Done(output, partial(output.then, output.do())))
         elif isinstance(output, Done):
-            self._follow(task, output.then(), of_client=output.of_client)
+            self._follow(task, output.then())
         elif not isinstance(output, Noise):
             raise Wrong("an output is one that a driver knows", repr(output))
 
@@ -218,21 +215,11 @@ class World:
             self.tasks.append(task)
         task.outputs.appendleft(done)
 
-    def _follow(self, task: Task, outputs: tuple[Output, ...], *, of_client: bool) -> None:
+    def _follow(self, task: Task, outputs: tuple[Output, ...]) -> None:
         """Have what came of an output carried out before the rest of its task."""
-        turned = outputs
-        if of_client != task.of_client:
-            turned = tuple(
-                Reply(each.raw)
-                if isinstance(each, Forward)
-                else Forward(each.raw)
-                if isinstance(each, Reply)
-                else each
-                for each in outputs
-            )
-        if not task.outputs and turned:
+        if not task.outputs and outputs:
             self.tasks.append(task)
-        task.outputs.extendleft(reversed(turned))
+        task.outputs.extendleft(reversed(outputs))
 
     def _to_client(self, raw: bytes, exchange: bytes) -> None:
         self.history.append(f"client hears: {exchange!r} {raw!r}")
@@ -255,7 +242,7 @@ class World:
             self.flush()
         for exchange in self.exchanges:
             cause = "the server is gone"
-            self.take(self.session.ended(cause, exchange), exchange, of_client=False)
+            self.take(tuple(map(ToClient, self.session.ended(cause, exchange))), exchange)
         self.flush()
         self.account.settle()
         self._empty()

@@ -7,7 +7,7 @@ import pytest
 
 from proxy.ruleset.rule import Hidden, RuleFile, RuleSet
 from proxy.ruleset.selection import Selection
-from proxy.session.outputs import LoadSnapshot, Reply
+from proxy.session.outputs import LoadSnapshot, ToClient
 from tests.given import answer, call, document, file, line, result, rules, texts
 from tests.samples import (
     ABS_PAGES,
@@ -69,7 +69,7 @@ def test_a_call_that_was_cancelled_is_forgotten_and_a_late_answer_passes() -> No
 
     assert talk.to_server[-1] == cancel
     assert talk.got(answer(SECRET, "a")) == answer(SECRET, "a")
-    assert talk.session.ended("gone") == ()
+    assert talk.session.ended("gone") == []
 
 
 def test_a_late_answer_to_a_cancelled_call_is_not_let_through_by_a_rule_that_withholds() -> None:
@@ -284,6 +284,16 @@ def test_arguments_nested_too_deeply_do_not_get_around_a_rule() -> None:
 # Arguments
 
 
+def test_arguments_that_are_added_leave_the_others_as_they_were_spelled() -> None:
+    talk = Talk(rules("- {tools: get, arguments: {limit: {default: 20}}}"))
+    spelled = rb'"a":1.0,"b":12345678901234567890123,"c":"\/"'
+    raw = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get","arguments":{%s}}}'
+
+    talk.client(raw % spelled)
+
+    assert talk.to_server == [raw % (spelled.replace(rb"\/", b"/") + b',"limit":20')]
+
+
 def test_the_arguments_of_rules_that_do_not_apply_are_taken_off_too() -> None:
     talk = Talk(
         rules(
@@ -401,7 +411,7 @@ def test_a_page_that_cannot_be_looked_up_is_refused_with_the_reason(reads_only: 
     [load] = talk.session.from_client(call("list", {"offset": 2}))
     assert isinstance(load, LoadSnapshot)
     [reply] = talk.session.loaded(load.token, None, "the store is away")
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, ToClient)
     reason = "what was kept of the earlier answer is out of reach: the store is away; "
     reason += "try again later"
     assert texts(reply.raw) == [
@@ -529,7 +539,7 @@ def test_a_batch_passes_as_it_is_both_ways_and_its_calls_are_counted() -> None:
         ("get", "untouched"),
         ("other", "untouched"),
     }
-    assert talk.session.ended("gone") == ()
+    assert talk.session.ended("gone") == []
 
 
 PING = line(id=2, method="ping")

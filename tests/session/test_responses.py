@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from proxy.session.outputs import Forward
+from proxy.session.outputs import ToClient
 from tests.given import answer, call, document, line, result, rules, said, texts
 from tests.samples import ABS_PAGES, BOUND, DROP, ITEMS, PAGES, SECRET, items
 from tests.talk import Talk
@@ -232,7 +232,7 @@ def test_an_answer_that_was_streamed_is_counted_and_its_call_is_over() -> None:
         5000,
         5000,
     )
-    assert talk.session.ended("gone") == ()
+    assert talk.session.ended("gone") == []
 
 
 TOO_LONG = "a message of 999 bytes from the server is over the limit of 500 bytes"
@@ -254,7 +254,7 @@ def test_a_call_whose_response_was_too_long_gets_an_error(start: bytes, answers:
     talk = Talk(DROP)
     talk.client(call("get"))
     outputs = talk.session.discarded(start, 999, 500)
-    errors = [texts(output.raw) for output in outputs if isinstance(output, Forward)]
+    errors = [texts(output.raw) for output in outputs if isinstance(output, ToClient)]
     assert errors == ([[TOO_LONG]] if answers else [])
     assert len(talk.session.ended("gone")) == (not answers)
 

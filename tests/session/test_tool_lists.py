@@ -6,7 +6,7 @@ import pytest
 from msgspec import Raw
 
 from proxy.ruleset.rule import EMPTY, Rule, RuleFile, RuleSet
-from proxy.session.outputs import Forward, RunInBackground
+from proxy.session.outputs import RunInBackground, ToClient
 from proxy.session.tool_lists import ToolListHistory
 from tests.given import answer, call, document, file, line, result, rules, texts
 from tests.samples import BOUND, HIDE, ITEMS, PAGES, SECRET, asked, items, list_tools, own
@@ -135,7 +135,7 @@ def test_a_client_is_told_of_rules_that_have_changed_while_its_long_list_was_edi
     talk.client(call("list", {}, id=3))
     [listed] = work.then(found)
 
-    assert isinstance(listed, Forward)
+    assert isinstance(listed, ToClient)
     assert len(result(listed.raw)["tools"]) == 3
     assert CHANGED not in talk.to_client
     talk.client(call("list", {}, id=4))

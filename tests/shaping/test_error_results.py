@@ -152,27 +152,6 @@ def test_the_message_of_a_json_rpc_error_is_shaped_and_its_code_and_data_stay() 
     assert got == {"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "data": {"n": 1}}}
 
 
-TOLD = """
-- tools: get_job
-  errors: [{recast: {cases: [{match: '^no (?P<of>.*)$', to: {of: "{of}", all: "{text}"}}]}}]
-"""
-
-
-@pytest.mark.parametrize("place", ["", ',"more":{"data":"\\ud800"}'])
-def test_lone_surrogates_in_an_error_become_the_replacement_character(place: str) -> None:
-    result = f'{{"content":[{{"type":"text","text":"no job \\ud800"}}],"isError":true{place}}}'
-    error = f'{{"code":1,"message":"no job \\ud800"{place}}}'
-    for member, held in (("result", result), ("error", error)):
-        raw = f'{{"jsonrpc":"2.0","id":1,"{member}":{held}}}'
-        talk = Talk(rules(TOLD))
-        got = talk.exchange(call("get_job"), raw.encode()).decode()
-        assert place.replace("\\ud800", "\ufffd") in got
-        shaped = json.loads(got)[member]
-        text = shaped["message"] if member == "error" else shaped["content"][0]["text"]
-        assert json.loads(text) == {"of": "job \ufffd", "all": "no job \ufffd"}
-        assert talk.log == []
-
-
 TEXT = "errors: [{recast: {cases: [{to: {error: '{text}'}}]}}], "
 
 

@@ -187,14 +187,6 @@ def test_visible_bytes_are_those_of_the_client_at_hand(shows: Any, before: int, 
     assert (made.visible_before, made.visible_after) == (before, after)
 
 
-@pytest.mark.parametrize("copies", ["structured", "text"])
-def test_what_is_no_copy_of_the_document_is_not_left_out_as_one(copies: str) -> None:
-    rule = f"document: text\ncopies: {copies}\nresponse: [{{replace: {{pattern: x, with: y}}}}]"
-    assert result(shaped(rule, said("x", structuredContent={"z": 1})).raw) == said(
-        "y", structuredContent={"z": 1}
-    )
-
-
 # Failure
 
 

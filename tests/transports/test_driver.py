@@ -16,7 +16,7 @@ from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.storage.meter import Meters
 from proxy.storage.snapshots import Key, Memory, Snapshot
 from proxy.transports.aio import others, threaded
-from proxy.transports.driver import Driver, Routed, Timer
+from proxy.transports.driver import Driver
 from proxy.transports.log import Log
 from proxy.transports.workers.pool import Workers
 from tests.given import answer, call, document, line, rules, texts
@@ -28,8 +28,6 @@ DROPPED = rules(
     "- {name: pages, tools: list, response: [{paginate: {at: items, limit: 2, drop_on: [write]}}]}"
 )
 HIDDEN = rules("- {tools: gone, hide: true}")
-SECONDS = 60.0
-DEADLINE = 0.02
 ITEMS = answer(document({"items": [1, 2, 3]}))
 LISTING = answer({"tools": [{"name": "list", "inputSchema": {"type": "object"}}]}, 9)
 
@@ -254,66 +252,6 @@ async def test_without_threads_a_long_list_is_edited_and_noise_is_put_aside() ->
     assert [tool["name"] for tool in json.loads(raw)["result"]["tools"]] == ["list"]
     assert heard.to_client == [answer(document({"a": 1}), 2)]
     assert aside == [b"debug "]
-
-
-# Calls that are overdue
-
-
-class Watched:
-    """A driver whose clock a test sets, and what its timer has said."""
-
-    def __init__(self, deadline: float | None = DEADLINE) -> None:
-        self.now = 0.0
-        session = Session(
-            lambda *_: EMPTY, Meters().of, print, deadline=deadline, clock=lambda: self.now
-        )
-        self.driver = Driver(session, Memory(), Workers(), Log("error"))
-        self.late: asyncio.Queue[Routed] = asyncio.Queue()
-
-    def timer(self, exchange: bytes = b"", ids: list[bytes] | None = None) -> Timer:
-        return Timer(self.driver, self.late.put_nowait, exchange, ids)
-
-    async def told(self) -> list[int]:
-        """Wait until calls are late; return their ids."""
-        async with asyncio.timeout(SECONDS):
-            sent = await self.late.get()
-        assert len(sent.to_client) == len(sent.to_server)
-        assert (sent.notifications, sent.queries) == ([], [])
-        return [json.loads(raw)["id"] for raw in sent.to_client]
-
-
-async def test_calls_that_are_overdue_are_told_of_once() -> None:
-    made = Watched()
-    timer = made.timer()
-    for id in (1, 2):
-        await made.driver.from_client(call("a", id=id))
-        timer.start()
-    made.now = 1.0
-    assert await made.told() == [1, 2]
-    # Nothing waits, and nothing is watched.
-    assert timer._waking is None
-    timer.start()
-    assert timer._waking is None
-    await made.driver.from_client(call("a", id=3))
-    timer.start()
-    made.now = 2.0
-    assert await made.told() == [3]
-    assert made.late.empty()
-
-
-async def test_what_is_not_due_yet_is_looked_at_again() -> None:
-    made = Watched()
-    timer = made.timer()
-    await made.driver.from_client(call("a", id=1))
-    timer.start()
-    first = timer._waking
-    async with asyncio.timeout(SECONDS):
-        # As where progress was told of meanwhile.
-        while timer._waking is first:
-            await asyncio.sleep(DEADLINE / 4)
-    assert made.late.empty()
-    made.now = 1.0
-    assert await made.told() == [1]
 
 
 # Turns and threads

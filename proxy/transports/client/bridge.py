@@ -7,7 +7,6 @@ from the server only as fast as the client reads; the end of one side is the end
 import asyncio
 import select
 import signal
-from collections import deque
 from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -17,7 +16,7 @@ from proxy.transports.client.endpoint import HttpClient
 from proxy.transports.client.streamable import Streamable
 from proxy.transports.driver import Driver
 from proxy.transports.log import Log
-from proxy.transports.stdio.lines import Event, LineDropped, Lines, LineTruncated
+from proxy.transports.stdio.lines import LineDropped, Lines, LineTruncated
 from proxy.transports.stdio.pipes import PipeReader, PipeWriter
 
 _FAILED = 70  # EX_SOFTWARE of sysexits.h
@@ -27,7 +26,7 @@ _LATE = 5.0  # seconds for late responses once the client sends no more requests
 _HURRIED = 0.5  # the same after a signal
 _LAST = 1.0  # seconds for the last messages
 _QUESTION = 1.0  # seconds for a client's first request
-_AHEAD = 8  # events (lists of lines) that are read ahead
+_AHEAD = 8  # lines that are read ahead
 _ATOMIC = 4096  # bytes that a pipe takes without blocking if it takes any
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -69,8 +68,7 @@ class Bridge:
         self._writable.register(1, select.POLLOUT)
         self._saying = asyncio.Lock()
         self._first_input = asyncio.Event()
-        self._lines: asyncio.Queue[Event | None] = asyncio.Queue(_AHEAD)
-        self._unsent: deque[bytes] = deque()
+        self._lines: asyncio.Queue[bytes | LineDropped | None] = asyncio.Queue(_AHEAD)
         self._ends: asyncio.Queue[End] = asyncio.Queue()
 
     def run(self) -> int:
@@ -141,12 +139,11 @@ class Bridge:
     async def _say_last(self, end: End) -> None:
         """Answer the requests in flight with an error, and log the reason."""
         while not self._lines.empty():
-            event = self._lines.get_nowait()
-            self._unsent += event if isinstance(event, list) else ()
-            await asyncio.sleep(0)  # the reader may wait to add another event
-        for raw in self._unsent:
-            await self._driver.from_client(raw)
-        lines = self._driver.ended(end.reason)
+            line = self._lines.get_nowait()
+            if isinstance(line, bytes):
+                await self._driver.from_client(line)
+            await asyncio.sleep(0)  # the reader may wait to add another line
+        lines = self._driver.session.ended(end.reason)
         if lines:
             self._log.error(f"{end.reason}; requests answered with an error: {len(lines)}")
         elif end.code in (_LOST, _FAILED):
@@ -167,7 +164,14 @@ class Bridge:
             buffer, size = await asyncio.to_thread(reader.read)
             self._first_input.set()
             for event in lines.feed(buffer, size) if size else lines.end():
-                await self._lines.put(event)
+                if isinstance(event, list):
+                    for raw in event:
+                        await self._lines.put(raw)
+                elif isinstance(event, LineDropped):
+                    await self._lines.put(event)
+                elif isinstance(event, LineTruncated):
+                    # The server decides how to handle half a message.
+                    await self._lines.put(event.raw)
         self._ends.put_nowait(End(0, "the client asks no more", _LATE))
         await self._lines.put(None)
 
@@ -179,16 +183,11 @@ class Bridge:
             self._ends.put_nowait(End(_FAILED, reason))
 
     async def _take_lines(self) -> None:
-        while (event := await self._lines.get()) is not None:
-            if isinstance(event, list):
-                self._unsent += event
-                while self._unsent:
-                    await self._take(self._unsent.popleft())
-            elif isinstance(event, LineDropped):
-                await self._refuse_long(event)
-            elif isinstance(event, LineTruncated):
-                # The server decides how to handle half a message.
-                await self._take(event.raw)
+        while (line := await self._lines.get()) is not None:
+            if isinstance(line, LineDropped):
+                await self._refuse_long(line)
+            else:
+                await self._take(line)
 
     async def _take(self, raw: bytes) -> None:
         if raw.strip():

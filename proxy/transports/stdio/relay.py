@@ -14,21 +14,21 @@ from contextlib import suppress
 from functools import partial
 from threading import TIMEOUT_MAX, Condition, Lock, Thread, Timer
 from time import monotonic, sleep
-from typing import NamedTuple, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from proxy.document import message
 from proxy.session.outputs import (
     DropSnapshots,
-    Forward,
     LoadSnapshot,
     Noise,
     Notify,
     Output,
     Probe,
-    Reply,
     RunInBackground,
     Shape,
     StoreSnapshot,
+    ToClient,
+    ToServer,
 )
 from proxy.session.session import Session
 from proxy.session.state import failure_reason
@@ -83,14 +83,6 @@ T = TypeVar("T")
 Send = Callable[[list[bytes]], None]
 
 
-class Direction(NamedTuple):
-    """The functions that take the lines which outputs send ahead, back, or to the server."""
-
-    ahead: Send
-    back: Send
-    to_server: Send
-
-
 class Relay:
     """One client, one server, and the session between them.
 
@@ -115,10 +107,6 @@ class Relay:
         self._entry = Lock()
         self._client = PipeWriter(1, lambda: self._shutdown.report("client gone"))
         self._server = PipeWriter(child.stdin, lambda: self._shutdown.report("server deaf"))
-        send, later = self._server.send, self._server.send_later
-        self._from_client = Direction(send, self._client.send, send)
-        self._from_server = Direction(self._client.send, later, later)
-        self._overdue = Direction(later, self._client.send, later)
         self._output = PipeReader(child.stdout)
         self._shutdown = Shutdown(child, self._server, self._output, log, cause)
         self._probes: dict[bytes, Timer] = {}  # by token, until they have a response or are late
@@ -161,12 +149,11 @@ class Relay:
             self._log.error("calls in flight were not answered: a message is still being looked at")
             return
         try:
-            outputs = self._session.ended(
+            lines = self._session.ended(
                 f"{reason}; its stderr ends with:\n{tail}" if tail else reason
             )
         finally:
             self._entry.release()
-        lines = [output.raw for output in outputs if isinstance(output, Forward)]
         self._log.sum_up()
         if lines:
             self._log.error(f"{reason}; requests answered with an error: {len(lines)}")
@@ -187,12 +174,12 @@ class Relay:
         received = False
         for event in _events(PipeReader(0), Lines(self._limit)):
             if type(event) is list:
-                self._take(event, self._from_client)
+                self._take(event, of_client=True)
             elif type(event) is LineDropped:
                 self._refuse_long(event)
             elif type(event) is LineTruncated:
                 # The server decides how to handle half a message.
-                self._take([event.raw], self._from_client)
+                self._take([event.raw], of_client=True)
             if not received:
                 received = True
                 self._shutdown.report("client began")
@@ -216,7 +203,7 @@ class Relay:
         unanswered = False
         for event in _events(self._output, Lines(self._limit, self._may_stream)):
             if type(event) is list:
-                self._take(event, self._from_server)
+                self._take(event, of_client=False)
                 if self._probes:
                     for raw in event:
                         self._settle(message.responds_to(raw))
@@ -227,7 +214,7 @@ class Relay:
             elif type(event) is LineTooLong:
                 discarded, size = self._session.discarded, event.size
                 outputs = self._enter(discarded, event.start, size, self._limit) or ()
-                self._carry_out(outputs, self._from_server)
+                self._carry_out(outputs, self._server.send_later)
                 unanswered = not outputs
                 self._settle(message.response_key(event.start, b""))
             elif type(event) is LineDropped and unanswered:
@@ -236,7 +223,7 @@ class Relay:
                 if key is not None:
                     reason = message.thrown_away(event.size, self._limit)
                     error = message.error(key, message.PROXY_ERROR, reason)
-                    self._take([error], self._from_server)
+                    self._take([error], of_client=False)
             elif type(event) is LineTruncated:
                 self._log.warning(f"the server ended within a line, after {event.size} bytes of it")
                 self._log.put_aside(event.raw)
@@ -249,22 +236,20 @@ class Relay:
     def _enter_from_server(self, raw: bytes) -> tuple[Output, ...]:
         """Pass a line of the server to the session, while no other thread can enter it."""
         outputs = self._session.from_server(raw)
-        if len(outputs) == 1 and type(outputs[0]) is Forward:
+        if len(outputs) == 1 and type(outputs[0]) is ToClient:
             return outputs
-        return self._send_to_server(outputs, Reply)
+        return self._send_to_server(outputs)
 
-    def _send_to_server(
-        self, outputs: tuple[Output, ...], kind: type[Forward] | type[Reply]
-    ) -> tuple[Output, ...]:
-        """Send the `outputs` for the server, which are those of `kind`; return the rest.
+    def _send_to_server(self, outputs: tuple[Output, ...]) -> tuple[Output, ...]:
+        """Send the lines for the server among the outputs; return the rest.
 
         Call it while no other thread can enter the session: else the client could cancel a call
         before it is sent.
         """
-        lines = [output.raw for output in outputs if isinstance(output, kind)]
+        lines = [output.raw for output in outputs if isinstance(output, ToServer)]
         if lines:
             self._server.send_later(lines)
-        return tuple(output for output in outputs if not isinstance(output, kind))
+        return tuple(output for output in outputs if not isinstance(output, ToServer))
 
     def _add_timer(self, probe: Probe) -> None:
         timer = Timer(min(probe.seconds, TIMEOUT_MAX), self._late, (probe.token,))
@@ -299,8 +284,8 @@ class Relay:
 
     def _expire(self, enter: Callable[[], tuple[Output, ...]]) -> None:
         with self._entry:
-            outputs = self._send_to_server(enter(), Forward)
-        self._carry_out(outputs, self._overdue)
+            outputs = self._send_to_server(enter())
+        self._carry_out(outputs, self._server.send_later)
 
     def _read_stderr(self) -> None:
         stderr = PipeReader(self._child.stderr)
@@ -322,58 +307,55 @@ class Relay:
             self._log.error(failure_reason(error))
             return None
 
-    def _take(self, batch: list[bytes], direction: Direction) -> None:
+    def _take(self, batch: list[bytes], *, of_client: bool) -> None:
         """Pass each line of `batch` through the session; send consecutive lines together."""
-        of_client = direction is self._from_client
         enter = self._session.from_client if of_client else self._enter_from_server
+        to_server = self._server.send if of_client else self._server.send_later
+        onward = ToServer if of_client else ToClient
+        send = to_server if of_client else self._client.send
         ready: list[bytes] = []
         for raw in batch:
             with self._entry:
                 outputs = enter(raw)
             for output in outputs:
-                if type(output) is Forward:
+                if type(output) is onward:
                     ready.append(output.raw)
                 else:
                     if ready:
-                        direction.ahead(ready)
+                        send(ready)
                         ready = []
-                    self._do(output, direction)
+                    self._do(output, to_server)
         if ready:
-            direction.ahead(ready)
+            send(ready)
 
-    def _carry_out(self, outputs: Iterable[Output], direction: Direction) -> None:
+    def _carry_out(self, outputs: Iterable[Output], to_server: Send) -> None:
         for output in outputs:
-            self._do(output, direction)
+            self._do(output, to_server)
 
-    def _do(self, output: Output, direction: Direction) -> None:
-        if isinstance(output, Forward):
-            direction.ahead([output.raw])
-        elif isinstance(output, Reply):
-            direction.back([output.raw])
-        elif isinstance(output, Notify):
+    def _do(self, output: Output, to_server: Send) -> None:
+        if isinstance(output, ToServer):
+            to_server([output.raw])
+        elif isinstance(output, ToClient | Notify):
             self._client.send([output.raw])
         elif isinstance(output, Probe):
             # Its time runs from now on: the server may not even read the probe.
             self._add_timer(output)
-            direction.to_server([output.raw])
+            to_server([output.raw])
         elif isinstance(output, Shape):
             result = pipeline.shape(output.job)
             with self._entry:
                 outputs = self._session.shaped(output.job, result)
-            # Always for the client, whichever side caused the output.
-            self._carry_out(outputs, self._from_server)
+            self._carry_out(outputs, to_server)
         elif isinstance(output, RunInBackground):
             value = output.do()
             with self._entry:
-                outputs = output.then(value)
-                if direction is self._from_server:
-                    outputs = self._send_to_server(outputs, Reply)
-            self._carry_out(outputs, direction)
+                outputs = self._send_to_server(output.then(value))
+            self._carry_out(outputs, to_server)
         elif isinstance(output, LoadSnapshot):
             snapshot, failure = access(self._store, output, self._log)
             with self._entry:
                 outputs = self._session.loaded(output.token, snapshot, failure)
-            self._carry_out(outputs, direction)
+            self._carry_out(outputs, to_server)
         elif isinstance(output, StoreSnapshot | DropSnapshots):
             access(self._store, output, self._log)
         elif isinstance(output, Noise):

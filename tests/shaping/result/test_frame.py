@@ -64,9 +64,3 @@ def test_visible_bytes_are_counted_for_each_kind_of_client() -> None:
     assert shown == VisibleSize(7, 9)
     assert [shown.to(kind) for kind in KINDS] == [7, 9, 16, 9]
     assert shown.most == 9
-
-
-def test_without_structured_content_every_client_shows_the_text() -> None:
-    shown = reading(said("abc")).size
-
-    assert [shown.to(kind) for kind in KINDS] == [3, 3, 3, 3]
