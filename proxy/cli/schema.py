@@ -13,10 +13,11 @@ from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
 from itertools import pairwise
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
+import msgspec
 import orjson
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from proxy.document.sizes import Size
 from proxy.ruleset.loading import config_model
@@ -118,7 +119,7 @@ class _Types:
         if kind in _NOTATIONS:
             return _NOTATIONS[kind](self)
         if kind in _PLAIN:
-            return dict(_PLAIN[kind])
+            return msgspec.json.schema(kind)
         shape, inside = get_origin(kind), get_args(kind)
         if shape is Literal:
             return {"enum": list(inside)}
@@ -210,6 +211,7 @@ _PLUGINS = {
 _NOTATIONS: dict[Any, Callable[[_Types], Schema]] = {
     Steps: _Types.steps,
     Part: _Types.part,
+    Size: lambda _: {"type": ["integer", "string"]},
     GuardSpec: lambda _: _any([_ONE_MEMBER, {"type": ["string", "null"]}]),
     PluginClasses: lambda types: types.reference(
         "pluginclasses", lambda: {**_PLUGINS, "description": _summary(PluginClasses)}
@@ -217,22 +219,7 @@ _NOTATIONS: dict[Any, Callable[[_Types], Schema]] = {
     RuleNodes: lambda types: types.schema(tuple[RuleSpec, ...]),
     Defaults: lambda types: types.options(RuleSpec, NO_DEFAULTS),
 }
-_PLAIN: dict[Any, Schema] = {
-    Any: {},
-    str: {"type": "string"},
-    int: {"type": "integer"},
-    float: {"type": "number"},
-    bool: {"type": "boolean"},
-    NoneType: {"type": "null"},
-    Size: {"type": ["integer", "string"]},
-}
-_LIMITS = {
-    "ge": "minimum",
-    "gt": "exclusiveMinimum",
-    "le": "maximum",
-    "lt": "exclusiveMaximum",
-}
-_LENGTHS = {"min_length": "min", "max_length": "max"}
+_PLAIN = (str, int, float, bool, NoneType, Any)
 _NAMES: dict[type, str] = {RuleSpec: "rule", config_model.RouteSpec: "route"}
 
 
@@ -270,15 +257,9 @@ def _name(kind: type) -> str:
 
 def _limits(annotated: tuple[Any, ...]) -> Schema:
     kind, *marks = annotated
-    unit = "Items" if get_origin(kind) in LISTS else "Length"
-    keywords = _LIMITS | {name: keyword + unit for name, keyword in _LENGTHS.items()}
-    return {
-        keyword: getattr(mark, name)
-        for mark in marks
-        if isinstance(mark, Meta)
-        for name, keyword in keywords.items()
-        if getattr(mark, name) is not None
-    }
+    base = list if get_origin(kind) in LISTS else int
+    schema = msgspec.json.schema(Annotated[(base, *marks)])
+    return {word: limit for word, limit in schema.items() if word not in ("type", "title")}
 
 
 def _any(schemas: Iterable[Schema]) -> Schema:

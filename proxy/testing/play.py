@@ -4,13 +4,14 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from proxy.document import message
 from proxy.document.message import members
 from proxy.document.tree import plain
 from proxy.errors import AbridgeError
+from proxy.ruleset.guard import Decision, Guard, QueryResult
 from proxy.ruleset.rule import Rule, RuleSet
 from proxy.session.outputs import (
     DropSnapshots,
@@ -35,8 +36,8 @@ from proxy.testing import exchange as exchanges
 from proxy.testing import walk
 from proxy.testing.answer import ClientView
 from proxy.testing.choice import applying
-from proxy.testing.decisions import Decided, recording_guards
 from proxy.testing.exchange import RecordedExchange
+from proxy.transforms.base import Call, Warned
 
 Server = Callable[[bytes], bytes | None]
 
@@ -110,6 +111,43 @@ class InMemoryTransport:
             self._outputs += self._session.from_server(line)
 
 
+class Decided(Struct, frozen=True):
+    """One decision of the guard `name`; None if it raised an exception.
+
+    `result` is the query result that it received, and `warnings` are its warnings.
+    """
+
+    name: str
+    result: QueryResult | None
+    decision: Decision | None
+    warnings: tuple[Warned, ...]
+
+
+class _RecordedGuard:
+    """A guard whose decisions are recorded in a list."""
+
+    def __init__(self, guard: Guard, decisions: list[Decided]) -> None:
+        self.name, self.parameters = guard.name, guard.parameters
+        self._guard, self._decisions = guard, decisions
+
+    def __call__(self, call: Call, result: QueryResult | None) -> Decision:
+        decision: Decision | None = None
+        try:
+            decision = self._guard(call, result)
+        finally:
+            self._decisions.append(Decided(self.name, result, decision, tuple(call.warnings)))
+        return decision
+
+
+def _recording_guards(rules: RuleSet, decisions: list[Decided]) -> RuleSet:
+    def of(rule: Rule) -> Rule:
+        guard: Any = rule.guard and _RecordedGuard(rule.guard, decisions)
+        return replace(rule, guard=guard)
+
+    files = tuple(replace(file, rules=tuple(map(of, file.rules))) for file in rules.files)
+    return replace(rules, files=files)
+
+
 class Replay(InMemoryTransport):
     """A call and its answer.
 
@@ -136,9 +174,8 @@ class Replay(InMemoryTransport):
         self.queries: list[dict[str, Any]] = []
         self.decisions: list[Decided] = []
         self._first_call, self._query_result = first_call, query_result
-        super().__init__(
-            recording_guards(rules, self.decisions.append), self._serve, self._serve_query
-        )
+        recording = _recording_guards(rules, self.decisions)
+        super().__init__(recording, self._serve, self._serve_query)
         arguments, applied = exchange.arguments, self.applied
         first = arguments if applied is None else walk.start(applied, arguments)
         if first == arguments or not first_call:

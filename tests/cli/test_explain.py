@@ -14,7 +14,6 @@ from proxy.cli import explain
 from proxy.cli.explain import explained
 from proxy.ruleset.guard import Decision, Query, QueryResult
 from proxy.ruleset.rule import RuleFile, RuleSet
-from proxy.ruleset.selection import load
 from proxy.testing import exchange
 from proxy.testing.play import Replay
 from proxy.transforms.base import Call, Parameter
@@ -238,7 +237,7 @@ def test_a_step_that_fails_says_so_and_the_original_goes_out(verb: Explain) -> N
 
 def test_the_keys_of_the_json_stay(verb: Explain) -> None:
     keys = ["file", "tool", "arguments", "upstream", "rule", "rules", "guard", "document"]
-    keys += ["outcome", "steps", "missing", "notices", "warnings", "vocabulary", "log"]
+    keys += ["outcome", "steps", "missing", "notices", "warnings", "log"]
     keys += ["before", "after", "shown", "clients"]
 
     for tool in ("list", "other", "gone", "broken"):
@@ -360,16 +359,6 @@ def test_a_recording_that_cannot_be_used_is_told(
     assert err.startswith(f"mcp-abridge explain: {message}")
 
 
-def test_python_that_rules_name_is_run_where_that_is_allowed(verb: Explain) -> None:
-    Path("rules.yaml").write_text((PYTHON / "rules.yaml").read_text())
-    Path("own.py").write_text((PYTHON / "own.py").read_text())
-    record("list", document({"a": 1}))
-    assert run() == 2
-    assert "is Python code, which runs only with --allow-python" in verb.capsys.readouterr().err
-    result = verb.json("--allow-python")
-    assert [step["step"] for step in result["steps"]] == ["received", "noise", "noise", "clip"]
-
-
 def test_what_a_guard_asked_found_and_decided_is_printed(verb: Explain) -> None:
     Path("rules.yaml").write_text((PYTHON / "rules.yaml").read_text())
     Path("own.py").write_text((PYTHON / "own.py").read_text())
@@ -415,7 +404,6 @@ def test_what_became_of_an_error_is_printed(verb: Explain) -> None:
         ["errors:", "recast"],
         ["errors:", "clip"],
     ]
-    assert "words of code: lock, limit\n" in out
 
 
 @pytest.mark.parametrize("text", ["[1]", "{", "5"])
@@ -511,59 +499,6 @@ def test_an_error_that_no_step_is_for_has_no_steps() -> None:
     for raw in (answer(LOCK), failed):
         result = account(alone, raw)
         assert (result["outcome"], result["steps"]) == ("error", [])
-
-
-def test_the_words_of_all_recasts_of_a_rule_are_listed_by_path() -> None:
-    given = rules(
-        """
-        - tools: read
-          response:
-            - recast: {vocabulary: {a.b: [x, y]}, cases: [{match: x, to: {a: {b: x}}}]}
-          errors:
-            - recast: {vocabulary: {a.b: [y, z], c: [w]}, cases: [{to: {a: {b: z}, c: w}}]}
-        """
-    )
-
-    result = account(given, answer(said("x")))
-
-    assert result["vocabulary"] == {"a.b": ["x", "y", "z"], "c": ["w"]}
-    assert account(given, answer(said("x")), "other")["vocabulary"] == {}
-
-
-GUARDED = RuleSet(tuple(load([str(PYTHON / "rules.yaml")], allow_python=True)))
-
-
-def guard(found: str | None, tool: str = "remove") -> Any:
-    arguments = {"path": "x"} if tool == "remove" else {}
-    return account(GUARDED, answer(document({"a": 1})), tool, arguments, found)["guard"]
-
-
-def test_a_guard_is_told_with_its_question_what_it_found_and_its_decision() -> None:
-    asks = {"tool": "may", "arguments": {"path": "x"}}
-
-    assert guard("yes") == {
-        "name": "careful",
-        "asks": asks,
-        "found": {"document": "yes"},
-        "decision": "forward",
-        "facts": {"asked": "may"},
-    }
-    assert guard('{"no": 1}') == {
-        "name": "careful",
-        "asks": asks,
-        "found": {"document": {"no": 1}},
-        "decision": "answer",
-        "facts": {},
-    }
-    assert guard(None)["found"] == {"failure": "no answer in time"}
-    assert guard(None, "list") == {
-        "name": "gate",
-        "asks": None,
-        "found": None,
-        "decision": "forward",
-        "facts": {},
-    }
-    assert guard(None, "get") is None
 
 
 class Failing(Struct, frozen=True):

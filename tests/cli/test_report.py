@@ -239,21 +239,6 @@ def test_a_ledger_that_cannot_be_read_is_an_error(
         assert capsys.readouterr() == ("", f"mcp-abridge report: {tmp_path / name}: {reason}\n")
 
 
-@pytest.mark.skipif(os.name != "posix", reason="named pipes are POSIX's")
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [("pipe", "a named pipe"), (".", "a directory"), ("/dev/zero", "a device")],
-)
-def test_a_ledger_that_is_no_file_is_an_error_that_names_what_it_is(
-    tmp_path: Path, name: str, kind: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    path = str(tmp_path / name)
-    assert run("--ledger", path) == 2
-    reason = f"{path}: {kind}, not a file; --ledger takes the path of a file"
-    assert capsys.readouterr() == ("", f"mcp-abridge report: {reason}\n")
-
-
 def test_the_environment_names_the_ledger_where_no_option_does(
     tmp_path: Path,
     path: str,

@@ -8,13 +8,11 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from proxy.cli import VERBS
 from proxy.storage.ledger import rows
-from tests.faults.processes import until
 from tests.raw_http import RawServer, whole
 from tests.rulecases import PYTHON
 from tests.wire import Wire
@@ -24,34 +22,6 @@ RUN = [sys.executable, "-m", "proxy"]
 NAUGHTY = [sys.executable, str(ROOT / "tests" / "faults" / "naughty.py")]
 CALL = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"ok"}}\n'
 ANSWER = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"ok"}]}}\n'
-
-
-# Answers every call with 200 KB of rows.
-ROWS = r"""
-import json, sys
-rows = [{"id": n, "score": n * 0.5, "body": "x" * 150} for n in range(1028)]
-for line in sys.stdin:
-    said = json.loads(line)
-    if "id" in said:
-        result = {"content": [{"type": "text", "text": json.dumps({"items": rows})}]}
-        if said["method"] == "initialize":
-            result = {"protocolVersion": said["params"]["protocolVersion"], "capabilities": {},
-                      "serverInfo": {"name": "rows", "version": "1"}}
-        print(json.dumps({"jsonrpc": "2.0", "id": said["id"], "result": result}), flush=True)
-"""
-SERVER = [sys.executable, "-c", ROWS]
-
-
-def answered(words: Sequence[str], client: str = "any", **params: Any) -> tuple[bytes, bytes]:
-    """Call a tool `rows` directly and through the wrapper; return both answers."""
-    got: list[bytes] = []
-    for command in (SERVER, [*RUN, "--ledger", "off", *words, "--", *SERVER]):
-        with Wire(command, cwd=ROOT) as wire:
-            info = {"name": client, "version": "1"}
-            hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}
-            wire.send("initialize", 1, **hello)
-            got.append(wire.send("tools/call", 2, name="rows", arguments={}, **params)[-1])
-    return got[0], got[1]
 
 
 def done(words: Sequence[str], stdin: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
@@ -151,12 +121,11 @@ def test_rules_from_a_file_apply(tmp_path: Path) -> None:
 
 def test_a_rule_for_one_tool_leaves_the_others_bounded(tmp_path: Path) -> None:
     file = rules(tmp_path, "version: 1\nrules: [{tools: other, hide: true}]\n")
-    sent, got = answered(["--rules", file])
-    assert len(sent) > 190_000
-    assert len(got) < 10_000
-    for words in (["--rules", file, "--budget", "off"], ["--rules", "none"]):
-        sent, got = answered(words)
-        assert got == sent
+    call = CALL.replace(b'"ok"', b'"200000"') % 1
+    ruled, unbounded = ["--rules", file], ["--rules", file, "--budget", "off"]
+    for words, bounded in ((ruled, True), (unbounded, False), (["--rules", "none"], False)):
+        got = done([*words, "--", *NAUGHTY, "large"], call).stdout
+        assert (len(got) < 10_000, len(got) > 200_000) == (bounded, not bounded)
 
 
 def test_python_that_rules_name_is_run_where_that_is_allowed(tmp_path: Path) -> None:
@@ -188,18 +157,6 @@ def test_bad_rules_are_logged_with_every_problem_and_end_the_server(tmp_path: Pa
     errors = [line for line in wire.errors.decode().splitlines() if "error: " in line]
     assert any(f"{file}:2:1: " in error for error in errors)
     assert any(f"{file}:4:5: " in error for error in errors)
-
-
-def test_bad_rules_are_the_answer_to_a_client_that_asks_after_they_were_found(
-    tmp_path: Path,
-) -> None:
-    file = rules(tmp_path, "version: 1\nruels: []\n")
-    with Wire([*RUN, "--rules", file, "--", *NAUGHTY, "plain"], cwd=ROOT) as wire:
-        until(lambda: b"ruels" in wire.errors)
-        wire.write(CALL % 1)
-        said = json.loads(wire.line())["error"]["message"]
-        assert wire.process.wait(20) == 2
-    assert said == "the rules cannot be used; `mcp-abridge check` says why"
 
 
 def test_bad_rules_are_an_error_though_the_server_ends_at_once(tmp_path: Path) -> None:

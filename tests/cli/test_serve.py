@@ -1,17 +1,15 @@
 """`serve` as a process: what it refuses to do, what it says, how it ends."""
 
-import asyncio
-import json
-import os
 import re
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from math import ceil
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import msgspec
@@ -21,15 +19,16 @@ from proxy.cli import main
 from proxy.cli.serve import _limits, _store, _with_rules
 from proxy.errors import RuleErrors
 from proxy.ruleset.loading.config_model import LimitsSpec
+from proxy.storage.ledger import rows
 from proxy.storage.redis import Redis
 from proxy.storage.snapshots import Memory
 from proxy.transports.log import Log
 from proxy.transports.sidecar.access import Access
 from proxy.transports.sidecar.route import Route, RouteLimits
+from tests.faults.processes import until
+from tests.raw_http import Answer, Asked, RawServer, always, whole
 from tests.rulecases import PYTHON
-from tests.transports.http import raw
-from tests.transports.http.listening import Client
-from tests.transports.http.standing import Got
+from tests.serving import JSON, SECONDS, Sidecar, Told, ask
 from tests.wrapped import START
 
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "find"}}
@@ -65,11 +64,14 @@ def test_limits_of_a_configuration_are_those_of_its_routes() -> None:
     assert _limits(given) == RouteLimits(peer_connections=5, sessions=6, children=7, idle=8.0)
 
 
-def answering(**result: Any) -> bytes:
-    """Return the answer that an upstream gives to every request."""
-    body = msgspec.json.encode({"jsonrpc": "2.0", "id": 1, "result": result})
-    head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
-    return head.encode() + b"\r\n\r\n" + body
+def answering(**result: Any) -> Answer:
+    """Let an upstream answer every request with this result."""
+    return always(whole(msgspec.json.encode({"jsonrpc": "2.0", "id": 1, "result": result})))
+
+
+def post(url: str, message: Any, **headers: str) -> Told:
+    accept = {"Accept": "application/json, text/event-stream"}
+    return ask(url, msgspec.json.encode(message), headers={**JSON, **accept, **headers})
 
 
 Refused = Callable[..., str]
@@ -96,218 +98,116 @@ def refused(
     return refused
 
 
-class Process:
-    """`serve` as it runs; every line of its log is read as JSON."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self.process = process
-        self.lines: list[dict[str, Any]] = []
-        self._clients: list[Client] = []
-
-    async def line(self, event: str) -> dict[str, Any]:
-        """Return the next line that is about `event`."""
-        assert self.process.stderr is not None
-        while raw := await self.process.stderr.readline():
-            self.lines.append(json.loads(raw))
-            if self.lines[-1].get("event") == event:
-                return self.lines[-1]
-        raise AssertionError(f"it ended without a line on {event!r}: {self.lines}")
-
-    async def client(self, url: str) -> Client:
-        host, _, port = url.split("/")[2].rpartition(":")
-        self._clients.append(Client(*await asyncio.open_connection(host.strip("[]"), int(port))))
-        return self._clients[-1]
-
-    async def post(self, url: str, message: Any, *headers: str) -> Got:
-        client = await self.client(url)
-        path = "/" + url.split("/", 3)[3]
-        accept = "Accept: application/json, text/event-stream"
-        await client.post(path, msgspec.json.encode(message), accept, *headers)
-        return await client.answer()
-
-    async def end(self) -> int:
-        self.process.send_signal(signal.SIGTERM)
-        return await self.process.wait()
-
-    def close(self) -> None:
-        for client in self._clients:
-            client.close()
-
-
-@asynccontextmanager
-async def serve(
-    *words: str, cwd: Path | None = None, variables: Mapping[str, str] = {}
-) -> AsyncIterator[Process]:
-    """Run `serve` on a free port."""
-    listen = () if "--listen" in words else ("--listen", "127.0.0.1:0")
-    options = ("--log-format", "json", *listen, *words)
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", START, "serve", *options),
-        env={**os.environ, **variables},
-        cwd=cwd,
-        stdin=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    running = Process(process)
-    try:
-        yield running
-    finally:
-        running.close()
-        if process.returncode is None:
-            process.kill()
-        await process.communicate()
-
-
-async def test_a_server_behind_a_url_is_served_and_a_signal_ends_it_with_0() -> None:
-    async with raw.upstream(answering(tools=[])) as upstream, serve(upstream.url) as running:
-        serving = await running.line("serving")
-        assert serving["upstream"] == upstream.url
+def test_a_server_behind_a_url_is_served_and_a_signal_ends_it_with_0() -> None:
+    with RawServer(answering(tools=[])) as upstream, Sidecar(upstream.url) as sidecar:
+        [serving] = sidecar.said("serving", upstream=upstream.url)
         assert (serving["rules"], serving["token"]) == ("bundled", "no")
-        answered = await running.post(serving["url"], LIST)
+        answered = post(sidecar.url(), LIST)
         assert answered.json == {"jsonrpc": "2.0", "id": 1, "result": {"tools": []}}
-        assert await running.end() == 0
 
 
 @pytest.mark.parametrize("before", [("--",), ("--rules", "none"), ()])
-async def test_a_server_behind_a_command_is_served(before: tuple[str, ...]) -> None:
+def test_a_server_behind_a_command_is_served(before: tuple[str, ...]) -> None:
     command = (sys.executable, "-u", "-c", "import sys; sys.stdin.read()", "--key=secret")
-    async with serve(*before, *command) as running:
-        serving = await running.line("serving")
-        assert serving["upstream"] == sys.executable
-        assert "secret" not in str(running.lines)
-        assert await running.end() == 0
+    with Sidecar(*before, *command) as sidecar:
+        sidecar.said("serving", upstream=sys.executable)
+    assert b"secret" not in sidecar.log
 
 
-async def test_rules_are_applied_and_what_was_saved_is_counted(tmp_path: Path) -> None:
-    (tmp_path / "rules.yaml").write_text(RULES)
-    words = ("--rules", "rules.yaml", "--ledger", str(tmp_path / "ledger.db"))
-    async with (
-        raw.upstream(answering(**RESULT)) as upstream,
-        serve(*words, upstream.url, cwd=tmp_path) as running,
-    ):
-        url = (await running.line("serving"))["url"]
-        answered = await running.post(url, CALL)
+def test_rules_are_applied_and_what_was_saved_is_counted(tmp_path: Path) -> None:
+    rules, ledger = tmp_path / "rules.yaml", str(tmp_path / "ledger.db")
+    rules.write_text(RULES)
+    words = ("--rules", str(rules), "--ledger", ledger)
+    with RawServer(answering(**RESULT)) as upstream, Sidecar(*words, upstream.url) as sidecar:
+        answered = post(sidecar.url(), CALL)
         assert answered.json["result"]["content"][0]["text"] == '{"a":1}'
-        line = await running.line("call")
-        assert (line["tool"], line["status"]) == ("find", 200)
-        client = await running.client(url)
-        await client.get("/metrics")
-        figures = (await client.answer()).body.decode()
-        assert 'mcp_abridge_calls_total{outcome="shaped",tool="find"} 1.0' in figures
-        assert await running.end() == 0
-    report = subprocess.run(
-        [sys.executable, "-c", START, "report", "--json", "--ledger", str(tmp_path / "ledger.db")],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    assert '"find"' in report.stdout
+        sidecar.said("call", tool="find", status=200)
+        figures = ask(sidecar.url().replace("/mcp", "/metrics")).body
+        assert b'mcp_abridge_calls_total{outcome="shaped",tool="find"} 1.0' in figures
+    assert [(each.name, each.calls) for each in rows(ledger)] == [("find", 1)]
 
 
-async def test_routes_of_a_configuration_have_their_own_tools_and_tokens(tmp_path: Path) -> None:
+def test_routes_of_a_configuration_have_their_own_tools_and_tokens(tmp_path: Path) -> None:
     tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("find", "move")]
-    async with raw.upstream(answering(tools=tools)) as upstream:
-        (tmp_path / "serve.yaml").write_text(
+    file = tmp_path / "serve.yaml"
+    with RawServer(answering(tools=tools)) as upstream:
+        file.write_text(
             f"version: 1\nupstream: {upstream.url}\nrules: none\nroutes:\n"
             "- path: /mcp\n- {path: /mcp-gpt, tools: [find]}\n- {path: '/t/{token}', token_env: T}"
         )
-        async with serve(
-            "--config", "serve.yaml", cwd=tmp_path, variables={"T": "word"}
-        ) as running:
-            urls = [(await running.line("serving"))["url"] for _ in range(3)]
-            ends = ("/mcp", "/mcp-gpt", "/t/{token}")
-            whole, gpt, token = (next(url for url in urls if url.endswith(end)) for end in ends)
-            listed = [await running.post(url, LIST) for url in (whole, gpt)]
+        with Sidecar("--config", str(file), env={"T": "word"}) as sidecar:
+            listed = [post(sidecar.url(path), LIST) for path in ("/mcp", "/mcp-gpt")]
             names = [[tool["name"] for tool in each.json["result"]["tools"]] for each in listed]
             assert names == [["find", "move"], ["find"]]
-            call = {**CALL, "params": {"name": "move"}}
-            refused = (await running.post(gpt, call)).json["error"]
-            assert (refused["code"], refused["message"]) == (-32601, "move is not allowed")
-            assert (await running.post(token.replace("{token}", "word"), LIST)).status == 200
-            assert (await running.post(token.replace("{token}", "other"), LIST)).status == 401
-            assert await running.end() == 0
-            assert "word" not in str(running.lines)
+            refused = post(sidecar.url("/mcp-gpt"), {**CALL, "params": {"name": "move"}}).json
+            assert refused["error"] == {"code": -32601, "message": "move is not allowed"}
+            token = sidecar.url("/t/{token}")
+            tried = [post(token.replace("{token}", each), LIST) for each in ("word", "other")]
+            assert [each.status for each in tried] == [200, 401]
+    assert b"word" not in sidecar.log
 
 
-async def test_an_open_request_is_answered_before_it_ends() -> None:
-    arrived, go = asyncio.Event(), asyncio.Event()
+def test_an_open_request_is_answered_before_it_ends() -> None:
+    go = Event()
 
-    async def slow(
-        request: raw.Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        arrived.set()
-        await go.wait()
-        writer.write(answering(tools=[]))
-        await writer.drain()
+    def slow(asked: Asked) -> Iterator[bytes]:
+        assert go.wait(SECONDS)
+        yield from answering(tools=[])(asked)
 
-    async with raw.upstream(slow) as upstream, serve(upstream.url) as running:
-        url = (await running.line("serving"))["url"]
-        asking = asyncio.create_task(running.post(url, LIST))
-        await arrived.wait()
-        ending = asyncio.create_task(running.end())
-        assert running.process.stderr is not None
-        assert b"open requests: 1" in await running.process.stderr.readline()
-        go.set()
-        assert (await asking).status == 200
-        assert await ending == 0
-
-
-async def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
-    (tmp_path / "serve.yaml").write_text("{version: 1, limits: {drain_seconds: 3600}}")
-    words = ("--config", "serve.yaml")
-    arrived = asyncio.Event()
-
-    async def never(
-        request: raw.Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        arrived.set()
-        await reader.read()
-
-    async with (
-        raw.upstream(never) as upstream,
-        serve(*words, upstream.url, cwd=tmp_path) as running,
+    with (
+        ThreadPoolExecutor() as pool,
+        RawServer(slow) as upstream,
+        Sidecar(upstream.url) as sidecar,
     ):
-        url = (await running.line("serving"))["url"]
-        asking = asyncio.create_task(running.post(url, LIST))
-        await arrived.wait()
-        running.process.send_signal(signal.SIGTERM)
-        assert running.process.stderr is not None
-        assert b"open requests: 1" in await running.process.stderr.readline()
-        running.process.send_signal(signal.SIGINT)
-        assert await running.process.wait() == 130
-        with pytest.raises(asyncio.IncompleteReadError):
-            await asking
+        asking = pool.submit(post, sidecar.url(), LIST)
+        upstream.wait(1)
+        sidecar.process.send_signal(signal.SIGTERM)
+        until(lambda: b"open requests: 1" in sidecar.log)
+        go.set()
+        assert asking.result().status == 200
+        assert sidecar.process.wait(SECONDS) == 0
 
 
-async def test_a_route_that_is_not_ready_is_said_at_the_start() -> None:
-    async with serve("--", "no-such-command") as running:
-        await running.line("serving")
-        assert running.process.stderr is not None
-        said = json.loads(await running.process.stderr.readline())
-        assert said["level"] == "warning"
-        reason = "the command 'no-such-command' is not found"
-        assert said["message"] == f"/mcp is not ready: {reason}"
-        assert await running.end() == 0
+def test_a_second_signal_ends_it_at_once(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    file = tmp_path / "serve.yaml"
+    file.write_text("{version: 1, limits: {drain_seconds: 3600}}")
+
+    def never(asked: Asked) -> Iterator[bytes]:
+        asked.gone()
+        yield b""
+
+    with ThreadPoolExecutor() as pool, RawServer(never) as upstream:
+        sidecar = Sidecar("--config", str(file), upstream.url)
+        request.addfinalizer(sidecar.process.kill)
+        asking = pool.submit(post, sidecar.url(), LIST)
+        upstream.wait(1)
+        sidecar.process.send_signal(signal.SIGTERM)
+        until(lambda: b"open requests: 1" in sidecar.log)
+        sidecar.process.send_signal(signal.SIGINT)
+        assert sidecar.process.wait(SECONDS) == 130
+        assert isinstance(asking.exception(SECONDS), ConnectionError)
 
 
-async def test_a_path_that_holds_the_token_leaves_authorization_to_the_server(
-    tmp_path: Path,
-) -> None:
-    async with raw.upstream(answering(tools=[])) as upstream:
-        (tmp_path / "serve.yaml").write_text(
+def test_a_route_that_is_not_ready_is_said_at_the_start() -> None:
+    reason = b"/mcp is not ready: the command 'no-such-command' is not found"
+    with Sidecar("--", "no-such-command") as sidecar:
+        until(lambda: reason in sidecar.log)
+
+
+def test_a_path_that_holds_the_token_leaves_authorization_to_the_server(tmp_path: Path) -> None:
+    file = tmp_path / "serve.yaml"
+    with RawServer(answering(tools=[])) as upstream:
+        file.write_text(
             f"version: 1\nupstream: {upstream.url}\nauth: forward\ntoken_env: T\n"
             "routes: [{path: '/t/{token}'}]"
         )
-        words = ("--config", "serve.yaml", "--listen", "127.0.0.1:0")
-        async with serve(*words, cwd=tmp_path, variables={"T": "word"}) as running:
-            url = (await running.line("serving"))["url"].replace("{token}", "word")
-            assert (await running.post(url, LIST, "Authorization: Bearer theirs")).status == 200
-            assert (await running.post(url, LIST, "Authorization: Bearer word")).status == 200
-            first, second = upstream.asked
-            assert first.headers["authorization"] == "Bearer theirs"
-            assert "authorization" not in second.headers
-            assert await running.end() == 0
+        with Sidecar("--config", str(file), env={"T": "word"}) as sidecar:
+            url = sidecar.url("/t/{token}").replace("{token}", "word")
+            for bearer in ("theirs", "word"):
+                assert post(url, LIST, Authorization=f"Bearer {bearer}").status == 200
+        first, second = upstream.of("POST")
+        assert first.headers["authorization"] == "Bearer theirs"
+        assert "authorization" not in second.headers
 
 
 @pytest.mark.parametrize("allowed", [True, False])
@@ -325,25 +225,22 @@ def test_python_that_rules_name_is_loaded_where_that_is_allowed(allowed: bool) -
         assert len(caught.value.problems) == 3
 
 
-async def test_variables_are_flags_and_flags_go_before_them() -> None:
+def test_variables_are_flags_and_flags_go_before_them() -> None:
     variables = {
         "MCP_ABRIDGE_LISTEN": "nowhere.invalid:1",
         "MCP_ABRIDGE_TOKEN": "word",
         "MCP_ABRIDGE_HEADER": "X-One: 1\nX-Two: 2",
         "MCP_ABRIDGE_RULES": "none",
     }
-    async with (
-        raw.upstream(answering(tools=[])) as upstream,
-        serve(upstream.url, variables=variables) as running,
+    with (
+        RawServer(answering(tools=[])) as upstream,
+        Sidecar(upstream.url, env=variables) as sidecar,
     ):
-        serving = await running.line("serving")
-        assert (serving["token"], serving["rules"]) == ("yes", "none")
-        token = "Authorization: Bearer word"
-        assert (await running.post(serving["url"], LIST)).status == 401
-        assert (await running.post(serving["url"], LIST, token)).status == 200
+        sidecar.said("serving", token="yes", rules="none")
+        assert post(sidecar.url(), LIST).status == 401
+        assert post(sidecar.url(), LIST, Authorization="Bearer word").status == 200
         headers = upstream.asked[0].headers
         assert (headers["x-one"], headers["x-two"]) == ("1", "2")
-        assert await running.end() == 0
 
 
 def test_every_mistake_in_the_rules_is_named_before_anything_is_served(refused: Refused) -> None:

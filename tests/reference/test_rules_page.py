@@ -17,9 +17,9 @@ from proxy.testing import cases
 from proxy.transforms import TRANSFORMS
 from proxy.transforms.base import Transform
 from tests.reference import examples
-from tests.reference.markdown import anchor, filled
+from tests.reference.markdown import anchor
 from tests.reference.pages import PAGES, RULES, current
-from tests.reference.reshaping import CANNOT_SAY, RELAXING, example, inferred, reshaping
+from tests.reference.reshaping import CANNOT_SAY, RELAXING, example, reshaping
 
 PAGE = RULES.read_text(encoding="utf-8")
 PROSE = " ".join(PAGE.split())
@@ -99,17 +99,7 @@ def test_every_path_that_is_shown_can_be_read() -> None:
         Path.parse(yaml.safe_load(path) if path.startswith("'") else path)
 
 
-def test_code_tables_and_titles_are_not_filled() -> None:
-    texts = ["# " + "a " * 80 + "b", "| " + "a " * 80 + "|", "```\n" + "a " * 80 + "b\n```"]
-    assert filled("\n\n".join(texts)) == "\n\n".join(texts)
-
-
 # Examples of transforms
-
-
-def test_only_two_examples_cannot_be_shown_as_rules() -> None:
-    texts = {name: "\n\n".join(examples.example(kind)) for name, kind in TRANSFORMS.items()}
-    assert {name for name, text in texts.items() if not blocks(text)} == {"parse", "abridge"}
 
 
 @pytest.mark.parametrize(("name", "block"), EXAMPLES)
@@ -153,18 +143,3 @@ def test_a_step_that_cannot_say_says_that() -> None:
     assert silent == {"jmespath", "recast"}
     for name in silent:
         assert " ".join(next(reshaping(TRANSFORMS[name])).split()).endswith(CANNOT_SAY)
-
-
-@pytest.mark.parametrize(
-    ("value", "other"),
-    [
-        ({"a": 1}, {}),
-        ({"a": [1, None]}, {"a": [1]}),
-        ([{"a": 1}, {"b": "x"}], [{"a": "1"}, {"b": "x"}]),
-        ("ab", "abc"),
-        ([[], [1.5]], [[], [True]]),
-    ],
-)
-def test_the_schema_of_an_example_is_of_its_document_alone(value: Any, other: Any) -> None:
-    assert fits(inferred(value), value)
-    assert not fits(inferred(value), other)

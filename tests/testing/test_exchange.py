@@ -49,17 +49,6 @@ def test_another_tool_or_other_arguments_take_the_place_of_the_recorded_ones(
     assert found.response == RESPONSE
 
 
-def test_a_tool_for_want_of_another_gives_way_to_the_recorded_one() -> None:
-    assert recorded(RECORDED, None, None, "other").tool == "t"
-    assert recorded(said("a"), None, None, "other").tool == "other"
-
-
-def test_an_error_response_is_one_too() -> None:
-    found = recorded(json.loads(line(id="x", error={"code": 1, "message": "no"})), "u")
-
-    assert json.loads(found.request)["id"] == "x"
-
-
 @pytest.mark.parametrize(
     "result",
     [

@@ -1,18 +1,5 @@
 """Loads a configuration of `serve`: the routes, or every problem with its position.
 
-    version: 1
-    listen: 127.0.0.1:8808            # where a route listens that does not say so itself
-    upstream: http://server:3000/mcp  # or {command: [npx, -y, some-server]}
-    store: redis://redis:6379/0
-    token_env: SIDECAR_TOKEN
-    headers: {Authorization: "Bearer ${UPSTREAM_TOKEN}"}
-    limits: {body: 8MiB, drain_seconds: 20}
-    routes:
-      - path: /mcp
-        rules: [rules.yaml]
-      - path: /mcp-readonly
-        tools: [list_*, get_*]
-
 Keys at the top are defaults of each route. But `headers` and `auth` beside an upstream never apply
 to another upstream. config_model has every key.
 """

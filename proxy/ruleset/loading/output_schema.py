@@ -30,9 +30,6 @@ Steps = tuple[str | int, ...]
 _OPENAPI = {"discriminator", "example", "externalDocs", "nullable", "xml"}
 # RE2 syntax that is not in ECMA-262, which clients in JavaScript use for patterns.
 _NOT_ECMA = re.compile(r"\\[AzQE]|\(\?(?!:)|\[\[:")
-# Keywords whose schemas apply to the same value as the schema around them.
-_IN_PLACE = {"allOf", "anyOf", "else", "if", "not", "oneOf", "then"}
-_MAX_REFERENCES = 100  # followed from one reference back to itself
 
 
 def problems(schema: Schema) -> list[OptionError]:
@@ -131,35 +128,7 @@ class _Walk:
             tables = [key for key in DEFINITIONS if isinstance(self.root.get(key), dict)]
             names = [pointer(key, name) for key in tables for name in self.root[key]]
             return f"nothing stands at {reference!r}{did_you_mean(reference, names)}"
-        return f"{reference!r} leads back to itself" if self._circular(reference) else None
-
-    def _circular(self, reference: str) -> bool:
-        """Return True if a reference leads back to itself before any value is checked.
-
-        Return False after _MAX_REFERENCES: the library then fails at the check.
-        """
-        visited: set[str] = set()
-        waiting = [reference]
-        while waiting and len(visited) < _MAX_REFERENCES:
-            try:
-                references = set(_in_place_references(target(self.root, waiting.pop())))
-            except Unsupported:
-                return False
-            waiting += references - visited
-            visited |= references
-        return reference in visited
-
-
-def _in_place_references(node: Any) -> Iterator[str]:
-    """Yield the references that a schema follows for the value itself."""
-    if isinstance(node, list):
-        for each in node:
-            yield from _in_place_references(each)
-    elif isinstance(node, dict):
-        if isinstance(node.get("$ref"), str):
-            yield node["$ref"]
-        for keyword in _IN_PLACE & node.keys():
-            yield from _in_place_references(node[keyword])
+        return None
 
 
 def _inner(keyword: str, value: Any, path: Steps) -> Iterator[tuple[Any, Steps]]:

@@ -122,15 +122,6 @@ def test_headers_at_the_top_are_for_every_route_where_no_upstream_stands_beside_
     assert routes(text, upstream="http://b.test")[0].headers is None
 
 
-def test_limits_and_the_store_are_those_of_all_routes() -> None:
-    config = everything()
-    assert config.store == "redis://redis:6379/0"
-    assert config.limits.body == 8 << 20
-    assert (config.limits.message, config.limits.concurrent) == (1_000_000, 500)
-    assert (config.limits.idle_seconds, config.limits.drain_seconds) == (600, 0)
-    assert (config.limits.snapshots, config.limits.snapshot_seconds) == (64_000_000, 300)
-
-
 def test_paths_start_where_the_file_lies() -> None:
     first, *_ = everything().routes
     assert first.rules == (str(CASES / "good" / "rules" / "issues.yaml"), "github")
@@ -176,10 +167,6 @@ def test_an_upstream_from_elsewhere_is_enough() -> None:
     assert route.upstream == Command(("server",))
 
 
-def test_a_file_that_is_no_yaml_is_a_problem_with_its_position() -> None:
-    assert problems("routes: [") == ["c.yaml:2:10: expected a value, found '<stream end>'"]
-
-
 def test_one_path_on_two_listeners_or_beside_one_with_a_token_is_no_mistake() -> None:
     two = routes(
         "upstream: http://a.test\n"
@@ -199,14 +186,3 @@ def test_one_path_on_two_listeners_or_beside_one_with_a_token_is_no_mistake() ->
 def test_two_routes_that_one_path_could_mean_are_a_mistake(first: str, second: str) -> None:
     text = f"upstream: http://a.test\ntoken_env: TOKEN\nroutes:\n- path: {first}\n- path: {second}"
     assert problems(text) == [f"c.yaml:6:9: path: {second} is taken by the route in line 5"]
-
-
-def test_the_example_of_the_docstring_loads() -> None:
-    import proxy.ruleset.loading.config as module
-
-    text = (module.__doc__ or "").partition("\n\n")[2].partition("\n\nKeys at the top")[0]
-    lines = [line[4:] for line in text.splitlines() if "rules:" not in line]
-    reading = read(
-        "c.yaml", "\n".join(lines).encode(), {"SIDECAR_TOKEN": "x", "UPSTREAM_TOKEN": "y"}
-    )
-    assert reading.problems == ()

@@ -65,13 +65,9 @@ def test_a_mapping_is_read_as_the_struct_that_declares_its_members(
     [
         ("{count: 10}", "1:9: count: 10 is greater than the maximum of 9"),
         ("{count: '5'}", "1:9: count: expected a whole number, found '5'; write 5"),
-        ("{count: 5.5}", "1:9: count: expected a whole number, found 5.5"),
-        ("{count: true}", "1:9: count: expected a whole number, found true"),
         ("{share: null}", "1:9: share: expected a number, found nothing"),
         ("{deep: 'false'}", "1:8: deep: expected true or false, found 'false'; write false"),
         ("{as: 12}", "1:6: as: expected a text, found 12; quote it: '12'"),
-        ("{as: true}", "1:6: as: expected a text, found true; quote it: 'true'"),
-        ("{names: [a, []]}", "1:13: names: expected a text, found an empty list"),
         ("{words: [a]}", "1:9: words: expected a mapping, found a list"),
         ("{words: {a: 0}}", "1:13: a: 0 is less than the minimum of 1"),
         (
@@ -90,17 +86,6 @@ def test_a_value_that_does_not_fit_is_reported_at_its_place(text: str, message: 
     assert f"r.yaml:{message}" in problems
 
 
-def test_every_wrong_member_is_reported_not_the_first_alone() -> None:
-    _, problems = convert("{count: 0, deep: 1, names: [1, 2], at: 'a.'}")
-    assert [problem.split(": ", 1)[1] for problem in problems] == [
-        "count: 0 is less than the minimum of 1",
-        "deep: expected true or false, found 1",
-        "names: expected a text, found 1; quote it: '1'",
-        "names: expected a text, found 2; quote it: '2'",
-        "at: path 'a.' ends in '.'; a name should follow",
-    ]
-
-
 def test_what_was_reported_once_is_not_reported_again() -> None:
     root, _ = read("r.yaml", b"[&a {count: 0}, *a]")
     assert root is not None
@@ -114,12 +99,3 @@ def test_an_expression_nested_beyond_reason_is_a_problem_like_any_other() -> Non
     assert value is INVALID
     assert len(problems) == 1
     assert "where: " in problems[0]
-
-
-def test_a_notation_of_its_own_is_read_by_its_own_reader() -> None:
-    root, _ = read("r.yaml", b"a-b")
-    assert root is not None
-    converter = NodeConverter(
-        "r.yaml", {Inner: lambda _, node, label: Inner(f"{label}:{node.value}")}
-    )
-    assert converter.convert(root, Inner, "it") == Inner("it:a-b")

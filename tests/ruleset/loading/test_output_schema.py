@@ -49,14 +49,6 @@ def test_a_wrong_name_is_the_place_of_what_is_wrong_about_it() -> None:
     ]
 
 
-def test_many_references_are_followed_in_no_time_to_speak_of() -> None:
-    definitions: dict[str, Any] = {
-        f"d{number}": {"anyOf": [{"$ref": f"#/$defs/d{number + 1}"}] * 3} for number in range(40)
-    }
-    schema = {"type": "object", "$ref": "#/$defs/d0", "$defs": {**definitions, "d40": {}}}
-    assert problems(schema) == []  # by every way that leads there, it would take years
-
-
 def test_a_rule_file_without_a_schema_loads_no_checker() -> None:
     code = """
         import sys

@@ -143,17 +143,11 @@ def test_a_transform_under_guards_is_reported(here: Path) -> None:
         ("\n1 / 0", ":2 raises ZeroDivisionError: division by zero"),
         ("def a(:", " raises SyntaxError: invalid syntax (noise.py, line 1)"),
         ("raise SystemExit", ":1 raises SystemExit"),
-        ("def a():\n    raise KeyError('x')\na()", ":2 raises KeyError: 'x'"),
-        (
-            "import no_such_module",
-            ":1 raises ModuleNotFoundError: No module named 'no_such_module'",
-        ),
         (
             "from codes import CODES",
             ":1 raises ModuleNotFoundError: No module named 'codes'; "
             "what lies beside it is imported by 'from .codes import ...'",
         ),
-        ("from .cods import CODES", ":1 raises ModuleNotFoundError: No module named '.cods'"),
         ("raise ValueError('a\\nb')", ":1 raises ValueError: a b"),
     ],
 )
