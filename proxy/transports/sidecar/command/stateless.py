@@ -4,7 +4,9 @@ Each POST is one request and its answer. A client that disconnects has cancelled
 """
 
 import asyncio
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 
 from aiohttp import web
 
@@ -17,7 +19,7 @@ from proxy.transports.driver import Routed
 from proxy.transports.http import headers
 from proxy.transports.http.negotiation import Wanted
 from proxy.transports.sidecar import header_checks
-from proxy.transports.sidecar.command.pool import Pool, PooledRequest, PooledServer, Start
+from proxy.transports.sidecar.command.pool import Pool, PooledRequest, Start
 from proxy.transports.sidecar.command.streams import PING, SILENCE
 from proxy.transports.sidecar.request import FAILED, INVALID, PostedBody, RequestRefused
 from proxy.transports.sidecar.response_writer import ResponseWriter, message_event
@@ -26,6 +28,8 @@ from proxy.transports.sidecar.session_registry import RequestContext, SessionReg
 
 _KEPT = 1000  # callers remembered at most; the least recently used is forgotten first
 _LATE = "the server did not answer in time"
+
+Send = Callable[[Iterable[bytes]], None]
 
 
 class Stateless:
@@ -104,16 +108,20 @@ class _Answering:
             server = await self._route.pool.open(pooled)
         except OSError as error:
             raise RequestRefused(502, FAILED, f"the server cannot be started: {error}") from None
+        send = partial(server.send, pooled)
         try:
-            server.send(pooled, [*routed.to_server, *(query.raw for query in routed.queries)])
+            send([*routed.to_server, *(query.raw for query in routed.queries)])
             self._driver.session.restart_deadlines(self._id_prefix, read.ids)
             for query in routed.queries:
                 self._query = query.token.removeprefix(self._id_prefix)
                 self._query_ends = self._loop.time() + query.seconds
             if pooled.forwarded:
-                await self._wait_for_buffer(server)
+                # Wait while its input buffer is full, but not longer than for an answer.
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._patience):
+                        await server.child.ready()
             await self._say(*routed.to_client)
-            await self._pass_on(pooled, server)
+            await self._pass_on(pooled, send)
         finally:
             server.cancel(pooled)
         if not pooled.forwarded:
@@ -124,27 +132,18 @@ class _Answering:
             lines = self._context.end(pooled.over)
         return await self._finish(lines, pooled.over or "the server gave no answer")
 
-    async def _wait_for_buffer(self, server: PooledServer) -> None:
-        """Wait while the server's input buffer is full, but not longer than for an answer."""
-        seconds = self._driver.session.patience(self._id_prefix, self._read.ids)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await server.child.ready()
+    @property
+    def _patience(self) -> float | None:
+        return self._driver.session.patience(self._id_prefix, self._read.ids)
 
-    async def _expire(self, pooled: PooledRequest, server: PooledServer) -> bool:
-        """Return True if the call is overdue; it is cancelled and answered with an error then."""
-        routed = self._driver.overdue(self._id_prefix, self._read.ids)
-        if not routed.to_client:
-            return False
-        server.send(pooled, routed.to_server)
-        self._record.answered_by, self._record.failure = "proxy", _LATE
-        await self._say(*routed.to_client)
-        return True
-
-    async def _pass_on(self, pooled: PooledRequest, server: PooledServer) -> None:
+    async def _pass_on(self, pooled: PooledRequest, send: Send) -> None:
         """Pass on the server's messages until it has answered, has ended, or is overdue."""
         while pooled.forwarded or self._query is not None:
-            if await self._expire(pooled, server):
+            overdue = self._driver.overdue(self._id_prefix, self._read.ids)
+            if overdue.to_client:
+                send(overdue.to_server)
+                self._record.answered_by, self._record.failure = "proxy", _LATE
+                await self._say(*overdue.to_client)
                 return
             seconds = self._seconds_to_wait()
             try:
@@ -152,7 +151,7 @@ class _Answering:
             except TimeoutError:
                 if self._query is not None and self._loop.time() >= self._query_ends:
                     routed = await self._driver.unanswered(self._id_prefix + self._query)
-                    await self._continue_call(routed, pooled, server)
+                    await self._continue_call(routed, send)
                 elif seconds == PING:
                     # For intermediaries, which would take silence for the end.
                     self._answer = self._answer or self._begin("stream")
@@ -161,38 +160,30 @@ class _Answering:
             if raw is None:
                 return
             routed = await self._driver.from_server(raw, self._id_prefix)
-            if self._query is not None:
-                await self._on_message_while_held(raw, routed, pooled, server)
-                continue
-            self._record.bytes_received += len(raw)
-            await self._route.learn(self._context, raw)
-            await self._say(*routed.to_client)
+            if self._query is None:
+                self._record.bytes_received += len(raw)
+                await self._route.learn(self._context, raw)
+                await self._say(*routed.to_client)
+            elif correlate(raw).answers == self._query:
+                await self._continue_call(routed, send)
+            elif self._answer is not None and self._answer.started:
+                await self._say(*routed.to_client)
+            elif routed.to_client:
+                # The call may still be answered as JSON.
+                self._route.log.debug("a message that came while a call was held was dropped")
 
     def _seconds_to_wait(self) -> float | None:
         """Return the seconds to wait for the server's next message, None if without limit."""
         ping = PING if self._streams else None
-        seconds = self._driver.session.patience(self._id_prefix, self._read.ids)
+        seconds = self._patience
         if self._query is not None:
             seconds = max(0.0, self._query_ends - self._loop.time())
         return min((each for each in (seconds, ping) if each is not None), default=None)
 
-    async def _on_message_while_held(
-        self, raw: bytes, routed: Routed, pooled: PooledRequest, server: PooledServer
-    ) -> None:
-        if correlate(raw).answers == self._query:
-            await self._continue_call(routed, pooled, server)
-        elif self._answer is not None and self._answer.started:
-            await self._say(*routed.to_client)
-        elif routed.to_client:
-            # The call may still be answered as JSON.
-            self._route.log.debug("a message that came while a call was held was dropped")
-
-    async def _continue_call(
-        self, routed: Routed, pooled: PooledRequest, server: PooledServer
-    ) -> None:
+    async def _continue_call(self, routed: Routed, send: Send) -> None:
         """Carry out the decision on a call that was held."""
         self._query = None
-        server.send(pooled, routed.to_server)
+        send(routed.to_server)
         await self._say(*routed.to_client)
 
     async def _finish(self, lines: list[bytes], reason: str = "") -> web.StreamResponse:

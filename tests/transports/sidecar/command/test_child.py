@@ -1,9 +1,7 @@
 """Real processes under an event loop: lines both ways, an orderly end, nothing left behind."""
 
 import asyncio
-import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -199,72 +197,3 @@ async def test_a_server_that_closes_its_stdin_as_we_do_is_closed_once() -> None:
         await child.end(HASTY)
         assert child.code == -signal.SIGTERM
     assert failures == []
-
-
-OURS = """
-import asyncio, os, sys
-from proxy.transports.sidecar.command.child import ChildServer
-from proxy.transports.stdio.child import Guardian
-from proxy.transports.log import Log
-
-async def main():
-    guardian = Guardian()
-    command = [sys.executable, "-c", sys.argv[1]]
-    kept = [await ChildServer.start(command, guardian, Log("error"), 1000) for _ in range(3)]
-    gone = await ChildServer.start(["cat"], guardian, Log("error"), 1000)
-    await gone.end()
-    pids = [line for child in kept async for line in one(child)]
-    print(guardian.pid, *[word.decode() for line in pids for word in line.split()], flush=True)
-    await asyncio.sleep(600)
-
-async def one(child):
-    async for event in child.events():
-        yield event[0]
-        return
-
-asyncio.run(main())
-"""
-
-
-def test_all_groups_end_where_we_are_killed() -> None:
-    ours = subprocess.Popen(
-        [sys.executable, "-c", OURS, STUBBORN],
-        stdout=subprocess.PIPE,
-        cwd=Path(__file__).resolve().parents[4],
-    )
-    assert ours.stdout is not None
-    pids = [int(word) for word in ours.stdout.readline().split()]
-    assert len(pids) == 7
-    ours.kill()
-    ours.wait()
-    ours.stdout.close()
-    for pid in pids:
-        wait_gone(pid)
-
-
-def test_a_dismissed_guardian_ends_nobody() -> None:
-    kept = subprocess.Popen(["sleep", "60"], start_new_session=True)
-    try:
-        guardian = Guardian()
-        guardian.guard(11, kept.pid)
-        guardian.dismiss()
-        assert not alive(guardian.pid)
-        assert kept.poll() is None
-    finally:
-        kept.kill()
-        kept.wait()
-
-
-async def test_a_command_that_cannot_be_started_is_not_guarded_any_more() -> None:
-    guardian = Guardian()
-    heard, said = os.pipe()
-    pipe, guardian._pipe = guardian._pipe, said
-    with pytest.raises(FileNotFoundError):
-        await ChildServer.start(["no-such-command"], guardian, Log("error"), 1000)
-    guardian._pipe = pipe
-    guardian.dismiss()
-    os.close(said)
-    with open(heard, "rb") as lines:
-        (guard, name, _), (leave, gone) = (line.split() for line in lines)
-    assert (guard, leave) == (b"guard", b"leave")
-    assert name == gone

@@ -164,14 +164,6 @@ async def test_a_call_is_accepted_at_once_and_goes_on_when_a_guard_has_its_answe
         assert await server.posted_names(1) == ["write"]
 
 
-async def test_what_a_guard_answers_comes_on_the_stream() -> None:
-    server = Careful()
-    async with opened(server, guarded(told)) as (proxy, reader, query):
-        await post(proxy, query, WRITE)
-        assert (await heard(reader))["result"] == document({"busy": False}, structured=True)
-        assert await server.posted_names(1) == ["status"]
-
-
 async def test_a_call_that_is_not_taken_once_it_goes_on_is_an_error_on_the_stream() -> None:
     server = Careful(status="503 Later")
     async with opened(server, guarded(onward)) as (proxy, reader, query):
