@@ -58,7 +58,10 @@ class EventStore:
         event = StoredEvent(f"{stream}-{stored.count}", data)
         self._events[event.id] = event
         self._bytes += len(data) + _OVERHEAD
-        while len(self._events) > 1 and self._crowded:
+        # The newest stays, whatever its size.
+        while len(self._events) > self._number or (
+            self._bytes > self._size and len(self._events) > 1
+        ):
             id, oldest = self._events.popitem(last=False)
             self._streams[int(id.partition("-")[0])].dropped += 1
             self._bytes -= len(oldest.data) + _OVERHEAD
@@ -84,7 +87,3 @@ class EventStore:
         stored = self._streams.pop(stream, _Stream())
         for number in range(stored.dropped + 1, stored.count + 1):
             self._bytes -= len(self._events.pop(f"{stream}-{number}").data) + _OVERHEAD
-
-    @property
-    def _crowded(self) -> bool:
-        return len(self._events) > self._number or self._bytes > self._size

@@ -18,7 +18,7 @@ from yarl import URL
 from proxy.errors import AbridgeError
 from proxy.session.outputs import Probe
 from proxy.transports.client.endpoint import ConnectionLost, HttpResponse
-from proxy.transports.driver import Driver, Routed, Timer
+from proxy.transports.driver import Routed, Timer
 from proxy.transports.http.sse import Event, TooLong, replaced
 from proxy.transports.sidecar import request as post
 from proxy.transports.sidecar.request import PostedBody, RequestRefused
@@ -54,11 +54,6 @@ class SseSession(Struct):
     tasks: "set[asyncio.Task[None]]" = msgspec.field(default_factory=set)
     timer: Timer | None = None
     last_post: tuple[web.BaseRequest, PostedBody] | None = None
-
-    @property
-    def driver(self) -> Driver:
-        """The driver of its session."""
-        return self.context.driver
 
 
 class SseSessions:
@@ -122,8 +117,9 @@ class SseSessions:
         if stream is None:
             raise RequestRefused(404, post.INVALID, "the stream of this endpoint is over")
         read = await post.read(request, self._route, self._limits, record)
-        routed = await stream.driver.from_client(read.raw)
-        record.client = stream.driver.session.client or ""
+        driver = stream.context.driver
+        routed = await driver.from_client(read.raw)
+        record.client = driver.session.client or ""
         self._queries.cancel(routed.to_server)
         await stream.answer.add_messages(routed.to_client)
         self._watch(stream, request, read)

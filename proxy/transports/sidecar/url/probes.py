@@ -76,7 +76,7 @@ class GuardQueries:
         query: Probe,
         url: URL | None = None,
     ) -> Routed:
-        """Send a query, and return the messages that follow from it; raises TakenBack, Rejected.
+        """Send a query, and return the messages that follow from it; raises CallCancelled, Rejected.
 
         With a `url`, that of HTTP+SSE, the answer comes on another stream.
         """
@@ -104,7 +104,8 @@ class GuardQueries:
             return await context.driver.unanswered(query.token, task.result())
         self.give_up(request, context.post, [cancellation(id)], url)
         routed = await context.driver.unanswered(query.token)
-        return routed._replace(to_server=[raw for raw in routed.to_server if not _cancels(raw, id)])
+        others = [raw for raw in routed.to_server if correlate(raw).cancels != id]
+        return routed._replace(to_server=others)
 
     def answered(self, raw: bytes) -> bool:
         """Accept an answer to a query that came on another stream; return False for all else."""
@@ -227,7 +228,3 @@ class GuardQueries:
 def _resolve(answer: "asyncio.Future[bytes]", raw: bytes) -> None:
     if not answer.done():
         answer.set_result(raw)
-
-
-def _cancels(raw: bytes, id: bytes) -> bool:
-    return correlate(raw).cancels == id
