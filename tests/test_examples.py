@@ -123,7 +123,7 @@ SUMMARY = [
     "foldersVisited", "foldersPending", "documentsDiscovered", "documentsIndexed", "contentSynced",
     "contentFailed", "contentUnsupported", "chromaUpsertedMetadataRecords", "chromaUpsertedChunks",
 ]  # fmt: skip
-VERBATIM, COUNTERS = SUMMARY[:7], SUMMARY[7:]
+VERBATIM = SUMMARY[:7]
 ARRAYS = [
     "folderQueue", "visitedFolderIds", "discoveredFileIds", "processedContentFileIds",
     "failedFileIds", "unsupportedFileIds",
@@ -143,10 +143,10 @@ def fullsync() -> dict[str, Any]:
 def sync(running: Running, fullsync: dict[str, Any]) -> Sync:
     """Return what puts the run of the document-sync server in a state."""
 
-    def start(state: str = "running", counters: str = "full", mode: Mode = "auto") -> Example:
+    def start(state: str, mode: Mode = "auto") -> Example:
         example = running.example("fullsync", mode)
         # The run is in a file; a server that starts writes it anew.
-        fullsync["Index"](running.folder("fullsync"), 8016, counters).begin(state)
+        fullsync["Index"](running.folder("fullsync"), 8016, "full").begin(state)
         return example
 
     return start
@@ -218,15 +218,12 @@ def vault(running: Running) -> Example:
     return running.example("vault")
 
 
-def pages(
-    example: Example, tool: str, at: str, asked: dict[str, Any], nested: bool = False
-) -> list[Any]:
+def pages(example: Example, tool: str, at: str, asked: dict[str, Any]) -> list[Any]:
     """Walk every page of a call, and check what each says of itself; return all elements."""
     found: list[Any] = []
     while True:
         window = {"offset": len(found)} if found else {}
-        given = asked | ({"params": asked.get("params", {}) | window} if nested else window)
-        page, said = paged(example, tool, at, given)
+        page, said = paged(example, tool, at, asked | window)
         assert said["offset"] == len(found)
         assert said["returned"] == len(page)
         found += page
@@ -246,15 +243,12 @@ def paged(example: Example, tool: str, at: str, asked: dict[str, Any]) -> tuple[
     return document[at], document["pagination"]
 
 
-def windows(
-    example: Example, tool: str, asked: dict[str, Any], at: str = "", nested: bool = False
-) -> str:
+def windows(example: Example, tool: str, asked: dict[str, Any], at: str = "") -> str:
     """Walk every window of a call, and check what each says of itself; return the text."""
     found = ""
     while True:
         window = {"startIndex": len(found)} if found else {}
-        given = asked | ({"params": asked.get("params", {}) | window} if nested else window)
-        result = example.call(tool, **given)
+        result = example.call(tool, **asked | window)
         document = orjson.loads(texts(result)[0]) if at else {}
         text = document[at] if at else texts(result)[0]
         said = document["truncation"] if at else orjson.loads(texts(result)[1])
@@ -296,21 +290,19 @@ def test_pages_of_fifty_thousand_files_give_the_whole_list(vault: Example) -> No
 
 
 @pytest.mark.parametrize(
-    ("tool", "asked", "at", "nested"),
+    ("tool", "asked", "at"),
     [
-        ("get_vault_file", {"path": LONG}, "", False),
-        ("get_vault_file", {"path": LONG, "format": "json"}, "content", False),
-        ("get_active_file", {}, "", False),
-        ("vault", {"operation": "read", "path": LONG}, "", False),
-        ("active_file", {"operation": "read"}, "", False),
-        ("vault_api", {"operation": "read", "params": {"path": LONG}}, "", True),
+        ("get_vault_file", {"path": LONG}, ""),
+        ("get_vault_file", {"path": LONG, "format": "json"}, "content"),
+        ("get_active_file", {}, ""),
+        ("vault", {"operation": "read", "path": LONG}, ""),
     ],
 )
 def test_windows_of_a_note_of_a_megabyte_give_the_whole_note(
-    tool: str, asked: dict[str, Any], at: str, nested: bool, vault: Example
+    tool: str, asked: dict[str, Any], at: str, vault: Example
 ) -> None:
     found = []
-    calls = reached(vault, lambda: found.append(windows(vault, tool, asked, at, nested)))
+    calls = reached(vault, lambda: found.append(windows(vault, tool, asked, at)))
     sent = texts(vault.sent())[0]
     whole = orjson.loads(sent)[at] if at else sent
     assert found == [whole]
@@ -319,26 +311,23 @@ def test_windows_of_a_note_of_a_megabyte_give_the_whole_note(
 
 
 @pytest.mark.parametrize(
-    ("tool", "asked", "at", "limit", "nested"),
+    ("tool", "asked", "at", "limit"),
     [
-        ("search_vault_simple", {"query": "migration"}, "", 20, False),
-        ("search_vault", {"tag": "idea"}, "", 25, False),
-        ("vault", {"operation": "list", "folder": "Work/2019/"}, "files", 50, False),
-        ("vault", {"operation": "search", "query": "roadmap"}, "", 20, False),
-        ("vault_api", {"operation": "list", "params": {"folder": "Work/"}}, "files", 50, True),
-        ("vault_api", {"operation": "search", "params": {"query": "roadmap"}}, "", 20, True),
-        ("discover", {}, "folders", 50, False),
+        ("search_vault_simple", {"query": "migration"}, "", 20),
+        ("search_vault", {"tag": "idea"}, "", 25),
+        ("vault", {"operation": "list", "folder": "Work/2019/"}, "files", 50),
+        ("vault", {"operation": "search", "query": "roadmap"}, "", 20),
+        ("discover", {}, "folders", 50),
     ],
 )
 def test_lists_come_in_pages_that_give_all_of_it(
-    tool: str, asked: dict[str, Any], at: str, limit: int, nested: bool, vault: Example
+    tool: str, asked: dict[str, Any], at: str, limit: int, vault: Example
 ) -> None:
     _, said = paged(vault, tool, at, asked)
     assert said["returned"] == said["limit"] == limit
-    most = {"limit": 10 * limit}
-    larger = asked | ({"params": asked["params"] | most} if nested else most)
     found: list[Any] = []
-    calls = reached(vault, lambda: found.extend(pages(vault, tool, at, larger, nested)))
+    larger = asked | {"limit": 10 * limit}
+    calls = reached(vault, lambda: found.extend(pages(vault, tool, at, larger)))
     sent = vault.before()
     assert found == (sent if isinstance(sent, list) else sent[at])
     assert calls == [{"tool": tool, "arguments": asked}]
@@ -399,7 +388,7 @@ ORDINARY: list[tuple[str, dict[str, Any]]] = [
     ("vault", {"operation": "read", "path": LONG}),
     ("vault", {"operation": "search", "query": "roadmap"}),
     ("vault_api", {"operation": "list"}),
-    ("vault_api", {"operation": "search", "params": {"query": "e"}}),
+    ("vault_api", {"operation": "search", "params": {"query": "roadmap"}}),
     ("discover", {}),
     ("fetch", {"url": "https://example.org/"}),
 ]

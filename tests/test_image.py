@@ -17,7 +17,6 @@ from typing import NamedTuple
 import pytest
 
 from tests.conformance.suite import free_port
-from tests.raw_http import RawServer, always, whole
 
 ROOT = Path(__file__).resolve().parents[1]
 RULES = "/etc/mcp-abridge/rules.d"
@@ -232,16 +231,6 @@ def healthy(image: Image, port: int) -> bool:
     )
     assert done.returncode in (0, 1)
     return done.returncode == 0
-
-
-@pytest.mark.parametrize(("status", "expected"), [("200 OK", True), ("404 Not Found", False)])
-def test_the_health_check_passes_if_healthz_answers_200(
-    status: str, expected: bool, image: Image
-) -> None:
-    with RawServer(always(whole(b"", status))) as server:
-        assert healthy(image, server.port) == expected
-        assert [asked.path for asked in server.asked] == ["/healthz"]
-    assert not healthy(image, server.port)
 
 
 def test_it_serves_over_http_without_arguments_and_is_healthy(image: Image, mounted: Path) -> None:

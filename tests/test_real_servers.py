@@ -291,18 +291,6 @@ def test_slices_of_an_answer_give_all_of_it_without_a_second_call(
         assert len(server.tee.calls()) == 1
 
 
-def test_windows_of_a_text_give_all_of_it_without_a_second_call(
-    tree: Path, wrap: Callable[..., Server]
-) -> None:
-    server, path = wrap(servers.filesystem(tree)), {"path": str(tree / "long.txt")}
-    parts = []
-    for result in walk(server, "read_text_file", path, "startIndex", "nextIndex"):
-        assert notice(texts(result)[1:]) == notice(result["structuredContent"])
-        assert result["structuredContent"]["content"] == texts(result)[0]
-        parts.append(texts(result)[0])
-    assert "".join(parts) == LONG
-
-
 def test_rows_of_a_database_come_in_pages_from_one_query(
     tmp_path: Path, wrap: Callable[..., Server]
 ) -> None:

@@ -15,6 +15,7 @@ from msgspec import Raw
 
 from proxy.document.fuel import Fuel, characters, charge
 from proxy.document.lookups import Lookups
+from proxy.document.questions import Questions
 from proxy.document.tree import Document, Number, Value, encode, loads, opened
 
 _ARRAY, _OBJECT = 4, 8  # units for a new one, before its elements or members
@@ -169,7 +170,9 @@ class Interpreter(TreeInterpreter):
                     arguments[by].expression, arguments[over], children[over], firm=True
                 )
                 arguments[by].expression = expression
-        return self._functions.call_function(node["value"], arguments)  # type: ignore[attr-defined]
+        functions: MeteredFunctions = self._functions  # type: ignore[attr-defined]
+        functions.current = value
+        return functions.call_function(node["value"], arguments)
 
     def visit_multi_select_list(self, node: Any, value: Any) -> Any:
         self.fuel.burn(_ARRAY)
@@ -206,9 +209,9 @@ class LazyInterpreter(Interpreter):
 
     def visit(self, node: Any, value: Any) -> Any:
         kind = node["type"]
-        if kind in _COMPUTING:
-            return self._computed(node, value)
         if kind not in _PASSING:
+            if kind in _COMPUTING:
+                return self._computed(node, value)
             value = self.open(value)
         self.fuel.burn(_UNOPENED - 1)
         result = super().visit(node, value)
@@ -261,8 +264,8 @@ _DEEP |= {"to_number", "to_string"}
 _WRITTEN = 4  # `to_string` writes up to 12 bytes for each byte of a text
 
 
-class MeteredFunctions(Functions):
-    """The functions of JMESPath, which burn fuel, and `argument('name')`: one of the call."""
+class MeteredFunctions(Questions, Functions):
+    """The functions of JMESPath and of questions, and `argument('name')`: one of the call."""
 
     def __init__(self, fuel: Fuel, arguments: Mapping[str, Any]) -> None:
         self._fuel = fuel

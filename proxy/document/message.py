@@ -54,14 +54,17 @@ class Message(Struct, gc=False):
         return None if self.id is ABSENT else id_key(bytes(self.id))
 
     @property
-    def verb(self) -> str | None:
-        """The method's name; None for a response."""
+    def verb(self) -> str:
+        """The method's name; empty for a response, or if it is no string."""
         if self.method is ABSENT:
-            return None
+            return ""
         if bytes(self.method) == b'"tools/call"':  # nearly every request
             return "tools/call"
-        name = level(self.method)
-        return name if isinstance(name, str) else None
+        try:
+            name = level(self.method)
+        except DocumentError:
+            return ""
+        return name if isinstance(name, str) else ""
 
     @property
     def responds(self) -> bool:

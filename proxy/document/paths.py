@@ -214,8 +214,6 @@ class Paths:
 
     def member(self, name: str) -> "Paths | None":
         """Follow the paths to the member `name` of an object; None if no path leads there."""
-        if self.plain:
-            return self.names.get(name)
         if name not in self._next:
             if len(self._next) > 1000:  # names may be the keys of a map, without limit
                 self._next.clear()

@@ -6,7 +6,7 @@ Unopened parts stay the bytes that the upstream sent, so that a kept value keeps
 
 import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
@@ -304,7 +304,9 @@ def plain(value: Value, row: type[msgspec.Struct] | None = None, fuel: Fuel | No
 
 def loads(data: bytes) -> Any:
     """Decode JSON fully; see `plain`."""
-    with uncollected() if len(data) >= _LARGE else nullcontext():
+    if len(data) < _LARGE:
+        return _loads(data)
+    with uncollected():
         return _loads(data)
 
 

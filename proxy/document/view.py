@@ -5,15 +5,17 @@ document that it reads: values in its result keep the spelling of the upstream.
 """
 
 import re
+from typing import Any
 
 from proxy.document.fuel import Fuel
 from proxy.document.lookups import Lookups
 from proxy.document.measure import exceeds, growth_limit, size, writeback_at
 from proxy.document.paths import ROOT
-from proxy.document.patterns import Expression, PatternError
+from proxy.document.patterns import FIRST_ALONE, Expression, PatternError
 from proxy.document.tree import Document, Value, opened
 from proxy.errors import DocumentError, OutOfFuel, Refusal
 
+_OF_THE_WHOLE = frozenset(("grep", "head", "lines", "outline", "tail"))
 _LONGEST = 4000  # characters of an expression
 _TOLD = 200  # characters of the library's error message
 
@@ -43,6 +45,9 @@ def look(
     """
     if len(expression) > _LONGEST:
         raise Refusal(f"view: more than {_LONGEST} characters; {advice(document)}")
+    if expression.strip() in ("help", "help()") and not _has_help(document):
+        return usage(document)
+    expression = respelled(expression)
     fuel = fuel or Fuel()
     lookups = None
     try:
@@ -100,9 +105,18 @@ def _evaluate(
     # An array has the name `items` in a shortened result.
     if isinstance(whole, list) and re.match(r"\s*[^\[@]*\bitems\b[^@]*$", expression.text):
         root = {"items": whole}
+    if isinstance(whole, str) and _begins_with_question(expression.tree):
+        root = whole
     parsed = lookups.corrected(expression.tree, [root], open, fuel)
     result = visit(parsed, root)
     return visit(parsed, whole) if result is None and isinstance(whole, str) else result
+
+
+def _begins_with_question(node: dict[str, Any]) -> bool:
+    """Return True if an expression begins with a function that applies to the whole document."""
+    while node["type"] in FIRST_ALONE or node["type"] == "subexpression":
+        node = node["children"][0]
+    return node["type"] == "function_expression" and node["value"] in _OF_THE_WHOLE
 
 
 def _shortened(message: str) -> str:
@@ -113,14 +127,100 @@ def _shortened(message: str) -> str:
 
 def advice(document: Document) -> str:
     """Return an example of a valid view of this document, as the end of a sentence."""
+    return f"write a JMESPath such as {_example(document)}"
+
+
+def _example(document: Document) -> str:
     value = opened(document.cell[0])
     if document.textual:
-        example = "text[0:2000]"
-    elif isinstance(value, list):
-        example = "[0:20]"
+        return "text[0:2000]"
+    if isinstance(value, list):
+        return "[0:20]"
+    members = value if isinstance(value, dict) else {}
+    arrays = (name for name, value in members.items() if isinstance(opened(value), list))
+    return next((f"{name}[0:20]" for name in arrays if _plain(name)), "keys(@)")
+
+
+_USAGE = """\
+A view is JMESPath on the result of this call, or one of these:
+grep('pattern'), grep('pattern', 3): search, with lines of context; (?i) ignores case
+head(20), tail(20), lines(100, 140): lines of a text; text[0:2000]: characters of it
+outline(): headings of a text; members, kinds and sizes of structure
+items[?state=='open'].[id, title]: filter; items[?matches(title, '(?i)crash')]
+count_by(items, &state), group_by(items, &state), sum_by(items, &state, &n), unique(items[].state)
+length(items), sort_by(items, &n)[-5:], items[0:20], keys(@)
+Values may be piped: items[3].body | grep('fail')
+For this result: """
+
+
+def usage(document: Document) -> str:
+    """List the functions of views, with two examples in the names of this document."""
+    value = opened(document.cell[0])
+    rows = value if isinstance(value, list) else None
+    path = "@" if rows is not None else ""
+    for name, member in value.items() if isinstance(value, dict) else ():
+        content = opened(member)
+        if isinstance(content, list) and _plain(name):
+            path, rows = name, content
+            break
+    row = opened(rows[0]) if rows else None
+    names = [name for name in row if _plain(name)][:2] if isinstance(row, dict) else []
+    if document.textual:
+        examples = ["tail(40)", "grep('(?i)error')"]
+    elif names:
+        array = "" if path == "@" else path
+        examples = [f"{array}[*].[{', '.join(names)}]", f"count_by({path}, &{names[-1]})"]
     else:
-        members = value if isinstance(value, dict) else {}
-        arrays = (name for name, value in members.items() if isinstance(opened(value), list))
-        plain = (f"{name}[0:20]" for name in arrays if name.isidentifier() and name.isascii())
-        example = next(plain, "keys(@)")
-    return f"write a JMESPath such as {example}"
+        examples = ["outline()", _example(document)]
+    return _USAGE + " or ".join(examples)
+
+
+def _has_help(document: Document) -> bool:
+    value = opened(document.cell[0])
+    return isinstance(value, dict) and "help" in value
+
+
+def _plain(name: str) -> bool:
+    return name.isidentifier() and name.isascii()
+
+
+# What a model writes in a view, and JMESPath does not take.
+_OPAQUE = r"'(?:[^'\\]|\\.)*'|`[^`]*`"
+_BARE_NUMBER = re.compile(
+    rf"""({_OPAQUE}|"(?:[^"\\]|\\.)*")|((?:[(,]|[<>=]=?|!=)\s*)(-?\d+(?:\.\d+)?)\b"""
+)
+_NUMBER_BEFORE = re.compile(rf"({_OPAQUE})|(?<![\w.:\[-])(-?\d+(?:\.\d+)?)(\s*(?:[<>=]=?|!=))")
+_BARE_MEMBERS = re.compile(rf"({_OPAQUE})|\{{(\s*[\w.]+(?:\s*,\s*[\w.]+)*\s*)\}}")
+_QUOTED_PATTERN = re.compile(r"""(\bgrep\(\s*|\bmatches\(\s*[\w.@]+\s*,\s*)"((?:[^"\\]|\\.)*)\"""")
+_BARE_GREP = re.compile(r"""^grep\s+(?P<quote>['"]?)(?P<pattern>.+?)(?P=quote)$""")
+
+
+def respelled(view: str) -> str:
+    """Return a view in the spelling of JMESPath, if it is written as other tools want it.
+
+    Each of these is an error in JMESPath, so that no valid view gets another meaning.
+
+    >>> for view in ("$.items[0]", "grep x+", "items[?n > 5].{id, name}", 'grep("a", 3)'):
+    ...     respelled(view)
+    'items[0]'
+    "grep('x+')"
+    'items[?n > `5`].{id: id, name: name}'
+    "grep('a', `3`)"
+    """
+    view = re.sub(r"^\$(?=[.\[])\.?|^\.(?=\w)", "", view.strip())
+    if bare := _BARE_GREP.match(view):
+        return f"grep({_raw(bare['pattern'])})"
+    view = _QUOTED_PATTERN.sub(lambda match: f"{match[1]}{_raw(match[2])}", view)
+    view = _BARE_NUMBER.sub(lambda match: match[1] or f"{match[2]}`{match[3]}`", view)
+    view = _NUMBER_BEFORE.sub(lambda match: match[1] or f"`{match[2]}`{match[3]}", view)
+    return _BARE_MEMBERS.sub(lambda match: match[1] or _hash(match[2]), view)
+
+
+def _raw(text: str) -> str:
+    return "'" + text.replace("'", "\\'") + "'"
+
+
+def _hash(members: str) -> str:
+    """Return `{a: a, c: b.c}` for `a, b.c`."""
+    paths = [path.strip() for path in members.split(",")]
+    return "{" + ", ".join(f"{path.rpartition('.')[2]}: {path}" for path in paths) + "}"

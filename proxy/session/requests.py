@@ -41,13 +41,9 @@ def take(state: SessionState, raw: bytes, read: Message, exchange: bytes) -> tup
     """Process one message, parsed as `read`."""
     if may_call(raw) and _guards_calls(state) and _is_ambiguous(raw):
         return _refuse_ambiguous(state, read, exchange)
-    if read.method is ABSENT:
+    method, key = read.verb, read.key
+    if not method:
         return (ToServer(raw),)
-    try:
-        method = read.verb or ""
-    except DocumentError:
-        return (ToServer(raw),)
-    key = read.key
     if key is None or key == b"null":
         return _notification(state, raw, read, exchange, method)
     pending = PendingRequest(exchange, key, method)

@@ -133,12 +133,9 @@ def progress_token(meta: Raw) -> bytes:
 
 def _record_progress(state: SessionState, read: Message, exchange: bytes) -> None:
     """Restart the time of the call that a progress notification is about."""
-    if state.inflight.deadline is None or read.id is not ABSENT or read.params is ABSENT:
+    if state.inflight.deadline is None or read.id is not ABSENT or read.verb != PROGRESS:
         return
-    try:
-        token = progress_token(read.params) if read.verb == PROGRESS else b""
-    except DocumentError:  # the method is no string
-        return
+    token = progress_token(read.params)
     if token:
         state.inflight.progress(exchange + token)
 

@@ -241,13 +241,12 @@ class Session(SessionState):
         cause: str,
         exchange: bytes | None = None,
         ids: Collection[bytes] | None = None,
-    ) -> tuple[Output, ...]:
-        """Answer the pending requests that can have no other answer any more, for this cause.
+    ) -> list[bytes]:
+        """Return an error, for this cause, for each pending request that can have no other answer.
 
         These are all requests, those of one exchange, or those in it with these ids.
         """
-        requests = self.inflight.release(exchange, ids)
-        return tuple(ToClient(pending.error(cause)) for pending in requests)
+        return [pending.error(cause) for pending in self.inflight.release(exchange, ids)]
 
     def rest(self) -> None:
         """Release answered requests and the rules of a session that was idle for long.

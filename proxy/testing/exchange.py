@@ -100,7 +100,7 @@ def _recorded_call(
     """Return the tool and the arguments of a recorded request, if not given, else the given."""
     try:
         call = message.read(line)
-        verb = call.verb if isinstance(call, Message) else None
+        verb = call.verb if isinstance(call, Message) else ""
         if not isinstance(call, Message) or verb != "tools/call":
             raise ExchangeError(f"the recorded request is {verb or 'no'!r}, not 'tools/call'")
         params = message.members(call.params)

@@ -97,17 +97,9 @@ def messages(raw: bytes) -> list[Message]:
     return readable
 
 
-def method_of(each: Message) -> str:
-    """Return the method of a message; an empty text for a response, or if it is no text."""
-    try:
-        return each.verb or ""
-    except DocumentError:
-        return ""
-
-
 def request_key(each: Message) -> bytes | None:
     """Return the id of a request, None for any other message."""
-    return None if not method_of(each) or each.key == b"null" else each.key
+    return None if not each.verb or each.key == b"null" else each.key
 
 
 def elements(raw: bytes) -> list[bytes]:

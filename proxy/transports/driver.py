@@ -144,16 +144,6 @@ class Driver:
         to_client = [output.raw for output in outputs if isinstance(output, ToClient)]
         return Routed(to_server, to_client, [], [])
 
-    def ended(
-        self,
-        cause: str,
-        exchange: bytes | None = None,
-        ids: Collection[bytes] | None = None,
-    ) -> list[bytes]:
-        """Return a response for each selected request in flight, see `Session.ended`."""
-        outputs = self.session.ended(cause, exchange, ids)
-        return [output.raw for output in outputs if isinstance(output, ToClient)]
-
     async def _inform(self, raw: bytes) -> None:
         """Read what other replicas know, if a message of the client may depend on it."""
         if self._memory is None:

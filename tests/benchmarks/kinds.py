@@ -51,7 +51,6 @@ class Leg(Struct, frozen=True):
 
     @property
     def request(self) -> bytes:
-        """The call that is measured."""
         return raw.tools_call(self.tool, self.arguments)
 
     def pinned(self) -> "Leg":
@@ -61,7 +60,6 @@ class Leg(Struct, frozen=True):
 
     @property
     def commands(self) -> tuple[list[str], list[str]]:
-        """The commands that are compared."""
         return direct(self.server), wrapped(self.rules, self.server)
 
     def check(self, expected: bytes, answer: bytes) -> None:

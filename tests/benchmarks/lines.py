@@ -177,7 +177,6 @@ def held(pid: int, what: str) -> float:
 
 
 def row(way: str, case: Case, megabytes: int, found: Found) -> tuple[str, ...]:
-    """Return the cells of one case; a wire of several copies counts with all of them."""
     times = found.memory / megabytes
     return (
         way,
@@ -193,7 +192,6 @@ def row(way: str, case: Case, megabytes: int, found: Found) -> tuple[str, ...]:
 
 
 def verdict(case: Case, megabytes: int, found: Found) -> str:
-    """Say whether the targets are met."""
     if case.touched:
         return ""
     missed = []

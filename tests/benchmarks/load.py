@@ -110,7 +110,6 @@ def run(
 
 
 def row(kind: Kind, clients: int, direct: Tally, through: Tally) -> tuple[str, ...]:
-    """Return the cells of one kind of request."""
     plain = direct.took[kind.name, "JSON"]
     json, stream = (through.took[kind.name, form] for form in FORMS)
     bound = kind.bound(clients)
@@ -141,7 +140,6 @@ def verdict(bound: float, json: Sequence[Took], stream: Sequence[Took]) -> str:
 
 
 def said(direct: Tally, through: Tally, footprints: Sequence[Footprint]) -> list[str]:
-    """Say what the rows do not."""
     lines = [
         f"{direct.answers()} answers directly, {through.answers()} through the sidecar, "
         f"failures {direct.failures.total()} and {through.failures.total()}"
@@ -155,7 +153,6 @@ def said(direct: Tally, through: Tally, footprints: Sequence[Footprint]) -> list
 
 
 def held(at: Footprint) -> str:
-    """Name what a process holds."""
     workers = f" and {at.workers:.1f} MB in workers" if at.workers else ""
     counted = f"{at.threads} threads, {at.descriptors} descriptors"
     return f"{at.resident:.1f} MB{workers}, {counted}"

@@ -68,7 +68,6 @@ class Tally:
 
 
 def request(kind: str, number: int, **arguments: Any) -> bytes:
-    """Return the body of a request."""
     if kind == "initialize":
         return raw.INITIALIZE.replace(b'"id":0', b'"id":%d' % number)
     if kind == "tools/list":

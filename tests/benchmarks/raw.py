@@ -72,7 +72,6 @@ class Client:
         self.close()
 
     def connect(self) -> None:
-        """Shake hands and list the tools."""
         self.call(INITIALIZE)
         os.write(self.stdin, INITIALIZED)
         self.call(TOOLS_LIST)
@@ -92,7 +91,6 @@ class Client:
                 return memory[:size]
 
     def answer(self, request: bytes) -> bytes:
-        """Send one request and return the message that answers it."""
         return bytes(self.call(request)).strip()
 
     def many(self, requests: Sequence[bytes], in_flight: int) -> None:
@@ -110,7 +108,6 @@ class Client:
                 sent += come
 
     def complaint(self) -> str:
-        """Return the end of what the command said on its stderr."""
         self.said.seek(0)
         return f"the command ended: {self.said.read()[-2000:].decode(errors='replace')}"
 
@@ -128,7 +125,6 @@ class Client:
         self.said.close()
 
     def kill(self) -> None:
-        """Kill the command and the processes of its group at once."""
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
 
@@ -159,8 +155,6 @@ class Timed:
 
 
 def calls(client: Caller, request: bytes) -> Timed:
-    """One call after the other."""
-
     def once() -> float:
         began = perf_counter()
         client.call(request)

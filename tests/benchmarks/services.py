@@ -81,5 +81,4 @@ def pair(
 
 
 def upstream(way: Way, origin: int, server: Sequence[str]) -> Sequence[str]:
-    """Return what a sidecar stands before."""
     return ["--", *direct(server)] if way == "stdio to HTTP" else [url(origin)]

@@ -12,7 +12,6 @@ HEAD = ("leg", "direct", "wrapped", "ratio (min to max)", "target", "")
 
 
 def row(leg: Leg, figures: Figures) -> tuple[str, ...]:
-    """Return the cells of one leg."""
     ratios = figures.ratios
     spread = f"×{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})" if ratios else ""
     return (
@@ -60,7 +59,6 @@ def verdict(leg: Leg, figures: Figures) -> str:
 
 
 def value(target: Target, figures: Figures) -> float:
-    """Return the number that a target bounds."""
     match target.of:
         case "ratio":
             return median(figures.ratios)
@@ -71,7 +69,6 @@ def value(target: Target, figures: Figures) -> float:
 
 
 def aim(target: Target, unit: str) -> str:
-    """Say what a target asks for."""
     sign = ">=" if target.least else "<="
     match target.of:
         case "ratio":

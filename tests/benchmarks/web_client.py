@@ -94,7 +94,6 @@ class Client:
         self.close()
 
     def connect(self) -> None:
-        """Shake hands and list the tools."""
         answer = self.ask(INITIALIZE)
         said = b"Mcp-Protocol-Version: 2025-11-25\r\n"
         found = SESSION.search(answer.head)
@@ -109,11 +108,9 @@ class Client:
         self.head = ACCEPT.sub(f"\r\nAccept: {accept}".encode(), self.head, count=1)
 
     def call(self, request: bytes) -> memoryview:
-        """Send one request and return its answer, which is good until the next call."""
         return self.ask(request).raw
 
     def answer(self, request: bytes) -> bytes:
-        """Send one request and return the message of its answer."""
         return self.ask(request).message().strip()
 
     def ask(self, request: bytes) -> Answer:

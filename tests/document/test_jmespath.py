@@ -59,6 +59,11 @@ def test_the_same_over_the_same_takes_the_same() -> None:
     assert burned(text, rows) == burned(text, rows) > 99
 
 
+@pytest.mark.parametrize("text", ["[0] == [1]", "[0] < [1]"])
+def test_long_texts_that_are_compared_burn_fuel(text: str) -> None:
+    assert burned(text, ["x" * 1_000_000] * 2) > 244
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [

@@ -22,16 +22,16 @@ def envelope(raw: bytes) -> Message:
     [
         (b'{"id":7,"method":"tools/call","params":{"name":"t"}}', b"7", "tools/call", False, True),
         (b'{"method":"notifications/initialized"}', None, "notifications/initialized", False, True),
-        (b'{"id":5,"result":{}}', b"5", None, True, True),
-        (b'{"id":"5","error":{}}', b'"5"', None, True, True),
+        (b'{"id":5,"result":{}}', b"5", "", True, True),
+        (b'{"id":"5","error":{}}', b'"5"', "", True, True),
         (b'{"id":5.0,"method":"x","result":{}}', b"5.0", "x", False, True),
         (b'{"id":null,"method":"x","error":{}}', b"null", "x", False, True),
-        (b'{"id":1}', b"1", None, False, False),
-        *((b'{"id":1,"method":%b}' % each, b"1", None, False, True) for each in (b"5", b"[]")),
+        (b'{"id":1}', b"1", "", False, False),
+        *((b'{"id":1,"method":%b}' % each, b"1", "", False, True) for each in (b"5", b"[]")),
     ],
 )
 def test_a_message_is_a_request_a_notification_a_response_or_nothing(
-    raw: bytes, key: bytes | None, verb: str | None, responds: bool, speaks: bool
+    raw: bytes, key: bytes | None, verb: str, responds: bool, speaks: bool
 ) -> None:
     read = envelope(raw)
     assert (read.key, read.verb, read.responds, read.speaks) == (key, verb, responds, speaks)

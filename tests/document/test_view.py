@@ -390,6 +390,13 @@ def test_a_function_that_fails_for_want_of_a_member_says_which() -> None:
     )
 
 
+def test_the_members_that_a_refusal_names_take_little_room() -> None:
+    rows = [{f"member {n} of this row" * 9: n for n in range(1000)}]
+    with pytest.raises(Refusal, match=r"…, …$") as refused:
+        answered("[*].titel", rows)
+    assert len(str(refused.value)) < 500
+
+
 @pytest.mark.parametrize(
     ("expression", "value"),
     [

@@ -48,7 +48,6 @@ class Account:
     # Said
 
     def client_says(self, raw: bytes, exchange: bytes) -> None:
-        """Take note of a line of the client's."""
         said = self.of_client.setdefault(exchange, set())
         said.add(raw)
         for element in heard.elements(raw):
@@ -69,7 +68,6 @@ class Account:
                 self.excused.add(exchange + message.id_key(id.encode()))
 
     def server_says(self, raw: bytes, exchange: bytes) -> None:
-        """Take note of a line of the server's."""
         said = self.of_server.setdefault(exchange, set())
         said.add(raw)
         for element in heard.elements(raw):
@@ -85,7 +83,6 @@ class Account:
                     self.beyond[slot] += 1
 
     def slots(self, raw: bytes) -> set[bytes]:
-        """Return what a line of the client's asks for."""
         reads = map(heard.read, heard.elements(raw))
         return {read.key for read in reads if read is not None and read.key is not None}
 

@@ -27,19 +27,16 @@ def step(world: World, dice: Dice) -> Hashable:
 
 
 def ask(world: World, dice: Dice) -> None:
-    """Have the client ask for something."""
     world.client_says(dice, _request(world, dice))
 
 
 def batch(world: World, dice: Dice) -> None:
-    """Have the client say several things in one line."""
     parts = [_request(world, dice) for _ in range(dice.within(1, 4))]
     parts += [speech.notice(dice, world.ids), b"5"][: dice.below(3)]
     world.client_says(dice, b"[" + b",".join(parts) + b"]")
 
 
 def remark(world: World, dice: Dice) -> None:
-    """Have the client say something that wants no answer."""
     kind = dice.below(3)
     if kind == 0:
         world.client_says(dice, speech.line(("id", dice.pick(speech.IDS)), ("result", "{}")))
@@ -48,12 +45,10 @@ def remark(world: World, dice: Dice) -> None:
 
 
 def mumble(world: World, dice: Dice) -> None:
-    """Have the client say something that some cannot read."""
     world.client_says(dice, speech.garbled(dice, _request(world, dice)))
 
 
 def answer(world: World, dice: Dice) -> None:
-    """Have the server answer one of the requests that it has got."""
     if not world.inbox:
         return ask(world, dice)
     asked = world.inbox.pop(dice.below(len(world.inbox)))
@@ -104,7 +99,6 @@ def oddity(world: World, dice: Dice) -> None:
 
 
 def carry(world: World, dice: Dice) -> None:
-    """Carry out the next output of one of the tasks."""
     if world.tasks:
         world.carry(dice.pick(world.tasks), dice)
     else:
@@ -134,7 +128,6 @@ def wait(world: World, dice: Dice) -> None:
 
 
 def reload(world: World, dice: Dice) -> None:
-    """Have other rules hold from now on."""
     world.rules = dice.pick(world.rulesets)
 
 
@@ -147,7 +140,6 @@ def learn(world: World, dice: Dice) -> None:
 
 
 def leave(world: World, dice: Dice) -> None:
-    """Have the client go away in the middle of an exchange."""
     exchange = dice.pick(world.exchanges)
     if exchange == b"":
         return
@@ -171,8 +163,8 @@ def hang_up(world: World, dice: Dice) -> None:
         world.flush(exchange)
         world.inbox = [each for each in world.inbox if each.exchange != exchange]
         world.account.over(exchange)
-        outputs = world.session.ended("the stream ended", exchange, world.ids_of(exchange))
-        world.take(outputs, exchange)
+        lines = world.session.ended("the stream ended", exchange, world.ids_of(exchange))
+        world.take(tuple(map(ToClient, lines)), exchange)
 
 
 def _request(world: World, dice: Dice) -> bytes:

@@ -20,19 +20,15 @@ class Dice(Random):
         return cls(":".join(map(str, what)))
 
     def below(self, most: int) -> int:
-        """Return a number from 0 on that is less than `most`."""
         return int(self.random() * most)
 
     def within(self, least: int, most: int) -> int:
-        """Return a number from `least` to `most`."""
         return least + int(self.random() * (most - least + 1))
 
     def one_in(self, count: int) -> bool:
-        """Say True once in so many times."""
         return self.random() * count < 1
 
     def pick(self, among: Sequence[T]) -> T:
-        """Return one of a few."""
         return among[int(self.random() * len(among))]
 
     def some(self, among: Sequence[T], most: int) -> list[T]:

@@ -30,7 +30,6 @@ def condition(dice: Dice, depth: int = 1) -> str:
 
 
 def computed(dice: Dice, depth: int = 2) -> str:
-    """Return an expression for a value."""
     kind = dice.below(12) if depth else 0
     array = dice.pick(ARRAYS)
     match kind:

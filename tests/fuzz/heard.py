@@ -29,7 +29,6 @@ class Request(Struct):
 
 
 def requests(raw: bytes, exchange: bytes) -> Iterator[Request]:
-    """Yield the requests in a line."""
     for element in elements(raw):
         held = read(element)
         if held is None or held.method is ABSENT or held.key in (None, b"null"):
@@ -69,10 +68,7 @@ def leniently(raw: bytes) -> Message | None:
 
 def named(held: Message) -> tuple[str, str]:
     """Return the method of a message and the tool it calls, empty where there is none."""
-    try:
-        verb = held.verb or ""
-    except DocumentError:
-        return "", ""
+    verb = held.verb
     tool = None if held.params is ABSENT else message.string_at(held.params, "name")
     return verb, tool or ""
 

@@ -36,7 +36,6 @@ NOISE = (
 
 
 def check_one(seed: int, index: int) -> Iterator[Hashable]:
-    """Try one message. Raises Wrong."""
     made = said(Dice.of(seed, "message", index))
     try:
         yield from check(made)
@@ -98,7 +97,6 @@ def _written(dice: Dice, pairs: list[tuple[str, str]]) -> str:
 
 
 def check(given: Said) -> Iterator[Hashable]:
-    """Read a message in every way. Raises Wrong."""
     raw = given.raw
     start, end = raw[:ENDS], raw[-ENDS:]
     claims = (message.response_key(start, end), message.request_id(start, end))

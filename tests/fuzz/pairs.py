@@ -39,7 +39,6 @@ class Pair(Struct, frozen=True):
 
 
 def check_one(seed: int, index: int) -> Iterator[Hashable]:
-    """Try a rule on a response. Raises Wrong."""
     made = pair(seed, index)
     try:
         yield from check(made)
@@ -49,7 +48,6 @@ def check_one(seed: int, index: int) -> Iterator[Hashable]:
 
 
 def pair(seed: int, index: int) -> Pair:
-    """Return the pair of this number."""
     dice = Dice.of(seed, "pair", index)
     given = results.given(dice)
     return Pair(

@@ -25,22 +25,18 @@ class Response(Struct, frozen=True, dict=True):
 
     @classmethod
     def of(cls, raw: bytes) -> "Response":
-        """Read the bytes of a line."""
         return cls(raw.decode("utf-8", "surrogatepass"))
 
     @cached_property
     def envelope(self) -> dict[str, str]:
-        """The members of the message, spelled."""
         return members(self.line)
 
     @cached_property
     def result(self) -> dict[str, str]:
-        """The members of its result, none where it has none."""
         return members(self.envelope.get("result", "{}"))
 
     @cached_property
     def blocks(self) -> list[str]:
-        """The content blocks, spelled."""
         content = self.result.get("content", "[]")
         return elements(content) if content[:1] == "[" else []
 
@@ -51,7 +47,6 @@ class Response(Struct, frozen=True, dict=True):
 
     @property
     def others(self) -> list[str]:
-        """The blocks that have no text, spelled."""
         return [block for block in self.blocks if text_of(block) is None]
 
     @property
@@ -103,7 +98,6 @@ def members(text: str) -> dict[str, str]:
 
 
 def elements(text: str) -> list[str]:
-    """Return the elements of an array, as they are spelled."""
     return [value for _, value in _parts(text, "[")]
 
 

@@ -16,12 +16,10 @@ SCHEMA = {
 
 
 def text(dice: Dice) -> str:
-    """Return a rule file with one rule for the tool `get`."""
     return written(dice, {"version": 1, "rules": [rule(dice)]})
 
 
 def rule(dice: Dice) -> dict[str, Any]:
-    """Return one rule, as a file has it."""
     made: dict[str, Any] = {"tools": dice.pick(("get", "*", ["get", "list_*"]))}
     if dice.one_in(12):
         made["max_bytes"] = dice.pick((300, 500, 1000))

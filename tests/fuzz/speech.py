@@ -18,7 +18,6 @@ NOISE = (
 
 
 def line(*members: tuple[str, str]) -> bytes:
-    """Return a message with these members, spelled."""
     held = ",".join(f'"{name}":{value}' for name, value in (("jsonrpc", '"2.0"'), *members))
     return ("{" + held + "}").encode("utf-8", "surrogatepass")
 
@@ -130,7 +129,6 @@ def garbled(dice: Dice, raw: bytes) -> bytes:
 
 
 def answer(dice: Dice, id: str, method: str, mark: int) -> bytes:
-    """Return an answer of a server to a request."""
     if dice.one_in(14):
         said = f'{{"code":-32602,"message":"no {mark}","data":{{"mark":{mark}}}}}'
         return line(("id", id), ("error", said))

@@ -55,7 +55,6 @@ def test_every_option_of_every_transform_and_nearly_every_key_of_a_rule_is_tried
 
 
 def options(steps: list[Any]) -> Iterator[tuple[str, str]]:
-    """Yield the options of steps, each with its transform."""
     for step in steps:
         if isinstance(step, list):
             yield from options(step)
@@ -69,7 +68,6 @@ def options(steps: list[Any]) -> Iterator[tuple[str, str]]:
 
 
 def shaped(change: Callable[[bytes], bytes]) -> Callable[..., ShapeResult]:
-    """Return `pipeline.shape` with each line changed."""
     plain = pipeline.shape
 
     def shape(job: ShapeJob, *more: Any) -> ShapeResult:

@@ -42,7 +42,6 @@ def text(dice: Dice, written: str) -> str:
 
 
 def python(dice: Dice, written: str) -> str:
-    """Return the value as Python prints it."""
     return repr(_tupled(dice, _plain(written)))
 
 

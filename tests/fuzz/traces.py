@@ -11,7 +11,6 @@ _SHOWN = 30  # of the last lines, beside a finding
 
 
 def check_one(seed: int, index: int) -> Iterator[Hashable]:
-    """Go through one trace. Raises Wrong."""
     dice = Dice.of(seed, "trace", index)
     world = World(dice)
     try:

@@ -79,7 +79,6 @@ def embedded(dice: Dice) -> str:
 
 
 def rows(dice: Dice) -> int:
-    """Return how many records there are."""
     return dice.below(300) if dice.one_in(25) else dice.below(9)
 
 
@@ -109,13 +108,11 @@ def record(dice: Dice) -> Tree:
 
 
 def table(dice: Dice) -> Tree:
-    """Return like objects, as many as they are."""
     names = sorted({dice.pick(NAMES) for _ in range(3)})
     return [Members([(name, scalar(dice)) for name in names]) for _ in range(dice.below(12))]
 
 
 def anything(dice: Dice, depth: int) -> Tree:
-    """Return any JSON value, of at most so many levels."""
     kind = dice.below(6) if depth else 0
     if kind < 3:
         return scalar(dice)
@@ -140,7 +137,6 @@ def nested(dice: Dice, depth: int) -> str:
 
 
 def scalar(dice: Dice) -> str:
-    """Return a number, a string or a word, as it is spelled."""
     kind = dice.below(10)
     if kind < 4:
         return number(dice)
@@ -148,21 +144,18 @@ def scalar(dice: Dice) -> str:
 
 
 def number(dice: Dice) -> str:
-    """Return a number as it is spelled."""
     if dice.one_in(3):
         return str(dice.within(-5, 5000))
     return dice.pick(LARGE) if dice.one_in(12) else dice.pick(NUMBERS)
 
 
 def string(dice: Dice, *, long: bool = False) -> str:
-    """Return a string as it is spelled."""
     if dice.one_in(200):
         return dice.pick(LONE)
     return spelled(dice, prose(dice) if long else word(dice))
 
 
 def word(dice: Dice) -> str:
-    """Return a short text."""
     kind = dice.below(10)
     if kind < 5:
         return dice.pick(WORDS)
@@ -174,7 +167,6 @@ def word(dice: Dice) -> str:
 
 
 def prose(dice: Dice) -> str:
-    """Return a text, seldom a long one."""
     count = dice.below(2500) if dice.one_in(12) else dice.below(30)
     parts = [dice.pick(WORDS) for _ in range(min(count, 12))]
     parts += [word(dice), "\n" if dice.one_in(2) else " "]

@@ -28,7 +28,6 @@ AS_CAME = ("untouched", "shadow", "error", "failed")
 
 
 def same(one: ShapeResult, other: ShapeResult, rule: str) -> None:
-    """Hold two outcomes against each other."""
     if any(word in (each.log_line or "") for word in _DEEP for each in (one, other)):
         return  # how deep is too deep depends on where it is done
     for name in one.__struct_fields__:
@@ -53,7 +52,6 @@ def _sent(message: WorkerMessage) -> WorkerMessage:
 
 
 def judge(job: ShapeJob, outcome: ShapeResult) -> None:
-    """Look at what came of a response. Raises Wrong."""
     assert job.raw is not None
     before, after = Response.of(replace_lone(job.raw)), _line(job, outcome)
     if valid(before.line) is not False and valid(after.line) is False:
@@ -153,7 +151,6 @@ def visible(after: Response, shows: Shows) -> int:
 
 
 def _mirrored(before: Response) -> bool:
-    """Say whether a text repeats the structuredContent, byte for byte or but for white space."""
     held = before.structured
     return held is not None and bare(held) in map(bare, before.texts)
 

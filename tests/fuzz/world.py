@@ -81,7 +81,6 @@ class World:
         return self.rules
 
     def state(self) -> Hashable:
-        """Return what tells the state of the session from others."""
         state, inflight = self.session, self.session.inflight
         waiting = inflight._pending.values()
         return (
@@ -101,7 +100,6 @@ class World:
     # What is said
 
     def client_says(self, dice: Dice, raw: bytes) -> None:
-        """Have the session take a line of the client's. Raises Wrong."""
         exchange = dice.pick(self.exchanges)
         self.history.append(f"client says: {exchange!r} {raw!r}")
         self.account.client_says(raw, exchange)
@@ -171,7 +169,6 @@ class World:
         self.account.excused |= {slot for slot in asked if slot.startswith(exchange)}
 
     def ids_of(self, exchange: bytes) -> list[bytes]:
-        """Return the ids that were asked for in an exchange."""
         slots = self.account.asked
         return [slot.removeprefix(exchange) for slot in slots if slot.startswith(exchange)]
 
@@ -183,7 +180,6 @@ class World:
             self.tasks.append(Task(deque(outputs), exchange))
 
     def carry(self, task: Task, dice: Dice | None) -> None:
-        """Carry out one output."""
         output = task.outputs.popleft()
         if not task.outputs:
             self.tasks.remove(task)
@@ -246,7 +242,7 @@ class World:
             self.flush()
         for exchange in self.exchanges:
             cause = "the server is gone"
-            self.take(self.session.ended(cause, exchange), exchange)
+            self.take(tuple(map(ToClient, self.session.ended(cause, exchange))), exchange)
         self.flush()
         self.account.settle()
         self._empty()

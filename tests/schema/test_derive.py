@@ -113,6 +113,9 @@ EDITS: dict[str, tuple[Edit, Schema, Schema | None]] = {
         closed("b", a=STRING, b={"type": "null"}),
         closed("b", b={"anyOf": [STRING, {"type": "null"}]}),
     ),
+    "no member may have the new name": (
+        rename("a", "b"), closed(a=STRING, b=False), closed(b=STRING)
+    ),
     "what is never there is never renamed": (rename("x", "b"), closed(a=STRING), closed(a=STRING)),
     "a pattern cannot be renamed": (rename("a*", "b"), ISSUE, None),
     "a projection has exactly its fields, with the schemas of their sources": (

@@ -286,15 +286,14 @@ def test_a_held_call_that_is_cancelled_cancels_the_question() -> None:
     guarded.server(answer(said("late"), id))
     assert guarded.to_client == []
     assert len(guarded.to_server) == 2
-    assert guarded.session.ended("over") == ()
+    assert guarded.session.ended("over") == []
 
 
 def test_what_ends_the_server_answers_the_held_call_alone() -> None:
     guarded = talk(asking(lambda found: Allow()))
     guarded.client(REINDEX)
-    [output] = guarded.session.ended("the server died")
-    assert isinstance(output, outputs.ToClient)
-    got = json.loads(output.raw)
+    [raw] = guarded.session.ended("the server died")
+    got = json.loads(raw)
     assert (got["id"], got["result"]["content"][0]["text"]) == (1, "the server died")
 
 

@@ -232,7 +232,7 @@ def test_an_answer_that_was_streamed_is_counted_and_its_call_is_over() -> None:
         5000,
         5000,
     )
-    assert talk.session.ended("gone") == ()
+    assert talk.session.ended("gone") == []
 
 
 TOO_LONG = "a message of 999 bytes from the server is over the limit of 500 bytes"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from proxy.errors import RuleErrors
 from proxy.ruleset.rule import EMPTY, RuleSet
-from proxy.session.outputs import Output, ToClient
+from proxy.session.outputs import Output
 from tests.given import answer, call, line, result, rules, said, texts
 from tests.samples import DROP, ITEMS, SECRET, list_tools, own
 from tests.talk import Talk
@@ -92,10 +92,8 @@ def test_the_end_of_the_server_answers_every_call_in_flight_once() -> None:
     talk.server(answer(said("x"), 3))
     talk.client(line(method="notifications/initialized"))
 
-    outputs = talk.session.ended("the server exited with code 3: out of memory")
-
-    got = [json.loads(output.raw) for output in outputs if isinstance(output, ToClient)]
     cause = "the server exited with code 3: out of memory"
+    got = [json.loads(raw) for raw in talk.session.ended(cause)]
     assert got == [
         {
             "jsonrpc": "2.0",
@@ -104,7 +102,7 @@ def test_the_end_of_the_server_answers_every_call_in_flight_once() -> None:
         },
         {"jsonrpc": "2.0", "id": "2", "error": {"code": -1, "message": cause}},
     ]
-    assert talk.session.ended("again") == ()
+    assert talk.session.ended("again") == []
 
 
 # Counting
@@ -193,8 +191,8 @@ def test_only_the_requests_that_are_meant_are_ended() -> None:
     assert ids(session.ended("gone")) == []
 
 
-def ids(outputs: tuple[Any, ...]) -> list[Any]:
-    return [json.loads(output.raw)["id"] for output in outputs]
+def ids(lines: list[bytes]) -> list[Any]:
+    return [json.loads(raw)["id"] for raw in lines]
 
 
 def test_a_session_at_rest_has_forgotten_what_was_answered_but_not_what_waits() -> None:
@@ -243,7 +241,7 @@ def test_a_call_on_which_the_proxy_fails_is_answered_and_forgotten(fails: Except
     assert reply["id"] == 7
     assert reply["error"]["message"] == (fails.brief if isinstance(fails, RuleErrors) else REASON)
     assert talk.log == ([] if known else [REASON])
-    assert talk.session.ended("gone") == ()
+    assert talk.session.ended("gone") == []
 
 
 @pytest.mark.parametrize(
@@ -284,7 +282,7 @@ def test_a_response_on_which_the_proxy_fails_passes_unless_its_rule_withholds(
     # Not the list: it may show hidden tools.
     unedited = answer({"tools": []}, 9)
     assert talk.got(unedited) == (unedited if made is EMPTY else line(id=9, error=ERROR))
-    assert talk.session.ended("gone") == ()
+    assert talk.session.ended("gone") == []
 
 
 def test_a_list_that_could_not_be_edited_is_an_error_if_rules_cannot_be_used() -> None:

@@ -11,7 +11,6 @@ from proxy.transports.correlation import (
     elements,
     error_for_dropped_line,
     messages,
-    method_of,
     request_key,
 )
 from proxy.transports.stdio.lines import LineDropped, LineTooLong
@@ -56,7 +55,7 @@ def test_what_cannot_be_read_of_a_batch_is_left_out() -> None:
         b'[{"id":1,"method":"a"},5,[],{"id":2,"method":"\xff"},{"id":3,"result":{}},{"id":null}]'
     )
     read = messages(batch)
-    assert [method_of(each) for each in read] == ["a", "", "", ""]
+    assert [each.verb for each in read] == ["a", "", "", ""]
     assert [request_key(each) for each in read] == [b"1", None, None, None]
     for raw in (b"[" * 5000, b"{", b"noise"):
         assert messages(raw) == []

@@ -19,10 +19,10 @@ def mistake(expression: Expression) -> str | None:
     >>> mistake(Expression("draft == true"))
     'true is a name, and no literal; did you mean `true` in backticks?'
     """
-    from jmespath.functions import Functions
+    from proxy.document.jmespath import MeteredFunctions
 
-    signatures = {name: entry["signature"] for name, entry in Functions.FUNCTION_TABLE.items()}
-    signatures["argument"] = ({"types": ["string"]},)
+    table = MeteredFunctions.FUNCTION_TABLE
+    signatures = {name: entry["signature"] for name, entry in table.items()}
     quoted_names = expression.quoted
     for node in _nodes(expression.tree):
         if reason := _compared_name(node, quoted_names):

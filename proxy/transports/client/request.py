@@ -12,7 +12,7 @@ from proxy.document import message
 from proxy.document.message import PROTOCOL_VERSION, string_at
 from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
-from proxy.transports.correlation import correlate, messages, method_of, request_key
+from proxy.transports.correlation import correlate, messages, request_key
 from proxy.transports.http.headers import MODERN
 
 _NULL = b"null"
@@ -56,7 +56,7 @@ def read(raw: bytes) -> ClientRequest:
     ({b'"a"': 'tools/list'}, 'tools/list', False)
     """
     contents = messages(raw)
-    keys = ((request_key(each), method_of(each)) for each in contents)
+    keys = ((request_key(each), each.verb) for each in contents)
     waiting = {key: method for key, method in keys if key is not None}
     if raw.lstrip()[:1] == b"[" or not contents:
         return ClientRequest(raw, waiting, next(iter(waiting.values()), ""))
@@ -67,7 +67,7 @@ def read(raw: bytes) -> ClientRequest:
     return ClientRequest(
         raw,
         waiting,
-        method_of(single),
+        single.verb,
         None if waiting else correlate(raw).cancels,
         version is not None and version >= MODERN,
         version,

@@ -308,7 +308,7 @@ class Streamable:
         keys = [key for key in post.waiting if key not in self._probes]
         for key in list(post.waiting):
             self._retire(key, post)
-        await self._say(self._driver.ended(reason, b"", keys))
+        await self._say(self._driver.session.ended(reason, b"", keys))
         for key in probes:
             await self._unanswered(key, reason)
         post.over.set()

@@ -55,14 +55,14 @@ def request_headers(raw: bytes, parameters: Mapping[str, ParameterHeaders]) -> d
     """
     try:
         read = message.read(raw)
-        method = read.verb if isinstance(read, Message) else None
     except DocumentError:
         return {}
-    if not isinstance(read, Message) or method is None or read.params is ABSENT:
+    if not isinstance(read, Message) or not read.verb or read.params is ABSENT:
         return {}
     version = string_at(read.params, "_meta", PROTOCOL_VERSION)
     if version is None or version < MODERN:
         return {}
+    method = read.verb
     headers = {VERSION: encoded(version), METHOD: encoded(method)}
     member = "taskId" if method.startswith(_TASKS) else _NAMES.get(method)
     name = None if member is None else string_at(read.params, member)

@@ -12,7 +12,7 @@ from proxy.document import message
 from proxy.document.message import CLIENT_INFO, PROTOCOL_VERSION, Message, string_at
 from proxy.errors import AbridgeError, DocumentError
 from proxy.transports.aio import others
-from proxy.transports.correlation import method_of, request_key
+from proxy.transports.correlation import request_key
 from proxy.transports.http import body, hop_headers, negotiation
 from proxy.transports.http.headers import MODERN
 from proxy.transports.sidecar.route import AccessRecord, Route, RouteLimits
@@ -88,7 +88,7 @@ class PostedBody(Struct):
     @property
     def method(self) -> str:
         """The method of `first`; an empty text for a response, a batch or an unreadable message."""
-        return "" if self.first is None else method_of(self.first)
+        return "" if self.first is None else self.first.verb
 
     @property
     def initializes(self) -> bool:

@@ -45,7 +45,7 @@ class RequestContext(Struct):
 
     def end(self, cause: str) -> list[bytes]:
         """Return an error response for each request that has no answer yet."""
-        return self.driver.ended(cause, self.id_prefix, self.post.ids)
+        return self.driver.session.ended(cause, self.id_prefix, self.post.ids)
 
     def drop(self) -> None:
         """Forget its requests."""

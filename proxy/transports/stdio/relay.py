@@ -149,12 +149,11 @@ class Relay:
             self._log.error("calls in flight were not answered: a message is still being looked at")
             return
         try:
-            outputs = self._session.ended(
+            lines = self._session.ended(
                 f"{reason}; its stderr ends with:\n{tail}" if tail else reason
             )
         finally:
             self._entry.release()
-        lines = [output.raw for output in outputs if isinstance(output, ToClient)]
         self._log.sum_up()
         if lines:
             self._log.error(f"{reason}; requests answered with an error: {len(lines)}")

@@ -102,7 +102,7 @@ class SseSessions:
                         await answer.add(each)
         except (ConnectionLost, TooLong, Elsewhere) as broken:
             record.failure = f"the server's stream broke off: {broken}"
-            await answer.add_messages(context.driver.ended(record.failure))
+            await answer.add_messages(context.driver.session.ended(record.failure))
         finally:
             stream = self._streams.pop(name, None)
             if stream is not None:

@@ -1,0 +1,361 @@
+"""The functions with which a model asks a result: search, overview, lines, counts by a member.
+
+Without them, a view can cut a text but not search it, and cannot count. They work in views, and in
+the expressions of rules. Each applies to the value before it: `items[0].body | grep('fail')`.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from itertools import accumulate, islice
+from typing import Any
+
+from jmespath.functions import signature
+
+from proxy.document.fuel import Fuel, characters, charge
+from proxy.document.patterns import Pattern
+from proxy.document.tree import encode
+from proxy.errors import Refusal
+
+_AROUND = 300  # characters of a line, or of a string, that are shown around a hit
+_SNIPPET = 120  # characters around a hit in a member of an object
+_MOST_HITS = 1000  # hits that are described; the others are counted
+_MOST_CONTEXT = 50  # lines before and after a hit
+_HEADINGS = 200  # headings of an outline
+_SAMPLE = 200  # elements of an array that an outline reads
+
+_HEADING = r"(?m)^(?:#{1,6} .*|.*<[hH][1-6][ >].*)$"
+_TAG = re.compile(r"<[^<>]*>")
+
+
+class Questions:
+    """The functions beside those of JMESPath; `current` is the value that a call is applied to.
+
+    A base of the class that the jmespath library finds functions in, by their names.
+    """
+
+    current: Any = None
+    _fuel: Fuel
+    _last: Pattern | None = None
+
+    @signature({"types": ["string", "number"], "variadic": True})
+    def _func_grep(self, pattern: Any, context: Any = 0, *_: Any) -> Any:
+        """Search: lines of a text, or the paths of the strings and numbers inside a value."""
+        compiled = self._pattern(f"(?m){pattern}")
+        if isinstance(self.current, str):
+            around = min(max(int(context), 0), _MOST_CONTEXT)
+            return _lines_with(self.current, compiled, around, self._fuel)
+        return _strings_with(self.current, compiled, self._fuel)
+
+    @signature({"types": ["number"]})
+    def _func_head(self, count: Any) -> Any:
+        """Return the first lines of a text, or elements of an array."""
+        return self._part("head", 1, int(count))
+
+    @signature({"types": ["number"]})
+    def _func_tail(self, count: Any) -> Any:
+        """Return the last lines of a text, or elements of an array."""
+        return self._part("tail", -int(count), None if count > 0 else 0)
+
+    @signature({"types": ["number"]}, {"types": ["number"]})
+    def _func_lines(self, first: Any, last: Any) -> Any:
+        """Return the lines `first` to `last` of a text; the first line is 1."""
+        return self._part("lines", int(first), int(last))
+
+    def _part(self, name: str, first: int, last: int | None) -> Any:
+        """Return a range of lines or elements; a negative `first` counts from the end."""
+        value = self.current
+        if isinstance(value, list):
+            self._fuel.burn(len(value))
+            parts: Any = value
+        elif isinstance(value, str):
+            self._fuel.burn(characters(value) + value.count("\n") * 4)
+            parts = value.splitlines(keepends=True)
+        else:
+            raise Refusal(f"{name}() applies to a text or an array, not to {_kind(value)}")
+        start = max(len(parts) + first, 0) if first < 0 else max(first, 1) - 1
+        parts = parts[start : None if last is None else max(last, 0)]
+        return parts if isinstance(value, list) else "".join(parts)
+
+    @signature()
+    def _func_outline(self) -> Any:
+        """Describe a value: the headings of a text; members, kinds and sizes of structure."""
+        charge(self.current, self._fuel)
+        if isinstance(self.current, str):
+            return _headings(self.current, self._fuel)
+        return dict(_members(self.current))
+
+    @signature({"types": []}, {"types": ["string"]})
+    def _func_matches(self, text: Any, pattern: str) -> bool:
+        """Return True if a text has a match of a regular expression; False if it is no text."""
+        if not isinstance(text, str):
+            return False
+        return self._pattern(pattern).search(text, 0, self._fuel) is not None
+
+    def _pattern(self, text: str) -> Pattern:
+        """Return a compiled pattern; the last one is kept, since `matches` asks each element."""
+        if self._last is None or self._last.text != text:
+            self._last = Pattern(text, modest=True)
+        return self._last
+
+    @signature({"types": ["array"]}, {"types": ["expref"]})
+    def _func_count_by(self, array: list[Any], by: Any) -> dict[str, int]:
+        """Return how many elements have each value of an expression, the most frequent first."""
+        counts = {key: len(elements) for key, elements in self._groups(array, by).items()}
+        return dict(sorted(counts.items(), key=lambda item: -item[1]))
+
+    @signature({"types": ["array"]}, {"types": ["expref"]})
+    def _func_group_by(self, array: list[Any], by: Any) -> dict[str, list[Any]]:
+        """Return the elements by the value of an expression."""
+        return self._groups(array, by)
+
+    @signature({"types": ["array"]}, {"types": ["expref"]}, {"types": ["expref"]})
+    def _func_sum_by(self, array: list[Any], by: Any, of: Any) -> dict[str, Any]:
+        """Return the sum of the numbers `of` the elements, for each value of `by`."""
+        return {
+            key: sum(number for number in map(self._visitor(of), elements) if _is_number(number))
+            for key, elements in self._groups(array, by).items()
+        }
+
+    @signature({"types": ["array"]})
+    def _func_unique(self, array: list[Any]) -> list[Any]:
+        """Return the elements without repetitions, in their order."""
+        charge(array, self._fuel, 2)
+        first: dict[bytes, Any] = {}
+        for element in array:
+            first.setdefault(encode(element), element)
+        return [*first.values()]
+
+    def _groups(self, array: list[Any], by: Any) -> dict[str, list[Any]]:
+        groups: dict[str, list[Any]] = {}
+        visit = self._visitor(by)
+        for element in array:
+            value = visit(element)
+            self._fuel.burn(2)
+            key = value if isinstance(value, str) else _key(value)
+            groups.setdefault(key, []).append(element)
+        return groups
+
+    def _visitor(self, expression: Any) -> Callable[[Any], Any]:
+        return lambda element: expression.visit(expression.expression, element)
+
+
+def _lines_with(text: str, pattern: Pattern, context: int, fuel: Fuel) -> dict[str, Any]:
+    """Return the number of hits, and the lines with a hit: number, offset, and the line.
+
+    >>> _lines_with("one\\ntwo", Pattern("(?m)^t"), 0, Fuel())
+    {'hits': 1, 'lines': [{'line': 2, 'offset': 4, 'text': 'two'}]}
+    """
+    hits, number, counted, visible_end = 0, 1, 0, -1
+    lines: list[dict[str, Any]] = []
+    for match in pattern.finditer(text, fuel):
+        at = match.start()
+        hits += 1
+        if at < visible_end or len(lines) == _MOST_HITS:
+            continue
+        number += text.count("\n", counted, at)
+        counted = at
+        start, visible_end = _line_around(text, at)
+        before, after = start, visible_end
+        for _ in range(context):
+            before = _line_around(text, before - 1)[0] if before > 0 else 0
+            after = _line_around(text, after + 1)[1] if after < len(text) else after
+        fuel.burn(8 + (after - before) // 16)
+        first = number - text.count("\n", before, at)
+        lines.append({"line": first, "offset": before, "text": text[before:after]})
+        visible_end = after
+    return _described(hits, "lines", lines)
+
+
+def _line_around(text: str, at: int) -> tuple[int, int]:
+    """Return the start and the end of the line at `at`; of the part around it if it is long."""
+    start = text.rfind("\n", max(0, at - _AROUND), at) + 1
+    if not start:
+        start = max(0, at - _AROUND)
+    end = text.find("\n", at, at + _AROUND)
+    if end < 0:
+        end = min(len(text), at + _AROUND)
+    if end - start > _AROUND:
+        start = max(start, at - _AROUND // 2)
+        end = min(end, start + _AROUND)
+    return start, end
+
+
+def _strings_with(value: Any, pattern: Pattern, fuel: Fuel) -> dict[str, Any]:
+    """Return the number of strings with a hit, and the path of each with a snippet.
+
+    Numbers are searched too if the pattern has digits.
+
+    >>> value = {"items": [{"id": 7}, {"id": 8, "note": "no 7"}]}
+    >>> _strings_with(value, Pattern("(?m)7"), Fuel())["at"]
+    [{'path': 'items[0].id', 'text': '7'}, {'path': 'items[1].note', 'text': 'no 7'}]
+    """
+    numbers = re.search(r"\d|\\d", pattern.text) is not None
+    texts = [*_texts(value, numbers)]
+    fuel.burn(len(texts))
+    positions = _matching(texts, pattern, fuel)
+    listed = positions[:_MOST_HITS]
+    fuel.burn(listed[-1] if listed else 0)
+    entries: list[dict[str, Any]] = []
+    links = _links(value, numbers)
+    following = 0
+    for position in listed:
+        link = next(islice(links, position - following, None))
+        following = position + 1
+        entries.append({"path": _path(link), "text": _snippet(texts[position], pattern, fuel)})
+    return _described(len(positions), "at", entries)
+
+
+def _described(hits: int, name: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the number of hits with the entries; if entries are missing, a note on that."""
+    result: dict[str, Any] = {"hits": hits, name: entries}
+    if len(entries) == _MOST_HITS:
+        result["more"] = f"at most {_MOST_HITS} are listed; use a narrower pattern"
+    return result
+
+
+def _matching(texts: list[str], pattern: Pattern, fuel: Fuel) -> list[int]:
+    """Return the positions of the texts with a match."""
+    # One search through all texts takes a fraction of the time of a search through each.
+    ends = list(accumulate(len(text) + 1 for text in texts))
+    numbers: dict[int, None] = {}
+    separate = "\\A" in pattern.text or "\\z" in pattern.text
+    for match in () if separate else pattern.finditer("\n".join(texts), fuel):
+        number = bisect_right(ends, match.start())
+        if match.end() >= ends[number] and number < len(texts) - 1:
+            separate = True  # a match across the end of a text may hide another one
+            break
+        numbers[number] = None
+    if not separate:
+        return [*numbers]
+    return [number for number, text in enumerate(texts) if pattern.search(text, 0, fuel)]
+
+
+def _texts(value: Any, numbers: bool) -> Iterator[str]:
+    """Yield the strings inside a value, and the numbers as they are written if asked for."""
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        kind = type(item)
+        if kind is str:
+            yield item
+        elif kind is dict:
+            waiting.extend(reversed(item.values()))
+        elif kind is list:
+            waiting.extend(reversed(item))
+        elif numbers and item is not None and kind is not bool:
+            yield encode(item).decode()
+
+
+def _links(value: Any, numbers: bool) -> Iterator[Any]:
+    """Yield the place of each text that `_texts` yields: (place of its owner, name or position)."""
+    waiting: list[tuple[Any, Any]] = [(value, None)]
+    while waiting:
+        item, link = waiting.pop()
+        kind = type(item)
+        if kind is str:
+            yield link
+        elif kind is dict:
+            waiting.extend([(item[name], (link, name)) for name in reversed(item)])
+        elif kind is list:
+            waiting.extend([(item[at], (link, at)) for at in range(len(item) - 1, -1, -1)])
+        elif numbers and item is not None and kind is not bool:
+            yield link
+
+
+def _path(link: Any) -> str:
+    """Return the JMESPath of a linked list of names and positions, the innermost first."""
+    parts: list[str] = []
+    while link is not None:
+        link, key = link
+        if isinstance(key, int):
+            parts.append(f"[{key}]")
+        else:
+            name = key if key.isascii() and key.isidentifier() else encode(key).decode()
+            parts.append(f".{name}")
+    return "".join(reversed(parts)).removeprefix(".") or "@"
+
+
+def _snippet(text: str, pattern: Pattern, fuel: Fuel) -> str:
+    """Return the part of a text around its first match."""
+    if len(text) <= _SNIPPET:
+        return text
+    match = pattern.search(text, 0, fuel)
+    start = max(0, min(match.start() - _SNIPPET // 3, len(text) - _SNIPPET))
+    part = text[start : start + _SNIPPET]
+    return f"{'…' * (start > 0)}{part}{'…' * (start + _SNIPPET < len(text))}"
+
+
+def _headings(text: str, fuel: Fuel) -> dict[str, Any]:
+    """Describe a text: its size, and the headings of Markdown and HTML with their lines.
+
+    >>> _headings("intro\\n# A\\ntext\\n", Fuel())
+    {'text': '3 lines, 15 characters', 'headings': [{'line': 2, 'text': '# A'}]}
+    """
+    headings: list[dict[str, Any]] = []
+    number, counted = 1, 0
+    for match in islice(Pattern(_HEADING).finditer(text, fuel), _HEADINGS):
+        number += text.count("\n", counted, match.start())
+        counted = match.start()
+        words = " ".join(_TAG.sub(" ", match.group()[: 4 * _AROUND]).split())
+        headings.append({"line": number, "text": words[:_SNIPPET]})
+    lines = len(text.splitlines())
+    return {"text": f"{lines} lines, {len(text)} characters", "headings": headings}
+
+
+def _members(value: Any) -> Iterator[tuple[str, str]]:
+    """Yield the paths inside a value to two levels, each with the kind and size of what is there.
+
+    >>> dict(_members({"items": [{"id": 1}, {"id": 2, "by": {"name": "x"}}]}))["items[].by"]
+    'object of 1, 12 bytes; in 1 of 2'
+    """
+    yield "@", _kind(value)
+    waiting = [("", value, 2)]
+    while waiting:
+        path, item, levels = waiting.pop(0)
+        inside: list[tuple[str, list[Any], str]] = []
+        if isinstance(item, dict):
+            for name, member in islice(item.items(), _SAMPLE):
+                inside.append((_member_path(path, name), [member], ""))
+        elif isinstance(item, list):
+            rows = [row for row in item[:_SAMPLE] if isinstance(row, dict)]
+            names = dict.fromkeys(name for row in rows for name in row)
+            for name in islice(names, _SAMPLE):
+                values = [row[name] for row in rows if name in row]
+                rare = f"; in {len(values)} of {len(rows)}" if len(values) < len(rows) else ""
+                inside.append((_member_path(f"{path}[]", name), values, rare))
+        for where, values, rare in inside:
+            largest = max(values, key=_weight)
+            yield where, _kind(largest) + rare
+            if levels > 1 and isinstance(largest, dict | list):
+                waiting.append((where, largest, levels - 1))
+
+
+def _member_path(path: str, name: str) -> str:
+    spelled = name if name.isascii() and name.isidentifier() else encode(name).decode()
+    return f"{path}.{spelled}" if path else spelled
+
+
+def _weight(value: Any) -> int:
+    return len(value) if isinstance(value, str | list | dict) else 0
+
+
+def _kind(value: Any) -> str:
+    """Return the kind and the size of a value."""
+    if isinstance(value, str):
+        return f"text of {len(value)}"
+    if isinstance(value, dict | list):
+        kind = "object" if isinstance(value, dict) else "array"
+        return f"{kind} of {len(value)}, {len(encode(value))} bytes"
+    if value is None:
+        return "null"
+    return "boolean" if isinstance(value, bool) else "number"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _key(value: Any) -> str:
+    """Return the name of a group: the JSON of a value that is no text."""
+    return encode(value).decode()

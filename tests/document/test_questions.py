@@ -1,0 +1,180 @@
+import json
+from typing import Any
+
+import pytest
+
+from proxy.document.patterns import Expression
+from proxy.document.tree import Document, encode, plain
+from proxy.document.view import look
+from proxy.errors import Refusal
+
+LOG = "".join(
+    f"12:00:{n % 60:02} step {n} {'FAILED: no room' if n in (70, 199) else 'ok'}\n"
+    for n in range(250)
+)
+LINES = LOG.splitlines(keepends=True)
+ISSUES = {
+    "items": [
+        {"id": 1, "state": "open", "title": "Crash on start", "n": 1.5, "by": {"login": "ann"}},
+        {"id": 2, "state": "closed", "title": "Typo", "n": 2, "by": {"login": "bob"}},
+        {"id": 31, "state": "open", "title": None, "n": 0.25},
+    ],
+    "total": 3,
+}
+
+
+def asked(view: str, value: object = ISSUES) -> Any:
+    document = Document(value) if isinstance(value, str) else Document.read(encode(value))
+    return plain(look(document, view))
+
+
+@pytest.mark.parametrize(
+    ("view", "lines"),
+    [
+        ("grep('FAILED')", [(71, "12:00:10 step 70 FAILED: no room"), (200, None)]),
+        ("grep('(?i)failed: NO')", [(71, None), (200, None)]),
+        ("grep('^12:00:59.*9 ok$')", [(60, None), (120, None), (180, None), (240, None)]),
+        ("grep('step 199', 1)", [(199, "".join(LINES[198:201])[:-1])]),
+        ("grep('nothing of it')", []),
+    ],
+)
+def test_grep_of_a_text_has_the_lines_and_their_numbers(
+    view: str, lines: list[tuple[int, str | None]]
+) -> None:
+    answer = asked(view, LOG)
+
+    assert answer["hits"] == len(lines)
+    assert [each["line"] for each in answer["lines"]] == [number for number, _ in lines]
+    for each, (_, text) in zip(answer["lines"], lines, strict=True):
+        assert text is None or each["text"] == text
+        assert LOG[each["offset"] :].startswith(each["text"])
+
+
+def test_grep_shows_a_part_of_a_line_that_is_long() -> None:
+    line = "x" * 5000 + "needle" + "y" * 5000
+    (hit,) = asked("grep needle", f"{line}\n{line[:100]}")["lines"]
+
+    assert len(hit["text"]) <= 300
+    assert "needle" in hit["text"]
+    assert line[hit["offset"] :].startswith(hit["text"])
+
+
+def test_grep_of_structure_has_paths_that_can_be_asked_for() -> None:
+    answer = asked("grep('(?i)crash|31|bob')")
+
+    assert answer["hits"] == 3
+    for each in answer["at"]:
+        assert str(asked(each["path"])) == each["text"]
+
+
+def test_a_hit_is_found_beside_a_string_that_ends_in_the_same_pattern() -> None:
+    answer = asked(r"grep('b[^x]*')", ["ab", "cb", "d"])
+
+    assert [each["path"] for each in answer["at"]] == ["[0]", "[1]"]
+
+
+def test_the_hits_beyond_those_that_are_listed_are_counted() -> None:
+    answer = asked("grep('step')", LOG * 5)
+
+    assert (answer["hits"], len(answer["lines"])) == (1250, 1000)
+    assert "narrower" in answer["more"]
+
+
+@pytest.mark.parametrize(
+    ("view", "part"),
+    [
+        ("head(3)", LINES[:3]),
+        ("tail(2)", LINES[-2:]),
+        ("lines(100, 102)", LINES[99:102]),
+        ("text | lines(249, 300)", LINES[248:]),
+        ("head(3) | tail(1)", LINES[2:3]),
+        ("tail(0)", []),
+    ],
+)
+def test_lines_of_a_text_are_exact(view: str, part: list[str]) -> None:
+    assert asked(view, LOG) == "".join(part)
+
+
+def test_lines_of_an_array_are_its_elements() -> None:
+    assert asked("items | tail(1) | [].id") == [31]
+    with pytest.raises(
+        Refusal, match=r"lines\(\) applies to a text or an array, not to object of 2"
+    ):
+        asked("lines(1, 2)")
+
+
+def test_an_outline_has_the_headings_of_a_text() -> None:
+    text = "intro\n# First\nwords\n<h2 id='x'>Second <b>part</b></h2>\n### Third\n"
+
+    assert asked("outline()", text)["headings"] == [
+        {"line": 2, "text": "# First"},
+        {"line": 4, "text": "Second part"},
+        {"line": 5, "text": "### Third"},
+    ]
+
+
+def test_an_outline_has_the_members_of_structure_to_two_levels() -> None:
+    outline = asked("outline()")
+
+    assert outline["total"] == "number"
+    assert outline["items"].startswith("array of 3, ")
+    assert outline["items[].title"] == "text of 14"
+    assert outline["items[].by"] == "object of 1, 15 bytes; in 2 of 3"
+    assert all(path == "@" or "login" not in path for path in outline)
+
+
+@pytest.mark.parametrize(
+    ("view", "value"),
+    [
+        ("count_by(items, &state)", {"open": 2, "closed": 1}),
+        ("count_by(items, &by.login)", {"ann": 1, "bob": 1, "null": 1}),
+        ("sum_by(items, &state, &n)", {"open": 1.75, "closed": 2}),
+        ("group_by(items, &state).closed[].id", [2]),
+        ("unique(items[].state)", ["open", "closed"]),
+        ("unique([items[0].n, total, items[0].n])", [1.5, 3]),
+        ("items[?matches(title, '(?i)crash|typo')].id", [1, 2]),
+    ],
+)
+def test_elements_are_counted_and_grouped(view: str, value: object) -> None:
+    assert asked(view) == value
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("$.items[0].id", "items[0].id"),
+        (".items[0].id", "items[0].id"),
+        ("items[?n > 1].id", "items[?n > `1`].id"),
+        ("items[?1.6 < n || id == 31].id", "items[?`1.6` < n || id == `31`].id"),
+        ("items[*].{id, state}", "items[*].{id: id, state: state}"),
+        ("items[].{id, by.login}", "items[].{id: id, login: by.login}"),
+        ("grep Typo", "grep('Typo')"),
+        ('grep("Typo|Crash")', "grep('Typo|Crash')"),
+        ('items[?matches(title, "Typo")].id', "items[?matches(title, 'Typo')].id"),
+        ("items[?title == 'n > 5 {a, b}'].id", "items[?title == 'n > 5 {a, b}' || id == `0`].id"),
+    ],
+)
+def test_spellings_of_other_tools_are_understood(written: str, meant: str) -> None:
+    assert json.dumps(asked(written)) == json.dumps(asked(meant))
+
+
+def test_help_has_examples_in_the_names_of_the_answer() -> None:
+    text = asked("help")
+
+    assert len(text) < 1500
+    assert text.endswith("items[*].[id, state] or count_by(items, &state)")
+    for example in text.rpartition(": ")[2].split(" or "):
+        assert asked(example)
+    assert asked("help", LOG).endswith("tail(40) or grep('(?i)error')")
+    assert asked("help", {"help": 1}) == 1
+
+
+def test_questions_work_in_the_expressions_of_rules() -> None:
+    expression = Expression("items[?matches(title, '^Crash')] | [0].by | grep('a').at[].path")
+
+    assert expression.search(ISSUES) == ["login"]
+
+
+def test_a_pattern_that_is_none_is_refused_with_the_reason() -> None:
+    with pytest.raises(Refusal, match=r"is not a regular expression RE2 takes: missing \)"):
+        asked("grep('(')")
