@@ -97,7 +97,7 @@ def test_the_view_gives_way_to_an_argument_of_that_name() -> None:
 
 
 def test_the_view_costs_at_most_100_bytes_of_a_definition() -> None:
-    tool = {"name": "list", "inputSchema": {"type": "object", "properties": {"n": {}}}}
+    tool = {"name": "get", "inputSchema": {"type": "object", "properties": {"n": {}}}}
     [edited] = list_tools(Talk(BOUND), tool)
 
     assert "view" in edited["inputSchema"]["properties"]
