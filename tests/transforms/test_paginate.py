@@ -25,21 +25,6 @@ def answered(raw: bytes, step: Transform, **arguments: Any) -> Any:
     return json.loads(shaped(raw, step, at=call(**arguments)))
 
 
-def test_a_page_has_its_metadata_beside_the_array() -> None:
-    assert answered(VAULT, Paginate(at=FILES, limit=3), offset=3) == {
-        "vault": "v",
-        "files": NAMES[3:6],
-        "pagination": {
-            "total": 7,
-            "offset": 3,
-            "limit": 3,
-            "returned": 3,
-            "hasMore": True,
-            "nextOffset": 6,
-        },
-    }
-
-
 @pytest.mark.fault(39, "inside")
 @pytest.mark.parametrize(("offset", "returned"), [(0, 7), (6, 1), (7, 0), (5000, 0), (10**30, 0)])
 def test_the_last_page_says_that_nothing_follows_even_past_the_end(

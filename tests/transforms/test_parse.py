@@ -10,26 +10,12 @@ from proxy.document.paths import Path
 from proxy.document.patterns import Pattern
 from proxy.document.tree import Document, Pieces
 from proxy.errors import OutOfFuel, ShapeMismatch
-from proxy.transforms.clip import Clip
 from proxy.transforms.paginate import Paginate
 from proxy.transforms.parse import Parse
 from proxy.transforms.replace import Replace
 from tests.documents import call, said, shaped, values
 
 CONTENT = Path.parse("content")
-LOG = """Commit history:
-Commit: f5a77ec
-Author: Dev 0
-Date: 2023-11-27
-Message: Limit log.
-
-Retry note.
-
-Commit: 397d0dd
-Author: Dev 4
-Date: 2023-11-26
-Message: Chunk.
-"""
 
 
 def opened(text: str, step: Parse) -> Any:
@@ -45,18 +31,6 @@ def test_lines_are_without_their_ends_and_joined_with_them() -> None:
         assert lines == [*text.split(separator)][: len(lines)]
         assert said(text, Parse(as_="lines")) == text
     assert opened("a\r\nb\r\n", Parse(as_="lines")) == ["a", "b"]
-
-
-def test_the_log_of_a_repository_is_clipped_and_paged_by_commit() -> None:
-    told = call(limit=1)
-    steps = (Parse(as_="records", split="(?m)^(?=Commit: )"), Clip(max_lines=4), Paginate(limit=50))
-    assert said(LOG, *steps, at=told) == (
-        "Commit history:\nCommit: f5a77ec\nAuthor: Dev 0\nDate: 2023-11-27\n"
-        "Message: Limit log.\n… (+2 lines)\n\n"
-    )
-    assert told.notices[0].value["total"] == 2
-    last = call(limit=1, offset=1)
-    assert said(LOG, *steps, at=last).startswith("Commit history:\nCommit: 397d0dd\n")
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from proxy.document.fuel import LITTLE, Fuel
 from proxy.document.paths import Path
@@ -16,7 +14,7 @@ from proxy.transforms.drop import Drop
 from proxy.transforms.parse import Parse
 from proxy.transforms.recast import Recast
 from proxy.transforms.rename import Rename
-from tests.documents import SURROGATES, call, shaped, values
+from tests.documents import call, shaped
 
 
 def recast(options: str) -> Recast:
@@ -202,23 +200,6 @@ def test_structure_read_from_a_text_is_written_back_into_it() -> None:
     step = recast("recast: {cases: [{where: id, to: {n: {path: id}}}]}")
     parse = Parse(as_="json", after=Pattern("got "))
     assert json.loads(shaped(b'"got {\\"id\\": 1.0}"', parse, step)) == 'got {"n":1.0}'
-
-
-ANY = values() | st.sampled_from(SURROGATES)
-EVERYTHING = recast("recast: {cases: [{to: {whole: {path: ''}, text: '{text}'}}]}")
-
-
-@given(ANY)
-def test_any_document_is_kept_as_it_is_spelled_and_told_as_a_text(raw: bytes) -> None:
-    before = Document.read(raw)
-    spelled = before.encode()
-    after = shaped(raw, EVERYTHING)
-    assert after.startswith(b'{"whole":' + spelled + b',"text":"')
-    text = json.loads(after)["text"]
-    if not isinstance(json.loads(spelled), str):
-        assert text.encode("utf-8", "surrogatepass") == spelled
-    else:
-        assert text == json.loads(spelled)
 
 
 @pytest.mark.fault(36, "inside")

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.document.paths import Path
-from proxy.document.surrogates import replace_lone
 from proxy.errors import ShapeMismatch
 from proxy.transforms.base import Call
 from proxy.transforms.parse import Parse
@@ -26,25 +25,6 @@ def test_a_text_no_longer_than_the_window_is_left_alone() -> None:
     assert window("x" * 10, Truncate(max_length=10)) == ("x" * 10, None)
     raw = b'{"content": "caf\\u00e9"}'
     assert shaped(raw, Truncate(at=CONTENT)) == b'{"content":"caf\\u00e9"}'
-
-
-def test_a_longer_text_comes_in_windows_that_say_where_they_end() -> None:
-    step = Truncate(max_length=4)
-    assert window("abcdefghij", step) == (
-        "abcd",
-        {
-            "truncated": True,
-            "totalLength": 10,
-            "startIndex": 0,
-            "endIndex": 4,
-            "nextIndex": 4,
-            "hasMore": True,
-        },
-    )
-    assert window("abcdefghij", step, startIndex=8) == (
-        "ij",
-        {"truncated": True, "totalLength": 10, "startIndex": 8, "endIndex": 10, "hasMore": False},
-    )
 
 
 def test_a_window_from_further_on_says_so_even_where_the_text_is_short() -> None:
@@ -174,24 +154,6 @@ def test_lines_that_were_filtered_are_one_text_again() -> None:
     found = said("a\nb\nc\nd\n", Parse(as_="lines"), Truncate(max_length=4), at=told)
     assert found == "a\nb\n"
     assert told.notices[0].value["totalLength"] == 8
-
-
-@pytest.mark.fault(40, "inside")
-@pytest.mark.parametrize(
-    "written", [rb"\ud83d\ude00e\u0301", "😀é".encode(), rb"x\ude00\ud83d\uDC00"]
-)
-@pytest.mark.parametrize("side", ["start", "end"])
-def test_no_window_ends_inside_a_character_however_it_is_written(written: bytes, side: Any) -> None:
-    raw = b'"%s"' % (written * 9)
-    whole = json.loads(replace_lone(raw))
-    for length in range(1, 9):
-        parts: list[str] = []
-        step = Truncate(max_length=length, from_=side)
-        for start in range(0, len(whole), length):
-            part = json.loads(shaped(raw, step, at=call(startIndex=start)))
-            assert len(part) == min(length, len(whole) - start)
-            parts.insert(len(parts) if side == "start" else 0, part)
-        assert "".join(parts) == whole
 
 
 @pytest.mark.fault(40, "inside")

@@ -10,7 +10,7 @@ import os
 import signal
 import socket
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from ipaddress import ip_address
@@ -115,6 +115,7 @@ class Sidecar:
         self._use = asyncio.Event()
         self._trimming: asyncio.Task[None] | None = None
         self._unready: dict[str, str] = {}
+        self._own = {"/healthz": self._alive, "/readyz": self._ready, "/metrics": self._figures}
 
     @property
     def mounts(self) -> tuple[Mount, ...]:
@@ -186,12 +187,8 @@ class Sidecar:
             server.pre_shutdown()
         seconds = max(_LAST, deadline - monotonic())
         await asyncio.gather(*(server.shutdown(seconds) for server in self._servers))
-        for mount in self.mounts:
-            try:
-                await mount.handler.close()
-            except Exception as error:  # the others must be closed all the same
-                reason = f"{type(error).__name__}: {error}"
-                self._log.warning(f"{mount.route.path} could not be closed: {reason}")
+        closing = [mount.handler.close() for mount in self.mounts]
+        await asyncio.gather(*closing, return_exceptions=True)
 
     def _endless(self, task: asyncio.Task[object], record: AccessRecord) -> bool:
         return task in self._streams or record.method == LISTEN
@@ -210,11 +207,11 @@ class Sidecar:
 
     async def _handle(self, mounts: Router, request: web.BaseRequest) -> web.StreamResponse:
         """Answer a request and log the outcome."""
-        own = _OWN.get(request.rel_url.raw_path)
+        own = self._own.get(request.rel_url.raw_path)
         if own is not None:
             self._log.event("request", "debug", http=request.method, route=request.path)
             if request.method in ("GET", "HEAD"):
-                return await own(self, mounts, request)
+                return await own(mounts, request)
             return web.Response(status=405, headers={hdrs.ALLOW: "GET, HEAD"})
         self._use.set()
         record, started, status = AccessRecord(), monotonic(), _GONE
@@ -390,15 +387,6 @@ def _claims(request: web.BaseRequest) -> Iterator[Mapping[str, str]]:
         headers = CIMultiDict(request.headers)
         headers[hdrs.HOST] = f"[{host}]" if ":" in host and host[0] != "[" else host
         yield headers
-
-
-Own = Callable[[Sidecar, Router, web.BaseRequest], Awaitable[web.StreamResponse]]
-
-_OWN: dict[str, Own] = {
-    "/healthz": Sidecar._alive,
-    "/readyz": Sidecar._ready,
-    "/metrics": Sidecar._figures,
-}
 
 
 def _listens(request: web.BaseRequest) -> bool:

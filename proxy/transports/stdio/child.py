@@ -10,6 +10,7 @@ import os
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import NoReturn
 
 TERMINATE: int = _signal.SIGTERM
 KILL: int = _signal.SIGKILL
@@ -164,41 +165,64 @@ def spawn(command: list[str], mask: "Iterable[int]" = ()) -> ChildProcess:
 
     `mask` are the signals that it has blocked, independent of those that this thread blocks.
     """
-    # Before the server: this process may be killed at any time.
     try:
         guardian: Guardian | None = Guardian(mask)
     except OSError:
         guardian = None
     pipes: list[tuple[int, int]] = []
     try:
-        pipes += (os.pipe() for _ in range(3))
-        (stdin, our_stdin), (our_stdout, stdout), (our_stderr, stderr) = pipes
-        pid = os.posix_spawnp(
-            command[0],
-            command,
-            os.environ,
-            file_actions=[
-                (os.POSIX_SPAWN_DUP2, descriptor, number)
-                for number, descriptor in enumerate((stdin, stdout, stderr))
-            ],
-            setsid=True,
-            setsigmask=mask,
-            # Python ignores these from its start on; other programs do not expect that.
-            setsigdef=(_signal.SIGPIPE, _signal.SIGXFSZ),
-        )
-    except (OSError, ValueError):
+        pipes += (os.pipe() for _ in range(4))
+        # Not posix_spawn: it has no `setsid` if Python was built for an old glibc.
+        pid = os.fork()
+    except OSError:
         for descriptor in (each for pipe in pipes for each in pipe):
             os.close(descriptor)
         if guardian is not None:
             guardian.dismiss()
         raise
-    if guardian is not None:
-        guardian.guard(0, pid)
-    for descriptor in (stdin, stdout, stderr):
+    (stdin, our_stdin), (our_stdout, stdout), (our_stderr, stderr), (failure, failing) = pipes
+    if not pid:
+        _become(command, (stdin, stdout, stderr), mask, guardian, failing)
+    for descriptor in (stdin, stdout, stderr, failing):
         os.close(descriptor)
+    failed = os.read(failure, 16)
+    os.close(failure)
+    child = ChildProcess(our_stdin, our_stdout, our_stderr, pid, guardian=guardian)
+    if failed:
+        os.waitpid(pid, 0)
+        child.release()
+        for descriptor in (our_stdin, our_stdout, our_stderr):
+            os.close(descriptor)
+        raise OSError(int(failed), os.strerror(int(failed)))
     # Only the proxy's end: the server's end stays blocking, as every server expects.
     os.set_blocking(our_stdin, False)
-    return ChildProcess(our_stdin, our_stdout, our_stderr, pid, guardian=guardian)
+    return child
+
+
+def _become(
+    command: list[str],
+    pipes: tuple[int, int, int],
+    mask: "Iterable[int]",
+    guardian: Guardian | None,
+    failing: int,
+) -> "NoReturn":
+    """Run the server in the forked process; all other descriptors close by themselves."""
+    try:
+        os.setsid()
+        if guardian is not None:
+            # Not by the parent, which may be killed before it knows the number.
+            guardian.guard(0, os.getpid())
+        for number, descriptor in enumerate(pipes):
+            os.dup2(descriptor, number)
+        # Python ignores these from its start on; other programs do not expect that.
+        _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)
+        _signal.signal(_signal.SIGXFSZ, _signal.SIG_DFL)
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, mask)
+        os.execvp(command[0], command)
+    except OSError as error:
+        os.write(failing, b"%d" % (error.errno or 0))
+    finally:
+        os._exit(_NOT_FOUND)
 
 
 def stillborn() -> ChildProcess:

@@ -41,16 +41,6 @@ class Slow(Watch):
         super().read()
 
 
-async def test_who_finds_the_files_changed_waits_until_they_are_read(file: Path) -> None:
-    reloading = Reloading(Watch([str(file)], print, pytest.fail))
-    selection = Selection(reloading, None, print)
-    file.write_text(TWO)
-    assert names(selection) == ["one"]
-    await reloading.refresh()
-
-    assert names(selection) == ["number two"]
-
-
 async def test_others_go_on_by_the_old_rules_meanwhile(file: Path) -> None:
     watch = Slow([str(file)], print, pytest.fail)
     reloading = Reloading(watch)

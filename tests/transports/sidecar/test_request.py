@@ -79,14 +79,6 @@ async def test_only_a_request_needs_an_answer_that_the_client_takes() -> None:
     assert str(refused.value) == ("Acceptable media types: application/json, text/event-stream")
 
 
-@pytest.mark.parametrize("length", ["101", None])
-async def test_a_body_over_the_limit_is_refused(length: str | None) -> None:
-    headers = {} if length is None else {"Content-Length": length}
-    with pytest.raises(RequestRefused, match="over the limit of 100 bytes") as refused:
-        await read(b'"' + b"x" * 100 + b'"', headers, body=100)
-    assert refused.value.status == 413
-
-
 async def test_a_body_in_an_unknown_coding_is_refused() -> None:
     with pytest.raises(RequestRefused) as refused:
         await read(call("get"), {"Content-Encoding": "rot13"})

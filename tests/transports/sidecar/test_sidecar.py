@@ -20,14 +20,6 @@ async def test_a_request_is_answered_by_the_handler_of_its_route() -> None:
     assert running.handler.log == ["open", "close"]
 
 
-async def test_several_requests_share_a_connection() -> None:
-    async with serving() as running:
-        client = await running.client()
-        for word in (b"one", b"two", b""):
-            await client.post("/mcp", word)
-            assert (await client.answer()).body == b"you said " + word
-
-
 async def test_a_path_without_a_route_is_404_and_is_not_repeated() -> None:
     async with serving() as running:
         answered = await running.posted("/secret?key=secret", b"{}")
@@ -266,13 +258,3 @@ async def test_requests_that_outlast_the_drain_are_told_so() -> None:
         error = {"code": -1, "message": "the proxy is ending"}
         assert answered.json == {"jsonrpc": "2.0", "id": 7, "error": error}
         assert await client.rest() == b""
-
-
-async def test_a_handler_that_cannot_be_closed_is_no_reason_not_to_end() -> None:
-    async with serving() as running:
-
-        async def fail() -> None:
-            raise OSError("stuck")
-
-        running.handler.close = fail  # type: ignore[method-assign]
-        await running.sidecar.close()

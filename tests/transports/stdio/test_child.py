@@ -11,6 +11,9 @@ from proxy.transports.stdio import child
 from proxy.transports.stdio.child import ChildProcess
 from tests.faults.processes import until
 
+# What starts a server has one thread; whatever runs the tests may have more.
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+
 Spawn = Callable[..., ChildProcess]
 
 

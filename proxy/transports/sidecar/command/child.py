@@ -167,27 +167,22 @@ class ChildServer:
             # Let other tasks run: the server's output may come without a break.
             await asyncio.sleep(0)
 
-    async def send(self, lines: list[bytes]) -> None:
-        """Write whole lines, given without newlines; wait while its input buffer is full.
+    def post(self, lines: list[bytes]) -> None:
+        """Write whole lines, given without newlines; `ready` waits until there is room.
 
         Lines for a server that accepts no more input are lost; then `deaf` is True.
         """
-        self.post(lines)
-        await self.ready()
-
-    async def ready(self) -> None:
-        """Wait while its input buffer is full."""
-        with suppress(ConnectionError):
-            await self._stdin.drain()
-
-    def post(self, lines: list[bytes]) -> None:
-        """Write whole lines as `send` does, without waiting for the server."""
         if lines and not self.deaf:
             parts = [part for line in lines for part in (line, b"\n")]
             # Not joined, which would copy lines that may be very long.
             long = any(len(line) >= _CHUNK for line in lines)
             for part in parts if long else (b"".join(parts),):
                 self._stdin.write(part)
+
+    async def ready(self) -> None:
+        """Wait while its input buffer is full."""
+        with suppress(ConnectionError):
+            await self._stdin.drain()
 
     async def end(self, pace: tuple[float, float] = ORDERLY) -> None:
         """Close its stdin and wait for its end; then SIGTERM and SIGKILL, to the whole group.

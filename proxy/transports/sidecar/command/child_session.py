@@ -88,7 +88,7 @@ class ChildSession:
         self._tasks: set[asyncio.Task[None]] = set()
         self._cause: str | None = None
         self.last_used = self._loop.time()
-        self._get = self._open(keeps=True, with_ids=not single)
+        self._get = self._remember(EventStream(store.open(), keeps=True, with_ids=not single))
         self.reading = self._loop.create_task(self._read())
 
     @property
@@ -116,7 +116,9 @@ class ChildSession:
         if set(read.ids) & self._pending.keys() or len(set(read.ids)) < len(read.ids):
             raise RequestRefused(400, INVALID, ID_IN_USE)
         tokens = [token for token in map(progress_token, read.messages) if token is not None]
-        stream = self._open(read.ids, tokens, carries=read.accepts != "json")
+        stream = self._remember(
+            EventStream(self._store.open(), read.ids, tokens, carries=read.accepts != "json")
+        )
         for id in read.ids:
             self._pending[id] = stream
         for token in tokens:
@@ -323,18 +325,7 @@ class ChildSession:
 
     # Streams
 
-    def _open(
-        self,
-        ids: Iterable[bytes] = (),
-        tokens: Iterable[bytes] = (),
-        *,
-        carries: bool = True,
-        keeps: bool = False,
-        with_ids: bool = True,
-    ) -> EventStream:
-        stream = EventStream(
-            self._store.open(), ids, tokens, carries=carries, keeps=keeps, with_ids=with_ids
-        )
+    def _remember(self, stream: EventStream) -> EventStream:
         self._streams[stream.number] = stream
         if len(self._streams) > _REMEMBERED:
             unused = (each for each in self._streams.values() if each.over and not each.connected)
@@ -402,7 +393,6 @@ class ChildSession:
                     del self._tokens[token]
             stream.tokens = ()  # the stream may be remembered for long
             stream.finish()
-            self._store.close(stream.number)
 
     def _on_initialized(self, raw: bytes, *, failed: bool) -> None:
         if failed:

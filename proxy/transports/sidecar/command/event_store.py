@@ -5,7 +5,7 @@ Bounded by number and by bytes: the oldest is dropped first, the newest always s
 """
 
 import re
-from collections import deque
+from collections import OrderedDict
 
 from msgspec import Struct
 
@@ -21,9 +21,10 @@ class StoredEvent(Struct, frozen=True, gc=False):
 
 
 class _Stream(Struct):
-    events: deque[StoredEvent]
-    dropped: int = 0  # how many events were dropped before the first that is kept
-    over: bool = False
+    """The number of events that a stream has had, and how many of them are no longer kept."""
+
+    count: int = 0
+    dropped: int = 0
 
 
 class EventStore:
@@ -40,26 +41,27 @@ class EventStore:
         self._number = number
         self._size = size
         self._streams: dict[int, _Stream] = {}
-        self._order: deque[int] = deque()  # the stream of each event, oldest first
-        self._dropped = 0  # how many entries of `_order` belong to dropped streams
+        self._events: OrderedDict[str, StoredEvent] = OrderedDict()  # by id, the oldest first
         self._bytes = 0
         self._count = 0
 
     def open(self) -> int:
         """Begin a stream and return its number."""
         self._count += 1
-        self._streams[self._count] = _Stream(deque())
+        self._streams[self._count] = _Stream()
         return self._count
 
     def add(self, stream: int, data: bytes) -> StoredEvent:
         """Add an event to an open stream; return it with its id."""
         stored = self._streams[stream]
-        event = StoredEvent(f"{stream}-{stored.dropped + len(stored.events) + 1}", data)
-        stored.events.append(event)
-        self._order.append(stream)
+        stored.count += 1
+        event = StoredEvent(f"{stream}-{stored.count}", data)
+        self._events[event.id] = event
         self._bytes += len(data) + _OVERHEAD
-        while len(self._order) > 1 and self._crowded:
-            self._forget_oldest()
+        while len(self._events) > 1 and self._crowded:
+            id, oldest = self._events.popitem(last=False)
+            self._streams[int(id.partition("-")[0])].dropped += 1
+            self._bytes -= len(oldest.data) + _OVERHEAD
         return event
 
     def after(self, id: str) -> tuple[int, list[StoredEvent]] | None:
@@ -72,44 +74,17 @@ class EventStore:
             return None
         stream, number = int(match[1]), int(match[2])
         stored = self._streams.get(stream)
-        if (
-            stored is None
-            or not stored.dropped <= number <= stored.dropped + len(stored.events)
-            or not number
-        ):
+        if stored is None or not max(stored.dropped, 1) <= number <= stored.count:
             return None
-        return stream, list(stored.events)[number - stored.dropped :]
-
-    def close(self, stream: int) -> None:
-        """Record that a stream has ended; its events stay until they are too old."""
-        stored = self._streams.get(stream)
-        if stored is not None:
-            stored.over = True
-            if not stored.events:
-                del self._streams[stream]
+        following = range(number + 1, stored.count + 1)
+        return stream, [self._events[f"{stream}-{each}"] for each in following]
 
     def drop(self, stream: int) -> None:
         """Forget all of a stream; an unknown one is ignored."""
-        stored = self._streams.pop(stream, None)
-        if stored is None:
-            return
-        self._bytes -= sum(len(event.data) + _OVERHEAD for event in stored.events)
-        self._dropped += len(stored.events)
-        if self._dropped > len(self._order) // 2:
-            self._order = deque(each for each in self._order if each in self._streams)
-            self._dropped = 0
+        stored = self._streams.pop(stream, _Stream())
+        for number in range(stored.dropped + 1, stored.count + 1):
+            self._bytes -= len(self._events.pop(f"{stream}-{number}").data) + _OVERHEAD
 
     @property
     def _crowded(self) -> bool:
-        return len(self._order) > self._number or self._bytes > self._size
-
-    def _forget_oldest(self) -> None:
-        stream = self._order.popleft()
-        stored = self._streams.get(stream)
-        if stored is None:  # dropped meanwhile
-            self._dropped -= 1
-            return
-        self._bytes -= len(stored.events.popleft().data) + _OVERHEAD
-        stored.dropped += 1
-        if stored.over and not stored.events:
-            del self._streams[stream]
+        return len(self._events) > self._number or self._bytes > self._size

@@ -85,7 +85,7 @@ class CommandRoute:
         for session in list(self._sessions.values()):
             self._end(session, "the proxy is shutting down")
         reading = [session.reading for session in self._sessions.values()]
-        await asyncio.gather(self._stateless.close(), *self._ending, *reading)
+        await asyncio.gather(self._stateless.pool.close(), *self._ending, *reading)
         if self._guardian is not None:
             self._guardian.dismiss()
             self._guardian = None
@@ -223,7 +223,7 @@ class CommandRoute:
                 quiet = 0.0 if session.connected else now - session.last_used
                 if quiet > idle * (_GIVEN_UP if session.pending else 1):
                     self._end(session, "nobody has used the session for too long")
-            self._stateless.reap()
+            self._stateless.pool.reap(idle)
 
     def _end(self, session: ChildSession, cause: str) -> None:
         if not session.over:

@@ -32,11 +32,10 @@ class Stateless:
     """The stateless requests of a route whose upstream is a command."""
 
     def __init__(self, route: Route, rules: Rules, shared: Services, start: Start) -> None:
-        self._shared = shared
-        limits, log = shared.limits, shared.log
-        self.pool = Pool(start, limits.children, log)
+        self.log = shared.log
+        self.pool = Pool(start, shared.limits.children, shared.log)
         """The servers."""
-        self._sessions = SessionRegistry(route, rules, shared, most=_KEPT, aside=log.noise)
+        self._sessions = SessionRegistry(route, rules, shared, most=_KEPT, aside=shared.log.noise)
         self._parameters: headers.Parameters = {}
 
     async def post(
@@ -57,18 +56,6 @@ class Stateless:
             return await _Answering(self, request, context, record).answer()
         finally:
             context.drop()
-
-    def reap(self) -> None:
-        """End servers that have been idle for too long."""
-        self.pool.reap(self._shared.limits.idle)
-
-    async def close(self) -> None:
-        """End all servers."""
-        await self.pool.close()
-
-    def log_dropped(self) -> None:
-        """Log that a message of a server was dropped."""
-        self._shared.log.debug("a message that came while a call was held was dropped")
 
     async def learn(self, context: RequestContext, raw: bytes) -> None:
         """Share the facts of a server's response with other requests and replicas."""
@@ -198,7 +185,7 @@ class _Answering:
             await self._say(*routed.to_client)
         elif routed.to_client:
             # The call may still be answered as JSON.
-            self._route.log_dropped()
+            self._route.log.debug("a message that came while a call was held was dropped")
 
     async def _continue_call(
         self, routed: Routed, pooled: PooledRequest, server: PooledServer

@@ -6,14 +6,13 @@ upstream, which then does what it does for a client that disconnects.
 """
 
 import asyncio
-from collections.abc import Callable
-from contextlib import suppress
-from types import TracebackType
-from typing import Self
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 
 import msgspec
 from aiohttp import web
-from multidict import CIMultiDict
+from msgspec import Struct
 
 from proxy.document import message
 from proxy.session.outputs import Probe
@@ -33,85 +32,25 @@ from proxy.transports.sidecar.url import http_sse
 from proxy.transports.sidecar.url.probes import CallCancelled, GuardQueries, Rejected
 from proxy.transports.sidecar.url.upstream import Upstream, request_id
 
-Say = Callable[[RequestContext, ResponseWriter | None, list[bytes]], object]
 
+class Exchange(Struct):
+    """One request of a client and its answer.
 
-class ResponseWait:
-    """A context in which the requests of a POST wait for the upstream.
-
-    Once the last of the requests is overdue, `over` is True, and the context is left at once
-    without an error, unless it is `busy`: then its body must return. `give_up` receives the
-    messages that cancel such requests at the upstream. `say` receives the messages about them for
-    the client: with the answer that has begun, or with None for another stream on which the client
-    listens.
+    `ours` are messages for the answer besides those of the upstream. `answer` can take more
+    messages at once; it is None until an event stream has begun. `busy` is True while a message of
+    the upstream is being sent, `over` once nothing more is needed from it, and `ended` once no more
+    messages fit in the answer. `timeout` ends the wait for the upstream.
     """
 
-    def __init__(
-        self,
-        context: RequestContext,
-        ours: list[bytes],
-        give_up: Callable[[list[bytes]], None],
-        say: Say,
-    ) -> None:
-        self.ours = ours
-        """Messages for the answer besides those of the upstream."""
-        self.answer: ResponseWriter | None = None
-        """The answer to send such messages on at once, as soon as it has begun."""
-        self.busy = False
-        """True while a message of the upstream is being sent."""
-        self.over = False
-        """True if nothing more is needed from the upstream."""
-        self._context = context
-        self._give_up = give_up
-        self._say = say
-        self._ended = False
-        self._timeout: asyncio.Timeout | None = None
-        self._timer: Timer | None = None
-
-    async def __aenter__(self) -> Self:
-        of = self._context
-        if of.driver.session.deadline is not None:
-            self._timeout = await asyncio.timeout(None).__aenter__()
-            self._timer = Timer(of.driver, self._overdue, of.id_prefix, of.post.ids)
-            self._timer.start()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool:
-        self.leave()
-        if self._timeout is None or self._timer is None:
-            return False
-        of = self._context
-        # In a session a call may continue without its client, who can come back for the answer.
-        if of.id_prefix or not of.driver.session.awaits(of.id_prefix, of.post.ids):
-            self._timer.stop()
-        try:
-            await self._timeout.__aexit__(kind, error, trace)
-        except TimeoutError:
-            return True
-        return False
-
-    def leave(self) -> None:
-        """Record that the answer is about to end: no more messages fit in it."""
-        self._ended = True
-
-    def _overdue(self, routed: Routed) -> None:
-        of = self._context
-        self._give_up(routed.to_server)
-        if self._ended:
-            self._say(of, None, routed.to_client)
-            return
-        self.over = not of.driver.session.awaits(of.id_prefix, of.post.ids)
-        if self.answer is not None and not self.over:
-            self._say(of, self.answer, routed.to_client)
-            return
-        self.ours += routed.to_client
-        if self.over and not self.busy and self._timeout is not None:
-            self._timeout.reschedule(asyncio.get_running_loop().time())
+    request: web.BaseRequest
+    context: RequestContext
+    record: AccessRecord
+    ours: list[bytes] = msgspec.field(default_factory=list)
+    answer: ResponseWriter | None = None
+    busy: bool = False
+    over: bool = False
+    ended: bool = False
+    timeout: asyncio.Timeout = msgspec.field(default_factory=lambda: asyncio.timeout(None))
 
 
 _UNASKED = "the client takes no event stream, so it cannot be asked"
@@ -174,34 +113,30 @@ class UrlRoute:
     async def _post(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
         read = await post.read(request, self._route, self._limits, record)
         context = await self._registry.context(request, read)
+        exchange = Exchange(request, context, record)
         driver = context.driver
         routed = await driver.from_client(read.raw, context.id_prefix, context.scope)
         record.client = driver.session.client or ""
         self._queries.cancel(routed.to_server)
         try:
             for probe in routed.queries:
-                routed = await self._decide(request, context, probe, routed.notifications)
+                routed = await self._decide(exchange, probe, routed.notifications)
             if not routed.to_server:
                 record.answered_by = "proxy"
                 if not read.ids:
                     return web.Response(status=202)
-                answer = _answer(request, read, streams=False)
-                return await self._finish(answer, routed.to_client, record)
+                return await _finish(_writer(request, read), routed.to_client, record)
             raw = routed.to_server[0]
-            ours = [*await self._notify(context, routed.notifications), *routed.to_client]
-            waiting = ResponseWait(
-                context,
-                ours,
-                lambda lines: self._queries.give_up(request, read, lines),
-                lambda *late: self._queries.spawn(self._send_late(*late)),
-            )
-            async with waiting, self._upstream.ask(request, raw, read) as upstream:
-                return await self._answered(request, context, waiting, upstream, record)
-            answer = waiting.answer or _answer(request, read, streams=False)
+            exchange.ours = [
+                *await self._notify(context, routed.notifications),
+                *routed.to_client,
+            ]
+            async with self._deadline(exchange), self._upstream.ask(request, raw, read) as upstream:
+                return await self._answered(exchange, upstream)
             record.answered_by, record.failure = "proxy", _LATE
-            return await self._finish(answer, ours, record)
+            return await _finish(exchange.answer or _writer(request, read), exchange.ours, record)
         except Rejected as rejected:
-            return self._rejected(request, context, rejected, record)
+            return self._rejected(exchange, rejected)
         except ConnectionLost:
             context.drop()
             raise
@@ -209,16 +144,46 @@ class UrlRoute:
             if context.id_prefix:
                 context.drop()
 
-    async def _decide(
-        self, request: web.BaseRequest, context: RequestContext, probe: Probe, notices: list[bytes]
-    ) -> Routed:
-        """Return the decision on a held call; `told` are the messages to its client meanwhile.
+    @asynccontextmanager
+    async def _deadline(self, exchange: Exchange) -> AsyncIterator[None]:
+        """Leave this context, without an error, once the last of the requests is overdue.
 
-        Raises Rejected.
+        If the exchange is `busy` then, the context must be left by itself.
         """
+        of = exchange.context
+        timer = Timer(of.driver, partial(self._overdue, exchange), of.id_prefix, of.post.ids)
+        timer.start()
+        try:
+            async with exchange.timeout:
+                yield
+        except TimeoutError:
+            if not exchange.timeout.expired():
+                raise
+        finally:
+            exchange.ended = True
+            # In a session a call may continue without its client, who can return for the answer.
+            if of.id_prefix or not of.driver.session.awaits(of.id_prefix, of.post.ids):
+                timer.stop()
+
+    def _overdue(self, exchange: Exchange, routed: Routed) -> None:
+        of = exchange.context
+        self._queries.give_up(exchange.request, of.post, routed.to_server)
+        waits = of.driver.session.awaits(of.id_prefix, of.post.ids)
+        if exchange.ended or (exchange.answer is not None and waits):
+            answer = None if exchange.ended else exchange.answer
+            self._queries.spawn(self._send_late(of, answer, routed.to_client))
+            return
+        exchange.over = not waits
+        exchange.ours += routed.to_client
+        if exchange.over and not exchange.busy:
+            exchange.timeout.reschedule(asyncio.get_running_loop().time())
+
+    async def _decide(self, exchange: Exchange, probe: Probe, notices: list[bytes]) -> Routed:
+        """Return the decision on a held call, after `notices` to its client; raises Rejected."""
+        context = exchange.context
         [id] = context.post.ids
         try:
-            routed = await self._queries.ask(request, context, probe)
+            routed = await self._queries.ask(exchange.request, context, probe)
         except CallCancelled as cause:
             # The server has never received it, so no answer could come.
             return Routed([], [message.error(id, message.CANCELLED, str(cause))], notices, [])
@@ -230,17 +195,11 @@ class UrlRoute:
             mine = [message.error(id, post.INVALID, "another request has the same id")]
         return Routed(routed.to_server, mine, [*notices, *routed.notifications], [])
 
-    def _rejected(
-        self,
-        request: web.BaseRequest,
-        context: RequestContext,
-        rejected: Rejected,
-        record: AccessRecord,
-    ) -> web.Response:
+    def _rejected(self, exchange: Exchange, rejected: Rejected) -> web.Response:
         """Answer a held call with the server's answer to the query, which rejects this client."""
-        context.drop()
-        upstream = rejected.upstream
-        self._forget_ended(request, upstream)
+        exchange.context.drop()
+        upstream, record = rejected.upstream, exchange.record
+        self._forget_ended(exchange.request, upstream)
         record.bytes_received = record.bytes_sent = len(rejected.raw)
         return web.Response(
             status=upstream.status,
@@ -280,54 +239,57 @@ class UrlRoute:
             else:
                 await answer.add_messages(lines)
 
-    async def _answered(
-        self,
-        request: web.BaseRequest,
-        context: RequestContext,
-        waiting: ResponseWait,
-        upstream: HttpResponse,
-        record: AccessRecord,
-    ) -> web.StreamResponse:
+    async def _answered(self, exchange: Exchange, upstream: HttpResponse) -> web.StreamResponse:
         """Pass on an upstream's answer, with the messages that the proxy adds."""
-        read, ours = context.post, waiting.ours
+        request, context, record = exchange.request, exchange.context, exchange.record
+        read, ours = context.post, exchange.ours
         if read.initializes:
             self._registry.initialized(context, upstream.headers.get(SESSION))
         self._forget_ended(request, upstream)
-        kind = upstream.content_type
         good = 200 <= upstream.status < 300
-        if ours and good and kind not in (JSON, STREAM):
-            # The server got no request, or does not answer it.
-            lines = [*ours, *context.end("the server gave no answer")]
-            waiting.leave()
-            return await self._finish(_answer(request, read, streams=False), lines, record)
-        if good and kind not in (JSON, STREAM) and context.withholds and not _empty(upstream):
-            # A client that ignores the content type would find data that a rule withholds.
-            content_type = upstream.headers.get("Content-Type", "it has no Content-Type")
-            record.failure = (
-                f"the server's answer is neither JSON nor an event stream: {content_type}"
-            )
-            lines = context.end(record.failure)
-            waiting.leave()
-            return await self._finish(_answer(request, read, streams=False), lines, record)
-        if not read.ids or not good or kind not in (JSON, STREAM):
-            context.drop()
-            return await self._upstream.pass_on(request, upstream, record)
-        headers = hop_headers.to_client(upstream.headers)
-        answer = _answer(request, read, kind == STREAM, upstream.status, headers)
-        if kind == STREAM:
-            # The client may read slowly, and a head that has begun must not be sent again.
-            waiting.busy = True
-            await answer.begin()
-            while ours:
-                await answer.add(message_event(ours.pop(0)))
-            waiting.answer, waiting.busy = answer, False
-            if not waiting.over:
-                await self._events(request, answer, context, upstream, record, waiting)
-            waiting.leave()
-            if waiting.over:
-                record.answered_by, record.failure = "proxy", _LATE
-            return await self._finish(answer, ours, record)
+        if not good or upstream.content_type not in (JSON, STREAM):
+            reason = ""
+            if good and ours:
+                # The server got no request, or does not answer it.
+                reason = "the server gave no answer"
+            elif good and context.withholds and not _empty(upstream):
+                # A client that ignores the content type would find data that a rule withholds.
+                content_type = upstream.headers.get("Content-Type", "it has no Content-Type")
+                reason = f"the server's answer is neither JSON nor an event stream: {content_type}"
+                record.failure = reason
+            if reason:
+                lines = [*ours, *context.end(reason)]
+                exchange.ended = True
+                return await _finish(_writer(request, read), lines, record)
+        elif read.ids:
+            answer = _writer(request, read, upstream)
+            if upstream.content_type == STREAM:
+                return await self._streamed(exchange, answer, upstream)
+            lines = await self._whole(exchange, upstream)
+            return await _finish(answer, [*ours, *lines], record)
+        context.drop()
+        return await self._upstream.pass_on(request, upstream, record)
+
+    async def _streamed(
+        self, exchange: Exchange, answer: ResponseWriter, upstream: HttpResponse
+    ) -> web.StreamResponse:
+        # The client may read slowly, and a head that has begun must not be sent again.
+        exchange.busy = True
+        await answer.begin()
+        while exchange.ours:
+            await answer.add(message_event(exchange.ours.pop(0)))
+        exchange.answer, exchange.busy = answer, False
+        if not exchange.over:
+            await self._events(exchange, answer, upstream)
+        exchange.ended = True
+        if exchange.over:
+            exchange.record.answered_by, exchange.record.failure = "proxy", _LATE
+        return await _finish(answer, exchange.ours, exchange.record)
+
+    async def _whole(self, exchange: Exchange, upstream: HttpResponse) -> list[bytes]:
+        """Return the messages of an answer in JSON, and errors for requests that have none."""
         # Nothing is sent before the answer is complete: a failure can still become an error.
+        context, record = exchange.context, exchange.record
         try:
             raw = await self._upstream.read(upstream)
         except body.TooLarge as large:
@@ -335,48 +297,32 @@ class UrlRoute:
             lines = context.end(record.failure)
         else:
             record.bytes_received = len(raw)
-            waiting.busy = True
+            exchange.busy = True
             lines = await self._tell(context, raw)
-            if len(read.ids) == 1 and context.withholds:
+            if len(context.post.ids) == 1 and context.withholds:
                 # A message that is not recognized as the answer may be the answer all the same.
                 lines = [each for each in lines if message.fails(each)]
             lines += context.end(_UNANSWERED)
-        waiting.leave()
-        return await self._finish(answer, [*ours, *lines], record)
-
-    async def _finish(
-        self, answer: ResponseWriter, lines: list[bytes], record: AccessRecord
-    ) -> web.StreamResponse:
-        await answer.add_messages(lines[:-1])
-        await others(len(lines[-1]) if lines else 0)
-        response = await answer.end(message_event(lines[-1]) if lines else None)
-        record.bytes_sent = answer.bytes_sent
-        return response
+        exchange.ended = True
+        return lines
 
     async def _events(
-        self,
-        request: web.BaseRequest,
-        answer: ResponseWriter,
-        context: RequestContext,
-        upstream: HttpResponse,
-        record: AccessRecord,
-        waiting: ResponseWait | None = None,
+        self, exchange: Exchange, answer: ResponseWriter, upstream: HttpResponse
     ) -> None:
         """Pass on a stream of events until it ends, or no more of it is needed."""
+        context, record = exchange.context, exchange.record
         resumable = False
         cause = "the server ended its stream before it had answered"
         try:
             async for event in self._upstream.events(upstream, record):
                 resumable |= event.id is not None and not context.id_prefix
                 if context.post.accepts == "json" and (id := request_id(event)) is not None:
-                    await self._upstream.decline(request, context.post, id, _UNASKED)
-                if waiting is not None:
-                    waiting.busy = True
+                    await self._upstream.decline(exchange.request, context.post, id, _UNASKED)
+                exchange.busy = True
                 for each in await self._translated(context, event):
                     await answer.add(each)
-                if waiting is not None:
-                    waiting.busy = False
-                if answer.complete or (waiting is not None and waiting.over):
+                exchange.busy = False
+                if answer.complete or exchange.over:
                     return
         except (ConnectionLost, sse.TooLong) as broken:
             cause = f"the server's stream broke off: {broken}"
@@ -428,20 +374,19 @@ class UrlRoute:
             streams = upstream.content_type == STREAM and not self._route.passes
             if not streams or not 200 <= upstream.status < 300:
                 return await self._upstream.pass_on(request, upstream, record)
-            headers = hop_headers.to_client(upstream.headers)
-            answer = _answer(request, post.NOTHING, True, upstream.status, headers)
+            answer = _writer(request, post.NOTHING, upstream)
             await answer.begin()
             if session is not None:
                 context = await self._registry.of_session(request, post.NOTHING, session)
                 self._listening[context.driver] = answer
                 try:
-                    await self._events(request, answer, context, upstream, record)
+                    await self._events(Exchange(request, context, record), answer, upstream)
                 finally:
                     if self._listening.get(context.driver) is answer:
                         del self._listening[context.driver]
             else:
                 await self._legacy.follow(answer, upstream, record)
-            return await self._finish(answer, [], record)
+            return await _finish(answer, [], record)
 
     def _forget_ended(self, request: web.BaseRequest, upstream: HttpResponse) -> None:
         session = request.headers.get(SESSION)
@@ -464,19 +409,26 @@ def _without_message(event: Event) -> list[Event]:
     return [Event(raw, None, event.id, None, event.retry)] if fields else []
 
 
-def _answer(
-    request: web.BaseRequest,
-    read: PostedBody,
-    streams: bool,
-    status: int = 200,
-    headers: CIMultiDict[str] | None = None,
+def _writer(
+    request: web.BaseRequest, read: PostedBody, upstream: HttpResponse | None = None
 ) -> ResponseWriter:
+    """Return the writer of the upstream's answer to a POST, or of the proxy's."""
     return ResponseWriter(
         request,
         read.accepts,
-        streams=streams,
+        streams=upstream is not None and upstream.content_type == STREAM,
         expected=len(read.ids),
         batch=read.batch,
-        status=status,
-        headers=headers or CIMultiDict(),
+        status=200 if upstream is None else upstream.status,
+        headers=() if upstream is None else hop_headers.to_client(upstream.headers),
     )
+
+
+async def _finish(
+    answer: ResponseWriter, lines: list[bytes], record: AccessRecord
+) -> web.StreamResponse:
+    await answer.add_messages(lines[:-1])
+    await others(len(lines[-1]) if lines else 0)
+    response = await answer.end(message_event(lines[-1]) if lines else None)
+    record.bytes_sent = answer.bytes_sent
+    return response

@@ -46,6 +46,11 @@ async def started(
         await child.end(HASTY)
 
 
+async def send(child: ChildServer, line: bytes) -> None:
+    child.post([line])
+    await child.ready()
+
+
 async def said(child: ChildServer) -> list[Event]:
     return [event async for event in child.events()]
 
@@ -63,7 +68,7 @@ async def lines(child: ChildServer, count: int) -> list[bytes]:
 async def test_many_senders_never_break_into_a_line() -> None:
     async with started(["cat"]) as child:
         sent = [b"%d" % number * 5000 for number in range(40)]
-        senders = [asyncio.create_task(child.send([line])) for line in sent]
+        senders = [asyncio.create_task(send(child, line)) for line in sent]
         assert sorted(await lines(child, 40)) == sorted(sent)
         await asyncio.gather(*senders)
 
@@ -71,18 +76,18 @@ async def test_many_senders_never_break_into_a_line() -> None:
 async def test_a_sender_that_is_cancelled_leaves_no_half_line() -> None:
     async with started(["cat"]) as child:
         long = b"x" * (1 << 22)
-        sender = asyncio.create_task(child.send([long]))
+        sender = asyncio.create_task(send(child, long))
         await asyncio.sleep(0)
         assert not sender.done()
         sender.cancel()
-        following = asyncio.create_task(child.send([b"next"]))
+        following = asyncio.create_task(send(child, b"next"))
         assert [len(line) for line in await lines(child, 2)] == [1 << 22, 4]
         await following
 
 
 async def test_a_server_that_does_not_read_holds_up_who_writes_and_nobody_else() -> None:
     async with started(python("import sys, time; sys.stdin.read(1); time.sleep(60)")) as child:
-        sender = asyncio.create_task(child.send([b"x" * (1 << 20)]))
+        sender = asyncio.create_task(send(child, b"x" * (1 << 20)))
         done, _ = await asyncio.wait([sender], timeout=0.2)
         assert not done
         await child.end(HASTY)
@@ -171,7 +176,7 @@ async def test_nothing_stays_open_after_the_end() -> None:
     before = descriptors()
     for _ in range(5):
         async with started(["cat"]) as child:
-            await child.send([b"x"])
+            await send(child, b"x")
     assert descriptors() == before
 
 
@@ -194,33 +199,6 @@ async def test_a_server_that_closes_its_stdin_as_we_do_is_closed_once() -> None:
         await child.end(HASTY)
         assert child.code == -signal.SIGTERM
     assert failures == []
-
-
-async def test_what_comes_while_nobody_asks_is_there_for_who_asks_next() -> None:
-    script = """
-import os, sys
-for line in sys.stdin.buffer:
-    os.write(1, line)
-    os.write(2, line)
-"""
-    async with started(python(script)) as child:
-        events = child.events()
-        for word in (b"one", b"two"):
-            await child.send([word])
-            assert await anext(events) == [word]
-        await child.send([b"three"])
-        while not child.tail.endswith(b"three\n"):
-            await asyncio.sleep(0)
-        assert await anext(events) == [b"three"]
-
-
-async def test_long_and_short_lines_take_turns() -> None:
-    async with started(["cat"]) as child:
-        events = child.events()
-        for size in (1, 3_000_000, 1, 65_535, 65_536, 1):
-            sender = asyncio.create_task(child.send([b"x" * size]))
-            assert await anext(events) == [b"x" * size]
-            await sender
 
 
 OURS = """
@@ -262,26 +240,6 @@ def test_all_groups_end_where_we_are_killed() -> None:
     ours.stdout.close()
     for pid in pids:
         wait_gone(pid)
-
-
-def test_a_guardian_lets_be_what_has_left_and_goes_when_dismissed() -> None:
-    left = subprocess.Popen(["sleep", "60"], start_new_session=True)
-    kept = subprocess.Popen(["sleep", "60"], start_new_session=True)
-    try:
-        guardian = Guardian()
-        guardian.guard(1, left.pid)
-        guardian.guard(11, kept.pid)
-        guardian.leave(1)
-        guardian.leave(2)
-        os.close(guardian._pipe)
-        assert kept.wait(20) == -signal.SIGTERM
-        os.waitpid(guardian.pid, 0)
-        assert left.poll() is None
-    finally:
-        left.kill()
-        left.wait()
-        kept.kill()
-        kept.wait()
 
 
 def test_a_dismissed_guardian_ends_nobody() -> None:

@@ -2,16 +2,14 @@
 
 import asyncio
 import json
-import os
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from proxy.transports.sidecar.command import streams
 from tests.faults.routes import NAUGHTY
-from tests.transports.guarded import guarded, onward, told
+from tests.transports.guarded import guarded, onward
 from tests.transports.http.hosting import (
     EVENTS,
     JSON,
@@ -97,15 +95,6 @@ async def test_a_client_that_prefers_no_form_has_a_stream_to_resume_once_a_call_
         assert await again.said() == "held 1"
 
 
-async def test_whoever_takes_any_form_gets_a_stream_where_more_than_the_answer_comes(
-    client: Client,
-) -> None:
-    heard = await client.call(1, "progress", {"count": 1}, accept="*/*", token=1)
-    assert kinds(await heard.rest()) == ["notifications/progress", 1]
-    heard = await client.call(1, "progress", {"count": 1}, accept=JSON, token=1)
-    assert kinds(await heard.rest()) == [1]
-
-
 @pytest.mark.parametrize(("version", "primed"), [("2025-06-18", False), ("2025-11-25", True)])
 async def test_a_stream_begins_with_an_id_for_clients_that_know_what_that_is(
     version: str, primed: bool
@@ -180,20 +169,6 @@ async def test_a_stream_is_resumed_while_the_call_goes_on(client: Client) -> Non
     assert await heard.event() is None
     await client.call(2, "release")
     assert await resumed.said() == "held 1"
-
-
-async def test_the_stream_of_get_is_resumed_too(client: Client) -> None:
-    get = await listening(client)
-    held = await client.call(1, "hold")
-    for id in (2, 3):
-        await (await client.call(id, "note", {"n": id})).rest()
-    said = [await get.next() for _ in range(2)]
-    get.leave()
-    again = await listening(client, last_event_id=get.ids[1])
-    assert await again.next() == said[1]
-    await (await client.call(4, "note", {"n": 4})).rest()
-    assert (await again.next())["params"]["data"] == {"n": 4}
-    held.leave()
 
 
 async def test_an_event_id_of_another_session_is_unknown() -> None:
@@ -292,14 +267,6 @@ async def test_a_response_to_nobody_is_dropped_and_noise_is_no_message() -> None
         held.leave()
 
 
-async def test_a_message_over_the_limit_is_answered_and_the_session_lives() -> None:
-    async with hosting(message=100_000) as made:
-        client = await made.client().begin()
-        [said] = await (await client.call(1, "size", {"size": 200_000})).rest()
-        assert said["error"]["message"].endswith("is over the limit of 100000 bytes")
-        assert await (await client.call(2, "echo")).said() == "{}"
-
-
 async def test_a_message_over_the_limit_is_answered_on_the_one_stream_of_2024_11_05_too() -> None:
     async with hosting(message=100_000) as made:
         stream, endpoint = await made.single()
@@ -327,31 +294,6 @@ async def test_a_cancelled_call_is_answered_by_us_where_the_server_is_silent(
         }
         seen = json.loads(await (await client.call(2, "seen")).said())
         assert "notifications/cancelled" in [each.get("method") for each in seen]
-
-
-FLOOD = """
-import json, os, sys
-for line in sys.stdin.buffer:
-    message = json.loads(line)
-    if message["method"] == "initialize":
-        result = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "f"}}
-        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
-    elif message["method"] == "flood":
-        note = json.dumps({"jsonrpc": "2.0", "method": "n", "params": {"x": "y" * 1_000_000}})
-        for at in range(100):
-            print(note, flush=True)
-            os.write(2, b"%d\\n" % at)
-        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {}}), flush=True)
-"""
-
-
-async def test_a_client_that_does_not_read_holds_up_its_own_server_only() -> None:
-    async with hosting([sys.executable, "-c", FLOOD]) as made:
-        slow, quick = await made.client().begin(), await made.client().begin()
-        heard = await slow.ask(1, "flood")
-        assert kinds([await heard.next()]) == ["n"]
-        assert len(await (await quick.ask(1, "flood")).rest()) == 101
-        assert len(await heard.rest()) == 100
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/mcp/sse"])
@@ -414,21 +356,6 @@ async def test_a_call_that_is_held_is_answered_on_the_one_stream_of_2024() -> No
         assert [each["params"]["name"] for each in seen] == ["pid", "echo", "seen"]
 
 
-async def test_a_server_that_takes_no_question_holds_nobody_up(tmp_path: Path) -> None:
-    gate = tmp_path / "gate"
-    os.mkfifo(gate)
-    rules = guarded(told, 0.1, covers="write", text="x" * 300_000)
-    async with hosting((sys.executable, str(NAUGHTY), "deaf", str(gate)), rules) as made:
-        client = made.client()
-        client.session = (await client.ask(0, "initialize", {})).headers["Mcp-Session-Id"]
-        heard = await client.call(1, "write")
-        assert [said["result"]["content"][0]["text"] for said in await heard.rest()] == [
-            "no answer in time"
-        ]
-        # It reads on, and ends.
-        os.close(os.open(gate, os.O_WRONLY))
-
-
 async def test_a_call_that_is_late_is_an_error_on_the_one_stream_of_2024() -> None:
     async with hosting(deadline=2.0) as made:
         stream, endpoint = await made.single()
@@ -459,13 +386,6 @@ async def test_a_client_that_comes_back_finds_the_error_of_a_call_that_was_late(
         again = await listening(client, last_event_id=heard.ids[-1])
         [failed] = await again.rest()
         assert (failed["id"], failed["result"]["isError"]) == (7, True)
-
-
-async def test_the_id_of_a_call_that_was_late_is_free_for_another() -> None:
-    async with hosting(deadline=2.0) as made:
-        client = await made.client().begin()
-        assert (await (await client.call(7, "hold")).said()).startswith("no answer within")
-        assert await (await client.call(7, "echo", {"a": 1})).said() == '{"a": 1}'
 
 
 async def test_a_server_that_cannot_be_read_any_more_is_ended_and_its_calls_are_answered() -> None:

@@ -9,11 +9,9 @@ from typing import Any
 
 import pytest
 
-from proxy.session.guards import cancellation
 from proxy.transports.log import Log
 from proxy.transports.sidecar.command.child import ChildServer
 from proxy.transports.sidecar.command.pool import Pool, PooledRequest, PooledServer
-from tests.transports.http.hosting import wait_gone
 
 # Answers each request with the messages that it was sent, or with the text of `raw`, in which $ID
 # and $TOKEN are those of the request; a `quiet` request is not answered.
@@ -74,30 +72,6 @@ async def seen(server: PooledServer) -> list[Any]:
     return list(response["result"][:-1])
 
 
-async def test_equal_ids_and_tokens_differ_at_the_server_and_are_the_clients_again() -> None:
-    raw = (
-        '{"method":"notifications/progress","params":{"progressToken": $TOKEN}}\n'
-        '{"jsonrpc": "2.0", "result": {"id": 1, "same": $ID}, "id": $ID}'
-    )
-    async with pool() as made:
-        requests = [pooled(key, b'"t"') for key in (b"1", b"1", b'"1"')]
-        servers = {await sent(made, request, raw=raw) for request in requests}
-        for request in requests:
-            progress, response = await request.next(), await request.next()
-            assert (
-                progress == b'{"method":"notifications/progress","params":{"progressToken": "t"}}'
-            )
-            expected = b'{"jsonrpc": "2.0", "result": {"id": 1, "same": %b}, "id": %b}'
-            assert response == expected % (request.key, request.key)
-            assert await request.next() is None
-            assert request.over == ""
-        [server] = servers
-        known = [
-            (each["id"], each["params"]["_meta"]["progressToken"]) for each in await seen(server)
-        ]
-        assert len({part for pair in known for part in pair}) == 6
-
-
 @pytest.mark.parametrize(
     "params",
     ['{"u": "\\ud800"}', '{"id": 1, "_meta": {"progressToken": 7}}', '{"\\u0069d": 1.0}'],
@@ -136,48 +110,6 @@ async def test_requests_that_come_at_once_wait_for_one_start() -> None:
         assert len(set(servers)) == 1
 
 
-async def test_a_call_that_is_held_hears_the_response_to_the_query_alone() -> None:
-    async with pool() as made:
-        call, query = pooled(b"1"), pooled(b'"own"')
-        server = await made.open(call)
-        server.send(call, [line(query)])
-        assert (call.forwarded, call.awaited) == (False, {b'"own"'})
-        assert json.loads(await call.next() or b"")["id"] == "own"
-        assert (call.over, call.awaited) == (None, set())
-        server.send(call, [line(call)])
-        assert json.loads(await call.next() or b"")["id"] == 1
-        assert await call.next() is None
-        assert server.idle
-
-
-@pytest.mark.parametrize("forwarded", [True, False])
-async def test_a_server_hears_of_the_end_of_what_it_knows(forwarded: bool) -> None:
-    async with pool() as made:
-        call, query = pooled(b"1"), pooled(b'"own"')
-        server = await made.open(call)
-        server.send(call, [line(query, quiet=True)])
-        if forwarded:
-            server.send(call, [cancellation(b'"own"'), line(call, quiet=True)])
-        server.cancel(call)
-        server.cancel(call)
-        messages = await seen(server)
-        cancelled = [each["params"] for each in messages if "cancelled" in each["method"]]
-        assert cancelled[0]["requestId"] == "own"
-        assert len(cancelled) == (2 if forwarded else 1)
-        assert cancelled[-1]["requestId"] == messages[2 * forwarded]["id"]
-        assert cancelled[-1]["reason"] == "the client closed the stream"
-
-
-async def test_a_server_may_be_sent_a_cancellation_with_another_reason_and_gets_one() -> None:
-    async with pool() as made:
-        request = pooled()
-        server = await sent(made, request, quiet=True)
-        server.send(request, [cancellation(b"1", "it took too long")])
-        server.cancel(request)
-        call, cancelled = await seen(server)
-        assert cancelled["params"] == {"requestId": call["id"], "reason": "it took too long"}
-
-
 async def test_a_late_response_reaches_nobody() -> None:
     async with pool() as made:
         first, second = pooled(), pooled()
@@ -205,34 +137,6 @@ async def test_a_client_that_does_not_read_is_cut_and_holds_up_nobody(
         assert cut.is_set()
 
 
-async def test_the_end_of_a_server_is_the_end_of_its_requests() -> None:
-    async with pool() as made:
-        requests = [pooled(), pooled()]
-        server = await sent(made, requests[0], quiet=True)
-        await sent(made, requests[1], quiet=True)
-        await server.child.end((0.0, 1.0))
-        await server.reading
-        late = pooled()
-        server.open(late)
-        for request in (*requests, late):
-            assert await request.next() is None
-            assert request.over == server.child.cause
-        assert await made.open(pooled()) is not server
-
-
-async def test_servers_without_work_are_ended() -> None:
-    async with pool() as made:
-        busy, idle = pooled(), pooled()
-        server = await sent(made, busy, quiet=True)
-        made.reap(0.0)
-        await sent(made, idle)
-        assert await idle.next() is not None
-        server.cancel(busy)
-        made.reap(0.0)
-        made.reap(0.0)
-        await asyncio.to_thread(wait_gone, server.child.pid)
-
-
 async def test_a_server_that_cannot_be_read_any_more_is_ended_and_its_requests_know() -> None:
     async with pool() as made:
         request = pooled()
@@ -256,15 +160,3 @@ async def test_two_responses_on_one_line_are_an_error_for_the_first() -> None:
         response = json.loads(await request.next() or b"")
         assert response["id"] == 1
         assert "bytes follow its end" in response["error"]["message"]
-
-
-@pytest.mark.parametrize("tail", ["", '\n{"jsonrpc":"2.0","id":0,"result":2}'])
-async def test_a_response_that_is_too_long_is_an_error(tail: str) -> None:
-    raw = '{"jsonrpc":"2.0","id":$ID,"result":"' + "x" * 5000 + '"}' + tail
-    async with pool(limit=1000) as made:
-        request, other = pooled(), pooled()
-        await sent(made, other, quiet=True)
-        await sent(made, request, raw=raw)
-        response = json.loads(await request.next() or b"")
-        assert response["id"] == 1
-        assert "over the limit of 1000 bytes" in response["error"]["message"]

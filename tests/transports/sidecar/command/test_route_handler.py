@@ -7,21 +7,18 @@ from typing import Any
 import mcp
 import pytest
 from mcp.client.sse import sse_client
-from mcp_types import CallToolResult, CreateMessageResult, ElicitResult, TextContent
+from mcp_types import CallToolResult, TextContent
 
-from proxy.transports.sidecar.command.route_handler import CommandRoute
 from tests.given import rules
 from tests.transports.http.hosting import (
     JSON,
     OFFICIAL,
     STREAM,
-    TALKATIVE,
     Client,
     Heard,
     hosting,
     wait_gone,
 )
-from tests.transports.http.standing import route, shared
 
 INITIALIZE = {
     "jsonrpc": "2.0",
@@ -98,26 +95,6 @@ async def test_a_session_is_asked_for_and_must_exist() -> None:
         assert made.made.asked[-1].answered_by == "proxy"
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "code"),
-    [
-        (b"{", 400, -32700),
-        (b"[" * 200_000, 400, -32700),
-        (b"{}", 400, -32600),
-        (b"5", 400, -32600),
-        (b"[]", 400, -32600),
-        (b"[5]", 400, -32600),
-        (b'{"jsonrpc":"2.0","id":1,"method":"x","params":NaN}', 400, -32600),
-        (b'"' + b"x" * (5 << 20) + b'"', 413, -32600),
-    ],
-)
-async def test_what_is_no_message_is_refused_and_the_session_lives(
-    body: bytes, status: int, code: int, client: Client
-) -> None:
-    assert (await error(await client.send("POST", body)))[:2] == (status, code)
-    assert await (await client.call(1, "echo")).said() == "{}"
-
-
 async def test_a_body_over_several_lines_is_one_message_for_the_server(client: Client) -> None:
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
     message["params"] = {"name": "echo", "arguments": {"a": "x\r\ny"}}
@@ -158,13 +135,6 @@ async def test_a_server_that_cannot_be_started_is_said_with_the_id_of_the_reques
         assert said["id"] == "first"
         assert said["error"]["message"].startswith("the server cannot be started: [Errno 2]")
         assert (await made.client().modern(1, "ping")).status == 502
-
-
-async def test_a_route_is_ready_where_its_command_is_there() -> None:
-    local = CommandRoute(route(TALKATIVE), lambda *_: rules("[]"), shared())
-    await local.open()
-    assert local.not_ready_reason() is None
-    await local.close()
 
 
 async def test_a_server_that_refuses_the_handshake_gives_no_session(caller: Client) -> None:
@@ -257,62 +227,6 @@ async def test_the_log_of_a_request_names_its_session_by_a_digest() -> None:
         assert called.bytes_received > 0
         assert called.bytes_sent > called.bytes_received
         assert called.answered_by == "upstream"
-
-
-async def sampled(context: Any, params: Any) -> CreateMessageResult:
-    return CreateMessageResult(
-        role="assistant", content=TextContent(type="text", text="seven"), model="m"
-    )
-
-
-async def asked(context: Any, params: Any) -> ElicitResult:
-    return ElicitResult(action="accept", content={"name": "Zoë"})
-
-
-@pytest.mark.parametrize("mode", ["legacy", "2026-07-28", "auto"])
-async def test_the_official_client_works_in_both_eras(mode: Any) -> None:
-    steps: list[tuple[float, float | None, str | None]] = []
-
-    async def heard(progress: float, total: float | None, message: str | None) -> None:
-        steps.append((progress, total, message))
-
-    async with (
-        hosting(OFFICIAL) as made,
-        mcp.Client(
-            made.made.url, mode=mode, sampling_callback=sampled, elicitation_callback=asked
-        ) as client,
-    ):
-        assert {"rows", "count"} <= {tool.name for tool in (await client.list_tools()).tools}
-        rows = [{"n": 0}, {"n": 1}]
-        result = await client.call_tool("rows", {"count": 2})
-        assert result.structured_content == {"result": rows}
-        result = await client.call_tool("count", {"upto": 3}, progress_callback=heard)
-        assert text(result) == "counted"
-        assert steps == [(at, 3, None) for at in range(3)]
-        many = await asyncio.gather(*(client.call_tool("rows", {"count": at}) for at in range(9)))
-        assert [len(each.structured_content["result"]) for each in many] == list(range(9))
-        if mode == "legacy":
-            assert text(await client.call_tool("guess", {})) == "guessed seven"
-            assert text(await client.call_tool("greet", {})) == "hello Zoë"
-        assert not [each.failure for each in made.made.asked if each.failure]
-
-
-async def test_the_official_client_falls_back_where_the_server_knows_no_other_era() -> None:
-    async with hosting() as made, mcp.Client(made.made.url, mode="auto") as client:
-        assert client.protocol_version == "2025-11-25"
-
-
-async def test_several_official_clients_of_the_stateless_era_share_servers() -> None:
-    async with hosting(OFFICIAL, children=4) as made:
-
-        async def one(count: int) -> int:
-            async with mcp.Client(made.made.url, mode="2026-07-28") as client:
-                for _ in range(5):
-                    result = await client.call_tool("rows", {"count": count})
-                    assert len(result.structured_content["result"]) == count
-                return count
-
-        assert await asyncio.gather(*(one(count) for count in range(4))) == list(range(4))
 
 
 async def test_the_official_client_of_2024_11_05_works() -> None:

@@ -1,87 +1,23 @@
 """A stream and its connection: who hears what, and how far a client may fall behind."""
 
 import asyncio
+from asyncio import StreamReader
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 from aiohttp import web
+from aiohttp.test_utils import RawTestServer
 
-from proxy.transports.http import sse
 from proxy.transports.sidecar.command import streams
 from proxy.transports.sidecar.command.event_store import StoredEvent
 from proxy.transports.sidecar.command.streams import EventStream
 from proxy.transports.sidecar.response_writer import ResponseWriter
 from proxy.transports.sidecar.route import AccessRecord
-from tests.transports.http.standing import standing
-
-
-class Serving:
-    """Serves one stream to whoever asks."""
-
-    def __init__(self, stream: EventStream) -> None:
-        self.stream = stream
-        self.there = asyncio.Event()
-
-    async def open(self) -> None:
-        pass
-
-    async def close(self) -> None:
-        pass
-
-    def counts(self) -> tuple[int, int]:
-        return 0, 0
-
-    def not_ready_reason(self) -> str | None:
-        return None
-
-    async def handle(self, request: web.BaseRequest, asked: AccessRecord) -> web.StreamResponse:
-        answer = ResponseWriter(request, "stream", streams=True, expected=0)
-        asyncio.get_running_loop().call_soon(self.there.set)
-        return await self.stream.serve(request, answer, asked, pings=True)
 
 
 def said(number: int, data: bytes = b"{}") -> StoredEvent:
     return StoredEvent(f"1-{number}", data)
-
-
-async def test_what_is_said_before_anybody_came_is_said_to_the_first() -> None:
-    stream = EventStream(1)
-    stream.add(said(1))
-    stream.finish()
-    async with standing(Serving(stream)) as made:
-        got = await made.ask("GET")
-        assert got.body == b"id: 1-1\nevent: message\ndata: {}\n\n"
-        assert got.ended
-        assert (await made.ask("GET")).body == b""
-        assert made.asked[0].bytes_sent == len(got.body)
-
-
-async def test_what_is_said_while_nobody_hears_is_for_the_history_alone() -> None:
-    stream = EventStream(1)
-    serving = Serving(stream)
-    async with standing(serving) as made:
-        _, writer = await made.send("GET")
-        await serving.there.wait()
-        assert stream.connected
-        writer.close()
-        while stream.connected:
-            await asyncio.sleep(0.01)
-        stream.add(said(1))
-        stream.finish()
-        assert (await made.ask("GET")).body == b""
-
-
-async def test_a_stream_that_keeps_says_later_what_nobody_heard() -> None:
-    stream = EventStream(1, keeps=True, with_ids=False)
-    serving = Serving(stream)
-    async with standing(serving) as made:
-        _, writer = await made.send("GET")
-        await serving.there.wait()
-        writer.close()
-        while stream.connected:
-            await asyncio.sleep(0.01)
-        stream.add(said(1))
-        stream.finish()
-        assert (await made.ask("GET")).body == b"event: message\ndata: {}\n\n"
 
 
 def test_what_waits_for_nobody_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,62 +28,37 @@ def test_what_waits_for_nobody_is_bounded(monkeypatch: pytest.MonkeyPatch) -> No
     assert stream.dropped == 2
 
 
-async def test_an_event_without_data_tells_the_client_when_to_come_back() -> None:
-    stream = EventStream(1)
-    stream.add(said(1, b""))
-    stream.finish()
-    async with standing(Serving(stream)) as made:
-        [event] = sse.Events(1000).feed((await made.ask("GET")).body)
-    assert (event.id, event.retry, event.data, event.event) == ("1-1", 1000, b"", None)
+@asynccontextmanager
+async def flooded(stream: EventStream) -> AsyncIterator[tuple[StreamReader, asyncio.Task[None]]]:
+    """Send more than a client takes that reads nothing by itself."""
+    there = asyncio.Event()
 
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        answer = ResponseWriter(request, "stream", streams=True, expected=0)
+        asyncio.get_running_loop().call_soon(there.set)
+        return await stream.serve(request, answer, AccessRecord(), pings=True)
 
-async def test_silence_is_broken_by_a_comment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "PING", 0.01)
-    stream = EventStream(1)
-    async with standing(Serving(stream)) as made:
-        reader, writer = await made.send("GET")
-        assert await asyncio.wait_for(reader.readuntil(b": \n\n"), 10)
-        stream.add(said(1))
-        assert await asyncio.wait_for(reader.readuntil(b"data: {}\n\n"), 10)
-        writer.close()
+    async def flood() -> None:
+        for number in range(60):
+            stream.add(said(number, b"x" * 1_000_000))
+            await stream.room()
 
-
-async def test_what_is_replayed_takes_the_place_of_what_waits() -> None:
-    stream = EventStream(1)
-    stream.add(said(1, b"1"))
-    stream.replay([said(2, b"2"), said(3, b"3")])
-    stream.finish()
-    async with standing(Serving(stream)) as made:
-        body = (await made.ask("GET")).body
-    assert [event.data for event in sse.Events(1000).feed(body)] == [b"2", b"3"]
-
-
-async def reading(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Ask for the stream, and read no more than a little ahead."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 16)
-    writer.write(b"GET /mcp HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-    return reader, writer
-
-
-async def flood(stream: EventStream, count: int) -> None:
-    for number in range(count):
-        stream.add(said(number, b"x" * 1_000_000))
-        await stream.room()
+    async with RawTestServer(handle) as server:
+        reader, writer = await asyncio.open_connection(server.host, server.port, limit=1 << 16)
+        writer.write(b"GET /mcp HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        await there.wait()
+        async with asyncio.timeout(20):
+            yield reader, asyncio.create_task(flood())
+        stream.finish()
+        writer.transport.abort()
 
 
 async def test_a_client_that_is_slow_holds_up_who_speaks() -> None:
-    stream = EventStream(1)
-    serving = Serving(stream)
-    async with standing(serving) as made:
-        reader, writer = await reading(made.port)
-        await serving.there.wait()
-        speaking = asyncio.create_task(flood(stream, 60))
+    async with flooded(EventStream(1)) as (reader, speaking):
         done, _ = await asyncio.wait([speaking], timeout=0.3)
         assert not done
-        async with asyncio.timeout(20):
-            while not speaking.done():
-                await reader.read(1 << 20)
-        writer.close()
+        while not speaking.done():
+            await reader.read(1 << 20)
 
 
 async def test_a_client_that_reads_nothing_at_all_is_let_go(
@@ -155,23 +66,14 @@ async def test_a_client_that_reads_nothing_at_all_is_let_go(
 ) -> None:
     monkeypatch.setattr(streams, "_STUCK", 0.05)
     stream = EventStream(1)
-    serving = Serving(stream)
-    async with standing(serving) as made:
-        _, writer = await reading(made.port)
-        await serving.there.wait()
-        await asyncio.wait_for(flood(stream, 60), 20)
+    async with flooded(stream) as (_, speaking):
+        await speaking
         assert not stream.connected
-        writer.close()
 
 
 async def test_nobody_is_held_up_when_the_end_is_near() -> None:
     stream = EventStream(1)
-    serving = Serving(stream)
-    async with standing(serving) as made:
-        _, writer = await reading(made.port)
-        await serving.there.wait()
-        speaking = asyncio.create_task(flood(stream, 60))
+    async with flooded(stream) as (_, speaking):
         await asyncio.wait([speaking], timeout=0.1)
         stream.hurry()
-        await asyncio.wait_for(speaking, 20)
-        writer.close()
+        await speaking

@@ -179,18 +179,6 @@ async def test_a_client_that_is_not_known_any_more_gets_to_see_that(
         assert got.headers[name.replace("_", "-")] == value
 
 
-@pytest.mark.parametrize(
-    ("status", "found"),
-    [
-        ("403 Forbidden", "the server answered HTTP 403 Forbidden"),
-        ("429 Slow Down", "the server answered HTTP 429 Slow Down"),
-    ],
-)
-async def test_any_other_refusal_is_for_the_guard(status: str, found: str) -> None:
-    async with proxied(guarded(told), lambda request: response(b"no", status)) as (proxy, _):
-        assert texts((await proxy.post(WRITE)).body) == [found]
-
-
 async def test_an_error_404_about_the_question_is_for_the_guard() -> None:
     def question(request: Request) -> bytes:
         error = {"code": -32601, "message": "no such method"}

@@ -165,66 +165,6 @@ async def test_an_error_without_an_id_is_the_answer_where_a_rule_withholds() -> 
     assert got.body == error
 
 
-CUT = head(content_type=STREAM, transfer_encoding="chunked")
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        CUT + chunk(b"data: {}\n\ndata: half"),
-        CUT + chunk(b"data: {}\n\n"),
-        CUT + chunk(b"data: {}\n\ndata: half") + chunk(b""),
-        head(content_type=STREAM) + b"data: {}\n\n",
-    ],
-)
-async def test_a_stream_that_breaks_off_ends_in_an_error(said: bytes) -> None:
-    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
-        writer.write(said)
-        await writer.drain()
-        raise ConnectionError
-
-    async with upstream(script) as server, before(server.url, DROP) as proxy:
-        got = await proxy.post(call("get"))
-    events = got.body.split(b"\n\n")
-    assert events[0] == b"data: {}"
-    told = json.loads(events[1].partition(b"data: ")[2])
-    assert told["id"] == 1
-    assert told["result"]["isError"] is True
-    assert "server" in told["result"]["content"][0]["text"]
-    assert got.ended
-    assert len(server.asked) == 1
-
-
-async def test_an_answer_over_the_limit_is_an_error() -> None:
-    long = response(answer(document({"a": "x" * 100_000})))
-    share = shared(message=50_000)
-    async with upstream(long) as server, before(server.url, DROP, share) as proxy:
-        got = await proxy.post(call("get"))
-    assert "too long" in got.json["result"]["content"][0]["text"]
-
-
-@pytest.mark.parametrize(
-    ("body", "status"),
-    [
-        (b"", 400),
-        (b'{"jsonrpc": "2.0", "id"', 400),
-        (b"\xff\xfe", 400),
-        (b"[" * 200_000, 400),
-        (b'{"a":' * 200_000, 400),
-        (b'"' + b"x" * (5 << 20) + b'"', 413),
-    ],
-)
-async def test_a_body_that_is_none_is_refused_without_an_echo(body: bytes, status: int) -> None:
-    async with upstream(response(SECRET)) as server, before(server.url) as proxy:
-        got = await proxy.post(body)
-    assert got.status == status
-    assert set(got.json) == {"jsonrpc", "id", "error"}
-    assert got.json["id"] is None
-    assert got.json["error"]["code"] == (-32700 if status == 400 else -32600)
-    assert len(got.body) < 200
-    assert server.asked == []
-
-
 async def test_what_only_others_can_read_is_left_to_the_server() -> None:
     raw = b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":NaN}}'
     async with upstream(response(SECRET)) as server, before(server.url) as proxy:

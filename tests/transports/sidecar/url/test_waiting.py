@@ -7,20 +7,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
-from proxy.ruleset.rule import EMPTY
-from proxy.session.session import Session
-from proxy.storage.meter import Meters
-from proxy.storage.snapshots import Key, Memory
-from proxy.transports.driver import Driver
 from proxy.transports.http.sse import encode_event
-from proxy.transports.log import Log
-from proxy.transports.sidecar.request import NOTHING
-from proxy.transports.sidecar.session_registry import RequestContext
-from proxy.transports.sidecar.url.route_handler import ResponseWait
-from proxy.transports.workers.pool import Workers
-from tests.given import answer, call, document, line, said, texts
+from tests.given import answer, call, document, line, texts
 from tests.transports.http.raw import Request, Upstream, chunk, head, response, upstream
 from tests.transports.http.standing import BOTH, Got, Standing, before
 
@@ -138,18 +127,6 @@ async def test_the_cancellation_goes_in_the_name_of_the_client() -> None:
         )
 
 
-async def test_of_a_batch_all_that_is_late_is_answered_and_then_nothing_is_waited_for() -> None:
-    both = b"[" + call("slow", id=7) + b"," + call("slow", id=8) + b"]"
-    async with waiting() as (proxy, server, there):
-        got = await proxy.post(both, mcp_session_id="s")
-        assert [(each["id"], each["result"]["isError"]) for each in got.json] == [
-            (7, True),
-            (8, True),
-        ]
-        assert [(await server.cancelled())["requestId"] for _ in range(2)] == [7, 8]
-        await asyncio.wait_for(there.gone.wait(), 20)
-
-
 async def test_of_a_batch_what_is_late_is_said_while_the_rest_is_waited_for() -> None:
     later = asyncio.Event()
 
@@ -170,22 +147,6 @@ async def test_of_a_batch_what_is_late_is_said_while_the_rest_is_waited_for() ->
         await asyncio.wait_for(there.gone.wait(), 20)
 
 
-async def test_of_a_batch_what_is_late_comes_with_the_rest_in_json() -> None:
-    later = asyncio.Event()
-
-    async def answered_later(writer: asyncio.StreamWriter) -> None:
-        await later.wait()
-        writer.write(response(b"[" + answer({"tools": []}, 8) + b"]"))
-
-    both = b"[" + call("slow", id=7) + b"," + line(id=8, method="tools/list") + b"]"
-    async with waiting(answered_later) as (proxy, server, _):
-        task = asyncio.create_task(proxy.post(both, JSON, mcp_session_id="s"))
-        assert await server.cancelled() == {"requestId": 7, "reason": REASON}
-        later.set()
-        got = await task
-        assert sorted(each["id"] for each in got.json) == [7, 8]
-
-
 async def test_a_client_that_left_hears_of_it_on_the_stream_that_it_listens_to() -> None:
     async with waiting(begun) as (proxy, server, _):
         listening, ears = await proxy.send("GET", accept=STREAM, mcp_session_id="s")
@@ -197,75 +158,6 @@ async def test_a_client_that_left_hears_of_it_on_the_stream_that_it_listens_to()
         assert REASON.encode() in said
         assert await server.cancelled() == {"requestId": 7, "reason": REASON}
         ears.close()
-
-
-async def test_an_answer_on_the_stream_that_a_client_listens_to_is_in_time() -> None:
-    async with waiting(begun, 1.0) as (proxy, server, _):
-        listening, ears = await proxy.send("GET", accept=STREAM, mcp_session_id="s")
-        await asyncio.wait_for(listening.readuntil(b"\r\n\r\n"), 20)
-        _, writer = await proxy.send("POST", call("slow", id=7), accept=BOTH, mcp_session_id="s")
-        await asyncio.wait_for(server.called.wait(), 20)
-        writer.transport.abort()
-        server.events.put_nowait(encode_event(answer(said("done"), 7)))
-        await asyncio.wait_for(listening.readuntil(b'"done"}]}}\n\n'), 20)
-        # One that begins later has the same time: when it is late, the first would have been too.
-        got = await proxy.post(call("slow", id=8), mcp_session_id="s")
-        assert texts(events(got)[-1])[0].startswith("no answer within 1 second and no progress")
-        assert (await server.cancelled())["requestId"] == 8
-        ears.close()
-
-
-@pytest.mark.parametrize(
-    ("id_prefix", "answered", "watched"),
-    [(b"", True, False), (b"", False, True), (b"1:", False, False)],
-)
-async def test_what_may_still_be_answered_is_watched_without_its_client_and_nothing_else(
-    id_prefix: bytes, answered: bool, watched: bool
-) -> None:
-    session = Session(lambda *_: EMPTY, Meters().of, lambda _: None, deadline=20.0)
-    driver = Driver(session, Memory(), Workers(), Log("error"))
-    context = RequestContext(
-        replace(NOTHING, ids=(b"7",)), driver, id_prefix, Key("", "", None), ""
-    )
-    await driver.from_client(call("slow", id=7), id_prefix)
-    async with ResponseWait(context, [], lambda _: None, lambda *_: None) as made:
-        timer = made._timer
-        assert timer is not None
-        assert timer._waking is not None
-        if answered:
-            await driver.from_server(answer(said("done"), 7), id_prefix)
-    assert timer is not None
-    assert (timer._waking is not None) is watched
-    timer.stop()
-
-
-async def test_whoever_is_busy_with_an_answer_is_not_interrupted() -> None:
-    given_up: list[bytes] = []
-    session = Session(lambda *_: EMPTY, Meters().of, lambda _: None, deadline=0.05)
-    driver = Driver(session, Memory(), Workers(), Log("error"))
-    context = RequestContext(replace(NOTHING, ids=(b"7",)), driver, b"", Key("", "", None), "")
-    await driver.from_client(call("slow", id=7))
-    async with ResponseWait(context, [], given_up.extend, lambda *_: None) as made:
-        made.busy = True
-        async with asyncio.timeout(20):
-            while not made.over:
-                await asyncio.sleep(0.01)
-        # Nothing has happened here, and all is there to be said.
-        await asyncio.sleep(0)
-        busy = made.busy
-    assert busy
-    assert (len(given_up), len(made.ours)) == (1, 1)
-
-
-async def test_without_a_deadline_nothing_is_timed() -> None:
-    server = Server()
-    async with upstream(server) as there, before(there.url) as proxy:
-        _, writer = await proxy.send("POST", call("slow", id=7), accept=BOTH, mcp_session_id="s")
-        await asyncio.wait_for(server.called.wait(), 20)
-        assert (await proxy.post(PING)).body == PONG
-        writer.close()
-        await asyncio.wait_for(there.gone.wait(), 20)
-        assert server.told.empty()
 
 
 LARGE = answer(document({"items": ["x" * 1_000_000] * 30}), 2)
