@@ -240,14 +240,10 @@ def _locates(word: str) -> bool:
 
 def _complete(options: Options, environment: "Mapping[str, str]") -> None:
     """Read the URL and the headers of a remote server. Raises ValueError."""
-    from proxy.errors import AbridgeError
     from proxy.ruleset.loading import config_model
 
-    try:
-        options.url = config_model.url(options.url or "")
-        options.headers = [header(text, environment) for text in options.header or ()]
-    except AbridgeError as error:
-        raise ValueError(str(error)) from None
+    options.url = config_model.url(options.url or "")
+    options.headers = [header(text, environment) for text in options.header or ()]
 
 
 def header(text: str, environment: "Mapping[str, str]") -> tuple[str, str]:
@@ -257,14 +253,13 @@ def header(text: str, environment: "Mapping[str, str]") -> tuple[str, str]:
     >>> name, str(value), value
     ('Authorization', 'Bearer x', '***')
 
-    Raises AbridgeError; the value may be secret, so the message does not show it.
+    Raises TextError; the value may be secret, so the message does not show it.
     """
-    from proxy.errors import AbridgeError
     from proxy.ruleset.loading import config_model
 
     name, colon, value = text.partition(":")
     if not colon:
-        raise AbridgeError("a header is written like 'Authorization: Bearer ${TOKEN}'")
+        raise config_model.TextError("a header is written like 'Authorization: Bearer ${TOKEN}'")
     return config_model.header_name(name.strip()), config_model.header_value(
         value.strip(), environment
     )

@@ -6,7 +6,7 @@ import errno
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from math import ceil
 from shutil import which
@@ -54,16 +54,6 @@ _SWITCH = 0.001  # seconds until a thread yields to the others, 0.005 by default
 _NOT_ALLOWED = Hidden(code=-32601, message="{tool} is not allowed")
 
 
-def _read(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    def read(text: str) -> Any:
-        try:
-            return parse(text)
-        except AbridgeError as error:
-            raise ValueError(str(error)) from None
-
-    return read
-
-
 _OF_RUN = {option.name: option for option in options.OPTIONS}
 
 OPTIONS = (
@@ -71,7 +61,7 @@ OPTIONS = (
         "--listen",
         "address to listen on (default: 127.0.0.1:8808)",
         "HOST:PORT",
-        _read(config_model.listen_address),
+        config_model.listen_address,
     ),
     Option("--config", "YAML file of routes, limits and all else", "F", str),
     _OF_RUN["rules"],
@@ -83,7 +73,7 @@ OPTIONS = (
         "--store",
         "redis://HOST:PORT/N, which replicas share (default: memory)",
         "URL",
-        _read(config_model.store_url),
+        config_model.store_url,
     ),
     _OF_RUN["ledger"],
     Option("--insecure", "let others than this machine connect without a token", default=False),

@@ -76,17 +76,6 @@ def test_a_set_up_that_is_as_it_should_be(server: list[str], tmp_path: Path) -> 
     ]
 
 
-def test_without_rules_the_budget_is_what_there_is(server: list[str]) -> None:
-    code, lines, _ = doctor("--ledger", "off", "--", *server)
-    assert code == 0
-    assert lines == [
-        "ok: no ledger",
-        "ok: server 'shelf' 2.1, revision 2026-07-28: 2 tools in N bytes after N s",
-        "ok: with the rules: 2 tools in N bytes",
-        "ok: tools with a rule: 0; with the budget alone: 2",
-    ]
-
-
 def test_rules_for_nothing_that_is_there_are_named(server: list[str], tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_text(
         "version: 1\nrules: [{tools: [list_boks, 'add_*'], response: [{keep: title}]}]\n"

@@ -180,6 +180,7 @@ def test_where_the_document_stands_is_told(verb: Explain) -> None:
         assert verb.json()["document"] == {"kind": kind, "copies": copies}
     record("list", {"content": []})
     assert verb.json()["document"] is None
+    assert "document: none that a transform could work on\n" in verb.text()
 
 
 def test_a_notice_beside_the_document_is_told(verb: Explain) -> None:
@@ -188,6 +189,7 @@ def test_a_notice_beside_the_document_is_told(verb: Explain) -> None:
     [notice] = verb.json()["notices"]
 
     assert notice["truncation"]["totalLength"] == 34
+    assert "notice beside the document: {" in verb.text()
 
 
 def test_both_kinds_of_clients_are_shown_with_the_first_lines(verb: Explain) -> None:
@@ -357,6 +359,13 @@ def test_a_recording_that_cannot_be_used_is_told(
     out, err = verb.capsys.readouterr()
     assert out == ""
     assert err.startswith(f"mcp-abridge explain: {message}")
+
+
+def test_rules_that_do_not_load_are_told(verb: Explain) -> None:
+    Path("rules.yaml").write_text("version: 2\nrules: []\n")
+
+    assert run() == 2
+    assert verb.capsys.readouterr().err == "rules.yaml:1:10: version: expected 1, found 2\n"
 
 
 def test_what_a_guard_asked_found_and_decided_is_printed(verb: Explain) -> None:

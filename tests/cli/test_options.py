@@ -31,14 +31,6 @@ def ended(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
     return ended
 
 
-def test_everything_after_two_hyphens_is_the_server_s() -> None:
-    chosen = quick(["--", "npx", "-y", "--rules", "--", "-v"], {})
-    assert chosen is not None
-    assert chosen.command == ["npx", "-y", "--rules", "--", "-v"]
-    assert chosen.rules is None
-    assert (chosen.verbose, chosen.allow_python) == (False, False)
-
-
 @pytest.mark.parametrize("ours", [[], ["--budget", "8kB", "-v"], ["--budget=8kB"]])
 def test_a_word_that_is_no_option_begins_the_command_though_no_hyphens_stand_before_it(
     ours: list[str],

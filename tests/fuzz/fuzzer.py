@@ -3,11 +3,13 @@
 import signal
 import time
 import traceback
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
+
+T = TypeVar("T")
 
 SECONDS = 30
 """What one input may take, on a machine that is busy with something else as well."""
@@ -61,6 +63,15 @@ class Report(Struct):
             f"{len(self.reached):,} distinct states, slowest {self.slowest[0]:.2f} s "
             f"(#{self.slowest[1]}), {len(self.findings)} findings"
         )
+
+
+def noted(made: T, check: Callable[[T], Iterable[Hashable]]) -> Iterator[Hashable]:
+    """Check an input; what is raised has it as a note."""
+    try:
+        yield from check(made)
+    except Exception as error:
+        error.add_note(repr(made))
+        raise
 
 
 def run(fuzzer: Fuzzer, seed: int, indexes: Iterable[int], seconds: float | None = None) -> Report:

@@ -11,7 +11,7 @@ from proxy.document.message import Message
 from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
 from tests.fuzz.dice import Dice
-from tests.fuzz.fuzzer import Wrong
+from tests.fuzz.fuzzer import Wrong, noted
 from tests.fuzz.reading import bare, members, replaced, valid
 
 ENDS = 512
@@ -36,12 +36,7 @@ NOISE = (
 
 
 def check_one(seed: int, index: int) -> Iterator[Hashable]:
-    made = said(Dice.of(seed, "message", index))
-    try:
-        yield from check(made)
-    except Exception as error:
-        error.add_note(repr(made))
-        raise
+    return noted(said(Dice.of(seed, "message", index)), check)
 
 
 class Said(Struct, frozen=True):

@@ -16,7 +16,7 @@ from proxy.shaping import pipeline
 from proxy.shaping.job import ShapeJob, ShapeResult
 from tests.fuzz import expressions, results, rulefiles, verdicts
 from tests.fuzz.dice import Dice
-from tests.fuzz.fuzzer import Wrong
+from tests.fuzz.fuzzer import Wrong, noted
 
 EACH = 5
 """How many documents each rule is tried on."""
@@ -39,12 +39,7 @@ class Pair(Struct, frozen=True):
 
 
 def check_one(seed: int, index: int) -> Iterator[Hashable]:
-    made = pair(seed, index)
-    try:
-        yield from check(made)
-    except Exception as error:
-        error.add_note(repr(made))
-        raise
+    return noted(pair(seed, index), check)
 
 
 def pair(seed: int, index: int) -> Pair:

@@ -84,17 +84,6 @@ def test_an_unknown_word_names_the_known_ones(here: Path, bundled: dict[str, Pat
     ]
 
 
-def test_every_problem_of_every_file_is_reported(here: Path) -> None:
-    (here / "a.yaml").write_text("version: 2\nrules: [{}]\n")
-    (here / "b.yaml").write_text("a: 'b\n")
-    assert refusal(["missing.yaml", "a.yaml", "b.yaml"]).splitlines() == [
-        "missing.yaml: no such file or directory",
-        "a.yaml:1:10: version: expected 1, found 2",
-        "a.yaml:2:9: a rule: 'tools' is missing",
-        "b.yaml:1:4: this quote is not closed",
-    ]
-
-
 @pytest.mark.fault(42, "inside")
 def test_a_file_that_is_too_long_is_not_read_to_its_end(here: Path) -> None:
     (here / "long.yaml").write_bytes(b"version: 1\n" + b"# more\n" * 2_000_000)

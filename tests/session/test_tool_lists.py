@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from msgspec import Raw
+from msgspec.json import encode
 
 from proxy.ruleset.rule import EMPTY, Rule, RuleFile, RuleSet
 from proxy.session.outputs import RunInBackground, ToClient
@@ -93,6 +94,14 @@ def test_the_view_gives_way_to_an_argument_of_that_name() -> None:
     assert asked(talk) == {"view": 1}
 
     assert texts(talk.replied(call("list", {"view": 1, "abridged_view": "n"}))) == ['{"view":7}']
+
+
+def test_the_view_costs_at_most_100_bytes_of_a_definition() -> None:
+    tool = {"name": "get", "inputSchema": {"type": "object", "properties": {"n": {}}}}
+    [edited] = list_tools(Talk(BOUND), tool)
+
+    assert "view" in edited["inputSchema"]["properties"]
+    assert len(encode(edited)) <= len(encode(tool)) + 100
 
 
 # Rules that change while a session goes on

@@ -65,6 +65,13 @@ def test_blocks_that_are_no_text_do_not_shift_the_document() -> None:
     assert moved({"content": [image, text]}, {"content": [text]}) == [[1]]
 
 
+def test_without_a_document_before_the_only_one_after_is_taken() -> None:
+    assert answers.document(read(said("[1]")), None) == [1]
+    assert answers.document(read(said("x", structuredContent={"a": 1})), None) == {"a": 1}
+    with pytest.raises(DocumentError, match="the answer has no document, but 2 texts"):
+        answers.document(read(said("x", "y")), None)
+
+
 def test_a_document_that_is_gone_is_told() -> None:
     before = answers.located(answer(said("[1]")), rule("response: []"))
 

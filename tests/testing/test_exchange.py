@@ -49,6 +49,13 @@ def test_another_tool_or_other_arguments_take_the_place_of_the_recorded_ones(
     assert found.response == RESPONSE
 
 
+def test_a_response_alone_needs_a_tool() -> None:
+    found = recorded(json.loads(RESPONSE), "u")
+
+    assert json.loads(found.request) == json.loads(call("u", {}, id=7))
+    assert json.loads(found.response) == json.loads(RESPONSE)
+
+
 @pytest.mark.parametrize(
     "result",
     [

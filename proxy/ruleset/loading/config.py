@@ -7,6 +7,7 @@ to another upstream. config_model has every key.
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 
 from proxy.document.sizes import Size
 from proxy.errors import Problem
-from proxy.ruleset.loading import config_model, yaml_nodes
+from proxy.ruleset.loading import config_model
 from proxy.ruleset.loading.config_model import (
     NO_DEFAULTS,
     NO_RULES,
@@ -30,11 +31,12 @@ from proxy.ruleset.loading.convert import (
     NodeConverter,
     Reader,
     fields,
+    read_file,
     read_size,
     value_text,
 )
-from proxy.ruleset.loading.yaml_errors import SourceError, quote
-from proxy.ruleset.loading.yaml_nodes import Node
+from proxy.ruleset.loading.yaml_errors import quote
+from proxy.ruleset.loading.yaml_nodes import Node, merged
 
 
 class Config(Struct, frozen=True):
@@ -67,17 +69,9 @@ def read(
     >>> print(read("serve.yaml", text, {}).problems[0])
     serve.yaml:3:23: unknown key 'tool' of a route; did you mean 'tools'?
     """
-    root, problems = yaml_nodes.read(file, raw)
-    if root is None:
-        return LoadedConfig(None, tuple(problems))
-    converter = NodeConverter(file, _readers(Path(file).parent, environment))
-    config = None
-    try:
-        config = _config(converter, root, overrides or {})
-    except SourceError as error:
-        problems.append(Problem(file, error.line, error.column, str(error)))
-    problems = sorted({*problems, *converter.problems})
-    return LoadedConfig(None if problems else config, tuple(problems))
+    readers = _readers(Path(file).parent, environment)
+    config, problems, _ = read_file(file, raw, readers, partial(_config, overrides or {}))
+    return LoadedConfig(config, problems)
 
 
 def _readers(folder: Path, environment: Mapping[str, str]) -> dict[Any, Reader]:
@@ -126,7 +120,7 @@ def _command(converter: NodeConverter, node: Node, label: str) -> Any:
 _PLAIN = re.compile(r"-{0,2}[A-Za-z_/][\w./@=+-]*", re.ASCII)
 
 
-def _config(converter: NodeConverter, root: Node, overrides: Mapping[str, Any]) -> Config | None:
+def _config(overrides: Mapping[str, Any], converter: NodeConverter, root: Node) -> Config | None:
     if not isinstance(root.value, dict):
         message = f"expected a mapping with version and routes, found {value_text(root)}"
         converter.report(root, message)
@@ -145,15 +139,18 @@ def _config(converter: NodeConverter, root: Node, overrides: Mapping[str, Any]) 
         converter.convert(node, _DEFAULTS[key].type, key)
     overridden = _overridden(overrides)
     defaults = {key: node for key, node in defaults.items() if key not in overridden}
-    nodes = _route_nodes(converter, root)
+    nodes: list[Node] = []
+    if "routes" in root.value:
+        nodes = converter.mappings(root.value["routes"], "a route, a mapping with path")
     # Without routes there is one, and all that stands at the top is its own.
     single = {**defaults, "path": replace(root, value="/mcp")}
     routes: list[tuple[Node, RouteSpec]] = []
     for node in nodes or [replace(root, value=single)]:
         nearer = _overridden(node.value, {*defaults, *overrides}) if nodes else set()
-        merged = _merge(replace(root, value=defaults), node, nearer)
+        inherited = {key: each for key, each in defaults.items() if key not in nearer}
+        whole = merged(replace(root, value=inherited), node)
         values = {key: value for key, value in overrides.items() if key not in nearer}
-        values |= converter.members(merged, RouteSpec, "a route", "key")
+        values |= converter.members(whole, RouteSpec, "a route", "key")
         route = _route(converter, node, values)
         if route is not None:
             routes.append((node, route))
@@ -180,24 +177,6 @@ def _overridden(nearer: Iterable[str], top: Iterable[str] = ()) -> set[str]:
     if "upstream" in keys and "upstream" in top:
         keys |= set(_CREDENTIALS)
     return keys
-
-
-def _route_nodes(converter: NodeConverter, root: Node) -> list[Node]:
-    node = root.value.get("routes")
-    if node is None or node.invalid:
-        return []
-    nodes = node.value if isinstance(node.value, list) else [node]
-    for each in nodes:
-        if not isinstance(each.value, dict) and not each.invalid:
-            message = f"expected a route, a mapping with path, found {value_text(each)}"
-            converter.report(each, message)
-    return [each for each in nodes if isinstance(each.value, dict)]
-
-
-def _merge(defaults: Node, route: Node, nearer: set[str]) -> Node:
-    inherited = {key: node for key, node in defaults.value.items() if key not in nearer}
-    value = {**inherited, **route.value}
-    return replace(route, value=value, keys={**defaults.keys, **route.keys})
 
 
 def _route(converter: NodeConverter, node: Node, values: dict[str, Any]) -> RouteSpec | None:

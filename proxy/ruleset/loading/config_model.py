@@ -35,6 +35,10 @@ _HOST = re.compile(r"(\*\.)?([A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?|\[[0-9A-Fa-f:.
 _VARIABLE = re.compile(r"\$\{([^}]*)(\}?)")
 
 
+class TextError(AbridgeError, ValueError):
+    """A text that its notation does not admit; readers of options expect a ValueError."""
+
+
 class Secret(str):
     """A text that no message, log or repr shows."""
 
@@ -205,7 +209,7 @@ class ConfigSpec(Struct, frozen=True, kw_only=True):
 NO_DEFAULTS = frozenset(("path", "passes"))
 
 
-# Each function below reads one notation; all raise AbridgeError.
+# Each function below reads one notation; all raise TextError.
 
 
 def listen_address(text: str) -> ListenAddress:
@@ -213,7 +217,7 @@ def listen_address(text: str) -> ListenAddress:
     host, colon, port = text.rpartition(":")
     if not (colon and _is_host(host) and port.isascii() and port.isdigit() and int(port) < 65536):
         advice = f"; write 127.0.0.1:{text}" if text.isascii() and text.isdigit() else ""
-        raise AbridgeError(f"expected HOST:PORT, found {text!r}{advice}")
+        raise TextError(f"expected HOST:PORT, found {text!r}{advice}")
     return ListenAddress(text)
 
 
@@ -230,7 +234,7 @@ def url(text: str) -> Url:
         usable = False
     if not usable or "#" in text or not text.isprintable() or " " in text:
         example = "expected a URL such as http://server:3000/mcp"
-        raise AbridgeError(f"{example}, found {_without_password(text)}")
+        raise TextError(f"{example}, found {_without_password(text)}")
     return text
 
 
@@ -243,29 +247,29 @@ def store_url(text: str) -> StoreUrl:
     """Read the store of windows and views."""
     if text != MEMORY and text.partition("://")[0] not in STORES:
         example = "expected memory or a URL such as redis://redis:6379/0"
-        raise AbridgeError(f"{example}, found {_without_password(text)}")
+        raise TextError(f"{example}, found {_without_password(text)}")
     return Secret(text)
 
 
 def route_path(text: str) -> RoutePath:
     """Read the path of a route."""
     if not text.startswith("/") or re.search(r"[?#%\s\\]|//", text):
-        raise AbridgeError(f"expected a path such as /mcp, found {text!r}")
+        raise TextError(f"expected a path such as /mcp, found {text!r}")
     if text in RESERVED:
-        raise AbridgeError(f"{text} is the sidecar's own")
+        raise TextError(f"{text} is the sidecar's own")
     segments = text.split("/")
     if {".", ".."} & set(segments):
-        raise AbridgeError(f"{text!r} has a segment that stands for another one")
+        raise TextError(f"{text!r} has a segment that stands for another one")
     braces = [segment for segment in segments if "{" in segment or "}" in segment]
     if braces not in ([], [TOKEN]):
-        raise AbridgeError(f"a path may have one segment {TOKEN} and no other in braces")
+        raise TextError(f"a path may have one segment {TOKEN} and no other in braces")
     return text
 
 
 def host(text: str) -> Host:
     """Read an allowed value of a Host header."""
     if _HOST.fullmatch(text) is None:
-        raise AbridgeError(f"expected a name such as mcp.example.org, found {text!r}")
+        raise TextError(f"expected a name such as mcp.example.org, found {text!r}")
     return text
 
 
@@ -273,16 +277,16 @@ def origin(text: str) -> Origin:
     """Read an allowed value of an Origin header."""
     scheme, separator, rest = text.partition("://")
     if not (separator and scheme.isalnum() and _is_host(rest)):
-        raise AbridgeError(f"expected an origin such as https://app.example.org, found {text!r}")
+        raise TextError(f"expected an origin such as https://app.example.org, found {text!r}")
     return text
 
 
 def header_name(text: str) -> HeaderName:
     """Read the name of a header."""
     if _HEADER.fullmatch(text) is None:
-        raise AbridgeError(f"{text!r} is no name of a header")
+        raise TextError(f"{text!r} is no name of a header")
     if text.lower() in _OWN_HEADERS:
-        raise AbridgeError(f"the header {text!r} is the proxy's own")
+        raise TextError(f"the header {text!r} is the proxy's own")
     return text
 
 
@@ -316,19 +320,19 @@ def header_value(text: str, environment: Mapping[str, str]) -> HeaderValue:
 
     def variable(match: re.Match[str]) -> str:
         if not match[2] or not match[1]:
-            raise AbridgeError("'${' begins the name of a variable, which ends with '}'")
+            raise TextError("'${' begins the name of a variable, which ends with '}'")
         return _variable(match[1], environment)
 
     value = _VARIABLE.sub(variable, text)
     if _VALUE.fullmatch(value) is None:
-        raise AbridgeError("a header has no line breaks or other control characters")
+        raise TextError("a header has no line breaks or other control characters")
     return Secret(value)
 
 
 def _variable(name: str, environment: Mapping[str, str]) -> str:
     if name not in environment:
         advice = did_you_mean(name, environment)
-        raise AbridgeError(f"the variable {name!r} is not set{advice}")
+        raise TextError(f"the variable {name!r} is not set{advice}")
     return environment[name]
 
 
@@ -336,7 +340,7 @@ def token_from_env(name: str, environment: Mapping[str, str]) -> TokenFromEnv:
     """Read the token in a variable of the environment."""
     token = _variable(name, environment).strip()
     if _BEARER.fullmatch(token) is None:
-        raise AbridgeError(f"the variable {name!r} holds no token, {_TOKEN_IS}")
+        raise TextError(f"the variable {name!r} holds no token, {_TOKEN_IS}")
     return Secret(token)
 
 
@@ -345,12 +349,12 @@ def token_file(path: Path) -> TokenFile:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
-        raise AbridgeError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        raise TextError(f"{path}: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError:
         lines = []
     tokens = [line.strip() for line in lines if line.strip()]
     if not tokens or not all(map(_BEARER.fullmatch, tokens)):
-        raise AbridgeError(f"{path}: holds no token, {_TOKEN_IS}")
+        raise TextError(f"{path}: holds no token, {_TOKEN_IS}")
     return TokenFile(map(Secret, tokens))
 
 
@@ -362,11 +366,11 @@ def rule_file_name(text: str, folder: Path) -> RuleFileName:
     if "/" in text or Path(text).suffix:
         path = folder / text
         if not path.exists():
-            raise AbridgeError(f"no such file or directory: {str(path)!r}")
+            raise TextError(f"no such file or directory: {str(path)!r}")
         # Still a path if the configuration is in the current directory.
         return str(path) if "/" in str(path) or path.suffix else f"./{path}"
     names = [*library(), NO_RULES]
     if text not in names:
         advice = did_you_mean(text, names) or f"; known: {', '.join(names)}"
-        raise AbridgeError(f"no bundled rule file is named {text!r}{advice}")
+        raise TextError(f"no bundled rule file is named {text!r}{advice}")
     return text

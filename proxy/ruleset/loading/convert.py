@@ -18,6 +18,7 @@ from proxy.document.paths import Path
 from proxy.document.patterns import Expression, Pattern
 from proxy.document.sizes import size
 from proxy.errors import AbridgeError, OptionError, OptionErrors, Problem, did_you_mean, nearest
+from proxy.ruleset.loading import yaml_nodes
 from proxy.ruleset.loading.jmespath_lint import mistake
 from proxy.ruleset.loading.yaml_errors import MAX_PROBLEMS, SourceError, quote, too_many
 from proxy.ruleset.loading.yaml_nodes import Node, plain_value
@@ -157,6 +158,14 @@ class NodeConverter:
                     self.report(node, f"{label}: {key!r} is missing")
         return values
 
+    def mappings(self, node: Node, expected: str) -> list[Node]:
+        """Return the mappings in a list, or the single one; reports everything else."""
+        nodes = node.value if isinstance(node.value, list) else [node]
+        for each in nodes:
+            if not (isinstance(each.value, dict) or each.invalid):
+                self.report(each, f"expected {expected}, found {value_text(each)}")
+        return [each for each in nodes if isinstance(each.value, dict)]
+
     def build(self, node: Node, kind: type[Struct], values: dict[str, Any], label: str) -> Any:
         """Return the Struct with these values, which come from `node`."""
         if INVALID in values.values():
@@ -223,6 +232,26 @@ class NodeConverter:
         expected = " or ".join(dict.fromkeys(map(type_text, useful)))
         advice = next(filter(None, (_advice(node.value, kind) for kind in kinds)), "")
         return self.report(node, f"{label}: expected {expected}, found {value_text(node)}{advice}")
+
+
+def read_file(
+    file: str, raw: bytes, readers: Mapping[Any, Reader], load: Callable[[NodeConverter, Node], Any]
+) -> tuple[Any, tuple[Problem, ...], bool]:
+    """Read the bytes of one file with `load`; `file` is its name in messages.
+
+    Returns the result, or None if there are problems; the problems; and True if the file is YAML.
+    """
+    root, problems = yaml_nodes.read(file, raw)
+    if root is None:
+        return None, tuple(problems), False
+    converter = NodeConverter(file, readers)
+    result = None
+    try:
+        result = load(converter, root)
+    except SourceError as error:
+        problems.append(Problem(file, error.line, error.column, str(error)))
+    problems = sorted({*problems, *converter.problems})
+    return (None if problems else result), tuple(problems), True
 
 
 def read_size(converter: NodeConverter, node: Node, label: str) -> Any:

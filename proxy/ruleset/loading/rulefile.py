@@ -1,5 +1,6 @@
 """Loads a rule file: a RuleFile, or every problem with its position."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,15 @@ from msgspec.structs import replace
 
 from proxy.document.sizes import Size
 from proxy.errors import Problem
-from proxy.ruleset.loading import checks, yaml_nodes
-from proxy.ruleset.loading.convert import INVALID, NodeConverter, fields, read_size, value_text
+from proxy.ruleset.loading import checks
+from proxy.ruleset.loading.convert import (
+    INVALID,
+    NodeConverter,
+    fields,
+    read_file,
+    read_size,
+    value_text,
+)
 from proxy.ruleset.loading.plugins import KINDS, PluginLoader
 from proxy.ruleset.loading.rule_model import (
     NO_DEFAULTS,
@@ -24,8 +32,7 @@ from proxy.ruleset.loading.rule_model import (
     Steps,
 )
 from proxy.ruleset.loading.steps import Names, read_part
-from proxy.ruleset.loading.yaml_errors import SourceError
-from proxy.ruleset.loading.yaml_nodes import MAX_BYTES, Node
+from proxy.ruleset.loading.yaml_nodes import MAX_BYTES, Node, merged
 from proxy.ruleset.rule import Hidden, Rule, RuleFile
 from proxy.transforms import TRANSFORMS
 from proxy.transforms.contract import Contract
@@ -50,22 +57,12 @@ def read(file: str, raw: bytes, *, allow_python: bool = False) -> LoadedRules:
     >>> read("r.yaml", b"version: 1\\nrules: [{tools: a, respons: []}]").problems[0].message
     "unknown key 'respons' of a rule; did you mean 'response'?"
     """
-    root, problems = yaml_nodes.read(file, raw)
-    if root is None:
-        return LoadedRules(None, tuple(problems), readable=False)
     names = Names(PluginLoader(Path(file).parent, allowed=allow_python))
     own = {Part: read_part, Size: read_size, RuleNodes: _rules, Defaults: _defaults}
-    converter = NodeConverter(file, {**names.readers, **own})
-    rules = None
-    try:
-        rules = _file(converter, names, root)
-    except SourceError as error:
-        problems.append(Problem(file, error.line, error.column, str(error)))
-    problems = sorted({*problems, *converter.problems})
-    return LoadedRules(None if problems else rules, tuple(problems))
+    return LoadedRules(*read_file(file, raw, {**names.readers, **own}, partial(_file, names)))
 
 
-def _file(converter: NodeConverter, names: Names, root: Node) -> RuleFile | None:
+def _file(names: Names, converter: NodeConverter, root: Node) -> RuleFile | None:
     if not isinstance(root.value, dict):
         message = f"expected a mapping with version and rules, found {value_text(root)}"
         converter.report(root, message)
@@ -76,7 +73,7 @@ def _file(converter: NodeConverter, names: Names, root: Node) -> RuleFile | None
     head = converter.members(replace(root, value=own), RuleFileSpec, "a rule file", "key")
     valid = {key: value for key, value in head.items() if value is not INVALID}
     defaults = valid.get("defaults", Defaults()).node
-    nodes = [_merge(defaults, node) for node in valid.get("rules", RuleNodes()).nodes]
+    nodes = [merged(defaults, node) for node in valid.get("rules", RuleNodes()).nodes]
     pairs = [(node, converter.members(node, RuleSpec, "a rule", "key")) for node in nodes]
     checks.order(converter, pairs)
     rules = [_rule(converter, names, node, members) for node, members in pairs]
@@ -91,12 +88,7 @@ def _file(converter: NodeConverter, names: Names, root: Node) -> RuleFile | None
 
 
 def _rules(converter: NodeConverter, node: Node, label: str) -> Any:
-    nodes = node.value if isinstance(node.value, list) else [node]
-    for each in nodes:
-        if not (isinstance(each.value, dict) or each.invalid):
-            message = f"expected a rule, a mapping with tools, found {value_text(each)}"
-            converter.report(each, message)
-    return RuleNodes(tuple(each for each in nodes if isinstance(each.value, dict)))
+    return RuleNodes(tuple(converter.mappings(node, "a rule, a mapping with tools")))
 
 
 def _defaults(converter: NodeConverter, node: Node, label: str) -> Any:
@@ -112,11 +104,6 @@ def _defaults(converter: NodeConverter, node: Node, label: str) -> Any:
             converter.report_unknown(node.keys[key], "key", options, " of a rule")
     value = {key: member for key, member in node.value.items() if key in options}
     return Defaults(replace(node, value=value))
-
-
-def _merge(defaults: Node, rule: Node) -> Node:
-    value, keys = {**defaults.value, **rule.value}, {**defaults.keys, **rule.keys}
-    return replace(rule, value=value, keys=keys)
 
 
 def _rule(

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 from msgspec import Struct
+from msgspec.structs import replace
 from yaml.reader import ReaderError
 
 from proxy.document.notations import scalar_kind
@@ -47,6 +48,12 @@ class Node(Struct, eq=False):
     invalid: bool = False
     size: int = 1
     depth: int = 1
+
+
+def merged(under: Node, over: Node) -> Node:
+    """Return the mapping `over` with the members of `under` that it does not have."""
+    value, keys = {**under.value, **over.value}, {**under.keys, **over.keys}
+    return replace(over, value=value, keys=keys)
 
 
 def read(file: str, raw: bytes) -> tuple[Node | None, list[Problem]]:

@@ -21,14 +21,11 @@ from proxy.transforms.base import Parameter, Schema, Transform
 VIEW = "view"
 _PAGE, _ABRIDGED = "page_", "abridged_"  # prefixes for names that the tool itself uses
 
+# At most 100 bytes in the definition of each tool; the notice of a cut says how to use it.
 _VIEW = Parameter(
     {
         "type": "string",
-        "description": (
-            "Look into the part of an earlier long answer that was left out, without running the "
-            "tool again: a JMESPath such as items[20:40] or items[*].id, or a slice of a text such "
-            "as text[10000:20000]. Send the same other arguments as before."
-        ),
+        "description": "Ask the last result: JMESPath, grep('x'), outline(), help",
     }
 )
 

@@ -12,7 +12,7 @@ from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
-from threading import TIMEOUT_MAX, Condition, Lock, Thread, Timer
+from threading import TIMEOUT_MAX, Lock, Thread, Timer
 from time import monotonic, sleep
 from typing import ParamSpec, TypeVar
 
@@ -273,14 +273,15 @@ class Relay:
 
     def _watch_calls(self, deadline: float) -> None:
         """Answer calls that are overdue."""
-        never = Condition()  # `sleep` fails if the clock jumps
+        from select import select
+
         while True:
             self._expire(self._session.overdue)
             with self._entry:
                 seconds = self._session.patience()
-            # A call that begins meanwhile is due later than this.
-            with never:
-                never.wait(min(deadline if seconds is None else seconds, deadline, _LONGEST))
+            # A call that begins meanwhile is due later than this. `sleep` fails if the clock jumps,
+            # and locks then do not wait.
+            select((), (), (), min(deadline if seconds is None else seconds, deadline, _LONGEST))
 
     def _expire(self, enter: Callable[[], tuple[Output, ...]]) -> None:
         with self._entry:

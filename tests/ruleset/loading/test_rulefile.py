@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
 
-from proxy.errors import Problem
 from proxy.ruleset.loading.convert import fields
 from proxy.ruleset.loading.rule_model import CaseSpec, RuleFileSpec, RuleSpec
-from proxy.ruleset.loading.rulefile import LoadedRules, read
+from proxy.ruleset.loading.rulefile import read
 from proxy.ruleset.loading.yaml_errors import MAX_PROBLEMS
 from proxy.ruleset.rule import Bounds, Hidden, Rule, RuleFile
 from proxy.transforms import TRANSFORMS
@@ -237,13 +236,6 @@ def test_a_short_form_means_its_long_form(short: str, long: str) -> None:
 def test_a_key_is_read_as_a_part_of_the_rule(keys: str, attribute: str, value: Any) -> None:
     actual = getattr(one(f"{{tools: a, {keys}}}"), attribute)
     assert actual == value or repr(actual) == value
-
-
-def test_a_yaml_file_that_is_no_rule_file_was_readable() -> None:
-    assert read("r.yaml", b"version: 2") == LoadedRules(
-        None, (Problem("r.yaml", 1, 10, "version: expected 1, found 2"),), readable=True
-    )
-    assert not read("r.yaml", b"a: 'b").readable
 
 
 # Words, values and signs that mean something to the loader, put together at random.
