@@ -76,7 +76,7 @@ class GuardQueries:
         query: Probe,
         url: URL | None = None,
     ) -> Routed:
-        """Send a query, and return the messages that follow from it; raises CallCancelled, Rejected.
+        """Send a query; return the messages that follow. Raises CallCancelled, Rejected.
 
         With a `url`, that of HTTP+SSE, the answer comes on another stream.
         """
