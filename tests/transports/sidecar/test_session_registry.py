@@ -75,17 +75,25 @@ async def test_a_session_may_be_deleted_while_the_store_is_asked_what_is_known_o
         assert (len(proxy.handler._registry), proxy.handler._registry._recent) == (0, set())
 
 
-async def test_a_caller_of_a_server_without_sessions_is_known_by_the_server_s_name() -> None:
-    named = rules("- {name: drop, tools: get, response: [{drop: secret}]}")
+@pytest.mark.parametrize("session", [{}, {"mcp_session_id": "1"}], ids=["caller", "session"])
+async def test_rules_are_chosen_by_the_server_that_a_caller_or_session_has_met(
+    session: dict[str, str],
+) -> None:
     asked: list[str | None] = []
 
     def chosen(server: str | None, client: str | None) -> RuleSet:
         asked.append(server)
-        return named
+        return DROP
 
     async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
-        known = answer({"serverInfo": {"name": "sessionless"}, "capabilities": {}})
-        writer.write(response(known if b"initialize" in request.body else SECRET))
+        known = answer({"serverInfo": {"name": "s"}, "capabilities": {}})
+        if request.line.startswith("GET"):
+            # There is no such stream; the session goes on.
+            writer.write(response(b"no such thing", "404 Not Found"))
+        elif b"initialize" in request.body:
+            writer.write(response(known, **session))
+        else:
+            writer.write(response(SECRET))
 
     share = shared()
     async with (
@@ -93,9 +101,10 @@ async def test_a_caller_of_a_server_without_sessions_is_known_by_the_server_s_na
         standing(UrlRoute(route(server.url), chosen, share)) as proxy,
     ):
         await proxy.post(line(id=1, method="initialize"))
-        assert (await proxy.post(call("get"))).body == SHAPED
+        await proxy.ask("GET", accept="text/event-stream", **session)
+        assert (await proxy.post(call("get"), **session)).body == SHAPED
     share.workers.close()
-    assert asked[-1] == "sessionless"
+    assert asked[-1] == "s"
 
 
 @pytest.mark.fault(41, "inside")
@@ -123,32 +132,6 @@ async def test_sessions_of_two_servers_may_have_the_same_id() -> None:
         await mine.post(call("list", {}), mcp_session_id="1")
         got = await theirs.post(call("list", {"offset": 2}), mcp_session_id="1")
         assert got.json["result"]["isError"] is True
-
-
-async def test_a_server_that_knows_no_get_has_not_ended_the_session() -> None:
-    asked: list[tuple[str | None, str | None]] = []
-
-    def chosen(server: str | None, client: str | None) -> RuleSet:
-        asked.append((server, client))
-        return DROP
-
-    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
-        known = response(answer({"serverInfo": {"name": "s"}}), mcp_session_id="1")
-        if request.line.startswith("GET"):
-            writer.write(response(b"no such thing", "404 Not Found"))
-        else:
-            writer.write(known if b"initialize" in request.body else response(SECRET))
-
-    share = shared()
-    async with (
-        upstream(script) as server,
-        standing(UrlRoute(route(server.url), chosen, share)) as proxy,
-    ):
-        await proxy.post(line(id=1, method="initialize", params={"clientInfo": {"name": "c"}}))
-        await proxy.ask("GET", accept="text/event-stream", mcp_session_id="1")
-        await proxy.post(call("get"), mcp_session_id="1")
-    share.workers.close()
-    assert asked[-1] == ("s", "c")
 
 
 async def test_sessions_are_remembered_up_to_a_number_and_nothing_of_the_others() -> None:

@@ -7,9 +7,17 @@ from ipaddress import ip_address
 import pytest
 
 from proxy.transports.sidecar.access import Access
-from tests.transports.http.listening import route, serving
+from tests.transports.http.listening import Client, Running, route, serving
 
 STREAM = "Accept: text/event-stream"
+
+
+async def waiting(running: Running) -> Client:
+    """Return a client whose request is open until the handler's `go` is set."""
+    client = await running.client()
+    await client.post("/mcp", b"wait")
+    await running.handler.begun.wait()
+    return client
 
 
 async def test_a_request_is_answered_by_the_handler_of_its_route() -> None:
@@ -55,9 +63,7 @@ async def test_who_may_not_ask_never_reaches_the_handler(
 
 async def test_more_requests_than_allowed_are_told_to_come_again() -> None:
     async with serving(concurrent=1) as running:
-        first = await running.client()
-        await first.post("/mcp", b"wait")
-        await running.handler.begun.wait()
+        first = await waiting(running)
         refused = await running.posted("/mcp", b"{}")
         assert refused.error == (
             503,
@@ -101,9 +107,7 @@ async def test_a_handler_that_fails_in_the_middle_cuts_its_answer_so_that_it_sho
 
 async def test_a_client_that_goes_away_ends_its_request() -> None:
     async with serving() as running:
-        client = await running.client()
-        await client.post("/mcp", b"wait")
-        await running.handler.begun.wait()
+        client = await waiting(running)
         client.close()
         await running.handler.gone.wait()
         (line,) = running.said("request")
@@ -202,12 +206,11 @@ async def test_routes_on_several_listeners_are_reached_on_their_own_only() -> No
 
 async def test_the_end_waits_for_open_requests_and_takes_no_more() -> None:
     async with serving(drain=60.0) as running:
-        waiting, idle = await running.client(), await running.client()
+        idle = await running.client()
         await idle.post("/mcp", b"before")
         await idle.answer()
         running.handler.begun.clear()
-        await waiting.post("/mcp", b"wait")
-        await running.handler.begun.wait()
+        open = await waiting(running)
         address = running.sidecar.address("127.0.0.1:0")
         ending = asyncio.create_task(running.sidecar.close())
         await idle.get("/readyz")
@@ -217,7 +220,7 @@ async def test_the_end_waits_for_open_requests_and_takes_no_more() -> None:
         with pytest.raises(ConnectionRefusedError):
             await asyncio.open_connection(host, int(port))
         running.handler.go.set()
-        last = await waiting.answer()
+        last = await open.answer()
         assert (last.status, last.body) == (200, b"you said wait")
         assert last.headers["connection"] == "close"
         await ending
@@ -249,9 +252,7 @@ async def test_the_end_closes_what_listens_in_the_stateless_era_at_once_too() ->
 
 async def test_requests_that_outlast_the_drain_are_told_so() -> None:
     async with serving(drain=0.0) as running:
-        client = await running.client()
-        await client.post("/mcp", b"wait")
-        await running.handler.begun.wait()
+        client = await waiting(running)
         await running.sidecar.close()
         answered = await client.answer()
         assert answered.status == 503
