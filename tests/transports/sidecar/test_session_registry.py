@@ -101,7 +101,7 @@ async def test_rules_are_chosen_by_the_server_that_a_caller_or_session_has_met(
         standing(UrlRoute(route(server.url), chosen, share)) as proxy,
     ):
         await proxy.post(line(id=1, method="initialize"))
-        await proxy.ask("GET", accept="text/event-stream", **session)
+        await proxy.ask("GET", b"", "text/event-stream", **session)
         assert (await proxy.post(call("get"), **session)).body == SHAPED
     share.workers.close()
     assert asked[-1] == "s"
