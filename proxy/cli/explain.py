@@ -34,6 +34,7 @@ from proxy.testing.play import Replay
 from proxy.transforms.base import Call, Transform, Warned
 from proxy.transforms.filter import Filter
 from proxy.transforms.jmespath import Jmespath
+from proxy.transforms.recast import Recast
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -126,6 +127,7 @@ def explained(replay: Replay, file: str = "") -> dict[str, Any]:
         "missing": list(dict.fromkeys(path for step in accounts for path in step["missing"])),
         "notices": [] if steps is None else steps.notices,
         "warnings": _all_warnings(replay),
+        "vocabulary": {} if rule is None else _vocabulary(rule),
         "log": list(dict.fromkeys(replay.log)),
         "before": _sizes(replay.before),
         "after": _sizes(replay.answer),
@@ -326,6 +328,15 @@ def _all_warnings(replay: Replay) -> list[dict[str, Any]]:
     return list(map(_warning, dict.fromkeys((*of_guard, *of_steps))))
 
 
+def _vocabulary(rule: Rule) -> dict[str, list[str]]:
+    """Return the permitted words at each path of the shapes that the rule's `recast` makes."""
+    words: dict[str, dict[str, None]] = {}
+    for step in (*rule.pipeline, *rule.errors):
+        for path, permitted in step.vocabulary.items() if isinstance(step, Recast) else ():
+            words.setdefault(path.text, {}).update(dict.fromkeys(permitted))
+    return {path: list(permitted) for path, permitted in words.items()}
+
+
 def _sizes(answer: ClientView) -> dict[str, int | None]:
     return {
         "wire": len(answer.line),
@@ -469,7 +480,7 @@ def _title(step: dict[str, Any]) -> str:
 
 
 def _findings(account: dict[str, Any]) -> Iterator[str]:
-    """Yield the distinct warnings and log lines, unmatched paths and notices."""
+    """Yield the distinct warnings and log lines, unmatched paths, notices and vocabularies."""
     for warning in account["warnings"]:
         yield f"warning ({warning['kind']}): {warning['said']}"
     messages = [each["said"] for each in (*account["steps"], *account["warnings"])]
@@ -480,6 +491,8 @@ def _findings(account: dict[str, Any]) -> Iterator[str]:
         yield f"matched nothing: {path}"
     for notice in account["notices"]:
         yield f"notice beside the document: {_json(notice)}"
+    for path, words in account["vocabulary"].items():
+        yield f"words of {path}: {', '.join(words)}"
 
 
 def _in_models(texts: dict[str, dict[str, Any]]) -> Iterator[str]:
