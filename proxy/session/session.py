@@ -54,17 +54,22 @@ class Session(SessionState):
             return self._failed(raw, exchange, error)
 
     def _failed(self, raw: bytes, exchange: bytes, error: Exception) -> tuple[Output, ...]:
-        """Answer the request in a client's message; drop anything else that may be a call."""
+        """Answer each request in a client's message; drop anything else that may be a call."""
         reason = self.fail(error)
         try:
             read = message.read(raw)
-            id = read.key if isinstance(read, Message) and read.method is not ABSENT else None
+            batch = [] if isinstance(read, Message) else [bytes(each) for each in read]
+            elements = [message.read(each) for each in batch if each[:1] == b"{"] or [read]
+            messages = [each for each in elements if isinstance(each, Message)]
+            ids = [each.key for each in messages if each.method is not ABSENT]
         except DocumentError:
-            id = message.request_id(raw[: message.ENDS], raw[-message.ENDS :])
-        if id is None or id == b"null":
+            ids = [message.request_id(raw[: message.ENDS], raw[-message.ENDS :])]
+        keys = [id for id in ids if id is not None and id != b"null"]
+        if not keys:
             return () if requests.may_call(raw) else (ToServer(raw),)
-        self.inflight.retire(exchange + id)
-        return (ToClient(message.error(id, message.PROXY_ERROR, reason)),)
+        for key in keys:
+            self.inflight.retire(exchange + key)
+        return tuple(ToClient(message.error(key, message.PROXY_ERROR, reason)) for key in keys)
 
     def from_server(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
         """Process one line from the server."""

@@ -205,6 +205,25 @@ def test_a_session_at_rest_has_forgotten_what_was_answered_but_not_what_waits() 
     assert texts(talk.got(answer(SECRET, 2))) == texts(shaped)
 
 
+def test_equal_ids_of_different_exchanges_are_told_apart() -> None:
+    talk = Talk(DROP)
+    talk.client(call("get"), b"1:")
+    talk.client(call("other"), b"2:")
+
+    talk.server(answer(SECRET), b"2:")
+    talk.server(answer(SECRET), b"1:")
+
+    assert [b"secret" in raw for raw in talk.to_client] == [True, False]
+
+
+def test_requests_that_are_never_answered_do_not_pile_up() -> None:
+    talk = Talk(DROP)
+    for id in range(21_000):
+        talk.session.from_client(call("get", id=id))
+
+    assert len(talk.session.ended("gone")) == 20_000
+
+
 # Failures of the proxy itself
 
 
@@ -251,6 +270,7 @@ def test_a_call_on_which_the_proxy_fails_is_answered_and_forgotten(fails: Except
         (line(id=None, method="tools/call", params={"name": "get"}), []),
         (rb'{"jsonrpc":"2.0","m\u0065thod":"tools/call"', []),
         (b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"n":NaN}}', [7]),
+        (b"[" + b",".join([call("get"), line(method="x"), b"5", call("put", id=8)]) + b"]", [1, 8]),
     ],
 )
 def test_a_call_on_which_the_proxy_fails_never_reaches_the_server(

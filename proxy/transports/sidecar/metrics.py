@@ -22,12 +22,41 @@ from proxy.transports.sidecar.route import AccessRecord
 
 _MAX_SERIES = 1000
 _RESERVE = 100  # series for labels without names that clients choose
-_MAX_METHODS = 50  # more than any version of the protocol has
 _STAGES = ("before", "after", "visible_before", "visible_after")
 
 # OpenTelemetry's boundaries for mcp.server.operation.duration, in seconds.
 _BUCKETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 _UNNAMED_ERROR = "_OTHER"  # OpenTelemetry's name for an error without a type of its own
+
+# The methods that a client may send, in any version of the protocol.
+_METHODS = frozenset(
+    (
+        "completion/complete",
+        "initialize",
+        "logging/setLevel",
+        "notifications/cancelled",
+        "notifications/initialized",
+        "notifications/progress",
+        "notifications/roots/list_changed",
+        "notifications/tasks/status",
+        "ping",
+        "prompts/get",
+        "prompts/list",
+        "resources/list",
+        "resources/read",
+        "resources/subscribe",
+        "resources/templates/list",
+        "resources/unsubscribe",
+        "server/discover",
+        "subscriptions/listen",
+        "tasks/cancel",
+        "tasks/get",
+        "tasks/list",
+        "tasks/result",
+        "tools/call",
+        "tools/list",
+    )
+)
 
 Labels = tuple[str, ...]
 Metric = TypeVar("Metric", bound=MetricWrapperBase)
@@ -86,7 +115,6 @@ class Metrics:
         self._calls = _Bounded(calls)
         self._warnings = _Bounded(warnings)
         self._refusals = _Bounded(refusals)
-        self._methods = Limiter[str](_MAX_METHODS)
         # A tool has all of its stages, or none.
         self._tools = Limiter[str](_MAX_SERIES // len(_STAGES) - 1)
         self.requests = self._gauge("mcp_abridge_open_requests", "HTTP requests that are open.")
@@ -133,7 +161,7 @@ class Metrics:
             self._refusals.of((str(status),), (OTHER,)).inc()
         if not record.method:
             return
-        method = self._methods.admit(label(record.method), OTHER)
+        method = record.method if record.method in _METHODS else OTHER
         tool = label(record.tool)
         error = str(status) if failed else _UNNAMED_ERROR if record.failure else ""
         series = self._seconds.of((method, tool, error), (method, OTHER, error), (OTHER,) * 3)
