@@ -310,7 +310,7 @@ def loaded(
 
 def _is_repeatable(state: SessionState, pending: PendingRequest, rule: Rule) -> bool:
     facts = state.rules.facts(pending.tool)
-    if facts is not None and facts.reads_only:
+    if facts is not None and facts.repeatable:
         return True
     return any(getattr(step, "refetch", None) for step in rule.pipeline)
 

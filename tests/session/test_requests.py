@@ -376,9 +376,10 @@ def test_pages_are_not_cut_from_an_answer_that_was_read_by_other_rules() -> None
 
 
 @pytest.mark.fault(41, "inside")
-def test_a_page_without_a_snapshot_calls_a_tool_that_only_reads() -> None:
+@pytest.mark.parametrize("hint", ["readOnlyHint", "idempotentHint"])
+def test_a_page_without_a_snapshot_calls_a_tool_whose_second_run_is_harmless(hint: str) -> None:
     talk = Talk(PAGES)
-    list_tools(talk, {"name": "list", "annotations": {"readOnlyHint": True}})
+    list_tools(talk, {"name": "list", "annotations": {hint: True}})
 
     got = talk.exchange(call("list", {"offset": 2}), answer(ITEMS))
 

@@ -23,14 +23,14 @@ MOST_INPUT_SCHEMA = 16_384
 
 
 class ToolFacts(Struct, frozen=True):
-    """The facts of one tool in a tool list: its own arguments, whether it only reads.
+    """The facts of one tool in a tool list: its own arguments, whether a second run is harmless.
 
     `structured`: it declares an outputSchema; `objects`: by that schema every document is an
     object. `app`: a widget shows its results (MCP Apps), a program that reads them whole.
     """
 
     arguments: frozenset[str] = frozenset()
-    reads_only: bool = False
+    repeatable: bool = False
     structured: bool = False
     objects: bool = False
     app: bool = False
@@ -60,8 +60,8 @@ def facts_of(tool: dict[str, Raw]) -> ToolFacts:
         except DocumentError:
             continue
         names.update(f"{name}.{key}" for key in inner)
-    reads_only = bytes(annotations.get("readOnlyHint", b"")) == b"true"
-    return ToolFacts(frozenset(names), reads_only, structured, objects, app)
+    hints = (bytes(annotations.get(hint, b"")) for hint in ("readOnlyHint", "idempotentHint"))
+    return ToolFacts(frozenset(names), b"true" in hints, structured, objects, app)
 
 
 def _is_of_objects(schema: Raw) -> bool:

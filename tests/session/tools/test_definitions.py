@@ -192,7 +192,8 @@ def test_the_arguments_and_the_hints_of_each_tool_are_seen() -> None:
     found = listed(
         "- {tools: x, hide: true}",
         tool("a", inputSchema=own, annotations={"readOnlyHint": True}),
-        tool("b", annotations={"readOnlyHint": False}),
+        tool("b", annotations={"readOnlyHint": False, "idempotentHint": False}),
+        tool("i", annotations={"readOnlyHint": False, "idempotentHint": True}),
         {"name": "c"},
         tool("d", inputSchema=5, annotations=7, outputSchema={"type": "object"}),
         tool("f", outputSchema={"type": "object"}),
@@ -202,6 +203,7 @@ def test_the_arguments_and_the_hints_of_each_tool_are_seen() -> None:
     assert found.facts == {
         "a": ToolFacts(frozenset({"a", "p", "p.limit"}), True),
         "b": ToolFacts(),
+        "i": ToolFacts(frozenset(), True),
         "c": ToolFacts(),
         "d": ToolFacts(structured=True, objects=True),
         "f": ToolFacts(structured=True, objects=True),
