@@ -160,8 +160,7 @@ class Bridge:
         reader, lines = PipeReader(0), Lines(self._limit)
         size = -1
         while size:
-            # A thread, since there are devices and files that cannot be watched.
-            buffer, size = await asyncio.to_thread(reader.read)
+            buffer, size = await self._read(reader)
             self._first_input.set()
             for event in lines.feed(buffer, size) if size else lines.end():
                 if isinstance(event, list):
@@ -174,6 +173,19 @@ class Bridge:
                     await self._lines.put(event.raw)
         self._ends.put_nowait(End(0, "the client asks no more", _LATE))
         await self._lines.put(None)
+
+    async def _read(self, reader: PipeReader) -> tuple[bytes | bytearray, int]:
+        """Read once the client has written; files, which cannot be watched, in a thread."""
+        readable = asyncio.Event()
+        try:
+            self._loop.add_reader(0, readable.set)
+        except OSError:
+            return await asyncio.to_thread(reader.read)
+        try:
+            await readable.wait()
+        finally:
+            self._loop.remove_reader(0)
+        return reader.read()
 
     async def _guarded(self, side: Coroutine[Any, Any, None]) -> None:
         try:
