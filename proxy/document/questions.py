@@ -7,6 +7,7 @@ the expressions of rules. Each applies to the value before it: `items[0].body | 
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from io import StringIO
 from itertools import accumulate, islice
 from typing import Any
 
@@ -22,6 +23,8 @@ _SNIPPET = 120  # characters around a hit in a member of an object
 _MOST_HITS = 1000  # hits that are described; the others are counted
 _MOST_CONTEXT = 50  # lines before and after a hit
 _HEADINGS = 200  # headings of an outline
+_PATTERNS = 16  # compiled patterns that are kept
+_COMPILED = 100  # units to compile a pattern
 _SAMPLE = 200  # elements of an array that an outline reads
 
 _HEADING = r"(?m)^(?:#{1,6} .*|.*<[hH][1-6][ >].*)$"
@@ -36,7 +39,7 @@ class Questions:
 
     current: Any = None
     _fuel: Fuel
-    _last: Pattern | None = None
+    _patterns: dict[str, Pattern] | None = None
 
     @signature({"types": ["string", "number"], "variadic": True})
     def _func_grep(self, pattern: Any, context: Any = 0, *_: Any) -> Any:
@@ -70,7 +73,7 @@ class Questions:
             parts: Any = value
         elif isinstance(value, str):
             self._fuel.burn(characters(value) + value.count("\n") * 4)
-            parts = value.splitlines(keepends=True)
+            parts = list(StringIO(value, newline="\n"))
         else:
             raise Refusal(f"{name}() applies to a text or an array, not to {_kind(value)}")
         start = max(len(parts) + first, 0) if first < 0 else max(first, 1) - 1
@@ -93,10 +96,13 @@ class Questions:
         return self._pattern(pattern).search(text, 0, self._fuel) is not None
 
     def _pattern(self, text: str) -> Pattern:
-        """Return a compiled pattern; the last one is kept, since `matches` asks each element."""
-        if self._last is None or self._last.text != text:
-            self._last = Pattern(text, modest=True)
-        return self._last
+        """Return a compiled pattern; a few are kept, since `matches` asks each element."""
+        if self._patterns is None or len(self._patterns) > _PATTERNS:
+            self._patterns = {}
+        if text not in self._patterns:
+            self._fuel.burn(_COMPILED + len(text))
+            self._patterns[text] = Pattern(text, modest=True)
+        return self._patterns[text]
 
     @signature({"types": ["array"]}, {"types": ["expref"]})
     def _func_count_by(self, array: list[Any], by: Any) -> dict[str, int]:
@@ -222,7 +228,7 @@ def _matching(texts: list[str], pattern: Pattern, fuel: Fuel) -> list[int]:
     separate = "\\A" in pattern.text or "\\z" in pattern.text
     for match in () if separate else pattern.finditer("\n".join(texts), fuel):
         number = bisect_right(ends, match.start())
-        if match.end() >= ends[number] and number < len(texts) - 1:
+        if match.end() >= ends[number]:
             separate = True  # a match across the end of a text may hide another one
             break
         numbers[number] = None
@@ -299,7 +305,7 @@ def _headings(text: str, fuel: Fuel) -> dict[str, Any]:
         counted = match.start()
         words = " ".join(_TAG.sub(" ", match.group()[: 4 * _AROUND]).split())
         headings.append({"line": number, "text": words[:_SNIPPET]})
-    lines = len(text.splitlines())
+    lines = text.count("\n") + (not text.endswith("\n"))
     return {"text": f"{lines} lines, {len(text)} characters", "headings": headings}
 
 

@@ -89,10 +89,19 @@ def test_the_hits_beyond_those_that_are_listed_are_counted() -> None:
         ("text | lines(249, 300)", LINES[248:]),
         ("head(3) | tail(1)", LINES[2:3]),
         ("tail(0)", []),
+        ("tail(300)", LINES),
     ],
 )
 def test_lines_of_a_text_are_exact(view: str, part: list[str]) -> None:
     assert asked(view, LOG) == "".join(part)
+
+
+def test_only_a_newline_ends_a_line() -> None:
+    text = "a\x0cb\r\nc\u2028d\n"
+
+    assert asked("lines(2, 2)", text) == "c\u2028d\n"
+    assert asked("grep('d')", text)["lines"][0]["line"] == 2
+    assert asked("outline()", text)["text"] == "2 lines, 9 characters"
 
 
 def test_lines_of_an_array_are_its_elements() -> None:
