@@ -43,7 +43,7 @@ class ChildServer:
     _transport: asyncio.SubprocessTransport
     _stdin: asyncio.StreamWriter
     _stdout: asyncio.StreamReader
-    _forwarding: "asyncio.Task[None]"
+    _forwarding: "asyncio.Task[None] | None" = None
 
     def __init__(self, guardian: Guardian | None, log: Log, limit: int) -> None:
         self._guardian = guardian
@@ -100,6 +100,8 @@ class ChildServer:
         if cancelled is not None:
             await child.end(HASTY)
             raise cancelled
+        if child.deaf:
+            child._on_deaf()
         return child
 
     @property
@@ -201,6 +203,8 @@ class ChildServer:
     def _on_deaf(self) -> None:
         """End a server that does not read any more; its remaining output is read to the end."""
         self.deaf = True
+        if self._forwarding is None:
+            return  # its start is not over: `start` calls this again
         if self._end is None and self._pressing is None:
             self._pressing = self._loop.create_task(self._press(ORDERLY))
 
@@ -223,6 +227,7 @@ class ChildServer:
         await self._press(pace)
         if self._pressing is not None:
             self._pressing.cancel()
+        assert self._forwarding is not None
         with suppress(TimeoutError):
             async with asyncio.timeout(_STRAGGLERS):
                 await asyncio.shield(self._forwarding)

@@ -157,6 +157,20 @@ async def test_a_server_that_closes_its_stdin_is_ended() -> None:
         assert child.code == -signal.SIGTERM
 
 
+@pytest.mark.parametrize("steps", [3, 5, 8])
+async def test_a_server_that_closes_its_stdin_before_its_start_is_over_is_ended(steps: int) -> None:
+    command = python("import os, time; os.close(0); time.sleep(60)")
+    start = asyncio.create_task(ChildServer.start(command, None, Log("error"), 100))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    time.sleep(0.5)  # the event loop stands still meanwhile
+    child = await start
+
+    assert await asyncio.wait_for(said(child), 15) == []
+    await child.end()
+    assert child.code == -signal.SIGTERM
+
+
 async def test_a_group_that_ignores_everything_is_killed_whole() -> None:
     async with started(python(STUBBORN)) as child:
         [line] = await lines(child, 1)
