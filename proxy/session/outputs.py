@@ -62,6 +62,14 @@ class LoadSnapshot(Struct, frozen=True):
     key: Key
 
 
+class ClaimCall(Struct, frozen=True):
+    """Call `Session.claimed` with the result of `RecentCalls.claim`, which may take a moment."""
+
+    token: int
+    caller: str
+    call: str
+
+
 class DropSnapshots(Struct, frozen=True):
     """Drop the snapshots under the key from the store; a key may cover all those of a rule."""
 
@@ -93,6 +101,7 @@ Output = (
     | Noise
     | StoreSnapshot
     | LoadSnapshot
+    | ClaimCall
     | DropSnapshots
     | Shape
     | RunInBackground

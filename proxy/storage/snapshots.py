@@ -6,23 +6,28 @@ Bounded by number, bytes and age: the least recently used snapshot is dropped fi
 import select
 import time
 from collections import OrderedDict
+from struct import Struct as Head
 from threading import Lock, Thread
 from typing import Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 _GLANCES = 30  # how often an aging store looks for expired snapshots during their lifetime
+_RECENT = 5  # seconds of an age that nobody needs to know
 _SELDOM = 86_400.0  # seconds between two such looks at most: a system limits how long it can sleep
 
 
 class Snapshot(Struct, frozen=True):
     """A document before the first window, and the result around it.
 
-    `document` is JSON; `frame` is a `proxy.shaping.result.frame.Frame`, encoded.
+    `document` is JSON; `frame` is a `proxy.shaping.result.frame.Frame`, encoded. `age` is the whole
+    seconds since it was stored, as a store returns it; 0 for the first few.
     """
 
     frame: bytes
     document: bytes
+    age: int = 0
 
     @property
     def size(self) -> int:
@@ -40,6 +45,45 @@ class Key(Struct, frozen=True):
     scope: str
     rule: str
     call: str | None
+
+
+# The form in which stores beyond this process keep a snapshot: a mark with the version of the form,
+# the unix time, and the size of the frame after that.
+_HEAD = Head(">8sdQ")
+_MARK = b"abridge\x03"
+
+
+def pack(snapshot: Snapshot) -> bytes:
+    """Return a snapshot that is stored now as bytes."""
+    head = _HEAD.pack(_MARK, time.time(), len(snapshot.frame))
+    return head + snapshot.frame + snapshot.document
+
+
+def unpack(raw: bytes) -> Snapshot | None:
+    """Return the snapshot that `pack` wrote; None if another version of this program did."""
+    if not raw.startswith(_MARK) or len(raw) < _HEAD.size:
+        return None
+    _, stored, length = _HEAD.unpack_from(raw)
+    end = _HEAD.size + length
+    age = _age(time.time() - stored)
+    return Snapshot(frame=raw[_HEAD.size : end], document=raw[end:], age=age)
+
+
+def _age(seconds: float) -> int:
+    return int(seconds) if seconds >= _RECENT else 0
+
+
+def digest(*parts: str | None) -> str:
+    """Return a text for these parts that shows nothing of them."""
+    # Imported late: it takes 3 ms, and no snapshot in memory needs it.
+    from hashlib import sha256
+
+    hashing = sha256()
+    for part in parts:
+        # A text from JSON may hold a lone surrogate.
+        raw = None if part is None else part.encode("utf-8", "surrogatepass")
+        hashing.update(b"-" if raw is None else b"%d:%b" % (len(raw), raw))
+    return hashing.hexdigest()[:40]
 
 
 class Store(Protocol):
@@ -80,7 +124,8 @@ class Memory:
     ) -> None:
         """Keep at most `number` snapshots, `size` bytes in all, `seconds` after their last use."""
         self._number, self._size, self._seconds = number, size, seconds
-        self._snapshots: OrderedDict[Key, tuple[float, Snapshot]] = OrderedDict()
+        # Each with the time of its last use, and that at which it was stored.
+        self._snapshots: OrderedDict[Key, tuple[float, float, Snapshot]] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
         if ages:
@@ -95,7 +140,8 @@ class Memory:
             self._forget(key)
             if snapshot.size > self._size:
                 return
-            self._snapshots[key] = (time.monotonic(), snapshot)
+            now = time.monotonic()
+            self._snapshots[key] = (now, now, snapshot)
             self._bytes += snapshot.size
             while len(self._snapshots) > self._number or self._bytes > self._size:
                 self._forget(next(iter(self._snapshots)))
@@ -106,10 +152,11 @@ class Memory:
             self._expire()
             if key not in self._snapshots:
                 return None
-            _, snapshot = self._snapshots[key]
-            self._snapshots[key] = (time.monotonic(), snapshot)
+            now = time.monotonic()
+            _, stored, snapshot = self._snapshots[key]
+            self._snapshots[key] = (now, stored, snapshot)
             self._snapshots.move_to_end(key)
-            return snapshot
+            return replace(snapshot, age=_age(now - stored))
 
     def drop(self, key: Key) -> None:
         """Drop the snapshot of `key`, or all of a scope and rule; unknown keys are ignored."""
@@ -132,4 +179,4 @@ class Memory:
 
     def _forget(self, key: Key) -> None:
         if key in self._snapshots:
-            self._bytes -= self._snapshots.pop(key)[1].size
+            self._bytes -= self._snapshots.pop(key)[2].size

@@ -1,7 +1,8 @@
 """Carry out the outputs of a session on the store, as all transports do."""
 
 from proxy.errors import StoreError, raised
-from proxy.session.outputs import DropSnapshots, LoadSnapshot, StoreSnapshot
+from proxy.session.outputs import ClaimCall, DropSnapshots, LoadSnapshot, StoreSnapshot
+from proxy.session.session import Session
 from proxy.storage.snapshots import Snapshot, Store
 from proxy.transports.log import Log
 
@@ -25,6 +26,11 @@ def access(
         log.error(consequence + reason)
         return None, reason
     return None, None
+
+
+def claim(session: Session, output: ClaimCall) -> bool:
+    """Return True if nobody has made a call before; it is remembered. May take a moment."""
+    return session.calls is not None and session.calls.claim(output.caller, output.call)
 
 
 def store_failure(error: Exception) -> str:
