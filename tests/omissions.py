@@ -15,7 +15,7 @@ _SUMS = re.compile(r"(.+) at (\d+) paths?")
 def left_out(before: Any, after: Any, path: str = "", *, blocks: bool = False) -> Amounts:
     """Count what `after`, which is `before` cut, shows of each array, object and text it cut."""
     amounts: Amounts = Counter()
-    shown = len(after.removesuffix("…")) if isinstance(before, str) and before != after else None
+    shown = characters(before, after) if isinstance(before, str) and before != after else None
     if isinstance(before, dict | list):
         shown = len(after)
     if shown is not None and shown < len(before):
@@ -67,3 +67,33 @@ def check_notes(amounts: Amounts, notes: dict[str, str]) -> None:
             others[unit or "", "shown"] += int(shown)
             others[unit or "", "total"] += int(total)
     assert +sums == +others, (rest, notes)
+
+
+_ENDS = re.compile(r"first (\d+)(?: and last (\d+))? of (\d+) chars")
+_OUTLINE = re.compile(r"(line \d+: .*\n)+(and \d+ more headings\n)?|and \d+ more headings\n")
+
+
+def characters(before: str, after: str) -> int:
+    """Count the characters that `after`, which is `before` cut, shows of it: of both ends."""
+    for mark in re.finditer("…", after):
+        first, last = after[: mark.start()], after[mark.end() :]
+        if before.startswith(first) and (before.endswith(last) or _OUTLINE.fullmatch(last[1:])):
+            return len(first) + len(last) * before.endswith(last)
+    assert before.startswith(after), after
+    return len(after)
+
+
+def check_text(before: str, after: str, note: dict[str, str]) -> None:
+    """Hold the note on a text to say how much of either end is shown, and of how much."""
+    match = _ENDS.match(note["text"])
+    assert match is not None, note
+    first, last, total = (int(each or 0) for each in match.groups())
+    assert (first + last, total) == (characters(before, after), len(before))
+    assert after[:first] == before[:first]
+    assert first + last < total
+    if last:
+        assert after[-last:] == before[-last:]
+    if lines := re.search(r"; lines (\d+) to (\d+) are left out", note["text"]):
+        omitted = before[first : len(before) - last]
+        numbers = before.count("\n", 0, first) + 1, omitted.rstrip("\n").count("\n")
+        assert tuple(map(int, lines.groups())) == (numbers[0], sum(numbers))

@@ -14,8 +14,9 @@ from typing import Any
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from proxy.document.measure import chars_that_fit
+from proxy.document.measure import chars_that_fit, encoded_size
 from proxy.document.tree import encode, level
+from proxy.transforms.excerpt import MARK, both_ends, ending
 
 WHOLE = 40  # characters: a string that short (an id, a date, a status) is never cut
 LONGEST = 100  # characters of a name in a note
@@ -27,6 +28,7 @@ _AMPLE = 2000  # bytes: enough of a large element; with less than that or half o
 _FAIR = 400  # bytes: a smaller element is kept or left out, not cut
 _MOST_MEMBERS = 1000  # an object with more is a map: it keeps its first members
 _RECORD = 60  # members: an object with more is a map if each would get less than _FAIR
+_BOTH_ENDS = 1000  # bytes of a string whose end is shown too
 _DEEPEST = 30  # levels; a deeper container that does not fit is emptied
 
 
@@ -60,10 +62,12 @@ class SizeReducer:
     """Cuts values to a number of bytes, and records each omission.
 
     `blocks`: the value is an array of the texts of several blocks, which all stay if they can.
+    `both_ends`: of a long string the end is shown too, if the room is ample.
     """
 
-    def __init__(self, *, blocks: bool = False) -> None:
+    def __init__(self, *, blocks: bool = False, both_ends: bool = True) -> None:
         self.blocks = blocks
+        self.both_ends = both_ends
         self._cuts: list[Omission] = []
 
     @property
@@ -92,13 +96,17 @@ class SizeReducer:
         return self._container(value, size, room, path, place, depth)
 
     def _string(self, text: str, room: int, path: str, place: str) -> bytes:
-        mark = "…"
-        end = chars_that_fit(text, room - 2 - len(mark.encode()))
-        end = ending(text, end) if end > 0 else 0
-        if end == len(text):
+        total = len(text)
+        if total <= room and encoded_size(text) <= room:
             return encode(text)  # only its original spelling took more bytes
-        self._note(path, place, end, len(text), CHARACTERS, len(text) - end)
-        return encode(text[:end] + mark) if end else b'""'
+        room -= len(f'"{MARK}"'.encode())
+        if self.both_ends and room >= _BOTH_ENDS:
+            end, tail = both_ends(text, room)
+        else:
+            end, tail = ending(text, chars_that_fit(text, room)), total
+        last = total - tail
+        self._note(path, place, end, total, CHARACTERS, total - end - last, last)
+        return encode(text[:end] + MARK + text[tail:]) if end else b'""'
 
     def _container(
         self, value: Any, size: int, room: int, path: str, place: str, depth: int
@@ -168,9 +176,12 @@ class SizeReducer:
             rest -= len(memoryview(cut))
         return parts
 
-    def _note(self, path: str, place: str, visible: int, total: int, unit: str, loss: int) -> None:
+    def _note(
+        self, path: str, place: str, first: int, total: int, unit: str, loss: int, last: int = 0
+    ) -> None:
+        visible = first + last
         if visible < total:
-            cut = Omission(path or "@", unit, place, visible, total, loss, visible, total)
+            cut = Omission(path or "@", unit, place, first, total, loss, visible, total)
             self._cuts.append(cut)
 
 
@@ -203,14 +214,6 @@ def _share(sizes: list[int], room: int) -> int:
             return share
         room -= needed_size
     return room + max(sizes, default=0)
-
-
-def ending(text: str, most: int) -> int:
-    """Return the position of a cut after at most `most` characters: at a line, a word, or there."""
-    if most >= len(text):
-        return len(text)
-    line = text.rfind("\n", most // 2, most) + 1
-    return line or text.rfind(" ", most - most // 10, most) + 1 or most
 
 
 def _below(path: str, place: str, name: str) -> tuple[str, str]:
