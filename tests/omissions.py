@@ -2,56 +2,160 @@
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Any
 
-Amounts = Counter[tuple[str, str, str]]
-"""Elements, members and characters by path, by unit, and `shown`, `total` or `places`."""
-
-_AMOUNT = re.compile(r"(\d+) of (\d+)( members| chars)?(?: in (\d+) (?:arrays|objects|texts))?")
+_AMOUNT = re.compile(
+    r"(?:(\d+)|first (\d+) and last (\d+)) of (\d+)( members| chars| columns)?"
+    r"(?: in (\d+) (?:arrays|objects|texts))?(?:, without (.+?)(?: and (\d+) more)?)?"
+)
 _SUMS = re.compile(r"(.+) at (\d+) paths?")
+_ABSENT = object()
 
 
-def left_out(before: Any, after: Any, path: str = "", *, blocks: bool = False) -> Amounts:
+class LeftOut:
+    """The amounts that a document leaves out of another, by path and unit.
+
+    `counts` has elements, members and characters, each `shown`, `total` and the number of `places`;
+    `columns` the names that rows in brief lack.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counter[tuple[str, str, str]] = Counter()
+        self.columns: dict[str, set[str]] = defaultdict(set)
+
+    def count(self, path: str, unit: str, shown: int, total: int) -> None:
+        if shown < total:
+            for kind, number in {"shown": shown, "total": total, "places": 1}.items():
+                self.counts[path or "@", unit, kind] += number
+
+
+def left_out(
+    before: Any, after: Any, path: str = "", *, blocks: bool = False, brief: bool = True
+) -> LeftOut:
     """Count what `after`, which is `before` cut, shows of each array, object and text it cut."""
-    amounts: Amounts = Counter()
-    shown = characters(before, after) if isinstance(before, str) and before != after else None
-    if isinstance(before, dict | list):
-        shown = len(after)
-    if shown is not None and shown < len(before):
-        unit = " members" if isinstance(before, dict) else " chars" * isinstance(before, str)
-        counts = {"shown": shown, "total": len(before), "places": 1}
-        amounts += Counter({(path or "@", unit, kind): number for kind, number in counts.items()})
-    if isinstance(before, dict):
-        for name, value in after.items():
-            amounts += left_out(before[name], value, _below(path, name))
-    elif isinstance(before, list):
-        for position, (one, other) in enumerate(zip(before, after, strict=False)):
-            inner = f"{path}[{position}]" if blocks else f"{path}[]"
-            amounts += left_out(one, other, inner)
+    amounts = LeftOut()
+    _compare(amounts, before, after, path, blocks=blocks, brief=brief)
     return amounts
+
+
+def _compare(
+    amounts: LeftOut, before: Any, after: Any, path: str, *, blocks: bool = False, brief: bool
+) -> None:
+    if isinstance(before, str) and before != after:
+        amounts.count(path, " chars", characters(before, after), len(before))
+    elif isinstance(before, dict):
+        amounts.count(path, " members", len(after), len(before))
+        for name, value in after.items():
+            _compare(amounts, before[name], value, _below(path, name), brief=brief)
+    elif isinstance(before, list):
+        rows = _rows(before, after, brief)
+        shown = after if rows is None else rows
+        amounts.count(path, "", len(shown), len(before))
+        for position, one in enumerate(shown):
+            source = before[position]
+            if position == len(shown) - 1 < len(before) - 1:
+                ends = one == before[-1] != source or not _like(source, one)
+                source = before[-1] if ends else source
+            if rows is None:
+                inner = f"{path}[{position}]" if blocks else f"{path}[]"
+                _compare(amounts, source, one, inner, brief=brief)
+            else:
+                _compare_row(amounts, source, one, path, "")
+
+
+def _rows(before: list[Any], after: Any, brief: bool) -> list[dict[str, Any]] | None:
+    """Return the rows of an array that is shown in brief, with their columns as objects again."""
+    if isinstance(after, dict):
+        return [
+            _row({**after.get("same", {}), **dict(zip(after["columns"], row, strict=True))})
+            for row in after["rows"]
+        ]
+    if brief and len(before) > 2 and all(isinstance(each, dict) for each in (*before, *after)):
+        rows: list[dict[str, Any]] = after
+        return rows
+    return None
+
+
+def _row(cells: dict[str, Any]) -> dict[str, Any]:
+    row: dict[str, Any] = {}
+    for name, value in cells.items():
+        *outer, last = re.findall(r'"(?:[^"\\]|\\.)*"|[^.]+', name)
+        inner = row
+        for each in outer:
+            inner = inner.setdefault(_unquoted(each), {})
+        inner[_unquoted(last)] = value
+    return row
+
+
+def _unquoted(name: str) -> str:
+    return json.loads(name) if name.startswith('"') else name
+
+
+def _compare_row(amounts: LeftOut, before: Any, after: Any, path: str, column: str) -> None:
+    for name, value in before.items():
+        below = f"{column}.{_spelled(name)}" if column else _spelled(name)
+        shown = after.get(name, _ABSENT)
+        if shown is _ABSENT:
+            amounts.columns[path or "@"].add(below)
+        elif isinstance(value, dict) and isinstance(shown, dict) and value != shown:
+            _compare_row(amounts, value, shown, path, below)
+        elif isinstance(value, str) and value != shown:
+            text = f"{path}.{below}" if path else below
+            amounts.count(text, " chars", characters(value, shown), len(value))
+        else:
+            assert value == shown or _only_absent(value, shown), (name, value, shown)
+
+
+def _only_absent(value: Any, shown: Any) -> bool:
+    """Return True for cells of a table that stand for members of an object that is not there."""
+    if isinstance(shown, dict):
+        return value is None and all(_only_absent(None, each) for each in shown.values())
+    return value is None and shown is None
+
+
+def _like(before: Any, after: Any) -> bool:
+    """Return True if `after` may be `before` with parts left out."""
+    if isinstance(before, str) and isinstance(after, str):
+        return before.startswith(after.partition("…")[0])
+    if isinstance(before, dict) and isinstance(after, dict):
+        return all(_like(before.get(name), after[name]) for name in after)
+    if isinstance(before, list):
+        return isinstance(after, list | dict)
+    return before == after or _only_absent(before, after)
 
 
 def _below(path: str, name: str) -> str:
     while path.endswith("[]") and path != "[]":
         path = path.removesuffix("[]")
+    return f"{path}.{_spelled(name)}" if path else _spelled(name)
+
+
+def _spelled(name: str) -> str:
     plain = name.isascii() and name.isidentifier()
     spelled = name if plain else json.dumps(name, ensure_ascii=False)
-    if len(spelled) > 100:
-        spelled = "…"
-    return f"{path}.{spelled}" if path else spelled
+    return "…" if len(spelled) > 100 else spelled
 
 
-def check_notes(amounts: Amounts, notes: dict[str, str]) -> None:
+def check_notes(amounts: LeftOut, notes: dict[str, str]) -> None:
     """Hold the notes `_abridged` to say all of `amounts`, and nothing else."""
-    rest = Counter(amounts)
+    rest, columns = Counter(amounts.counts), dict(amounts.columns)
     for name, note in notes.items():
         if name in ("more", "others"):
             continue
         path = name.removeprefix("@.")
         for part in note.split("; "):
-            shown, total, unit, places = _AMOUNT.fullmatch(part).groups()  # type: ignore[union-attr]
-            told = {"shown": int(shown), "total": int(total), "places": int(places or 1)}
+            match = _AMOUNT.fullmatch(part)
+            assert match is not None, (name, note)
+            all_shown, first, last, total, unit, places, names, more = match.groups()
+            if unit == " columns":
+                missing, named = columns.pop(path), names.split(", ")
+                assert set(named) <= missing
+                assert len(missing) == len(named) + int(more or 0)
+                assert int(total) - int(all_shown) == len(missing)
+                continue
+            visible = int(all_shown or 0) + int(first or 0) + int(last or 0)
+            told = {"shown": visible, "total": int(total), "places": int(places or 1)}
             for kind, number in told.items():
                 assert rest.pop((path, unit or "", kind), 0) == number, (name, note)
     sums: Counter[tuple[str, str]] = Counter()
@@ -61,12 +165,17 @@ def check_notes(amounts: Amounts, notes: dict[str, str]) -> None:
     others: Counter[tuple[str, str]] = Counter()
     if "others" in notes:
         parts, paths = _SUMS.fullmatch(notes["others"]).groups()  # type: ignore[union-attr]
-        assert int(paths) == len({path for path, _, _ in rest})
+        assert int(paths) == len({path for path, _, _ in rest} | columns.keys())
         for part in parts.split(", "):
-            shown, total, unit, _ = _AMOUNT.fullmatch(part).groups()  # type: ignore[union-attr]
+            shown, _, _, total, unit, *_ = _AMOUNT.fullmatch(part).groups()  # type: ignore[union-attr]
+            if unit == " columns":
+                assert int(total) - int(shown) == sum(map(len, columns.values()))
+                columns = {}
+                continue
             others[unit or "", "shown"] += int(shown)
             others[unit or "", "total"] += int(total)
     assert +sums == +others, (rest, notes)
+    assert not columns, (columns, notes)
 
 
 _ENDS = re.compile(r"first (\d+)(?: and last (\d+))? of (\d+) chars")

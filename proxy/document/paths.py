@@ -12,7 +12,7 @@ from typing import TypeGuard
 
 from msgspec import Raw, Struct
 
-from proxy.document.tree import Slot, Value
+from proxy.document.tree import Slot, Value, encode
 from proxy.errors import PathError
 
 
@@ -82,6 +82,15 @@ ROOT = Path()
 DEEP = Deep()
 _DEEPEST = 2  # `**` steps in a path
 _LONGEST = 100  # steps: each takes some frames of the stack, and no document is that deep
+
+
+def spelled(name: str) -> str:
+    """Return the name of a member as paths and JMESPath spell it.
+
+    >>> spelled("title"), spelled("app.kubernetes.io/name")
+    ('title', '"app.kubernetes.io/name"')
+    """
+    return name if name.isascii() and name.isidentifier() else encode(name).decode()
 
 
 def bare(text: str) -> str:

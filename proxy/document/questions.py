@@ -102,6 +102,12 @@ class Questions:
             self._patterns[text] = Pattern(text, modest=True)
         return self._patterns[text]
 
+    @signature({"types": ["object"]})
+    def _func_entries(self, value: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return an array of the members of an object, each as `{key, value}`."""
+        self._fuel.burn(len(value))
+        return [{"key": name, "value": member} for name, member in value.items()]
+
     @signature({"types": ["array"]}, {"types": ["expref"]})
     def _func_count_by(self, array: list[Any], by: Any) -> dict[str, int]:
         """Return how many elements have each value of an expression, the most frequent first."""

@@ -161,6 +161,7 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
     mode: Literal["active", "shadow"] = "active"
     max_bytes: int | None = None
     view: bool = True
+    breadth: bool = True
     output_schema: Schema | None = None
     validate: Literal["warn", "refuse"] | None = None
     tests: tuple[dict[str, Any], ...] = ()

@@ -105,7 +105,7 @@ def _remove_remark(document: Document, value: Value) -> None:
     """Remove the remark on the next window if this one is shown in part: a notice says so."""
     members = document.root.open()
     part = opened(members.get("view")) if isinstance(members, dict) else None
-    if type(part) is type(value) and len(part) < len(value):
+    if isinstance(part, str | list) and type(part) is type(value) and len(part) < len(value):
         members.pop("more", None)
 
 

@@ -42,6 +42,7 @@ def call(job: ShapeJob, frame: Frame, context: ShapeContext, excess: int = 0) ->
         warnings=context.warnings,
         fuel=context.fuel,
         error=frame.error,
+        breadth=rule.breadth,
     )
 
 

@@ -1,5 +1,6 @@
 """Cuts any document to a number of bytes, with notes on what is left out and how to see it."""
 
+from itertools import islice
 from typing import Annotated, ClassVar
 
 from msgspec import Meta, Raw, Struct
@@ -10,28 +11,41 @@ from proxy.document.tree import Document, Slot, Value, compact, encode, level, t
 from proxy.document.windows import within
 from proxy.transforms import cutter
 from proxy.transforms.base import Call, Notice, Transform, unused_name
-from proxy.transforms.cutter import CHARACTERS, ELEMENTS, MEMBERS, Omission, SizeReducer
+from proxy.transforms.cutter import (
+    CHARACTERS,
+    COLUMNS,
+    ELEMENTS,
+    MEMBERS,
+    Omission,
+    SizeReducer,
+)
 from proxy.transforms.excerpt import ending, excerpt
 
 NAME = "_abridged"
 
 _LEAST = 300  # bytes: the smallest bound allowed
+_MORE = 240  # bytes for the calls that show more
 _NOTES = 700  # bytes for the notes, or a fifth of the whole if that is less
 
 
 class Abridge(Transform, frozen=True):
     """Cut the document to `max_bytes`, and to the rule's own bound if it has one.
 
-    The size is that of the encoded document with its notes. Arrays keep their first elements, long
-    strings and texts their head, huge maps their first members; strings of at most 40 characters
-    are never cut, and every value that stays keeps its type. `_abridged` states for each path how
-    much of how much is shown (`lines[]`: of the elements of `lines`; `others`: at all other paths
-    together), and how to see the rest if the tool takes a `view`.
+    The size is that of the encoded document with its notes. An array of objects shows all its rows
+    in brief, those members first that tell most: as a table `{same, columns, rows}`, or as objects
+    with fewer members if the result has structuredContent. Other arrays keep their first elements,
+    and the last plain value; long strings and texts their head, huge maps their first members.
+    Strings of at most 40 characters are never cut.
+    `_abridged` states for each path how much of how much is shown (`lines[]`: of the elements of
+    `lines`; `others`: at all other paths together), and how to see the rest if the tool takes a
+    `view`.
 
-    >>> document = Document({"items": [{"id": n, "name": "x" * 90} for n in range(500)]})
-    >>> Abridge(max_bytes=400)(document.root, Call("list", viewable=True))
-    >>> document.root.open()["_abridged"]
-    {'items': '2 of 500', 'more': "call again with view='items[2:12]'"}
+    >>> rows = [{"id": n, "name": f"name {n}", "text": "x" * 90} for n in range(500)]
+    >>> document = Document({"items": rows})
+    >>> Abridge(max_bytes=400)(document.root, Call("list", viewable=True, structured=True))
+    >>> notes = document.root.open()["_abridged"]
+    >>> notes["items"], notes["more"].split(";")[0]
+    ('9 of 500; 2 of 3 columns, without text', "call again with view='items[9:18]'")
     """
 
     name: ClassVar[str] = "abridge"
@@ -143,8 +157,13 @@ class _Task(Struct, frozen=True):
 
     def _structured(self, raw: Raw, bound: int) -> tuple[Value, list[Notice]]:
         """Return the value cut to fit with its notes; None if it is neither object nor array."""
-        reserve = _reserve(bound)
-        reducer = SizeReducer(blocks=self.call.blocks, both_ends=not self.viewed)
+        call, reserve = self.call, _reserve(bound)
+        reducer = SizeReducer(
+            blocks=call.blocks,
+            breadth=call.breadth,
+            table=not call.structured,
+            both_ends=not self.viewed,
+        )
         head = memoryview(raw)[0]
         if head == 0x7B:
             fitted = reducer.fit(raw, bound - reserve, "", "", 0)
@@ -157,35 +176,51 @@ class _Task(Struct, frozen=True):
             return None, []
         # An array as whole document is written as {"items": [...]}, with the notes beside.
         room = bound - reserve - len('{"items":}')
-        fitted = Raw(reducer.fit(raw, room, "" if self.call.blocks else "items", "", 0) or b"[]")
+        fitted = Raw(reducer.fit(raw, room, "" if call.blocks else "items", "", 0) or b"[]")
         return fitted, [Notice(NAME, self._notes(reducer.cuts, reserve - 17))]
 
-    def _hint(self, cut: Omission) -> str | None:
-        """Return the call that shows the part after the first cut of this kind."""
+    def _next(self, cut: Omission) -> str | None:
+        """Return the view that shows the part after the first cut of this kind."""
         place = cut.place
         if cutter.UNSHOWN in place or (self.viewed and not place.startswith(_VIEW)):
             return None
         if self.viewed:
             place = place.removeprefix(_VIEW).removeprefix(".")
+        start, rest = cut.first_shown, cut.total - cut.visible
         if cut.unit == MEMBERS:
-            expression = f"keys({place or '@'})"
-        else:
-            start = cut.first_shown
-            step = max(start, 10 if cut.unit == ELEMENTS else 1000)
-            expression = f"{place}[{start}:{min(start + step, cut.first_total)}]"
+            place = f"entries({place or '@'})"
+        elif cut.unit == COLUMNS:
+            start, rest = 0, cut.first_shown
+        # As many as fit: as were shown, or as of those that were not.
+        step = max(start, self.bound * 9 // 10 * rest // max(cut.loss, 1), 1)
+        expression = f"{place}[{start}:{min(start + step, cut.first_total)}]"
         if self.viewed:
             expression = within(self.viewed, expression)
-        if len(expression) > 2 * cutter.LONGEST:
+        return expression if len(expression) <= 2 * cutter.LONGEST else None
+
+    def _more(self, cuts: list[Omission]) -> str | None:
+        """Return the calls that show more: the next part, a filter, a search."""
+        following = next((each for each in map(self._next, cuts[:3]) if each is not None), None)
+        if following is None:
             return None
-        return f"call again with {self.call.advertised_name('view')}='{expression}'"
+        name = self.call.advertised_name("view")
+        ways = [f"call again with {name}='{following}'"]
+        if not self.viewed:
+            examples = (cut.place + cut.example for cut in cuts if cut.example)
+            ways += [f'{name}="{example}" filters' for example in islice(examples, 1)]
+            ways.append(f"{name}=\"grep('word')\" searches")
+        text = ways[0]
+        for way in ways[1:]:
+            if len(text) + len(way) + 2 <= _MORE:
+                text = f"{text}; {way}"
+        return text
 
     def _notes(self, cuts: list[Omission], room: int) -> dict[str, str]:
         """Return the notes, the greatest losses first, and how to see more."""
-        hints = (self._hint(cut) for cut in cuts[:3]) if self.call.viewable else ()
-        hint = next((each for each in hints if each is not None), None)
-        way = {} if hint is None else {"more": hint}
+        more = self._more(cuts) if self.call.viewable else None
+        way = {} if more is None else {"more": more}
         if encoded_size(way) > room:
-            way = {}
+            way = {"more": more.split(";")[0]} if more else {}
         notes: dict[str, str] = {}
         others = list(cuts)
         for cut in cuts:
@@ -206,7 +241,7 @@ def _sums(cuts: list[Omission]) -> dict[str, str]:
     """
     sums = {
         unit: (sum(cut.visible for cut in cuts if cut.unit == unit), total)
-        for unit in (ELEMENTS, MEMBERS, CHARACTERS)
+        for unit in (ELEMENTS, MEMBERS, COLUMNS, CHARACTERS)
         if (total := sum(cut.total for cut in cuts if cut.unit == unit))
     }
     amounts = ", ".join(f"{visible} of {total}{unit}" for unit, (visible, total) in sums.items())

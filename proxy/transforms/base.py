@@ -90,6 +90,7 @@ class Call(Struct):
     warnings: list[Warned] = []
     fuel: Fuel = field(default_factory=Fuel)
     error: bool = False
+    breadth: bool = True
 
     def warn(self, kind: str, text: str) -> None:
         """Add a warning, which is counted and logged; see Warned."""

@@ -2,28 +2,32 @@
 
 Sizes are measured on encoded parts: a part that is left out is decoded only one level deep, to
 count its elements. The members of an object share the room, the small ones first; so do the
-elements of an array if there are few, else the first elements stay.
+elements of an array if there are few. Of an array of objects all stay in brief, if possible; of any
+other array the first elements stay, and the last one of plain values.
 
 Invariant: at each path, the elements, members and characters shown, plus those that the notes
 count as left out, are the whole.
 """
 
-from itertools import islice
-from typing import Any
+from itertools import chain, islice
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from proxy.document.measure import chars_that_fit, encoded_size
+from proxy.document.paths import spelled
 from proxy.document.tree import encode, level
+from proxy.transforms.brief import Brief, brief
 from proxy.transforms.excerpt import MARK, both_ends, ending
 
 WHOLE = 40  # characters: a string that short (an id, a date, a status) is never cut
 LONGEST = 100  # characters of a name in a note
 UNSHOWN = "…"  # replaces a longer name
-ELEMENTS, MEMBERS, CHARACTERS = "", " members", " chars"
+ELEMENTS, MEMBERS, CHARACTERS, COLUMNS = "", " members", " chars", " columns"
 
-_CONTAINERS = {ELEMENTS: "arrays", MEMBERS: "objects", CHARACTERS: "texts"}
+_CONTAINERS = {ELEMENTS: "arrays", MEMBERS: "objects", CHARACTERS: "texts", COLUMNS: "arrays"}
+_NAMED = 6  # columns left out that a note names
+_PLENTY = 20  # plain values of an array that other content stands beside
 _AMPLE = 2000  # bytes: enough of a large element; with less than that or half of it, it is dropped
 _FAIR = 400  # bytes: a smaller element is kept or left out, not cut
 _MOST_MEMBERS = 1000  # an object with more is a map: it keeps its first members
@@ -40,7 +44,9 @@ class Omission(Struct, frozen=True):
     """The count of elements, members or characters (`unit`) shown of `total`, at some places.
 
     `path` is the place without positions, `place` the view expression of the first place, of which
-    `first_shown` of `first_total` are shown. `loss` is in bytes.
+    `first_shown` of `first_total` are shown. `loss` is in bytes. `last`: of the visible elements
+    or characters, so many stand at the end. `names` are the columns left out; `example` selects
+    some of the rows.
     """
 
     path: str
@@ -52,21 +58,41 @@ class Omission(Struct, frozen=True):
     visible: int
     total: int
     count: int = 1
+    last: int = 0
+    names: tuple[str, ...] = ()
+    example: str = ""
 
     def __str__(self) -> str:
         several = f" in {self.count} {_CONTAINERS[self.unit]}" if self.count > 1 else ""
-        return f"{self.visible} of {self.total}{self.unit}{several}"
+        visible = str(self.visible)
+        if self.last and self.count == 1:
+            visible = f"first {self.visible - self.last} and last {self.last}"
+        amount = f"{visible} of {self.total}{self.unit}{several}"
+        if not self.names:
+            return amount
+        more = f" and {len(self.names) - _NAMED} more" if len(self.names) > _NAMED else ""
+        return f"{amount}, without {', '.join(self.names[:_NAMED])}{more}"
 
 
 class SizeReducer:
     """Cuts values to a number of bytes, and records each omission.
 
     `blocks`: the value is an array of the texts of several blocks, which all stay if they can.
+    `breadth`: of arrays of objects all rows stay in brief, as objects or as a `table`.
     `both_ends`: of a long string the end is shown too, if the room is ample.
     """
 
-    def __init__(self, *, blocks: bool = False, both_ends: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        blocks: bool = False,
+        breadth: bool = False,
+        table: bool = False,
+        both_ends: bool = True,
+    ) -> None:
         self.blocks = blocks
+        self.breadth = breadth
+        self.table = table
         self.both_ends = both_ends
         self._cuts: list[Omission] = []
 
@@ -78,10 +104,13 @@ class SizeReducer:
             alike.setdefault((cut.path, cut.unit), []).append(cut)
         return sorted(map(_sum, alike.values()), key=lambda cut: -cut.loss)
 
-    def fit(self, raw: Raw, room: int, path: str, place: str, depth: int) -> bytes | Raw | None:
+    def fit(
+        self, raw: Raw, room: int, path: str, place: str, depth: int, *, beside: bool = False
+    ) -> bytes | Raw | None:
         """Return `raw` cut to at most `room` bytes; None if that is impossible.
 
         Only containers and strings of more than 40 characters are cut: two bytes suffice for them.
+        `beside`: other long values share the room.
         """
         size = len(memoryview(raw))
         if size <= room:
@@ -93,7 +122,9 @@ class SizeReducer:
             return self._string(value, room, path, place)
         if depth > _DEEPEST:
             room = 2  # for an empty one
-        return self._container(value, size, room, path, place, depth)
+        if isinstance(value, dict):
+            return self._object(value, size, room, path, place, depth)
+        return self._array(value, size, room, path, place, depth, beside)
 
     def _string(self, text: str, room: int, path: str, place: str) -> bytes:
         total = len(text)
@@ -105,36 +136,78 @@ class SizeReducer:
         else:
             end, tail = ending(text, chars_that_fit(text, room)), total
         last = total - tail
-        self._note(path, place, end, total, CHARACTERS, total - end - last, last)
+        self._note(path, place, end + last, total, CHARACTERS, total - end - last, last)
         return encode(text[:end] + MARK + text[tail:]) if end else b'""'
 
-    def _container(
-        self, value: Any, size: int, room: int, path: str, place: str, depth: int
+    def _object(
+        self, value: dict[str, Raw], size: int, room: int, path: str, place: str, depth: int
     ) -> bytes:
-        """Return an array or object with as many entries as fit, all of them if possible."""
-        if isinstance(value, dict):
-            unit, brackets, fair = MEMBERS, b"{%b}", len(value) <= _MOST_MEMBERS
-            least = 2 if len(value) <= _RECORD else _FAIR
-            entries = [
-                (encode(name) + b":", raw, *_below(path, place, name))
-                for name, raw in islice(value.items(), room // 4)
-            ]
-        else:
-            unit, brackets, fair = ELEMENTS, b"[%b]", True
-            numbered = self.blocks and depth == 0
-            least = _FAIR if numbered else _AMPLE
-            entries = [
-                (b"", raw, f"{path}[{index}]" if numbered else f"{path}[]", f"{place}[{index}]")
-                for index, raw in enumerate(value[: room // 2])
-            ]
+        """Return an object with as many members as fit, all of them if possible."""
+        entries = [
+            (encode(name) + b":", raw, *_below(path, place, name))
+            for name, raw in islice(value.items(), room // 4)
+        ]
         parts = None
-        if fair and len(entries) == len(value):
-            parts = self._all(entries, room, depth, least)
+        if len(entries) == len(value) <= _MOST_MEMBERS:
+            parts = self._all(entries, room, depth, 2 if len(value) <= _RECORD else _FAIR)
         if parts is None:
             parts = self._first(entries, room, depth)
         loss = size - sum(map(len, parts))
-        self._note(path, place, len(parts), len(value), unit, loss)
-        return brackets % b",".join(parts)
+        self._note(path, place, len(parts), len(value), MEMBERS, loss)
+        return b"{%b}" % b",".join(parts)
+
+    def _array(
+        self,
+        value: list[Raw],
+        size: int,
+        room: int,
+        path: str,
+        place: str,
+        depth: int,
+        beside: bool,
+    ) -> bytes:
+        """Return an array with as many elements as fit: all whole, or in brief, or the first."""
+        numbered = self.blocks and depth == 0
+        entries = [
+            (b"", raw, f"{path}[{index}]" if numbered else f"{path}[]", f"{place}[{index}]")
+            for index, raw in enumerate(value[: room // 2])
+        ]
+        parts, last = None, []
+        if len(entries) == len(value):
+            parts = self._all(entries, room, depth, _FAIR if numbered else _AMPLE)
+        if parts is None and self.breadth and not numbered:
+            rows = brief(value, room, table=self.table)
+            if rows is not None:
+                return self._rows(rows, value, path, place)
+            if _is_plain(value):
+                last = [bytes(value[-1])]
+                room -= len(last[0]) + 1
+                entries = entries[: _PLENTY if beside else -1]
+        if parts is None:
+            parts = self._first(entries, room, depth) + last
+        loss = size - sum(map(len, parts))
+        self._note(path, place, len(parts), len(value), ELEMENTS, loss, last=len(last))
+        return b"[%b]" % b",".join(parts)
+
+    def _rows(self, rows: Brief, value: list[Raw], path: str, place: str) -> bytes:
+        """Return an array of rows in brief, and record what it leaves out."""
+        visible = rows.first + rows.last
+        size = sum(len(memoryview(raw)) for raw in value)
+        loss = size - len(rows.value) - rows.loss
+        self._note(path, place, visible, len(value), ELEMENTS, loss, rows.last, rows.example)
+        names = tuple(".".join(map(spelled, path)) for path in rows.omitted)
+        total = rows.columns + len(names)
+        cut = Omission(
+            path or "@", COLUMNS, place, visible, len(value), rows.loss, rows.columns, total
+        )
+        if names:
+            self._cuts.append(replace(cut, names=names, example=rows.example))
+        for column, visible, total in rows.clips:
+            below = f"{path}[]", place
+            for name in column:
+                below = _below(*below, name)
+            self._note(*below, visible, total, CHARACTERS, total - visible)
+        return rows.value
 
     def _all(self, entries: list[_Entry], room: int, depth: int, least: int) -> list[bytes] | None:
         """Return all entries, the large ones cut to a fair share; None if that is below `least`."""
@@ -149,7 +222,8 @@ class SizeReducer:
         before = len(self._cuts)
         for number, at in enumerate(elastic):
             prefix, raw, path, place = entries[at]
-            cut = self.fit(raw, rest // (len(elastic) - number), path, place, depth + 1)
+            fair, beside = rest // (len(elastic) - number), len(elastic) > 1
+            cut = self.fit(raw, fair, path, place, depth + 1, beside=beside)
             if cut is None:
                 del self._cuts[before:]
                 return None
@@ -177,18 +251,26 @@ class SizeReducer:
         return parts
 
     def _note(
-        self, path: str, place: str, first: int, total: int, unit: str, loss: int, last: int = 0
+        self,
+        path: str,
+        place: str,
+        visible: int,
+        total: int,
+        unit: str,
+        loss: int,
+        last: int = 0,
+        example: str = "",
     ) -> None:
-        visible = first + last
         if visible < total:
-            cut = Omission(path or "@", unit, place, first, total, loss, visible, total)
-            self._cuts.append(cut)
+            cut = Omission(path or "@", unit, place, visible - last, total, loss, visible, total)
+            self._cuts.append(replace(cut, last=last, example=example))
 
 
 def _sum(cuts: list[Omission]) -> Omission:
     visible, total = sum(cut.visible for cut in cuts), sum(cut.total for cut in cuts)
-    loss = sum(cut.loss for cut in cuts)
-    return replace(cuts[0], loss=loss, visible=visible, total=total, count=len(cuts))
+    loss, names = sum(cut.loss for cut in cuts), chain.from_iterable(cut.names for cut in cuts)
+    first = replace(cuts[0], loss=loss, names=tuple(dict.fromkeys(names)))
+    return replace(first, visible=visible, total=total, count=len(cuts))
 
 
 def _rigid(raw: Raw) -> bool:
@@ -200,6 +282,11 @@ def _rigid(raw: Raw) -> bool:
             return False
         return length <= WHOLE + 2 or len(level(raw)) <= WHOLE
     return head not in (0x7B, 0x5B) or length <= 2
+
+
+def _is_plain(elements: list[Raw]) -> bool:
+    """Return True if the ends of an array are plain values, so that the last one may stay."""
+    return len(elements) > 2 and all(_rigid(each) for each in (elements[0], elements[-1]))
 
 
 def _share(sizes: list[int], room: int) -> int:
@@ -223,8 +310,7 @@ def _below(path: str, place: str, name: str) -> tuple[str, str]:
     """
     while path.endswith("[]") and path != "[]":
         path = path.removesuffix("[]")
-    plain = name.isascii() and name.isidentifier()
-    spelled = name if plain else encode(name).decode()
-    if len(spelled) > LONGEST:
-        spelled = UNSHOWN  # not shown, and no view reaches it
-    return (f"{path}.{spelled}" if path else spelled, f"{place}.{spelled}" if place else spelled)
+    member = spelled(name)
+    if len(member) > LONGEST:
+        member = UNSHOWN  # not shown, and no view reaches it
+    return (f"{path}.{member}" if path else member, f"{place}.{member}" if place else member)

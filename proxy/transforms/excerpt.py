@@ -133,16 +133,14 @@ def _outline(text: str, start: int, room: int) -> str:
     if sum(heading.level in levels for heading in every) < _FEWEST:
         return ""
     later = [heading for heading in every if heading.offset >= start]
+    lines: list[str] = []
     for level in reversed(levels):
         lines = [f"line {each.line}: {each.text}\n" for each in later if each.level <= level]
         if encoded_size("".join(lines)) <= room:
             return "".join(lines)
-    fitting = [
-        line
-        for line, size in zip(lines, accumulate(map(encoded_size, lines)), strict=True)
-        if size <= room - _REST
-    ]
-    return f"{''.join(fitting)}and {len(lines) - len(fitting)} more headings\n"
+    ends = accumulate(map(encoded_size, lines))
+    count = sum(end <= room - _REST for end in ends)
+    return f"{''.join(lines[:count])}and {len(lines) - count} more headings\n"
 
 
 def _is_real(text: str, heading: Heading) -> bool:

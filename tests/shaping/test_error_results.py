@@ -297,7 +297,7 @@ def test_a_long_error_that_is_an_object_keeps_its_members() -> None:
     [block] = got["content"]
     shown = json.loads(block["text"])
     assert (shown["code"], shown["retry"], got["isError"]) == ("FAILED", False, True)
-    assert shown["_abridged"]["rows"] == f"{len(shown['rows'])} of 5000"
+    assert shown["_abridged"]["rows"] == f"first {len(shown['rows']) - 1} and last 1 of 5000"
 
 
 def test_the_steps_for_errors_run_before_the_bound() -> None:

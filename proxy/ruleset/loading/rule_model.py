@@ -171,6 +171,9 @@ class RuleSpec(Struct, frozen=True, kw_only=True):
     """The most bytes that the model sees; a longer response is abridged as a last step."""
     view: bool = True
     """`false`: the tool gains no argument that shows what `abridge` left out."""
+    breadth: bool = True
+    """`false`: of an array that is too long, `abridge` shows the first objects in full; by default
+    it shows all of them in brief."""
     output_schema: dict[str, Any] | None = None
     """The JSON Schema of the rule's results: if it cannot be derived, or as a contract. It is
     advertised, and every result that is not an error then has `structuredContent`. Its root is

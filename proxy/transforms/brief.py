@@ -1,0 +1,399 @@
+"""Shows all rows of an array in a few columns each; a few rows in full seldom hold the answer.
+
+Rows are objects that share most of their members. Their columns are their members, and the members
+of the objects inside (`user.login`). Columns of most worth come first: names such as id, title and
+state, then short values; long texts show their first characters, and heavy columns are left out.
+
+Work is bounded by the bytes to write, not by the array: columns are chosen from a sample.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Raw, Struct
+
+from proxy.document.paths import spelled
+from proxy.document.tree import encode, level, text
+
+_FEWEST = 3  # rows; fewer are shown as other arrays are
+_SAMPLE = 16  # rows from which the columns are chosen, or a few more
+_LEAST_ROW = 5  # bytes of a row and its comma
+_INNER = 30  # members; an object with more inside of a row is one value
+_DEEPEST = 3  # names of a column's path
+_ALIKE = 0.4  # the share of all columns that a row has on average
+_CLIPS = (60, 120, 250, 500, 1000)  # characters shown of a long text, if all rows fit
+_SHORT = 30  # bytes of a value that names, counts or dates something
+_FAIR = 100  # bytes of a value that is shown whole although it is no text
+_HUGE = 400  # bytes of such a value in a single row
+_NARROW = 80  # bytes of a row if not all rows fit
+_LITTLE = 5  # the worth of long values: only if all rows fit
+_TRIES = 12  # at a selection of columns that fits
+
+_WORTH = re.findall(
+    r"\w+",
+    "id key number name title path file line state status phase type kind level severity error"
+    " message reason time timestamp date version email login symbol code",
+)
+_TIMES = frozenset(("time", "timestamp", "date", "at", "ts", "created", "updated", "day"))
+_PLAIN = re.compile(rb'"[A-Za-z0-9 _-]{1,20}"')
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
+
+_Path = tuple[str, ...]
+_Clips = list[tuple[_Path, int, int]]
+"""The texts of a row that are cut: the column, the characters shown, and those of the whole."""
+
+_Levels = dict[_Path, dict[str, Raw]]
+"""The objects inside of a row that were opened, by path."""
+
+
+class Brief(Struct):
+    """An array of rows in brief: `value` as JSON, and the amounts that it leaves out.
+
+    `first` and `last` count the rows shown from either end. `columns` is the number of columns
+    shown, `omitted` are the paths of the others, the largest first. `loss` is in bytes of the rows
+    shown. `example` is a filter for such rows.
+    """
+
+    value: bytes
+    first: int
+    last: int
+    columns: int
+    omitted: list[_Path]
+    clips: _Clips
+    loss: int
+    example: str
+
+
+class Column(Struct):
+    """A member of the rows, at a path of names, as a sample of the rows has it.
+
+    `size` is the average of a row in bytes; `values` are the different values in the sample.
+    """
+
+    path: _Path
+    position: int
+    size: float = 0
+    textual: bool = True
+    values: list[bytes] = []
+    constant: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its path as a JMESPath expression."""
+        return ".".join(map(spelled, self.path))
+
+    @property
+    def worth(self) -> tuple[float, ...]:
+        """A key that sorts columns, those first that tell most about a row."""
+        name, depth = self.path[-1].lower(), len(self.path) - 1
+        words = [word.lower() for word in _WORD.findall(self.path[-1])]
+        if name in _WORTH and (self.textual or self.size <= _SHORT):
+            return (2 * depth, _WORTH.index(name))
+        if self.values[0].startswith((b'"http:', b'"https:')):
+            return (_LITTLE + 1, depth, self.size)
+        if self.size <= _SHORT:
+            return ((1 if words and words[-1] in _WORTH else 2) + depth, len(_WORTH), self.position)
+        heavy = not self.textual and self.size > _FAIR
+        return (_LITTLE + 2 * heavy, depth, self.size)
+
+    def cost(self, clip: int, table: bool) -> float:
+        """Return the bytes of the column in an average row."""
+        size = min(self.size, clip + 5) if self.textual else self.size
+        return size + (1 if table else len(self.path[-1]) + 4)
+
+
+class _Misfit(Exception):
+    """A column varies although it is constant in the sample, or is too large in some row."""
+
+    def __init__(self, column: Column | None) -> None:
+        self.column = column  # None if these are no rows after all
+
+
+def brief(rows: list[Raw], room: int, *, table: bool) -> Brief | None:
+    """Return `rows` in at most `room` bytes; None if they are no rows, or hardly any would fit.
+
+    As a `table`, `{same, columns, rows}`, each name stands once, and so does a value that all rows
+    have; else the rows are objects with fewer members.
+    """
+    columns = _columns(rows[: room // _LEAST_ROW]) if len(rows) >= _FEWEST else []
+    fitting, target = list(columns), room
+    for attempt in range(_TRIES):
+        selection = _choose(fitting, len(rows), target, table, whole=attempt < _TRIES - 1)
+        if selection is None:
+            return None
+        try:
+            lines = selection.lines(rows, room)
+        except _Misfit as error:
+            if error.column is None:
+                return None
+            if not error.column.constant:
+                fitting.remove(error.column)
+            error.column.constant = False
+            continue
+        if len(lines) == len(rows) or not selection.whole:
+            return selection.brief(columns, lines) if len(lines) >= _FEWEST else None
+        target -= target // 12
+    return None
+
+
+def _columns(rows: list[Raw], closed: frozenset[_Path] = frozenset()) -> list[Column]:
+    """Return the columns of a sample of the rows, those of most worth first; none if not alike.
+
+    `closed` are the paths of objects that differ so much that each is one value.
+    """
+    columns: dict[_Path, Column] = {}
+    sample = rows[:: max(len(rows) // _SAMPLE, 1)]
+    for row in sample:
+        members = level(row)
+        if not isinstance(members, dict):
+            return []
+        for path, value in _leaves(members, closed):
+            column = columns.get(path)
+            if column is None:
+                column = columns[path] = Column(path, len(columns), values=[])
+            content = bytes(value)
+            column.size += len(content) / len(sample)
+            column.textual &= content[:1] == b'"' or content == b"null"
+            column.values.append(content)
+    objects = {path[:length] for path in columns for length in range(1, len(path))}
+    # A null among objects is no column of its own: their columns are null.
+    nulls = {path for path in objects & columns.keys() if set(columns[path].values) == {b"null"}}
+    columns = {path: column for path, column in columns.items() if path not in nulls}
+    unlike = {path for path in objects if path in columns or not _alike(columns, path)}
+    if unlike:
+        return _columns(rows, closed | unlike)
+    if not _alike(columns, ()):
+        return []
+    for column in columns.values():
+        always = len(column.values) == len(sample)
+        column.constant = always and len(set(column.values)) == 1 and column.size <= _FAIR
+    return sorted(columns.values(), key=lambda column: column.worth)
+
+
+def _alike(columns: dict[_Path, Column], parent: _Path) -> bool:
+    """Return True if the objects at a path have most of their members in common."""
+    inner = [column for path, column in columns.items() if path[: len(parent)] == parent]
+    most = max((len(column.values) for column in inner), default=0)
+    return sum(len(column.values) for column in inner) >= _ALIKE * most * len(inner)
+
+
+def _leaves(
+    members: dict[str, Raw], closed: frozenset[_Path], prefix: _Path = ()
+) -> Iterator[tuple[_Path, Raw]]:
+    for name, value in members.items():
+        path = (*prefix, name)
+        opens = len(path) < _DEEPEST and path not in closed and memoryview(value)[0] == 0x7B
+        inner = level(value) if opens else None
+        if inner and len(inner) <= _INNER:
+            yield from _leaves(inner, closed, path)
+        else:
+            yield path, value
+
+
+def _choose(
+    columns: list[Column], count: int, target: int, table: bool, *, whole: bool
+) -> "_Selection | None":
+    """Choose the columns with which `count` rows take about `target` bytes.
+
+    If not even two columns fit, or not `whole`, fewer rows have the columns of most worth. None if
+    there are none.
+    """
+    same = _same(columns, target // 10) if table else []
+    varied = [
+        column
+        for column in columns
+        if not (table and column.constant) and (column.textual or column.size <= _FAIR)
+    ]
+    rest = target - 40 - 3 * count - sum(len(c.name) + len(c.values[0]) + 4 for c in same)
+    picks: list[Column] = []
+    for column in varied if whole else ():
+        cost = column.cost(_CLIPS[0], table) * count + len(column.name) + 3
+        if cost <= rest:
+            picks.append(column)
+            rest -= int(cost)
+    if picks and len(picks) >= min(2, len(varied)):
+        clip = _longest_clip(picks, rest // count, table)
+        return _Selection(picks, same, table, clip, whole=True)
+    picks, width = [], 0.0
+    for column in varied:
+        width += column.cost(_CLIPS[0], table)
+        if not picks or (width <= _NARROW and column.worth[0] < _LITTLE):
+            picks.append(column)
+    return _Selection(picks, same, table, _CLIPS[0], whole=False) if picks else None
+
+
+def _same(columns: list[Column], room: int) -> list[Column]:
+    """Return the constant columns that take at most `room` bytes, those of most worth first."""
+    picks = []
+    for column in columns:
+        cost = len(column.name) + len(column.values[0]) + 4
+        if column.constant and cost <= room:
+            picks.append(column)
+            room -= cost
+    return picks
+
+
+def _longest_clip(columns: list[Column], rest: int, table: bool) -> int:
+    """Return the characters to show of long texts, if `rest` bytes of each row are left."""
+    least = sum(column.cost(_CLIPS[0], table) for column in columns)
+    fitting = (c for c in _CLIPS if sum(each.cost(c, table) for each in columns) - least <= rest)
+    return max(fitting)
+
+
+class _Line(Struct):
+    """One row as it is written, and the amounts that it leaves out."""
+
+    content: bytes
+    source_size: int
+    clips: _Clips
+    names: set[_Path]  # all members
+
+
+class _Selection(Struct):
+    """The columns with which rows are written."""
+
+    columns: list[Column]
+    same: list[Column]
+    table: bool
+    clip: int
+    whole: bool  # all rows are to fit
+    last: int = 0
+
+    def lines(self, rows: list[Raw], room: int) -> list[_Line]:
+        """Return as many rows as fit; of a log or time series, the last one at the end.
+
+        Raises _Misfit.
+        """
+        rest = room - len(self.value([]))
+        tail: list[_Line] = []
+        if not self.whole and any(map(_in_order_of_time, self.columns)):
+            tail = [self._line(rows[-1])]
+            rows, self.last = rows[:-1], 1
+            rest -= len(tail[0].content) + 1
+        lines = []
+        for row in rows:
+            line = self._line(row)
+            rest -= len(line.content) + 1
+            if rest < 0:
+                break
+            lines.append(line)
+        return lines + tail
+
+    def value(self, lines: list[_Line]) -> bytes:
+        """Return the array as it is written."""
+        content = b"[%b]" % b",".join(line.content for line in lines)
+        if not self.table:
+            return content
+        members: dict[str, Any] = {"columns": [column.name for column in self.columns]}
+        if self.same:
+            same = {column.name: Raw(column.values[0]) for column in self.same}
+            members = {"same": same, **members}
+        return encode({**members, "rows": Raw(content)})
+
+    def _line(self, row: Raw) -> _Line:
+        levels: _Levels = {(): level(row)}
+        if not isinstance(levels[()], dict):
+            raise _Misfit(None)
+        for column in self.same:
+            if bytes(_at(levels, column.path) or b"") != column.values[0]:
+                raise _Misfit(column)
+        clips: _Clips = []
+        cells = [self._cell(column, _at(levels, column.path), clips) for column in self.columns]
+        names = {(*path, name) for path, members in levels.items() for name in members}
+        content = self._table_row(cells) if self.table else self._object(cells, levels)
+        return _Line(content, len(memoryview(row)), clips, names)
+
+    def _cell(self, column: Column, cell: Raw | None, clips: _Clips) -> Raw | None:
+        if cell is None or (size := len(memoryview(cell))) <= self.clip + 2:
+            return cell
+        content = text(cell)
+        if content is None and size > _HUGE:
+            raise _Misfit(column)
+        if content is None or len(content) <= self.clip:
+            return cell
+        clips.append((column.path, self.clip, len(content)))
+        return Raw(encode(content[: self.clip] + "…"))
+
+    @staticmethod
+    def _table_row(cells: list[Raw | None]) -> bytes:
+        return b"[%b]" % b",".join(b"null" if cell is None else bytes(cell) for cell in cells)
+
+    def _object(self, cells: list[Raw | None], levels: _Levels) -> bytes:
+        members: dict[str, Any] = {}
+        for column, cell in sorted(zip(self.columns, cells, strict=True), key=_position):
+            if cell is not None or len(column.path) > 1:
+                _put(members, column.path, cell, levels)
+        return encode(members)
+
+    def brief(self, columns: list[Column], lines: list[_Line]) -> Brief:
+        """Return the array in brief, with all that is left out of these lines."""
+        visible = [column.path for column in (*self.columns, *self.same)]
+        opened = {path[:length] for path in visible for length in range(1, len(path) + 1)}
+        names = set().union(*(line.names for line in lines)) - opened
+        sizes = {
+            name: sum(each.size for each in columns if each.path[: len(name)] == name)
+            for name in names
+        }
+        value = self.value(lines)
+        return Brief(
+            value=value,
+            first=len(lines) - self.last,
+            last=self.last,
+            columns=len(visible),
+            omitted=sorted(names, key=lambda name: (-sizes[name], name)),
+            clips=[clip for line in lines for clip in line.clips],
+            loss=sum(line.source_size for line in lines) - len(value),
+            example=self._example(),
+        )
+
+    def _example(self) -> str:
+        """Return a filter for these rows, in their own names; empty if none comes to mind."""
+        for column in self.columns:
+            values = {value for value in column.values if _PLAIN.fullmatch(value)}
+            if 1 < len(values) <= len(column.values) // 2:
+                value = column.values[0].decode().replace('"', "'")
+                names = [each.name for each in self.columns[:2]]
+                return f"[?{column.name}=={value}].[{', '.join(names)}]"
+        return ""
+
+
+def _at(levels: _Levels, path: _Path) -> Raw | None:
+    """Return the value at a path of a row, None if the row has none.
+
+    Raises _Misfit if there is another value than an object on the way.
+    """
+    parent = path[:-1]
+    if parent not in levels:
+        outer = _at(levels, parent)
+        inner = None if outer is None else level(outer)
+        if not isinstance(inner, dict | None):
+            raise _Misfit(None)
+        levels[parent] = inner or {}
+    return levels[parent].get(path[-1])
+
+
+def _put(members: dict[str, Any], path: _Path, cell: Raw | None, levels: _Levels) -> None:
+    """Store a cell at a path; of objects that are null or empty in this row, these themselves."""
+    for length in range(1, len(path)):
+        outer, name = levels[path[: length - 1]], path[length - 1]
+        if not levels[path[:length]]:
+            if name in outer:
+                members[name] = outer[name]
+            return
+        members = members.setdefault(name, {})
+    if cell is not None:
+        members[path[-1]] = cell
+
+
+def _position(pair: tuple[Column, Raw | None]) -> int:
+    return pair[0].position
+
+
+def _in_order_of_time(column: Column) -> bool:
+    """Return True if the column holds times in their order, as in a log or a time series."""
+    words = [word.lower() for word in _WORD.findall(column.path[-1])]
+    if not words or words[-1] not in _TIMES:
+        return False
+    values = [(len(value), value) if value[:1] != b'"' else (0, value) for value in column.values]
+    return len(set(values)) > 1 and values in (sorted(values), sorted(values, reverse=True))

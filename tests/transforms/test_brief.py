@@ -1,0 +1,190 @@
+"""Arrays of objects in brief: the columns, the rows, and what the notes say of the others."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.document.tree import Document
+from proxy.document.view import look
+from proxy.transforms.abridge import Abridge
+from proxy.transforms.base import Call
+from tests.documents import shaped
+from tests.omissions import check_notes, left_out
+
+ISSUES: list[dict[str, Any]] = [
+    {
+        "url": f"https://example.org/issues/{n}",
+        "number": n,
+        "title": f"Title {n}",
+        "state": "open" if n % 3 else "closed",
+        "locked": False,
+        "user": {"login": f"user{n % 5}", "avatar": f"https://example.org/avatars/{n}"},
+        "labels": [{"name": "bug", "description": "d" * 300}] * (n % 3),
+        "body": f"Body of {n}. " * 200,
+    }
+    for n in range(30)
+]
+
+
+def brief(value: Any, bound: int = 10_000, **options: Any) -> tuple[Any, dict[str, str]]:
+    """Return a document cut to `bound`, and the notes on it."""
+    told = Call("t", bound=bound, notices=[], viewable=True, **options)
+    written = json.loads(shaped(json.dumps(value).encode(), Abridge(), at=told))
+    if told.notices:
+        return written, told.notices[0].value
+    return written, written.pop("_abridged", {})
+
+
+def test_all_rows_are_shown_as_a_table_with_what_is_the_same_said_once() -> None:
+    found, notes = brief({"total": 30, "items": ISSUES})
+
+    table = found["items"]
+    assert table["same"] == {"locked": False}
+    assert len(table["rows"]) == 30
+    rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+    for issue, row in zip(ISSUES, rows, strict=True):
+        user = issue["user"]
+        assert (row["number"], row["title"], row["state"], row["user.login"]) == (
+            issue["number"],
+            issue["title"],
+            issue["state"],
+            user["login"],
+        )
+    assert notes["items"].endswith("columns, without labels")
+    check_notes(left_out({"total": 30, "items": ISSUES}, found), notes)
+
+
+def test_columns_that_tell_most_come_first_and_long_texts_show_their_beginning() -> None:
+    found, notes = brief(ISSUES)
+
+    assert found["columns"][:3] == ["number", "title", "state"]
+    shown = [row[found["columns"].index("body")] for row in found["rows"]]
+    assert all(text.endswith("…") and len(text) > 60 for text in shown)
+    total = sum(len(issue["body"]) for issue in ISSUES)
+    assert notes["items.body"] == f"{30 * (len(shown[0]) - 1)} of {total} chars in 30 texts"
+
+
+def test_a_result_that_a_schema_describes_keeps_rows_that_are_objects() -> None:
+    found, notes = brief({"items": ISSUES}, structured=True)
+
+    for issue, row in zip(ISSUES, found["items"], strict=True):
+        assert (row["number"], row["state"]) == (issue["number"], issue["state"])
+        assert row["user"]["login"] == issue["user"]["login"]
+        assert row.keys() < issue.keys()
+    check_notes(left_out({"items": ISSUES}, found), notes)
+
+
+def test_the_notes_teach_the_next_rows_a_filter_and_a_search() -> None:
+    whole = {"items": ISSUES * 100}
+    found, notes = brief(whole)
+
+    shown = len(found["items"]["rows"])
+    following, filtering, searching = notes["more"].split("; ")
+    assert following == f"call again with view='items[{shown}:{2 * shown}]'"
+    assert filtering == "view=\"items[?state=='closed'].[number, title]\" filters"
+    assert searching == "view=\"grep('word')\" searches"
+    assert len(json.dumps(notes["more"])) < 250
+    for view in (following.split("'")[1], *(way.split('"')[1] for way in (filtering, searching))):
+        assert look(Document(whole), view)
+
+
+def test_if_not_all_rows_fit_they_have_the_columns_of_most_worth() -> None:
+    found, notes = brief([{"body": "b" * 300, "id": n, "name": f"n{n}"} for n in range(5000)])
+
+    assert found["columns"] == ["id", "name"]
+    assert [row[0] for row in found["rows"]] == list(range(len(found["rows"])))
+    assert notes["items"] == f"{len(found['rows'])} of 5000; 2 of 3 columns, without body"
+    assert len(found["rows"]) > 500
+
+
+def test_of_a_time_series_the_last_row_is_shown_too() -> None:
+    rows = [{"time": f"2026-01-01T{n // 60:04}:{n % 60:02}", "value": n * 7} for n in range(5000)]
+    found, notes = brief(rows)
+
+    shown = len(found["rows"]) - 1
+    assert found["rows"][-1] == [rows[-1]["time"], rows[-1]["value"]]
+    assert found["rows"][:-1] == [[row["time"], row["value"]] for row in rows[:shown]]
+    assert notes["items"] == f"first {shown} and last 1 of 5000"
+
+
+def test_plain_values_beside_other_content_are_a_few_and_the_last_one() -> None:
+    found, notes = brief({"ids": list(range(9000)), "more_ids": list(range(9000)), "n": 1})
+
+    assert found["ids"] == found["more_ids"] == [*range(20), 8999]
+    assert notes["ids"] == "first 20 and last 1 of 9000"
+
+
+def test_plain_values_alone_fill_the_room() -> None:
+    found, notes = brief({"ids": list(range(9000)), "n": 1}, 5000)
+
+    assert found["ids"] == [*range(len(found["ids"]) - 1), 8999]
+    assert len(found["ids"]) > 800
+    assert notes["ids"] == f"first {len(found['ids']) - 1} and last 1 of 9000"
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        pytest.param({"locked": True}, id="a value that is the same in the sample differs"),
+        pytest.param({"number": [9] * 500}, id="a value is too large for a cell"),
+        pytest.param({"surprise": 1}, id="a member that the sample does not have"),
+        pytest.param({"user": None}, id="null among objects"),
+        pytest.param({"user": "ann"}, id="a text among objects"),
+        pytest.param({"title": "long " * 100}, id="a text is much longer than the others"),
+    ],
+)
+@pytest.mark.parametrize("structured", [False, True])
+def test_a_row_unlike_the_sample_is_shown_as_it_is_or_counted(
+    odd: dict[str, Any], structured: bool
+) -> None:
+    rows = ISSUES * 5
+    rows[77] = {**rows[77], **odd}
+
+    found, notes = brief({"items": rows}, 20_000, structured=structured)
+
+    check_notes(left_out({"items": rows}, found), notes)
+
+
+def test_breadth_can_be_switched_off() -> None:
+    found, _ = brief({"items": ISSUES}, breadth=False)
+
+    assert found["items"][0] == ISSUES[0]
+
+
+TEXTS = st.sampled_from(["", "a", "a longer text ", "µ" * 30]).flatmap(
+    lambda part: st.integers(0, 40).map(lambda count: part * count)
+)
+VALUES = st.none() | st.booleans() | st.integers(-5, 5) | TEXTS | st.lists(TEXTS, max_size=3)
+MEMBERS = st.fixed_dictionaries(
+    {"id": st.integers(0, 10**6), "name": TEXTS},
+    optional={
+        "state": st.sampled_from(["open", "closed"]),
+        "body": VALUES,
+        "a b": VALUES,
+        "user": st.none() | st.fixed_dictionaries({"login": TEXTS}, optional={"url": VALUES}),
+        "deep": st.fixed_dictionaries({"one": st.fixed_dictionaries({"two": VALUES})}),
+    },
+)
+
+
+@given(
+    st.lists(MEMBERS, min_size=3, max_size=30),
+    st.integers(1, 20),
+    st.integers(1500, 12_000),
+    st.booleans(),
+)
+def test_what_the_notes_count_and_what_is_shown_are_the_whole(
+    rows: list[dict[str, Any]], times: int, bound: int, structured: bool
+) -> None:
+    whole = {"items": rows * times, "n": 1}
+
+    found, notes = brief(whole, bound, structured=structured)
+
+    assert len(json.dumps(found, separators=(",", ":"), ensure_ascii=False).encode()) <= bound or (
+        found == whole
+    )
+    brief_rows = " columns" in str(notes) or isinstance(found["items"], dict)
+    check_notes(left_out(whole, found, brief=brief_rows), notes)
