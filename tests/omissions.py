@@ -178,12 +178,14 @@ def check_notes(amounts: LeftOut, notes: dict[str, str]) -> None:
     assert not columns, (columns, notes)
 
 
-_ENDS = re.compile(r"first (\d+)(?: and last (\d+))? of (\d+) chars")
+_ENDS = re.compile(r"(?:first )?(\d+)(?: and last (\d+))? of (\d+) chars")
 _OUTLINE = re.compile(r"(line \d+: .*\n)+(and \d+ more headings\n)?|and \d+ more headings\n")
 
 
 def characters(before: str, after: str) -> int:
     """Count the characters that `after`, which is `before` cut, shows of it: of both ends."""
+    if re.fullmatch(r"\[.*data left out\]", after) and not before.startswith("["):
+        return 0
     for mark in re.finditer("…", after):
         first, last = after[: mark.start()], after[mark.end() :]
         if before.startswith(first) and (before.endswith(last) or _OUTLINE.fullmatch(last[1:])):

@@ -36,7 +36,7 @@ def headings(text: str, fuel: Fuel) -> Iterator[Heading]:
         start = match.start()
         line += text.count("\n", counted, start)
         counted = start
-        written = text[start : min(match.end(), start + _READ)]
-        if level := _LEVEL.match(written):
-            words = " ".join(_TAG.sub(" ", written).split())
+        line_text = text[start : min(match.end(), start + _READ)]
+        if level := _LEVEL.match(line_text):
+            words = " ".join(_TAG.sub(" ", line_text).split())
             yield Heading(start, line, len(level[1] or "") or int(level[2]), words[:_SHOWN])

@@ -20,6 +20,7 @@ from proxy.transforms.cutter import (
     SizeReducer,
 )
 from proxy.transforms.excerpt import ending, excerpt
+from proxy.transforms.media import MediaRemover, description
 
 NAME = "_abridged"
 
@@ -145,8 +146,11 @@ class _Task(Struct, frozen=True):
         reserve = _reserve(self.bound)
         room, notes = self.bound - reserve, reserve - len(f'{{"{NAME}":}}')
         if not self.viewed:
-            shown, note = excerpt(content, room, notes, self.call)
-            self.document.root.set(shown)
+            cut_text = description(content)
+            note = {"text": f"0 of {len(content)} chars"}
+            if cut_text is None:
+                cut_text, note = excerpt(content, room, notes, self.call)
+            self.document.root.set(cut_text)
             return [Notice(NAME, note)]
         # The parts that views show must rejoin.
         end = ending(content, chars_that_fit(content, room - 2))
@@ -158,15 +162,20 @@ class _Task(Struct, frozen=True):
     def _structured(self, raw: Raw, bound: int) -> tuple[Value, list[Notice]]:
         """Return the value cut to fit with its notes; None if it is neither object nor array."""
         call, reserve = self.call, _reserve(bound)
+        head = memoryview(raw)[0]
+        # An array as whole document is written as {"items": [...]}, with the notes beside.
+        path = "items" if head == 0x5B and not call.blocks else ""
+        media = MediaRemover(blocks=call.blocks, exempt=_VIEW if self.viewed else None)
+        raw = media.cleared(raw, path, "")
         reducer = SizeReducer(
             blocks=call.blocks,
             breadth=call.breadth,
             table=not call.structured,
             both_ends=not self.viewed,
+            cuts=media.cuts,
         )
-        head = memoryview(raw)[0]
         if head == 0x7B:
-            fitted = reducer.fit(raw, bound - reserve, "", "", 0)
+            fitted = reducer.fit(raw, bound - reserve, path, "", 0)
             members = level(Raw(fitted or b"{}"))
             if reducer.cuts:
                 name = unused_name(members, NAME)
@@ -174,9 +183,8 @@ class _Task(Struct, frozen=True):
             return members, []
         if head != 0x5B:
             return None, []
-        # An array as whole document is written as {"items": [...]}, with the notes beside.
         room = bound - reserve - len('{"items":}')
-        fitted = Raw(reducer.fit(raw, room, "" if call.blocks else "items", "", 0) or b"[]")
+        fitted = Raw(reducer.fit(raw, room, path, "", 0) or b"[]")
         return fitted, [Notice(NAME, self._notes(reducer.cuts, reserve - 17))]
 
     def _next(self, cut: Omission) -> str | None:

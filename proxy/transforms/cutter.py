@@ -9,6 +9,7 @@ Invariant: at each path, the elements, members and characters shown, plus those 
 count as left out, are the whole.
 """
 
+from collections.abc import Iterable
 from itertools import chain, islice
 
 from msgspec import Raw, Struct
@@ -33,7 +34,7 @@ _FAIR = 400  # bytes: a smaller element is kept or left out, not cut
 _MOST_MEMBERS = 1000  # an object with more is a map: it keeps its first members
 _RECORD = 60  # members: an object with more is a map if each would get less than _FAIR
 _BOTH_ENDS = 1000  # bytes of a string whose end is shown too
-_DEEPEST = 30  # levels; a deeper container that does not fit is emptied
+DEEPEST = 30  # levels; a deeper container that does not fit is emptied
 
 
 _Entry = tuple[bytes, Raw, str, str]
@@ -79,7 +80,8 @@ class SizeReducer:
 
     `blocks`: the value is an array of the texts of several blocks, which all stay if they can.
     `breadth`: of arrays of objects all rows stay in brief, as objects or as a `table`.
-    `both_ends`: of a long string the end is shown too, if the room is ample.
+    `both_ends`: of a long string the end is shown too, if the room is ample. `cuts` are those made
+    before.
     """
 
     def __init__(
@@ -89,12 +91,13 @@ class SizeReducer:
         breadth: bool = False,
         table: bool = False,
         both_ends: bool = True,
+        cuts: Iterable[Omission] = (),
     ) -> None:
         self.blocks = blocks
         self.breadth = breadth
         self.table = table
         self.both_ends = both_ends
-        self._cuts: list[Omission] = []
+        self._cuts = list(cuts)
 
     @property
     def cuts(self) -> list[Omission]:
@@ -120,7 +123,7 @@ class SizeReducer:
         value = level(raw)
         if isinstance(value, str):
             return self._string(value, room, path, place)
-        if depth > _DEEPEST:
+        if depth > DEEPEST:
             room = 2  # for an empty one
         if isinstance(value, dict):
             return self._object(value, size, room, path, place, depth)
@@ -144,7 +147,7 @@ class SizeReducer:
     ) -> bytes:
         """Return an object with as many members as fit, all of them if possible."""
         entries = [
-            (encode(name) + b":", raw, *_below(path, place, name))
+            (encode(name) + b":", raw, *member_place(path, place, name))
             for name, raw in islice(value.items(), room // 4)
         ]
         parts = None
@@ -205,7 +208,7 @@ class SizeReducer:
         for column, visible, total in rows.clips:
             below = f"{path}[]", place
             for name in column:
-                below = _below(*below, name)
+                below = member_place(*below, name)
             self._note(*below, visible, total, CHARACTERS, total - visible)
         return rows.value
 
@@ -303,7 +306,7 @@ def _share(sizes: list[int], room: int) -> int:
     return room + max(sizes, default=0)
 
 
-def _below(path: str, place: str, name: str) -> tuple[str, str]:
+def member_place(path: str, place: str, name: str) -> tuple[str, str]:
     """Return the path and the place of a member, as JMESPath spells them.
 
     In paths, a name after an array applies to each element (`items.title`).

@@ -15,8 +15,9 @@ from proxy.transforms.base import Call
 MARK = "…"  # stands for the characters left out
 
 _FAILURE = (
-    r"(?im)^.*?(?:(?:error|exception|failure|timeout)s?\b"
-    r"|\b(?:fail(?:s|ed|ing)?|fatal|panic(?:s|ked)?|traceback|denied|timed out)\b)"
+    r"(?im)^.*?(?:(?:\b|_)(?:errors?|exceptions?|failures?|timeouts?|timed out|fail(?:s|ed|ing)?"
+    r"|fatal|panic(?:s|ked)?|traceback|denied)\b"
+    r"|(?-i:[A-Za-z](?:Error|Exception|Failure|Timeout)s?\b))"  # names of classes
 )
 _LISTED = 5  # line numbers of failures in a note
 _MOST_FAILURES = 1000  # lines that are counted; a text may have a million
@@ -35,7 +36,7 @@ def excerpt(text: str, room: int, notes: int, call: Call) -> tuple[str, dict[str
     error, else for the end: in a log or a traceback that matters most.
 
     >>> log = "".join(f"line {n}\n" for n in range(200))
-    >>> shown, note = excerpt(log, 150, 150, Call("run", viewable=True))
+    >>> _, note = excerpt(log, 150, 150, Call("run", viewable=True))
     >>> note["text"]
     'first 70 and last 46 of 1690 chars; lines 11 to 195 are left out'
     """
@@ -44,17 +45,16 @@ def excerpt(text: str, room: int, notes: int, call: Call) -> tuple[str, dict[str
     outline = "" if call.error else _outline(text, head, room * 2 // 5)
     if outline:
         head = ending(text, chars_that_fit(text, room - encoded_size(outline)))
-        shown, tail = f"{text[:head]}{MARK}\n{outline}", len(text)
-    else:
-        shown = text[:head] + MARK + text[tail:]
+        outline, tail = f"\n{outline}", len(text)
     facts, ways = _facts(text, head, tail, call)
-    return shown, _fitting(facts, ways if call.viewable else [], notes)
+    cut_text = text[:head] + MARK + (outline or text[tail:])
+    return cut_text, _fitting(facts, ways if call.viewable else [], notes)
 
 
 def both_ends(text: str, room: int) -> tuple[int, int]:
-    """Return the positions after the beginning shown of a text, and before the end shown.
+    """Return the end of the beginning and the beginning of the end that are shown of a text.
 
-    Both are at the end of a line if possible; together they take at most `room` bytes.
+    Both are at the end of a line if possible; the two parts take at most `room` bytes.
     """
     head = ending(text, chars_that_fit(text, room * 3 // 5))
     last = max(len(text) - room * 2 // 5, head)
@@ -88,7 +88,8 @@ def _facts(text: str, head: int, tail: int, call: Call) -> tuple[list[str], list
     if count and first_line < last_line:
         least = "at least " * (count == _MOST_FAILURES)
         numbers = ", ".join(map(str, failures)) + ", …" * (count > _LISTED)
-        facts.append(f"{least}{count} lines in it speak of failure: {numbers}")
+        lines = "line" if count == 1 else "lines"
+        facts.append(f"{least}{count} {lines} there with a failure: {numbers}")
         start = max(failures[0] - _AROUND, 1)
         around = f"lines({start}, {failures[0] + _AROUND})"
         ways.insert(1, f"{view}='{around}' shows line {failures[0]}")
