@@ -1,10 +1,12 @@
 """A Session between a client and a server that a test speaks for, line by line."""
 
+import json
 from collections.abc import Callable
 from time import monotonic
 
 from proxy.ruleset.rule import EMPTY, RuleSet
 from proxy.session.outputs import (
+    ClaimCall,
     DropSnapshots,
     LoadSnapshot,
     Noise,
@@ -19,6 +21,7 @@ from proxy.session.outputs import (
 )
 from proxy.session.session import Session
 from proxy.shaping.pipeline import shape
+from proxy.storage.calls import RecentCalls
 from proxy.storage.meter import Meters, Row
 from proxy.storage.snapshots import Memory
 
@@ -26,13 +29,15 @@ from proxy.storage.snapshots import Memory
 class Talk:
     """Drives a Session; `to_server`, `to_client`, `probes` and `noise` collect its outputs.
 
-    `used` are the types of all outputs.
+    `used` are the types of all outputs. `lists` are the results that the server gives in this order
+    if the proxy itself asks for its tools; without any it gives none; `queries` are these requests.
     """
 
     def __init__(
         self,
         rules: RuleSet = EMPTY,
         *,
+        calls: RecentCalls | None = None,
         resumable: bool = False,
         deadline: float | None = None,
         clock: Callable[[], float] = monotonic,
@@ -45,12 +50,15 @@ class Talk:
         self.to_client: list[bytes] = []
         self.probes: list[Probe] = []
         self.used: set[type] = set()
+        self.lists: list[bytes] = []
+        self.queries: list[bytes] = []
         self.meter = Meters()
         self.store = Memory()
         self.session = Session(
             self._rules,
             lambda *_: self.meter.of(None, None),
             self.log.append,
+            calls=calls,
             resumable=resumable,
             deadline=deadline,
             clock=clock,
@@ -110,6 +118,8 @@ class Talk:
                     self.to_server.append(raw)
                 case ToClient(raw) | Notify(raw):
                     self.to_client.append(raw)
+                case Probe(raw, token) if b'"tools/list"' in raw:
+                    self._listed(raw, token)
                 case Probe(raw):
                     self.probes.append(output)
                     self.to_server.append(raw)
@@ -122,7 +132,21 @@ class Talk:
                 case LoadSnapshot(token, key):
                     found = self.store.get(key)
                     self._take(self.session.loaded(token, found))
+                case ClaimCall(token, caller, made):
+                    assert self.session.calls is not None
+                    first = self.session.calls.claim(caller, made)
+                    self._take(self.session.claimed(token, first=first))
                 case RunInBackground(do, then):
                     self._take(then(do()))
                 case Shape(job):
                     self._take(self.session.shaped(job, shape(job)))
+
+    def _listed(self, raw: bytes, token: bytes) -> None:
+        """Answer the proxy's own request for the tools."""
+        self.queries.append(raw)
+        if not self.lists:
+            self._take(self.session.unanswered(token, "it lists no tools"))
+            return
+        id = json.dumps(json.loads(raw)["id"]).encode()
+        result = self.lists.pop(0)
+        self.server(b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (id, result))

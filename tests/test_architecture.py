@@ -28,7 +28,7 @@ LEVELS = (
 )
 
 # Folders of tests of the whole; all others bear the name of the package that they test.
-WHOLE = {"faults", "fuzz", "reference", "soak"}
+WHOLE = {"answers", "faults", "fuzz", "reference", "soak"}
 
 # What starting the wrapper must not load: together they would cost more than a second.
 SLOW = {
@@ -218,7 +218,9 @@ def bound_names(tree: ast.Module) -> Iterator[tuple[str, int]]:
 # Who looks at the clock of the day, which may jump: to record when something was, nothing else.
 DATED = {
     "proxy/cli/report.py": "counts back from now to what was recorded since",
+    "proxy/storage/folder.py": "says when a file was used last, for other processes",
     "proxy/storage/ledger.py": "says when a call was, and how old a row is",
+    "proxy/storage/snapshots.py": "says how old an answer in another process is",
     "proxy/transports/log.py": "begins a line with the time",
 }
 CLOCKS = {"time.time", "time.time_ns", "time.localtime", "time.gmtime", "time.ctime"}

@@ -25,6 +25,7 @@ class Options:
     deadline: float | None
     snapshots: int
     snapshot_age: float
+    store: str | None
     log_format: "Literal['text', 'json']"
     verbose: bool
     quiet: bool
@@ -104,6 +105,12 @@ def _seconds(text: str) -> float:
     return seconds
 
 
+def _folder(text: str) -> str:
+    if "://" in text or not text:
+        raise ValueError(f"{text!r} is no folder; a store at a URL is for `serve`")
+    return os.path.expanduser(text)
+
+
 def _form(text: str) -> str:
     if text not in ("text", "json"):
         raise ValueError(f"{text!r} is neither text nor json")
@@ -154,7 +161,7 @@ OPTIONS = (
     ),
     Option(
         "--snapshots",
-        "most bytes of answers in memory for later pages and views (default: 256MB)",
+        "most bytes of answers that are kept for later pages and views (default: 256MB)",
         "SIZE",
         size,
         256_000_000,
@@ -165,6 +172,12 @@ OPTIONS = (
         "SECONDS",
         _seconds,
         1800.0,
+    ),
+    Option(
+        "--store",
+        "folder of such answers, which later sessions share (default: in memory)",
+        "DIR",
+        _folder,
     ),
     Option(
         "--header",

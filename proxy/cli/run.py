@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from proxy.ruleset.selection import Selection
     from proxy.session.session import Session
     from proxy.storage.ledger import Ledger
-    from proxy.storage.snapshots import Memory
+    from proxy.storage.snapshots import Store
     from proxy.transports.log import Level, Log
 
 _BAD_RULES = 2
@@ -54,7 +54,7 @@ def run(options: "Options", first_word: str = "") -> "NoReturn":
         log.debug(f"started {options.command[0]!r} as process {server.pid}")
         if server.guardian is None:
             log.warning("no /bin/sh: nothing ends the server if this process is killed")
-    relay = Relay(server, session, _store(options), log, options.max_message, cause)
+    relay = Relay(server, session, _store(options, log), log, options.max_message, cause)
     rules.refuse = relay.refuse
     _end(rules, ledger, log, relay.run)
 
@@ -95,13 +95,21 @@ def _bridge(options: "Options", url: str) -> "NoReturn":
     # No other session has to wait for a large document. Further messages of this client are
     # handled while a thread shapes a document that takes very long.
     workers = Workers(processes=0, max_here=sys.maxsize)
-    driver = Driver(session, _store(options), workers, log, log.put_aside)
+    driver = Driver(session, _store(options, log), workers, log, log.put_aside)
     bridge = Bridge(HttpClient(url, options.headers), driver, log, options.max_message)
     rules.refuse = bridge.refuse
     _end(rules, ledger, log, bridge.run)
 
 
-def _store(options: "Options") -> "Memory":
+def _store(options: "Options", log: "Log") -> "Store":
+    if options.store is not None:
+        from proxy.errors import StoreError
+        from proxy.storage.folder import Folder
+
+        try:
+            return Folder(options.store, size=options.snapshots, seconds=options.snapshot_age)
+        except StoreError as error:
+            log.warning(f"{error}; this session keeps its answers in memory")
     from proxy.storage.snapshots import Memory
 
     return Memory(size=options.snapshots, seconds=options.snapshot_age, ages=True)
@@ -110,18 +118,40 @@ def _store(options: "Options") -> "Memory":
 def _session(options: "Options") -> "tuple[Log, _Rules, Ledger | None, Session]":
     _import_msgspec()
 
+    from functools import partial
+
     from proxy.session.session import Session
-    from proxy.storage.ledger import Ledger, default_path
+    from proxy.storage.calls import RecentCalls
+    from proxy.storage.ledger import Ledger, claim_call, default_path
     from proxy.storage.meter import Meters
     from proxy.transports.log import Log
 
     level: Level = "error" if options.quiet else "debug" if options.verbose else "info"
     log = Log(level, options.log_format)
-    rules, meters, ledger = _Rules(options, log), Meters(), None
+    rules, meters, ledger, calls = _Rules(options, log), Meters(), None, RecentCalls()
     if options.ledger != "off":
-        ledger = Ledger(options.ledger or default_path(), meters, warn=log.warning)
-    session = Session(rules, meters.of, log.warning, deadline=options.deadline)
+        path = options.ledger or default_path()
+        calls = RecentCalls(partial(claim_call, path))
+        ledger = Ledger(path, meters, warn=log.warning, recent=calls)
+    session = Session(
+        rules,
+        meters.of,
+        log.warning,
+        scope=_server(options),
+        calls=calls,
+        deadline=options.deadline,
+    )
     return log, rules, ledger, session
+
+
+def _server(options: "Options") -> str:
+    """Return a text that is the same for each process that wraps the same server."""
+    from contextlib import suppress
+
+    folder = ""
+    with suppress(OSError):  # it may have been deleted
+        folder = os.getcwd()
+    return repr((options.command, options.url, options.headers, folder))
 
 
 def _end(

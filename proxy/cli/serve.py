@@ -27,6 +27,7 @@ from proxy.ruleset.loading.yaml_nodes import MAX_BYTES
 from proxy.ruleset.rule import Hidden, RuleFile
 from proxy.ruleset.selection import Selection, content, read_library
 from proxy.ruleset.watch import Watch
+from proxy.storage.calls import RecentCalls
 from proxy.storage.ledger import Ledger, default_path
 from proxy.storage.meter import Meters
 from proxy.storage.snapshots import Memory, Store
@@ -143,7 +144,9 @@ def run(arguments: argparse.Namespace) -> int:
         path = flags.get("ledger") or default_path()
         ledger = Ledger(path, meters, warn=log.warning, lose=metrics.unrecorded)
     workers = Workers()
-    services = Services(meters, store, workers, log, _limits(settings.limits))
+    # Of the calls at other replicas nothing is known here.
+    calls = None if store.remote else RecentCalls()
+    services = Services(meters, store, calls, workers, log, _limits(settings.limits))
     try:
         pairs = zip(routes, rules, strict=True)
         mounts = [Mount(route, _handler(route, ruleset, services)) for route, ruleset in pairs]

@@ -11,7 +11,7 @@ from proxy.document.tree import ABSENT, encode, loads, plain, text
 from proxy.errors import DocumentError, raised
 from proxy.ruleset.guard import Allow, Guard, Query, QueryResult, Respond, run_guard
 from proxy.session.outputs import Output, Probe, RunInBackground, ToClient
-from proxy.session.state import ID_IN_USE, PendingRequest, SessionState
+from proxy.session.state import ID_IN_USE, PendingRequest, Question, SessionState
 from proxy.session.tools.arguments import with_value, without, without_ours
 from proxy.shaping.result.read import is_error, is_final, locate
 from proxy.shaping.result.write import own_result
@@ -96,21 +96,46 @@ def _respond(state: SessionState, pending: PendingRequest, decision: Respond) ->
 def _query(
     state: SessionState, raw: bytes, pending: PendingRequest, query: Query
 ) -> tuple[Output, ...]:
-    """Hold a call and send a query to the server, under an id that no client can choose."""
+    """Hold a call while the server answers the query of its guard."""
+    params = {"name": query.tool, "arguments": query.arguments}
+    resume = partial(_decide_again, tool=query.tool)
+    return hold(
+        state, raw, pending, Question("tools/call", params, query_result, resume, query.seconds)
+    )
+
+
+def _decide_again(
+    state: SessionState, pending: PendingRequest, line: bytes, result: QueryResult, tool: str
+) -> tuple[Output, ...]:
+    """Run the guard of a held call again, with the result of its query of `tool`."""
+    assert pending.rule is not None
+    assert pending.rule.guard is not None
+    if result.failure is not None:
+        source = f"{pending.rule.at(pending.tool)}: what the guard asked of {tool!r} failed"
+        state.log(f"{source}: {result.failure}")
+    return decide(state, line, pending, pending.rule.guard, result)
+
+
+def hold(
+    state: SessionState, raw: bytes, pending: PendingRequest, question: Question
+) -> tuple[Output, ...]:
+    """Hold a call with the line `raw`, and ask the server under an id that no client can choose."""
     if state.collides(pending):
         return (ToClient(pending.error(ID_IN_USE)),)
     id = state.inflight.queries.new()
-    request = PendingRequest(pending.exchange, id, "tools/call", query.tool, held_call=pending)
-    params: dict[str, Any] = {"name": query.tool, "arguments": query.arguments}
+    request = PendingRequest(
+        pending.exchange, id, question.method, held_call=pending, question=question
+    )
+    params = dict(question.params)
     meta = members(message.params(raw)).get("_meta")
     if meta is not None:
         # The stateless protocol requires it of every request. The progress is not the call's.
         params["_meta"] = {key: value for key, value in members(meta).items() if key != _TOKEN}
-    line = encode({"jsonrpc": "2.0", "id": Raw(id), "method": "tools/call", "params": params})
+    line = encode({"jsonrpc": "2.0", "id": Raw(id), "method": question.method, "params": params})
     pending.line, pending.query = raw, request.slot
     state.inflight.add(pending)
     state.inflight.add(request)
-    return (Probe(line, request.slot, query.seconds),)
+    return (Probe(line, request.slot, question.seconds),)
 
 
 def cancellation(id: bytes, reason: str | None = None) -> bytes:
@@ -123,7 +148,8 @@ def cancellation(id: bytes, reason: str | None = None) -> bytes:
 
 def query_answered(state: SessionState, query: PendingRequest, raw: bytes) -> tuple[Output, ...]:
     """Process the response to a query."""
-    read = partial(query_result, raw)
+    assert query.question is not None
+    read = partial(query.question.read, raw)
     return (RunInBackground(read, partial(resume_later, state, query), len(raw)),)
 
 
@@ -142,18 +168,14 @@ def resume(state: SessionState, query: PendingRequest, result: QueryResult) -> t
     """Continue a held call after its query."""
     pending = query.held_call
     assert pending is not None
-    assert pending.rule is not None
-    assert pending.rule.guard is not None
+    assert query.question is not None
     pending.query = b""
     state.inflight.retire(query.slot)
     if state.inflight.find(pending.slot) is not pending:
         return ()  # cancelled, or another request has its id by now
     state.inflight.retire(pending.slot)
-    if result.failure is not None:
-        source = f"{pending.rule.at(pending.tool)}: what the guard asked of {query.tool!r} failed"
-        state.log(f"{source}: {result.failure}")
     line, pending.line = pending.line, b""
-    return decide(state, line, pending, pending.rule.guard, result)
+    return query.question.resume(state, pending, line, result)
 
 
 def query_result(raw: bytes) -> QueryResult:

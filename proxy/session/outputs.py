@@ -56,10 +56,21 @@ class StoreSnapshot(Struct, frozen=True):
 
 
 class LoadSnapshot(Struct, frozen=True):
-    """Get a snapshot from the store, then call `Session.loaded` with it, or with None."""
+    """Get a snapshot from the store, then call `Session.loaded` with it, or with None.
+
+    If there is none under `key`, that of another session of the same caller will do.
+    """
 
     token: int
     key: Key
+
+
+class ClaimCall(Struct, frozen=True):
+    """Call `Session.claimed` with the result of `RecentCalls.claim`, which may take a moment."""
+
+    token: int
+    caller: str
+    call: str
 
 
 class DropSnapshots(Struct, frozen=True):
@@ -93,6 +104,7 @@ Output = (
     | Noise
     | StoreSnapshot
     | LoadSnapshot
+    | ClaimCall
     | DropSnapshots
     | Shape
     | RunInBackground

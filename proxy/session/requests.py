@@ -112,6 +112,10 @@ def _cancel(state: SessionState, read: Message, exchange: bytes) -> bytes | None
     if pending is not None and pending.query:
         state.inflight.retire(slot)
         return pending.query.removeprefix(exchange)
+    for token, each in state.suspended.items():
+        if each.line and each.slot == slot:
+            del state.suspended[token]
+            break
     if pending is not None and pending.withholds:
         # The rule applies to a late response too.
         state.inflight.stop(slot)
@@ -146,7 +150,7 @@ def call(
         tool = None if params.name is ABSENT else text(params.name)
     except (msgspec.DecodeError, DocumentError):
         return state.send(raw, pending)
-    pending.tool, pending.scope = tool or "", state.scope
+    pending.tool, pending.scope = tool or "", pending.scope or state.scope
     if params.meta is not ABSENT:
         _read_meta(state, params.meta, pending)
     rules = state.rules
@@ -218,8 +222,10 @@ def _send_completed(
     rule, view = pending.rule, completed.steering.get(VIEW)
     if rule is not None and rule is state.rules.budget and _in_code_mode(state, params.meta):
         rule = pending.rule = None if view is None else _unbounded(rule)
+    client_line = raw
     if completed.changed:
         raw = message.with_arguments(raw, read.params, completed.upstream)
+    pending.call = _shortened(encode([pending.tool, completed.upstream], ordered=True))
     pending.as_task = params.task is not ABSENT
     pending.cacheable = params.answers is ABSENT and params.state is ABSENT
     if rule is None:
@@ -230,12 +236,14 @@ def _send_completed(
     if rule.snapshot_step.restart is not None:
         pending.key = _snapshot_key(pending, rule, completed)
     if pending.key is not None and pending.cacheable and (view is not None or completed.resumes):
-        pending.line = raw
+        pending.line, pending.client_line = raw, client_line
+        if pending.searched_key == pending.key:
+            return _without_snapshot(state, pending, rule)
         return (LoadSnapshot(state.suspend(pending), pending.key),)
-    return _send_or_guard(state, raw, pending, rule)
+    return send_or_guard(state, raw, pending, rule)
 
 
-def _send_or_guard(
+def send_or_guard(
     state: SessionState, raw: bytes, pending: PendingRequest, rule: Rule
 ) -> tuple[Output, ...]:
     """Send a call on, unless its rule's guard decides otherwise."""
@@ -266,15 +274,18 @@ def _snapshot_key(pending: PendingRequest, rule: Rule, completed: Completed) -> 
     The rule counts as it is now: a snapshot of an earlier rule of the same name may hold more than
     the current rule would keep.
     """
-    call = encode(
-        [pending.tool, completed.upstream, completed.own, rule.snapshot_key], ordered=True
-    )
+    own = _shortened(encode([completed.own, rule.snapshot_key], ordered=True))
+    return Key(pending.scope, rule.name, pending.call + own)
+
+
+def _shortened(call: bytes) -> str:
+    """Return a text that stands for `call` alone, and is short."""
     if len(call) <= _MOST_KEY:
-        return Key(pending.scope, rule.name, call.decode())
+        return call.decode()
     # Imported late: it takes 3 ms, and few calls are as long.
     from hashlib import sha256
 
-    return Key(pending.scope, rule.name, sha256(call).hexdigest())
+    return sha256(call).hexdigest()
 
 
 def loaded(
@@ -292,20 +303,26 @@ def loaded(
         return state.refuse(pending, reason + advice.removesuffix(" first"))
     if snapshot is not None and (pending.view is not None or not _is_error(snapshot)):
         return (Shape(responses.job(state, pending, rule, snapshot=snapshot)),)
-    repeatable = _is_repeatable(state, pending, rule)
     if failure is not None:
         # A second run of the tool might give other pages than those already read, or repeat its
         # side effects.
         reason = f"what was kept of the earlier answer is out of reach: {failure}; try again later"
+        repeatable = _is_repeatable(state, pending, rule)
         return state.refuse(pending, f"{reason}, or {advice}" if repeatable else reason)
-    if repeatable:
-        line, pending.line = pending.line, b""
-        return _send_or_guard(state, line, pending, rule)
-    return state.refuse(
-        pending,
-        "nothing is kept of an earlier answer to this call (it expired, or was never given); "
-        + advice,
-    )
+    return _without_snapshot(state, pending, rule)
+
+
+def _without_snapshot(
+    state: SessionState, pending: PendingRequest, rule: Rule
+) -> tuple[Output, ...]:
+    """Send a call whose answer is not stored, if that repeats no side effects."""
+    if _is_repeatable(state, pending, rule):
+        line, pending.line, pending.client_line = pending.line, b"", b""
+        return send_or_guard(state, line, pending, rule)
+    # Imported late: few calls come this far.
+    from proxy.session import first_calls
+
+    return first_calls.decide(state, pending)
 
 
 def _is_repeatable(state: SessionState, pending: PendingRequest, rule: Rule) -> bool:

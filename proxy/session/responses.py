@@ -166,6 +166,7 @@ def job(
     snapshot: Snapshot | None = None,
 ) -> ShapeJob:
     """Suspend a call, and return the job that shapes its response; see proxy.shaping.job."""
+    facts = state.rules.facts(pending.tool)
     return ShapeJob(
         rule=rule,
         tool=pending.tool,
@@ -176,6 +177,7 @@ def job(
         names=pending.names,
         view=pending.view,
         viewable=pending.cacheable,
+        dates=facts is None or not facts.reads_only,
         keep=pending.cacheable and pending.key is not None and rule.snapshot_step.is_used,
         shows=client_for(state.rules.client).shows,
         modern=pending.modern,

@@ -17,7 +17,15 @@ from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
 from proxy.ruleset.guard import QueryResult
 from proxy.session import guards, requests, responses
-from proxy.session.outputs import LoadSnapshot, Noise, Output, Shape, ToClient, ToServer
+from proxy.session.outputs import (
+    ClaimCall,
+    LoadSnapshot,
+    Noise,
+    Output,
+    Shape,
+    ToClient,
+    ToServer,
+)
 from proxy.session.state import SessionState
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.storage.snapshots import Snapshot
@@ -138,10 +146,23 @@ class Session(SessionState):
 
         `failure` is the reason why the snapshot could not be looked up.
         """
-        pending = self.suspended[token]
-        del self.suspended[token]
+        pending = self.suspended.pop(token, None)
+        if pending is None:
+            return ()  # cancelled
         try:
             return requests.loaded(self, pending, snapshot, failure)
+        except Exception as error:
+            return (ToClient(self.give_up(pending, error)),)
+
+    def claimed(self, token: int, *, first: bool) -> tuple[Output, ...]:
+        """Continue a call that waits for its ClaimCall; if `first`, nobody has made it before."""
+        from proxy.session import first_calls
+
+        pending = self.suspended.pop(token, None)
+        if pending is None:
+            return ()  # cancelled
+        try:
+            return first_calls.claimed(self, pending, first=first)
         except Exception as error:
             return (ToClient(self.give_up(pending, error)),)
 
@@ -153,9 +174,9 @@ class Session(SessionState):
             self.fail(error)
             return (ToClient(result.raw),)
 
-    def given_up(self, output: LoadSnapshot | Shape) -> None:
-        """Forget a call whose LoadSnapshot or Shape will not be run: no answer is expected."""
-        token = output.token if isinstance(output, LoadSnapshot) else output.job.token
+    def given_up(self, output: LoadSnapshot | ClaimCall | Shape) -> None:
+        """Forget a call whose output will not be carried out: no answer is expected."""
+        token = output.job.token if isinstance(output, Shape) else output.token
         self.suspended.pop(token, None)
 
     # Lines of the server that are too long to buffer

@@ -17,13 +17,14 @@ from msgspec.structs import replace
 from proxy.document import message
 from proxy.errors import RuleErrors, raised
 from proxy.ruleset.circuit_breaker import MAX_FAILURES
-from proxy.ruleset.guard import FACTS
+from proxy.ruleset.guard import FACTS, QueryResult
 from proxy.ruleset.rule import Rule
 from proxy.session.active_rules import ActiveRules, Rules
 from proxy.session.outputs import DropSnapshots, Output, ToClient, ToServer
 from proxy.session.tools.arguments import VIEW, ArgumentPlan
 from proxy.shaping import error_results
 from proxy.shaping.job import ShapeJob, ShapeResult
+from proxy.storage.calls import RecentCalls
 from proxy.storage.meter import Meter, Sizes
 from proxy.storage.snapshots import Key
 from proxy.transforms.base import Call, Warned
@@ -45,13 +46,29 @@ _MOST_WARNINGS = 1000  # kinds of warnings that are logged
 _READ = frozenset({"initialize", "server/discover", "tools/list"})
 
 
+class Question(Struct, frozen=True):
+    """A request of the proxy's own, before a held call.
+
+    `read` makes the result of the response's line, in the background; `resume` continues the call,
+    given its line, with that result.
+    """
+
+    method: str
+    params: dict[str, Any]
+    read: Callable[[bytes], QueryResult]
+    resume: "Callable[[SessionState, PendingRequest, bytes, QueryResult], tuple[Output, ...]]"
+    seconds: float = 10.0
+
+
 class PendingRequest(Struct):
     """A request in flight, with all facts needed to process its response.
 
     `is_repeat`: a response was received before. `next_page`: it continues a tool list. `size` is
-    the length of its line in bytes; `line` is kept only while it is suspended. A held call has the
-    slot of the proxy's query in `query`, and the query has the call as its `held_call`. `due` is
-    the time at which it is overdue, if calls have a deadline.
+    the length of its line in bytes; `line` and `client_line` are kept only while it is suspended.
+    `call` is the tool and its arguments, the same for each repetition. A held call has the slot of
+    the proxy's query in `query`, and the query has the call as its `held_call` and what to do then
+    as its `question`. `searched_key`: there is no snapshot of that key. `due` is the time at which
+    it is overdue, if calls have a deadline.
     """
 
     exchange: bytes
@@ -72,15 +89,24 @@ class PendingRequest(Struct):
     scope: str = ""
     size: int = 0
     line: bytes = b""
+    client_line: bytes = b""
+    call: str = ""
+    searched_key: Key | None = None
     query: bytes = b""
     progress_token: bytes = b""
     due: float | None = None
     held_call: "PendingRequest | None" = None
+    question: Question | None = None
 
     @property
     def slot(self) -> bytes:
         """The exchange and the id."""
         return self.exchange + self.id
+
+    @property
+    def caller(self) -> str:
+        """The scope without a session: a call that was made in any of them is not the first."""
+        return self.scope.partition("\n")[0]
 
     @property
     def plain(self) -> bool:
@@ -115,7 +141,8 @@ class PendingRequest(Struct):
         """The advice to a client if there is no snapshot to continue in."""
         assert self.rule is not None
         if self.view is not None:
-            return f"call again without {self.names.get(VIEW, VIEW)} first"
+            view = self.names.get(VIEW, VIEW)
+            return f"call again without {view} first; its answer then takes views for a while"
         positions = [
             self.names.get(name, name)
             for step in self.rule.snapshot_step.windows
@@ -359,7 +386,9 @@ class SessionState:
 
     `rules` and `meters` are called with the names of server and client, as far as they are known;
     `rules` for every message about tools, and it may block while rule files are read. `log` takes
-    one line. Snapshots are stored under `scope`. If responses are `resumable`, a response may come
+    one line. Snapshots are stored under `scope`, a caller, perhaps with a session in a second line;
+    `calls` are those made before, without them no
+    call is known to be the first. If responses are `resumable`, a response may come
     again. With a `deadline`, in seconds by `clock`, a call without a response or progress for that
     long is overdue.
 
@@ -376,6 +405,7 @@ class SessionState:
         log: Callable[[str], None],
         *,
         scope: str = "",
+        calls: RecentCalls | None = None,
         resumable: bool = False,
         deadline: float | None = None,
         clock: Callable[[], float] = monotonic,
@@ -386,6 +416,7 @@ class SessionState:
         self._last_token = 0
         self.log = log
         self.scope = scope
+        self.calls = calls
         self.deadline = deadline
         self.rules = ActiveRules(rules, log, self._renamed)
         self.inflight = InFlight(resumable=resumable, deadline=deadline, clock=clock)
@@ -422,9 +453,11 @@ class SessionState:
         return (ToServer(raw),)
 
     def send_call(self, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
-        """Send a call on, and drop the snapshots that it makes stale (`drop_on`)."""
+        """Send a call on and remember it; drop the snapshots that it makes stale (`drop_on`)."""
         stale = self.rules.dropped_by(pending.tool)
         drops = (DropSnapshots(Key(pending.scope, rule, None)) for rule in stale)
+        if self.calls is not None and pending.call:
+            self.calls.add(pending.caller, pending.call)
         return (*drops, *self.send(raw, pending))
 
     # Answers of the proxy's own

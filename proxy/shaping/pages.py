@@ -65,6 +65,8 @@ def cut_page(job: ShapeJob, snapshot: Snapshot, context: ShapeContext, excess: i
             document.close()
         else:
             document = _view(job, document, frame, call)
+            if job.dates and snapshot.age:
+                call.notices.append(_age(snapshot.age, call))
         result, size = write_for(rule, frame, document, call.notices)
         more = overrun(job, size, frame)
         if more <= 0 or excess > (rule.max_bytes or 0):
@@ -107,6 +109,18 @@ def _remove_remark(document: Document, value: Value) -> None:
     part = opened(members.get("view")) if isinstance(members, dict) else None
     if isinstance(part, str | list) and type(part) is type(value) and len(part) < len(value):
         members.pop("more", None)
+
+
+def _age(seconds: int, call: Call) -> Notice:
+    """Return the notice on the age of the answer that a view is cut from.
+
+    >>> _age(42, Call("get_status")).value
+    '42 s; call without view to run it again'
+    >>> _age(720, Call("get_status", names={"view": "abridged_view"})).value
+    '12 min; call without abridged_view to run it again'
+    """
+    age = f"{seconds} s" if seconds < 120 else f"{seconds // 60} min"
+    return Notice("age", f"{age}; call without {call.advertised_name('view')} to run it again")
 
 
 def freeze(document: Document) -> Callable[[], bytes]:

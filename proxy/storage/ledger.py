@@ -1,5 +1,7 @@
 """The ledger of the meters: sums of calls in an SQLite file, by minute; never their content.
 
+Beside the sums, it has hashes of the calls of the last hour, which all processes of a user share.
+
 Invariant: no call waits for the ledger, and no call fails because of it. A separate thread drains
 the meters, at once after a quiet second and else every second, in one transaction each time. Any
 error with the file ends the recording, with one line in the log and a count of the calls that were
@@ -17,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from proxy.errors import AbridgeError
+from proxy.storage import calls
+from proxy.storage.calls import RecentCalls
 from proxy.storage.meter import Meters, Row, Warnings, label
 
 # The import of sqlite3 takes several milliseconds: just the writing thread and `report` need it.
@@ -98,7 +102,8 @@ def default_path() -> str:
 class Ledger:
     """The recorder of the meters' counts; it runs in a thread until it is closed.
 
-    `warn` receives one line with the reason if recording stops, `lose` the number of calls that
+    `recent` are the calls whose hashes it shares with other processes. `warn` receives one line
+    with the reason if recording stops, `lose` the number of calls that
     were not recorded, each time. `interval` is the least time between two writes, `patience` the
     time that a write waits for another process's lock, both in seconds. A process that is killed
     loses the calls of its last `interval`, but never its first call.
@@ -110,6 +115,7 @@ class Ledger:
         meters: Meters,
         *,
         warn: Callable[[str], None],
+        recent: RecentCalls | None = None,
         lose: Callable[[int], None] | None = None,
         interval: float = 1.0,
         patience: float = 5.0,
@@ -119,6 +125,7 @@ class Ledger:
         self._path = path
         self._meters = meters
         self._warn = warn
+        self._recent = recent
         self._lose = lose
         self._interval = interval
         self._patience = patience
@@ -150,13 +157,14 @@ class Ledger:
     def _flush(self) -> None:
         rows = self._meters.drain()
         warnings = self._meters.drain_warnings()
-        if not (rows or warnings):
+        recent = set() if self._recent is None else self._recent.drain()
+        if not (rows or warnings or recent):
             return
         if not self._broken:
             try:
                 if self._file is None:
                     self._file = LedgerFile(self._path, self._patience)
-                self._file.write(rows, warnings)
+                self._file.write(rows, warnings, recent)
                 return
             # Not just the known errors of SQLite: recording must never end a call.
             except Exception as error:
@@ -216,8 +224,13 @@ class LedgerFile:
                     raise
                 time.sleep(0.01)
 
-    def write(self, rows: Iterable[Row], warnings: Iterable[Warnings] = ()) -> None:
-        """Add `rows` and `warnings` to the sums of this minute: all or none."""
+    def write(
+        self,
+        rows: Iterable[Row],
+        warnings: Iterable[Warnings] = (),
+        recent: Iterable[bytes] = (),
+    ) -> None:
+        """Add to the sums of this minute, and to the hashes of recent calls: all or none."""
         now = int(self._clock())
         with _transaction(self._db):
             if now - self._last_prune > _DAY:
@@ -228,6 +241,17 @@ class LedgerFile:
                 _make_room(self._db, now, self._max_bytes // 2)
             _add(self._db, "calls", now, rows)
             _add(self._db, "warnings", now, warnings)
+            _forget_calls(self._db, now)
+            calls = ((call, now) for call in recent)
+            self._db.executemany("INSERT OR REPLACE INTO recent VALUES (?, ?)", calls)
+
+    def claim(self, call: bytes) -> bool:
+        """Return True, and remember the call with this hash, if it is not remembered."""
+        now = int(self._clock())
+        with _transaction(self._db):
+            _forget_calls(self._db, now)
+            claim = "INSERT OR IGNORE INTO recent VALUES (?, ?)"
+            return self._db.execute(claim, (call, now)).rowcount == 1
 
     def close(self) -> None:
         """Close the file."""
@@ -281,6 +305,8 @@ def _prepare(db: "sqlite3.Connection") -> None:
                 db.execute(f"CREATE TABLE {table} ({columns}, PRIMARY KEY ({keys})) WITHOUT ROWID")
             db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
             db.execute(f"PRAGMA user_version = {_VERSION}")
+        db.execute("CREATE TABLE IF NOT EXISTS recent (call BLOB UNIQUE, time INTEGER NOT NULL)")
+        db.execute("CREATE INDEX IF NOT EXISTS recent_time ON recent (time)")
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = NORMAL")
     db.execute("PRAGMA cache_size = -256")  # kB: a writer of small rows needs no more
@@ -343,6 +369,31 @@ def _drop_half(db: "sqlite3.Connection") -> bool:
             LIMIT 1 OFFSET (SELECT COUNT(*) / 2 FROM {table}))"""
         ).rowcount
     return count > 0
+
+
+def _forget_calls(db: "sqlite3.Connection", now: int) -> None:
+    """Delete calls that are too old, or more than can be remembered."""
+    db.execute("DELETE FROM recent WHERE time <= ?", (now - calls.SECONDS,))
+    limit = "(SELECT MAX(rowid) FROM recent) - ?"
+    db.execute(f"DELETE FROM recent WHERE rowid <= {limit}", (calls.MOST,))
+
+
+def claim_call(path: str, call: bytes, *, clock: Callable[[], float] = time.time) -> bool:
+    """Return True if no process has made the call with this hash; it is remembered from now on.
+
+    If another process has locked the file for long, nobody knows: False. If the file cannot be used
+    at all, just this process remembers calls: True.
+    """
+    import sqlite3
+
+    try:
+        file = LedgerFile(path, patience=1.0, clock=clock)
+        try:
+            return file.claim(call)
+        finally:
+            file.close()
+    except Exception as error:
+        return getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_BUSY
 
 
 def _used_bytes(db: "sqlite3.Connection") -> int:

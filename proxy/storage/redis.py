@@ -6,13 +6,11 @@ their last use, and hold no name or argument in clear text.
 """
 
 import time
-from hashlib import sha256
-from struct import Struct
 from threading import Lock
 from typing import Any
 
 from proxy.errors import StoreError
-from proxy.storage.snapshots import Key, Snapshot
+from proxy.storage.snapshots import Key, Snapshot, digest, pack, unpack
 
 try:
     import redis
@@ -27,10 +25,6 @@ _PREFIX = "mcp-abridge"
 _TIMEOUT = 1.0  # seconds, to connect and for each reply: the sum of both is the longest wait
 _PAUSE = 1.0  # seconds without requests to Redis after a failure
 _MANY = 1000  # names in a set; above, it is searched for names whose snapshot has expired
-
-# The head of a value: a mark with the version of this form, and the size of the frame after it.
-_HEAD = Struct(">8sQ")
-_MARK = b"abridge\x02"
 
 _DROP = """
 for _, name in ipairs(redis.call('SMEMBERS', KEYS[1])) do redis.call('UNLINK', name) end
@@ -98,9 +92,8 @@ class Redis:
             self.drop(key)
             return
         names, name = _names(key)
-        head = _HEAD.pack(_MARK, len(snapshot.frame))
         answers = self._ask(
-            ("SET", name, head + snapshot.frame + snapshot.document, "EX", self._seconds),
+            ("SET", name, pack(snapshot), "EX", self._seconds),
             ("SADD", names, name),
             ("EXPIRE", names, self._seconds),
             ("SCARD", names),
@@ -118,7 +111,7 @@ class Redis:
             ("EXPIRE", name, self._seconds),
             ("EXPIRE", names, self._seconds),
         )
-        return _unpacked(raw) if is_member and raw else None
+        return unpack(raw) if is_member and raw else None
 
     def drop(self, key: Key) -> None:
         """Drop the snapshot of `key`, or all of a scope and rule. Raises StoreError."""
@@ -176,23 +169,5 @@ def _names(key: Key) -> tuple[str, str]:
 
     The braces make a cluster keep both on one node.
     """
-    names = f"{_PREFIX}:{{{_digest(key.scope, key.rule)}}}"
-    return names, f"{names}:{_digest(key.call)}"
-
-
-def _digest(*parts: str | None) -> str:
-    digest = sha256()
-    for part in parts:
-        # A text from JSON may hold a lone surrogate.
-        raw = None if part is None else part.encode("utf-8", "surrogatepass")
-        digest.update(b"-" if raw is None else b"%d:%b" % (len(raw), raw))
-    return digest.hexdigest()[:40]
-
-
-def _unpacked(raw: bytes) -> Snapshot | None:
-    """Return the snapshot in a value; None if another version of this program wrote it."""
-    if not raw.startswith(_MARK):
-        return None
-    _, length = _HEAD.unpack_from(raw)
-    end = _HEAD.size + length
-    return Snapshot(frame=raw[_HEAD.size : end], document=raw[end:])
+    names = f"{_PREFIX}:{{{digest(key.scope, key.rule)}}}"
+    return names, f"{names}:{digest(key.call)}"

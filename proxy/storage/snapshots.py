@@ -6,23 +6,32 @@ Bounded by number, bytes and age: the least recently used snapshot is dropped fi
 import select
 import time
 from collections import OrderedDict
+from struct import Struct as Head
 from threading import Lock, Thread
 from typing import Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 _GLANCES = 30  # how often an aging store looks for expired snapshots during their lifetime
+_RECENT = 5  # seconds of an age that nobody needs to know
 _SELDOM = 86_400.0  # seconds between two such looks at most: a system limits how long it can sleep
+
+
+ANYBODY = "anybody"
+"""How a caller without credentials begins: its sessions may be those of different people."""
 
 
 class Snapshot(Struct, frozen=True):
     """A document before the first window, and the result around it.
 
-    `document` is JSON; `frame` is a `proxy.shaping.result.frame.Frame`, encoded.
+    `document` is JSON; `frame` is a `proxy.shaping.result.frame.Frame`, encoded. `age` is the whole
+    seconds since it was stored, as a store returns it; 0 for the first few.
     """
 
     frame: bytes
     document: bytes
+    age: int = 0
 
     @property
     def size(self) -> int:
@@ -33,13 +42,66 @@ class Snapshot(Struct, frozen=True):
 class Key(Struct, frozen=True):
     """The key of a snapshot: its scope, rule and call.
 
-    `scope` separates clients that must not see each other's documents. With `call` None, it names
-    all snapshots of the rule in that scope.
+    `scope` separates clients that must not see each other's documents: a caller, perhaps with one
+    of its sessions in a second line. With `call` None, it names all snapshots of the rule in that
+    scope.
     """
 
     scope: str
     rule: str
     call: str | None
+
+    @property
+    def of_caller(self) -> "Key | None":
+        """The key for other sessions of the same caller; None if the scope is no session of one.
+
+        >>> Key("jane\\nsession 1", "rule", "call").of_caller
+        Key(scope='jane', rule='rule', call='call')
+        >>> Key(f"{ANYBODY}\\nsession 1", "rule", "call").of_caller
+        """
+        caller, newline, _ = self.scope.partition("\n")
+        if not newline or caller.startswith(ANYBODY):
+            return None
+        return Key(caller, self.rule, self.call)
+
+
+# The form in which stores beyond this process keep a snapshot: a mark with the version of the form,
+# the unix time, and the size of the frame after that.
+_HEAD = Head(">8sdQ")
+_MARK = b"abridge\x03"
+
+
+def pack(snapshot: Snapshot) -> bytes:
+    """Return a snapshot that is stored now as bytes."""
+    head = _HEAD.pack(_MARK, time.time(), len(snapshot.frame))
+    return head + snapshot.frame + snapshot.document
+
+
+def unpack(raw: bytes) -> Snapshot | None:
+    """Return the snapshot that `pack` wrote; None if another version of this program did."""
+    if not raw.startswith(_MARK) or len(raw) < _HEAD.size:
+        return None
+    _, stored, length = _HEAD.unpack_from(raw)
+    end = _HEAD.size + length
+    age = _age(time.time() - stored)
+    return Snapshot(frame=raw[_HEAD.size : end], document=raw[end:], age=age)
+
+
+def _age(seconds: float) -> int:
+    return int(seconds) if seconds >= _RECENT else 0
+
+
+def digest(*parts: str | None) -> str:
+    """Return a text for these parts that shows nothing of them."""
+    # Imported late: it takes 3 ms, and no snapshot in memory needs it.
+    from hashlib import sha256
+
+    hashing = sha256()
+    for part in parts:
+        # A text from JSON may hold a lone surrogate.
+        raw = None if part is None else part.encode("utf-8", "surrogatepass")
+        hashing.update(b"-" if raw is None else b"%d:%b" % (len(raw), raw))
+    return hashing.hexdigest()[:40]
 
 
 class Store(Protocol):
@@ -80,7 +142,9 @@ class Memory:
     ) -> None:
         """Keep at most `number` snapshots, `size` bytes in all, `seconds` after their last use."""
         self._number, self._size, self._seconds = number, size, seconds
-        self._snapshots: OrderedDict[Key, tuple[float, Snapshot]] = OrderedDict()
+        # Each with the time of its last use, and that at which it was stored.
+        self._snapshots: OrderedDict[Key, tuple[float, float, Snapshot]] = OrderedDict()
+        self._newest: dict[Key, Key] = {}  # by the keys for other sessions of a caller
         self._bytes = 0
         self._lock = Lock()
         if ages:
@@ -95,7 +159,10 @@ class Memory:
             self._forget(key)
             if snapshot.size > self._size:
                 return
-            self._snapshots[key] = (time.monotonic(), snapshot)
+            now = time.monotonic()
+            self._snapshots[key] = (now, now, snapshot)
+            if key.of_caller is not None:
+                self._newest[key.of_caller] = key
             self._bytes += snapshot.size
             while len(self._snapshots) > self._number or self._bytes > self._size:
                 self._forget(next(iter(self._snapshots)))
@@ -104,12 +171,14 @@ class Memory:
         """Return the snapshot of `key`, which then counts as just used; None if there is none."""
         with self._lock:
             self._expire()
+            key = self._newest.get(key, key)
             if key not in self._snapshots:
                 return None
-            _, snapshot = self._snapshots[key]
-            self._snapshots[key] = (time.monotonic(), snapshot)
+            now = time.monotonic()
+            _, stored, snapshot = self._snapshots[key]
+            self._snapshots[key] = (now, stored, snapshot)
             self._snapshots.move_to_end(key)
-            return snapshot
+            return replace(snapshot, age=_age(now - stored))
 
     def drop(self, key: Key) -> None:
         """Drop the snapshot of `key`, or all of a scope and rule; unknown keys are ignored."""
@@ -117,6 +186,10 @@ class Memory:
             for each in tuple(self._snapshots) if key.call is None else (key,):
                 if (each.scope, each.rule) == (key.scope, key.rule):
                     self._forget(each)
+            shared = key.of_caller
+            for each in tuple(self._newest) if shared is not None else ():
+                if shared in (each, replace(each, call=None)):
+                    del self._newest[each]
 
     def _age(self) -> None:
         while True:
@@ -132,4 +205,6 @@ class Memory:
 
     def _forget(self, key: Key) -> None:
         if key in self._snapshots:
-            self._bytes -= self._snapshots.pop(key)[1].size
+            self._bytes -= self._snapshots.pop(key)[2].size
+            if key.of_caller is not None and self._newest.get(key.of_caller) == key:
+                del self._newest[key.of_caller]

@@ -226,6 +226,8 @@ class Replay(InMemoryTransport):
 
     def _serve_query(self, line: bytes) -> bytes | None:
         call = members(line)
+        if bytes(call["method"]) != b'"tools/call"':
+            return None  # nothing is known of the server's tools
         params = members(call["params"])
         self.queries.append(
             {"tool": plain(params["name"]), "arguments": plain(params["arguments"])}

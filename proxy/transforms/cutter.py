@@ -19,7 +19,7 @@ from proxy.document.measure import chars_that_fit, encoded_size
 from proxy.document.paths import spelled
 from proxy.document.tree import encode, level
 from proxy.transforms.brief import Brief, brief
-from proxy.transforms.excerpt import MARK, both_ends, ending
+from proxy.transforms.excerpt import MARK, NOTE_END, both_ends, ending
 
 WHOLE = 40  # characters: a string that short (an id, a date, a status) is never cut
 LONGEST = 100  # characters of a name in a note
@@ -283,8 +283,12 @@ def _rigid(raw: Raw) -> bool:
         # A character takes from one byte to six.
         if length > 6 * WHOLE + 2:
             return False
-        return length <= WHOLE + 2 or len(level(raw)) <= WHOLE
+        return length <= WHOLE + 2 or _is_short(level(raw))
     return head not in (0x7B, 0x5B) or length <= 2
+
+
+def _is_short(text: str) -> bool:
+    return len(text) <= WHOLE or text.endswith(NOTE_END)
 
 
 def _is_plain(elements: list[Raw]) -> bool:

@@ -13,6 +13,7 @@ from proxy.document.patterns import Pattern
 from proxy.transforms.base import Call
 
 MARK = "…"  # stands for the characters left out
+NOTE_END = " left out]"  # the end of a note that stands for a whole string, and is never cut
 
 _FAILURE = (
     r"(?im)^.*?(?:(?:\b|_)(?:errors?|exceptions?|failures?|timeouts?|timed out|fail(?:s|ed|ing)?"
@@ -133,14 +134,15 @@ def _outline(text: str, start: int, room: int) -> str:
     levels = sorted({heading.level for heading in every})[:2]
     if sum(heading.level in levels for heading in every) < _FEWEST:
         return ""
-    later = [heading for heading in every if heading.offset >= start]
+    every = [heading for heading in every if heading.offset >= start]
     lines: list[str] = []
-    for level in reversed(levels):
-        lines = [f"line {each.line}: {each.text}\n" for each in later if each.level <= level]
-        if encoded_size("".join(lines)) <= room:
-            return "".join(lines)
-    ends = accumulate(map(encoded_size, lines))
-    count = sum(end <= room - _REST for end in ends)
+    for level in levels:
+        outline = [f"line {each.line}: {each.text}\n" for each in every if each.level <= level]
+        if len(lines) < _FEWEST or encoded_size("".join(outline)) <= room:
+            lines = outline
+    if encoded_size("".join(lines)) <= room:
+        return "".join(lines)
+    count = sum(end <= room - _REST for end in accumulate(map(encoded_size, lines)))
     return f"{''.join(lines[:count])}and {len(lines) - count} more headings\n"
 
 

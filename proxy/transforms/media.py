@@ -11,6 +11,7 @@ from msgspec import Raw
 
 from proxy.document.tree import encode, level
 from proxy.transforms.cutter import CHARACTERS, DEEPEST, UNSHOWN, Omission, member_place
+from proxy.transforms.excerpt import NOTE_END
 
 _SHORTEST = 512  # characters
 _OPENING = re.compile(rb'"(?:data:|(?:[\w+/-]|\\[/rn]){64})', re.ASCII)
@@ -33,7 +34,7 @@ _START_OF_FRAME = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # markers of a JPEG
 
 
 class MediaRemover:
-    """Replaces data in a document, and records an omission for each.
+    """Replaces data in a document, and records an omission for each, shown or not.
 
     `blocks`: the document is an array of the texts of several blocks. The value at the place
     `exempt` stays: a view shows it.
@@ -102,7 +103,7 @@ def description(text: str) -> str | None:
         return None
     uri = _DATA_URI.fullmatch(text)
     if uri and not uri[2].endswith(";base64"):
-        return f"[{uri[1] or 'data URI'}, {len(text):,} characters left out]"
+        return f"[{uri[1] or 'data URI'}, {len(text):,} characters{NOTE_END}"
     data = (uri[3] if uri else text).translate(_PLAIN)
     content = data.rstrip("=")
     if len(content) % 4 == 1 or not _BASE64.fullmatch(data):
@@ -111,8 +112,8 @@ def description(text: str) -> str | None:
     kind = _kind(opening) or (uri[1] if uri else "")
     if not (uri or kind or _is_varied(content[:_SHORTEST])):
         return None
-    size = f"{len(content) * 3 // 4:,} bytes of base64 data left out"
-    return f"[{', '.join(filter(None, (kind, _pixels(kind, opening), size)))}]"
+    size = f"{len(content) * 3 // 4:,} bytes of base64 data"
+    return f"[{', '.join(filter(None, (kind, _pixels(kind, opening), size)))}{NOTE_END}"
 
 
 def _is_varied(text: str) -> bool:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from proxy.session.active_rules import PeerInfo
 from proxy.session.outputs import (
     LARGE,
+    ClaimCall,
     DropSnapshots,
     LoadSnapshot,
     Noise,
@@ -31,7 +32,7 @@ from proxy.shaping import pipeline
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.storage.snapshots import Key, Snapshot, Store
 from proxy.transports.aio import others, threaded
-from proxy.transports.effects import access, store_failure
+from proxy.transports.effects import access, claim, store_failure
 from proxy.transports.log import Log
 from proxy.transports.workers.pool import Workers
 
@@ -167,7 +168,7 @@ class Driver:
                     await asyncio.sleep(0)
         except asyncio.CancelledError:
             for output in outputs:
-                if isinstance(output, LoadSnapshot | Shape):
+                if isinstance(output, LoadSnapshot | ClaimCall | Shape):
                     self.session.given_up(output)
             raise
 
@@ -190,6 +191,9 @@ class Driver:
             snapshot, failure = await self._call_store(access, self._store, output, self._log)
             outputs = self.session.loaded(output.token, snapshot, failure)
             await self._carry_out(outputs, routed)
+        elif isinstance(output, ClaimCall):
+            first = await threaded(claim, self.session, output)
+            await self._carry_out(self.session.claimed(output.token, first=first), routed)
         elif isinstance(output, StoreSnapshot | DropSnapshots):
             await self._call_store(access, self._store, output, self._log)
         elif isinstance(output, Noise):

@@ -1,7 +1,8 @@
 """Carry out the outputs of a session on the store, as all transports do."""
 
 from proxy.errors import StoreError, raised
-from proxy.session.outputs import DropSnapshots, LoadSnapshot, StoreSnapshot
+from proxy.session.outputs import ClaimCall, DropSnapshots, LoadSnapshot, StoreSnapshot
+from proxy.session.session import Session
 from proxy.storage.snapshots import Snapshot, Store
 from proxy.transports.log import Log
 
@@ -13,7 +14,11 @@ def access(
     consequence = ""
     try:
         if isinstance(output, LoadSnapshot):
-            return store.get(output.key), None
+            shared = output.key.of_caller
+            snapshot = store.get(output.key)
+            if snapshot is None and shared is not None:
+                snapshot = store.get(shared)
+            return snapshot, None
         if isinstance(output, StoreSnapshot):
             consequence = "the answer was not kept for later pages and views: "
             store.put(output.key, output.snapshot)
@@ -25,6 +30,11 @@ def access(
         log.error(consequence + reason)
         return None, reason
     return None, None
+
+
+def claim(session: Session, output: ClaimCall) -> bool:
+    """Return True if nobody has made a call before; it is remembered. May take a moment."""
+    return session.calls is not None and session.calls.claim(output.caller, output.call)
 
 
 def store_failure(error: Exception) -> str:

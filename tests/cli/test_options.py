@@ -45,11 +45,12 @@ def test_a_word_that_is_no_option_begins_the_command_though_no_hyphens_stand_bef
 def test_each_option_is_read_in_both_spellings() -> None:
     apart = (
         "--rules a --rules b --budget 8kB --ledger off --max-message 1MiB --log-format json -v -q"
-        " --allow-python --snapshots 64MB --snapshot-age 60 --deadline 30"
+        " --allow-python --snapshots 64MB --snapshot-age 60 --store d --deadline 30"
     )
     joined = (
         "--rules=a --rules=b --budget=8kB --ledger=off --max-message=1MiB --log-format=json"
         " --verbose --quiet --allow-python --snapshots=64MB --snapshot-age=60 --deadline=30"
+        " --store=d"
     )
     for words in (apart, joined):
         chosen = quick([*words.split(), "--", "server"], {})
@@ -62,6 +63,7 @@ def test_each_option_is_read_in_both_spellings() -> None:
             "max_message": 1 << 20,
             "snapshots": 64_000_000,
             "snapshot_age": 60.0,
+            "store": "d",
             "deadline": 30.0,
             "log_format": "json",
             "verbose": True,

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from proxy.errors import RuleErrors
 from proxy.ruleset.rule import EMPTY, RuleSet
 from proxy.session.outputs import Output
+from proxy.storage.calls import RecentCalls
 from tests.given import answer, call, line, result, rules, said, texts
 from tests.samples import DROP, ITEMS, SECRET, list_tools, own
 from tests.talk import Talk
@@ -318,15 +319,17 @@ def test_a_short_conversation_uses_every_output() -> None:
     paged = "{paginate: {at: items, limit: 1, drop_on: [write]}}"
     text = f"- {{tools: list, response: [{paged}]}}\n- {{tools: secret, hide: true}}"
     guarding = guarded(onward, covers="guarded")
-    talk = Talk()
+    talk = Talk(calls=RecentCalls())
     capable = answer({"capabilities": {"tools": {"listChanged": True}}})
     talk.exchange(line(id=1, method="initialize"), capable)
-    talk.exchange(line(id=1, method="tools/list"), answer({"tools": [{"name": "secret"}]}))
+    talk.exchange(line(id=1, method="tools/list"), answer({"tools": [{"name": "list"}]}))
     talk.rules = RuleSet((*rules(text).files, *guarding.files))
     talk.client(call("list", {}))
     talk.got(answer(ITEMS))
-    for request in (call("list", {"offset": 1}), call("secret"), call("write"), call("guarded")):
+    talk.client(call("list", {"offset": 1}))
+    for request in (call("list", {"offset": 1, "of": 2}), call("secret"), call("write")):
         talk.client(request)
+    talk.client(call("guarded"))
     talk.server(b"starting up")
     talk.exchange(line(id=2, method="tools/list"), answer({"tools": [], "more": "x" * 300_000}, 2))
     assert talk.used == set(get_args(Output))

@@ -1,18 +1,23 @@
 """Snapshots: what every store promises, and the bounds of the one in memory."""
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from redis import Redis as Client
 
+from proxy.errors import StoreError
+from proxy.storage.folder import Folder
 from proxy.storage.redis import Redis
 from proxy.storage.snapshots import Key, Memory, Snapshot, Store
 from tests.redis_server import RedisServer, redis_server
 
 SECONDS = 100
 SIZE = 1000
+HEAD = 24  # bytes that a file has beside the snapshot
 
 
 def snapshot(size: int) -> Snapshot:
@@ -55,10 +60,24 @@ class Case:
         self.pass_by = pass_by
 
 
-@pytest.fixture(params=["memory", "redis"])
-def case(request: pytest.FixtureRequest, clock: Clock) -> Iterator[Case]:
+def ageing(folder: Path) -> Callable[[int], None]:
+    def pass_by(seconds: int) -> None:
+        for file in folder.rglob("*.snapshot"):
+            used = file.stat().st_mtime - seconds
+            os.utime(file, (used, used))
+
+    return pass_by
+
+
+@pytest.fixture(params=["memory", "folder", "redis"])
+def case(request: pytest.FixtureRequest, clock: Clock, tmp_path: Path) -> Iterator[Case]:
     if request.param == "memory":
         yield Case(Memory(seconds=SECONDS, size=SIZE), clock.pass_by)
+        return
+    if request.param == "folder":
+        yield Case(
+            Folder(str(tmp_path / "store"), seconds=SECONDS, size=SIZE + HEAD), ageing(tmp_path)
+        )
         return
     server: RedisServer = request.getfixturevalue("server")
     store = Redis(server.url, seconds=SECONDS, size=SIZE)
@@ -143,10 +162,64 @@ def test_a_snapshot_goes_some_time_after_its_last_use(case: Case) -> None:
     case.store.put(A, snapshot(1))
     for _ in range(3):
         case.pass_by(SECONDS - 10)
-        assert case.store.get(A) == snapshot(1)
+        assert case.store.get(A) is not None
     case.pass_by(SECONDS + 1)
 
     assert case.store.get(A) is None
+
+
+def test_a_snapshot_says_how_old_it_is_however_often_it_was_used(clock: Clock) -> None:
+    store = Memory(seconds=SECONDS)
+    store.put(A, snapshot(1))
+    ages = []
+    for seconds in (4, 1, 37):
+        clock.pass_by(seconds)
+        found = store.get(A)
+        ages.append(found and found.age)
+    assert ages == [0, 5, 42]
+
+
+def test_an_answer_that_a_call_made_untrue_is_gone_for_other_sessions_of_the_caller_too() -> None:
+    store = Memory()
+    one, other = key("a", scope="jane\n1"), key("a", scope="jane\n2")
+    for dropped in (other, Key("jane\n2", "rule", None)):
+        store.put(one, snapshot(1))
+        assert one.of_caller is not None
+        assert store.get(one.of_caller) is not None
+        store.drop(dropped)
+        assert store.get(one.of_caller) is None
+        assert store.get(one) is not None
+
+
+# In a folder
+
+
+def test_a_folder_that_others_can_open_is_refused_in_words(tmp_path: Path) -> None:
+    tmp_path.chmod(0o750)
+    with pytest.raises(StoreError, match=r"others can open the folder \(mode 750\)"):
+        Folder(str(tmp_path))
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(StoreError, match=r"--store .*/file: file exists"):
+        Folder(str(file))
+
+
+def test_expired_files_are_deleted_when_the_next_session_begins(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    Folder(str(path)).put(A, snapshot(1))
+    ageing(path)(SECONDS)
+    Folder(str(path), seconds=SECONDS - 1)
+    assert list(path.iterdir()) == []
+
+
+def test_the_least_recently_used_files_go_first(tmp_path: Path) -> None:
+    store = Folder(str(tmp_path / "store"), number=2)
+    for each in (A, B):
+        store.put(each, snapshot(1))
+        ageing(tmp_path)(10)
+    assert store.get(A) is not None
+    store.put(C, snapshot(1))
+    assert [store.get(each) is None for each in (A, B, C)] == [False, True, False]
 
 
 # In memory

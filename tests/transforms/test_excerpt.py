@@ -1,4 +1,5 @@
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,7 @@ from tests.omissions import check_text
 LINE = "a line of a text that goes on for a while\n"
 
 
-def cut(text: str, bound: int, **options: bool) -> tuple[str, dict[str, str]]:
+def cut(text: str, bound: int, **options: Any) -> tuple[str, dict[str, str]]:
     """Return a text cut to `bound` bytes, its note included, and the note."""
     call = Call("t", viewable=True, notices=[], **options)
     document = Document(text)
@@ -64,7 +65,7 @@ def test_words_for_failure(line: str) -> None:
 
 @pytest.mark.parametrize("line", ["errorless", "failsafe", "terrors", "hispanic", "undenied"])
 def test_words_that_are_none(line: str) -> None:
-    _, note = cut(f"{LINE * 200}{line[1:]} {line}ly\n{LINE * 200}", 3000)
+    _, note = cut(f"{LINE * 200}{line}\n{LINE * 200}", 3000)
     assert "failure" not in note["text"]
 
 

@@ -13,9 +13,9 @@ from proxy.document.view import look
 from proxy.transforms.abridge import abridge
 from proxy.transforms.base import Call
 from proxy.transforms.media import description
-from tests.omissions import check_notes, left_out
+from tests.omissions import LeftOut, below, check_notes, left_out
 
-NOISE = random.Random(1).randbytes(600)
+NOISE = random.Random(1).randbytes(900)
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", 120, 80) + NOISE
 JPEG = (
     b"\xff\xd8\xff\xe0\0\x10JFIF" + bytes(10) + b"\xff\xc0\0\x11\x08" + struct.pack(">HH", 80, 120)
@@ -26,7 +26,7 @@ def base64(data: bytes) -> str:
     return b64encode(data).decode()
 
 
-def cut(value: Any, bound: int, viewed: str = "", **options: bool) -> tuple[Any, list[Any]]:
+def cut(value: Any, bound: int, viewed: str = "", **options: Any) -> tuple[Any, list[Any]]:
     call = Call("t", viewable=True, notices=[], **options)
     document = Document.read(json.dumps(value).encode())
     abridge(document, bound, call, viewed)
@@ -119,7 +119,7 @@ def test_an_array_and_blocks_may_have_data() -> None:
 
 
 def test_a_member_that_a_later_call_passes_back_stays() -> None:
-    value = {"nextPageToken": base64(NOISE), "text": "word " * 600}
+    value = {"nextPageToken": base64(NOISE[:450]), "text": "word " * 600}
     found, _ = cut(value, 3000)
     assert found["nextPageToken"] == value["nextPageToken"]
 
@@ -143,6 +143,18 @@ VALUES = st.recursive(
 )
 
 
+def replaced(value: Any, path: str, amounts: LeftOut) -> Any:
+    """Return a value with notes in place of data, and count the data."""
+    if isinstance(value, dict):
+        return {name: replaced(value[name], below(path, name), amounts) for name in value}
+    if isinstance(value, list):
+        return [replaced(each, f"{path}[]", amounts) for each in value]
+    note = description(value) if isinstance(value, str) else None
+    if note is not None:
+        amounts.count(path, " chars", 0, len(value))
+    return value if note is None else note
+
+
 @given(VALUES.filter(lambda value: isinstance(value, dict | list)), st.integers(300, 5000))
 def test_what_is_shown_and_what_the_notes_count_are_the_whole(value: Any, bound: int) -> None:
     found, notices = cut(value, bound, breadth=False)
@@ -150,4 +162,7 @@ def test_what_is_shown_and_what_the_notes_count_are_the_whole(value: Any, bound:
         notices = [found.pop("_abridged")]
     for notes in notices:
         path = "items" if isinstance(value, list) else ""
-        check_notes(left_out(value, found, path, brief=False), notes)
+        data = LeftOut()
+        amounts = left_out(replaced(value, path, data), found, path, brief=False)
+        amounts.counts += data.counts
+        check_notes(amounts, notes)

@@ -100,6 +100,8 @@ async def test_a_later_page_comes_from_the_store() -> None:
 @pytest.mark.parametrize("store", [Memory, Elsewhere])
 async def test_what_a_call_makes_untrue_is_dropped(store: type[Memory]) -> None:
     made = driver(DROPPED, store())
+    await made.from_client(line(id=9, method="tools/list"))
+    await made.from_server(LISTING)
     await made.from_client(call("list", {}))
     await made.from_server(ITEMS)
     assert (await made.from_client(call("write", id=2))).to_server == [call("write", id=2)]

@@ -25,6 +25,8 @@ MOST_INPUT_SCHEMA = 16_384
 class ToolFacts(Struct, frozen=True):
     """The facts of one tool in a tool list: its own arguments, whether a second run is harmless.
 
+    `reads_only` and `destructive` are the tool's own words (annotations).
+
     `structured`: it declares an outputSchema; `objects`: by that schema every document is an
     object. `app`: a widget shows its results (MCP Apps), a program that reads them whole.
     """
@@ -34,6 +36,8 @@ class ToolFacts(Struct, frozen=True):
     structured: bool = False
     objects: bool = False
     app: bool = False
+    reads_only: bool = False
+    destructive: bool = False
 
 
 _WIDGET = (("ui", "resourceUri"), ("ui/resourceUri",))  # in a tool's _meta
@@ -60,8 +64,17 @@ def facts_of(tool: dict[str, Raw]) -> ToolFacts:
         except DocumentError:
             continue
         names.update(f"{name}.{key}" for key in inner)
-    hints = (bytes(annotations.get(hint, b"")) for hint in ("readOnlyHint", "idempotentHint"))
-    return ToolFacts(frozenset(names), b"true" in hints, structured, objects, app)
+    hints = {hint for hint, value in annotations.items() if bytes(value) == b"true"}
+    reads_only = "readOnlyHint" in hints
+    return ToolFacts(
+        frozenset(names),
+        reads_only or "idempotentHint" in hints,
+        structured,
+        objects,
+        app,
+        reads_only,
+        "destructiveHint" in hints,
+    )
 
 
 def _is_of_objects(schema: Raw) -> bool:
@@ -104,6 +117,12 @@ def _with_name(raw: Raw) -> tuple[dict[str, Raw], str | None]:
         return tool, text(tool.get("name"))
     except DocumentError:
         return {}, None
+
+
+def facts_in(result: Raw) -> dict[str, ToolFacts]:
+    """Return the facts of the tools in a list. Raises DocumentError if it cannot be read."""
+    each = map(_with_name, _tools(members(result)) or [])
+    return {name: facts_of(tool) for tool, name in each if name is not None}
 
 
 def rewrite(

@@ -323,13 +323,15 @@ class Streamable:
         self._start(self._dispatch(routed))
 
     async def _dispatch(self, routed: Routed) -> None:
-        """Send the messages of a call that was decided without the server; do not wait for them."""
+        """Send messages that follow from one of the server, or from none; do not wait for them."""
         for line in routed.to_server:
             post = posting.read(line)
             if post.waiting:
                 self._begin(post)
             else:
                 self._start(self.send(line))
+        for probe in routed.queries:
+            self._start(self.probe(probe))
         await self._say([*routed.notifications, *routed.to_client])
 
     # From the server

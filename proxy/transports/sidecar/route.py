@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from proxy.ruleset.rule import RuleSet
 from proxy.ruleset.selection import Budget
+from proxy.storage.calls import RecentCalls
 from proxy.storage.meter import Meters
 from proxy.storage.snapshots import Store
 from proxy.transports.log import Log
@@ -64,10 +65,14 @@ class RouteLimits(Struct, frozen=True, kw_only=True):
 
 
 class Services(Struct, frozen=True):
-    """The services that all routes of a sidecar use."""
+    """The services that all routes of a sidecar use.
+
+    Without `calls`, as for replicas, no call is known to be the first.
+    """
 
     meters: Meters
     store: Store
+    calls: RecentCalls | None
     workers: Workers
     log: Log
     limits: RouteLimits

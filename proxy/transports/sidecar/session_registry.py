@@ -98,7 +98,7 @@ class SessionRegistry:
     ) -> RequestContext:
         """Return the context of a request in the session with this id."""
         name = self._name_of(session)
-        scope = post.digest(f"{post.caller(request, self._route)}\n{name}")
+        scope = f"{post.caller(request, self._route)}\n{name}"
         return RequestContext(
             read, await self._driver(name, None, b""), b"", _memory(name, None), scope
         )
@@ -115,6 +115,7 @@ class SessionRegistry:
             shared.meters.of,
             log.warning,
             scope=scope,
+            calls=shared.calls,
             resumable=not id_prefix,
             deadline=self._route.deadline,
         )

@@ -18,6 +18,7 @@ from typing import ParamSpec, TypeVar
 
 from proxy.document import message
 from proxy.session.outputs import (
+    ClaimCall,
     DropSnapshots,
     LoadSnapshot,
     Noise,
@@ -34,7 +35,7 @@ from proxy.session.session import Session
 from proxy.session.state import failure_reason
 from proxy.shaping import pipeline
 from proxy.storage.snapshots import Store
-from proxy.transports.effects import access
+from proxy.transports.effects import access, claim
 from proxy.transports.log import Log
 from proxy.transports.stdio.child import ChildProcess, hold_signals
 from proxy.transports.stdio.lines import (
@@ -356,6 +357,11 @@ class Relay:
             snapshot, failure = access(self._store, output, self._log)
             with self._entry:
                 outputs = self._session.loaded(output.token, snapshot, failure)
+            self._carry_out(outputs, to_server)
+        elif isinstance(output, ClaimCall):
+            first = claim(self._session, output)
+            with self._entry:
+                outputs = self._send_to_server(self._session.claimed(output.token, first=first))
             self._carry_out(outputs, to_server)
         elif isinstance(output, StoreSnapshot | DropSnapshots):
             access(self._store, output, self._log)

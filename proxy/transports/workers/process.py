@@ -18,7 +18,6 @@ from msgspec.structs import replace
 
 from proxy.shaping import pipeline
 from proxy.shaping.job import ShapeJob, ShapeResult
-from proxy.storage.snapshots import Snapshot
 from proxy.transports.stdio.pipes import widen
 
 _LENGTHS = Struct("<QQQ")
@@ -46,7 +45,7 @@ class WorkerMessage(NamedTuple):
         snapshot = value.snapshot
         if snapshot is None:
             return cls(_pickled((replace(value, raw=None), raw is None)), raw or b"")
-        hollow = replace(value, raw=None, snapshot=Snapshot(snapshot.frame, b""))
+        hollow = replace(value, raw=None, snapshot=replace(snapshot, document=b""))
         return cls(_pickled((hollow, raw is None)), raw or b"", snapshot.document)
 
     def value(self, original: bytes | None = None) -> Any:
@@ -58,7 +57,7 @@ class WorkerMessage(NamedTuple):
         value = replace(hollow, raw=original if same else self.raw)
         if value.snapshot is None:
             return value
-        return replace(value, snapshot=Snapshot(value.snapshot.frame, self.document))
+        return replace(value, snapshot=replace(value.snapshot, document=self.document))
 
     @classmethod
     def read(cls, stream: IO[bytes]) -> "WorkerMessage":

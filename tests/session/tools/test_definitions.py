@@ -194,6 +194,7 @@ def test_the_arguments_and_the_hints_of_each_tool_are_seen() -> None:
         tool("a", inputSchema=own, annotations={"readOnlyHint": True}),
         tool("b", annotations={"readOnlyHint": False, "idempotentHint": False}),
         tool("i", annotations={"readOnlyHint": False, "idempotentHint": True}),
+        tool("x", annotations={"destructiveHint": True}),
         {"name": "c"},
         tool("d", inputSchema=5, annotations=7, outputSchema={"type": "object"}),
         tool("f", outputSchema={"type": "object"}),
@@ -201,9 +202,10 @@ def test_the_arguments_and_the_hints_of_each_tool_are_seen() -> None:
     )
 
     assert found.facts == {
-        "a": ToolFacts(frozenset({"a", "p", "p.limit"}), True),
+        "a": ToolFacts(frozenset({"a", "p", "p.limit"}), True, reads_only=True),
         "b": ToolFacts(),
         "i": ToolFacts(frozenset(), True),
+        "x": ToolFacts(destructive=True),
         "c": ToolFacts(),
         "d": ToolFacts(structured=True, objects=True),
         "f": ToolFacts(structured=True, objects=True),

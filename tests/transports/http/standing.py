@@ -9,6 +9,7 @@ import msgspec
 from aiohttp import web
 
 from proxy.ruleset.rule import EMPTY, RuleSet
+from proxy.storage.calls import RecentCalls
 from proxy.storage.meter import Meters
 from proxy.storage.snapshots import Memory, Store
 from proxy.transports.log import Log
@@ -26,7 +27,7 @@ BOTH = "application/json, text/event-stream"
 def shared(store: Store | None = None, **limits: Any) -> Services:
     """Return what routes share, made for a test."""
     kept = Memory() if store is None else store
-    return Services(Meters(), kept, Workers(), Log("error"), RouteLimits(**limits))
+    return Services(Meters(), kept, RecentCalls(), Workers(), Log("error"), RouteLimits(**limits))
 
 
 def route(upstream: str | tuple[str, ...], **keys: Any) -> Route:

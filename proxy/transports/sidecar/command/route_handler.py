@@ -121,7 +121,7 @@ class CommandRoute:
         if read.modern:
             return await self._stateless.post(request, read, record)
         if read.initializes and read.session is None:
-            session = await self._begin(single=False)
+            session = await self._begin(request, single=False)
             record.session = post.digest(session.id)
         else:
             session = self._session_of(request, record)
@@ -142,7 +142,7 @@ class CommandRoute:
 
     async def _single(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
         """Serve a client of 2024-11-05: its one stream is its session."""
-        session = await self._begin(single=True)
+        session = await self._begin(request, single=True)
         # Relative to the URL that the client has used, whatever a reverse proxy made of it.
         endpoint = f"?{_SESSION_ID}={session.id}".encode()
         raw = sse.encode_event(endpoint, event="endpoint")
@@ -170,7 +170,7 @@ class CommandRoute:
         if version not in (None, session.version) and version not in _HANDSHAKES:
             raise RequestRefused(400, INVALID, f"the value of {VERSION} is no version served here")
 
-    async def _begin(self, *, single: bool) -> ChildSession:
+    async def _begin(self, request: web.BaseRequest, *, single: bool) -> ChildSession:
         """Begin a session; raises RequestRefused."""
         log = self._shared.log
         self._make_room()
@@ -182,9 +182,16 @@ class CommandRoute:
         finally:
             self._starting -= 1
         id = secrets.token_urlsafe(24)
-        scope, shared = post.digest(id), self._shared
+        scope, shared = f"{post.caller(request, self._route)}\n{post.digest(id)}", self._shared
         rules, deadline = self._rules, self._route.deadline
-        core = Session(rules, shared.meters.of, log.warning, scope=scope, deadline=deadline)
+        core = Session(
+            rules,
+            shared.meters.of,
+            log.warning,
+            scope=scope,
+            calls=shared.calls,
+            deadline=deadline,
+        )
         driver = Driver(core, shared.store, shared.workers, log, log.noise)
         session = ChildSession(id, child, driver, self._store, log, single=single)
         self._sessions[id] = session

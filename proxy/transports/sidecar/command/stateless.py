@@ -110,11 +110,8 @@ class _Answering:
             raise RequestRefused(502, FAILED, f"the server cannot be started: {error}") from None
         send = partial(server.send, pooled)
         try:
-            send([*routed.to_server, *(query.raw for query in routed.queries)])
+            self._send(routed, send)
             self._driver.session.restart_deadlines(self._id_prefix, read.ids)
-            for query in routed.queries:
-                self._query = query.token.removeprefix(self._id_prefix)
-                self._query_ends = self._loop.time() + query.seconds
             if pooled.forwarded:
                 # Wait while its input buffer is full, but not longer than for an answer.
                 with suppress(TimeoutError):
@@ -183,8 +180,14 @@ class _Answering:
     async def _continue_call(self, routed: Routed, send: Send) -> None:
         """Carry out the decision on a call that was held."""
         self._query = None
-        send(routed.to_server)
+        self._send(routed, send)
         await self._say(*routed.to_client)
+
+    def _send(self, routed: Routed, send: Send) -> None:
+        send([*routed.to_server, *(query.raw for query in routed.queries)])
+        for query in routed.queries:
+            self._query = query.token.removeprefix(self._id_prefix)
+            self._query_ends = self._loop.time() + query.seconds
 
     async def _finish(self, lines: list[bytes], reason: str = "") -> web.StreamResponse:
         await self._say(*lines)

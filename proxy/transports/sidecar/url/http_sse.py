@@ -141,6 +141,9 @@ class SseSessions:
         context = msgspec.structs.replace(stream.context, post=read)
         try:
             routed = await self._queries.ask(request, context, probe, stream.url)
+            while routed.queries:
+                [probe] = routed.queries
+                routed = await self._queries.ask(request, context, probe, stream.url)
             await stream.answer.add_messages(routed.to_client)
             self._watch(stream, request, read)
             for raw in routed.to_server:

@@ -119,7 +119,8 @@ class UrlRoute:
         record.client = driver.session.client or ""
         self._queries.cancel(routed.to_server)
         try:
-            for probe in routed.queries:
+            while routed.queries:
+                [probe] = routed.queries
                 routed = await self._decide(exchange, probe, routed.notifications)
             if not routed.to_server:
                 record.answered_by = "proxy"
@@ -191,9 +192,10 @@ class UrlRoute:
         for line in routed.to_client:
             if line not in mine:
                 await self._spare(context, line)
-        if not (routed.to_server or mine):
+        if not (routed.to_server or routed.queries or mine):
             mine = [message.error(id, post.INVALID, "another request has the same id")]
-        return Routed(routed.to_server, mine, [*notices, *routed.notifications], [])
+        notices = [*notices, *routed.notifications]
+        return Routed(routed.to_server, mine, notices, routed.queries)
 
     def _rejected(self, exchange: Exchange, rejected: Rejected) -> web.Response:
         """Answer a held call with the server's answer to the query, which rejects this client."""

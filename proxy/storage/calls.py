@@ -1,0 +1,82 @@
+"""The calls of the last hour, as hashes: no tool with side effects runs twice for a view.
+
+Bounded by number and age. Processes of one user share them in the ledger's file.
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from threading import Lock
+
+SECONDS = 3600
+MOST = 50_000
+"""Calls that are remembered at most; the oldest is forgotten first."""
+
+_BATCH = 100  # calls that are hashed together, off the way of a response
+
+
+class RecentCalls:
+    """The calls that this process made, and others as far as `claim_elsewhere` knows; any thread.
+
+    `claim_elsewhere` takes a hash; it returns True, and remembers the call, if no other process has
+    made it. It may block.
+    """
+
+    def __init__(
+        self,
+        claim_elsewhere: Callable[[bytes], bool] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._claim_elsewhere = claim_elsewhere
+        self._clock = clock
+        self._lock = Lock()
+        self._new: list[tuple[str, str]] = []
+        self._times: OrderedDict[bytes, float] = OrderedDict()
+        self._unshared: set[bytes] = set()
+
+    def add(self, caller: str, call: str) -> None:
+        """Remember a call, a short text; returns at once."""
+        with self._lock:
+            self._new.append((caller, call))
+            if len(self._new) >= _BATCH:
+                self._hash_new()
+
+    def claim(self, caller: str, call: str) -> bool:
+        """Return True, and remember the call, if nobody has made it before. May block."""
+        digest = _digest(caller, call)
+        with self._lock:
+            self._hash_new()
+            past = self._clock() - SECONDS
+            if self._times.get(digest, past) > past:
+                return False
+            self._remember(digest)
+            self._unshared.discard(digest)
+        return self._claim_elsewhere is None or self._claim_elsewhere(digest)
+
+    def drain(self) -> set[bytes]:
+        """Return the hashes of calls since the last drain."""
+        with self._lock:
+            self._hash_new()
+            unshared, self._unshared = self._unshared, set()
+        return unshared
+
+    def _hash_new(self) -> None:
+        for caller, call in self._new:
+            self._remember(_digest(caller, call))
+        self._new.clear()
+
+    def _remember(self, digest: bytes) -> None:
+        self._times[digest] = self._clock()
+        self._times.move_to_end(digest)
+        if len(self._times) > MOST:
+            self._times.popitem(last=False)
+        if self._claim_elsewhere is not None:
+            self._unshared.add(digest)
+
+
+def _digest(caller: str, call: str) -> bytes:
+    # Imported late: it takes 3 ms, and is no part of the first response.
+    from hashlib import sha256
+
+    # A text from JSON may hold a lone surrogate.
+    return sha256(f"{len(caller)}:{caller}{call}".encode("utf-8", "surrogatepass")).digest()

@@ -1,0 +1,239 @@
+"""Checks whether the evidence of a question stands in what a model has read.
+
+Answers are read as far as they are JSON, whole or in parts, and taken apart into units: a row (an
+element of an array, a line of a table, a member of a map) with what its surroundings say of it, or
+a line of a text. Values stand together if one unit has all of them.
+"""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any
+
+from msgspec import Struct
+
+from tests.answers.question import Alone, Question, Row
+
+_ALONE = 1000  # characters of an answer that is about one thing
+_ROW = 8000  # characters of a row; of a longer one, its parts are units
+_MAP = 30  # members; an object with more is a map, and each member a row
+_SAID = 300  # characters of a text that belongs to what is inside of the same object
+_NEAR = 300  # characters between values in a longer text, if the question does not say
+_WORD = re.compile(r"\w+")
+_OPENING = re.compile(r"[{\[]")
+_DECODER = json.JSONDecoder(parse_float=str, parse_int=str)
+
+
+class Unit(Struct, frozen=True):
+    """Text whose values stand together, and what the objects around it say."""
+
+    text: str
+    around: str = ""
+
+
+class Evidence:
+    """The evidence of a question; `stands_with` is told of each answer, and joins them."""
+
+    def __init__(self, question: Question) -> None:
+        self._missing = [list(atoms) for atoms in question.evidence]
+
+    def stands_with(self, text: str, request: str = "") -> bool:
+        """Return True if the evidence stands with this answer to `request` and those before."""
+        if not text:
+            return False
+        page = _Page(text, request)
+        self._missing = [[atom for atom in atoms if not page.has(atom)] for atoms in self._missing]
+        return not all(self._missing)
+
+
+class _Page:
+    """One answer, taken apart; units are found by the words in them."""
+
+    def __init__(self, text: str, request: str) -> None:
+        self._text, self._request = text, request
+        self._units: dict[str, list[Unit]] = defaultdict(list)
+        self._texts = [text]
+        for unit in self._taken_apart():
+            for word in set(_WORD.findall(unit.text)):
+                self._units[word].append(unit)
+
+    def _taken_apart(self) -> Iterator[Unit]:
+        for document in documents(self._text):
+            if isinstance(document, str):
+                yield from map(Unit, document.split("\n"))
+            else:
+                yield from units(document)
+                self._texts += long_texts(document)
+
+    def has(self, atom: Row | Alone) -> bool:
+        if isinstance(atom, Alone):
+            return len(self._text) <= _ALONE and all(_in(each, self._text) for each in atom.values)
+        word = max(_WORD.findall(atom.answer[0]), key=len)
+        if any(self._has_all(atom, unit) for unit in self._units.get(word, ())):
+            return True
+        return bool(atom.near) and any(self._near(atom, text) for text in self._texts)
+
+    def _has_all(self, row: Row, unit: Unit) -> bool:
+        if len(unit.text) > _ROW:
+            return self._near(row, unit.text, unit.around)
+        whole = f"{unit.text}\n{unit.around}"
+        return all(_in(each, whole) for each in row.answer) and self._given(row, whole)
+
+    def _near(self, row: Row, text: str, around: str = "") -> bool:
+        near = row.near or _NEAR
+        for match in _pattern(row.answer[0]).finditer(text):
+            window = text[max(match.start() - near, 0) : match.end() + near]
+            whole = f"{window}\n{around}"
+            if all(_in(each, whole) for each in row.answer) and self._given(row, whole):
+                return True
+        return False
+
+    def _given(self, row: Row, whole: str) -> bool:
+        return all(_in(each, whole) or _in(each, self._request) for each in row.given)
+
+
+@lru_cache(10_000)
+def _pattern(value: str) -> re.Pattern[str]:
+    """Match a value as a whole: 7 is not in 17, 7.5 or v7."""
+    before = r"(?<![\w.])" if value[:1].isalnum() else ""
+    after = r"(?!\w|\.\d)" if value[-1:].isalnum() else ""
+    return re.compile(f"{before}{re.escape(value)}{after}")
+
+
+def _in(value: str, text: str) -> bool:
+    return value in text and _pattern(value).search(text) is not None
+
+
+def documents(text: str) -> Iterator[Any]:
+    """Read JSON wherever it stands in a text, whole or the parts of it that are; then the rest.
+
+    >>> list(documents('Two:\\n[{"a": 1}, {"b": 2}, {"c"'))
+    [{'a': '1'}, {'b': '2'}, 'Two:\\n[, , {"c"']
+    """
+    rest, start, position = [], 0, 0
+    while match := _OPENING.search(text, position):
+        try:
+            value, position = _DECODER.raw_decode(text, match.start())
+        except (ValueError, RecursionError):
+            position = match.end()
+            continue
+        if not any(True for _ in _scalars(value)):
+            continue
+        rest.append(text[start : match.start()])
+        start = position
+        yield value
+    yield "".join([*rest, text[start:]])
+
+
+def units(value: Any, around: str = "") -> Iterator[Unit]:
+    """Take a document apart into rows; each has what the objects around it say."""
+    if not around and _without_rows(value):
+        yield Unit(" ".join(_scalars(value)))
+    if isinstance(value, list):
+        yield from _elements(value, around)
+    elif isinstance(value, dict) and len(value) > _MAP:
+        for name, member in value.items():
+            yield from _row({name: member}, around)
+    elif isinstance(value, dict):
+        yield from _members(value, around)
+    elif isinstance(value, str):
+        yield from _lines(value, around)
+
+
+def _elements(elements: list[Any], around: str) -> Iterator[Unit]:
+    if _of_containers(elements):
+        for element in elements:
+            yield from _row(element, around)
+    else:
+        whole = " ".join(_scalars(elements))
+        if len(whole) <= _ROW:
+            yield Unit(whole, around)
+        for element in elements:
+            yield from _lines(element, around)
+
+
+def _row(value: Any, around: str) -> Iterator[Unit]:
+    whole = " ".join(_scalars(value))
+    if len(whole) <= _ROW:
+        yield Unit(whole, around)
+    elif isinstance(value, dict):
+        yield from _members(value, around)
+    else:
+        yield from units(value, around)
+
+
+def _members(members: dict[str, Any], around: str) -> Iterator[Unit]:
+    own = [
+        " ".join(_scalars({name: member}))
+        for name, member in members.items()
+        if not isinstance(member, dict | list) and not _long(member)
+    ]
+    table = any(isinstance(each, list) and _of_containers(each) for each in members.values())
+    said = [
+        " ".join(_scalars(member))
+        for member in members.values()
+        if isinstance(member, dict | list) and not _of_containers(_values(member))
+        if (isinstance(member, list) or table) and len(member) <= _MAP
+    ]
+    if own:
+        yield Unit("\n".join(own), around)
+    inner = "\n".join([around, *own, *said])
+    for name, member in members.items():
+        if isinstance(member, dict | list) or _long(member):
+            yield from units(member, f"{inner}\n{name}")
+
+
+def _lines(text: str, around: str) -> Iterator[Unit]:
+    """Read a text as JSON if it is some, else by its lines."""
+    if text[:1] in ("{", "["):
+        for document in documents(text):
+            if not isinstance(document, str):
+                yield from units(document, around)
+    for line in text.split("\n"):
+        yield Unit(line, around)
+
+
+def long_texts(value: Any) -> Iterator[str]:
+    """Name the texts in a document in which values may stand apart from each other."""
+    if _long(value):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in _values(value):
+            yield from long_texts(each)
+
+
+def _values(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value
+
+
+def _of_containers(values: Iterable[Any]) -> bool:
+    return any(isinstance(each, dict | list) for each in values)
+
+
+def _long(value: Any) -> bool:
+    return isinstance(value, str) and (len(value) > _SAID or "\n" in value)
+
+
+def _without_rows(value: Any) -> bool:
+    """Return True if a document is about one thing."""
+    if not isinstance(value, dict | list):
+        return not _long(value)
+    several = isinstance(value, list) and len(value) > 1 and _of_containers(value)
+    return not several and len(value) <= _MAP and all(map(_without_rows, _values(value)))
+
+
+def _scalars(value: Any) -> Iterator[str]:
+    """Name all scalars of a value, and the members that hold them."""
+    if isinstance(value, dict):
+        for name, member in value.items():
+            yield name
+            yield from _scalars(member)
+    elif isinstance(value, list):
+        for member in value:
+            yield from _scalars(member)
+    elif isinstance(value, str):
+        yield value
+    else:
+        yield {True: "true", False: "false"}.get(value, "null")

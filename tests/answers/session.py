@@ -1,0 +1,99 @@
+"""One arm's session with its command: runs the steps of a question, and counts."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jsonschema
+import orjson
+from msgspec import Struct
+
+from tests.answers.arm import LIMIT, Arm, Call, Look, Reply, Result
+from tests.answers.evidence import Evidence
+from tests.answers.question import Question
+from tests.wire import Wire
+
+SECONDS = 60.0
+HANDSHAKE = {"protocolVersion": "2025-11-25", "capabilities": {}}
+
+
+class Attempt(Struct, frozen=True):
+    """How an arm fared with a question.
+
+    `read` are the bytes of the results that the model read, `written` those of its arguments.
+    `never` is "" if the evidence stood, else the reason: `lost` (no way on), `refused` (an error),
+    `invalid` (a client that validates drops the result), or `limit` (too many calls).
+    """
+
+    question: str
+    calls: int
+    read: int
+    written: int
+    never: str = ""
+
+
+class Session:
+    """A running command, initialized; `definitions` are the bytes of its tools as listed."""
+
+    def __init__(self, arm: Arm, wire: Wire) -> None:
+        self._arm, self._wire, self._number = arm, wire, 0
+        self._request("initialize", **HANDSHAKE, clientInfo={"name": arm.client, "version": "1"})
+        wire.send("notifications/initialized")
+        tools = self._request("tools/list")["result"]["tools"]
+        self.definitions = len(orjson.dumps(tools))
+        self._schemas = {tool["name"]: tool.get("outputSchema") for tool in tools}
+
+    def _request(self, method: str, **params: Any) -> dict[str, Any]:
+        self._number += 1
+        message: dict[str, Any] = orjson.loads(self._wire.send(method, self._number, **params)[-1])
+        return message
+
+    def ask(
+        self, question: Question, watch: Callable[[Call | Look, Reply], object] | None = None
+    ) -> Attempt:
+        """Run the arm's steps until the evidence stands; `watch` is told of each."""
+        steps = self._arm.steps(question)
+        evidence = Evidence(question)
+        calls = read = written = 0
+        never = "lost"
+        reply: Reply | None = None
+        while calls < LIMIT:
+            try:
+                step = next(steps) if reply is None else steps.send(reply)
+            except StopIteration:
+                break
+            reply, never = self._reply(step)
+            calls += 1
+            read += len(reply.text.encode())
+            request = "" if isinstance(step, Look) else orjson.dumps(step.arguments).decode()
+            written += len(request)
+            if watch:
+                watch(step, reply)
+            if never != "invalid" and evidence.stands_with(reply.text, request):
+                never = ""
+                break
+        else:
+            never = "limit"
+        steps.close()
+        return Attempt(question.name, calls, read, written, never)
+
+    def _reply(self, step: Call | Look) -> tuple[Reply, str]:
+        """Return the answer to a step, and the reason if it ends the way."""
+        if isinstance(step, Look):
+            return Reply(step.text, {}), "lost"
+        answer = self._request("tools/call", name=step.tool, arguments=step.arguments)
+        if "error" in answer:
+            return Reply(str(answer["error"].get("message", "")), {}), "refused"
+        result: Result = answer["result"]
+        if not self._valid(step.tool, result):
+            return Reply("", result), "invalid"
+        return Reply(self._arm.show(result), result), "refused" if result.get("isError") else "lost"
+
+    def _valid(self, tool: str, result: Result) -> bool:
+        """Return False if a client that checks structuredContent, as the SDKs do, refuses it."""
+        schema = self._schemas.get(tool)
+        if schema is None or result.get("isError"):
+            return True
+        if result.get("structuredContent") is None:
+            return False
+        validator = jsonschema.Draft202012Validator(schema)
+        return bool(validator.is_valid(result["structuredContent"]))

@@ -1,0 +1,69 @@
+"""Evidence stands in rows, tables and lines, and does not stand across rows."""
+
+import json
+
+import pytest
+
+from tests.answers.evidence import Evidence
+from tests.answers.question import Alone, Atom, Question, Row
+
+ISSUES = [
+    {"number": 41, "title": "Crash on start", "user": {"login": "ann"}, "labels": [{"name": "x"}]},
+    {"number": 42, "title": "Slow search", "user": {"login": "bob"}, "labels": [{"name": "y"}]},
+]
+
+
+def question(*atoms: Atom) -> Question:
+    return Question("q", "structured", "t", "", "", (atoms,), (), "")
+
+
+def in_table(**same: str) -> str:
+    rows = [[each["number"], each["title"]] for each in ISSUES]
+    document = {"same": same, "columns": ["number", "title"], "rows": rows}
+    return json.dumps({"items": document, "_abridged": {"items": "2 of 30"}})
+
+
+@pytest.mark.parametrize(
+    ("atom", "text", "stands"),
+    [
+        (Row(("Slow search",), ("42",)), json.dumps(ISSUES), True),
+        (Row(("Slow search", "y", "bob"), ("42",)), json.dumps(ISSUES, indent=2), True),
+        (Row(("Slow search",), ("41",)), json.dumps(ISSUES, indent=2), False),
+        (Row(("Slow",), ("420",)), json.dumps(ISSUES), False),
+        # Cut in the middle, and with prose before it.
+        (Row(("Crash on start",), ("41",)), "Two:\n" + json.dumps(ISSUES)[:-9], True),
+        (Row(("Slow search",), ("42",)), "Two:\n" + json.dumps(ISSUES)[:-9], True),
+        (Row(("Slow search", "y"), ("42",)), "Two:\n" + json.dumps(ISSUES)[:-9], False),
+        (Row(("Crash on start", "open"), ("41",)), in_table(state="open"), True),
+        (Row(("Crash on start",), ("42",)), in_table(state="open"), False),
+        (Row(("30",), ("items",)), in_table(), True),
+        (Row(("ann",), ("41",)), "41,Crash,ann\n42,Slow,bob\n", True),
+        (Row(("ann",), ("42",)), "41,Crash,ann\n42,Slow,bob\n", False),
+        (Row(("port: 80",), ("web",), near=20), "name: web\n  port: 80\n", True),
+        (Row(("port: 80",), ("web",), near=20), "name: web\n" + "\n" * 30 + "port: 80\n", False),
+        (Row(("1.2",), ("left-pad",)), json.dumps({f"p{n}": n for n in range(40)}), False),
+        (Row(("17",), ("p17",)), json.dumps({f"p{n}": n for n in range(40)}), True),
+        (Row(("17",), ("p16",)), json.dumps({f"p{n}": n for n in range(40)}), False),
+        (Row(("17.50",)), '{"total": 17.50}', True),
+        (Row(("17",)), '{"total": 17.50}', False),
+        (Row(("b: 2",), ("a: 1",)), json.dumps({"view": "a: 1\nb: 2"}), False),
+        (Row(("b: 2",), ("a: 1",), near=9), json.dumps({"view": "a: 1\nb: 2"}), True),
+        (Alone(("37",)), '{"view": 37}', True),
+        (Alone(("37",)), json.dumps({"view": [37] * 400}), False),
+    ],
+)
+def test_values_stand_together_in_one_row_or_line(atom: Atom, text: str, stands: bool) -> None:
+    assert Evidence(question(atom)).stands_with(text) is stands
+
+
+def test_the_request_says_what_the_question_gives_and_not_the_answer() -> None:
+    asked = '{"view": "items[?number==`42`].title"}'
+    row = Row(("Slow search",), ("42",))
+    assert Evidence(question(row)).stands_with('{"view": ["Slow search"]}', asked)
+    assert not Evidence(question(row)).stands_with('{"view": []}', "Slow search 42")
+
+
+def test_all_rows_may_come_in_several_answers() -> None:
+    evidence = Evidence(question(Row(("ann",), ("41",)), Row(("bob",), ("42",))))
+    assert not evidence.stands_with(json.dumps(ISSUES[:1]))
+    assert evidence.stands_with(json.dumps(ISSUES[1:]))

@@ -1,0 +1,129 @@
+"""Calls for a part of an answer that is not stored: what the server is asked before, and when."""
+
+import json
+from typing import Any
+
+import pytest
+
+from proxy.session.outputs import ClaimCall, LoadSnapshot
+from proxy.storage.calls import RecentCalls
+from tests.given import answer, call, document, line, rules, texts
+from tests.samples import BOUND, asked, list_tools, own
+from tests.talk import Talk
+
+ROWS = answer(document({"rows": list(range(9))}))
+LOOK = call("get", {"view": "rows[3]"})
+SECRET_PATH = "a" * 600
+
+
+def page(*tools: dict[str, Any], **members: Any) -> bytes:
+    return json.dumps({"tools": [{"name": "get", **tool} for tool in tools], **members}).encode()
+
+
+def looking(*lists: bytes) -> Talk:
+    talk = Talk(BOUND, calls=RecentCalls())
+    talk.lists = list(lists)
+    return talk
+
+
+def view(raw: bytes) -> Any:
+    return json.loads(texts(raw)[0])["view"]
+
+
+def test_the_server_is_asked_for_its_tools_once_and_the_client_sees_nothing_of_it() -> None:
+    talk = looking(page({}))
+    assert view(talk.exchange(LOOK, ROWS)) == 3
+    assert asked(talk) == {}
+    assert view(talk.exchange(call("get", {"view": "rows[4]", "of": 2}), ROWS)) == 4
+    assert len(talk.queries) == 1
+    assert len(talk.to_client) == 2
+
+
+def test_all_pages_of_the_list_are_asked_for_until_the_tool_is_there() -> None:
+    other = {"name": "other"}
+    talk = looking(
+        page(other, nextCursor="2"), page(other, nextCursor="3"), page({}, nextCursor="4")
+    )
+    assert view(talk.exchange(LOOK, ROWS)) == 3
+    params = [json.loads(raw)["params"] for raw in talk.queries]
+    assert params == [{}, {"cursor": "2"}, {"cursor": "3"}]
+
+
+def test_the_request_for_the_tools_is_made_in_the_name_of_the_client() -> None:
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+    talk = looking(page({}))
+    talk.client(call("get", {"view": "@"}, _meta={**meta, "progressToken": 5}))
+    assert [json.loads(raw)["params"] for raw in talk.queries] == [{"_meta": meta}]
+
+
+def test_a_view_of_the_tools_own_goes_to_the_server_once_that_is_known() -> None:
+    schema = {"type": "object", "properties": {"view": {"type": "string"}}}
+    talk = looking(page({"inputSchema": schema}))
+    talk.exchange(LOOK, ROWS)
+    assert asked(talk) == {"view": "rows[3]"}
+
+
+REFUSED = "call again without view first; its answer then takes views for a while"
+
+
+@pytest.mark.parametrize("lists", [[], [page()], [page({"name": "other"})], [b'"none"']])
+def test_a_tool_that_the_server_does_not_list_does_not_run(lists: list[bytes]) -> None:
+    talk = looking(*lists)
+    [said] = texts(talk.replied(LOOK))
+    assert said.endswith(REFUSED)
+    assert len(talk.queries) == 1
+
+
+@pytest.mark.parametrize("idempotent", [False, True])
+def test_a_tool_that_says_it_destroys_runs_only_if_a_second_run_changes_nothing(
+    idempotent: bool,
+) -> None:
+    hints = {"destructiveHint": True, "idempotentHint": idempotent}
+    talk = looking(page({"annotations": hints}))
+    if idempotent:
+        assert view(talk.exchange(LOOK, ROWS)) == 3
+    else:
+        assert "declares destructiveHint" in texts(talk.replied(LOOK))[0]
+
+
+def test_a_call_that_is_still_on_its_way_is_no_first_one() -> None:
+    talk = looking(page({}))
+    talk.client(call("get", {"of": 1, "at": 2}, id=1))
+    [said] = texts(talk.replied(call("get", {"at": 2, "of": 1, "view": "@"}, id=2)))
+    assert said.startswith("this call was made before")
+
+
+def test_without_a_record_of_calls_none_is_known_to_be_the_first() -> None:
+    talk = Talk(BOUND)
+    list_tools(talk, {"name": "get"})
+    assert texts(talk.replied(LOOK))[0].startswith("nothing is kept of an earlier answer")
+
+
+def test_a_page_may_be_the_first_call_too() -> None:
+    pages = "{paginate: {at: rows, limit: 2}}"
+    talk = Talk(rules(f"- {{tools: list, response: [{pages}]}}"), calls=RecentCalls())
+    list_tools(talk, own())
+    raw = talk.exchange(call("list", {"offset": 4}), ROWS)
+    assert json.loads(texts(raw)[0])["rows"] == [4, 5]
+
+
+def test_a_call_that_the_client_cancels_while_others_are_looked_up_never_runs() -> None:
+    talk = looking()
+    list_tools(talk, {"name": "get"})
+    [load] = talk.session.from_client(LOOK)
+    assert isinstance(load, LoadSnapshot)
+    [claim] = talk.session.loaded(load.token, None)
+    assert isinstance(claim, ClaimCall)
+    cancel = line(method="notifications/cancelled", params={"requestId": 1})
+    talk.client(cancel)
+    assert talk.session.claimed(claim.token, first=True) == ()
+
+
+def test_a_call_is_the_same_in_any_session_of_its_caller() -> None:
+    calls = RecentCalls()
+    for scope, runs in (("one\na", True), ("one\nb", False), ("other\na", True)):
+        talk = Talk(BOUND, calls=calls)
+        talk.session.scope = scope
+        list_tools(talk, {"name": "get"})
+        talk.client(LOOK)
+        assert talk.to_server[1:] == ([call("get", {})] if runs else [])

@@ -1,0 +1,199 @@
+"""A first call with a view: it runs the tool once, or is refused with the words that help.
+
+Official clients of both eras, over stdio and HTTP, before a server that counts its calls.
+"""
+
+import json
+import re
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.python_client import Mode, PythonClient, connected
+from tests.serving import FRONTS, upstream
+from tests.wrapped import texts, wrapped
+
+SERVER = Path(__file__).parent / "fixtures" / "counting_server.py"
+ERAS: tuple[Mode, ...] = ("legacy", "2026-07-28")
+ANSWER = '{"view":7}'
+FIRST = "call again without view first; its answer then takes views for a while"
+
+
+class Counting:
+    """A server that counts, and ways to it; `calls` are the tools that ran, in order."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._file = folder / "calls"
+        self._ledger = folder / "ledger.sqlite3"
+        self.command = [sys.executable, str(SERVER), str(self._file)]
+
+    @property
+    def calls(self) -> list[str]:
+        return self._file.read_text().split() if self._file.exists() else []
+
+    def wrapped(self, *options: str, mode: Mode = "legacy") -> AbstractContextManager[PythonClient]:
+        """Begin a session with a wrapper and a server of its own."""
+        ledger = () if "--ledger" in options else ("--ledger", str(self._ledger))
+        return connected(wrapped(self.command, *ledger, *options), mode=mode)
+
+    @contextmanager
+    def to_url(self, mode: Mode) -> Iterator[PythonClient]:
+        """Begin a session with a wrapper before the server's own HTTP."""
+        with upstream(self.command, self._folder / "server.log") as origin:
+            command = wrapped((), "--ledger", "off", f"{origin}/mcp")[:-1]
+            with connected(command, mode=mode) as client:
+                yield client
+
+    @contextmanager
+    def served(self, front: str, mode: Mode) -> Iterator[PythonClient]:
+        """Begin a session with a sidecar, or with a wrapper."""
+        with (
+            FRONTS[front](self.command, [], self._folder, "--ledger", "off") as entered,
+            entered.connect(mode) as client,
+        ):
+            yield client
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Counting:
+    return Counting(tmp_path)
+
+
+def look(client: PythonClient, tool: str, view: str = "rows[7].id", **more: Any) -> str:
+    """Call a tool with a view; return the text of the answer."""
+    [text, *_] = texts(client.call(tool, {"view": view, **more}))
+    return text
+
+
+def refused(client: PythonClient, tool: str, **more: Any) -> str:
+    result = client.call(tool, {"view": "rows[7].id", **more})
+    assert result["isError"] is True
+    [text] = texts(result)
+    return text
+
+
+@pytest.mark.parametrize("mode", ERAS)
+@pytest.mark.parametrize("front", [*FRONTS, "run URL"])
+def test_a_first_call_with_a_view_is_one_call_and_one_answer(
+    server: Counting, front: str, mode: Mode
+) -> None:
+    way = server.to_url(mode) if front == "run URL" else server.served(front, mode)
+    with way as client:
+        # Nobody has listed the tools.
+        assert look(client, "plain") == ANSWER
+        assert server.calls == ["plain"]
+        assert look(client, "plain", "rows[8].id") == ANSWER.replace("7", "8")
+        assert look(client, "reads") == ANSWER
+        assert server.calls == ["plain", "reads"]
+        said = refused(client, "deletes")
+        assert said == (
+            "deletes declares destructiveHint, so it does not run just to show a part of its "
+            f"answer; {FIRST}"
+        )
+        assert server.calls == ["plain", "reads"]
+        client.call("deletes", {})
+        assert look(client, "deletes") == ANSWER
+        assert server.calls == ["plain", "reads", "deletes"]
+
+
+MADE_BEFORE = (
+    "this call was made before, and its answer is not kept (it expired, or was short); plain does "
+    "not run again just to show a part, since it declares neither readOnlyHint nor idempotentHint; "
+    + FIRST
+)
+
+
+@pytest.mark.parametrize("view", [{}, {"view": "rows[0]"}], ids=["ordinary", "view"])
+def test_an_expired_answer_of_a_tool_that_may_do_something_is_refused(
+    server: Counting, view: dict[str, str]
+) -> None:
+    with server.wrapped("--snapshot-age", "0.2") as client:
+        client.call("plain", view)
+        end = time.monotonic() + 20
+        while not client.call("plain", {"view": "rows[7].id"}).get("isError"):
+            assert time.monotonic() < end, "it is kept for ever"
+            time.sleep(0.4)
+        assert refused(client, "plain") == MADE_BEFORE
+        assert look(client, "plain", query="another call") == ANSWER
+        assert server.calls == ["plain", "plain"]
+
+
+@pytest.mark.parametrize("mode", ERAS)
+def test_what_another_session_of_the_user_did_is_not_done_again_for_a_view(
+    server: Counting, mode: Mode
+) -> None:
+    with server.wrapped(mode=mode) as client:
+        client.call("plain", {"query": "a"})
+        assert look(client, "plain", query="b") == ANSWER
+    with server.wrapped(mode=mode) as client:
+        assert refused(client, "plain", query="a") == MADE_BEFORE
+        assert refused(client, "plain", query="b") == MADE_BEFORE
+        assert look(client, "reads") == ANSWER
+        assert look(client, "plain", query="c") == ANSWER
+    assert server.calls == ["plain", "plain", "reads", "plain"]
+
+
+def test_without_a_ledger_a_session_knows_of_its_own_calls_alone(server: Counting) -> None:
+    for _ in range(2):
+        with server.wrapped("--ledger", "off", "--snapshots", "1") as client:
+            assert look(client, "plain") == ANSWER
+            assert refused(client, "plain") == MADE_BEFORE
+    assert server.calls == ["plain", "plain"]
+
+
+def test_of_two_sessions_at_once_just_one_runs_the_tool(server: Counting) -> None:
+    with server.wrapped() as one, server.wrapped() as other:
+        assert look(one, "plain") == ANSWER
+        assert refused(other, "plain") == MADE_BEFORE
+        # A plain call says what the other session could not see.
+        assert json.loads(texts(other.call("plain", {}))[0])["rows"]
+        assert look(other, "plain") == ANSWER
+    assert server.calls == ["plain", "plain"]
+
+
+def test_with_a_store_a_later_session_looks_into_the_answer_of_an_earlier_one(
+    server: Counting, tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    for tool in ("plain", "deletes"):
+        with server.wrapped("--store", str(store)) as client:
+            client.call(tool, {})
+        with server.wrapped("--store", str(store)) as client:
+            assert look(client, tool) == ANSWER
+    assert server.calls == ["plain", "deletes"]
+    assert store.stat().st_mode & 0o777 == 0o700
+    assert {file.stat().st_mode & 0o777 for file in store.iterdir()} == {0o600}
+
+
+def test_in_one_store_two_servers_do_not_get_each_others_answers(
+    server: Counting, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    other = Counting(tmp_path / "other")
+    store = str(tmp_path / "store")
+    with server.wrapped("--store", store) as client:
+        client.call("deletes", {})
+    with other.wrapped("--store", store) as client:
+        assert "destructiveHint" in refused(client, "deletes")
+    assert other.calls == []
+
+
+def test_a_view_of_an_older_answer_says_how_old_it_is_unless_the_tool_only_reads(
+    server: Counting, tmp_path: Path
+) -> None:
+    store = str(tmp_path / "store")
+    with server.wrapped("--store", store) as client:
+        client.call("plain", {})
+        client.call("reads", {})
+        time.sleep(5.1)
+        client.call("deletes", {})
+        found = {tool: json.loads(look(client, tool)) for tool in ("reads", "deletes", "plain")}
+        age = found["plain"].pop("age")
+        assert re.fullmatch(r"[5-9] s; call without view to run it again", age)
+        assert found == {tool: {"view": 7} for tool in found}
