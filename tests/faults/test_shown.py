@@ -57,7 +57,7 @@ def test_20_mb_in_two_copies_are_made_short_in_both(way: Way, text: str, rules: 
         found = result(raw)
         first = found["structuredContent"]
         assert json.loads(found["content"][0]["text"]) == first
-        assert 0 < len(first["rows"]) < 30
+        assert 0 < len(first["rows"]) < 300
         assert first["source"] == "here"
         # What follows is not held up by it.
         assert answer(client, "note", says="next").endswith(b'"text":"next"}]}}')
