@@ -52,16 +52,22 @@ def _compare(
         rows = _rows(before, after, brief)
         shown = after if rows is None else rows
         amounts.count(path, "", len(shown), len(before))
-        for position, one in enumerate(shown):
-            source = before[position]
-            if position == len(shown) - 1 < len(before) - 1:
-                ends = one == before[-1] != source or not _like(source, one)
-                source = before[-1] if ends else source
+        ends = 0 < len(shown) < len(before) and _shows_last(before, shown[-1], len(shown), rows)
+        sources = [*before[: len(shown) - 1], before[-1]] if ends else before[: len(shown)]
+        for position, (source, one) in enumerate(zip(sources, shown, strict=True)):
             if rows is None:
                 inner = f"{path}[{position}]" if blocks else f"{path}[]"
                 _compare(amounts, source, one, inner, brief=brief)
             else:
                 _compare_row(amounts, source, one, path, "")
+
+
+def _shows_last(before: list[Any], last: Any, count: int, rows: Any) -> bool:
+    """Return True if the last of `count` elements shown is the last one of the whole array."""
+    if rows is not None:
+        return not _like(before[count - 1], last)
+    plain = [each in ([], {}) or not isinstance(each, list | dict) for each in before]
+    return len(before) > 2 and plain[0] and plain[-1] and bool(last == before[-1])
 
 
 def _rows(before: list[Any], after: Any, brief: bool) -> list[dict[str, Any]] | None:

@@ -9,6 +9,7 @@ Work is bounded by the bytes to write, not by the array: columns are chosen from
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 from msgspec import Raw, Struct
@@ -248,10 +249,10 @@ class _Line(Struct):
     content: bytes
     source_size: int
     clips: _Clips
-    names: set[_Path]  # all members
+    members: set[tuple[_Path, tuple[str, ...]]]  # the names of each object that was opened
 
 
-class _Selection(Struct):
+class _Selection(Struct, dict=True):
     """The columns with which rows are written."""
 
     columns: list[Column]
@@ -260,6 +261,12 @@ class _Selection(Struct):
     clip: int
     whole: bool  # all rows are to fit
     last: int = 0
+
+    @cached_property
+    def objects(self) -> list[_Path]:
+        """The paths of the objects that the columns lie in, the outer ones first."""
+        paths = [column.path for column in (*self.columns, *self.same)]
+        return sorted({path[:length] for path in paths for length in range(len(path))}, key=len)
 
     def lines(self, rows: list[Raw], room: int) -> list[_Line]:
         """Return as many rows as fit; of a log or time series, the last one at the end.
@@ -293,17 +300,30 @@ class _Selection(Struct):
         return encode({**members, "rows": Raw(content)})
 
     def _line(self, row: Raw) -> _Line:
-        levels: _Levels = {(): level(row)}
-        if not isinstance(levels[()], dict):
-            raise _Misfit(None)
+        levels = self._levels(row)
         for column in self.same:
-            if bytes(_at(levels, column.path) or b"") != column.values[0]:
+            cell = levels[column.path[:-1]].get(column.path[-1])
+            if cell is None or bytes(cell) != column.values[0]:
                 raise _Misfit(column)
         clips: _Clips = []
-        cells = [self._cell(column, _at(levels, column.path), clips) for column in self.columns]
-        names = {(*path, name) for path, members in levels.items() for name in members}
+        cells = [
+            self._cell(column, levels[column.path[:-1]].get(column.path[-1]), clips)
+            for column in self.columns
+        ]
         content = self._table_row(cells) if self.table else self._object(cells, levels)
-        return _Line(content, len(memoryview(row)), clips, names)
+        members = {(path, tuple(inner)) for path, inner in levels.items()}
+        return _Line(content, len(memoryview(row)), clips, members)
+
+    def _levels(self, row: Raw) -> _Levels:
+        """Open the objects of a row that columns lie in. Raises _Misfit for any other value."""
+        levels: _Levels = {}
+        for path in self.objects:
+            value = row if not path else levels[path[:-1]].get(path[-1])
+            members = None if value is None else level(value)
+            if not isinstance(members, dict) and (members is not None or not path):
+                raise _Misfit(None)
+            levels[path] = members or {}
+        return levels
 
     def _cell(self, column: Column, cell: Raw | None, clips: _Clips) -> Raw | None:
         if cell is None or (size := len(memoryview(cell))) <= self.clip + 2:
@@ -331,7 +351,8 @@ class _Selection(Struct):
         """Return the array in brief, with all that is left out of these lines."""
         visible = [column.path for column in (*self.columns, *self.same)]
         opened = {path[:length] for path in visible for length in range(1, len(path) + 1)}
-        names = set().union(*(line.names for line in lines)) - opened
+        objects = set().union(*(line.members for line in lines))
+        names = {(*path, name) for path, members in objects for name in members} - opened
         sizes = {
             name: sum(each.size for each in columns if each.path[: len(name)] == name)
             for name in names
@@ -357,21 +378,6 @@ class _Selection(Struct):
                 names = [each.name for each in self.columns[:2]]
                 return f"[?{column.name}=={value}].[{', '.join(names)}]"
         return ""
-
-
-def _at(levels: _Levels, path: _Path) -> Raw | None:
-    """Return the value at a path of a row, None if the row has none.
-
-    Raises _Misfit if there is another value than an object on the way.
-    """
-    parent = path[:-1]
-    if parent not in levels:
-        outer = _at(levels, parent)
-        inner = None if outer is None else level(outer)
-        if not isinstance(inner, dict | None):
-            raise _Misfit(None)
-        levels[parent] = inner or {}
-    return levels[parent].get(path[-1])
 
 
 def _put(members: dict[str, Any], path: _Path, cell: Raw | None, levels: _Levels) -> None:

@@ -171,37 +171,41 @@ class SizeReducer:
     ) -> bytes:
         """Return an array with as many elements as fit: all whole, or in brief, or the first."""
         numbered = self.blocks and depth == 0
-        entries = [
-            (b"", raw, f"{path}[{index}]" if numbered else f"{path}[]", f"{place}[{index}]")
-            for index, raw in enumerate(value[: room // 2])
-        ]
-        parts, last = None, []
-        if len(entries) == len(value):
-            parts = self._all(entries, room, depth, _FAIR if numbered else _AMPLE)
+        count, last = len(value), []
+        few = count <= room // WHOLE
+        entries = self._elements(value, path, place, numbered) if few else []
+        parts = self._all(entries, room, depth, _FAIR if numbered else _AMPLE) if few else None
         if parts is None and self.breadth and not numbered:
             rows = brief(value, room, table=self.table)
             if rows is not None:
-                return self._rows(rows, value, path, place)
-            if _is_plain(value):
+                return self._rows(rows, count, size, path, place)
+            if _is_plain(value) and len(memoryview(value[-1])) + 3 <= room:
                 last = [bytes(value[-1])]
                 room -= len(last[0]) + 1
-                entries = entries[: _PLENTY if beside else -1]
+                value = value[: _PLENTY if beside else -1]
         if parts is None:
+            entries = self._elements(value[: room // 2], path, place, numbered)
             parts = self._first(entries, room, depth) + last
         loss = size - sum(map(len, parts))
-        self._note(path, place, len(parts), len(value), ELEMENTS, loss, last=len(last))
+        self._note(path, place, len(parts), count, ELEMENTS, loss, last=len(last))
         return b"[%b]" % b",".join(parts)
 
-    def _rows(self, rows: Brief, value: list[Raw], path: str, place: str) -> bytes:
-        """Return an array of rows in brief, and record what it leaves out."""
+    @staticmethod
+    def _elements(value: list[Raw], path: str, place: str, numbered: bool) -> list[_Entry]:
+        return [
+            (b"", raw, f"{path}[{index}]" if numbered else f"{path}[]", f"{place}[{index}]")
+            for index, raw in enumerate(value)
+        ]
+
+    def _rows(self, rows: Brief, count: int, size: int, path: str, place: str) -> bytes:
+        """Return an array of `count` rows in brief, and record what it leaves out."""
         visible = rows.first + rows.last
-        size = sum(len(memoryview(raw)) for raw in value)
         loss = size - len(rows.value) - rows.loss
-        self._note(path, place, visible, len(value), ELEMENTS, loss, rows.last, rows.example)
+        self._note(path, place, visible, count, ELEMENTS, loss, rows.last, rows.example)
         names = tuple(".".join(map(spelled, path)) for path in rows.omitted)
         total = rows.columns + len(names)
         cut = Omission(
-            path or "@", COLUMNS, place, visible, len(value), rows.loss, rows.columns, total
+            path or "@", COLUMNS, place, visible, count, rows.loss, rows.columns, total
         )
         if names:
             self._cuts.append(replace(cut, names=names, example=rows.example))
