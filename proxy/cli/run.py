@@ -146,12 +146,16 @@ def _session(options: "Options") -> "tuple[Log, _Rules, Ledger | None, Session]"
 
 def _server(options: "Options") -> str:
     """Return a text that is the same for each process that wraps the same server."""
+    if options.url is not None:
+        from proxy.storage.snapshots import digest
+
+        return digest(options.url, *(str(part) for header in options.headers for part in header))
     from contextlib import suppress
 
     folder = ""
     with suppress(OSError):  # it may have been deleted
         folder = os.getcwd()
-    return repr((options.command, options.url, options.headers, folder))
+    return repr((options.command, folder))
 
 
 def _end(

@@ -16,6 +16,7 @@ from msgspec import Raw, Struct
 
 from proxy.document.paths import spelled
 from proxy.document.tree import encode, level, text
+from proxy.transforms.excerpt import NOTE_END
 
 _FEWEST = 3  # rows; fewer are shown as other arrays are
 _SAMPLE = 16  # rows from which the columns are chosen, or a few more
@@ -374,7 +375,7 @@ class _Selection(Struct, dict=True):
         content = text(cell)
         if content is None and size > max(_HUGE, 8 * column.size):
             raise _Misfit(column)
-        if content is None or len(content) <= self.clip:
+        if content is None or len(content) <= self.clip or content.endswith(NOTE_END):
             return cell
         clips.append((column.path, self.clip, len(content)))
         return Raw(encode(content[: self.clip] + "…"))
