@@ -56,7 +56,10 @@ class StoreSnapshot(Struct, frozen=True):
 
 
 class LoadSnapshot(Struct, frozen=True):
-    """Get a snapshot from the store, then call `Session.loaded` with it, or with None."""
+    """Get a snapshot from the store, then call `Session.loaded` with it, or with None.
+
+    If there is none under `key`, that of another session of the same caller will do.
+    """
 
     token: int
     key: Key

@@ -18,6 +18,10 @@ _RECENT = 5  # seconds of an age that nobody needs to know
 _SELDOM = 86_400.0  # seconds between two such looks at most: a system limits how long it can sleep
 
 
+ANYBODY = "anybody"
+"""How a caller without credentials begins: its sessions may be those of different people."""
+
+
 class Snapshot(Struct, frozen=True):
     """A document before the first window, and the result around it.
 
@@ -38,13 +42,27 @@ class Snapshot(Struct, frozen=True):
 class Key(Struct, frozen=True):
     """The key of a snapshot: its scope, rule and call.
 
-    `scope` separates clients that must not see each other's documents. With `call` None, it names
-    all snapshots of the rule in that scope.
+    `scope` separates clients that must not see each other's documents: a caller, perhaps with one
+    of its sessions in a second line. With `call` None, it names all snapshots of the rule in that
+    scope.
     """
 
     scope: str
     rule: str
     call: str | None
+
+    @property
+    def of_caller(self) -> "Key | None":
+        """The key for other sessions of the same caller; None if the scope is no session of one.
+
+        >>> Key("jane\\nsession 1", "rule", "call").of_caller
+        Key(scope='jane', rule='rule', call='call')
+        >>> Key(f"{ANYBODY}\\nsession 1", "rule", "call").of_caller
+        """
+        caller, newline, _ = self.scope.partition("\n")
+        if not newline or caller.startswith(ANYBODY):
+            return None
+        return Key(caller, self.rule, self.call)
 
 
 # The form in which stores beyond this process keep a snapshot: a mark with the version of the form,
@@ -126,6 +144,7 @@ class Memory:
         self._number, self._size, self._seconds = number, size, seconds
         # Each with the time of its last use, and that at which it was stored.
         self._snapshots: OrderedDict[Key, tuple[float, float, Snapshot]] = OrderedDict()
+        self._newest: dict[Key, Key] = {}  # by the keys for other sessions of a caller
         self._bytes = 0
         self._lock = Lock()
         if ages:
@@ -142,6 +161,8 @@ class Memory:
                 return
             now = time.monotonic()
             self._snapshots[key] = (now, now, snapshot)
+            if key.of_caller is not None:
+                self._newest[key.of_caller] = key
             self._bytes += snapshot.size
             while len(self._snapshots) > self._number or self._bytes > self._size:
                 self._forget(next(iter(self._snapshots)))
@@ -150,6 +171,7 @@ class Memory:
         """Return the snapshot of `key`, which then counts as just used; None if there is none."""
         with self._lock:
             self._expire()
+            key = self._newest.get(key, key)
             if key not in self._snapshots:
                 return None
             now = time.monotonic()
@@ -164,6 +186,10 @@ class Memory:
             for each in tuple(self._snapshots) if key.call is None else (key,):
                 if (each.scope, each.rule) == (key.scope, key.rule):
                     self._forget(each)
+            shared = key.of_caller
+            for each in tuple(self._newest) if shared is not None else ():
+                if shared in (each, replace(each, call=None)):
+                    del self._newest[each]
 
     def _age(self) -> None:
         while True:
@@ -180,3 +206,5 @@ class Memory:
     def _forget(self, key: Key) -> None:
         if key in self._snapshots:
             self._bytes -= self._snapshots.pop(key)[2].size
+            if key.of_caller is not None and self._newest.get(key.of_caller) == key:
+                del self._newest[key.of_caller]

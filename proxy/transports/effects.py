@@ -14,7 +14,11 @@ def access(
     consequence = ""
     try:
         if isinstance(output, LoadSnapshot):
-            return store.get(output.key), None
+            shared = output.key.of_caller
+            snapshot = store.get(output.key)
+            if snapshot is None and shared is not None:
+                snapshot = store.get(shared)
+            return snapshot, None
         if isinstance(output, StoreSnapshot):
             consequence = "the answer was not kept for later pages and views: "
             store.put(output.key, output.snapshot)

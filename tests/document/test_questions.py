@@ -140,6 +140,7 @@ def test_an_outline_has_the_members_of_structure_to_two_levels() -> None:
         ("sum_by(items, &state, &n)", {"open": 1.75, "closed": 2}),
         ("group_by(items, &state).closed[].id", [2]),
         ("unique(items[].state)", ["open", "closed"]),
+        ("entries({a: total, b: items[0].n})[1:]", [{"key": "b", "value": 1.5}]),
         ("unique([items[0].n, total, items[0].n])", [1.5, 3]),
         ("items[?matches(title, '(?i)crash|typo')].id", [1, 2]),
     ],

@@ -25,6 +25,14 @@ def answer(id: bytes, text: str = "done", *, failed: bool = False) -> bytes:
     return b'{"jsonrpc":"2.0","id":%s,"result":{"content":[%s]%s}}' % (id, block, more)
 
 
+def tools(id: bytes, message: dict[str, Any]) -> bytes:
+    """Return a page of the tool list."""
+    second = message.get("params", {}).get("cursor") == "2"
+    names, more = (["look"], {}) if second else (["act", "check"], {"nextCursor": "2"})
+    page = {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in names], **more}
+    return b'{"jsonrpc":"2.0","id":%s,"result":%s}' % (id, json.dumps(page).encode())
+
+
 def error(id: bytes) -> bytes:
     return b'{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"no such check"}}' % id
 
@@ -105,6 +113,8 @@ def main() -> None:
                 "serverInfo": {"name": "p"},
             }
             say(b'{"jsonrpc":"2.0","id":%s,"result":%s}' % (id, json.dumps(told).encode()))
+        elif tool == "tools/list":
+            say(tools(id, message))
         elif tool == "notifications/cancelled":
             say(*filter(None, [late.pop(message["params"]["requestId"], b"")]))
         elif tool == "check":

@@ -109,6 +109,24 @@ def decided(
     return text(last), others
 
 
+# More than one question before a call
+
+
+def test_a_first_call_with_a_view_waits_for_all_tools_and_then_for_its_guard(
+    way: Way, name: str
+) -> None:
+    id = next(IDS)
+    arguments = {"how": "fine", "then": "pass", "of": name, "view": "text"}
+    [last] = way.call(id, "look", **arguments).messages()
+    assert (last["id"], text(last)) == (id, "done")
+    # One wrapper serves both eras, and asks once.
+    lists = 0 if name == f"run URL, {STATELESS}" else 2
+    hears(way, *["tools/list"] * lists, "check", "look")
+    [last] = way.call(id + 1000, "look", **arguments).messages()
+    assert text(last) == "done"
+    assert way.heard() == []
+
+
 # What the server answers
 
 FREE = '{"busy":false}'

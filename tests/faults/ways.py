@@ -276,6 +276,8 @@ class Probed(RawServer):
             case "initialize":
                 session = f"Mcp-Session-Id: s-{next(self.sessions)}"
                 yield _closing("200 OK", initialized(asked.id), session)
+            case "tools/list":
+                yield _closing("200 OK", probed.tools(asked.id, message))
             case "check":
                 yield from self._checked(asked, message["params"]["arguments"]["how"])
             case _ if "id" in message and "method" in message:

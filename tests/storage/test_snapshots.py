@@ -179,6 +179,18 @@ def test_a_snapshot_says_how_old_it_is_however_often_it_was_used(clock: Clock) -
     assert ages == [0, 5, 42]
 
 
+def test_an_answer_that_a_call_made_untrue_is_gone_for_other_sessions_of_the_caller_too() -> None:
+    store = Memory()
+    one, other = key("a", scope="jane\n1"), key("a", scope="jane\n2")
+    for dropped in (other, Key("jane\n2", "rule", None)):
+        store.put(one, snapshot(1))
+        assert one.of_caller is not None
+        assert store.get(one.of_caller) is not None
+        store.drop(dropped)
+        assert store.get(one.of_caller) is None
+        assert store.get(one) is not None
+
+
 # In a folder
 
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 from proxy.document import message
 from proxy.document.message import CLIENT_INFO, PROTOCOL_VERSION, Message, string_at
 from proxy.errors import AbridgeError, DocumentError
+from proxy.storage.snapshots import ANYBODY
 from proxy.transports.aio import others
 from proxy.transports.correlation import request_key
 from proxy.transports.http import body, hop_headers, negotiation
@@ -161,7 +162,8 @@ def client_name(post: PostedBody) -> str | None:
 def caller(request: web.BaseRequest, route: Route) -> str:
     """Return a name for the caller of a request without a session, from all that identifies it.
 
-    Callers that nothing identifies share one name, and with it the snapshots kept for later pages.
+    Callers that nothing identifies share one name, and with it the snapshots kept for later pages,
+    unless they have sessions; it begins with ANYBODY.
     """
     path = request.path if "{token}" in route.path else route.path
     parts = [request.headers.get("Authorization", "")]
@@ -173,7 +175,8 @@ def caller(request: web.BaseRequest, route: Route) -> str:
         for name in sorted(name for name in names if not _OF_NOBODY.fullmatch(name)):
             parts += (name, *forwarded.getall(name))
     # Without the address of the listener: replicas listen at different addresses.
-    return digest("\n".join((path, str(route.upstream), *parts)))
+    name = digest("\n".join((path, str(route.upstream), *parts)))
+    return name if path != route.path or any(parts) else f"{ANYBODY}-{name}"
 
 
 def digest(text: str) -> str:

@@ -1,6 +1,8 @@
 """Requests are told apart by session, by credentials, and by their own exchange."""
 
 import asyncio
+import itertools
+import json
 import threading
 from typing import Any
 
@@ -118,6 +120,28 @@ async def test_who_only_knows_the_id_of_a_session_sees_none_of_its_pages() -> No
             assert theirs.json["result"]["isError"] is True
         mine = await proxy.post(later, mcp_session_id="s", authorization="Bearer a")
     assert '"items":[3]' in mine.json["result"]["content"][0]["text"]
+
+
+async def test_sessions_of_the_same_credentials_share_answers_and_each_has_its_own_first() -> None:
+    counting = itertools.count(1)
+
+    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
+        writer.write(response(answer(document({"items": [next(counting)] * 3}))))
+
+    async def rest(session: str) -> Any:
+        got = await proxy.post(call("list", {"offset": 2}), mcp_session_id=session, **a)
+        return json.loads(got.json["result"]["content"][0]["text"])["items"]
+
+    a = {"authorization": "Bearer a"}
+    async with upstream(script) as server, before(server.url, PAGES) as proxy:
+        await proxy.post(call("list", {}), mcp_session_id="1", **a)
+        assert await rest("2") == [1]
+        await proxy.post(call("list", {}), mcp_session_id="3", **a)
+        assert [await rest(session) for session in "132"] == [[1], [2], [2]]
+        # Sessions that nothing identifies may be those of different people.
+        await proxy.post(call("list", {}), mcp_session_id="4")
+        theirs = await proxy.post(call("list", {"offset": 2}), mcp_session_id="5")
+        assert theirs.json["result"]["isError"] is True
 
 
 async def test_sessions_of_two_servers_may_have_the_same_id() -> None:
