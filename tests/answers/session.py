@@ -69,11 +69,10 @@ class Session:
             calls += 1
             read += len(reply.text.encode())
             request = "" if isinstance(step, Look) else orjson.dumps(step.arguments).decode()
-            before = step.before if isinstance(step, Look) else ""
             written += len(request)
             if watch:
                 watch(step, reply)
-            if never != "invalid" and evidence.stands_with(before + reply.text, request):
+            if never != "invalid" and evidence.stands_with(step.before + reply.text, request):
                 never = ""
                 break
         else:
