@@ -12,7 +12,7 @@ never does.
             yield Call(question.tool)
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from typing import Any
 
 import orjson
@@ -82,6 +82,10 @@ class Arm:
     def show(self, result: Result) -> str:
         """Return what the client shows the model of a result: the text blocks by default."""
         return shown(result)
+
+    def readings(self, text: str) -> Iterable[str]:
+        """Return what a reader who knows the product's form takes from a text."""
+        return ()
 
 
 def shown(result: Result) -> str:

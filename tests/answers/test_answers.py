@@ -58,7 +58,7 @@ def test_clients_show_less_of_a_long_result() -> None:
 def test_the_tables_are_the_same_on_each_run() -> None:
     def printed() -> str:
         results = {arm.name: attempts(arm, FEW) for arm in (Direct(), Notices())}
-        return table.summary(FEW, results) + table.by_question(FEW, results)
+        return table.summary(FEW, results, {}) + table.by_question(FEW, results)
 
     assert printed() == printed()
 
