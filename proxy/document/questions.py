@@ -14,6 +14,7 @@ from typing import Any
 from jmespath.functions import signature
 
 from proxy.document.fuel import Fuel, characters, charge
+from proxy.document.paths import spelled
 from proxy.document.patterns import Pattern
 from proxy.document.tree import encode
 from proxy.errors import Refusal
@@ -283,8 +284,7 @@ def _path(link: Any) -> str:
         if isinstance(key, int):
             parts.append(f"[{key}]")
         else:
-            name = key if key.isascii() and key.isidentifier() else encode(key).decode()
-            parts.append(f".{name}")
+            parts.append(f".{spelled(key)}")
     return "".join(reversed(parts)).removeprefix(".") or "@"
 
 
@@ -336,16 +336,15 @@ def _members(value: Any) -> Iterator[tuple[str, str]]:
                 values = [row[name] for row in rows if name in row]
                 rare = f"; in {len(values)} of {len(rows)}" if len(values) < len(rows) else ""
                 inside.append((_member_path(f"{path}[]", name), values, rare))
-        for where, values, rare in inside:
+        for member_path, values, rare in inside:
             largest = max(values, key=_weight)
-            yield where, _kind(largest) + rare
+            yield member_path, _kind(largest) + rare
             if levels > 1 and isinstance(largest, dict | list):
-                waiting.append((where, largest, levels - 1))
+                waiting.append((member_path, largest, levels - 1))
 
 
 def _member_path(path: str, name: str) -> str:
-    spelled = name if name.isascii() and name.isidentifier() else encode(name).decode()
-    return f"{path}.{spelled}" if path else spelled
+    return f"{path}.{spelled(name)}" if path else spelled(name)
 
 
 def _weight(value: Any) -> int:

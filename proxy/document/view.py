@@ -10,7 +10,7 @@ from typing import Any
 from proxy.document.fuel import Fuel
 from proxy.document.lookups import Lookups
 from proxy.document.measure import exceeds, growth_limit, size, writeback_at
-from proxy.document.paths import ROOT
+from proxy.document.paths import ROOT, spelled
 from proxy.document.patterns import FIRST_ALONE, Expression, PatternError
 from proxy.document.tree import Document, Value, opened
 from proxy.errors import DocumentError, OutOfFuel, Refusal
@@ -181,7 +181,7 @@ def _has_help(document: Document) -> bool:
 
 
 def _plain(name: str) -> bool:
-    return name.isidentifier() and name.isascii()
+    return spelled(name) == name
 
 
 # What a model writes in a view, and JMESPath does not take.
