@@ -46,6 +46,8 @@ class Questions:
     def _func_grep(self, pattern: Any, context: Any = 0, *_: Any) -> Any:
         """Search: lines of a text, or the paths of the strings and numbers inside a value."""
         compiled = self._pattern(f"(?m){pattern}")
+        if isinstance(context, str):
+            raise Refusal("grep('pattern', 3): 3 lines of context; (?i) before it ignores case")
         if isinstance(self.current, str):
             around = min(max(int(context), 0), _MOST_CONTEXT)
             return _lines_with(self.current, compiled, around, self._fuel)
