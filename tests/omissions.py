@@ -31,25 +31,42 @@ class LeftOut:
 
 
 def left_out(
-    before: Any, after: Any, path: str = "", *, blocks: bool = False, brief: bool = True
+    before: Any,
+    after: Any,
+    path: str = "",
+    *,
+    blocks: bool = False,
+    notes: dict[str, str] | None = None,
 ) -> LeftOut:
-    """Count what `after`, which is `before` cut, shows of each array, object and text it cut."""
+    """Count what `after`, which is `before` cut, shows of each array, object and text it cut.
+
+    `notes` tell apart rows that lack some columns, and objects that lack their last members.
+    """
+    brief = [
+        name.removeprefix("@.") for name, note in (notes or {}).items() if " columns" in str(note)
+    ]
     amounts = LeftOut()
     _compare(amounts, before, after, path, blocks=blocks, brief=brief)
     return amounts
 
 
 def _compare(
-    amounts: LeftOut, before: Any, after: Any, path: str, *, blocks: bool = False, brief: bool
+    amounts: LeftOut,
+    before: Any,
+    after: Any,
+    path: str,
+    *,
+    blocks: bool = False,
+    brief: list[str],
 ) -> None:
     if isinstance(before, str) and before != after:
-        amounts.count(path, " chars", len(after.removesuffix("…")), len(before))
+        amounts.count(path, " chars", characters(before, after), len(before))
     elif isinstance(before, dict):
         amounts.count(path, " members", len(after), len(before))
         for name, value in after.items():
-            _compare(amounts, before[name], value, _below(path, name), brief=brief)
+            _compare(amounts, before[name], value, below(path, name), brief=brief)
     elif isinstance(before, list):
-        rows = _rows(before, after, brief)
+        rows = _rows(after, bool({path or "@", "others"} & {*brief}))
         shown = after if rows is None else rows
         amounts.count(path, "", len(shown), len(before))
         ends = 0 < len(shown) < len(before) and _shows_last(before, shown[-1], len(shown), rows)
@@ -70,14 +87,14 @@ def _shows_last(before: list[Any], last: Any, count: int, rows: Any) -> bool:
     return len(before) > 2 and plain[0] and plain[-1] and bool(last == before[-1])
 
 
-def _rows(before: list[Any], after: Any, brief: bool) -> list[dict[str, Any]] | None:
+def _rows(after: Any, brief: bool) -> list[dict[str, Any]] | None:
     """Return the rows of an array that is shown in brief, with their columns as objects again."""
     if isinstance(after, dict):
         return [
             _row({**after.get("same", {}), **dict(zip(after["columns"], row, strict=True))})
             for row in after["rows"]
         ]
-    if brief and len(before) > 2 and all(isinstance(each, dict) for each in (*before, *after)):
+    if brief and len(after) > 2 and all(isinstance(each, dict) for each in after):
         rows: list[dict[str, Any]] = after
         return rows
     return None
@@ -87,6 +104,8 @@ def _row(cells: dict[str, Any]) -> dict[str, Any]:
     row: dict[str, Any] = {}
     for name, value in cells.items():
         *outer, last = re.findall(r'"(?:[^"\\]|\\.)*"|[^.]+', name)
+        if outer and outer[-1].endswith("[]"):
+            continue  # the names in an array of objects, which is left out
         inner = row
         for each in outer:
             inner = inner.setdefault(_unquoted(each), {})
@@ -100,15 +119,16 @@ def _unquoted(name: str) -> str:
 
 def _compare_row(amounts: LeftOut, before: Any, after: Any, path: str, column: str) -> None:
     for name, value in before.items():
-        below = f"{column}.{_spelled(name)}" if column else _spelled(name)
+        inner = f"{column}.{_spelled(name)}" if column else _spelled(name)
         shown = after.get(name, _ABSENT)
         if shown is _ABSENT:
-            amounts.columns[path or "@"].add(below)
+            amounts.columns[path or "@"].add(inner)
         elif isinstance(value, dict) and isinstance(shown, dict) and value != shown:
-            _compare_row(amounts, value, shown, path, below)
+            _compare_row(amounts, value, shown, path, inner)
         elif isinstance(value, str) and value != shown:
-            text = f"{path}.{below}" if path else below
-            amounts.count(text, " chars", len(shown.removesuffix("…")), len(value))
+            outer = path if path == "[]" else re.sub(r"(\[\])+$", "", path)
+            text = f"{outer}.{inner}" if outer else inner
+            amounts.count(text, " chars", characters(value, shown), len(value))
         else:
             assert value == shown or _only_absent(value, shown), (name, value, shown)
 
@@ -123,7 +143,7 @@ def _only_absent(value: Any, shown: Any) -> bool:
 def _like(before: Any, after: Any) -> bool:
     """Return True if `after` may be `before` with parts left out."""
     if isinstance(before, str) and isinstance(after, str):
-        return before.startswith(after.removesuffix("…"))
+        return before.startswith(after.partition("…")[0])
     if isinstance(before, dict) and isinstance(after, dict):
         return all(_like(before.get(name), after[name]) for name in after)
     if isinstance(before, list):
@@ -131,7 +151,7 @@ def _like(before: Any, after: Any) -> bool:
     return before == after or _only_absent(before, after)
 
 
-def _below(path: str, name: str) -> str:
+def below(path: str, name: str) -> str:
     while path.endswith("[]") and path != "[]":
         path = path.removesuffix("[]")
     return f"{path}.{_spelled(name)}" if path else _spelled(name)
@@ -182,3 +202,34 @@ def check_notes(amounts: LeftOut, notes: dict[str, str]) -> None:
             others[unit or "", "total"] += int(total)
     assert +sums == +others, (rest, notes)
     assert not columns, (columns, notes)
+
+
+_ENDS = re.compile(r"(?:first )?(\d+)(?: and last (\d+))? of (\d+) chars")
+_OUTLINE = re.compile(r"(line \d+: .*\n)+(and \d+ more headings\n)?|and \d+ more headings\n")
+
+
+def characters(before: str, after: str) -> int:
+    """Count the characters that `after`, which is `before` cut, shows of it: of both ends."""
+    if after.endswith(" left out]") and not before.endswith(" left out]"):
+        return 0
+    for mark in re.finditer("…", after):
+        first, last = after[: mark.start()], after[mark.end() :]
+        if before.startswith(first) and (before.endswith(last) or _OUTLINE.fullmatch(last[1:])):
+            return len(first) + len(last) * before.endswith(last)
+    assert before.startswith(after), after
+    return len(after)
+
+
+def check_text(before: str, after: str, note: dict[str, str]) -> None:
+    """Hold the note on a text to say how much of either end is shown, and of how much."""
+    match = _ENDS.match(note["text"])
+    assert match is not None, note
+    first, last, total = (int(each or 0) for each in match.groups())
+    assert (first + last, total) == (characters(before, after), len(before))
+    assert after[:first] == before[:first]
+    assert first + last < total
+    if last:
+        assert after[-last:] == before[-last:]
+    if lines := re.search(r"; lines (\d+) to (\d+) are left out", note["text"]):
+        numbers = [before.count("\n", 0, at) + 1 for at in (first, len(before) - last - 1)]
+        assert [*map(int, lines.groups())] == numbers

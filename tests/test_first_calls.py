@@ -5,15 +5,19 @@ Official clients of both eras, over stdio and HTTP, before a server that counts 
 
 import json
 import re
+import sqlite3
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.faults.processes import until
+from tests.ledgers import query
 from tests.python_client import Mode, PythonClient, connected
 from tests.serving import FRONTS, upstream
 from tests.wrapped import texts, wrapped
@@ -37,6 +41,19 @@ class Counting:
     def calls(self) -> list[str]:
         return self._file.read_text().split() if self._file.exists() else []
 
+    @property
+    def recorded(self) -> int:
+        """The number of calls that other sessions can know of."""
+        try:
+            [(count,)] = query(str(self._ledger), "SELECT COUNT(*) FROM recent")
+        except sqlite3.OperationalError:  # it is being created
+            return 0
+        return int(count)
+
+    def finish(self) -> None:
+        """Let the tool `slow` answer."""
+        self._file.with_name("finish").touch()
+
     def wrapped(self, *options: str, mode: Mode = "legacy") -> AbstractContextManager[PythonClient]:
         """Begin a session with a wrapper and a server of its own."""
         ledger = () if "--ledger" in options else ("--ledger", str(self._ledger))
@@ -45,10 +62,20 @@ class Counting:
     @contextmanager
     def to_url(self, mode: Mode) -> Iterator[PythonClient]:
         """Begin a session with a wrapper before the server's own HTTP."""
+        with self.listening() as url, self.wrapped_url(url, mode=mode) as client:
+            yield client
+
+    @contextmanager
+    def listening(self) -> Iterator[str]:
+        """Start the server's own HTTP; yield its URL."""
         with upstream(self.command, self._folder / "server.log") as origin:
-            command = wrapped((), "--ledger", "off", f"{origin}/mcp")[:-1]
-            with connected(command, mode=mode) as client:
-                yield client
+            yield f"{origin}/mcp"
+
+    def wrapped_url(
+        self, url: str, *options: str, mode: Mode = "legacy"
+    ) -> AbstractContextManager[PythonClient]:
+        """Begin a session with a wrapper before a URL."""
+        return connected(wrapped((), "--ledger", "off", *options, url)[:-1], mode=mode)
 
     @contextmanager
     def served(self, front: str, mode: Mode) -> Iterator[PythonClient]:
@@ -147,6 +174,19 @@ def test_without_a_ledger_a_session_knows_of_its_own_calls_alone(server: Countin
     assert server.calls == ["plain", "plain"]
 
 
+def test_a_call_that_still_runs_in_another_session_is_not_made_a_second_time(
+    server: Counting,
+) -> None:
+    with server.wrapped() as one, server.wrapped() as other, ThreadPoolExecutor(1) as thread:
+        running = thread.submit(one.call, "slow", {})
+        until(lambda: server.calls == ["slow"])
+        until(lambda: server.recorded == 1)
+        assert refused(other, "slow") == MADE_BEFORE.replace("plain", "slow")
+        server.finish()
+        assert running.result(20)["content"]
+    assert server.calls == ["slow"]
+
+
 def test_of_two_sessions_at_once_just_one_runs_the_tool(server: Counting) -> None:
     with server.wrapped() as one, server.wrapped() as other:
         assert look(one, "plain") == ANSWER
@@ -171,6 +211,20 @@ def test_with_a_store_a_later_session_looks_into_the_answer_of_an_earlier_one(
     assert {file.stat().st_mode & 0o777 for file in store.iterdir()} == {0o600}
 
 
+def test_a_store_is_shared_before_a_url_by_those_who_send_the_same_headers(
+    server: Counting, tmp_path: Path
+) -> None:
+    store = ("--store", str(tmp_path / "store"))
+    with server.listening() as url:
+        with server.wrapped_url(url, *store, "--header", "X-Key: a") as client:
+            client.call("deletes", {})
+        with server.wrapped_url(url, *store, "--header", "X-Key: b") as client:
+            assert "destructiveHint" in refused(client, "deletes")
+        with server.wrapped_url(url, *store, "--header", "X-Key: a") as client:
+            assert look(client, "deletes") == ANSWER
+    assert server.calls == ["deletes"]
+
+
 def test_in_one_store_two_servers_do_not_get_each_others_answers(
     server: Counting, tmp_path: Path
 ) -> None:
@@ -189,11 +243,13 @@ def test_a_view_of_an_older_answer_says_how_old_it_is_unless_the_tool_only_reads
 ) -> None:
     store = str(tmp_path / "store")
     with server.wrapped("--store", store) as client:
-        client.call("plain", {})
-        client.call("reads", {})
+        older, newer = ("plain", "typed", "reads"), "deletes"
+        for tool in older:
+            client.call(tool, {})
         time.sleep(5.1)
-        client.call("deletes", {})
-        found = {tool: json.loads(look(client, tool)) for tool in ("reads", "deletes", "plain")}
-        age = found["plain"].pop("age")
-        assert re.fullmatch(r"[5-9] s; call without view to run it again", age)
+        client.call(newer, {})
+        found = {tool: json.loads(look(client, tool)) for tool in (*older, newer)}
+        for tool in ("plain", "typed"):
+            age = found[tool].pop("age")
+            assert re.fullmatch(r"[5-9] s; call without view to run it again", age)
         assert found == {tool: {"view": 7} for tool in found}

@@ -131,7 +131,7 @@ def _session(options: "Options") -> "tuple[Log, _Rules, Ledger | None, Session]"
     rules, meters, ledger, calls = _Rules(options, log), Meters(), None, RecentCalls()
     if options.ledger != "off":
         path = options.ledger or default_path()
-        calls = RecentCalls(partial(claim_call, path))
+        calls = RecentCalls(partial(claim_call, path), meters.wake_drain)
         ledger = Ledger(path, meters, warn=log.warning, recent=calls)
     session = Session(
         rules,
@@ -146,12 +146,16 @@ def _session(options: "Options") -> "tuple[Log, _Rules, Ledger | None, Session]"
 
 def _server(options: "Options") -> str:
     """Return a text that is the same for each process that wraps the same server."""
+    if options.url is not None:
+        from proxy.storage.snapshots import digest
+
+        return digest(options.url, *(str(part) for header in options.headers for part in header))
     from contextlib import suppress
 
     folder = ""
     with suppress(OSError):  # it may have been deleted
         folder = os.getcwd()
-    return repr((options.command, options.url, options.headers, folder))
+    return repr((options.command, folder))
 
 
 def _end(

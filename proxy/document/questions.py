@@ -14,6 +14,7 @@ from typing import Any
 from jmespath.functions import signature
 
 from proxy.document.fuel import Fuel, characters, charge
+from proxy.document.headings import headings
 from proxy.document.paths import spelled
 from proxy.document.patterns import Pattern
 from proxy.document.tree import encode
@@ -27,9 +28,6 @@ _HEADINGS = 200  # headings of an outline
 _PATTERNS = 16  # compiled patterns that are kept
 _COMPILED = 100  # units to compile a pattern
 _SAMPLE = 200  # elements of an array that an outline reads
-
-_HEADING = r"(?m)^(?:#{1,6} .*|.*<[hH][1-6][ >].*)$"
-_TAG = re.compile(r"<[^<>]*>")
 
 
 class Questions:
@@ -306,15 +304,12 @@ def _headings(text: str, fuel: Fuel) -> dict[str, Any]:
     >>> _headings("intro\\n# A\\ntext\\n", Fuel())
     {'text': '3 lines, 15 characters', 'headings': [{'line': 2, 'text': '# A'}]}
     """
-    headings: list[dict[str, Any]] = []
-    number, counted = 1, 0
-    for match in islice(Pattern(_HEADING).finditer(text, fuel), _HEADINGS):
-        number += text.count("\n", counted, match.start())
-        counted = match.start()
-        words = " ".join(_TAG.sub(" ", match.group()[: 4 * _AROUND]).split())
-        headings.append({"line": number, "text": words[:_SNIPPET]})
+    listed = [
+        {"line": heading.line, "text": heading.text}
+        for heading in islice(headings(text, fuel), _HEADINGS)
+    ]
     lines = text.count("\n") + (not text.endswith("\n"))
-    return {"text": f"{lines} lines, {len(text)} characters", "headings": headings}
+    return {"text": f"{lines} lines, {len(text)} characters", "headings": listed}
 
 
 def _members(value: Any) -> Iterator[tuple[str, str]]:

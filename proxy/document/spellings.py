@@ -36,7 +36,7 @@ _TABLE: tuple[tuple[str, _Replacement], ...] = (
     (rf"\b({'|'.join(_FUNCTIONS)})\(", lambda match: f"{_FUNCTIONS[match[1]]}("),
     (r"^(length|keys|values|unique|sort|reverse|sum|max|min|avg)\(\s*\)", r"\1(@)"),
     (r"\s*[.|]\s*(length|keys|values|unique|sort|reverse|sum|max|min|avg)\(\s*\)", r" | \1(@)"),
-    (rf"({_PATH})\.({_TEST})\(\s*({_LITERAL})\s*\)", r"\2(\1, \3)"),
+    (rf"(?<![\w.])({_PATH})\.({_TEST})\(\s*({_LITERAL})\s*\)", r"\2(\1, \3)"),
     (rf"\b({_TEST})\(\s*({_LITERAL})\s*\)", r"\1(@, \2)"),
     (rf"\b({_BY})\(\s*[&.]?({_PATH})\s*\)", r"\1(@, &\2)"),
     (rf"\b({_BY}\([^,()&]+,\s*)\.?(?=[A-Za-z_])", r"\1&"),
@@ -71,7 +71,7 @@ _NUMBER_BEFORE = re.compile(r"(?<![\w.:\[-])(-?\d+(?:\.\d+)?)(\s*(?:[<>=]=?|!=))
 _BARE_MEMBERS = re.compile(r"\{(\s*[\w.]+(?:\s*,\s*[\w.]+)*\s*)\}")
 _QUOTED_PATTERN = re.compile(r"""(\bgrep\(\s*|\bmatches\(\s*[\w.@]+\s*,\s*)"((?:[^"\\]|\\.)*)\"""")
 _QUOTED_MEMBER = re.compile(r"""(?<=[\w\])])\[\s*(["'])(\w+)\1\s*\]""")
-_LINES = re.compile(r"^(?:lines\s*\(?|sed\s+-n\s)\s*(\d+)\s*[-:,\s]\s*(\d+)\s*(?:\)|p)?$")
+_LINES = re.compile(r"^(?:lines\s*\(?|sed\s+-n\s)\s*(\d+)(?:\s*[-:,]\s*|\s+)(\d+)\s*(?:\)|p)?$")
 _OPTIONS = r"(?:\s+-[inErRPhosABC]+(?:\s*\d+)?(?=\s|$))*"
 _BARE_GREP = re.compile(
     rf"""^(?:cat\s*\|\s*)?(?P<of>[\w.\[\]]+\s*\|\s*)?grep(?P<options>{_OPTIONS})\s+"""

@@ -274,8 +274,8 @@ def _snapshot_key(pending: PendingRequest, rule: Rule, completed: Completed) -> 
     The rule counts as it is now: a snapshot of an earlier rule of the same name may hold more than
     the current rule would keep.
     """
-    own = _shortened(encode([completed.own, rule.snapshot_key], ordered=True))
-    return Key(pending.scope, rule.name, pending.call + own)
+    own = _shortened(encode(completed.own, ordered=True)) if completed.own else ""
+    return Key(pending.scope, rule.name, pending.call + own + rule.snapshot_key)
 
 
 def _shortened(call: bytes) -> str:

@@ -6,8 +6,9 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from proxy.document import message
-from proxy.document.tree import ABSENT, Document, encode, have_room, loads, text
+from proxy.document.tree import ABSENT, Document, Value, encode, have_room, loads, opened, text
 from proxy.document.view import advice, look
+from proxy.document.windows import following
 from proxy.errors import TransformError
 from proxy.ruleset.guard import FACTS
 from proxy.shaping import steps
@@ -16,7 +17,7 @@ from proxy.shaping.job import ShapeContext, ShapeJob, ShapeResult
 from proxy.shaping.result.frame import Frame, VisibleSize
 from proxy.shaping.result.write import write_for
 from proxy.storage.snapshots import Snapshot
-from proxy.transforms.abridge import Abridge, abridge
+from proxy.transforms.abridge import NAME, Abridge, abridge
 from proxy.transforms.base import Call, Notice
 
 
@@ -79,18 +80,35 @@ def _view(job: ShapeJob, whole: Document, frame: Frame, call: Call) -> Document:
     member = next((copy.member for copy in frame.copies if copy.member), "text")
     remarks: list[str] = []
     value = look(whole, job.view, member, call.fuel, remarks)
-    content = None if call.structured else text(value)
+    rest = following(whole, job.view, value, member, call.advertised_name("view"))
+    content = None if call.structured else text(value) or None
     document = Document({"view": value} if content is None else content)
     if value is None:
         remarks = ["null, or nothing there", *remarks, advice(whole)]
+    if rest is not None:
+        remarks.append(rest)
     if remarks and content is None:
         document.cell[0]["more"] = "; ".join(remarks)
     limits = [step.max_bytes for step in job.rule.pipeline if isinstance(step, Abridge)]
     bounds = [limit for limit in (*limits, call.bound) if limit is not None]
+    notice = None if rest is None or content is None else Notice(NAME, {"more": rest})
     if bounds:
         viewable = job.viewable and job.rule.snapshot_step.viewable
-        abridge(document, min(bounds), replace(call, viewable=viewable), job.view)
+        room = min(bounds) - (0 if notice is None else len(encode({NAME: notice.value})))
+        abridge(document, room, replace(call, viewable=viewable), job.view)
+    if document.changed and rest is not None:
+        _remove_remark(document, value)
+    elif notice is not None:
+        call.notices.append(notice)
     return document
+
+
+def _remove_remark(document: Document, value: Value) -> None:
+    """Remove the remark on the next window if this one is shown in part: a notice says so."""
+    members = document.root.open()
+    part = opened(members.get("view")) if isinstance(members, dict) else None
+    if isinstance(part, str | list) and type(part) is type(value) and len(part) < len(value):
+        members.pop("more", None)
 
 
 def _age(seconds: int, call: Call) -> Notice:

@@ -8,6 +8,7 @@ from msgspec import Meta, Raw, Struct
 from proxy.document.measure import TextFrame, TextWriteback, chars_that_fit, encoded_size, size
 from proxy.document.sizes import Size
 from proxy.document.tree import Document, Slot, Value, compact, encode, level, text
+from proxy.document.windows import within
 from proxy.transforms import cutter
 from proxy.transforms.base import Call, Notice, Transform, unused_name
 from proxy.transforms.cutter import (
@@ -17,8 +18,9 @@ from proxy.transforms.cutter import (
     MEMBERS,
     Omission,
     SizeReducer,
-    ending,
 )
+from proxy.transforms.excerpt import ending, excerpt
+from proxy.transforms.media import MediaRemover, description
 
 NAME = "_abridged"
 
@@ -66,9 +68,6 @@ def abridge(document: Document, bound: int, call: Call, viewed: str = "") -> Non
     `viewed`: the document is the result of this view, so that an expression appended to it shows
     the omitted parts.
     """
-    if call.error and not viewed and document.textual:
-        call.notices.extend(both_ends(document, bound, call))
-        return
     task = _Task(document, bound, call, viewed)
     if document.closers:
         if size(document) <= bound:
@@ -144,21 +143,39 @@ class _Task(Struct, frozen=True):
         return None
 
     def _text(self, content: str) -> list[Notice]:
-        room = self.bound - _reserve(self.bound)
-        place = _VIEW if self.viewed else "text"
+        reserve = _reserve(self.bound)
+        room, notes = self.bound - reserve, reserve - len(f'{{"{NAME}":}}')
+        if not self.viewed:
+            cut_text = description(content)
+            note = {"text": f"0 of {len(content)} chars"}
+            if cut_text is None:
+                cut_text, note = excerpt(content, room, notes, self.call)
+            self.document.root.set(cut_text)
+            return [Notice(NAME, note)]
+        # The parts that views show must rejoin.
         end = ending(content, chars_that_fit(content, room - 2))
         self.document.root.set(content[:end])
         total = len(content)
-        cut = Omission("text", CHARACTERS, place, end, total, total - end, end, total)
-        return [Notice(NAME, self._notes([cut], _reserve(self.bound) - 17))]
+        cut = Omission("text", CHARACTERS, _VIEW, end, total, total - end, end, total)
+        return [Notice(NAME, self._notes([cut], notes))]
 
     def _structured(self, raw: Raw, bound: int) -> tuple[Value, list[Notice]]:
         """Return the value cut to fit with its notes; None if it is neither object nor array."""
         call, reserve = self.call, _reserve(bound)
-        reducer = SizeReducer(blocks=call.blocks, breadth=call.breadth, table=not call.structured)
         head = memoryview(raw)[0]
+        # An array as whole document is written as {"items": [...]}, with the notes beside.
+        path = "items" if head == 0x5B and not call.blocks else ""
+        media = MediaRemover(blocks=call.blocks, exempt=_VIEW if self.viewed else None)
+        raw = media.cleared(raw, path, "")
+        reducer = SizeReducer(
+            blocks=call.blocks,
+            breadth=call.breadth,
+            table=not call.structured,
+            both_ends=not self.viewed,
+            cuts=media.cuts,
+        )
         if head == 0x7B:
-            fitted = reducer.fit(raw, bound - reserve, "", "", 0)
+            fitted = reducer.fit(raw, bound - reserve, path, "", 0)
             members = level(Raw(fitted or b"{}"))
             if reducer.cuts:
                 name = unused_name(members, NAME)
@@ -166,9 +183,8 @@ class _Task(Struct, frozen=True):
             return members, []
         if head != 0x5B:
             return None, []
-        # An array as whole document is written as {"items": [...]}, with the notes beside.
         room = bound - reserve - len('{"items":}')
-        fitted = Raw(reducer.fit(raw, room, "" if call.blocks else "items", "", 0) or b"[]")
+        fitted = Raw(reducer.fit(raw, room, path, "", 0) or b"[]")
         return fitted, [Notice(NAME, self._notes(reducer.cuts, reserve - 17))]
 
     def _next(self, cut: Omission) -> str | None:
@@ -185,9 +201,10 @@ class _Task(Struct, frozen=True):
             start, rest = 0, cut.first_shown
         # As many as fit: as were shown, or as of those that were not.
         step = max(start, self.bound * 9 // 10 * rest // max(cut.loss, 1), 1)
-        expression = f"{place}[{start}:{min(start + step, cut.first_total)}]"
+        window = f"[{start}:{min(start + step, cut.first_total)}]"
+        expression = f"{place}{cut.following or window}"
         if self.viewed:
-            expression = f"{self.viewed} | {expression}"
+            expression = within(self.viewed, expression)
         return expression if len(expression) <= 2 * cutter.LONGEST else None
 
     def _more(self, cuts: list[Omission]) -> str | None:
@@ -251,35 +268,3 @@ def _inside(document: Document) -> TextFrame | None:
     if len(whole) != 1 or document.textual or whole[0].separator is not None:
         return None
     return whole[0]
-
-
-def both_ends(document: Document, bound: int, call: Call) -> list[Notice]:
-    """Cut a text to `bound` bytes, notice included, but keep its last lines.
-
-    In a traceback they matter most. 60 of 100 bytes are for the beginning, the others for the end.
-
-    >>> document = Document("".join(f"line {n}\\n" for n in range(200)))
-    >>> [notice] = both_ends(document, 300, Call("run", viewable=True))
-    >>> notice.value["text"], notice.value["more"]
-    ('first 70 and last 45 of 1690 chars', "call again with view='text[70:185]'")
-    """
-    whole = text(document.cell[0]) or ""
-    if encoded_size(whole) <= bound:
-        return []
-    room = bound - _reserve(bound) - len('"…\\n"'.encode())
-    head = ending(whole, chars_that_fit(whole, room * 3 // 5))
-    last = room * 2 // 5
-    tail = len(whole) - chars_that_fit(whole[-last:][::-1], last)
-    tail = whole.find("\n", tail - 1, (tail + len(whole)) // 2) + 1 or tail
-    breaks = whole[tail - 1] == "\n"
-    mark = "…\n" if breaks else "…"
-    document.root.set(whole[:head] + mark + whole[tail:])
-    counts = f"first {head} and last {len(whole) - tail} of {len(whole)} chars"
-    if breaks and whole[head - 1] == "\n" and bound >= 1000:
-        lines = whole.count("\n", 0, head) + 1, whole.count("\n", 0, tail)
-        counts = f"{counts}; lines {lines[0]} to {lines[1]} are left out"
-    note: dict[str, Value] = {"text": counts}
-    if call.viewable:
-        end = min(tail, head + head + len(whole) - tail)
-        note["more"] = f"call again with {call.advertised_name('view')}='text[{head}:{end}]'"
-    return [Notice(NAME, note)]

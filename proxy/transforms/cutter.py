@@ -9,15 +9,17 @@ Invariant: at each path, the elements, members and characters shown, plus those 
 count as left out, are the whole.
 """
 
+from collections.abc import Iterable
 from itertools import chain, islice
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from proxy.document.measure import chars_that_fit
+from proxy.document.measure import chars_that_fit, encoded_size
 from proxy.document.paths import spelled
 from proxy.document.tree import encode, level
 from proxy.transforms.brief import Brief, brief
+from proxy.transforms.excerpt import MARK, NOTE_END, both_ends, ending
 
 WHOLE = 40  # characters: a string that short (an id, a date, a status) is never cut
 LONGEST = 100  # characters of a name in a note
@@ -31,7 +33,8 @@ _AMPLE = 2000  # bytes: enough of a large element; with less than that or half o
 _FAIR = 400  # bytes: a smaller element is kept or left out, not cut
 _MOST_MEMBERS = 1000  # an object with more is a map: it keeps its first members
 _RECORD = 60  # members: an object with more is a map if each would get less than _FAIR
-_DEEPEST = 30  # levels; a deeper container that does not fit is emptied
+_BOTH_ENDS = 1000  # bytes of a string whose end is shown too
+DEEPEST = 30  # levels; a deeper container that does not fit is emptied
 
 
 _Entry = tuple[bytes, Raw, str, str]
@@ -42,8 +45,9 @@ class Omission(Struct, frozen=True):
     """The count of elements, members or characters (`unit`) shown of `total`, at some places.
 
     `path` is the place without positions, `place` the view expression of the first place, of which
-    `first_shown` of `first_total` are shown. `loss` is in bytes. `last`: of the visible elements,
-    so many stand at the end. `names` are the columns left out; `example` selects some of the rows.
+    `first_shown` of `first_total` are shown. `loss` is in bytes. `last`: of the visible elements
+    or characters, so many stand at the end. `names` are the columns left out, `following` selects
+    some of them; `example` selects some of the rows.
     """
 
     path: str
@@ -57,6 +61,7 @@ class Omission(Struct, frozen=True):
     count: int = 1
     last: int = 0
     names: tuple[str, ...] = ()
+    following: str = ""
     example: str = ""
 
     def __str__(self) -> str:
@@ -76,13 +81,24 @@ class SizeReducer:
 
     `blocks`: the value is an array of the texts of several blocks, which all stay if they can.
     `breadth`: of arrays of objects all rows stay in brief, as objects or as a `table`.
+    `both_ends`: of a long string the end is shown too, if the room is ample. `cuts` are those made
+    before.
     """
 
-    def __init__(self, *, blocks: bool = False, breadth: bool = False, table: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        blocks: bool = False,
+        breadth: bool = False,
+        table: bool = False,
+        both_ends: bool = True,
+        cuts: Iterable[Omission] = (),
+    ) -> None:
         self.blocks = blocks
         self.breadth = breadth
         self.table = table
-        self._cuts: list[Omission] = []
+        self.both_ends = both_ends
+        self._cuts = list(cuts)
 
     @property
     def cuts(self) -> list[Omission]:
@@ -108,27 +124,31 @@ class SizeReducer:
         value = level(raw)
         if isinstance(value, str):
             return self._string(value, room, path, place)
-        if depth > _DEEPEST:
+        if depth > DEEPEST:
             room = 2  # for an empty one
         if isinstance(value, dict):
             return self._object(value, size, room, path, place, depth)
         return self._array(value, size, room, path, place, depth, beside)
 
     def _string(self, text: str, room: int, path: str, place: str) -> bytes:
-        mark = "…"
-        end = chars_that_fit(text, room - 2 - len(mark.encode()))
-        end = ending(text, end) if end > 0 else 0
-        if end == len(text):
+        total = len(text)
+        if total <= room and encoded_size(text) <= room:
             return encode(text)  # only its original spelling took more bytes
-        self._note(path, place, end, len(text), CHARACTERS, len(text) - end)
-        return encode(text[:end] + mark) if end else b'""'
+        room -= len(f'"{MARK}"'.encode())
+        if self.both_ends and room >= _BOTH_ENDS:
+            end, tail = both_ends(text, room)
+        else:
+            end, tail = ending(text, chars_that_fit(text, room)), total
+        last = total - tail
+        self._note(path, place, end + last, total, CHARACTERS, total - end - last, last)
+        return encode(text[:end] + MARK + text[tail:]) if end else b'""'
 
     def _object(
         self, value: dict[str, Raw], size: int, room: int, path: str, place: str, depth: int
     ) -> bytes:
         """Return an object with as many members as fit, all of them if possible."""
         entries = [
-            (encode(name) + b":", raw, *_below(path, place, name))
+            (encode(name) + b":", raw, *member_place(path, place, name))
             for name, raw in islice(value.items(), room // 4)
         ]
         parts = None
@@ -185,15 +205,14 @@ class SizeReducer:
         self._note(path, place, visible, count, ELEMENTS, loss, rows.last, rows.example)
         names = tuple(".".join(map(spelled, path)) for path in rows.omitted)
         total = rows.columns + len(names)
-        cut = Omission(
-            path or "@", COLUMNS, place, visible, count, rows.loss, rows.columns, total
-        )
+        cut = Omission(path or "@", COLUMNS, place, visible, count, rows.loss, rows.columns, total)
         if names:
-            self._cuts.append(replace(cut, names=names, example=rows.example))
+            ways = {"following": rows.following, "example": rows.example}
+            self._cuts.append(replace(cut, names=names, **ways))
         for column, visible, total in rows.clips:
             below = f"{path}[]", place
             for name in column:
-                below = _below(*below, name)
+                below = member_place(*below, name)
             self._note(*below, visible, total, CHARACTERS, total - visible)
         return rows.value
 
@@ -268,8 +287,12 @@ def _rigid(raw: Raw) -> bool:
         # A character takes from one byte to six.
         if length > 6 * WHOLE + 2:
             return False
-        return length <= WHOLE + 2 or len(level(raw)) <= WHOLE
+        return length <= WHOLE + 2 or _is_short(level(raw))
     return head not in (0x7B, 0x5B) or length <= 2
+
+
+def _is_short(text: str) -> bool:
+    return len(text) <= WHOLE or text.endswith(NOTE_END)
 
 
 def _is_plain(elements: list[Raw]) -> bool:
@@ -291,15 +314,7 @@ def _share(sizes: list[int], room: int) -> int:
     return room + max(sizes, default=0)
 
 
-def ending(text: str, most: int) -> int:
-    """Return the position of a cut after at most `most` characters: at a line, a word, or there."""
-    if most >= len(text):
-        return len(text)
-    line = text.rfind("\n", most // 2, most) + 1
-    return line or text.rfind(" ", most - most // 10, most) + 1 or most
-
-
-def _below(path: str, place: str, name: str) -> tuple[str, str]:
+def member_place(path: str, place: str, name: str) -> tuple[str, str]:
     """Return the path and the place of a member, as JMESPath spells them.
 
     In paths, a name after an array applies to each element (`items.title`).

@@ -1,7 +1,11 @@
 """What a model is shown of answers that other proxies hide, spoil, cut or hang on."""
 
 import json
+import random
+import struct
 import sys
+import zlib
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +13,7 @@ import pytest
 
 from tests.faults.asking import Client, Way, on_stdio, over_http
 from tests.faults.sidecar import call
+from tests.omissions import check_text
 
 SERVER = ("--", sys.executable, str(Path(__file__).with_name("changing.py")))
 EACH = [
@@ -52,7 +57,7 @@ def test_20_mb_in_two_copies_are_made_short_in_both(way: Way, text: str, rules: 
         found = result(raw)
         first = found["structuredContent"]
         assert json.loads(found["content"][0]["text"]) == first
-        assert 0 < len(first["rows"]) < 30
+        assert 0 < len(first["rows"]) < 300
         assert first["source"] == "here"
         # What follows is not held up by it.
         assert answer(client, "note", says="next").endswith(b'"text":"next"}]}}')
@@ -70,8 +75,50 @@ def test_a_long_error_shows_its_last_lines_too_and_the_others_on_demand(
         assert shown.startswith("the build failed: a line of the log\n")
         assert shown.endswith("a line of the log\nno space left on the disk")
         rest = result(answer(client, "wrong", says=said, view="text[100000:102000]"))
-    assert rest == {"content": [{"type": "text", "text": said[100_000:102_000]}], "isError": True}
+    assert rest["content"][0]["text"] == said[100_000:102_000]
+    assert rest["isError"] is True
     assert result(raw)["isError"] is True
+
+
+def test_a_log_shows_the_failure_at_its_end_and_the_lines_of_the_others(
+    way: Way, rules: Path
+) -> None:
+    rules.write_text(BOUNDED)
+    lines = [f"10:{n // 60:02}:{n % 60:02} step {n} done in {n % 7} ms" for n in range(2_500)]
+    lines[1200] = "10:20:00 step 1200 FAILED, trying again"
+    lines[-3:] = ["Traceback (most recent call last):", "KeyError: 'row'", "exit code 1"]
+    log = "\n".join(lines)
+    with way("--rules", str(rules), server=SERVER) as client:
+        raw = answer(client, "note", says=log)
+        shown, told = (block["text"] for block in result(raw)["content"])
+        note = json.loads(told)["_abridged"]
+        around = result(answer(client, "note", says=log, view="lines(1200, 1202)"))
+    assert len(shown) + len(told) <= BUDGET
+    assert shown.startswith(lines[0])
+    assert shown.endswith("\n".join(lines[-3:]))
+    check_text(log, shown, note)
+    assert note["text"].endswith("; 1 line there with a failure: 1201")
+    assert "view='lines(1191, 1211)' shows line 1201" in note["more"]
+    assert around["content"][0]["text"] == "\n".join(lines[1199:1202]) + "\n"
+
+
+def test_an_image_inside_a_document_becomes_a_note_and_all_else_stays(
+    way: Way, rules: Path
+) -> None:
+    rules.write_text(BOUNDED)
+    pixels = zlib.compress(random.Random(1).randbytes(28_800), 0)
+    image = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", 120, 80) + pixels
+    data = b64encode(image).decode()
+    page = {"title": "a page", "shot": {"type": "png", "data": data}, "links": ["a/b"] * 99}
+    said = json.dumps({"content": [{"type": "text", "text": json.dumps(page)}]})
+    with way("--rules", str(rules), server=SERVER) as client:
+        raw = result(answer(client, "raw", says=said))["content"]
+        part = result(answer(client, "raw", says=said, view="shot.data[0:2000]"))["content"]
+    found = json.loads(raw[0]["text"])
+    note = f"[PNG image, 120 x 80 pixels, {len(image):,} bytes of base64 data left out]"
+    assert found.pop("_abridged") == {"shot.data": f"0 of {len(data)} chars"}
+    assert found == {**page, "shot": {"type": "png", "data": note}}
+    assert part[0]["text"] == data[:2000]
 
 
 SPELLED = (

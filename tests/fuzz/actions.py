@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable
 import msgspec
 
 from proxy.session.active_rules import PeerInfo
-from proxy.session.outputs import LoadSnapshot, Shape, ToClient
+from proxy.session.outputs import ClaimCall, LoadSnapshot, Shape, ToClient
 from tests.fuzz import speech
 from tests.fuzz.dice import Dice
 from tests.fuzz.fuzzer import Wrong
@@ -146,7 +146,7 @@ def leave(world: World, dice: Dice) -> None:
     for task in [task for task in world.tasks if task.exchange == exchange]:
         for output in task.outputs:
             begun = output.output if isinstance(output, Done) else output
-            if isinstance(begun, LoadSnapshot | Shape):
+            if isinstance(begun, LoadSnapshot | ClaimCall | Shape):
                 world.session.given_up(begun)
         world.tasks.remove(task)
     world.excuse(exchange)

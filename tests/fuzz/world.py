@@ -9,6 +9,7 @@ from msgspec import Struct
 from proxy.document import message
 from proxy.ruleset.rule import RuleSet
 from proxy.session.outputs import (
+    ClaimCall,
     DropSnapshots,
     LoadSnapshot,
     Noise,
@@ -23,6 +24,7 @@ from proxy.session.outputs import (
 )
 from proxy.session.session import Session
 from proxy.shaping import pipeline
+from proxy.storage.calls import RecentCalls
 from proxy.storage.meter import Meters
 from proxy.storage.snapshots import Memory
 from tests.fuzz import covered
@@ -38,7 +40,7 @@ _LONG = 700  # bytes from which it is asked whether a line may be streamed
 class Done(Struct):
     """What took long is done, and the session is to be told so."""
 
-    output: Shape | RunInBackground
+    output: ClaimCall | Shape | RunInBackground
     then: Callable[[], tuple[Output, ...]]
 
 
@@ -64,6 +66,7 @@ class World:
             self._held,
             lambda *_: self.meter.of(None, None),
             self.log.append,
+            calls=RecentCalls(),
             resumable=dice.one_in(3),
             deadline=dice.pick((None, None, 5.0)),
             clock=lambda: self.now,
@@ -199,6 +202,11 @@ class World:
             away = "the store is away" if dice is not None and dice.one_in(12) else None
             found = None if away else self.store.get(output.key)
             self._follow(task, self.session.loaded(output.token, found, away))
+        elif isinstance(output, ClaimCall):
+            assert self.session.calls is not None
+            first = self.session.calls.claim(output.caller, output.call)
+            then = partial(self.session.claimed, output.token, first=first)
+            self._later(task, Done(output, then))
         elif isinstance(output, Shape):
             then = partial(self.session.shaped, output.job, pipeline.shape(output.job))
             self._later(task, Done(output, then))

@@ -15,7 +15,7 @@ from proxy.shaping.result.frame import Frame
 from tests.documents import values
 from tests.given import answer, document, result, rule, said, texts
 from tests.jobs import CONTRACT, job, shaped, structured
-from tests.omissions import check_notes, left_out
+from tests.omissions import check_notes, check_text, left_out
 
 BOUND = "max_bytes: 1000"
 
@@ -59,7 +59,7 @@ def test_prose_that_crowds_a_json_text_out_is_abridged_with_it() -> None:
     view = json.loads(told)["_abridged"]["more"].split("'")[1]
     more = shape(ShapeJob(rule=rule(text), tool="t", id=b"2", snapshot=made.snapshot, view=view))
     [answered, *_] = texts(more.raw)
-    assert PROSE.startswith(prose.removesuffix("…") + answered)
+    assert PROSE.startswith(prose.partition("…")[0] + answered)
 
 
 @pytest.mark.parametrize("text", [BOUND, f"response: [{{drop: y}}]\n{BOUND}"])
@@ -70,8 +70,7 @@ def test_prose_that_crowds_structured_content_out_is_shortened(
     made = shaped(text, {**said(PROSE), "structuredContent": value})
 
     prose, told = texts(made.raw)
-    assert PROSE.startswith(prose)
-    assert json.loads(told) == {"_abridged": {"text": f"{len(prose)} of {len(PROSE)} chars"}}
+    check_text(PROSE, prose, json.loads(told)["_abridged"])
     assert len(prose + told) <= 1000
     found = result(made.raw)["structuredContent"]
     assert len(json.dumps(found)) <= 1000
@@ -85,15 +84,11 @@ def test_several_texts_that_crowd_a_document_out_are_shortened_together() -> Non
     )
 
     first, second, third, told = texts(made.raw)
-    assert PROSE.startswith(first.removesuffix("…"))
+    assert first.endswith("\nA line of prose.\n")
     assert second == "short"
-    assert third.startswith("xxx")
-    assert json.loads(told) == {
-        "_abridged": {
-            "[0]": f"{len(first.removesuffix('…'))} of {len(PROSE)} chars",
-            "[2]": f"{len(third.removesuffix('…'))} of 9000 chars",
-        }
-    }
+    notes = json.loads(told)["_abridged"]
+    check_text(PROSE, first, {"text": notes["[0]"]})
+    check_text("x" * 9000, third, {"text": notes["[2]"]})
     assert result(made.raw)["structuredContent"] == {"items": [1]}
     assert len(first + second + third + told) <= 16000
 

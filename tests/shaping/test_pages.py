@@ -94,12 +94,75 @@ def test_a_view_looks_into_the_snapshot() -> None:
 
 
 def test_a_view_of_a_text_is_a_text_also_by_the_name_of_the_member_that_holds_it() -> None:
-    assert texts(viewed("text[2000:2008]", said(FOURS)).raw) == ["05000501"]
-    for view in ("content[2000:2008]", "text[2000:2008]"):
+    assert texts(viewed("text[3992:4000]", said(FOURS)).raw) == ["09980999"]
+    for view in ("content[3992:4000]", "text[3992:4000]"):
         held = said(FOURS, structuredContent={"content": FOURS})
         assert result(viewed(view, held).raw) == said(
-            "05000501", structuredContent={"content": "05000501"}
+            "09980999", structuredContent={"content": "09980999"}
         )
+
+
+@pytest.mark.parametrize(
+    ("view", "rest"),
+    [
+        ("text[2000:2008]", "view='text[2008:2016]' is next, 1992 of 4000 chars are left"),
+        ("text[3999:4000]", None),
+        ("text[2000:]", None),
+        ("text[-8:-4]", "view='text[3996:4000]' is next, 4 of 4000 chars are left"),
+        ("text[:600]", None),  # abridged, which says what is next
+    ],
+)
+def test_a_window_of_a_text_that_ends_early_says_what_is_next(view: str, rest: str | None) -> None:
+    first, *notices = texts(viewed(view, said(FOURS), "max_bytes: 600").raw)
+    start, stop, _ = slice(*(int(n) if n else None for n in view[5:-1].split(":"))).indices(4000)
+    assert FOURS[start:stop].startswith(first)
+    assert len("".join((first, *notices))) <= 600
+    if rest is not None:
+        assert [json.loads(notice) for notice in notices] == [{"_abridged": {"more": rest}}]
+    elif view == "text[:600]":
+        more = json.loads(notices[0])["_abridged"]["more"]
+        assert more.startswith(f"call again with view='text[{len(first)}:")
+    else:
+        assert len(FOURS[start:stop]) > 600 or not notices
+
+
+def test_windows_that_follow_each_other_rejoin_to_the_whole() -> None:
+    lines = "".join(f"line {n}: {'é' * (n % 50)}\n" for n in range(300))
+    for whole, view in ((FOURS, "text[0:900]"), (lines, "text[0:500]"), (lines, "lines(1, 20)")):
+        parts, count, more = [], 0, f"view='{view}'"
+        while more:
+            part, *notices = texts(viewed(more.split("'")[1], said(whole)).raw)
+            parts.append(part)
+            more = json.loads(notices[0])["_abridged"]["more"] if notices else ""
+            count += 1
+        assert "".join(parts) == whole
+        assert count < 60
+
+
+@pytest.mark.parametrize(
+    ("view", "value", "whole"),
+    [
+        ("text[5000:6000]", said(FOURS), "the text has 4000 characters, 1 lines"),
+        ("lines(201, 210)", said("a line\n" * 200), "the text has 1400 characters, 200 lines"),
+        ("items[200:220]", LONG, "the array has 100 elements"),
+    ],
+)
+def test_a_window_beyond_the_end_says_how_much_there_is(
+    view: str, value: dict[str, Any], whole: str
+) -> None:
+    answer = json.loads(texts(viewed(view, value).raw)[0])
+    assert not answer["view"]
+    assert answer["more"] == whole
+
+
+def test_a_window_of_an_array_that_ends_early_says_what_is_next() -> None:
+    answer = json.loads(texts(viewed("items[10:14]").raw)[0])
+    assert answer["view"] == LONG["structuredContent"]["items"][10:14]
+    assert answer["more"] == "view='items[14:18]' is next, 86 of 100 elements are left"
+    assert "more" not in json.loads(texts(viewed("items[96:100]").raw)[0])
+    cut = json.loads(texts(viewed("items[0:90]").raw)[0])
+    assert "more" not in cut
+    assert cut["_abridged"]["more"].startswith(f"call again with view='items[{len(cut['view'])}:")
 
 
 def test_a_view_that_is_too_long_is_abridged_in_turn() -> None:

@@ -12,7 +12,7 @@ from proxy.transforms.abridge import Abridge, abridge
 from proxy.transforms.base import Call, Notice
 from proxy.transforms.parse import Parse
 from tests.documents import SCALARS, SURROGATES, call, said, shaped, values
-from tests.omissions import check_notes, left_out
+from tests.omissions import characters, check_notes, check_text, left_out
 
 ROWS = [{"id": n, "name": f"name {n}", "body": "x" * 300} for n in range(500)]
 
@@ -123,15 +123,20 @@ def test_a_root_array_keeps_its_first_elements() -> None:
     assert notice.value["more"].startswith("call again with view='[7:14]'")
 
 
-def test_a_text_keeps_its_head_and_the_note_names_the_next_window() -> None:
+def test_a_text_keeps_both_ends_and_the_note_names_the_next_window() -> None:
     text = "a line of text\n" * 5000
     found, [notice] = fitted(text, 2000, viewable=True)
-    assert text.startswith(found)
-    assert found.endswith("\n")
-    kept = len(found)
+    first, last = found.split("…")
+    assert text.startswith(first)
+    assert first.endswith("\n")
+    assert text.endswith(last)
+    assert last.startswith("\n")
+    lines = len(first) // 15 + 1, 5000 - len(last) // 15
+    shown = len(first + last)
     assert notice.value == {
-        "text": f"{kept} of 75000 chars",
-        "more": f"call again with view='text[{kept}:{kept + 1800}]';"
+        "text": f"first {len(first)} and last {len(last)} of 75000 chars;"
+        f" lines {lines[0]} to {lines[1]} are left out",
+        "more": f"call again with view='text[{len(first)}:{len(first) + shown}]';"
         " view=\"grep('word')\" searches",
     }
 
@@ -144,7 +149,7 @@ def test_the_answer_to_a_view_is_abridged_with_a_view_that_goes_on_from_it() -> 
     abridge(answer, 6000, told, view)
     note = json.loads(answer.encode())["_abridged"]
     shown = len(json.loads(answer.encode())["view"]["rows"])
-    assert note["more"] == f"call again with view='data.rows[10:200] | [{shown}:{2 * shown}]'"
+    assert note["more"] == f"call again with view='data.rows[{10 + shown}:{10 + 2 * shown}]'"
     expression = note["more"].split("'")[1]
     assert look(whole, expression) == look(whole, f"data.rows[{10 + shown}:{10 + 2 * shown}]")
 
@@ -223,8 +228,7 @@ def test_lines_are_cut_as_the_text_that_they_are() -> None:
     text = "a line of text\n" * 5000
     told = call(2000)
     found = said(text, Parse(as_="lines"), Abridge(), at=told)
-    assert text.startswith(found)
-    assert told.notices[0].value == {"text": f"{len(found)} of 75000 chars"}
+    check_text(text, found, told.notices[0].value)
 
 
 def test_the_smaller_of_both_bounds_counts() -> None:
@@ -247,7 +251,7 @@ def same(before: Any, after: Any) -> None:
             same(one, other)
     elif isinstance(before, str) and before != after:
         assert len(before) > 40
-        assert before.startswith(after.removesuffix("…"))
+        assert characters(before, after) < len(before)
     else:
         assert before == after
 
@@ -271,11 +275,14 @@ def test_any_document_fits_keeps_its_structure_and_notes_all_that_is_left_out(
     path = ""
     if isinstance(before, dict):
         told.notices.append(Notice("_abridged", after.pop("_abridged")))
-    elif isinstance(before, str | list):
-        path = "text" if isinstance(before, str) else "items"
+    elif isinstance(before, list):
+        path = "items"
     same(before, after)
     for notice in told.notices:
-        check_notes(left_out(before, after, path, brief=" columns" in str(notice)), notice.value)
+        if isinstance(before, str):
+            check_text(before, after, notice.value)
+        else:
+            check_notes(left_out(before, after, path, notes=notice.value), notice.value)
     assert len(told.notices) == isinstance(before, dict | list | str)
 
 

@@ -1,0 +1,93 @@
+"""The window of a text or an array that a view shows, and the view of the next window.
+
+Without it, a model takes a window that ends before the document does for the end of the document,
+and an empty window beyond the end for an empty document.
+"""
+
+import re
+
+from proxy.document.tree import Document, Value, opened
+from proxy.document.view import look, respelled
+from proxy.errors import Refusal
+
+_SLICE = re.compile(r"(.*)\[\s*(-?\d*)\s*:\s*(-?\d*)\s*\]", re.DOTALL)
+_LINES = re.compile(r"(.*\||)\s*(?:head\(|lines\(\s*`?(\d+)`?\s*,)\s*`?(\d+)`?\s*\)\s*", re.DOTALL)
+_PLACE = re.compile(r"""(?:[\w.]|"[^"]*"|\[\d+\])+""", re.ASCII)  # of one value
+_LONGEST = 200  # characters of a view that is named
+
+
+def following(
+    document: Document, view: str, value: Value, name: str, argument: str = "view"
+) -> str | None:
+    """Return a sentence on what follows a window, or on all there is if the window is beyond it.
+
+    None if `value`, the result of `view`, is no window of a text or an array, or reaches its end.
+    `name` is another name of a document that is a text; `argument` is the argument for views.
+
+    >>> text = Document("0123456789" * 9)
+    >>> following(text, "text[20:40]", "0123456789" * 2, "text")
+    "view='text[40:60]' is next, 50 of 90 chars are left"
+    >>> following(text, "text[90:95]", "", "text")
+    'the text has 90 characters, 1 lines'
+    """
+    view = respelled(view)
+    lines = _LINES.fullmatch(view)
+    part = lines or _SLICE.fullmatch(view)
+    if part is None:
+        return None
+    place = part[1].rstrip().removesuffix("|").strip()
+    whole = _whole(document, place, name)
+    if not isinstance(whole, str | list) or type(value) is not type(whole):
+        return None
+    if lines:
+        total, unit, form = _lines(whole), "lines", "lines({}, {})"
+        start, stop, first = int(part[2] or 1) - 1, int(part[3]), 1
+    else:
+        total, unit, form = len(whole), "chars", "[{}:{}]"
+        limits = (int(each) if each else None for each in part.groups()[1:])
+        (start, stop, _), first = slice(*limits).indices(total), 0
+        if len(value) != max(stop - start, 0):
+            return None  # of each element a slice
+    if start >= min(stop, total):
+        return _described(whole)
+    end = min(2 * stop - start, total)
+    following_view = part[1] + form.format(stop + first, end)
+    if stop >= total:  # of `place`, which may be a window itself
+        return following(document, place, whole, name, argument)
+    if len(following_view) > _LONGEST:
+        return None
+    unit = unit if isinstance(whole, str) else "elements"
+    return f"{argument}='{following_view}' is next, {total - stop} of {total} {unit} are left"
+
+
+def _whole(document: Document, place: str, name: str) -> Value:
+    """Return the value that windows are cut from; None if `place` is no expression by itself."""
+    try:
+        return opened(look(document, place, name) if place else document.cell[0])
+    except Refusal:
+        return None
+
+
+def _lines(whole: str | list[Value]) -> int:
+    if isinstance(whole, list):
+        return len(whole)
+    return whole.count("\n") + (whole[-1:] not in ("", "\n"))
+
+
+def _described(whole: str | list[Value]) -> str:
+    if isinstance(whole, list):
+        return f"the array has {len(whole)} elements"
+    return f"the text has {len(whole)} characters, {_lines(whole)} lines"
+
+
+def within(view: str, part: str) -> str:
+    """Return the view of a part of the result of a view.
+
+    >>> within("items[10:200]", "[3:13]"), within("items[*].id", "[3:13]")
+    ('items[13:23]', 'items[*].id | [3:13]')
+    """
+    outer, inner = _SLICE.fullmatch(view), _SLICE.fullmatch(part)
+    if outer and inner and not inner[1] and "-" not in outer[2] and _PLACE.fullmatch(outer[1]):
+        first = int(outer[2] or 0)
+        return f"{outer[1]}[{first + int(inner[2])}:{first + int(inner[3])}]"
+    return f"{view} | {part}"

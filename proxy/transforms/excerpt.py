@@ -1,0 +1,163 @@
+"""Shows a long text by its beginning and its end, or its headings, and describes what is between.
+
+Invariant: the characters shown, plus those that the note counts as left out, are the whole.
+"""
+
+from collections.abc import Iterator
+from itertools import accumulate, islice
+
+from proxy.document.fuel import Fuel
+from proxy.document.headings import Heading, headings
+from proxy.document.measure import chars_that_fit, encoded_size
+from proxy.document.patterns import Pattern
+from proxy.transforms.base import Call
+
+MARK = "…"  # stands for the characters left out
+NOTE_END = " left out]"  # the end of a note that stands for a whole string, and is never cut
+
+_FAILURE = (
+    r"(?im)^.*?(?:(?:\b|_)(?:errors?|exceptions?|failures?|timeouts?|timed out|fail(?:s|ed|ing)?"
+    r"|fatal|panic(?:s|ked)?|traceback|denied)\b"
+    r"|(?-i:[A-Za-z](?:Error|Exception|Failure|Timeout)s?\b))"  # names of classes
+)
+_LISTED = 5  # line numbers of failures in a note
+_MOST_FAILURES = 1000  # lines that are counted; a text may have a million
+_PART = 256 << 10  # characters that are searched at once
+_AROUND = 10  # lines shown on either side of a failure
+_FEWEST = 3  # headings of a text that has an outline
+_HEADINGS = 1000  # headings that are read
+_LEAST = 400  # bytes for an outline; with less, the end of the text is shown
+_REST = 30  # bytes for the number of headings that do not fit
+
+
+def excerpt(text: str, room: int, notes: int, call: Call) -> tuple[str, dict[str, str]]:
+    r"""Return `text` cut to `room` bytes as JSON, and the note on it in `notes` bytes.
+
+    60 of 100 bytes are for the beginning. The others are for the headings, if it has any and is no
+    error, else for the end: in a log or a traceback that matters most.
+
+    >>> log = "".join(f"line {n}\n" for n in range(200))
+    >>> _, note = excerpt(log, 150, 150, Call("run", viewable=True))
+    >>> note["text"]
+    'first 70 and last 46 of 1690 chars; lines 11 to 195 are left out'
+    """
+    room = max(room - len(f'"{MARK}\n"'.encode()), 0)
+    head, tail = both_ends(text, room)
+    outline = "" if call.error else _outline(text, head, room * 2 // 5)
+    if outline:
+        head = ending(text, chars_that_fit(text, room - encoded_size(outline)))
+        outline, tail = f"\n{outline}", len(text)
+    facts, ways = _facts(text, head, tail, call)
+    cut_text = text[:head] + MARK + (outline or text[tail:])
+    return cut_text, _fitting(facts, ways if call.viewable else [], notes)
+
+
+def both_ends(text: str, room: int) -> tuple[int, int]:
+    """Return the end of the beginning and the beginning of the end that are shown of a text.
+
+    Both are at the end of a line if possible; the two parts take at most `room` bytes.
+    """
+    head = ending(text, chars_that_fit(text, room * 3 // 5))
+    last = max(len(text) - room * 2 // 5, head)
+    tail = len(text) - chars_that_fit(text[last:][::-1], room * 2 // 5)
+    line = text.find("\n", tail, (tail + len(text)) // 2)
+    return head, tail if line < 0 else line
+
+
+def ending(text: str, most: int) -> int:
+    """Return the position of a cut after at most `most` characters: at a line, a word, or there."""
+    if most >= len(text):
+        return len(text)
+    line = text.rfind("\n", most // 2, most) + 1
+    return line or text.rfind(" ", most - most // 10, most) + 1 or most
+
+
+def _facts(text: str, head: int, tail: int, call: Call) -> tuple[list[str], list[str]]:
+    """Return the sentences about the part left out, and the calls that show some of it."""
+    view = call.advertised_name("view")
+    last = f" and last {len(text) - tail}" if tail < len(text) else ""
+    facts = [f"first {head}{last} of {len(text)} chars"]
+    end = min(tail, head + head + len(text) - tail)
+    ways = [f"call again with {view}='text[{head}:{end}]'", f"{view}=\"grep('word')\" searches"]
+    first_line = text.count("\n", 0, head) + 1
+    last_line = text.count("\n", 0, max(tail - 1, 0)) + 1
+    if first_line < last_line:
+        at_ends = text[head - 1 : head] in ("", "\n") and text[tail : tail + 1] in ("", "\n")
+        parts = "" if at_ends else "parts of "
+        facts.append(f"{parts}lines {first_line} to {last_line} are left out")
+    count, failures = _failures(text, head, tail)
+    if count and first_line < last_line:
+        least = "at least " * (count == _MOST_FAILURES)
+        numbers = ", ".join(map(str, failures)) + ", …" * (count > _LISTED)
+        lines = "line" if count == 1 else "lines"
+        facts.append(f"{least}{count} {lines} there with a failure: {numbers}")
+        start = max(failures[0] - _AROUND, 1)
+        around = f"lines({start}, {failures[0] + _AROUND})"
+        ways.insert(1, f"{view}='{around}' shows line {failures[0]}")
+    return facts, ways
+
+
+def _failures(text: str, start: int, end: int) -> tuple[int, list[int]]:
+    """Count the lines of a part of a text that speak of failure; list the first ones."""
+    line = text.count("\n", 0, start) + 1
+    count, numbers = 0, list[int]()
+    for offset in islice(_places_of_failure(text, start, end), _MOST_FAILURES):
+        count += 1
+        if len(numbers) < _LISTED:
+            line += text.count("\n", start, offset)
+            start = offset
+            numbers.append(line)
+    return count, numbers
+
+
+def _places_of_failure(text: str, start: int, end: int) -> Iterator[int]:
+    """Yield the offset of each line that speaks of failure, of a part of a text."""
+    pattern, fuel = Pattern(_FAILURE), Fuel()
+    while start < end:
+        stop = text.rfind("\n", start, min(start + _PART, end)) + 1
+        if not stop or start + _PART >= end:
+            stop = min(start + _PART, end)
+        for match in pattern.finditer(text[start:stop], fuel):
+            yield start + match.start()
+        start = stop
+
+
+def _outline(text: str, start: int, room: int) -> str:
+    """Return the headings after `start` with their lines, in `room` bytes; empty if there are few.
+
+    They are those of the first two levels, of the first level, or as many as fit.
+    """
+    if room < _LEAST:
+        return ""
+    real = (heading for heading in headings(text, Fuel()) if _is_real(text, heading))
+    every = list(islice(real, _HEADINGS))
+    levels = sorted({heading.level for heading in every})[:2]
+    if sum(heading.level in levels for heading in every) < _FEWEST:
+        return ""
+    every = [heading for heading in every if heading.offset >= start]
+    lines: list[str] = []
+    for level in levels:
+        outline = [f"line {each.line}: {each.text}\n" for each in every if each.level <= level]
+        if len(lines) < _FEWEST or encoded_size("".join(outline)) <= room:
+            lines = outline
+    if encoded_size("".join(lines)) <= room:
+        return "".join(lines)
+    count = sum(end <= room - _REST for end in accumulate(map(encoded_size, lines)))
+    return f"{''.join(lines[:count])}and {len(lines) - count} more headings\n"
+
+
+def _is_real(text: str, heading: Heading) -> bool:
+    """Return True unless a heading is a comment in code: in Markdown an empty line is before it."""
+    before = text[max(heading.offset - 4, 0) : heading.offset].replace("\r", "")
+    return text[heading.offset] != "#" or before[-2:] in ("", "\n", "\n\n")
+
+
+def _fitting(facts: list[str], ways: list[str], room: int) -> dict[str, str]:
+    """Return a note with as many of the facts and ways as fit in `room`, but the first of each."""
+    note = {"text": facts[0]} | ({"more": ways[0]} if ways else {})
+    for name, others in (("text", facts[1:]), ("more", ways[1:])):
+        for sentence in others:
+            longer = {**note, name: f"{note[name]}; {sentence}"}
+            if encoded_size(longer) <= room:
+                note = longer
+    return note

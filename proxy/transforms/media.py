@@ -1,0 +1,145 @@
+"""Replaces base64 data and data URIs by a note: kind, size, and the pixels of an image.
+
+A model can read nothing in them, and one image takes the room of all other content.
+"""
+
+import re
+import struct
+from base64 import urlsafe_b64decode
+
+from msgspec import Raw
+
+from proxy.document.tree import encode, level
+from proxy.transforms.cutter import CHARACTERS, DEEPEST, UNSHOWN, Omission, member_place
+from proxy.transforms.excerpt import NOTE_END
+
+_SHORTEST = 512  # characters
+_OPENING = re.compile(rb'"(?:data:|(?:[\w+/-]|\\[/rn]){64})', re.ASCII)
+_BASE64 = re.compile(r"[\w-]+={0,2}", re.ASCII)
+_DATA_URI = re.compile(r"data:([\w.+-]+/[\w.+-]+)?((?:;[\w.=+-]+)*),(\S*)", re.ASCII)
+_PLAIN = str.maketrans("+/", "-_", "\r\n")
+_VARIED = 32  # different characters in the first 512; a repetitive text has fewer
+_HANDLE = re.compile("(?i)token|cursor")  # members that a later call may have to pass back
+_READ = 128 << 10  # characters in which the size of an image is looked up
+
+_KINDS = {
+    b"\x89PNG\r\n\x1a\n": "PNG image",
+    b"\xff\xd8\xff": "JPEG image",
+    b"GIF8": "GIF image",
+    b"%PDF": "PDF",
+    b"PK\x03\x04": "ZIP",
+    b"\x1f\x8b": "gzip",
+}
+_START_OF_FRAME = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # markers of a JPEG file
+
+
+class MediaRemover:
+    """Replaces data in a document, and records an omission for each, shown or not.
+
+    `blocks`: the document is an array of the texts of several blocks. The value at the place
+    `exempt` stays: a view shows it.
+    """
+
+    def __init__(self, *, blocks: bool = False, exempt: str | None = None) -> None:
+        self.cuts: list[Omission] = []
+        self._blocks = blocks
+        self._exempt = exempt
+
+    def cleared(self, raw: Raw, path: str, place: str, depth: int = 0) -> Raw:
+        """Return `raw`, a value at `place`, with notes in place of data."""
+        size = len(memoryview(raw))
+        if size < _SHORTEST or depth > DEEPEST:
+            return raw
+        if depth == 0 and not _OPENING.search(memoryview(raw)):
+            return raw  # to open all takes four times as long
+        head = memoryview(raw)[0]
+        if head == 0x22:
+            return raw if place == self._exempt else self._string(raw, path)
+        if head == 0x7B:
+            return self._object(raw, path, place, depth)
+        return self._array(raw, path, place, depth) if head == 0x5B else raw
+
+    def _string(self, raw: Raw, path: str) -> Raw:
+        if not _OPENING.match(memoryview(raw)):
+            return raw
+        text = level(raw)
+        note = description(text)
+        if note is None:
+            return raw
+        total = len(text)
+        # Nobody wants the next thousand characters: no view is advised.
+        cut = Omission(path or "@", CHARACTERS, UNSHOWN, 0, total, total, 0, total)
+        self.cuts.append(cut)
+        return Raw(encode(note))
+
+    def _object(self, raw: Raw, path: str, place: str, depth: int) -> Raw:
+        members, changed = level(raw), False
+        for name, member in members.items():
+            if len(memoryview(member)) < _SHORTEST or _HANDLE.search(name):
+                continue
+            members[name] = self.cleared(member, *member_place(path, place, name), depth + 1)
+            changed = changed or members[name] is not member
+        return Raw(encode(members)) if changed else raw
+
+    def _array(self, raw: Raw, path: str, place: str, depth: int) -> Raw:
+        elements, changed = level(raw), False
+        numbered = self._blocks and depth == 0
+        for index, element in enumerate(elements):
+            if len(memoryview(element)) < _SHORTEST:
+                continue
+            inner = f"{path}[{index}]" if numbered else f"{path}[]"
+            elements[index] = self.cleared(element, inner, f"{place}[{index}]", depth + 1)
+            changed = changed or elements[index] is not element
+        return Raw(encode(elements)) if changed else raw
+
+
+def description(text: str) -> str | None:
+    """Return the note on a text that is base64 or a data URI; None if it is any other text.
+
+    >>> description("data:image/svg+xml;base64," + "PHN2Zz48" * 64)
+    '[image/svg+xml, 384 bytes of base64 data left out]'
+    """
+    if len(text) < _SHORTEST or not _OPENING.match(encode(text[:_SHORTEST])):
+        return None
+    uri = _DATA_URI.fullmatch(text)
+    if uri and not uri[2].endswith(";base64"):
+        return f"[{uri[1] or 'data URI'}, {len(text):,} characters{NOTE_END}"
+    data = (uri[3] if uri else text).translate(_PLAIN)
+    content = data.rstrip("=")
+    if len(content) % 4 == 1 or not _BASE64.fullmatch(data):
+        return None
+    opening = urlsafe_b64decode(content[: min(_READ, len(content) // 4 * 4)])
+    kind = _kind(opening) or (uri[1] if uri else "")
+    if not (uri or kind or _is_varied(content[:_SHORTEST])):
+        return None
+    size = f"{len(content) * 3 // 4:,} bytes of base64 data"
+    return f"[{', '.join(filter(None, (kind, _pixels(kind, opening), size)))}{NOTE_END}"
+
+
+def _is_varied(text: str) -> bool:
+    """Return True if a text has all sorts of letters: no hexadecimal digits, no sequence of DNA."""
+    sorts = ("[a-z]", "[A-Z]", "[0-9]")
+    return len({*text}) >= _VARIED and all(re.search(sort, text) for sort in sorts)
+
+
+def _kind(data: bytes) -> str:
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "WebP image"
+    return next((kind for magic, kind in _KINDS.items() if data.startswith(magic)), "")
+
+
+def _pixels(kind: str, data: bytes) -> str:
+    """Return the size of an image; empty if it is not found."""
+    width = height = 0
+    if kind == "PNG image" and len(data) >= 24:
+        width, height = struct.unpack(">II", data[16:24])
+    elif kind == "GIF image" and len(data) >= 10:
+        width, height = struct.unpack("<HH", data[6:10])
+    elif kind == "JPEG image":
+        at = 2
+        while at + 9 <= len(data) and data[at] == 0xFF:
+            if data[at + 1] in _START_OF_FRAME:
+                height, width = struct.unpack(">HH", data[at + 5 : at + 9])
+                break
+            at += 2 + int.from_bytes(data[at + 2 : at + 4], "big")
+    return f"{width} x {height} pixels" if width and height else ""

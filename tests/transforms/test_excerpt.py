@@ -1,0 +1,147 @@
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.document.tree import Document, encode
+from proxy.document.view import look
+from proxy.transforms.abridge import abridge
+from proxy.transforms.base import Call
+from tests.omissions import check_text
+
+LINE = "a line of a text that goes on for a while\n"
+
+
+def cut(text: str, bound: int, **options: Any) -> tuple[str, dict[str, str]]:
+    """Return a text cut to `bound` bytes, its note included, and the note."""
+    call = Call("t", viewable=True, notices=[], **options)
+    document = Document(text)
+    abridge(document, bound, call)
+    [notice] = call.notices
+    assert len(document.encode()) + len(encode({notice.name: notice.value})) <= bound
+    assert len(json.dumps(notice.value.get("more", ""))) <= 250
+    check_text(text, json.loads(document.encode()), notice.value)
+    return json.loads(document.encode()), notice.value
+
+
+def failing(*numbers: int, total: int = 1000) -> str:
+    return "".join(f"step {n}: {'ERROR' if n in numbers else 'ok'}\n" for n in range(1, total + 1))
+
+
+def test_the_lines_left_out_that_speak_of_failure_are_counted_and_the_first_are_listed() -> None:
+    text = failing(300, 400, 402, 500, 501, 502, 503)
+    _, note = cut(text, 4000)
+    assert note["text"].endswith("; 7 lines there with a failure: 300, 400, 402, 500, 501, …")
+    assert "view='lines(290, 310)' shows line 300" in note["more"]
+    assert look(Document(text), "lines(300, 300)") == "step 300: ERROR\n"
+
+
+def test_failures_that_are_shown_are_not_listed() -> None:
+    _, note = cut(failing(1, 2, 999), 4000)
+    assert "failure" not in note["text"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Error: no",
+        "KeyError: 'x'",
+        "2 tests failed",
+        "FATAL",
+        "panic: nil",
+        "java.lang.RuntimeException: x",
+        "Traceback (most recent call last):",
+        "permission denied",
+        "connect timeout",
+        "é failure é",
+    ],
+)
+def test_words_for_failure(line: str) -> None:
+    _, note = cut(f"{LINE * 200}{line}\n{LINE * 200}", 3000)
+    assert note["text"].endswith("; 1 line there with a failure: 201")
+
+
+@pytest.mark.parametrize("line", ["errorless", "failsafe", "terrors", "hispanic", "undenied"])
+def test_words_that_are_none(line: str) -> None:
+    _, note = cut(f"{LINE * 200}{line}\n{LINE * 200}", 3000)
+    assert "failure" not in note["text"]
+
+
+def test_a_million_failures_are_not_counted_to_the_end() -> None:
+    _, note = cut("no error\n" * 100_000, 3000)
+    assert "; at least 1000 lines there with a failure: " in note["text"]
+
+
+def test_a_text_of_one_line_names_no_lines() -> None:
+    found, note = cut("an error and a word " * 2000, 3000)
+    assert note["text"].startswith("first ")
+    assert ";" not in note["text"]
+    assert found.endswith("word ")
+
+
+SECTIONS = "# Guide\n\n" + "".join(
+    f"## Part {n}\n\n```sh\n# no heading\n```\n\n### Details of {n}\n\n{LINE * 20}\n"
+    for n in range(1, 30)
+)
+
+
+def test_a_text_with_headings_has_an_outline_of_two_levels_in_place_of_its_end() -> None:
+    found, note = cut(SECTIONS, 8000)
+    first, outline = found.split("…\n")
+    assert SECTIONS.startswith(first)
+    headings = outline.splitlines()
+    assert headings[-1].endswith(": ## Part 29")
+    assert not any("Details" in line or "no heading" in line for line in headings)
+    lines = SECTIONS.splitlines()
+    for heading in headings:
+        number, _, words = heading.removeprefix("line ").partition(": ")
+        assert lines[int(number) - 1] == words
+    assert f" to {len(lines)} are left out" in note["text"]
+
+
+def test_headings_that_do_not_fit_are_counted() -> None:
+    found, _ = cut(SECTIONS, 1800)
+    *headings, more = found.split("…\n")[1].splitlines()
+    first = int(headings[0].split("Part ")[1])
+    assert more == f"and {29 - first + 1 - len(headings)} more headings"
+
+
+def test_html_has_an_outline_too() -> None:
+    text = "<html>\n" + "".join(f"<h2 id='a'>Part {n}</h2>\n{LINE * 60}" for n in range(9))
+    assert cut(text, 6000)[0].endswith(": Part 8\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"# comment {n}\nstep {n}\n" for n in range(900)),
+        "# one\n\ntwo\n\n# three\n\n" + LINE * 300,
+        SECTIONS.replace("\n\n", "\n"),
+    ],
+)
+def test_comments_and_few_headings_are_no_outline(text: str) -> None:
+    found, _ = cut(text, 3000)
+    assert text.endswith(found.split("…")[1])
+
+
+def test_an_error_shows_its_end_though_it_has_headings() -> None:
+    assert cut(SECTIONS, 8000, error=True)[0].endswith(LINE + "\n")
+
+
+@pytest.mark.parametrize("bound", range(300, 2000, 97))
+def test_a_text_that_nearly_fits_is_not_made_longer(bound: int) -> None:
+    text = (LINE * 60)[: bound - 1]
+    found, note = cut(text, bound)
+    assert len(found) < len(text)
+    assert note["text"].endswith(("chars", "are left out"))
+
+
+PROSE = st.sampled_from(["# A\n\n", "## b\n", "\n", "an error\n", LINE, 'é"😀', "…", " ", "x" * 90])
+
+
+@given(st.lists(PROSE, min_size=60, max_size=400).map("".join), st.integers(300, 4000))
+def test_what_is_shown_and_what_the_note_counts_are_the_whole(text: str, bound: int) -> None:
+    if len(encode(text)) > bound:
+        cut(text, bound)
