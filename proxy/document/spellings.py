@@ -61,8 +61,6 @@ _TABLE: tuple[tuple[str, _Replacement], ...] = (
     (rf"(?<=\w)\[(?=\s*!?\s*(?:{_PATH}\s*(?:[=!]=|[<>])|(?:{_TEST})\())", "[?"),
     (rf"(?<=\w)\[(?=\s*{_PATH}\s*(?:,\s*{_PATH}\s*)*\])", "[*].["),
     (rf"(?<=\])\[(?=\s*{_PATH}\s*(?:,\s*{_PATH}\s*)*\])", ".["),
-    # A shell
-    (r"(^|\|\s*)(head|tail)\s+(?:-n\s*)?-?(\d+)$", r"\1\2(`\3`)"),
 )
 
 _KEPT = re.compile(r"""'(?:[^'\\]|\\.)*'|`[^`]*`|"(?:[^"\\]|\\.)*\"""")
@@ -72,6 +70,7 @@ _BARE_MEMBERS = re.compile(r"\{(\s*[\w.]+(?:\s*,\s*[\w.]+)*\s*)\}")
 _QUOTED_PATTERN = re.compile(r"""(\bgrep\(\s*|\bmatches\(\s*[\w.@]+\s*,\s*)"((?:[^"\\]|\\.)*)\"""")
 _QUOTED_MEMBER = re.compile(r"""(?<=[\w\])])\[\s*(["'])(\w+)\1\s*\]""")
 _LINES = re.compile(r"^(?:lines\s*\(?|sed\s+-n\s)\s*(\d+)(?:\s*[-:,]\s*|\s+)(\d+)\s*(?:\)|p)?$")
+_HEAD = re.compile(r"(^|\|\s*)(head|tail)\s+(?:-n\s*)?-?(\d+)$")
 _OPTIONS = r"(?:\s+-[inErRPhosABC]+(?:\s*\d+)?(?=\s|$))*"
 _BARE_GREP = re.compile(
     rf"""^(?:cat\s*\|\s*)?(?P<of>[\w.\[\]]+\s*\|\s*)?grep(?P<options>{_OPTIONS})\s+"""
@@ -95,8 +94,8 @@ def respelled(view: str) -> str:
     """
     view = re.sub(r"^\$(?=\.\w|\[)\.?|^\.(?=\w)", "", view.strip())
     if grep := _BARE_GREP.match(view) or _SLASHES.match(view):
-        return _search(**{"of": None, "more": "", **grep.groupdict()})
-    view = _LINES.sub(r"lines(\1, \2)", view)
+        return _search(grep.groupdict(""))
+    view = _HEAD.sub(r"\1\2(\3)", _LINES.sub(r"lines(\1, \2)", view))
     view = _QUOTED_PATTERN.sub(lambda match: f"{match[1]}{_raw(match[2])}", view)
     view, literals = _masked(view)
     view = _BARE_NUMBER.sub(r"\1`\2`", view)
@@ -107,11 +106,10 @@ def respelled(view: str) -> str:
 def translated(view: str) -> str:
     """Return a view that is no JMESPath as the one that another language seems to mean.
 
-    >>> for view in ('items[] | select(.n==`1` and .ok) | .title', "len(items)", "tail -40"):
+    >>> for view in ('items[] | select(.n==`1` and .ok) | .title', "len(items)"):
     ...     translated(view)
     'items[?n==`1` && ok].title'
     'length(items)'
-    'tail(`40`)'
     """
     view, literals = _masked(_QUOTED_MEMBER.sub(r'."\2"', view))
     for pattern, replacement in _TABLE:
@@ -136,13 +134,13 @@ def _unmasked(view: str, literals: dict[str, str]) -> str:
     return re.sub(_LITERAL, lambda match: literals.get(match[0], match[0]), view)
 
 
-def _search(of: str | None, options: str, pattern: str, more: str, **_: str) -> str:
+def _search(command: dict[str, str]) -> str:
     """Return the call of `grep` for a command, of whose options `i`, `A`, `B` and `C` count."""
-    options += more
+    options = command["options"] + command.get("more", "")
     case = "(?i)" if "i" in options else ""
     context = re.search(r"[ABC]\s*(\d+)", options)
     lines = f", `{context[1]}`" if context else ""
-    return f"{of or ''}grep({_raw(case + pattern)}{lines})"
+    return f"{command.get('of', '')}grep({_raw(case + command['pattern'])}{lines})"
 
 
 def _raw(text: str) -> str:
