@@ -161,8 +161,7 @@ def _lines_with(text: str, pattern: Pattern, context: int, fuel: Fuel) -> dict[s
     """
     hits, number, counted, visible_end = 0, 1, 0, -1
     lines: list[dict[str, Any]] = []
-    for match in pattern.finditer(text, fuel):
-        at = match.start()
+    for at, _ in pattern.spans(text, fuel):
         hits += 1
         if at < visible_end or len(lines) == _MOST_HITS:
             continue
@@ -233,9 +232,9 @@ def _matching(texts: list[str], pattern: Pattern, fuel: Fuel) -> list[int]:
     ends = list(accumulate(len(text) + 1 for text in texts))
     numbers: dict[int, None] = {}
     separate = "\\A" in pattern.text or "\\z" in pattern.text
-    for match in () if separate else pattern.finditer("\n".join(texts), fuel):
-        number = bisect_right(ends, match.start())
-        if match.end() >= ends[number]:
+    for start, end in () if separate else pattern.spans("\n".join(texts), fuel):
+        number = bisect_right(ends, start)
+        if end >= ends[number]:
             separate = True  # a match across the end of a text may hide another one
             break
         numbers[number] = None
