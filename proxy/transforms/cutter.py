@@ -204,9 +204,7 @@ class SizeReducer:
         self._note(path, place, visible, count, ELEMENTS, loss, rows.last, rows.example)
         names = tuple(".".join(map(spelled, path)) for path in rows.omitted)
         total = rows.columns + len(names)
-        cut = Omission(
-            path or "@", COLUMNS, place, visible, count, rows.loss, rows.columns, total
-        )
+        cut = Omission(path or "@", COLUMNS, place, visible, count, rows.loss, rows.columns, total)
         if names:
             self._cuts.append(replace(cut, names=names, example=rows.example))
         for column, visible, total in rows.clips:
