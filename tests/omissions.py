@@ -87,6 +87,8 @@ def _row(cells: dict[str, Any]) -> dict[str, Any]:
     row: dict[str, Any] = {}
     for name, value in cells.items():
         *outer, last = re.findall(r'"(?:[^"\\]|\\.)*"|[^.]+', name)
+        if outer and outer[-1].endswith("[]"):
+            continue  # the names in an array of objects, which is left out
         inner = row
         for each in outer:
             inner = inner.setdefault(_unquoted(each), {})

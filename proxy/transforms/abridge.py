@@ -209,7 +209,8 @@ class _Task(Struct, frozen=True):
             start, rest = 0, cut.first_shown
         # As many as fit: as were shown, or as of those that were not.
         step = max(start, self.bound * 9 // 10 * rest // max(cut.loss, 1), 1)
-        expression = f"{place}[{start}:{min(start + step, cut.first_total)}]"
+        window = f"[{start}:{min(start + step, cut.first_total)}]"
+        expression = f"{place}{cut.following or window}"
         if self.viewed:
             expression = within(self.viewed, expression)
         return expression if len(expression) <= 2 * cutter.LONGEST else None

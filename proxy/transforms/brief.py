@@ -27,7 +27,7 @@ _ALIKE = 0.4  # the share of all columns that a row has on average
 _CLIPS = (60, 120, 250, 500, 1000)  # characters shown of a long text, if all rows fit
 _SHORT = 30  # bytes of a value that names, counts or dates something
 _FAIR = 100  # bytes of a value that is shown whole although it is no text
-_HUGE = 400  # bytes of such a value in a single row
+_HUGE = 400  # bytes of a value that is no text in a single row, if most are much smaller
 _NARROW = 80  # bytes of a row if not all rows fit
 _LITTLE = 5  # the worth of long values: only if all rows fit
 _TRIES = 12  # at a selection of columns that fits
@@ -38,6 +38,7 @@ _WORTH = re.findall(
     " message reason time timestamp date version email login symbol code",
 )
 _TIMES = frozenset(("time", "timestamp", "date", "at", "ts", "created", "updated", "day"))
+_MEMBER = re.compile(r"[A-Za-z_][\w.]*")
 _PLAIN = re.compile(rb'"[A-Za-z0-9 _-]{1,20}"')
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 
@@ -54,7 +55,7 @@ class Brief(Struct):
 
     `first` and `last` count the rows shown from either end. `columns` is the number of columns
     shown, `omitted` are the paths of the others, the largest first. `loss` is in bytes of the rows
-    shown. `example` is a filter for such rows.
+    shown. `following` selects the lightest of the columns left out; `example` filters the rows.
     """
 
     value: bytes
@@ -64,6 +65,7 @@ class Brief(Struct):
     omitted: list[_Path]
     clips: _Clips
     loss: int
+    following: str
     example: str
 
 
@@ -79,25 +81,38 @@ class Column(Struct):
     textual: bool = True
     values: list[bytes] = []
     constant: bool = False
+    each: str = ""  # of a digest: the member of the elements that it shows
 
     @property
     def name(self) -> str:
         """Its path as a JMESPath expression."""
-        return ".".join(map(spelled, self.path))
+        name = ".".join(map(spelled, self.path))
+        return f"{name}[].{spelled(self.each)}" if self.each else name
+
+    @property
+    def is_link(self) -> bool:
+        """True if it holds URLs, which tell a model little."""
+        return self.values[0].startswith((b'"http:', b'"https:'))
 
     @property
     def worth(self) -> tuple[float, ...]:
         """A key that sorts columns, those first that tell most about a row."""
+        if self.each:
+            return (_LITTLE - 1, self.position)
         name, depth = self.path[-1].lower(), len(self.path) - 1
         words = [word.lower() for word in _WORD.findall(self.path[-1])]
         if name in _WORTH and (self.textual or self.size <= _SHORT):
             return (2 * depth, _WORTH.index(name))
-        if self.values[0].startswith((b'"http:', b'"https:')):
-            return (_LITTLE + 1, depth, self.size)
+        if self.is_link:
+            return (_LITTLE + 2, depth, self.size)
         if self.size <= _SHORT:
             return ((1 if words and words[-1] in _WORTH else 2) + depth, len(_WORTH), self.position)
         heavy = not self.textual and self.size > _FAIR
-        return (_LITTLE + 2 * heavy, depth, self.size)
+        return (_LITTLE + heavy, depth, self.size)
+
+    def holds(self, path: _Path) -> bool:
+        """Return True if it is the member at a path, or a part of it."""
+        return not self.each and self.path[: len(path)] == path
 
     def cost(self, clip: int, table: bool) -> float:
         """Return the bytes of the column in an average row."""
@@ -134,7 +149,7 @@ def brief(rows: list[Raw], room: int, *, table: bool) -> Brief | None:
             error.column.constant = False
             continue
         if len(lines) == len(rows) or not selection.whole:
-            return selection.brief(columns, lines) if len(lines) >= _FEWEST else None
+            return selection.brief(columns, lines, room) if len(lines) >= _FEWEST else None
         target -= target // 12
     return None
 
@@ -170,7 +185,36 @@ def _columns(rows: list[Raw], closed: frozenset[_Path] = frozenset()) -> list[Co
     for column in columns.values():
         always = len(column.values) == len(sample)
         column.constant = always and len(set(column.values)) == 1 and column.size <= _FAIR
-    return sorted(columns.values(), key=lambda column: column.worth)
+    digests = [each for column in columns.values() if (each := _digest_of(column)) is not None]
+    return sorted([*columns.values(), *digests], key=lambda column: column.worth)
+
+
+def _digest_of(column: Column) -> Column | None:
+    """Return the names in a heavy column of arrays of objects (`labels[].name`), if they have any.
+
+    It stands beside the column: that is left out all the same.
+    """
+    if column.size <= _FAIR or not any(value.startswith(b"[{") for value in column.values):
+        return None
+    elements = level(Raw(next(value for value in column.values if value.startswith(b"[{"))))
+    first = level(elements[0])
+    names = [name for name in _WORTH if name in first]
+    if not names:
+        return None
+    name = next((each for each in names if text(first[each]) is not None), names[0])
+    values = [bytes(_members(Raw(value), name)) for value in column.values]
+    size = sum(map(len, values)) * column.size / sum(map(len, column.values))
+    digest = Column(column.path, column.position, size, textual=False, values=values, each=name)
+    return digest if size <= _FAIR else None
+
+
+def _members(array: Raw, name: str) -> Raw:
+    """Return an array with one member of each element; null if the element has none."""
+    elements = level(array)
+    if not isinstance(elements, list):
+        return Raw(b"null")
+    inner = (level(each) for each in elements)
+    return Raw(encode([each.get(name) if isinstance(each, dict) else None for each in inner]))
 
 
 def _alike(columns: dict[_Path, Column], parent: _Path) -> bool:
@@ -202,11 +246,7 @@ def _choose(
     there are none.
     """
     same = _same(columns, target // 10) if table else []
-    varied = [
-        column
-        for column in columns
-        if not (table and column.constant) and (column.textual or column.size <= _FAIR)
-    ]
+    varied = [column for column in columns if (not column.constant if table else not column.each)]
     rest = target - 40 - 3 * count - sum(len(c.name) + len(c.values[0]) + 4 for c in same)
     picks: list[Column] = []
     for column in varied if whole else ():
@@ -215,6 +255,8 @@ def _choose(
             picks.append(column)
             rest -= int(cost)
     if picks and len(picks) >= min(2, len(varied)):
+        paths = {column.path for column in picks if not column.each}
+        picks = [column for column in picks if not (column.each and column.path in paths)]
         clip = _longest_clip(picks, rest // count, table)
         return _Selection(picks, same, table, clip, whole=True)
     picks, width = [], 0.0
@@ -326,10 +368,12 @@ class _Selection(Struct, dict=True):
         return levels
 
     def _cell(self, column: Column, cell: Raw | None, clips: _Clips) -> Raw | None:
+        if cell is not None and column.each:
+            cell = _members(cell, column.each)
         if cell is None or (size := len(memoryview(cell))) <= self.clip + 2:
             return cell
         content = text(cell)
-        if content is None and size > _HUGE:
+        if content is None and size > max(_HUGE, 8 * column.size):
             raise _Misfit(column)
         if content is None or len(content) <= self.clip or content.endswith(NOTE_END):
             return cell
@@ -347,16 +391,15 @@ class _Selection(Struct, dict=True):
                 _put(members, column.path, cell, levels)
         return encode(members)
 
-    def brief(self, columns: list[Column], lines: list[_Line]) -> Brief:
+    def brief(self, columns: list[Column], lines: list[_Line], room: int) -> Brief:
         """Return the array in brief, with all that is left out of these lines."""
-        visible = [column.path for column in (*self.columns, *self.same)]
+        visible = [column.path for column in (*self.columns, *self.same) if not column.each]
         opened = {path[:length] for path in visible for length in range(1, len(path) + 1)}
         objects = set().union(*(line.members for line in lines))
         names = {(*path, name) for path, members in objects for name in members} - opened
-        sizes = {
-            name: sum(each.size for each in columns if each.path[: len(name)] == name)
-            for name in names
-        }
+        inside = {name: [column for column in columns if column.holds(name)] for name in names}
+        sizes = {name: sum(column.size for column in inside[name]) for name in names}
+        links = {name for name in names if all(column.is_link for column in inside[name])}
         value = self.value(lines)
         return Brief(
             value=value,
@@ -366,8 +409,25 @@ class _Selection(Struct, dict=True):
             omitted=sorted(names, key=lambda name: (-sizes[name], name)),
             clips=[clip for line in lines for clip in line.clips],
             loss=sum(line.source_size for line in lines) - len(value),
+            following=self._following(sizes, links, len(lines), room) if self.whole else "",
             example=self._example(),
         )
+
+    def _following(
+        self, sizes: dict[_Path, float], links: set[_Path], count: int, room: int
+    ) -> str:
+        """Return the selection of as many columns left out as fit, the lightest first."""
+        names = [column.name for column in self.columns[:1]]
+        width = sum(column.size + 4 for column in self.columns[:1])
+        for path in sorted(sizes, key=lambda path: (path in links, sizes[path])):
+            width += sizes[path] + 2
+            if len(names) > 1 and width * count > room:
+                break
+            names.append(".".join(map(spelled, path)))
+        if not all(_MEMBER.fullmatch(name) for name in names):
+            return ""
+        rows = "*" if width * count <= room else f"0:{max(int(room / width), 1)}"
+        return f"[{rows}].{{{', '.join(names)}}}"
 
     def _example(self) -> str:
         """Return a filter for these rows, in their own names; empty if none comes to mind."""

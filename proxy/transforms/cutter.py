@@ -46,8 +46,8 @@ class Omission(Struct, frozen=True):
 
     `path` is the place without positions, `place` the view expression of the first place, of which
     `first_shown` of `first_total` are shown. `loss` is in bytes. `last`: of the visible elements
-    or characters, so many stand at the end. `names` are the columns left out; `example` selects
-    some of the rows.
+    or characters, so many stand at the end. `names` are the columns left out, `following` selects
+    some of them; `example` selects some of the rows.
     """
 
     path: str
@@ -61,6 +61,7 @@ class Omission(Struct, frozen=True):
     count: int = 1
     last: int = 0
     names: tuple[str, ...] = ()
+    following: str = ""
     example: str = ""
 
     def __str__(self) -> str:
@@ -206,7 +207,8 @@ class SizeReducer:
         total = rows.columns + len(names)
         cut = Omission(path or "@", COLUMNS, place, visible, count, rows.loss, rows.columns, total)
         if names:
-            self._cuts.append(replace(cut, names=names, example=rows.example))
+            ways = {"following": rows.following, "example": rows.example}
+            self._cuts.append(replace(cut, names=names, **ways))
         for column, visible, total in rows.clips:
             below = f"{path}[]", place
             for name in column:

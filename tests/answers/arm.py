@@ -34,9 +34,13 @@ class Call(Struct, frozen=True):
 
 
 class Look(Struct, frozen=True):
-    """A call of a tool of the client's own, such as reading a part of a file: `text` is shown."""
+    """A call of a tool of the client's own, such as reading a part of a file: `text` is shown.
+
+    `before` ends the part that was shown before; a row may begin in it.
+    """
 
     text: str
+    before: str = ""
 
 
 class Reply(Struct, frozen=True):

@@ -20,7 +20,10 @@ class Row(Struct, frozen=True):
 
 
 class Alone(Struct, frozen=True):
-    """Values that stand in an answer of at most 1,000 characters: a sum, a count, a highest row."""
+    """Values of an answer as a whole: a sum, a count, a highest row.
+
+    They stand in an answer of at most 1,000 characters, or beside its rows and in none of them.
+    """
 
     values: tuple[str, ...]
 

@@ -50,6 +50,9 @@ def in_table(**same: str) -> str:
         (Row(("b: 2",), ("a: 1",), near=9), json.dumps({"view": "a: 1\nb: 2"}), True),
         (Alone(("37",)), '{"view": 37}', True),
         (Alone(("37",)), json.dumps({"view": [37] * 400}), False),
+        (Alone(("37",)), "[" + json.dumps([{"a": 37}, {"b": 1}] * 100), False),
+        (Alone(("37",)), json.dumps({"view": {"hits": 37, "lines": [{"line": 3}] * 200}}), True),
+        (Alone(("37",)), json.dumps({"view": {"hits": 38, "lines": [{"line": 37}] * 200}}), False),
     ],
 )
 def test_values_stand_together_in_one_row_or_line(atom: Atom, text: str, stands: bool) -> None:

@@ -53,6 +53,7 @@ def test_all_rows_are_shown_as_a_table_with_what_is_the_same_said_once() -> None
             issue["state"],
             user["login"],
         )
+    assert [row["labels[].name"] for row in rows] == [["bug"] * (n % 3) for n in range(30)]
     assert notes["items"].endswith("columns, without labels")
     check_notes(left_out({"total": 30, "items": ISSUES}, found), notes)
 
