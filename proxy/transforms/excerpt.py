@@ -23,33 +23,41 @@ _FAILURE = (
 _LISTED = 5  # line numbers of failures in a note
 _MOST_FAILURES = 1000  # lines that are counted; a text may have a million
 _PART = 256 << 10  # characters that are searched at once
+_QUOTED = 200  # characters of such a line that are shown
 _AROUND = 10  # lines shown on either side of a failure
 _FEWEST = 3  # headings of a text that has an outline
 _HEADINGS = 1000  # headings that are read
 _LEAST = 400  # bytes for an outline; with less, the end of the text is shown
 _REST = 30  # bytes for the number of headings that do not fit
 
+_Span = tuple[int, int]
+"""The offset of a line that speaks of failure, and the end of the first such word in it."""
+
 
 def excerpt(text: str, room: int, notes: int, call: Call) -> tuple[str, dict[str, str]]:
     r"""Return `text` cut to `room` bytes as JSON, and the note on it in `notes` bytes.
 
     60 of 100 bytes are for the beginning. The others are for the headings, if it has any and is no
-    error, else for the end: in a log or a traceback that matters most.
+    error, else for the end: in a log or a traceback that matters most. Between the two stand the
+    first lines left out that speak of failure.
 
     >>> log = "".join(f"line {n}\n" for n in range(200))
     >>> _, note = excerpt(log, 150, 150, Call("run", viewable=True))
     >>> note["text"]
     'first 70 and last 46 of 1690 chars; lines 11 to 195 are left out'
     """
-    room = max(room - len(f'"{MARK}\n"'.encode()), 0)
+    room = max(room - len(f'"{MARK}\n{MARK}"'.encode()), 0)
     head, tail = both_ends(text, room)
-    outline = "" if call.error else _outline(text, head, room * 2 // 5)
-    if outline:
-        head = ending(text, chars_that_fit(text, room - encoded_size(outline)))
-        outline, tail = f"\n{outline}", len(text)
+    between = "" if call.error else _outline(text, head, room * 2 // 5)
+    if between:
+        head, tail = ending(text, chars_that_fit(text, room - encoded_size(between))), len(text)
+    elif room >= _LEAST and any(_failures(text, head, tail)):
+        head, tail = both_ends(text, room - room // 6)
+        between = _quoted(text, _failures(text, head, tail)[:_LISTED], room // 6)
     facts, ways = _facts(text, head, tail, call)
-    cut_text = text[:head] + MARK + (outline or text[tail:])
-    return cut_text, _fitting(facts, ways if call.viewable else [], notes)
+    middle = f"{MARK}\n{between}{MARK * (tail < len(text))}" if between else MARK
+    note = _fitting(facts, ways if call.viewable else [], notes)
+    return text[:head] + middle + text[tail:], note
 
 
 def both_ends(text: str, room: int) -> tuple[int, int]:
@@ -85,40 +93,47 @@ def _facts(text: str, head: int, tail: int, call: Call) -> tuple[list[str], list
         at_ends = text[head - 1 : head] in ("", "\n") and text[tail : tail + 1] in ("", "\n")
         parts = "" if at_ends else "parts of "
         facts.append(f"{parts}lines {first_line} to {last_line} are left out")
-    count, failures = _failures(text, head, tail)
-    if count and first_line < last_line:
-        least = "at least " * (count == _MOST_FAILURES)
-        numbers = ", ".join(map(str, failures)) + ", …" * (count > _LISTED)
-        lines = "line" if count == 1 else "lines"
-        facts.append(f"{least}{count} {lines} there with a failure: {numbers}")
-        start = max(failures[0] - _AROUND, 1)
-        around = f"lines({start}, {failures[0] + _AROUND})"
-        ways.insert(1, f"{view}='{around}' shows line {failures[0]}")
+    failures = _failures(text, head, tail) if first_line < last_line else []
+    if failures:
+        numbers = [text.count("\n", 0, start) + 1 for start, _ in failures[:_LISTED]]
+        first = numbers[0]
+        least = "at least " * (len(failures) == _MOST_FAILURES)
+        noun = "line" if len(failures) == 1 else "lines"
+        listed = ", ".join(map(str, numbers)) + ", …" * (len(failures) > _LISTED)
+        facts.append(f"{least}{len(failures)} {noun} there with a failure: {listed}")
+        around = f"lines({max(first - _AROUND, 1)}, {first + _AROUND})"
+        ways.insert(1, f"{view}='{around}' shows line {first}")
     return facts, ways
 
 
-def _failures(text: str, start: int, end: int) -> tuple[int, list[int]]:
-    """Count the lines of a part of a text that speak of failure; list the first ones."""
-    line = text.count("\n", 0, start) + 1
-    count, numbers = 0, list[int]()
-    for offset in islice(_places_of_failure(text, start, end), _MOST_FAILURES):
-        count += 1
-        if len(numbers) < _LISTED:
-            line += text.count("\n", start, offset)
-            start = offset
-            numbers.append(line)
-    return count, numbers
+def _quoted(text: str, places: list[_Span], room: int) -> str:
+    """Return the lines at some places with their numbers, in `room` bytes."""
+    quoted = ""
+    for start, word_end in places:
+        number = text.count("\n", 0, start) + 1
+        begin = max(start, word_end - _QUOTED // 2)
+        line = text[begin : begin + _QUOTED].partition("\n")[0]
+        quote = f"line {number}: {MARK * (begin > start)}{line}\n"
+        room -= encoded_size(quote)
+        if room < 0:
+            break
+        quoted += quote
+    return quoted
 
 
-def _places_of_failure(text: str, start: int, end: int) -> Iterator[int]:
-    """Yield the offset of each line that speaks of failure, of a part of a text."""
+def _failures(text: str, start: int, end: int) -> list[_Span]:
+    """Return the lines that speak of failure, of a part of a text: the first 1000."""
+    return list(islice(_each_failure(text, start, end), _MOST_FAILURES))
+
+
+def _each_failure(text: str, start: int, end: int) -> Iterator[_Span]:
     pattern, fuel = Pattern(_FAILURE), Fuel()
     while start < end:
         stop = text.rfind("\n", start, min(start + _PART, end)) + 1
         if not stop or start + _PART >= end:
             stop = min(start + _PART, end)
         for match in pattern.finditer(text[start:stop], fuel):
-            yield start + match.start()
+            yield start + match.start(), start + match.end()
         start = stop
 
 
