@@ -5,7 +5,14 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta, Raw, Struct
 
-from proxy.document.measure import TextFrame, TextWriteback, chars_that_fit, encoded_size, size
+from proxy.document.measure import (
+    TextFrame,
+    TextWriteback,
+    chars_that_fit,
+    encoded_size,
+    ending,
+    size,
+)
 from proxy.document.sizes import Size
 from proxy.document.tree import Document, Slot, Value, compact, encode, level, text
 from proxy.document.windows import within
@@ -19,7 +26,7 @@ from proxy.transforms.cutter import (
     Omission,
     SizeReducer,
 )
-from proxy.transforms.excerpt import ending, excerpt
+from proxy.transforms.excerpt import excerpt
 from proxy.transforms.media import MediaRemover, description
 
 NAME = "_abridged"

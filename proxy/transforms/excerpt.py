@@ -8,7 +8,7 @@ from itertools import accumulate, islice
 
 from proxy.document.fuel import Fuel
 from proxy.document.headings import Heading, headings
-from proxy.document.measure import chars_that_fit, encoded_size
+from proxy.document.measure import chars_that_fit, encoded_size, ending
 from proxy.document.patterns import Pattern
 from proxy.transforms.base import Call
 
@@ -28,6 +28,7 @@ _AROUND = 10  # lines shown on either side of a failure
 _FEWEST = 3  # headings of a text that has an outline
 _HEADINGS = 1000  # headings that are read
 _LEAST = 400  # bytes for an outline; with less, the end of the text is shown
+WINDOW = 150  # bytes of a view that are left for its notice
 _REST = 30  # bytes for the number of headings that do not fit
 
 _Span = tuple[int, int]
@@ -51,10 +52,14 @@ def excerpt(text: str, room: int, notes: int, call: Call) -> tuple[str, dict[str
     between = "" if call.error else _outline(text, head, room * 2 // 5)
     if between:
         head, tail = ending(text, chars_that_fit(text, room - encoded_size(between))), len(text)
-    elif room >= _LEAST and any(_failures(text, head, tail)):
-        head, tail = both_ends(text, room - room // 6)
-        between = _quoted(text, _failures(text, head, tail)[:_LISTED], room // 6)
-    facts, ways = _facts(text, head, tail, call)
+    elif room >= _LEAST and (failures := _failures(text, head, tail)):
+        between = _quoted(text, failures, room // 6)
+        head, tail = both_ends(text, room - encoded_size(between))
+        between = _quoted(text, _failures(text, head, tail), encoded_size(between))
+    # As much as a view may show, its notice included.
+    window = text[head : head + max(room + notes - WINDOW, WINDOW)]
+    end = min(head + ending(window, chars_that_fit(window, len(window) - 1)), tail)
+    facts, ways = _facts(text, head, tail, f"text[{head}:{end}]", call)
     middle = f"{MARK}\n{between}{MARK * (tail < len(text))}" if between else MARK
     note = _fitting(facts, ways if call.viewable else [], notes)
     return text[:head] + middle + text[tail:], note
@@ -72,21 +77,12 @@ def both_ends(text: str, room: int) -> tuple[int, int]:
     return head, tail if line < 0 else line
 
 
-def ending(text: str, most: int) -> int:
-    """Return the position of a cut after at most `most` characters: at a line, a word, or there."""
-    if most >= len(text):
-        return len(text)
-    line = text.rfind("\n", most // 2, most) + 1
-    return line or text.rfind(" ", most - most // 10, most) + 1 or most
-
-
-def _facts(text: str, head: int, tail: int, call: Call) -> tuple[list[str], list[str]]:
+def _facts(text: str, head: int, tail: int, window: str, call: Call) -> tuple[list[str], list[str]]:
     """Return the sentences about the part left out, and the calls that show some of it."""
     view = call.advertised_name("view")
     last = f" and last {len(text) - tail}" if tail < len(text) else ""
     facts = [f"first {head}{last} of {len(text)} chars"]
-    end = min(tail, head + head + len(text) - tail)
-    ways = [f"call again with {view}='text[{head}:{end}]'", f"{view}=\"grep('word')\" searches"]
+    ways = [f"call again with {view}='{window}'", f"{view}=\"grep('word')\" searches"]
     first_line = text.count("\n", 0, head) + 1
     last_line = text.count("\n", 0, max(tail - 1, 0)) + 1
     if first_line < last_line:
@@ -107,9 +103,9 @@ def _facts(text: str, head: int, tail: int, call: Call) -> tuple[list[str], list
 
 
 def _quoted(text: str, places: list[_Span], room: int) -> str:
-    """Return the lines at some places with their numbers, in `room` bytes."""
+    """Return the first of the lines at some places with their numbers, in `room` bytes."""
     quoted = ""
-    for start, word_end in places:
+    for start, word_end in places[:_LISTED]:
         number = text.count("\n", 0, start) + 1
         begin = max(start, word_end - _QUOTED // 2)
         line = text[begin : begin + _QUOTED].partition("\n")[0]
