@@ -110,7 +110,7 @@ def _quoted(text: str, places: list[_Span], room: int) -> str:
         begin = max(start, word_end - _QUOTED // 2)
         line = text[begin : begin + _QUOTED].partition("\n")[0]
         quote = f"line {number}: {MARK * (begin > start)}{line}\n"
-        room -= encoded_size(quote)
+        room -= encoded_size(quote) - len('""')
         if room < 0:
             break
         quoted += quote
