@@ -179,10 +179,12 @@ def test_a_call_that_still_runs_in_another_session_is_not_made_a_second_time(
 ) -> None:
     with server.wrapped() as one, server.wrapped() as other, ThreadPoolExecutor(1) as thread:
         running = thread.submit(one.call, "slow", {})
-        until(lambda: server.calls == ["slow"])
-        until(lambda: server.recorded == 1)
-        assert refused(other, "slow") == MADE_BEFORE.replace("plain", "slow")
-        server.finish()
+        try:
+            until(lambda: server.calls == ["slow"])
+            until(lambda: server.recorded == 1)
+            assert refused(other, "slow") == MADE_BEFORE.replace("plain", "slow")
+        finally:
+            server.finish()
         assert running.result(20)["content"]
     assert server.calls == ["slow"]
 

@@ -15,6 +15,7 @@ from jmespath.functions import signature
 
 from proxy.document.fuel import Fuel, characters, charge
 from proxy.document.headings import headings
+from proxy.document.paths import spelled
 from proxy.document.patterns import Pattern
 from proxy.document.tree import encode
 from proxy.errors import Refusal
@@ -43,6 +44,8 @@ class Questions:
     def _func_grep(self, pattern: Any, context: Any = 0, *_: Any) -> Any:
         """Search: lines of a text, or the paths of the strings and numbers inside a value."""
         compiled = self._pattern(f"(?m){pattern}")
+        if isinstance(context, str):
+            raise Refusal("grep('pattern', 3): 3 lines of context; (?i) before it ignores case")
         if isinstance(self.current, str):
             around = min(max(int(context), 0), _MOST_CONTEXT)
             return _lines_with(self.current, compiled, around, self._fuel)
@@ -281,8 +284,7 @@ def _path(link: Any) -> str:
         if isinstance(key, int):
             parts.append(f"[{key}]")
         else:
-            name = key if key.isascii() and key.isidentifier() else encode(key).decode()
-            parts.append(f".{name}")
+            parts.append(f".{spelled(key)}")
     return "".join(reversed(parts)).removeprefix(".") or "@"
 
 
@@ -331,16 +333,15 @@ def _members(value: Any) -> Iterator[tuple[str, str]]:
                 values = [row[name] for row in rows if name in row]
                 rare = f"; in {len(values)} of {len(rows)}" if len(values) < len(rows) else ""
                 inside.append((_member_path(f"{path}[]", name), values, rare))
-        for where, values, rare in inside:
+        for member_path, values, rare in inside:
             largest = max(values, key=_weight)
-            yield where, _kind(largest) + rare
+            yield member_path, _kind(largest) + rare
             if levels > 1 and isinstance(largest, dict | list):
-                waiting.append((where, largest, levels - 1))
+                waiting.append((member_path, largest, levels - 1))
 
 
 def _member_path(path: str, name: str) -> str:
-    spelled = name if name.isascii() and name.isidentifier() else encode(name).decode()
-    return f"{path}.{spelled}" if path else spelled
+    return f"{path}.{spelled(name)}" if path else spelled(name)
 
 
 def _weight(value: Any) -> int:

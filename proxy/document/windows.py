@@ -6,8 +6,9 @@ and an empty window beyond the end for an empty document.
 
 import re
 
+from proxy.document.spellings import respelled
 from proxy.document.tree import Document, Value, opened
-from proxy.document.view import look, respelled
+from proxy.document.view import look
 from proxy.errors import Refusal
 
 _SLICE = re.compile(r"(.*)\[\s*(-?\d*)\s*:\s*(-?\d*)\s*\]", re.DOTALL)

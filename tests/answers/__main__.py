@@ -12,19 +12,20 @@ from pathlib import Path
 from tests.answers import table
 from tests.answers.arm import Arm
 from tests.answers.direct import ClaudeCode, Codex, Direct, VisualStudioCode
-from tests.answers.ours import Best, Look, Naive
+from tests.answers.ours import Best, Look, Notices, Paging
 from tests.answers.questions import structured
+from tests.answers.rivals import rivals
 from tests.answers.session import Attempt, attempts
 from tests.answers.text_questions import texts
 
-OURS = (Naive, Look, Best)
+OURS = (Paging, Notices, Look, Best)
 
 
 def arms(budget: str | None) -> list[Arm]:
-    """Return the arms that need nothing but the project."""
+    """Return all arms; what the rivals need is installed when they are asked."""
     options = ("--budget", budget) if budget else ()
     direct = (Direct(), ClaudeCode(), Codex(), VisualStudioCode())
-    return [*direct, *(kind(*options) for kind in OURS)]
+    return [*direct, *(kind(*options) for kind in OURS), *rivals()]
 
 
 def main() -> int:
@@ -42,7 +43,7 @@ def main() -> int:
         if re.search(chosen.k or "", question.name)
     ]
     results: dict[str, list[Attempt]] = {}
-    failures = 0
+    failures: dict[str, str] = {}
     watch = table.trace if chosen.verbose else None
     for arm in arms(chosen.budget):
         if not re.search(chosen.arm or "", arm.name):
@@ -51,10 +52,10 @@ def main() -> int:
         try:
             results[arm.name] = attempts(arm, questions, watch)
         except Exception as error:
-            failures += 1
+            failures[arm.name] = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
             print(f"{arm.name}: not measured: {error}", file=sys.stderr)
         print(f"{arm.name}: {time.monotonic() - started:.1f} s", file=sys.stderr)
-    print(table.summary(questions, results))
+    print(table.summary(questions, results, failures))
     if chosen.by_question:
         chosen.by_question.write_text(table.by_question(questions, results))
     return 1 if failures else 0

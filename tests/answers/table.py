@@ -13,8 +13,12 @@ HEAD = ("", "answered", "never", "calls", "each", "bytes read", "each", "of dire
 _BEGINNING = 1500  # characters of an answer that --verbose shows
 
 
-def summary(questions: Sequence[Question], results: Mapping[str, Sequence[Attempt]]) -> str:
-    """Return a Markdown table for each group of questions."""
+def summary(
+    questions: Sequence[Question],
+    results: Mapping[str, Sequence[Attempt]],
+    failures: Mapping[str, str],
+) -> str:
+    """Return a Markdown table for each group of questions; `failures` are arms that did not run."""
     parts = []
     for group, members in groupby(questions, key=lambda question: question.group):
         names = {question.name for question in members}
@@ -24,6 +28,9 @@ def summary(questions: Sequence[Question], results: Mapping[str, Sequence[Attemp
             own = [attempt for attempt in attempts if attempt.question in names]
             whole = whole or sum(attempt.read for attempt in own)
             rows.append(_row(arm, own, whole))
+        rows += [
+            (arm, f"not measured: {why}", *("",) * (len(HEAD) - 2)) for arm, why in failures.items()
+        ]
         lines = "\n".join(f"| {' | '.join(row)} |" for row in rows)
         parts.append(f"{len(names)} questions on {group} results\n\n{lines}\n")
     return "\n".join(parts)
