@@ -178,7 +178,9 @@ def check_notes(amounts: LeftOut, notes: dict[str, str]) -> None:
                 missing, named = columns.pop(path), names.split(", ")
                 assert set(named) <= missing
                 assert len(missing) == len(named) + int(more or 0)
-                assert int(total) - int(all_shown) == len(missing)
+                # Several arrays are counted one by one, but name a column once.
+                count = int(total) - int(all_shown)
+                assert count >= len(missing) if places else count == len(missing)
                 continue
             visible = int(all_shown or 0) + int(first or 0) + int(last or 0)
             told = {"shown": visible, "total": int(total), "places": int(places or 1)}

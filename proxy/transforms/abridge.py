@@ -194,6 +194,8 @@ class _Task(Struct, frozen=True):
             return None
         if self.viewed:
             place = place.removeprefix(_VIEW).removeprefix(".")
+            if cut.unit == COLUMNS and self.viewed.endswith("]"):
+                return None  # a window: the next one comes first
         start, rest = cut.first_shown, cut.total - cut.visible
         if cut.unit == MEMBERS:
             place = f"entries({place or '@'})"
