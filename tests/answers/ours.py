@@ -167,7 +167,8 @@ def around(text: str, word: str) -> list[str]:
 def hits(text: str) -> list[dict[str, Any]]:
     """Return the hits of a search, from objects or a table."""
     [document, *_] = documents(text)
-    found = document.get("view", {}) if isinstance(document, dict) else {}
+    found: Any = document.get("view") if isinstance(document, dict) else None
+    found = found if isinstance(found, dict) else {}
     found = found.get("ignoring_case", found)
     rows = found.get("at") or found.get("lines") or []
     if isinstance(rows, dict):
