@@ -62,8 +62,10 @@ def _check(cut: _Cut) -> Iterator[Hashable]:
     size = len(written) + sum(len(json.dumps(notice.value)) for notice in call.notices)
     if size > cut.bound + 200:
         raise Wrong("the document is within its bound", f"{size} of {cut.bound}")
-    if cut.structured and " columns" in notes.get("others", ""):
-        return  # which of the arrays are in brief, the notes do not say
+    if cut.structured and any(
+        " columns" in note and (name == "others" or "." in name) for name, note in notes.items()
+    ):
+        return  # which of several arrays at one path are in brief, the notes do not say
     path = "items" if isinstance(before, list) else ""
     try:
         if isinstance(before, str):
