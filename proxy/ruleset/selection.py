@@ -22,6 +22,7 @@ Budget = int | Literal["auto", "off"]
 Log = Callable[[str], None]
 
 # More names than any session meets; endless new client names must not exhaust memory.
+_FIRST_LOOK = 2000  # bytes of a text: measured by `make answers`, see rules/REFERENCE.md
 _MAX_CACHED = 256
 
 
@@ -202,14 +203,14 @@ class Selection:
     def _otherwise(self, client: str | None) -> Rule | None:
         from proxy.transforms.abridge import Abridge
 
-        budget = self._budget
+        budget, first_look = self._budget, None
         if budget == "off":
             return None
         if budget == "auto":
             from proxy.ruleset.clients import client_for
 
-            budget = client_for(client).budget_bytes
-        steps = (Abridge(max_bytes=budget),)
+            budget, first_look = client_for(client).budget_bytes, _FIRST_LOOK
+        steps = (Abridge(max_bytes=budget, first_look=first_look),)
         return Rule(name="budget", tools=("*",), pipeline=steps, max_bytes=budget)
 
 

@@ -70,20 +70,29 @@ class Abridge(Transform, frozen=True):
 
     max_bytes: Annotated[Size, Meta(ge=_LEAST)] | None = None
     """The most bytes of the document; without it, the rule's `max_bytes` applies."""
+    first_look: Annotated[Size, Meta(ge=_LEAST)] | None = None
+    """The most bytes of a text that takes twice that or more: a model has to ask for the rest of it
+    anyway."""
 
     def __call__(self, root: Slot, call: Call) -> None:
         bounds = [bound for bound in (self.max_bytes, call.bound) if bound is not None]
         if bounds:
-            abridge(root.document, min(bounds), call)
+            abridge(root.document, min(bounds), call, first_look=self.first_look)
 
 
-def abridge(document: Document, bound: int, call: Call, viewed: str = "") -> None:
-    """Cut `document` to `bound` bytes; see Abridge.
+def abridge(
+    document: Document,
+    bound: int,
+    call: Call,
+    viewed: str = "",
+    first_look: int | None = None,
+) -> None:
+    """Cut `document` to `bound` bytes, or a far longer text to `first_look`; see Abridge.
 
     `viewed`: the document is the result of this view, so that an expression appended to it shows
     the omitted parts.
     """
-    task = _Task(document, bound, call, viewed)
+    task = _Task(document, bound, call, viewed, first_look or bound)
     if document.closers:
         if size(document) <= bound:
             return
@@ -113,6 +122,7 @@ class _Task(Struct, frozen=True):
     bound: int
     call: Call
     viewed: str
+    first_look: int
 
     def whole(self) -> list[Notice]:
         """Cut the document as a whole; return the notices beside it."""
@@ -158,13 +168,16 @@ class _Task(Struct, frozen=True):
         return None
 
     def _text(self, content: str) -> list[Notice]:
-        reserve = _reserve(self.bound)
-        room, notes = self.bound - reserve, reserve - len(f'{{"{NAME}":}}')
+        far = not self.viewed and len(content) >= 2 * self.bound
+        bound = min(self.bound, self.first_look) if far else self.bound
+        reserve = _reserve(bound)
+        frame = len(f'{{"{NAME}":}}')
+        room, notes = bound - reserve, reserve - frame
         if not self.viewed:
             cut_text = description(content)
             note = {"text": f"0 of {len(content)} chars"}
             if cut_text is None:
-                cut_text, note = excerpt(content, room, notes, self.call)
+                cut_text, note = excerpt(content, room, notes, self.call, self.bound - frame)
             self.document.root.set(cut_text)
             return [Notice(NAME, note)]
         # The parts that views show must rejoin.

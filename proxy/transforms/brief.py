@@ -39,8 +39,9 @@ class Brief(Struct):
     """An array of rows in brief: `value` as JSON, and the amounts that it leaves out.
 
     `first` and `last` count the rows shown from either end. `columns` is the number of columns
-    shown, `omitted` are the paths of the others, the largest first. `loss` is in bytes of the rows
-    shown. `following` selects the lightest of the columns left out; `example` filters the rows.
+    shown, `omitted` are the paths of the others, the largest first. `clips` are the texts that are
+    cut: the row's position, the column, the characters shown, and all. `loss` is in bytes of the
+    rows shown. `following` selects the lightest of the columns left out; `example` filters the rows.
     """
 
     value: bytes
@@ -48,7 +49,7 @@ class Brief(Struct):
     last: int
     columns: int
     omitted: list[Path]
-    clips: _Clips
+    clips: list[tuple[int, Path, int, int]]
     loss: int
     following: str
     example: str
@@ -258,7 +259,7 @@ class _Selection(Struct, dict=True):
             last=self.last,
             columns=len(visible),
             omitted=sorted(names, key=lambda name: (-sizes[name], name)),
-            clips=[clip for line in lines for clip in line.clips],
+            clips=[(index, *clip) for index, line in enumerate(lines) for clip in line.clips],
             loss=sum(line.source_size for line in lines) - len(value),
             following=self._following(sizes, links, len(lines), room) if self.whole else "",
             example=self._example(),

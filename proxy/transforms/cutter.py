@@ -209,8 +209,8 @@ class SizeReducer:
         if names:
             ways = {"following": rows.following, "example": rows.example}
             self._cuts.append(replace(cut, names=names, **ways))
-        for column, visible, total in rows.clips:
-            below = f"{path}[]", place
+        for index, column, visible, total in rows.clips:
+            below = f"{path}[]", f"{place}[{index if index < rows.first else -1}]"
             for name in column:
                 below = member_place(*below, name)
             self._note(*below, visible, total, CHARACTERS, total - visible)

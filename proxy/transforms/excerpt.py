@@ -36,8 +36,12 @@ _Span = tuple[int, int]
 """The offset of a line that speaks of failure, and the end of the first such word in it."""
 
 
-def excerpt(text: str, room: int, notes: int, call: Call) -> tuple[str, dict[str, str]]:
+def excerpt(
+    text: str, room: int, notes: int, call: Call, bound: int = 0
+) -> tuple[str, dict[str, str]]:
     r"""Return `text` cut to `room` bytes as JSON, and the note on it in `notes` bytes.
+
+    Views of it may take `bound` bytes.
 
     60 of 100 bytes are for the beginning. The others are for the headings, if it has any and is no
     error, else for the end: in a log or a traceback that matters most. Between the two stand the
@@ -58,7 +62,7 @@ def excerpt(text: str, room: int, notes: int, call: Call) -> tuple[str, dict[str
         head, tail = both_ends(text, room - encoded_size(between))
         between = _quoted(text, _failures(text, head, tail), encoded_size(between))
     # As much as a view may show, its notice included.
-    window = text[head : head + max(room + notes - WINDOW, WINDOW)]
+    window = text[head : head + max(max(bound, room + notes) - WINDOW, WINDOW)]
     end = min(head + ending(window, chars_that_fit(window, len(window) - 1)), tail)
     facts, ways = _facts(text, head, tail, f"text[{head}:{end}]", call)
     middle = f"{MARK}\n{between}{MARK * (tail < len(text))}" if between else MARK

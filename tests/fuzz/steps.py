@@ -251,6 +251,9 @@ KINDS: dict[str, Callable[[Dice], tuple[Step, str | None]]] = {
     "replace": _replace,
     "jmespath": _jmespath,
     "recast": _recast,
-    "abridge": lambda dice: ({"max_bytes": dice.pick((300, 301, 700, 9000))}, "max_bytes"),
+    "abridge": lambda dice: (
+        {"max_bytes": dice.pick((300, 301, 700, 9000)), **_maybe(dice, 3, first_look=400)},
+        "max_bytes",
+    ),
 }
 BEFORE = tuple(word for word, kind in TRANSFORMS.items() if not kind.window)

@@ -1,6 +1,7 @@
 """Arrays of objects in brief: the columns, the rows, and what the notes say of the others."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -66,6 +67,15 @@ def test_columns_that_tell_most_come_first_and_long_texts_show_their_beginning()
     assert all(text.endswith("…") and len(text) > 60 for text in shown)
     total = sum(len(issue["body"]) for issue in ISSUES)
     assert notes["items.body"] == f"{30 * (len(shown[0]) - 1)} of {total} chars in 30 texts"
+
+
+def test_the_rest_of_the_first_text_that_is_cut_is_next_if_all_columns_are_shown() -> None:
+    rows = [{"id": n, "body": f"{n} " + "x" * (2000 if n else 20)} for n in range(60)]
+    found, notes = brief(rows)
+
+    place, start = re.match(r"call again with view='(.*)\[(\d+):", notes["more"]).groups()  # type: ignore[union-attr]
+    assert place == "[1].body"
+    assert found["rows"][1][1].removesuffix("…") == rows[1]["body"][: int(start)]
 
 
 def test_a_result_that_a_schema_describes_keeps_rows_that_are_objects() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from proxy.document.tree import Document, encode
 from proxy.document.view import look
-from proxy.transforms.abridge import abridge
+from proxy.transforms.abridge import Abridge, abridge
 from proxy.transforms.base import Call
 from tests.omissions import check_text
 
@@ -162,3 +162,17 @@ PROSE = st.sampled_from(["# A\n\n", "## b\n", "\n", "an error\n", LINE, 'é"😀
 def test_what_is_shown_and_what_the_note_counts_are_the_whole(text: str, bound: int) -> None:
     if len(encode(text)) > bound:
         cut(text, bound)
+
+
+def test_a_first_look_at_a_far_longer_text_is_short_and_its_views_are_not() -> None:
+    sizes = []
+    for count in (400, 4000):
+        call, document = Call("run", viewable=True, notices=[]), Document(LINE * count)
+        Abridge(max_bytes=10_000, first_look=2000)(document.root, call)
+        [notice] = call.notices
+        sizes.append(len(document.encode()) + len(encode({notice.name: notice.value})))
+        window = re.search(r"text\[(\d+):(\d+)\]", notice.value["more"])
+    assert 9000 < sizes[0] <= 10_000
+    assert 1500 < sizes[1] <= 2000
+    assert window is not None
+    assert int(window[2]) - int(window[1]) > 9000

@@ -167,7 +167,7 @@ def test_wrong_defaults_are_reported_once_and_without_any_rule_too() -> None:
 def test_max_bytes_is_an_abridge_as_the_last_step(size: str) -> None:
     keys = f"max_bytes: {size}"
     rule = one(f"{{tools: a, {keys}, response: [{{keep: [x]}}]}}")
-    assert str(rule.pipeline[-1]) == "Abridge(max_bytes=5000)"
+    assert str(rule.pipeline[-1]) == "Abridge(max_bytes=5000, first_look=None)"
     assert [step.name for step in rule.pipeline] == ["keep", "abridge"]
     assert (rule.max_bytes, rule.snapshot_step.viewable) == (5000, True)
     (by_default,) = load(f"defaults: {{{keys}}}\nrules: [{{tools: a}}]").rules
