@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from proxy.document import message
 from proxy.errors import RuleErrors, raised
 from proxy.ruleset.circuit_breaker import MAX_FAILURES
+from proxy.ruleset.clients import client_for
 from proxy.ruleset.guard import FACTS, QueryResult
 from proxy.ruleset.rule import Rule
 from proxy.session.active_rules import ActiveRules, Rules
@@ -487,12 +488,15 @@ class SessionState:
     def count_untouched(self, pending: PendingRequest, size: int) -> None:
         """Count a response of `size` bytes that is sent unchanged."""
         if pending.tool and not pending.is_repeat:
-            self._meter.count_untouched(pending.tool, size)
+            cut = client_for(self.rules.client).cut(size)
+            self._meter.count_untouched(pending.tool, size, cut)
 
     def count_shaped(self, job: ShapeJob, result: ShapeResult) -> None:
         """Count and log the result of shaping a response."""
         before = 0 if job.raw is None else len(job.raw)
-        sizes = Sizes(before, len(result.raw), result.visible_before, result.visible_after)
+        visible = result.visible_before, result.visible_after
+        cut = client_for(self.rules.client).cut(result.visible_before)
+        sizes = Sizes(before, len(result.raw), *visible, cut)
         self._meter.count(job.tool, job.rule.name, sizes, result.outcome)
         if result.log_line is not None:
             self.log(result.log_line)

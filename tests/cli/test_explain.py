@@ -205,14 +205,14 @@ def test_both_kinds_of_clients_are_shown_with_the_first_lines(verb: Explain) -> 
 
 
 def test_clients_whose_limit_is_overrun_are_told_before_and_after(verb: Explain) -> None:
-    record("long", document({"items": ["x" * 20] * 500}))
+    record("long", document({"items": ["x" * 20] * 2_100}))
 
     clients = {each["client"]: each for each in verb.json()["clients"]}
 
     codex = clients["codex*"]
-    assert (codex["limit"], codex["over_before"], codex["over_after"]) == (10_000, True, False)
+    assert (codex["limit"], codex["over_before"], codex["over_after"]) == (48_000, True, False)
     assert codex["beyond"] == "loses its middle"
-    assert codex["before"] > 10_000 > codex["after"]
+    assert codex["before"] > 48_000 > codex["after"]
     assert not clients["claude-code*"]["over_before"]
 
 
