@@ -207,7 +207,9 @@ def check_notes(amounts: LeftOut, notes: dict[str, str]) -> None:
 
 
 _ENDS = re.compile(r"(?:first )?(\d+)(?: and last (\d+))? of (\d+) chars")
-_OUTLINE = re.compile(r"(line \d+: .*\n)+(and \d+ more headings\n)?|and \d+ more headings\n")
+_OUTLINE = re.compile(r"(line \d+: .*\n)+(and (at least )?\d+ more headings\n)?")
+
+_QUOTES = re.compile(r"(?=(…\n(?:line \d+: .*\n)+…))")
 
 
 def characters(before: str, after: str) -> int:
@@ -218,6 +220,13 @@ def characters(before: str, after: str) -> int:
         first, last = after[: mark.start()], after[mark.end() :]
         if before.startswith(first) and (before.endswith(last) or _OUTLINE.fullmatch(last[1:])):
             return len(first) + len(last) * before.endswith(last)
+    for quotes in _QUOTES.finditer(after):
+        first, last = after[: quotes.start()], after[quotes.end(1) :]
+        if before.startswith(first) and before.endswith(last):
+            lines = before.split("\n")
+            for number, line in re.findall(r"line (\d+): …?(.*)\n", quotes[1]):
+                assert line in lines[int(number) - 1]
+            return len(first) + len(last)
     assert before.startswith(after), after
     return len(after)
 

@@ -160,14 +160,16 @@ def around(text: str, word: str) -> list[str]:
         if (member := _MEMBER.fullmatch(path)) and hit["text"] == word:
             filters[f"{member[1]}[?{member[2]}=='{word}']"] = None
         elif not owners:
-            owners = [path[: each.end()] for each in _INDEX.finditer(path)]
+            owners = [path[: each.end()] for each in _INDEX.finditer(path)] or [path]
     return [*filters, *reversed(owners)]
 
 
 def hits(text: str) -> list[dict[str, Any]]:
     """Return the hits of a search, from objects or a table."""
     [document, *_] = documents(text)
-    found = document.get("view", {}) if isinstance(document, dict) else {}
+    found: Any = document.get("view") if isinstance(document, dict) else None
+    found = found if isinstance(found, dict) else {}
+    found = found.get("ignoring_case", found)
     rows = found.get("at") or found.get("lines") or []
     if isinstance(rows, dict):
         same, columns = rows.get("same", {}), rows["columns"]
