@@ -247,5 +247,6 @@ def label(name: str) -> str:
 
 def _row(kind: CallKind, sums: list[int]) -> Row:
     tool, rule, outcome, server, client = kind
-    *sizes, client_cut = sums
-    return Row(tool, rule, outcome, *sizes, server, client, client_cut)
+    calls, wire_before, wire_after, seen_before, seen_after, cut = sums
+    sizes = (wire_before, wire_after, seen_before, seen_after)
+    return Row(tool, rule, outcome, calls, *sizes, server, client, cut)
