@@ -6,9 +6,9 @@ the expressions of rules. Each applies to the value before it: `items[0].body | 
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from io import StringIO
-from itertools import accumulate, islice
+from itertools import accumulate, chain, islice
 from typing import Any
 
 from jmespath.functions import signature
@@ -28,6 +28,7 @@ _HEADINGS = 200  # headings of an outline
 _PATTERNS = 16  # compiled patterns that are kept
 _COMPILED = 100  # units to compile a pattern
 _SAMPLE = 200  # elements of an array that an outline reads
+_RECORD = 60  # members; of an object with more, a map, the names are searched, too
 
 
 class Questions:
@@ -42,12 +43,23 @@ class Questions:
 
     @signature({"types": ["string", "number"], "variadic": True})
     def _func_grep(self, pattern: Any, context: Any = 0, *_: Any) -> Any:
-        """Search: lines of a text, or the paths of the strings and numbers inside a value."""
-        compiled = self._pattern(f"(?m){pattern}")
+        """Search: lines of a text, or the paths of the strings and numbers inside a value.
+
+        Without a hit, those that have the pattern in other case stand beside the zero.
+        """
         if isinstance(context, str):
             raise Refusal("grep('pattern', 3): 3 lines of context; (?i) before it ignores case")
+        around = min(max(int(context), 0), _MOST_CONTEXT)
+        remaining = self._fuel.remaining
+        result = self._search(f"(?m){pattern}", around)
+        if result["hits"] or 3 * self._fuel.remaining < 2 * remaining:
+            return result
+        other = self._search(f"(?im){pattern}", around)
+        return {**result, "ignoring_case": other} if other["hits"] else result
+
+    def _search(self, pattern: str, around: int) -> dict[str, Any]:
+        compiled = self._pattern(pattern)
         if isinstance(self.current, str):
-            around = min(max(int(context), 0), _MOST_CONTEXT)
             return _lines_with(self.current, compiled, around, self._fuel)
         return _strings_with(self.current, compiled, self._fuel)
 
@@ -242,7 +254,10 @@ def _matching(texts: list[str], pattern: Pattern, fuel: Fuel) -> list[int]:
 
 
 def _texts(value: Any, numbers: bool) -> list[str]:
-    """Return the strings inside a value, and the numbers as they are written if asked for."""
+    """Return the strings inside a value, and the numbers as they are written if asked for.
+
+    The names in a map come before their values.
+    """
     texts: list[str] = []
     levels: list[Iterator[Any]] = [iter([value])]
     while levels:
@@ -250,8 +265,15 @@ def _texts(value: Any, numbers: bool) -> list[str]:
             kind = type(item)
             if kind is str:
                 texts.append(item)
-            elif kind is dict or kind is list:
-                levels.append(iter(item.values() if kind is dict else item))
+            elif kind is dict:
+                levels.append(
+                    iter(
+                        item.values() if len(item) <= _RECORD else chain.from_iterable(item.items())
+                    )
+                )
+                break
+            elif kind is list:
+                levels.append(iter(item))
                 break
             elif numbers and item is not None and kind is not bool:
                 texts.append(encode(item).decode())
@@ -266,13 +288,13 @@ def _paths(value: Any, numbers: bool, positions: list[int]) -> Iterator[str]:
     keys: list[Any] = [None]  # of the item that is read on each level
     wanted, count = iter(positions), 0
     position = next(wanted, None)
-    while levels:
+    while position is not None:
         for key, item in levels[-1]:
             kind = type(item)
             if kind is dict or kind is list:
                 keys[-1] = key
                 keys.append(None)
-                levels.append(iter(item.items() if kind is dict else enumerate(item)))
+                levels.append(iter(enumerate(item) if kind is list else _named(item)))
                 break
             if kind is str or (numbers and item is not None and kind is not bool):
                 if count == position:
@@ -284,6 +306,13 @@ def _paths(value: Any, numbers: bool, positions: list[int]) -> Iterator[str]:
         else:
             levels.pop()
             keys.pop()
+
+
+def _named(members: dict[str, Any]) -> Iterable[tuple[str, Any]]:
+    """Return the values inside an object by name; in a map, each name comes before its value."""
+    if len(members) <= _RECORD:
+        return members.items()
+    return ((name, part) for name, member in members.items() for part in (name, member))
 
 
 def _path(keys: list[Any]) -> str:

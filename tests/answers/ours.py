@@ -3,8 +3,10 @@
 import json
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from tests.answers.arm import Arm, Call, Reply, Steps
+from tests.answers.evidence import documents
 from tests.answers.question import Question
 from tests.wrapped import wrapped
 
@@ -13,11 +15,11 @@ _VIEW = re.compile(r"""view=('|")((?:(?!\1).|\\.)*)\1([^;]*)""")
 _NOTICE = re.compile(r'\n\{"(?:_abridged|more)".*\Z')
 _NOTES = re.compile(r'"_abridged":\{((?:"(?:[^"\\]|\\.)*":"(?:[^"\\]|\\.)*",?)*)\}')
 _WINDOW = re.compile(r"(.+)\[(\d+):(\d+)\]")
-_HIT = re.compile(
-    r'"path":"((?:[^"\\]|\\.)*\])|"line":(\d+)|"rows":\[\[(?:"((?:[^"\\]|\\.)*\])|(\d+))'
-)
+_INDEX = re.compile(r"\[\d+\]")
+_MEMBER = re.compile(r"(.*)\[\d+\]\.(\w+)")
+_HITS = 40
 _LINES = 10
-"""Lines before and after a hit that a reader asks for."""
+"""Hits at which a reader looks, and lines before and after one."""
 
 
 class Ours(Arm):
@@ -31,9 +33,9 @@ class Ours(Arm):
 
 
 class Paging(Ours):
-    """A reader that calls again with the first view that the notice names, until there is none.
+    """A reader that calls again with the next view that the notice names, until there is none.
 
-    Then come the other places that the first notice names, in the same way.
+    Then come the other places that notices name.
     """
 
     name = "ours, paging"
@@ -43,17 +45,17 @@ class Paging(Ours):
         yield from self.pages(question, reply)
 
     def pages(self, question: Question, first: Reply) -> Steps:
-        """Follow the notices of the first answer."""
-        places = [place for place in noted(first.text) if place not in ("items", "@", "text")]
+        """Follow the notices, beginning with those of the first answer."""
+        waiting = [place for place in noted(first.text) if place not in ("items", "@", "text")]
         earlier: set[str] = set()
-        reply, view, before = first, "", ""
+        reply, view = first, ""
         while True:
-            following = next(iter(views(reply.text)), None)
-            if following is None or following in earlier:
-                places = [each for each in places if not any(v.startswith(each) for v in earlier)]
-                if not places:
-                    return
-                following = places.pop(0)
+            offers = views(reply.text)
+            waiting[:0] = [each for each, label in offers.items() if label in ("", " is next")]
+            fresh = (each for each in waiting if not any(v.startswith(each) for v in earlier))
+            following = next(fresh, None)
+            if following is None:
+                return
             earlier.add(following)
             before = end_of(reply.text) if continues(view, following) else ""
             view = following
@@ -63,7 +65,7 @@ class Paging(Ours):
 class Notices(Paging):
     """A reader that takes what the notice offers: a failure's lines, a search for a word, pages.
 
-    The search has a word of the question in it; then comes the place of the first hit.
+    The search has a word of the question in it; then comes what the hits stand in.
     """
 
     name = "ours, by the notices"
@@ -75,9 +77,9 @@ class Notices(Paging):
         if failure and re.search("(?i)fail|error|why|not trusted|stop", question.text):
             yield Call(question.tool, {"view": failure[0]})
         if question.word and any("searches" in label for label in offers.values()):
-            found = yield Call(question.tool, {"view": f"grep('{question.word}')"})
-            if hit := _HIT.search(found.text):
-                yield Call(question.tool, {"view": around(hit)})
+            hits = yield Call(question.tool, {"view": f"grep('{question.word}')"})
+            for view in around(hits.text, question.word):
+                yield Call(question.tool, {"view": view})
         yield from self.pages(question, first)
 
 
@@ -102,16 +104,15 @@ class Look(Best):
 
 
 def views(text: str) -> dict[str, str]:
-    """Return the views that a notice names, each with what the notice says of it.
+    """Return the views that notices name, each with what is said of it.
 
     >>> views('[1]\\n{"_abridged": {"more": "call again with view=\\'items[2:4]\\'"}}')
     {'items[2:4]': ''}
     >>> views('{"more": "view=\\'a[2:4]\\' is next; view=\\\\"[?a==\\'b\\']\\\\" filters"}')
     {'a[2:4]': ' is next', "[?a=='b']": ' filters'}
     """
-    notices = _MORE.findall(text)
-    found = _VIEW.findall(json.loads(notices[-1])) if notices else ()
-    return {view: label for _, view, label in found}
+    found = [each for more in _MORE.findall(text) for each in _VIEW.findall(json.loads(more))]
+    return {view: label.partition(",")[0] for _, view, label in found}
 
 
 def noted(text: str) -> list[str]:
@@ -138,9 +139,39 @@ def end_of(text: str) -> str:
     return _NOTICE.sub("", text)[-2000:]
 
 
-def around(hit: re.Match[str]) -> str:
-    """Return the view of what a hit of a search stands in."""
-    if path := hit[1] or hit[3]:
-        return path
-    line = int(hit[2] or hit[4])
-    return f"lines({max(line - _LINES, 1)}, {line + _LINES})"
+def around(text: str, word: str) -> list[str]:
+    """Return views of what the hits of a search stand in; of equal members, a filter.
+
+    >>> around('{"view":{"hits":1,"lines":[{"line":42,"text":"an error"}]}}', "error")
+    ['lines(32, 52)']
+    >>> around('{"view":{"hits":1,"at":[{"path":"a[7].b[1].c","text":"an error"}]}}', "error")
+    ['a[7].b[1]', 'a[7]']
+    >>> at = [{"path": "a[7].id", "text": "n1"}, {"path": "a[8].id", "text": "n1"}]
+    >>> around(json.dumps({"view": {"hits": 2, "at": at}}), "n1")
+    ["a[?id=='n1']"]
+    """
+    filters: dict[str, None] = {}
+    owners: list[str] = []
+    for hit in hits(text)[:_HITS]:
+        path = str(hit.get("path", ""))
+        if "line" in hit:
+            line = int(hit["line"])
+            return [f"lines({max(line - _LINES, 1)}, {line + _LINES})"]
+        if (member := _MEMBER.fullmatch(path)) and hit["text"] == word:
+            filters[f"{member[1]}[?{member[2]}=='{word}']"] = None
+        elif not owners:
+            owners = [path[: each.end()] for each in _INDEX.finditer(path)] or [path]
+    return [*filters, *reversed(owners)]
+
+
+def hits(text: str) -> list[dict[str, Any]]:
+    """Return the hits of a search, from objects or a table."""
+    [document, *_] = documents(text)
+    found: Any = document.get("view") if isinstance(document, dict) else None
+    found = found if isinstance(found, dict) else {}
+    found = found.get("ignoring_case", found)
+    rows = found.get("at") or found.get("lines") or []
+    if isinstance(rows, dict):
+        same, columns = rows.get("same", {}), rows["columns"]
+        return [same | dict(zip(columns, row, strict=True)) for row in rows["rows"]]
+    return list(rows)

@@ -140,7 +140,7 @@ def texts() -> list[Question]:
             Row((commit,), ("Fix the race",), near=250),
             views="grep('Fix the race', 3)",
             pattern="Fix the race",
-            word="race",
+            word="refresh of tokens",
         ),
         _ask(
             "git_log/author",
