@@ -286,20 +286,20 @@ def _paths(value: Any, numbers: bool, positions: list[int]) -> Iterator[str]:
     """Yield the JMESPaths of the texts at these positions, in order, of those of `_texts`."""
     levels: list[Iterator[tuple[Any, Any]]] = [iter([(None, value)])]
     keys: list[Any] = [None]  # of the item that is read on each level
-    wanted, count = iter(positions), 0
-    position = next(wanted, None)
+    next_positions, count = iter(positions), 0
+    position = next(next_positions, None)
     while position is not None:
         for key, item in levels[-1]:
             kind = type(item)
             if kind is dict or kind is list:
                 keys[-1] = key
                 keys.append(None)
-                levels.append(iter(enumerate(item) if kind is list else _named(item)))
+                levels.append(iter(enumerate(item) if kind is list else _by_name(item)))
                 break
             if kind is str or (numbers and item is not None and kind is not bool):
                 if count == position:
                     yield _path([*keys[:-1], key])
-                    position = next(wanted, None)
+                    position = next(next_positions, None)
                     if position is None:
                         return
                 count += 1
@@ -308,7 +308,7 @@ def _paths(value: Any, numbers: bool, positions: list[int]) -> Iterator[str]:
             keys.pop()
 
 
-def _named(members: dict[str, Any]) -> Iterable[tuple[str, Any]]:
+def _by_name(members: dict[str, Any]) -> Iterable[tuple[str, Any]]:
     """Return the values inside an object by name; in a map, each name comes before its value."""
     if len(members) <= _RECORD:
         return members.items()
