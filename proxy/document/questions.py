@@ -6,15 +6,16 @@ the expressions of rules. Each applies to the value before it: `items[0].body | 
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from io import StringIO
-from itertools import accumulate, islice
+from itertools import accumulate, chain, islice
 from typing import Any
 
 from jmespath.functions import signature
 
 from proxy.document.fuel import Fuel, characters, charge
 from proxy.document.headings import headings
+from proxy.document.paths import spelled
 from proxy.document.patterns import Pattern
 from proxy.document.tree import encode
 from proxy.errors import Refusal
@@ -27,6 +28,7 @@ _HEADINGS = 200  # headings of an outline
 _PATTERNS = 16  # compiled patterns that are kept
 _COMPILED = 100  # units to compile a pattern
 _SAMPLE = 200  # elements of an array that an outline reads
+_RECORD = 60  # members; of an object with more, a map, the names are searched, too
 
 
 class Questions:
@@ -41,10 +43,23 @@ class Questions:
 
     @signature({"types": ["string", "number"], "variadic": True})
     def _func_grep(self, pattern: Any, context: Any = 0, *_: Any) -> Any:
-        """Search: lines of a text, or the paths of the strings and numbers inside a value."""
-        compiled = self._pattern(f"(?m){pattern}")
+        """Search: lines of a text, or the paths of the strings and numbers inside a value.
+
+        Without a hit, those that have the pattern in other case stand beside the zero.
+        """
+        if isinstance(context, str):
+            raise Refusal("grep('pattern', 3): 3 lines of context; (?i) before it ignores case")
+        around = min(max(int(context), 0), _MOST_CONTEXT)
+        remaining = self._fuel.remaining
+        result = self._search(f"(?m){pattern}", around)
+        if result["hits"] or 3 * self._fuel.remaining < 2 * remaining:
+            return result
+        other = self._search(f"(?im){pattern}", around)
+        return {**result, "ignoring_case": other} if other["hits"] else result
+
+    def _search(self, pattern: str, around: int) -> dict[str, Any]:
+        compiled = self._pattern(pattern)
         if isinstance(self.current, str):
-            around = min(max(int(context), 0), _MOST_CONTEXT)
             return _lines_with(self.current, compiled, around, self._fuel)
         return _strings_with(self.current, compiled, self._fuel)
 
@@ -158,8 +173,7 @@ def _lines_with(text: str, pattern: Pattern, context: int, fuel: Fuel) -> dict[s
     """
     hits, number, counted, visible_end = 0, 1, 0, -1
     lines: list[dict[str, Any]] = []
-    for match in pattern.finditer(text, fuel):
-        at = match.start()
+    for at, _ in pattern.spans(text, fuel):
         hits += 1
         if at < visible_end or len(lines) == _MOST_HITS:
             continue
@@ -201,18 +215,16 @@ def _strings_with(value: Any, pattern: Pattern, fuel: Fuel) -> dict[str, Any]:
     [{'path': 'items[0].id', 'text': '7'}, {'path': 'items[1].note', 'text': 'no 7'}]
     """
     numbers = re.search(r"\d|\\d", pattern.text) is not None
-    texts = [*_texts(value, numbers)]
+    texts = _texts(value, numbers)
     fuel.burn(len(texts))
     positions = _matching(texts, pattern, fuel)
     listed = positions[:_MOST_HITS]
     fuel.burn(listed[-1] if listed else 0)
-    entries: list[dict[str, Any]] = []
-    links = _links(value, numbers)
-    following = 0
-    for position in listed:
-        link = next(islice(links, position - following, None))
-        following = position + 1
-        entries.append({"path": _path(link), "text": _snippet(texts[position], pattern, fuel)})
+    paths = _paths(value, numbers, listed)
+    entries = [
+        {"path": path, "text": _snippet(texts[position], pattern, fuel)}
+        for position, path in zip(listed, paths, strict=True)
+    ]
     return _described(len(positions), "at", entries)
 
 
@@ -230,9 +242,9 @@ def _matching(texts: list[str], pattern: Pattern, fuel: Fuel) -> list[int]:
     ends = list(accumulate(len(text) + 1 for text in texts))
     numbers: dict[int, None] = {}
     separate = "\\A" in pattern.text or "\\z" in pattern.text
-    for match in () if separate else pattern.finditer("\n".join(texts), fuel):
-        number = bisect_right(ends, match.start())
-        if match.end() >= ends[number]:
+    for start, end in () if separate else pattern.spans("\n".join(texts), fuel):
+        number = bisect_right(ends, start)
+        if end >= ends[number]:
             separate = True  # a match across the end of a text may hide another one
             break
         numbers[number] = None
@@ -241,49 +253,72 @@ def _matching(texts: list[str], pattern: Pattern, fuel: Fuel) -> list[int]:
     return [number for number, text in enumerate(texts) if pattern.search(text, 0, fuel)]
 
 
-def _texts(value: Any, numbers: bool) -> Iterator[str]:
-    """Yield the strings inside a value, and the numbers as they are written if asked for."""
-    waiting = [value]
-    while waiting:
-        item = waiting.pop()
-        kind = type(item)
-        if kind is str:
-            yield item
-        elif kind is dict:
-            waiting.extend(reversed(item.values()))
-        elif kind is list:
-            waiting.extend(reversed(item))
-        elif numbers and item is not None and kind is not bool:
-            yield encode(item).decode()
+def _texts(value: Any, numbers: bool) -> list[str]:
+    """Return the strings inside a value, and the numbers as they are written if asked for.
 
-
-def _links(value: Any, numbers: bool) -> Iterator[Any]:
-    """Yield the place of each text that `_texts` yields: (place of its owner, name or position)."""
-    waiting: list[tuple[Any, Any]] = [(value, None)]
-    while waiting:
-        item, link = waiting.pop()
-        kind = type(item)
-        if kind is str:
-            yield link
-        elif kind is dict:
-            waiting.extend([(item[name], (link, name)) for name in reversed(item)])
-        elif kind is list:
-            waiting.extend([(item[at], (link, at)) for at in range(len(item) - 1, -1, -1)])
-        elif numbers and item is not None and kind is not bool:
-            yield link
-
-
-def _path(link: Any) -> str:
-    """Return the JMESPath of a linked list of names and positions, the innermost first."""
-    parts: list[str] = []
-    while link is not None:
-        link, key = link
-        if isinstance(key, int):
-            parts.append(f"[{key}]")
+    The names in a map come before their values.
+    """
+    texts: list[str] = []
+    levels: list[Iterator[Any]] = [iter([value])]
+    while levels:
+        for item in levels[-1]:
+            kind = type(item)
+            if kind is str:
+                texts.append(item)
+            elif kind is dict:
+                levels.append(
+                    iter(
+                        item.values() if len(item) <= _RECORD else chain.from_iterable(item.items())
+                    )
+                )
+                break
+            elif kind is list:
+                levels.append(iter(item))
+                break
+            elif numbers and item is not None and kind is not bool:
+                texts.append(encode(item).decode())
         else:
-            name = key if key.isascii() and key.isidentifier() else encode(key).decode()
-            parts.append(f".{name}")
-    return "".join(reversed(parts)).removeprefix(".") or "@"
+            levels.pop()
+    return texts
+
+
+def _paths(value: Any, numbers: bool, positions: list[int]) -> Iterator[str]:
+    """Yield the JMESPaths of the texts at these positions, in order, of those of `_texts`."""
+    levels: list[Iterator[tuple[Any, Any]]] = [iter([(None, value)])]
+    keys: list[Any] = [None]  # of the item that is read on each level
+    next_positions, count = iter(positions), 0
+    position = next(next_positions, None)
+    while position is not None:
+        for key, item in levels[-1]:
+            kind = type(item)
+            if kind is dict or kind is list:
+                keys[-1] = key
+                keys.append(None)
+                levels.append(iter(enumerate(item) if kind is list else _by_name(item)))
+                break
+            if kind is str or (numbers and item is not None and kind is not bool):
+                if count == position:
+                    yield _path([*keys[:-1], key])
+                    position = next(next_positions, None)
+                    if position is None:
+                        return
+                count += 1
+        else:
+            levels.pop()
+            keys.pop()
+
+
+def _by_name(members: dict[str, Any]) -> Iterable[tuple[str, Any]]:
+    """Return the values inside an object by name; in a map, each name comes before its value."""
+    if len(members) <= _RECORD:
+        return members.items()
+    return ((name, part) for name, member in members.items() for part in (name, member))
+
+
+def _path(keys: list[Any]) -> str:
+    """Return the JMESPath of names and positions, the outermost first; the first is the whole."""
+    parts = (f"[{key}]" if isinstance(key, int) else f".{spelled(key)}" for key in keys[1:])
+    return "".join(parts).removeprefix(".") or "@"
 
 
 def _snippet(text: str, pattern: Pattern, fuel: Fuel) -> str:
@@ -331,16 +366,15 @@ def _members(value: Any) -> Iterator[tuple[str, str]]:
                 values = [row[name] for row in rows if name in row]
                 rare = f"; in {len(values)} of {len(rows)}" if len(values) < len(rows) else ""
                 inside.append((_member_path(f"{path}[]", name), values, rare))
-        for where, values, rare in inside:
+        for member_path, values, rare in inside:
             largest = max(values, key=_weight)
-            yield where, _kind(largest) + rare
+            yield member_path, _kind(largest) + rare
             if levels > 1 and isinstance(largest, dict | list):
-                waiting.append((where, largest, levels - 1))
+                waiting.append((member_path, largest, levels - 1))
 
 
 def _member_path(path: str, name: str) -> str:
-    spelled = name if name.isascii() and name.isidentifier() else encode(name).decode()
-    return f"{path}.{spelled}" if path else spelled
+    return f"{path}.{spelled(name)}" if path else spelled(name)
 
 
 def _weight(value: Any) -> int:

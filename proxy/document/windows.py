@@ -6,33 +6,47 @@ and an empty window beyond the end for an empty document.
 
 import re
 
+from proxy.document.measure import chars_that_fit, ending
+from proxy.document.spellings import respelled
 from proxy.document.tree import Document, Value, opened
-from proxy.document.view import look, respelled
+from proxy.document.view import look
 from proxy.errors import Refusal
 
-_SLICE = re.compile(r"(.*)\[\s*(-?\d*)\s*:\s*(-?\d*)\s*\]", re.DOTALL)
-_LINES = re.compile(r"(.*\||)\s*(?:head\(|lines\(\s*`?(\d+)`?\s*,)\s*`?(\d+)`?\s*\)\s*", re.DOTALL)
+_SLICE = re.compile(
+    r"(.*)\[\s*(-?\d*)\s*:\s*(-?\d*)\s*\](\s*\.\s*[{\[][^][{}]*[]}])?", re.DOTALL
+)  # and of each element some members
+_LINES = re.compile(
+    r"(.*\|\s*|\s*)(?:head\(|lines\(\s*`?(\d+)`?\s*,)\s*`?(\d+)`?\s*\)\s*", re.DOTALL
+)
 _PLACE = re.compile(r"""(?:[\w.]|"[^"]*"|\[\d+\])+""", re.ASCII)  # of one value
 _LONGEST = 200  # characters of a view that is named
 
 
 def following(
-    document: Document, view: str, value: Value, name: str, argument: str = "view"
+    document: Document,
+    view: str,
+    value: Value,
+    name: str = "text",
+    argument: str = "view",
+    room: int = 0,
 ) -> str | None:
     """Return a sentence on what follows a window, or on all there is if the window is beyond it.
 
     None if `value`, the result of `view`, is no window of a text or an array, or reaches its end.
-    `name` is another name of a document that is a text; `argument` is the argument for views.
+    `name` is another name of a document that is a text; `argument` is the argument for views. Of a
+    text that is read in windows of `room` bytes or nearly that, the next one ends at a line.
 
     >>> text = Document("0123456789" * 9)
-    >>> following(text, "text[20:40]", "0123456789" * 2, "text")
+    >>> following(text, "text[20:40]", "0123456789" * 2)
     "view='text[40:60]' is next, 50 of 90 chars are left"
-    >>> following(text, "text[90:95]", "", "text")
+    >>> following(text, "text[90:95]", "")
     'the text has 90 characters, 1 lines'
+    >>> rows = Document.read(b'[{"a": 1, "b": 2}, {"a": 3, "b": 4}, {"a": 5, "b": 6}]')
+    >>> following(rows, "[0:2].{a, b}", [{}, {}])
+    "view='[2:3].{a, b}' is next, 1 of 3 elements are left"
     """
-    view = respelled(view)
-    lines = _LINES.fullmatch(view)
-    part = lines or _SLICE.fullmatch(view)
+    lines = _LINES.fullmatch(respelled(view))
+    part = lines or _SLICE.fullmatch(view) or _SLICE.fullmatch(respelled(view))
     if part is None:
         return None
     place = part[1].rstrip().removesuffix("|").strip()
@@ -41,19 +55,23 @@ def following(
         return None
     if lines:
         total, unit, form = _lines(whole), "lines", "lines({}, {})"
-        start, stop, first = int(part[2] or 1) - 1, int(part[3]), 1
+        start, stop, first = max(int(part[2] or 1), 1) - 1, int(part[3]), 1
     else:
         total, unit, form = len(whole), "chars", "[{}:{}]"
-        limits = (int(each) if each else None for each in part.groups()[1:])
+        limits = (int(each) if each else None for each in part.groups()[1:3])
         (start, stop, _), first = slice(*limits).indices(total), 0
         if len(value) != max(stop - start, 0):
             return None  # of each element a slice
     if start >= min(stop, total):
         return _described(whole)
     end = min(2 * stop - start, total)
-    following_view = part[1] + form.format(stop + first, end)
+    if isinstance(whole, str) and not lines and stop - start > room // 2 > 0:
+        text = whole[stop : stop + room]
+        end = stop + ending(text, chars_that_fit(text, room))
+    members = "" if lines else part[4] or ""
+    following_view = part[1] + form.format(stop + first, end) + members
     if stop >= total:  # of `place`, which may be a window itself
-        return following(document, place, whole, name, argument)
+        return following(document, place, whole, name, argument, room)
     if len(following_view) > _LONGEST:
         return None
     unit = unit if isinstance(whole, str) else "elements"
@@ -87,7 +105,8 @@ def within(view: str, part: str) -> str:
     ('items[13:23]', 'items[*].id | [3:13]')
     """
     outer, inner = _SLICE.fullmatch(view), _SLICE.fullmatch(part)
-    if outer and inner and not inner[1] and "-" not in outer[2] and _PLACE.fullmatch(outer[1]):
+    plain = outer and inner and not (inner[1] or inner[4] or outer[4] or "-" in outer[2])
+    if outer and inner and plain and _PLACE.fullmatch(outer[1]):
         first = int(outer[2] or 0)
         return f"{outer[1]}[{first + int(inner[2])}:{first + int(inner[3])}]"
     return f"{view} | {part}"

@@ -12,13 +12,13 @@ from pathlib import Path
 from tests.answers import table
 from tests.answers.arm import Arm
 from tests.answers.direct import ClaudeCode, Codex, Direct, VisualStudioCode
-from tests.answers.ours import Best, Look, Naive
+from tests.answers.ours import Best, Look, Notices, Paging
 from tests.answers.questions import structured
 from tests.answers.rivals import rivals
 from tests.answers.session import Attempt, attempts
 from tests.answers.text_questions import texts
 
-OURS = (Naive, Look, Best)
+OURS = (Paging, Notices, Look, Best)
 
 
 def arms(budget: str | None) -> list[Arm]:

@@ -27,17 +27,18 @@ Result = dict[str, Any]
 
 
 class Call(Struct, frozen=True):
-    """One tools/call. `tool` is the name that the product in front gives it."""
+    """One tools/call. `tool` is the name that the product in front gives it.
+
+    `before` is the end of a text of which this is the next part: a line may begin in it.
+    """
 
     tool: str
     arguments: dict[str, Any] = field(default_factory=dict)
+    before: str = ""
 
 
 class Look(Struct, frozen=True):
-    """A call of a tool of the client's own, such as reading a part of a file: `text` is shown.
-
-    `before` ends the part that was shown before; a row may begin in it.
-    """
+    """A call of a tool of the client's own, such as reading a part of a file: `text` is shown."""
 
     text: str
     before: str = ""

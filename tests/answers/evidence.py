@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from tests.answers.question import Alone, Question, Row
+from tests.answers.question import Alone, Atom, Question, Row
 
 _ALONE = 1000  # characters of an answer that is about one thing
 _ROW = 8000  # characters of a row; of a longer one, its parts are units
@@ -38,14 +38,25 @@ class Evidence:
 
     def __init__(self, question: Question) -> None:
         self._missing = [list(atoms) for atoms in question.evidence]
+        self._joined: dict[str, str] = defaultdict(str)
 
     def stands_with(self, text: str, request: str = "") -> bool:
         """Return True if the evidence stands with this answer to `request` and those before."""
         if not text:
             return False
         page = _Page(text, request)
-        self._missing = [[atom for atom in atoms if not page.has(atom)] for atoms in self._missing]
+        self._missing = [
+            [atom for atom in atoms if not (page.has(atom) or self._joins(page, atom))]
+            for atoms in self._missing
+        ]
         return not all(self._missing)
+
+    def _joins(self, page: "_Page", atom: Atom) -> bool:
+        """Return True if the parts of a row that this answer and those before had are the row."""
+        if isinstance(atom, Alone) or not atom.key:
+            return False
+        self._joined[atom.key] += page.parts(atom.key)
+        return all(_in(each, self._joined[atom.key]) for each in (*atom.answer, *atom.given))
 
 
 class _Page:
@@ -76,6 +87,12 @@ class _Page:
         return bool(atom.near) and any(
             self._near(atom, text) for text in (self._text, *long_texts(self._documents))
         )
+
+    def parts(self, key: str) -> str:
+        """Return all units with a key."""
+        word = max(_WORD.findall(key), key=len)
+        units = [unit for unit in self._units.get(word, ()) if _in(key, unit.text)]
+        return "".join(f"{unit.text}\n{unit.around}\n" for unit in units if len(unit.text) <= _ROW)
 
     def _has_all(self, row: Row, unit: Unit) -> bool:
         if len(unit.text) > _ROW:

@@ -26,6 +26,7 @@ class _About:
         *evidence: Atom | tuple[Atom, ...],
         views: str | tuple[str, ...],
         pattern: str,
+        word: str = "",
     ) -> Question:
         return Question(
             f"{self.tool}/{name}",
@@ -35,6 +36,7 @@ class _About:
             answer,
             tuple(each if isinstance(each, tuple) else (each,) for each in evidence),
             (views,) if isinstance(views, str) else views,
+            word,
             pattern,
         )
 
@@ -51,6 +53,7 @@ def issues() -> list[Question]:
         str(issue["number"]): tuple(label["name"] for label in issue["labels"])
         for issue in s.issues()
     }
+    ids = {str(issue["number"]): str(issue["id"]) for issue in s.issues()}
     count = str(sum("security" in names for names in labels.values()))
     busiest = max(s.issues(), key=lambda issue: issue["comments"])
     return [
@@ -61,15 +64,17 @@ def issues() -> list[Question]:
             Row(("4123", crash["user"]["login"]), ("Crash on start",)),
             views="[?contains(title, 'Crash on start')].[number, user.login]",
             pattern="Crash on start",
+            word="crash",
         ),
         ask(
             "security",
             "How many issues have the label security?",
             count,
             Alone((count,)),
-            tuple(Row((number, *names)) for number, names in labels.items()),
+            tuple(Row((number, *names), key=ids[number]) for number, names in labels.items()),
             views="length([?contains(labels[].name, 'security')])",
             pattern='"name": "security"',
+            word="security",
         ),
         ask(
             "workaround",
@@ -78,13 +83,17 @@ def issues() -> list[Question]:
             Row(("retry.limit to 17",), ("4129",)),
             views="[?number==`4129`].body | [0] | grep('Workaround')",
             pattern="Workaround",
+            word="workaround",
         ),
         ask(
             "comments",
             "Which issue has the most comments?",
             str(busiest["number"]),
             Alone((str(busiest["number"]), str(busiest["comments"]))),
-            tuple(Row((str(row["number"]), str(row["comments"]))) for row in s.issues()),
+            tuple(
+                Row((str(row["number"]), str(row["comments"])), key=str(row["id"]))
+                for row in s.issues()
+            ),
             views="max_by(@, &comments).[number, comments]",
             pattern='"comments": ',
         ),
@@ -102,25 +111,30 @@ def orders() -> list[Question]:
             "one",
             "Who placed order SO-001734, and over which total?",
             f"{email}, {total}",
-            Row((total, email), ("SO-001734",)),
+            Row((total, email), ("SO-001734",), key=str(order["id"])),
             views="items[?number=='SO-001734'].[customer.email, total]",
             pattern="SO-001734",
+            word="SO-001734",
         ),
         ask(
             "refunded",
             "How many orders are refunded?",
             refunds,
             Alone((refunds,)),
-            tuple(Row((row["number"], row["status"])) for row in s.orders()),
+            tuple(Row((row["number"], row["status"]), key=str(row["id"])) for row in s.orders()),
             views="length(items[?status=='refunded'])",
             pattern='"status":"refunded"',
+            word="refunded",
         ),
         ask(
             "largest",
             "Which order has the highest total?",
             best["number"],
             Alone((best["number"], _number(best["total"]))),
-            tuple(Row((row["number"], _number(row["total"]))) for row in s.orders()),
+            tuple(
+                Row((row["number"], _number(row["total"])), key=str(row["id"]))
+                for row in s.orders()
+            ),
             views="max_by(items, &total).[number, total]",
             pattern='"total":',
         ),
@@ -150,6 +164,7 @@ def lint() -> list[Question]:
             Row((row["message"],), (file, line)),
             views=f"[?file=='{file}' && line==`{line}`].message",
             pattern=file,
+            word=file,
         ),
         ask(
             "errors",
@@ -158,6 +173,7 @@ def lint() -> list[Question]:
             tuple(Row((row["file"], str(row["line"])), ("error",)) for row in errors),
             views="[?severity=='error'].[file, line]",
             pattern='"severity":"error"',
+            word="error",
         ),
     ]
 
@@ -175,6 +191,7 @@ def metrics() -> list[Question]:
             tuple(Row((time, _number(value))) for time, value in cpu),
             views="max_by(series[?metric=='cpu'] | [0].points, &[1])",
             pattern='"cpu"',
+            word="cpu",
         ),
         ask(
             "minute",
@@ -183,6 +200,7 @@ def metrics() -> list[Question]:
             Row((_number(memory[817][1]),), (memory[817][0],)),
             views=f"series[?metric=='memory'] | [0].points[?[0]=='{memory[817][0]}']",
             pattern=memory[817][0],
+            word="13:37",
         ),
     ]
 
@@ -203,6 +221,7 @@ def graph() -> list[Question]:
             tuple(Row((target,), ("n1158", "depends_on")) for target in targets),
             views="edges[?source=='n1158' && relation=='depends_on'].target",
             pattern='"source":"n1158"',
+            word="n1158",
         ),
         ask(
             "owner",
@@ -211,6 +230,7 @@ def graph() -> list[Question]:
             Row((owner,), ("ledger-writer",)),
             views="nodes[?label=='ledger-writer'].owner",
             pattern="ledger-writer",
+            word="ledger-writer",
         ),
     ]
 
@@ -229,6 +249,7 @@ def packages() -> list[Question]:
             Row((found[name]["version"], found[name]["license"]), (name,)),
             views=f'packages."{name}".[version, license]',
             pattern=f'"{name}"',
+            word=name,
         ),
         ask(
             "gpl",
@@ -238,6 +259,7 @@ def packages() -> list[Question]:
             tuple(Row((name, each["license"])) for name, each in found.items()),
             views="length(values(packages)[?license=='GPL-3.0'])",
             pattern="GPL-3.0",
+            word="GPL-3.0",
         ),
         ask(
             "largest",
@@ -262,6 +284,7 @@ def tree() -> list[Question]:
             Row(("module17", "part175"), ("zone_transfer.py",)),
             views=f"[].{{module: name, part: {part}}} | [?part]",
             pattern="zone_transfer",
+            word="zone_transfer.py",
         ),
         ask(
             "modules",
@@ -270,6 +293,7 @@ def tree() -> list[Question]:
             tuple(Row((f"part09{part}",)) for part in range(8)),
             views="[?name=='module09'].children[].name",
             pattern="part09",
+            word="module09",
         ),
     ]
 
@@ -287,6 +311,7 @@ def query() -> list[Question]:
             Row((total,), ("SO-000217",), near=150),
             views=("[?number=='SO-000217'].total", "grep('SO-000217')"),
             pattern="SO-000217",
+            word="SO-000217",
         ),
         ask(
             "paid",
@@ -296,6 +321,7 @@ def query() -> list[Question]:
             tuple(Row((row["number"], row["status"]), near=60) for row in rows),
             views=("length([?status=='paid'])", "grep('.status.: .paid.')"),
             pattern="'status': 'paid'",
+            word="paid",
         ),
     ]
 
@@ -313,6 +339,7 @@ def pods() -> list[Question]:
             Row((failing,), ("CrashLoopBackOff",), near=1800),
             views=(f"items[?{waits}].metadata.name", "grep('CrashLoopBackOff', 50)"),
             pattern="CrashLoopBackOff",
+            word="CrashLoopBackOff",
         ),
         ask(
             "node",
@@ -321,6 +348,7 @@ def pods() -> list[Question]:
             Row((node,), (name,), near=700),
             views=(f"items[?metadata.name=='{name}'].spec.nodeName", f"grep('{name}', 20)"),
             pattern=name,
+            word=name,
         ),
     ]
 
@@ -338,6 +366,7 @@ def customers() -> list[Question]:
             Row((row[3], row[5]), (row[1],)),
             views=(f"[?email=='{row[1]}'].[plan, spend]", f"grep('{row[1]}')"),
             pattern=row[1],
+            word=row[1],
         ),
         ask(
             "portugal",
@@ -347,6 +376,7 @@ def customers() -> list[Question]:
             tuple(Row((row[0], row[2], row[3])) for row in s.customers()),
             views=("length([?country=='PT' && plan=='enterprise'])", "grep(',PT,enterprise,')"),
             pattern=",PT,enterprise,",
+            word="enterprise",
         ),
     ]
 
@@ -363,6 +393,7 @@ def events() -> list[Question]:
             Row((failure["user"], failure["code"]), ("payment.failed",)),
             views=("[?type=='payment.failed'].[user, code]", "grep('payment.failed')"),
             pattern="payment.failed",
+            word="payment",
         ),
         ask(
             "denied",
@@ -372,6 +403,7 @@ def events() -> list[Question]:
             tuple(Row((row["time"], row["type"])) for row in s.events()),
             views=("length([?type=='login.denied'])", "grep('login.denied')"),
             pattern="login.denied",
+            word="denied",
         ),
     ]
 
@@ -389,6 +421,7 @@ def hits() -> list[Question]:
             Row((host,), ("quota",), near=250),
             views="[?_source && contains(_source.message, 'quota')]._source.host",
             pattern="Disk quota",
+            word="quota",
         ),
         ask(
             "level",
@@ -397,6 +430,7 @@ def hits() -> list[Question]:
             Row((level, time), (row["_id"],), near=250),
             views=f"[?_id=='{row['_id']}']._source.[level, \"@timestamp\"]",
             pattern=row["_id"],
+            word=row["_id"],
         ),
     ]
 
@@ -413,6 +447,7 @@ def fetch() -> list[Question]:
             Row((status, total), ("SO-000655",)),
             views=("items[?number=='SO-000655'].[status, total]", "grep('SO-000655')"),
             pattern="SO-000655",
+            word="SO-000655",
         ),
     ]
 
@@ -428,6 +463,7 @@ def attachments() -> list[Question]:
             Row((contract,), ("contract-signed.pdf",)),
             views="attachments[?name=='contract-signed.pdf'].sha256",
             pattern="contract-signed",
+            word="contract-signed.pdf",
         ),
         ask(
             "retention",
@@ -436,6 +472,7 @@ def attachments() -> list[Question]:
             Row(("2033-11-30",)),
             views="retention",
             pattern="retention",
+            word="kept",
         ),
     ]
 
@@ -450,6 +487,7 @@ def sync() -> list[Question]:
             (Row(("13",), ("contentFailed",)), Row(("413 from the indexer for file 108505",))),
             views="progress.[{contentFailed: counters.contentFailed}, lastError]",
             pattern="contentFailed|lastError",
+            word="failed",
         ),
         ask(
             "found",
@@ -459,6 +497,7 @@ def sync() -> list[Question]:
             tuple(Row((file,)) for file in s.sync()["progress"]["discoveredFileIds"]),
             views="length(progress.discoveredFileIds)",
             pattern="discoveredFileIds",
+            word="discovered",
         ),
     ]
 
@@ -472,9 +511,10 @@ def pages() -> list[Question]:
             "keys",
             "What is the URL of the page on rotating the signing keys?",
             keys["url"],
-            Row((keys["url"],), ("signing keys",)),
+            Row((keys["url"],), ("signing keys",), key=str(keys["id"])),
             views="result[?contains(title, 'signing keys')].url",
             pattern="signing keys",
+            word="signing keys",
         ),
         ask(
             "quorum",
@@ -483,6 +523,7 @@ def pages() -> list[Question]:
             Row(("four of seven officers",)),
             views="result[?contains(content, 'quorum')] | [0].content | grep('quorum')",
             pattern="quorum",
+            word="quorum",
         ),
     ]
 

@@ -69,11 +69,10 @@ class Session:
             calls += 1
             read += len(reply.text.encode())
             request = "" if isinstance(step, Look) else orjson.dumps(step.arguments).decode()
-            before = step.before if isinstance(step, Look) else ""
             written += len(request)
             if watch:
                 watch(step, reply)
-            texts = [before + reply.text, *self._arm.readings(reply.text)]
+            texts = [step.before + reply.text, *self._arm.readings(reply.text)]
             if never != "invalid" and any(evidence.stands_with(each, request) for each in texts):
                 never = ""
                 break

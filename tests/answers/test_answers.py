@@ -8,7 +8,7 @@ from tests.answers import table
 from tests.answers.arm import Arm, Call, Reply, Steps, shown
 from tests.answers.direct import ClaudeCode, Codex, Direct
 from tests.answers.evidence import Evidence
-from tests.answers.ours import Best, Naive
+from tests.answers.ours import Best, Notices
 from tests.answers.question import Question, Row
 from tests.answers.questions import structured
 from tests.answers.server import RESULTS
@@ -57,7 +57,7 @@ def test_clients_show_less_of_a_long_result() -> None:
 
 def test_the_tables_are_the_same_on_each_run() -> None:
     def printed() -> str:
-        results = {arm.name: attempts(arm, FEW) for arm in (Direct(), Naive())}
+        results = {arm.name: attempts(arm, FEW) for arm in (Direct(), Notices())}
         return table.summary(FEW, results, {}) + table.by_question(FEW, results)
 
     assert printed() == printed()

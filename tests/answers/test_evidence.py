@@ -14,7 +14,7 @@ ISSUES = [
 
 
 def question(*atoms: Atom) -> Question:
-    return Question("q", "structured", "t", "", "", (atoms,), (), "")
+    return Question("q", "structured", "t", "", "", (atoms,), (), "", "")
 
 
 def in_table(**same: str) -> str:
@@ -70,3 +70,10 @@ def test_all_rows_may_come_in_several_answers() -> None:
     evidence = Evidence(question(Row(("ann",), ("41",)), Row(("bob",), ("42",))))
     assert not evidence.stands_with(json.dumps(ISSUES[:1]))
     assert evidence.stands_with(json.dumps(ISSUES[1:]))
+
+
+def test_the_columns_of_a_row_may_come_in_several_answers_with_its_key() -> None:
+    evidence = Evidence(question(Row(("ann", "7"), key="id-41")))
+    assert not evidence.stands_with('[["id-41", "ann"], ["id-42", "bob"]]')
+    assert not evidence.stands_with('[["id-41", "x"], ["id-42", 7]]')
+    assert evidence.stands_with('[["id-41", 7]]')

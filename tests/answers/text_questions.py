@@ -5,14 +5,14 @@ from tests.answers.question import Alone, Question, Row
 
 
 def _ask(
-    name: str, text: str, *rows: Row, views: str, pattern: str, count: bool = False
+    name: str, text: str, *rows: Row, views: str, pattern: str, word: str, count: bool = False
 ) -> Question:
     """Return a question whose evidence are places in the text; or their number, with `count`."""
     tool = name.partition("/")[0]
     number = str(len(rows))
     evidence = ((Alone((number,)),), rows) if count else (rows,)
     answer = number if count else ", ".join(rows[0].answer)
-    return Question(name, "texts", tool, text, answer, evidence, (views,), pattern)
+    return Question(name, "texts", tool, text, answer, evidence, (views,), word, pattern)
 
 
 def _after(text: str, before: str, lines: int = 0) -> str:
@@ -36,6 +36,7 @@ def texts() -> list[Question]:
             Row(("crates/pager/src/window.rs:418",)),
             views="tail(20)",
             pattern="^error",
+            word="error",
         ),
         _ask(
             "build_log/toolchain",
@@ -43,6 +44,7 @@ def texts() -> list[Question]:
             Row(("1.89.3",), ("rustc",)),
             views="grep('rustc')",
             pattern="rustc",
+            word="rustc",
         ),
         _ask(
             "deploy_log/cause",
@@ -50,6 +52,7 @@ def texts() -> list[Question]:
             Row(("permission denied for schema billing_eu",)),
             views="grep('ERROR')",
             pattern="ERROR",
+            word="rolled back",
         ),
         _ask(
             "deploy_log/role",
@@ -57,6 +60,7 @@ def texts() -> list[Question]:
             Row(("deployer",), ("0042_split_tenants.sql",)),
             views="grep('0042_split_tenants')",
             pattern="0042_split_tenants",
+            word="0042_split_tenants.sql",
         ),
         _ask(
             "read_handbook/retention",
@@ -64,6 +68,7 @@ def texts() -> list[Question]:
             Row(("400 days",), ("Audit logs",)),
             views="grep('(?i)audit logs')",
             pattern="[Aa]udit logs",
+            word="audit logs",
         ),
         _ask(
             "read_handbook/swap",
@@ -71,6 +76,7 @@ def texts() -> list[Question]:
             Row(("36 hours",)),
             views="grep('(?i)on-call duty')",
             pattern="on-call",
+            word="on-call",
         ),
         _ask(
             "read_handbook/chapter",
@@ -78,6 +84,7 @@ def texts() -> list[Question]:
             Row((_after(t.handbook(), "## 11 ")[3:],)),
             views="grep('^## 11 ')",
             pattern="^## 11 ",
+            word="11",
         ),
         _ask(
             "get_page/price",
@@ -85,6 +92,7 @@ def texts() -> list[Question]:
             Row(("34.50",), ("Team plan",)),
             views="grep('Team plan')",
             pattern="Team plan",
+            word="Team plan",
         ),
         _ask(
             "get_page/changed",
@@ -92,6 +100,7 @@ def texts() -> list[Question]:
             Row(("14 March 2026",)),
             views="grep('last changed')",
             pattern="last changed",
+            word="last changed",
         ),
         _ask(
             "read_code/default",
@@ -99,6 +108,7 @@ def texts() -> list[Question]:
             Row(("max_backoff=45",), ("retry_with_jitter",)),
             views="grep('def retry_with_jitter')",
             pattern="def retry_with_jitter",
+            word="retry_with_jitter",
         ),
         _ask(
             "read_code/rotate",
@@ -106,6 +116,7 @@ def texts() -> list[Question]:
             Row(("KeyPinnedError",), ("rotate",), near=200),
             views="grep('def rotate', 4)",
             pattern="def rotate",
+            word="rotate",
         ),
         _ask(
             "git_diff/timeout",
@@ -113,6 +124,7 @@ def texts() -> list[Question]:
             Row(("125",), ("REQUEST_TIMEOUT",)),
             views="grep('REQUEST_TIMEOUT')",
             pattern="REQUEST_TIMEOUT",
+            word="REQUEST_TIMEOUT",
         ),
         _ask(
             "git_diff/removed",
@@ -120,6 +132,7 @@ def texts() -> list[Question]:
             Row(("src/merge/three_way.py",), ("legacy_merge",), near=1200),
             views="grep('legacy_merge|three_way')",
             pattern="legacy_merge|^diff --git",
+            word="legacy_merge",
         ),
         _ask(
             "git_log/race",
@@ -127,6 +140,7 @@ def texts() -> list[Question]:
             Row((commit,), ("Fix the race",), near=250),
             views="grep('Fix the race', 3)",
             pattern="Fix the race",
+            word="refresh of tokens",
         ),
         _ask(
             "git_log/author",
@@ -134,6 +148,7 @@ def texts() -> list[Question]:
             Row((author,), (commit,), near=120),
             views=f"grep('{commit}', 1)",
             pattern=commit,
+            word=commit,
         ),
         _ask(
             "migrate/stopped",
@@ -141,6 +156,7 @@ def texts() -> list[Question]:
             Row(("318 of 1204",)),
             views="tail(5)",
             pattern="RuntimeError",
+            word="tenants",
         ),
         _ask(
             "migrate/cause",
@@ -148,6 +164,7 @@ def texts() -> list[Question]:
             Row(("(slug)=(north-harbour)",)),
             views="grep('^[a-z.]*Error|Violation|^DETAIL')",
             pattern="^[A-Za-z.]+(Error|Violation)|^DETAIL",
+            word="duplicate",
         ),
         _ask(
             "take_snapshot/button",
@@ -155,6 +172,7 @@ def texts() -> list[Question]:
             Row((button,), ("Delete this workspace",)),
             views="grep('Delete this')",
             pattern="Delete",
+            word="delete",
         ),
         _ask(
             "take_snapshot/value",
@@ -162,6 +180,7 @@ def texts() -> list[Question]:
             Row((f'value="{field[3]}"',), (field[1],)),
             views=f"grep('{field[1]}')",
             pattern=field[1],
+            word=field[1],
         ),
         _ask(
             "read_file/first",
@@ -169,6 +188,7 @@ def texts() -> list[Question]:
             Row(("node-67",), ("certificate",)),
             views=grep,
             pattern="certificate",
+            word="certificate",
         ),
         _ask(
             "read_file/errors",
@@ -177,5 +197,6 @@ def texts() -> list[Question]:
             count=True,
             views="content | grep(' ERROR ')",
             pattern=" ERROR ",
+            word="ERROR",
         ),
     ]

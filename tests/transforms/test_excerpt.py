@@ -1,4 +1,5 @@
 import json
+import re
 from typing import Any
 
 import pytest
@@ -36,6 +37,15 @@ def test_the_lines_left_out_that_speak_of_failure_are_counted_and_the_first_are_
     assert note["text"].endswith("; 7 lines there with a failure: 300, 400, 402, 500, 501, …")
     assert "view='lines(290, 310)' shows line 300" in note["more"]
     assert look(Document(text), "lines(300, 300)") == "step 300: ERROR\n"
+
+
+def test_the_first_failures_between_the_ends_are_shown() -> None:
+    found, _ = cut(failing(300, 400, 500), 4000)
+    assert "\n…\nline 300: step 300: ERROR\nline 400: step 400: ERROR\nline 500: " in found
+    long = f"{LINE * 200}{'word ' * 900} a failure {'word ' * 900}\n{LINE * 200}"
+    quote = cut(long, 4000)[0].split("\nline 201: …")[1].partition("\n")[0]
+    assert " a failure word " in quote
+    assert len(quote) == 200
 
 
 def test_failures_that_are_shown_are_not_listed() -> None:
@@ -106,6 +116,13 @@ def test_headings_that_do_not_fit_are_counted() -> None:
     *headings, more = found.split("…\n")[1].splitlines()
     first = int(headings[0].split("Part ")[1])
     assert more == f"and {29 - first + 1 - len(headings)} more headings"
+
+
+def test_a_million_headings_or_fences_are_not_read_to_the_end() -> None:
+    found, _ = cut("# heading\n\nsome text\n\n" * 100_000, 8000)
+    assert re.search("\nand at least [0-9]+ more headings\n$", found)
+    found, _ = cut("```\n# no heading\n" * 400_000, 8000)
+    assert "line " not in found
 
 
 def test_html_has_an_outline_too() -> None:

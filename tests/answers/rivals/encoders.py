@@ -101,6 +101,8 @@ class Compressor(Arm):
     schema of a tool is not asked for: none has arguments, and the listing says so.
     """
 
+    fresh = False
+
     def __init__(self, option: str) -> None:
         self._option = option
         self.name = f"mcp-compressor 0.38.2 {option}"
