@@ -274,7 +274,7 @@ def test_what_is_printed_leads_from_the_call_to_what_the_model_reads(verb: Expla
     assert [row[3:] for row in cells if row[:1] == ["drop"]] == [["gone.field"]]
     assert "what the model reads in every client, " in out
     assert '  {"items":[{"id":0}],"pagination":{"total":60,' in out
-    assert ["codex*", "10,000"] in [row[:2] for row in cells]
+    assert ["codex*", "48,000"] in [row[:2] for row in cells]
 
 
 def test_a_response_that_does_not_fit_is_told_once(verb: Explain) -> None:
