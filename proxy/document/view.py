@@ -95,9 +95,7 @@ def _evaluate(
     visit, open = interpreter.visit, interpreter.open
     whole = open(document.cell[0])
     # A view can also read a text that was parsed as structure as the text.
-    as_text = (
-        expression.text.lstrip().startswith("text") and writeback_at(document, ROOT) is not None
-    )
+    as_text = writeback_at(document, ROOT) is not None and _asks_for_text(expression, name)
     if as_text and not (isinstance(whole, dict) and "text" in whole):
         document.close()
         whole = open(document.cell[0])
@@ -110,6 +108,14 @@ def _evaluate(
     parsed = lookups.corrected(expression.tree, [root], open, fuel)
     result = visit(parsed, root)
     return visit(parsed, whole) if result is None and isinstance(whole, str) else result
+
+
+def _asks_for_text(expression: Expression, name: str) -> bool:
+    """Return True if a view asks for lines or for the text that structure was read from."""
+    names = rf"(?:text|{re.escape(name)})\b"
+    return (
+        re.match(rf"\s*(?:(?:\w+\(\s*)?{names}|(?:head|tail|lines)\()", expression.text) is not None
+    )
 
 
 def _begins_with_question(node: dict[str, Any]) -> bool:
