@@ -5,7 +5,7 @@ RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check install --quiet
 ARGS ?=
 
-.PHONY: demo test unit lint types bench load lines soak faults fuzz check conformance reference servers clean
+.PHONY: demo test unit lint types bench answers load lines soak faults fuzz check conformance reference servers clean
 
 demo: $(VENV)/.package
 	$(VENV)/bin/mcp-abridge demo
@@ -27,6 +27,10 @@ types: $(VENV)/.test
 
 bench: servers
 	$(RUN) -m tests.benchmarks $(ARGS)
+
+# What a model calls and reads until it has seen the answer to each of 57 questions, in several ways.
+answers: $(VENV)/.test
+	$(RUN) -m tests.answers $(ARGS)
 
 # examples/agentdata under load, directly and through `serve`: 60 s each with 1, 5 and 10 clients.
 load: $(VENV)/.test

@@ -4,7 +4,7 @@ A page for maintainers. Each package imports those above it only (tests/test_arc
 
 errors      every error raised on purpose, and "did you mean"
 document    JSON that is read lazily: messages, values, paths, sizes, expressions under fuel
-storage     snapshots, in memory or Redis; the ledger of sizes
+storage     snapshots, in memory, a folder or Redis; the ledger of sizes; recent calls, as hashes
 schema      JSON Schema: derived for reshaped results, and checked
 transforms  one file for each step of a rule, and the parts that steps share
 ruleset     rules: the model, reading YAML, choosing and watching files, guards, known clients
@@ -35,6 +35,7 @@ Rule        what happens to a tool's calls and responses; a RuleSet is several, 
 Transform   one step that changes a document; a Pipeline is a rule's transforms in order
 Guard       decides on a call before it reaches the server
 Query       a call of the proxy's own to the server, for a guard
+Question    a request of the proxy's own before a held call: a Query, or the tool list
 Contract    the schema that a rule promises for its results
 Document    the value inside a tool result
 Snapshot    a stored document, from which windows and views are cut

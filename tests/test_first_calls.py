@@ -5,15 +5,19 @@ Official clients of both eras, over stdio and HTTP, before a server that counts 
 
 import json
 import re
+import sqlite3
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.faults.processes import until
+from tests.ledgers import query
 from tests.python_client import Mode, PythonClient, connected
 from tests.serving import FRONTS, upstream
 from tests.wrapped import texts, wrapped
@@ -36,6 +40,19 @@ class Counting:
     @property
     def calls(self) -> list[str]:
         return self._file.read_text().split() if self._file.exists() else []
+
+    @property
+    def recorded(self) -> int:
+        """The number of calls that other sessions can know of."""
+        try:
+            [(count,)] = query(str(self._ledger), "SELECT COUNT(*) FROM recent")
+        except sqlite3.OperationalError:  # it is being created
+            return 0
+        return int(count)
+
+    def finish(self) -> None:
+        """Let the tool `slow` answer."""
+        self._file.with_name("finish").touch()
 
     def wrapped(self, *options: str, mode: Mode = "legacy") -> AbstractContextManager[PythonClient]:
         """Begin a session with a wrapper and a server of its own."""
@@ -155,6 +172,21 @@ def test_without_a_ledger_a_session_knows_of_its_own_calls_alone(server: Countin
             assert look(client, "plain") == ANSWER
             assert refused(client, "plain") == MADE_BEFORE
     assert server.calls == ["plain", "plain"]
+
+
+def test_a_call_that_still_runs_in_another_session_is_not_made_a_second_time(
+    server: Counting,
+) -> None:
+    with server.wrapped() as one, server.wrapped() as other, ThreadPoolExecutor(1) as thread:
+        running = thread.submit(one.call, "slow", {})
+        try:
+            until(lambda: server.calls == ["slow"])
+            until(lambda: server.recorded == 1)
+            assert refused(other, "slow") == MADE_BEFORE.replace("plain", "slow")
+        finally:
+            server.finish()
+        assert running.result(20)["content"]
+    assert server.calls == ["slow"]
 
 
 def test_of_two_sessions_at_once_just_one_runs_the_tool(server: Counting) -> None:

@@ -131,7 +131,7 @@ def _session(options: "Options") -> "tuple[Log, _Rules, Ledger | None, Session]"
     rules, meters, ledger, calls = _Rules(options, log), Meters(), None, RecentCalls()
     if options.ledger != "off":
         path = options.ledger or default_path()
-        calls = RecentCalls(partial(claim_call, path))
+        calls = RecentCalls(partial(claim_call, path), meters.wake_drain)
         ledger = Ledger(path, meters, warn=log.warning, recent=calls)
     session = Session(
         rules,

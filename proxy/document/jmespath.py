@@ -5,7 +5,7 @@ about 16 bytes in memory per unit. Work in one go (texts joined, arrays compared
 burns its fuel beforehand. The import loads the jmespath library.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from jmespath import Options
@@ -14,9 +14,11 @@ from jmespath.visitor import TreeInterpreter
 from msgspec import Raw
 
 from proxy.document.fuel import Fuel, characters, charge
-from proxy.document.lookups import Lookups
+from proxy.document.lookups import Lookups, spelled
+from proxy.document.patterns import Expression
 from proxy.document.questions import Questions
 from proxy.document.tree import Document, Number, Value, encode, loads, opened
+from proxy.errors import did_you_mean
 
 _ARRAY, _OBJECT = 4, 8  # units for a new one, before its elements or members
 _COMPARED = 4096  # characters of two texts that are compared per unit
@@ -186,6 +188,36 @@ class Interpreter(TreeInterpreter):
         return value is not True and (value is None or value is False or value in _EMPTY)
 
 
+class _OfViews(Interpreter):
+    """An interpreter in which an array has members, which JMESPath takes for null.
+
+    A result shows arrays as tables, and other languages know the length of an array.
+    """
+
+    def visit_field(self, node: Any, value: Any) -> Any:
+        if not isinstance(value, list):
+            return super().visit_field(node, value)
+        first = self.open(value[0]) if value else None
+        columns = [*first] if isinstance(first, dict) else None
+        return {"rows": value, "columns": columns, "length": len(value)}.get(node["value"])
+
+    def visit_subexpression(self, node: Any, value: Any) -> Any:
+        first, *others = node["children"]
+        if not _takes_element(first):
+            return super().visit_subexpression(node, value)
+        of, value = spelled(first), self.visit(first, value)
+        for each in others:
+            value = self.open(value)
+            # The members of one element are searched here: `Lookups` sees the array alone.
+            value = self.visit(self._corrected(each, [value], of, firm=False), value)
+            of = f"{of}.{spelled(each)}"
+        return value
+
+
+def _takes_element(node: Any) -> bool:
+    return bool(node["type"] == "index_expression" and node["children"][-1]["type"] == "index")
+
+
 _UNOPENED = 4  # units for a value that stays unopened: it takes some 64 bytes in memory
 _LARGE = 1024  # bytes: to open a smaller value is included in its step
 
@@ -195,7 +227,7 @@ _COMPUTING |= {"function_expression", "not_expression", "or_expression"}
 _PASSING = {"current", "identity", "literal"}
 
 
-class LazyInterpreter(Interpreter):
+class LazyInterpreter(_OfViews):
     """An interpreter over unopened values; it decodes just those that it computes with."""
 
     element = 2 * _UNOPENED
@@ -203,7 +235,7 @@ class LazyInterpreter(Interpreter):
 
     def __init__(self, fuel: Fuel, document: Document, lookups: Lookups) -> None:
         super().__init__(fuel, lookups=lookups)
-        self._computing = Interpreter(fuel, lookups=lookups)
+        self._computing = _OfViews(fuel, lookups=lookups)
         self._document = document
         self._room: int | None = None
 
@@ -293,6 +325,42 @@ class MeteredFunctions(Questions, Functions):
             return value
 
         return charged
+
+
+def function_mistake(expression: Expression) -> str | None:
+    """Return the mistake in the calls of an expression, or None.
+
+    >>> function_mistake(Expression("lenght(items) > `2`"))
+    "unknown JMESPath function 'lenght'; did you mean 'length'?"
+    >>> function_mistake(Expression("starts_with(name)"))
+    "the JMESPath function 'starts_with' takes 2 arguments, found 1"
+    """
+    table = MeteredFunctions.FUNCTION_TABLE
+    signatures = {name: entry["signature"] for name, entry in table.items()}
+    for node in nodes(expression.tree):
+        if node["type"] != "function_expression":
+            continue
+        name, count = node["value"], len(node["children"])
+        if name not in signatures:
+            return f"unknown JMESPath function {name!r}{did_you_mean(name, signatures)}"
+        arity = len(signatures[name])
+        variadic = bool(signatures[name]) and "variadic" in signatures[name][-1]
+        if count < arity or (count > arity and not variadic):
+            expected = f"{arity} argument{'s' * (arity != 1)}{' or more' * variadic}"
+            return f"the JMESPath function {name!r} takes {expected}, found {count}"
+        for child, types in zip(node["children"], signatures[name], strict=False):
+            if types["types"] == ["expref"] and child["type"] != "expref":
+                return f"the JMESPath function {name!r} takes an expression, written &name"
+    return None
+
+
+def nodes(tree: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield all nodes of a parsed expression, the outer ones first."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop(0)
+        yield node
+        waiting.extend(child for child in node.get("children", ()) if isinstance(child, dict))
 
 
 def _visited(function_name: str, arguments: list[Any]) -> list[Any]:

@@ -4,7 +4,7 @@ Without it, an expression with a slip finds nothing and reads as "none": a missp
 text in double quotes, which JMESPath takes for the name of a member.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -94,7 +94,7 @@ class _Place:
     ) -> None:
         self._quoted, self._guess = quoted, guess
         self._single = isinstance(of, str)
-        array = "" if isinstance(of, str) else _shortened(_spelled(of) or "the array")
+        array = "" if isinstance(of, str) else _shortened(spelled(of) or "the array")
         self._of = of if isinstance(of, str) else f"element of {array}"
         # The members that no element has so far; True if a member is required.
         self.missing: dict[Names, bool] = {}
@@ -179,7 +179,27 @@ class _Place:
             return
         like = "" if compared and name in self._quoted else did_you_mean(name, names)
         text = f"; did you mean the text {word}, in single quotes?" if compared else ""
-        yield message + (like or text)
+        yield message + (like or text or _function(name))
+
+
+def _function(name: str) -> str:
+    """Return a hint if the name of a missing member is that of a function."""
+    from proxy.document.jmespath import MeteredFunctions
+
+    exists = name in MeteredFunctions.FUNCTION_TABLE
+    return f"; did you mean the function {name}()?" if exists else ""
+
+
+def renamed(tree: Node, names: Collection[str]) -> Node:
+    """Return an expression in which these members of the value that it applies to are the value.
+
+    >>> renamed(Expression("items[0]").tree, {"items"})["children"][0]
+    {'type': 'current', 'children': []}
+    """
+    current = {"type": "current", "children": []}
+    inside = (node for node, at, _ in _alongside(tree, firm=False) if not at)
+    fields = (node for node in inside if node["type"] == "field")
+    return _replaced(tree, {id(node): current for node in fields if node.get("value") in names})
 
 
 def compared(node: Node) -> list[tuple[Node, Node]]:
@@ -196,10 +216,10 @@ def compared(node: Node) -> list[tuple[Node, Node]]:
     return [pair for pair in ((second, first), (first, second)) if pair[0]["type"] == "field"]
 
 
-def _spelled(node: Node) -> str:
+def spelled(node: Node) -> str:
     """Return the approximate text of an expression that gives an array.
 
-    >>> _spelled(Expression("a.b[0].c[]").tree["children"][0])
+    >>> spelled(Expression("a.b[0].c[]").tree["children"][0])
     'a.b[0].c[]'
     """
     kind, children = node["type"], node.get("children", [])
@@ -208,14 +228,14 @@ def _spelled(node: Node) -> str:
     if kind == "index":
         return f"[{node['value']}]"
     if kind in ("subexpression", "projection", "index_expression"):
-        parts = [part for part in map(_spelled, children) if part]
+        parts = [part for part in map(spelled, children) if part]
         return ".".join(parts).replace(".[", "[")
     if kind == "flatten":
-        return f"{_spelled(children[0])}[]"
+        return f"{spelled(children[0])}[]"
     if kind == "value_projection":
-        before, *after = map(_spelled, children)
+        before, *after = map(spelled, children)
         return ".".join(filter(None, [before, "*", *after]))
-    return _spelled(children[0]) if kind == "filter_projection" else ""
+    return spelled(children[0]) if kind == "filter_projection" else ""
 
 
 def _alongside(node: Node, firm: bool, at: Names = ()) -> Iterator[tuple[Node, Names, bool]]:

@@ -153,6 +153,23 @@ def chars_that_fit(string: str, room: int) -> int:
     return count
 
 
+def ending(text: str, most: int) -> int:
+    r"""Return the position of a cut after at most `most` characters: at a line, a word, or there.
+
+    An empty line is better, if it is near.
+
+    >>> ending("one\ntwo\nthree", 10), ending("no line end", 5)
+    (8, 5)
+    """
+    if most >= len(text):
+        return len(text)
+    line = text.rfind("\n\n", most - most // 5, most) + 2
+    if line > 1:
+        return line
+    line = text.rfind("\n", most // 2, most) + 1
+    return line or text.rfind(" ", most - most // 10, most) + 1 or most
+
+
 def strings(root: Slot, path: Path) -> Iterator[tuple[Slot, str]]:
     """Yield the strings at `path`, each with its place; for an array, the strings in it."""
     for slot in select(root, path):

@@ -15,6 +15,7 @@ from jmespath.functions import signature
 
 from proxy.document.fuel import Fuel, characters, charge
 from proxy.document.headings import headings
+from proxy.document.paths import spelled
 from proxy.document.patterns import Pattern
 from proxy.document.tree import encode
 from proxy.errors import Refusal
@@ -27,6 +28,7 @@ _HEADINGS = 200  # headings of an outline
 _PATTERNS = 16  # compiled patterns that are kept
 _COMPILED = 100  # units to compile a pattern
 _SAMPLE = 200  # elements of an array that an outline reads
+_RECORD = 60  # members; of an object with more, a map, the names are searched, too
 
 
 class Questions:
@@ -41,10 +43,23 @@ class Questions:
 
     @signature({"types": ["string", "number"], "variadic": True})
     def _func_grep(self, pattern: Any, context: Any = 0, *_: Any) -> Any:
-        """Search: lines of a text, or the paths of the strings and numbers inside a value."""
-        compiled = self._pattern(f"(?m){pattern}")
+        """Search: lines of a text, or the paths of the strings and numbers inside a value.
+
+        Without a hit, those that have the pattern in other case stand beside the zero.
+        """
+        if isinstance(context, str):
+            raise Refusal("grep('pattern', 3): 3 lines of context; (?i) before it ignores case")
+        around = min(max(int(context), 0), _MOST_CONTEXT)
+        remaining = self._fuel.remaining
+        result = self._search(f"(?m){pattern}", around)
+        if result["hits"] or 3 * self._fuel.remaining < 2 * remaining:
+            return result
+        other = self._search(f"(?im){pattern}", around)
+        return {**result, "ignoring_case": other} if other["hits"] else result
+
+    def _search(self, pattern: str, around: int) -> dict[str, Any]:
+        compiled = self._pattern(pattern)
         if isinstance(self.current, str):
-            around = min(max(int(context), 0), _MOST_CONTEXT)
             return _lines_with(self.current, compiled, around, self._fuel)
         return _strings_with(self.current, compiled, self._fuel)
 
@@ -158,8 +173,7 @@ def _lines_with(text: str, pattern: Pattern, context: int, fuel: Fuel) -> dict[s
     """
     hits, number, counted, visible_end = 0, 1, 0, -1
     lines: list[dict[str, Any]] = []
-    for match in pattern.finditer(text, fuel):
-        at = match.start()
+    for at, _ in pattern.spans(text, fuel):
         hits += 1
         if at < visible_end or len(lines) == _MOST_HITS:
             continue
@@ -230,9 +244,9 @@ def _matching(texts: list[str], pattern: Pattern, fuel: Fuel) -> list[int]:
     ends = list(accumulate(len(text) + 1 for text in texts))
     numbers: dict[int, None] = {}
     separate = "\\A" in pattern.text or "\\z" in pattern.text
-    for match in () if separate else pattern.finditer("\n".join(texts), fuel):
-        number = bisect_right(ends, match.start())
-        if match.end() >= ends[number]:
+    for start, end in () if separate else pattern.spans("\n".join(texts), fuel):
+        number = bisect_right(ends, start)
+        if end >= ends[number]:
             separate = True  # a match across the end of a text may hide another one
             break
         numbers[number] = None
@@ -242,13 +256,18 @@ def _matching(texts: list[str], pattern: Pattern, fuel: Fuel) -> list[int]:
 
 
 def _texts(value: Any, numbers: bool) -> Iterator[str]:
-    """Yield the strings inside a value, and the numbers as they are written if asked for."""
+    """Yield the strings inside a value, and the numbers as they are written if asked for.
+
+    The names in a map come before their values.
+    """
     waiting = [value]
     while waiting:
         item = waiting.pop()
         kind = type(item)
         if kind is str:
             yield item
+        elif kind is dict and len(item) > _RECORD:
+            waiting.extend(value for pair in reversed(item.items()) for value in reversed(pair))
         elif kind is dict:
             waiting.extend(reversed(item.values()))
         elif kind is list:
@@ -266,7 +285,11 @@ def _links(value: Any, numbers: bool) -> Iterator[Any]:
         if kind is str:
             yield link
         elif kind is dict:
-            waiting.extend([(item[name], (link, name)) for name in reversed(item)])
+            searched = len(item) > _RECORD
+            for name in reversed(item):
+                waiting.append((item[name], (link, name)))
+                if searched:
+                    waiting.append((name, (link, name)))
         elif kind is list:
             waiting.extend([(item[at], (link, at)) for at in range(len(item) - 1, -1, -1)])
         elif numbers and item is not None and kind is not bool:
@@ -281,8 +304,7 @@ def _path(link: Any) -> str:
         if isinstance(key, int):
             parts.append(f"[{key}]")
         else:
-            name = key if key.isascii() and key.isidentifier() else encode(key).decode()
-            parts.append(f".{name}")
+            parts.append(f".{spelled(key)}")
     return "".join(reversed(parts)).removeprefix(".") or "@"
 
 
@@ -331,16 +353,15 @@ def _members(value: Any) -> Iterator[tuple[str, str]]:
                 values = [row[name] for row in rows if name in row]
                 rare = f"; in {len(values)} of {len(rows)}" if len(values) < len(rows) else ""
                 inside.append((_member_path(f"{path}[]", name), values, rare))
-        for where, values, rare in inside:
+        for member_path, values, rare in inside:
             largest = max(values, key=_weight)
-            yield where, _kind(largest) + rare
+            yield member_path, _kind(largest) + rare
             if levels > 1 and isinstance(largest, dict | list):
-                waiting.append((where, largest, levels - 1))
+                waiting.append((member_path, largest, levels - 1))
 
 
 def _member_path(path: str, name: str) -> str:
-    spelled = name if name.isascii() and name.isidentifier() else encode(name).decode()
-    return f"{path}.{spelled}" if path else spelled
+    return f"{path}.{spelled(name)}" if path else spelled(name)
 
 
 def _weight(value: Any) -> int:

@@ -4,18 +4,20 @@ A view is a JMESPath expression in which strings can be sliced too. It opens jus
 document that it reads: values in its result keep the spelling of the upstream.
 """
 
-import re
+from contextlib import suppress
 from typing import Any
 
 from proxy.document.fuel import Fuel
-from proxy.document.lookups import Lookups
+from proxy.document.lookups import Lookups, renamed
 from proxy.document.measure import exceeds, growth_limit, size, writeback_at
-from proxy.document.paths import ROOT
+from proxy.document.paths import ROOT, spelled
 from proxy.document.patterns import FIRST_ALONE, Expression, PatternError
+from proxy.document.spellings import respelled, translated
 from proxy.document.tree import Document, Value, opened
 from proxy.errors import DocumentError, OutOfFuel, Refusal
 
 _OF_THE_WHOLE = frozenset(("grep", "head", "lines", "outline", "tail"))
+_OF_ARRAYS = frozenset(("items", "rows"))  # names of an array in a shortened result
 _LONGEST = 4000  # characters of an expression
 _TOLD = 200  # characters of the library's error message
 
@@ -51,7 +53,7 @@ def look(
     fuel = fuel or Fuel()
     lookups = None
     try:
-        parsed = Expression(expression)
+        parsed = _parsed(expression)
         lookups = Lookups(parsed)
         result = _evaluate(document, parsed, name, fuel, lookups)
         if exceeds(result, growth_limit(0), fuel) and exceeds(
@@ -74,6 +76,27 @@ def look(
         missing = [*lookups.slips, *lookups.absences] if lookups is not None else []
         cause = missing[0] if missing else advice(document)
         raise Refusal(f"view: {expression!r} fails: {reason}; {cause}") from error
+
+
+def _parsed(view: str) -> Expression:
+    """Return a view as an expression; what is wrong in JMESPath may be right in another language.
+
+    Raises PatternError for the view as it is written.
+    """
+    from proxy.document.jmespath import function_mistake  # loads the jmespath library
+
+    def parsed(text: str) -> Expression:
+        expression = Expression(text)
+        if reason := function_mistake(expression):
+            raise PatternError(f"{text!r} fails: {reason}")
+        return expression
+
+    try:
+        return parsed(view)
+    except PatternError:
+        with suppress(PatternError):
+            return parsed(translated(view))
+        raise
 
 
 def _remark(result: Value, lookups: Lookups, remarks: list[str] | None) -> None:
@@ -100,12 +123,12 @@ def _evaluate(
         document.close()
         whole = open(document.cell[0])
     root = {"text": whole, name: whole} if isinstance(whole, str) else whole
-    # An array has the name `items` in a shortened result.
-    if isinstance(whole, list) and re.match(r"\s*[^\[@]*\bitems\b[^@]*$", expression.text):
-        root = {"items": whole}
-    if isinstance(whole, str) and _begins_with_question(expression.tree):
+    tree = expression.tree
+    if isinstance(whole, list):
+        tree = renamed(tree, _OF_ARRAYS)
+    elif isinstance(whole, str) and _begins_with_question(tree):
         root = whole
-    parsed = lookups.corrected(expression.tree, [root], open, fuel)
+    parsed = lookups.corrected(tree, [root], open, fuel)
     result = visit(parsed, root)
     return visit(parsed, whole) if result is None and isinstance(whole, str) else result
 
@@ -133,7 +156,7 @@ def _shortened(message: str) -> str:
 
 def advice(document: Document) -> str:
     """Return an example of a valid view of this document, as the end of a sentence."""
-    return f"write a JMESPath such as {_example(document)}"
+    return f"write a JMESPath such as {_example(document)}, or help"
 
 
 def _example(document: Document) -> str:
@@ -187,46 +210,4 @@ def _has_help(document: Document) -> bool:
 
 
 def _plain(name: str) -> bool:
-    return name.isidentifier() and name.isascii()
-
-
-# What a model writes in a view, and JMESPath does not take.
-_OPAQUE = r"'(?:[^'\\]|\\.)*'|`[^`]*`"
-_BARE_NUMBER = re.compile(
-    rf"""({_OPAQUE}|"(?:[^"\\]|\\.)*")|((?:[(,]|[<>=]=?|!=)\s*)(-?\d+(?:\.\d+)?)\b"""
-)
-_NUMBER_BEFORE = re.compile(rf"({_OPAQUE})|(?<![\w.:\[-])(-?\d+(?:\.\d+)?)(\s*(?:[<>=]=?|!=))")
-_BARE_MEMBERS = re.compile(rf"({_OPAQUE})|\{{(\s*[\w.]+(?:\s*,\s*[\w.]+)*\s*)\}}")
-_QUOTED_PATTERN = re.compile(r"""(\bgrep\(\s*|\bmatches\(\s*[\w.@]+\s*,\s*)"((?:[^"\\]|\\.)*)\"""")
-_BARE_GREP = re.compile(r"""^grep\s+(?P<quote>['"]?)(?P<pattern>.+?)(?P=quote)$""")
-
-
-def respelled(view: str) -> str:
-    """Return a view in the spelling of JMESPath, if it is written as other tools want it.
-
-    Each of these is an error in JMESPath, so that no valid view gets another meaning.
-
-    >>> for view in ("$.items[0]", "grep x+", "items[?n > 5].{id, name}", 'grep("a", 3)'):
-    ...     respelled(view)
-    'items[0]'
-    "grep('x+')"
-    'items[?n > `5`].{id: id, name: name}'
-    "grep('a', `3`)"
-    """
-    view = re.sub(r"^\$(?=[.\[])\.?|^\.(?=\w)", "", view.strip())
-    if bare := _BARE_GREP.match(view):
-        return f"grep({_raw(bare['pattern'])})"
-    view = _QUOTED_PATTERN.sub(lambda match: f"{match[1]}{_raw(match[2])}", view)
-    view = _BARE_NUMBER.sub(lambda match: match[1] or f"{match[2]}`{match[3]}`", view)
-    view = _NUMBER_BEFORE.sub(lambda match: match[1] or f"`{match[2]}`{match[3]}", view)
-    return _BARE_MEMBERS.sub(lambda match: match[1] or _hash(match[2]), view)
-
-
-def _raw(text: str) -> str:
-    return "'" + text.replace("'", "\\'") + "'"
-
-
-def _hash(members: str) -> str:
-    """Return `{a: a, c: b.c}` for `a, b.c`."""
-    paths = [path.strip() for path in members.split(",")]
-    return "{" + ", ".join(f"{path.rpartition('.')[2]}: {path}" for path in paths) + "}"
+    return spelled(name) == name

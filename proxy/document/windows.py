@@ -6,8 +6,10 @@ and an empty window beyond the end for an empty document.
 
 import re
 
+from proxy.document.measure import chars_that_fit, ending
+from proxy.document.spellings import respelled
 from proxy.document.tree import Document, Value, opened
-from proxy.document.view import look, respelled
+from proxy.document.view import look
 from proxy.errors import Refusal
 
 _SLICE = re.compile(r"(.*)\[\s*(-?\d*)\s*:\s*(-?\d*)\s*\]", re.DOTALL)
@@ -17,17 +19,23 @@ _LONGEST = 200  # characters of a view that is named
 
 
 def following(
-    document: Document, view: str, value: Value, name: str, argument: str = "view"
+    document: Document,
+    view: str,
+    value: Value,
+    name: str = "text",
+    argument: str = "view",
+    room: int = 0,
 ) -> str | None:
     """Return a sentence on what follows a window, or on all there is if the window is beyond it.
 
     None if `value`, the result of `view`, is no window of a text or an array, or reaches its end.
-    `name` is another name of a document that is a text; `argument` is the argument for views.
+    `name` is another name of a document that is a text; `argument` is the argument for views. Of a
+    text that is read in windows of `room` bytes or nearly that, the next one ends at a line.
 
     >>> text = Document("0123456789" * 9)
-    >>> following(text, "text[20:40]", "0123456789" * 2, "text")
+    >>> following(text, "text[20:40]", "0123456789" * 2)
     "view='text[40:60]' is next, 50 of 90 chars are left"
-    >>> following(text, "text[90:95]", "", "text")
+    >>> following(text, "text[90:95]", "")
     'the text has 90 characters, 1 lines'
     """
     view = respelled(view)
@@ -51,9 +59,12 @@ def following(
     if start >= min(stop, total):
         return _described(whole)
     end = min(2 * stop - start, total)
+    if isinstance(whole, str) and not lines and stop - start > room // 2 > 0:
+        text = whole[stop : stop + room]
+        end = stop + ending(text, chars_that_fit(text, room))
     following_view = part[1] + form.format(stop + first, end)
     if stop >= total:  # of `place`, which may be a window itself
-        return following(document, place, whole, name, argument)
+        return following(document, place, whole, name, argument, room)
     if len(following_view) > _LONGEST:
         return None
     unit = unit if isinstance(whole, str) else "elements"

@@ -51,14 +51,14 @@ def take(state: SessionState, raw: bytes, read: Message, exchange: bytes) -> tup
 def _unexpected(
     state: SessionState, raw: bytes, key: bytes | None, exchange: bytes
 ) -> tuple[Output, ...]:
-    """ToClient a response without a pending request, unless it must not reach the client."""
+    """Forward a response without a pending request, unless it must not reach the client."""
     return () if key is not None and state.inflight.is_stray(exchange, key) else (ToClient(raw),)
 
 
 def failed(
     state: SessionState, raw: bytes, exchange: bytes, error: Exception
 ) -> tuple[Output, ...]:
-    """ToClient a message on which the proxy failed, or answer the request whose response it is."""
+    """Forward a message on which the proxy failed, or answer the request whose response it is."""
     try:
         read = message.read(raw)
         key = read.key if isinstance(read, Message) and read.responds else None

@@ -543,7 +543,7 @@ class SessionState:
     def withhold(
         self, raw: bytes, pending: PendingRequest | None, error: Exception
     ) -> tuple[Output, ...]:
-        """ToServer a message on which the proxy failed, unless it is a response to withhold.
+        """Forward a message on which the proxy failed, unless it is a response to withhold.
 
         `pending` is the request that it answers. An unedited list of tools would show hidden ones.
         """

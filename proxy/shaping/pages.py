@@ -19,6 +19,7 @@ from proxy.shaping.result.write import write_for
 from proxy.storage.snapshots import Snapshot
 from proxy.transforms.abridge import NAME, Abridge, abridge
 from proxy.transforms.base import Call, Notice
+from proxy.transforms.excerpt import WINDOW
 
 
 class Page(Struct, frozen=True):
@@ -79,29 +80,34 @@ def _view(job: ShapeJob, whole: Document, frame: Frame, call: Call) -> Document:
     """Return the document of a view: a text as text, else `{view: value}`, abridged if need be."""
     assert job.view is not None
     member = next((copy.member for copy in frame.copies if copy.member), "text")
+    bounds = [step.max_bytes for step in job.rule.pipeline if isinstance(step, Abridge)]
+    bound = min((limit for limit in (*bounds, call.bound) if limit is not None), default=None)
     remarks: list[str] = []
     value = look(whole, job.view, member, call.fuel, remarks)
-    rest = following(whole, job.view, value, member, call.advertised_name("view"))
+    room = max((bound or 0) - WINDOW, 0)
+    rest = following(whole, job.view, value, member, call.advertised_name("view"), room)
     content = None if call.structured else text(value) or None
-    document = Document({"view": value} if content is None else content)
+    notices = [Notice(NAME, {"more": rest})] if rest is not None and content is not None else []
+    document = Document(content)
+    if content is None:
+        document = _with_remarks(value, [*remarks, rest] if rest else remarks, whole)
+    if bound is not None:
+        call = replace(call, viewable=job.viewable and job.rule.snapshot_step.viewable)
+        bound -= sum(len(encode({NAME: notice.value})) for notice in notices)
+        abridge(document, bound, call, job.view)
+    if not document.changed:
+        call.notices.extend(notices)
+    elif rest is not None:
+        _remove_remark(document, value)
+    return document
+
+
+def _with_remarks(value: Value, remarks: list[str], whole: Document) -> Document:
+    """Return the document `{view: value}`, with remarks for the model."""
     if value is None:
         remarks = ["null, or nothing there", *remarks, advice(whole)]
-    if rest is not None:
-        remarks.append(rest)
-    if remarks and content is None:
-        document.cell[0]["more"] = "; ".join(remarks)
-    limits = [step.max_bytes for step in job.rule.pipeline if isinstance(step, Abridge)]
-    bounds = [limit for limit in (*limits, call.bound) if limit is not None]
-    notice = None if rest is None or content is None else Notice(NAME, {"more": rest})
-    if bounds:
-        viewable = job.viewable and job.rule.snapshot_step.viewable
-        room = min(bounds) - (0 if notice is None else len(encode({NAME: notice.value})))
-        abridge(document, room, replace(call, viewable=viewable), job.view)
-    if document.changed and rest is not None:
-        _remove_remark(document, value)
-    elif notice is not None:
-        call.notices.append(notice)
-    return document
+    more = {"more": "; ".join(remarks)} if remarks else {}
+    return Document({"view": value, **more})
 
 
 def _remove_remark(document: Document, value: Value) -> None:

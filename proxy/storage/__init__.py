@@ -1,1 +1,1 @@
-"""Data that is kept between calls: snapshots in memory or Redis, and the ledger of sizes."""
+"""Data that is kept between calls: snapshots, the ledger of sizes, and hashes of recent calls."""

@@ -6,7 +6,7 @@ Bounded by number and age. Processes of one user share them in the ledger's file
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from threading import Lock
+from threading import Event, Lock
 
 SECONDS = 3600
 MOST = 50_000
@@ -19,15 +19,17 @@ class RecentCalls:
     """The calls that this process made, and others as far as `claim_elsewhere` knows; any thread.
 
     `claim_elsewhere` takes a hash; it returns True, and remembers the call, if no other process has
-    made it. It may block.
+    made it. It may block. `wake` is set if there is something to `drain`.
     """
 
     def __init__(
         self,
         claim_elsewhere: Callable[[bytes], bool] | None = None,
+        wake: Event | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._claim_elsewhere = claim_elsewhere
+        self._wake = wake
         self._clock = clock
         self._lock = Lock()
         self._new: list[tuple[str, str]] = []
@@ -40,6 +42,8 @@ class RecentCalls:
             self._new.append((caller, call))
             if len(self._new) >= _BATCH:
                 self._hash_new()
+        if self._wake is not None and not self._wake.is_set():
+            self._wake.set()
 
     def claim(self, caller: str, call: str) -> bool:
         """Return True, and remember the call, if nobody has made it before. May block."""

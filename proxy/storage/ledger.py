@@ -148,24 +148,26 @@ class Ledger:
             if self._closing.wait(_AFTER_CALL):
                 break
             self._meters.wake_drain.clear()
-            self._flush()
-            if self._closing.wait(self._interval):
+            counted = self._flush()
+            # A call that has no answer yet must not delay the record of its answer.
+            if self._closing.wait(self._interval if counted else 0.0):
                 break
         self._flush()
         self._close_file()
 
-    def _flush(self) -> None:
+    def _flush(self) -> bool:
+        """Record what there is; return True if there were answered calls."""
         rows = self._meters.drain()
         warnings = self._meters.drain_warnings()
         recent = set() if self._recent is None else self._recent.drain()
         if not (rows or warnings or recent):
-            return
+            return False
         if not self._broken:
             try:
                 if self._file is None:
                     self._file = LedgerFile(self._path, self._patience)
                 self._file.write(rows, warnings, recent)
-                return
+                return bool(rows)
             # Not just the known errors of SQLite: recording must never end a call.
             except Exception as error:
                 self._broken = True
@@ -176,6 +178,7 @@ class Ledger:
         self.unrecorded += lost_calls
         if self._lose is not None:
             self._lose(lost_calls)
+        return True
 
     def _close_file(self) -> None:
         if self._file is not None:

@@ -5,7 +5,14 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta, Raw, Struct
 
-from proxy.document.measure import TextFrame, TextWriteback, chars_that_fit, encoded_size, size
+from proxy.document.measure import (
+    TextFrame,
+    TextWriteback,
+    chars_that_fit,
+    encoded_size,
+    ending,
+    size,
+)
 from proxy.document.sizes import Size
 from proxy.document.tree import Document, Slot, Value, compact, encode, level, text
 from proxy.document.windows import within
@@ -19,7 +26,7 @@ from proxy.transforms.cutter import (
     Omission,
     SizeReducer,
 )
-from proxy.transforms.excerpt import ending, excerpt
+from proxy.transforms.excerpt import excerpt
 from proxy.transforms.media import MediaRemover, description
 
 NAME = "_abridged"
@@ -35,8 +42,16 @@ class Abridge(Transform, frozen=True):
     The size is that of the encoded document with its notes. An array of objects shows all its rows
     in brief, those members first that tell most: as a table `{same, columns, rows}`, or as objects
     with fewer members if the result has structuredContent. Other arrays keep their first elements,
-    and the last plain value; long strings and texts their head, huge maps their first members.
-    Strings of at most 40 characters are never cut.
+    and the last plain value, huge maps their first members. Long strings keep their beginning, with
+    1,000 bytes or more also their end. Strings of at most 40 characters are never cut. A string of
+    512 characters or more that is base64 or a data URI becomes a note (`[PNG image, 120 x 80
+    pixels, 34,567 bytes of base64 data left out]`), except members called token or cursor.
+
+    A document that is a text keeps its beginning and its end, 60 to 40, or in place of the end an
+    outline if it has three headings or more (Markdown, HTML) and is no error: those of the first
+    two levels, with their lines. Of the part between, the notes have the lines, how many of these
+    speak of failure (error, failed, exception, denied, timeout ...), and the first five of them.
+
     `_abridged` states for each path how much of how much is shown (`lines[]`: of the elements of
     `lines`; `others`: at all other paths together), and how to see the rest if the tool takes a
     `view`.
@@ -200,6 +215,8 @@ class _Task(Struct, frozen=True):
             return None
         if self.viewed:
             place = place.removeprefix(_VIEW).removeprefix(".")
+            if cut.unit == COLUMNS and self.viewed.endswith("]"):
+                return None  # a window: the next one comes first
         start, rest = cut.first_shown, cut.total - cut.visible
         if cut.unit == MEMBERS:
             place = f"entries({place or '@'})"

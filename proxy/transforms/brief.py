@@ -8,7 +8,6 @@ Work is bounded by the bytes to write, not by the array: columns are chosen from
 """
 
 import re
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -16,37 +15,23 @@ from msgspec import Raw, Struct
 
 from proxy.document.paths import spelled
 from proxy.document.tree import encode, level, text
+from proxy.transforms.columns import LITTLE, Column, Path, columns_of, in_order_of_time, members_of
 from proxy.transforms.excerpt import NOTE_END
 
 _FEWEST = 3  # rows; fewer are shown as other arrays are
-_SAMPLE = 16  # rows from which the columns are chosen, or a few more
 _LEAST_ROW = 5  # bytes of a row and its comma
-_INNER = 30  # members; an object with more inside of a row is one value
-_DEEPEST = 3  # names of a column's path
-_ALIKE = 0.4  # the share of all columns that a row has on average
 _CLIPS = (60, 120, 250, 500, 1000)  # characters shown of a long text, if all rows fit
-_SHORT = 30  # bytes of a value that names, counts or dates something
-_FAIR = 100  # bytes of a value that is shown whole although it is no text
 _HUGE = 400  # bytes of a value that is no text in a single row, if most are much smaller
 _NARROW = 80  # bytes of a row if not all rows fit
-_LITTLE = 5  # the worth of long values: only if all rows fit
 _TRIES = 12  # at a selection of columns that fits
 
-_WORTH = re.findall(
-    r"\w+",
-    "id key number name title path file line state status phase type kind level severity error"
-    " message reason time timestamp date version email login symbol code",
-)
-_TIMES = frozenset(("time", "timestamp", "date", "at", "ts", "created", "updated", "day"))
 _MEMBER = re.compile(r"[A-Za-z_][\w.]*")
 _PLAIN = re.compile(rb'"[A-Za-z0-9 _-]{1,20}"')
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 
-_Path = tuple[str, ...]
-_Clips = list[tuple[_Path, int, int]]
+_Clips = list[tuple[Path, int, int]]
 """The texts of a row that are cut: the column, the characters shown, and those of the whole."""
 
-_Levels = dict[_Path, dict[str, Raw]]
+_Levels = dict[Path, dict[str, Raw]]
 """The objects inside of a row that were opened, by path."""
 
 
@@ -62,62 +47,11 @@ class Brief(Struct):
     first: int
     last: int
     columns: int
-    omitted: list[_Path]
+    omitted: list[Path]
     clips: _Clips
     loss: int
     following: str
     example: str
-
-
-class Column(Struct):
-    """A member of the rows, at a path of names, as a sample of the rows has it.
-
-    `size` is the average of a row in bytes; `values` are the different values in the sample.
-    """
-
-    path: _Path
-    position: int
-    size: float = 0
-    textual: bool = True
-    values: list[bytes] = []
-    constant: bool = False
-    each: str = ""  # of a digest: the member of the elements that it shows
-
-    @property
-    def name(self) -> str:
-        """Its path as a JMESPath expression."""
-        name = ".".join(map(spelled, self.path))
-        return f"{name}[].{spelled(self.each)}" if self.each else name
-
-    @property
-    def is_link(self) -> bool:
-        """True if it holds URLs, which tell a model little."""
-        return self.values[0].startswith((b'"http:', b'"https:'))
-
-    @property
-    def worth(self) -> tuple[float, ...]:
-        """A key that sorts columns, those first that tell most about a row."""
-        if self.each:
-            return (_LITTLE - 1, self.position)
-        name, depth = self.path[-1].lower(), len(self.path) - 1
-        words = [word.lower() for word in _WORD.findall(self.path[-1])]
-        if name in _WORTH and (self.textual or self.size <= _SHORT):
-            return (2 * depth, _WORTH.index(name))
-        if self.is_link:
-            return (_LITTLE + 2, depth, self.size)
-        if self.size <= _SHORT:
-            return ((1 if words and words[-1] in _WORTH else 2) + depth, len(_WORTH), self.position)
-        heavy = not self.textual and self.size > _FAIR
-        return (_LITTLE + heavy, depth, self.size)
-
-    def holds(self, path: _Path) -> bool:
-        """Return True if it is the member at a path, or a part of it."""
-        return not self.each and self.path[: len(path)] == path
-
-    def cost(self, clip: int, table: bool) -> float:
-        """Return the bytes of the column in an average row."""
-        size = min(self.size, clip + 5) if self.textual else self.size
-        return size + (1 if table else len(self.path[-1]) + 4)
 
 
 class _Misfit(Exception):
@@ -133,7 +67,7 @@ def brief(rows: list[Raw], room: int, *, table: bool) -> Brief | None:
     As a `table`, `{same, columns, rows}`, each name stands once, and so does a value that all rows
     have; else the rows are objects with fewer members.
     """
-    columns = _columns(rows[: room // _LEAST_ROW]) if len(rows) >= _FEWEST else []
+    columns = columns_of(rows[: room // _LEAST_ROW]) if len(rows) >= _FEWEST else []
     fitting, target = list(columns), room
     for attempt in range(_TRIES):
         selection = _choose(fitting, len(rows), target, table, whole=attempt < _TRIES - 1)
@@ -152,89 +86,6 @@ def brief(rows: list[Raw], room: int, *, table: bool) -> Brief | None:
             return selection.brief(columns, lines, room) if len(lines) >= _FEWEST else None
         target -= target // 12
     return None
-
-
-def _columns(rows: list[Raw], closed: frozenset[_Path] = frozenset()) -> list[Column]:
-    """Return the columns of a sample of the rows, those of most worth first; none if not alike.
-
-    `closed` are the paths of objects that differ so much that each is one value.
-    """
-    columns: dict[_Path, Column] = {}
-    sample = rows[:: max(len(rows) // _SAMPLE, 1)]
-    for row in sample:
-        members = level(row)
-        if not isinstance(members, dict):
-            return []
-        for path, value in _leaves(members, closed):
-            column = columns.get(path)
-            if column is None:
-                column = columns[path] = Column(path, len(columns), values=[])
-            content = bytes(value)
-            column.size += len(content) / len(sample)
-            column.textual &= content[:1] == b'"' or content == b"null"
-            column.values.append(content)
-    objects = {path[:length] for path in columns for length in range(1, len(path))}
-    # A null among objects is no column of its own: their columns are null.
-    nulls = {path for path in objects & columns.keys() if set(columns[path].values) == {b"null"}}
-    columns = {path: column for path, column in columns.items() if path not in nulls}
-    unlike = {path for path in objects if path in columns or not _alike(columns, path)}
-    if unlike:
-        return _columns(rows, closed | unlike)
-    if not _alike(columns, ()):
-        return []
-    for column in columns.values():
-        always = len(column.values) == len(sample)
-        column.constant = always and len(set(column.values)) == 1 and column.size <= _FAIR
-    digests = [each for column in columns.values() if (each := _digest_of(column)) is not None]
-    return sorted([*columns.values(), *digests], key=lambda column: column.worth)
-
-
-def _digest_of(column: Column) -> Column | None:
-    """Return the names in a heavy column of arrays of objects (`labels[].name`), if they have any.
-
-    It stands beside the column: that is left out all the same.
-    """
-    if column.size <= _FAIR or not any(value.startswith(b"[{") for value in column.values):
-        return None
-    elements = level(Raw(next(value for value in column.values if value.startswith(b"[{"))))
-    first = level(elements[0])
-    names = [name for name in _WORTH if name in first]
-    if not names:
-        return None
-    name = next((each for each in names if text(first[each]) is not None), names[0])
-    values = [bytes(_members(Raw(value), name)) for value in column.values]
-    size = sum(map(len, values)) * column.size / sum(map(len, column.values))
-    digest = Column(column.path, column.position, size, textual=False, values=values, each=name)
-    return digest if size <= _FAIR else None
-
-
-def _members(array: Raw, name: str) -> Raw:
-    """Return an array with one member of each element; null if the element has none."""
-    elements = level(array)
-    if not isinstance(elements, list):
-        return Raw(b"null")
-    inner = (level(each) for each in elements)
-    return Raw(encode([each.get(name) if isinstance(each, dict) else None for each in inner]))
-
-
-def _alike(columns: dict[_Path, Column], parent: _Path) -> bool:
-    """Return True if the objects at a path have most of their members in common."""
-    inner = [column for path, column in columns.items() if path[: len(parent)] == parent]
-    most = max((len(column.values) for column in inner), default=0)
-    return sum(len(column.values) for column in inner) >= _ALIKE * most * len(inner)
-
-
-def _leaves(
-    members: dict[str, Raw], closed: frozenset[_Path], prefix: _Path = ()
-) -> Iterator[tuple[_Path, Raw]]:
-    for name, value in members.items():
-        path = (*prefix, name)
-        opens = len(path) < _DEEPEST and path not in closed and memoryview(value)[0] == 0x7B
-        inner = level(value) if opens else None
-        if inner and len(inner) <= _INNER:
-            yield from _leaves(inner, closed, path)
-        else:
-            yield path, value
 
 
 def _choose(
@@ -262,7 +113,7 @@ def _choose(
     picks, width = [], 0.0
     for column in varied:
         width += column.cost(_CLIPS[0], table)
-        if not picks or (width <= _NARROW and column.worth[0] < _LITTLE):
+        if not picks or (width <= _NARROW and column.worth[0] < LITTLE):
             picks.append(column)
     return _Selection(picks, same, table, _CLIPS[0], whole=False) if picks else None
 
@@ -291,7 +142,7 @@ class _Line(Struct):
     content: bytes
     source_size: int
     clips: _Clips
-    members: set[tuple[_Path, tuple[str, ...]]]  # the names of each object that was opened
+    members: set[tuple[Path, tuple[str, ...]]]  # the names of each object that was opened
 
 
 class _Selection(Struct, dict=True):
@@ -305,7 +156,7 @@ class _Selection(Struct, dict=True):
     last: int = 0
 
     @cached_property
-    def objects(self) -> list[_Path]:
+    def objects(self) -> list[Path]:
         """The paths of the objects that the columns lie in, the outer ones first."""
         paths = [column.path for column in (*self.columns, *self.same)]
         return sorted({path[:length] for path in paths for length in range(len(path))}, key=len)
@@ -317,7 +168,7 @@ class _Selection(Struct, dict=True):
         """
         rest = room - len(self.value([]))
         tail: list[_Line] = []
-        if not self.whole and any(map(_in_order_of_time, self.columns)):
+        if not self.whole and any(map(in_order_of_time, self.columns)):
             tail = [self._line(rows[-1])]
             rows, self.last = rows[:-1], 1
             rest -= len(tail[0].content) + 1
@@ -369,7 +220,7 @@ class _Selection(Struct, dict=True):
 
     def _cell(self, column: Column, cell: Raw | None, clips: _Clips) -> Raw | None:
         if cell is not None and column.each:
-            cell = _members(cell, column.each)
+            cell = members_of(cell, column.each)
         if cell is None or (size := len(memoryview(cell))) <= self.clip + 2:
             return cell
         content = text(cell)
@@ -413,9 +264,7 @@ class _Selection(Struct, dict=True):
             example=self._example(),
         )
 
-    def _following(
-        self, sizes: dict[_Path, float], links: set[_Path], count: int, room: int
-    ) -> str:
+    def _following(self, sizes: dict[Path, float], links: set[Path], count: int, room: int) -> str:
         """Return the selection of as many columns left out as fit, the lightest first."""
         names = [column.name for column in self.columns[:1]]
         width = sum(column.size + 4 for column in self.columns[:1])
@@ -434,13 +283,13 @@ class _Selection(Struct, dict=True):
         for column in self.columns:
             values = {value for value in column.values if _PLAIN.fullmatch(value)}
             if 1 < len(values) <= len(column.values) // 2:
-                value = column.values[0].decode().replace('"', "'")
+                value = min(values).decode().replace('"', "'")
                 names = [each.name for each in self.columns[:2]]
                 return f"[?{column.name}=={value}].[{', '.join(names)}]"
         return ""
 
 
-def _put(members: dict[str, Any], path: _Path, cell: Raw | None, levels: _Levels) -> None:
+def _put(members: dict[str, Any], path: Path, cell: Raw | None, levels: _Levels) -> None:
     """Store a cell at a path; of objects that are null or empty in this row, these themselves."""
     for length in range(1, len(path)):
         outer, name = levels[path[: length - 1]], path[length - 1]
@@ -455,12 +304,3 @@ def _put(members: dict[str, Any], path: _Path, cell: Raw | None, levels: _Levels
 
 def _position(pair: tuple[Column, Raw | None]) -> int:
     return pair[0].position
-
-
-def _in_order_of_time(column: Column) -> bool:
-    """Return True if the column holds times in their order, as in a log or a time series."""
-    words = [word.lower() for word in _WORD.findall(column.path[-1])]
-    if not words or words[-1] not in _TIMES:
-        return False
-    values = [(len(value), value) if value[:1] != b'"' else (0, value) for value in column.values]
-    return len(set(values)) > 1 and values in (sorted(values), sorted(values, reverse=True))

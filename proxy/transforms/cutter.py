@@ -15,11 +15,11 @@ from itertools import chain, islice
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from proxy.document.measure import chars_that_fit, encoded_size
+from proxy.document.measure import chars_that_fit, encoded_size, ending
 from proxy.document.paths import spelled
 from proxy.document.tree import encode, level
 from proxy.transforms.brief import Brief, brief
-from proxy.transforms.excerpt import MARK, NOTE_END, both_ends, ending
+from proxy.transforms.excerpt import MARK, NOTE_END, both_ends
 
 WHOLE = 40  # characters: a string that short (an id, a date, a status) is never cut
 LONGEST = 100  # characters of a name in a note
@@ -205,9 +205,7 @@ class SizeReducer:
         self._note(path, place, visible, count, ELEMENTS, loss, rows.last, rows.example)
         names = tuple(".".join(map(spelled, path)) for path in rows.omitted)
         total = rows.columns + len(names)
-        cut = Omission(
-            path or "@", COLUMNS, place, visible, count, rows.loss, rows.columns, total
-        )
+        cut = Omission(path or "@", COLUMNS, place, visible, count, rows.loss, rows.columns, total)
         if names:
             ways = {"following": rows.following, "example": rows.example}
             self._cuts.append(replace(cut, names=names, **ways))

@@ -8,7 +8,7 @@ from itertools import accumulate, islice
 
 from proxy.document.fuel import Fuel
 from proxy.document.headings import Heading, headings
-from proxy.document.measure import chars_that_fit, encoded_size
+from proxy.document.measure import chars_that_fit, encoded_size, ending
 from proxy.document.patterns import Pattern
 from proxy.transforms.base import Call
 
@@ -23,33 +23,46 @@ _FAILURE = (
 _LISTED = 5  # line numbers of failures in a note
 _MOST_FAILURES = 1000  # lines that are counted; a text may have a million
 _PART = 256 << 10  # characters that are searched at once
+_QUOTED = 200  # characters of such a line that are shown
 _AROUND = 10  # lines shown on either side of a failure
 _FEWEST = 3  # headings of a text that has an outline
 _HEADINGS = 1000  # headings that are read
 _LEAST = 400  # bytes for an outline; with less, the end of the text is shown
+WINDOW = 150  # bytes of a view that are left for its notice
 _REST = 30  # bytes for the number of headings that do not fit
+
+_Span = tuple[int, int]
+"""The offset of a line that speaks of failure, and the end of the first such word in it."""
 
 
 def excerpt(text: str, room: int, notes: int, call: Call) -> tuple[str, dict[str, str]]:
     r"""Return `text` cut to `room` bytes as JSON, and the note on it in `notes` bytes.
 
     60 of 100 bytes are for the beginning. The others are for the headings, if it has any and is no
-    error, else for the end: in a log or a traceback that matters most.
+    error, else for the end: in a log or a traceback that matters most. Between the two stand the
+    first lines left out that speak of failure.
 
     >>> log = "".join(f"line {n}\n" for n in range(200))
     >>> _, note = excerpt(log, 150, 150, Call("run", viewable=True))
     >>> note["text"]
     'first 70 and last 46 of 1690 chars; lines 11 to 195 are left out'
     """
-    room = max(room - len(f'"{MARK}\n"'.encode()), 0)
+    room = max(room - len(f'"{MARK}\n{MARK}"'.encode()), 0)
     head, tail = both_ends(text, room)
-    outline = "" if call.error else _outline(text, head, room * 2 // 5)
-    if outline:
-        head = ending(text, chars_that_fit(text, room - encoded_size(outline)))
-        outline, tail = f"\n{outline}", len(text)
-    facts, ways = _facts(text, head, tail, call)
-    cut_text = text[:head] + MARK + (outline or text[tail:])
-    return cut_text, _fitting(facts, ways if call.viewable else [], notes)
+    between = "" if call.error else _outline(text, head, room * 2 // 5)
+    if between:
+        head, tail = ending(text, chars_that_fit(text, room - encoded_size(between))), len(text)
+    elif room >= _LEAST and (failures := _failures(text, head, tail)):
+        between = _quoted(text, failures, room // 6)
+        head, tail = both_ends(text, room - encoded_size(between))
+        between = _quoted(text, _failures(text, head, tail), encoded_size(between))
+    # As much as a view may show, its notice included.
+    window = text[head : head + max(room + notes - WINDOW, WINDOW)]
+    end = min(head + ending(window, chars_that_fit(window, len(window) - 1)), tail)
+    facts, ways = _facts(text, head, tail, f"text[{head}:{end}]", call)
+    middle = f"{MARK}\n{between}{MARK * (tail < len(text))}" if between else MARK
+    note = _fitting(facts, ways if call.viewable else [], notes)
+    return text[:head] + middle + text[tail:], note
 
 
 def both_ends(text: str, room: int) -> tuple[int, int]:
@@ -64,61 +77,59 @@ def both_ends(text: str, room: int) -> tuple[int, int]:
     return head, tail if line < 0 else line
 
 
-def ending(text: str, most: int) -> int:
-    """Return the position of a cut after at most `most` characters: at a line, a word, or there."""
-    if most >= len(text):
-        return len(text)
-    line = text.rfind("\n", most // 2, most) + 1
-    return line or text.rfind(" ", most - most // 10, most) + 1 or most
-
-
-def _facts(text: str, head: int, tail: int, call: Call) -> tuple[list[str], list[str]]:
+def _facts(text: str, head: int, tail: int, window: str, call: Call) -> tuple[list[str], list[str]]:
     """Return the sentences about the part left out, and the calls that show some of it."""
     view = call.advertised_name("view")
     last = f" and last {len(text) - tail}" if tail < len(text) else ""
     facts = [f"first {head}{last} of {len(text)} chars"]
-    end = min(tail, head + head + len(text) - tail)
-    ways = [f"call again with {view}='text[{head}:{end}]'", f"{view}=\"grep('word')\" searches"]
+    ways = [f"call again with {view}='{window}'", f"{view}=\"grep('word')\" searches"]
     first_line = text.count("\n", 0, head) + 1
     last_line = text.count("\n", 0, max(tail - 1, 0)) + 1
     if first_line < last_line:
         at_ends = text[head - 1 : head] in ("", "\n") and text[tail : tail + 1] in ("", "\n")
         parts = "" if at_ends else "parts of "
         facts.append(f"{parts}lines {first_line} to {last_line} are left out")
-    count, failures = _failures(text, head, tail)
-    if count and first_line < last_line:
-        least = "at least " * (count == _MOST_FAILURES)
-        numbers = ", ".join(map(str, failures)) + ", …" * (count > _LISTED)
-        lines = "line" if count == 1 else "lines"
-        facts.append(f"{least}{count} {lines} there with a failure: {numbers}")
-        start = max(failures[0] - _AROUND, 1)
-        around = f"lines({start}, {failures[0] + _AROUND})"
-        ways.insert(1, f"{view}='{around}' shows line {failures[0]}")
+    failures = _failures(text, head, tail) if first_line < last_line else []
+    if failures:
+        numbers = [text.count("\n", 0, start) + 1 for start, _ in failures[:_LISTED]]
+        first = numbers[0]
+        least = "at least " * (len(failures) == _MOST_FAILURES)
+        noun = "line" if len(failures) == 1 else "lines"
+        listed = ", ".join(map(str, numbers)) + ", …" * (len(failures) > _LISTED)
+        facts.append(f"{least}{len(failures)} {noun} there with a failure: {listed}")
+        around = f"lines({max(first - _AROUND, 1)}, {first + _AROUND})"
+        ways.insert(1, f"{view}='{around}' shows line {first}")
     return facts, ways
 
 
-def _failures(text: str, start: int, end: int) -> tuple[int, list[int]]:
-    """Count the lines of a part of a text that speak of failure; list the first ones."""
-    line = text.count("\n", 0, start) + 1
-    count, numbers = 0, list[int]()
-    for offset in islice(_places_of_failure(text, start, end), _MOST_FAILURES):
-        count += 1
-        if len(numbers) < _LISTED:
-            line += text.count("\n", start, offset)
-            start = offset
-            numbers.append(line)
-    return count, numbers
+def _quoted(text: str, places: list[_Span], room: int) -> str:
+    """Return the first of the lines at some places with their numbers, in `room` bytes."""
+    quoted = ""
+    for start, word_end in places[:_LISTED]:
+        number = text.count("\n", 0, start) + 1
+        begin = max(start, word_end - _QUOTED // 2)
+        line = text[begin : begin + _QUOTED].partition("\n")[0]
+        quote = f"line {number}: {MARK * (begin > start)}{line}\n"
+        room -= encoded_size(quote) - len('""')
+        if room < 0:
+            break
+        quoted += quote
+    return quoted
 
 
-def _places_of_failure(text: str, start: int, end: int) -> Iterator[int]:
-    """Yield the offset of each line that speaks of failure, of a part of a text."""
+def _failures(text: str, start: int, end: int) -> list[_Span]:
+    """Return the lines that speak of failure, of a part of a text: the first 1000."""
+    return list(islice(_each_failure(text, start, end), _MOST_FAILURES))
+
+
+def _each_failure(text: str, start: int, end: int) -> Iterator[_Span]:
     pattern, fuel = Pattern(_FAILURE), Fuel()
     while start < end:
         stop = text.rfind("\n", start, min(start + _PART, end)) + 1
         if not stop or start + _PART >= end:
             stop = min(start + _PART, end)
         for match in pattern.finditer(text[start:stop], fuel):
-            yield start + match.start()
+            yield start + match.start(), start + match.end()
         start = stop
 
 

@@ -12,7 +12,7 @@ never does.
             yield Call(question.tool)
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from typing import Any
 
 import orjson
@@ -27,16 +27,21 @@ Result = dict[str, Any]
 
 
 class Call(Struct, frozen=True):
-    """One tools/call. `tool` is the name that the product in front gives it."""
+    """One tools/call. `tool` is the name that the product in front gives it.
+
+    `before` is the end of a text of which this is the next part: a line may begin in it.
+    """
 
     tool: str
     arguments: dict[str, Any] = field(default_factory=dict)
+    before: str = ""
 
 
 class Look(Struct, frozen=True):
     """A call of a tool of the client's own, such as reading a part of a file: `text` is shown."""
 
     text: str
+    before: str = ""
 
 
 class Reply(Struct, frozen=True):
@@ -77,6 +82,10 @@ class Arm:
     def show(self, result: Result) -> str:
         """Return what the client shows the model of a result: the text blocks by default."""
         return shown(result)
+
+    def readings(self, text: str) -> Iterable[str]:
+        """Return what a reader who knows the product's form takes from a text."""
+        return ()
 
 
 def shown(result: Result) -> str:

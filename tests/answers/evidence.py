@@ -9,12 +9,11 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
 
-from tests.answers.question import Alone, Question, Row
+from tests.answers.question import Alone, Atom, Question, Row
 
 _ALONE = 1000  # characters of an answer that is about one thing
 _ROW = 8000  # characters of a row; of a longer one, its parts are units
@@ -22,7 +21,8 @@ _MAP = 30  # members; an object with more is a map, and each member a row
 _SAID = 300  # characters of a text that belongs to what is inside of the same object
 _NEAR = 300  # characters between values in a longer text, if the question does not say
 _WORD = re.compile(r"\w+")
-_OPENING = re.compile(r"[{\[]")
+_OPENING = re.compile(r'\{(?=\s*["}])|\[(?=\s*(?:[\[{"\d\]-]|true|false|null))')
+_NAME = re.compile(r'"([^"\\]*)"\s*:\s*$')
 _DECODER = json.JSONDecoder(parse_float=str, parse_int=str)
 
 
@@ -38,14 +38,25 @@ class Evidence:
 
     def __init__(self, question: Question) -> None:
         self._missing = [list(atoms) for atoms in question.evidence]
+        self._joined: dict[str, str] = defaultdict(str)
 
     def stands_with(self, text: str, request: str = "") -> bool:
         """Return True if the evidence stands with this answer to `request` and those before."""
         if not text:
             return False
         page = _Page(text, request)
-        self._missing = [[atom for atom in atoms if not page.has(atom)] for atoms in self._missing]
+        self._missing = [
+            [atom for atom in atoms if not (page.has(atom) or self._joins(page, atom))]
+            for atoms in self._missing
+        ]
         return not all(self._missing)
+
+    def _joins(self, page: "_Page", atom: Atom) -> bool:
+        """Return True if the parts of a row that this answer and those before had are the row."""
+        if isinstance(atom, Alone) or not atom.key:
+            return False
+        self._joined[atom.key] += page.parts(atom.key)
+        return all(_in(each, self._joined[atom.key]) for each in (*atom.answer, *atom.given))
 
 
 class _Page:
@@ -54,26 +65,34 @@ class _Page:
     def __init__(self, text: str, request: str) -> None:
         self._text, self._request = text, request
         self._units: dict[str, list[Unit]] = defaultdict(list)
-        self._texts = [text]
+        self._documents = list(documents(text))
         for unit in self._taken_apart():
             for word in set(_WORD.findall(unit.text)):
                 self._units[word].append(unit)
 
     def _taken_apart(self) -> Iterator[Unit]:
-        for document in documents(self._text):
+        for document in self._documents:
             if isinstance(document, str):
                 yield from map(Unit, document.split("\n"))
             else:
                 yield from units(document)
-                self._texts += long_texts(document)
 
     def has(self, atom: Row | Alone) -> bool:
         if isinstance(atom, Alone):
-            return len(self._text) <= _ALONE and all(_in(each, self._text) for each in atom.values)
+            text = self._text if len(self._text) <= _ALONE else _head(self._text)
+            return all(_in(each, text) for each in atom.values)
         word = max(_WORD.findall(atom.answer[0]), key=len)
         if any(self._has_all(atom, unit) for unit in self._units.get(word, ())):
             return True
-        return bool(atom.near) and any(self._near(atom, text) for text in self._texts)
+        return bool(atom.near) and any(
+            self._near(atom, text) for text in (self._text, *long_texts(self._documents))
+        )
+
+    def parts(self, key: str) -> str:
+        """Return all units with a key."""
+        word = max(_WORD.findall(key), key=len)
+        units = [unit for unit in self._units.get(word, ()) if _in(key, unit.text)]
+        return "".join(f"{unit.text}\n{unit.around}\n" for unit in units if len(unit.text) <= _ROW)
 
     def _has_all(self, row: Row, unit: Unit) -> bool:
         if len(unit.text) > _ROW:
@@ -83,8 +102,8 @@ class _Page:
 
     def _near(self, row: Row, text: str, around: str = "") -> bool:
         near = row.near or _NEAR
-        for match in _pattern(row.answer[0]).finditer(text):
-            window = text[max(match.start() - near, 0) : match.end() + near]
+        for start in _positions(row.answer[0], text):
+            window = text[max(start - near, 0) : start + len(row.answer[0]) + near]
             whole = f"{window}\n{around}"
             if all(_in(each, whole) for each in row.answer) and self._given(row, whole):
                 return True
@@ -94,16 +113,24 @@ class _Page:
         return all(_in(each, whole) or _in(each, self._request) for each in row.given)
 
 
-@lru_cache(10_000)
-def _pattern(value: str) -> re.Pattern[str]:
-    """Match a value as a whole: 7 is not in 17, 7.5 or v7."""
-    before = r"(?<![\w.])" if value[:1].isalnum() else ""
-    after = r"(?!\w|\.\d)" if value[-1:].isalnum() else ""
-    return re.compile(f"{before}{re.escape(value)}{after}")
-
-
 def _in(value: str, text: str) -> bool:
-    return value in text and _pattern(value).search(text) is not None
+    """Return True if a value stands in a text as a whole: 7 is not in 17, 7.5 or v7."""
+    return next(_positions(value, text), -1) >= 0
+
+
+def _positions(value: str, text: str) -> Iterator[int]:
+    """Name the positions at which a value stands in a text as a whole."""
+    start = text.find(value)
+    while start >= 0:
+        end = start + len(value)
+        before, after = text[start - 1 : start], text[end : end + 2]
+        part = value[0].isalnum() and (before.isalnum() or before in ("_", "."))
+        goes_on = (
+            after[:1].isalnum() or after[:1] == "_" or (after[:1] == "." and after[1:].isdigit())
+        )
+        if not part and not (value[-1].isalnum() and goes_on):
+            yield start
+        start = text.find(value, start + 1)
 
 
 def documents(text: str) -> Iterator[Any]:
@@ -111,6 +138,8 @@ def documents(text: str) -> Iterator[Any]:
 
     >>> list(documents('Two:\\n[{"a": 1}, {"b": 2}, {"c"'))
     [{'a': '1'}, {'b': '2'}, 'Two:\\n[, , {"c"']
+    >>> list(documents('{"a": {"b": 1}, "c"'))
+    [{'a': {'b': '1'}}, '{"a": , "c"']
     """
     rest, start, position = [], 0, 0
     while match := _OPENING.search(text, position):
@@ -121,9 +150,11 @@ def documents(text: str) -> Iterator[Any]:
             continue
         if not any(True for _ in _scalars(value)):
             continue
-        rest.append(text[start : match.start()])
+        before = text[start : match.start()]
+        rest.append(before)
         start = position
-        yield value
+        name = _NAME.search(before)
+        yield {name[1]: value} if name else value
     yield "".join([*rest, text[start:]])
 
 
@@ -193,6 +224,29 @@ def _lines(text: str, around: str) -> Iterator[Unit]:
                 yield from units(document, around)
     for line in text.split("\n"):
         yield Unit(line, around)
+
+
+def _head(text: str) -> str:
+    """Return what a text says before its rows: a short beginning, and scalars beside the rows."""
+    match = _OPENING.search(text)
+    if match is None:
+        return text[:_SAID].partition("\n")[0]
+    try:
+        value, end = _DECODER.raw_decode(text, match.start())
+    except (ValueError, RecursionError):
+        return ""
+    if len(text) - end > _ALONE:
+        return ""
+    return "\n".join([text[: match.start()][:_SAID], *_beside(value)])
+
+
+def _beside(value: Any) -> Iterator[str]:
+    """Name the scalars that stand in no array, text or map."""
+    if isinstance(value, dict) and len(value) <= _MAP:
+        for member in value.values():
+            yield from _beside(member)
+    elif not isinstance(value, dict | list) and not _long(value):
+        yield from _scalars(value)
 
 
 def long_texts(value: Any) -> Iterator[str]:

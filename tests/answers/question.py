@@ -11,16 +11,21 @@ class Row(Struct, frozen=True):
     """Values that must stand together: in one row (the smallest object or array), or in one line.
 
     `given` are those that the question names: they may stand in the request instead. In a text
-    the values may stand as far apart as `near` characters; 0: in one line.
+    the values may stand as far apart as `near` characters; 0: in one line. A row whose columns
+    come in several answers is joined by its `key`, which stands in no other row.
     """
 
     answer: tuple[str, ...]
     given: tuple[str, ...] = ()
     near: int = 0
+    key: str = ""
 
 
 class Alone(Struct, frozen=True):
-    """Values that stand in an answer of at most 1,000 characters: a sum, a count, a highest row."""
+    """Values of an answer as a whole: a sum, a count, a highest row.
+
+    They stand in an answer of at most 1,000 characters, or beside its rows and in none of them.
+    """
 
     values: tuple[str, ...]
 
@@ -32,8 +37,9 @@ class Question(Struct, frozen=True):
     """A question about the result of one call.
 
     `evidence` has alternatives; one of them suffices, if each of its atoms was seen, in whichever
-    calls. `views` are the best use of `view`, in order, written by hand. `pattern` is what a reader
-    would search for, as a regular expression.
+    calls. `views` are the best use of `view`, in order, written by hand. `word` is the word of the
+    question that a reader would search for who knows nothing of the result, "" if there is none;
+    `pattern` is a regular expression, by one who does know it.
     """
 
     name: str
@@ -43,4 +49,5 @@ class Question(Struct, frozen=True):
     answer: str
     evidence: tuple[tuple[Atom, ...], ...]
     views: tuple[str, ...]
+    word: str
     pattern: str

@@ -14,7 +14,7 @@ ISSUES = [
 
 
 def question(*atoms: Atom) -> Question:
-    return Question("q", "structured", "t", "", "", (atoms,), (), "")
+    return Question("q", "structured", "t", "", "", (atoms,), (), "", "")
 
 
 def in_table(**same: str) -> str:
@@ -50,6 +50,9 @@ def in_table(**same: str) -> str:
         (Row(("b: 2",), ("a: 1",), near=9), json.dumps({"view": "a: 1\nb: 2"}), True),
         (Alone(("37",)), '{"view": 37}', True),
         (Alone(("37",)), json.dumps({"view": [37] * 400}), False),
+        (Alone(("37",)), "[" + json.dumps([{"a": 37}, {"b": 1}] * 100), False),
+        (Alone(("37",)), json.dumps({"view": {"hits": 37, "lines": [{"line": 3}] * 200}}), True),
+        (Alone(("37",)), json.dumps({"view": {"hits": 38, "lines": [{"line": 37}] * 200}}), False),
     ],
 )
 def test_values_stand_together_in_one_row_or_line(atom: Atom, text: str, stands: bool) -> None:
@@ -67,3 +70,10 @@ def test_all_rows_may_come_in_several_answers() -> None:
     evidence = Evidence(question(Row(("ann",), ("41",)), Row(("bob",), ("42",))))
     assert not evidence.stands_with(json.dumps(ISSUES[:1]))
     assert evidence.stands_with(json.dumps(ISSUES[1:]))
+
+
+def test_the_columns_of_a_row_may_come_in_several_answers_with_its_key() -> None:
+    evidence = Evidence(question(Row(("ann", "7"), key="id-41")))
+    assert not evidence.stands_with('[["id-41", "ann"], ["id-42", "bob"]]')
+    assert not evidence.stands_with('[["id-41", "x"], ["id-42", 7]]')
+    assert evidence.stands_with('[["id-41", 7]]')

@@ -67,6 +67,27 @@ def test_grep_of_structure_has_paths_that_can_be_asked_for() -> None:
         assert str(asked(each["path"])) == each["text"]
 
 
+def test_grep_without_a_hit_shows_those_in_other_case_beside_the_zero() -> None:
+    assert asked("grep('crash')", "one\nA Crash\n") == {
+        "hits": 0,
+        "lines": [],
+        "ignoring_case": {"hits": 1, "lines": [{"line": 2, "offset": 4, "text": "A Crash"}]},
+    }
+    assert asked("grep('nowhere')", LOG) == {"hits": 0, "lines": []}
+
+
+def test_grep_searches_the_names_in_a_map_and_not_those_in_a_record() -> None:
+    packages = {f"left-pad-{number}": {"version": f"1.{number}"} for number in range(61)}
+    answer = asked("grep('pad-(7|1)$|version|^1.60$')", {"packages": packages})
+
+    assert [each["path"] for each in answer["at"]] == [
+        'packages."left-pad-1"',
+        'packages."left-pad-7"',
+        'packages."left-pad-60".version',
+    ]
+    assert asked(answer["at"][1]["path"], {"packages": packages}) == {"version": "1.7"}
+
+
 def test_a_hit_is_found_beside_a_string_that_ends_in_the_same_pattern() -> None:
     answer = asked(r"grep('b[^x]*')", ["ab", "cb", "d"])
 

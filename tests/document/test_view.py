@@ -104,12 +104,20 @@ EOF = 'is not a JMESPath expression: syntax error: Parse error at column 10, tok
 @pytest.mark.parametrize(
     ("raw", "expression", "message"),
     [
-        (RAW, "items[0:20", f"'items[0:20' {EOF}{SUCH}items[0:20]"),
-        (RAW, "items[::0]", f"'items[::0]' fails: slice step cannot be zero{SUCH}items[0:20]"),
-        (RAW, "a" * 4001, f"more than 4000 characters{SUCH}items[0:20]"),
-        (RAW, "(" * 3000, f"nested too deeply{SUCH}items[0:20]"),
-        (b'"text"', "n(@)", f"'n(@)' fails: Unknown function: n(){SUCH}text[0:2000]"),
-        (b'{"n": 1}', "n(@)", f"'n(@)' fails: Unknown function: n(){SUCH}keys(@)"),
+        (RAW, "items[0:20", f"'items[0:20' {EOF}{SUCH}items[0:20], or help"),
+        (
+            RAW,
+            "items[::0]",
+            f"'items[::0]' fails: slice step cannot be zero{SUCH}items[0:20], or help",
+        ),
+        (RAW, "a" * 4001, f"more than 4000 characters{SUCH}items[0:20], or help"),
+        (RAW, "(" * 3000, f"nested too deeply{SUCH}items[0:20], or help"),
+        (
+            b'"text"',
+            "n(@)",
+            f"'n(@)' fails: unknown JMESPath function 'n'{SUCH}text[0:2000], or help",
+        ),
+        (b'{"n": 1}', "n(@)", f"'n(@)' fails: unknown JMESPath function 'n'{SUCH}keys(@), or help"),
     ],
 )
 def test_a_view_that_cannot_be_is_refused_with_one_that_could(
@@ -123,7 +131,7 @@ def test_a_view_that_cannot_be_is_refused_with_one_that_could(
 def test_a_refusal_does_not_quote_the_document() -> None:
     raw = b"[%s]" % b",".join([b'"long"'] * 1000)
 
-    with pytest.raises(Refusal, match=r"…; write a JMESPath such as \[0:20\]$") as refused:
+    with pytest.raises(Refusal, match=r"…; write a JMESPath such as \[0:20\], or help$") as refused:
         look(Document.read(raw), "keys(@)")
 
     assert len(str(refused.value)) < 300
@@ -409,3 +417,133 @@ def test_the_members_that_a_refusal_names_take_little_room() -> None:
 def test_an_array_is_items_as_it_was_shown(expression: str, value: object) -> None:
     document = Document.read(json.dumps([{"n": n} for n in range(4)]).encode())
     assert json.loads(encode(look(document, expression))) == value
+
+
+CRASHES = [
+    {"id": n, "state": "open" if n % 3 else "closed", "title": f"crash {n}", "n": n, "by": {"a": 1}}
+    for n in range(9)
+]
+
+
+@pytest.mark.parametrize(
+    ("view", "as_jmespath"),
+    [
+        # jq
+        ('.items[] | select(.state == "open") | .title', "items[?state=='open'].title"),
+        (".items | map(select(.n > 3)) | length", "length(items[?n > `3`])"),
+        (".items[] | .title", "items[].title"),
+        ("items | map(.title)", "items[].title"),
+        ("map(.title, items)", "items[].title"),
+        (".items | length", "length(items)"),
+        ("length(.items)", "length(items)"),
+        (".items | sort_by(.n)", "sort_by(items, &n)"),
+        # JSONPath
+        ('$.items[?(@.state=="open")].title', "items[?state=='open'].title"),
+        # Python and JavaScript
+        ("len(items)", "length(items)"),
+        ("items.length", "length(items)"),
+        ("items.length()", "length(items)"),
+        ('items[0]["title"]', "items[0].title"),
+        ("items[?title.startswith('crash 1')].id", "items[?starts_with(title, 'crash 1')].id"),
+        ("sort_by(items, n)[0]", "sort_by(items, &n)[0]"),
+        ("head(items, 2)", "items[:2]"),
+        # SQL
+        ("items[?state = 'open' and n > 5].id", "items[?state=='open' && n > `5`].id"),
+        ("items[?state == 'x' OR not contains(title, '1')].id", "items[?!contains(title, '1')].id"),
+        ("count(items, state)", "count_by(items, &state)"),
+        # JMESPath, almost
+        ("items[state=='open'].id", "items[?state=='open'].id"),
+        ("items[id, title]", "items[*].[id, title]"),
+        # the table that a result shows in place of an array
+        ("items.rows[3:5]", "items[3:5]"),
+        ("items.columns", "keys(items[0])"),
+    ],
+)
+def test_a_view_in_another_language_is_understood(view: str, as_jmespath: str) -> None:
+    raw = encode({"items": CRASHES, "total": 9})
+
+    expected = look(Document.read(raw), as_jmespath)
+    assert expected is not None
+    assert plain(look(Document.read(raw), view)) == plain(expected)
+
+
+@pytest.mark.parametrize(
+    ("view", "as_jmespath"),
+    [
+        ("items[0].id", "[0].id"),
+        ("rows[2:4]", "[2:4]"),
+        ("items[?state=='open'] | length(@)", "length([?state=='open'])"),
+        ("$[0].id", "[0].id"),
+        (".[0].id", "[0].id"),
+        ("count_by(items, &state)", "count_by(@, &state)"),
+    ],
+)
+def test_an_array_has_the_names_that_its_first_result_gave_it(view: str, as_jmespath: str) -> None:
+    raw = encode(CRASHES)
+
+    assert plain(look(Document.read(raw), view)) == plain(look(Document.read(raw), as_jmespath))
+
+
+@pytest.mark.parametrize(
+    ("view", "as_function"),
+    [
+        ("head 2", "head(2)"),
+        ("tail -n 2", "tail(2)"),
+        ("lines 3-5", "lines(3, 5)"),
+        ("sed -n 3,5p", "lines(3, 5)"),
+        ("grep -i CRASH", "grep('(?i)crash')"),
+        ("grep -n -C 2 'crash 4'", "grep('crash 4', 2)"),
+        ("cat | grep 'crash 4' | head -3", "grep('crash 4')"),
+        ("text | grep crash", "grep('crash')"),
+        ("grep('crash 4', context=1)", "grep('crash 4', 1)"),
+        ("/crash 4/", "grep('crash 4')"),
+        ("search('crash 4')", "grep('crash 4')"),
+    ],
+)
+def test_the_commands_of_a_shell_are_understood(view: str, as_function: str) -> None:
+    text = "".join(f"a {row['title']}\n" for row in CRASHES)
+
+    assert plain(look(Document(text), view)) == plain(look(Document(text), as_function))
+
+
+@pytest.mark.parametrize(
+    ("view", "hint"),
+    [
+        (
+            "items[0].titel",
+            "items[0] has no 'titel'; members: id, state, title, n, by; did you mean",
+        ),
+        ("items[0].by.b", "items[0].by has no 'b'; members: a"),
+        ("keys", "the document has no 'keys'; members: items; did you mean the function keys()?"),
+    ],
+)
+def test_null_comes_with_the_members_there_are(view: str, hint: str) -> None:
+    remarks: list[str] = []
+
+    assert look(Document.read(encode({"items": CRASHES})), view, remarks=remarks) is None
+    assert remarks
+    assert remarks[0].startswith(hint)
+
+
+def test_a_text_in_double_quotes_is_a_text_if_no_element_has_such_a_member() -> None:
+    items = [{"name": n, "status": "Done" if n % 2 else "Pending"} for n in range(80)]
+    raw = encode({"items": items})
+
+    pending = [item["name"] for item in items if item["status"] == "Pending"]
+    assert plain(look(Document.read(raw), 'items[?status=="Pending"].name')) == pending
+
+
+@pytest.mark.parametrize(
+    ("view", "reason"),
+    [
+        ("lenght(items)", "unknown JMESPath function 'lenght'; did you mean 'length'?"),
+        ("select id from items", "is not a JMESPath expression"),
+        ("sum(items, &n)", "the JMESPath function 'sum' takes 1 argument, found 2"),
+        ("items[?state==open]", "did you mean the text 'open', in single quotes?"),
+        ("grep('a', 'i')", "(?i) before it ignores case"),
+    ],
+)
+def test_what_is_not_understood_is_refused_with_the_next_step(view: str, reason: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        look(Document.read(encode({"items": CRASHES})), view)
+    assert reason in str(refused.value)

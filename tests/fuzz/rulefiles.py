@@ -37,6 +37,7 @@ def rule(dice: Dice) -> dict[str, Any]:
         "on_failure": (8, dice.pick(("pass", "refuse"))),
         "mode": (15, "shadow"),
         "view": (8, False),
+        "breadth": (8, False),
         "output_schema": (10, SCHEMA),
         "arguments": (5, _arguments(dice)),
         "allow_growth": (8, dice.one_in(2)),

@@ -28,7 +28,7 @@ from tests.fuzz.sharing import FUZZERS
 from tests.fuzz.steps import KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
-INPUTS = {"messages": 1500, "pairs": 500, "traces": 250}
+INPUTS = {"messages": 1500, "pairs": 500, "omissions": 500, "traces": 250}
 
 
 @pytest.mark.parametrize("name", FUZZERS)
@@ -184,4 +184,4 @@ def test_a_fuzzer_that_there_is_not_is_refused(capsys: pytest.CaptureFixture[str
     with pytest.raises(SystemExit):
         main(["frames"])
     said = capsys.readouterr().err
-    assert said.endswith("error: unknown fuzzer 'frames'; known: messages, pairs, traces\n")
+    assert said.endswith(f"error: unknown fuzzer 'frames'; known: {', '.join(FUZZERS)}\n")

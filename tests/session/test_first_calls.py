@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from proxy.session.outputs import ClaimCall, LoadSnapshot
+from proxy.session.outputs import ClaimCall, LoadSnapshot, Probe, RunInBackground
 from proxy.storage.calls import RecentCalls
 from tests.given import answer, call, document, line, rules, texts
 from tests.samples import BOUND, asked, list_tools, own
@@ -54,6 +54,22 @@ def test_the_request_for_the_tools_is_made_in_the_name_of_the_client() -> None:
     talk = looking(page({}))
     talk.client(call("get", {"view": "@"}, _meta={**meta, "progressToken": 5}))
     assert [json.loads(raw)["params"] for raw in talk.queries] == [{"_meta": meta}]
+
+
+def test_a_call_stays_its_callers_own_while_the_server_lists_its_tools() -> None:
+    session = looking().session
+    session.scope = "jane"
+    [load] = session.from_client(LOOK)
+    assert isinstance(load, LoadSnapshot)
+    [probe] = session.loaded(load.token, None)
+    assert isinstance(probe, Probe)
+    session.scope = "joe"
+    listed = b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (probe.token, page({}))
+    [reading] = session.from_server(listed)
+    assert isinstance(reading, RunInBackground)
+    [claim] = reading.then(reading.do())
+    assert isinstance(claim, ClaimCall)
+    assert claim.caller == "jane"
 
 
 def test_a_view_of_the_tools_own_goes_to_the_server_once_that_is_known() -> None:

@@ -172,7 +172,7 @@ def test_a_view_that_is_too_long_is_abridged_in_turn() -> None:
 @pytest.mark.parametrize(
     ("view", "begins", "ends"),
     [
-        ("items[[", "", "write a JMESPath such as items[0:20]"),
+        ("items[[", "", "write a JMESPath such as items[0:20], or help"),
         ("items[*].ix", "view: no element of items has 'ix'; members: ", ""),
     ],
 )
@@ -197,7 +197,7 @@ def test_a_view_sees_the_document_after_what_the_rule_drops() -> None:
     assert json.loads(texts(made.raw)[0]) == {
         "view": None,
         "more": "null, or nothing there; the document has no 'secret'; members: items; "
-        "write a JMESPath such as items[0:20]",
+        "write a JMESPath such as items[0:20], or help",
     }
 
 

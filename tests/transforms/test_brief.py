@@ -75,7 +75,7 @@ def test_a_result_that_a_schema_describes_keeps_rows_that_are_objects() -> None:
         assert (row["number"], row["state"]) == (issue["number"], issue["state"])
         assert row["user"]["login"] == issue["user"]["login"]
         assert row.keys() < issue.keys()
-    check_notes(left_out({"items": ISSUES}, found), notes)
+    check_notes(left_out({"items": ISSUES}, found, notes=notes), notes)
 
 
 def test_the_notes_teach_the_next_rows_a_filter_and_a_search() -> None:
@@ -146,7 +146,7 @@ def test_a_row_unlike_the_sample_is_shown_as_it_is_or_counted(
 
     found, notes = brief({"items": rows}, 20_000, structured=structured)
 
-    check_notes(left_out({"items": rows}, found), notes)
+    check_notes(left_out({"items": rows}, found, notes=notes), notes)
 
 
 def test_breadth_can_be_switched_off() -> None:
@@ -187,5 +187,4 @@ def test_what_the_notes_count_and_what_is_shown_are_the_whole(
     assert len(json.dumps(found, separators=(",", ":"), ensure_ascii=False).encode()) <= bound or (
         found == whole
     )
-    brief_rows = " columns" in str(notes) or isinstance(found["items"], dict)
-    check_notes(left_out(whole, found, brief=brief_rows), notes)
+    check_notes(left_out(whole, found, notes=notes), notes)

@@ -38,6 +38,15 @@ def test_the_lines_left_out_that_speak_of_failure_are_counted_and_the_first_are_
     assert look(Document(text), "lines(300, 300)") == "step 300: ERROR\n"
 
 
+def test_the_first_failures_between_the_ends_are_shown() -> None:
+    found, _ = cut(failing(300, 400, 500), 4000)
+    assert "\n…\nline 300: step 300: ERROR\nline 400: step 400: ERROR\nline 500: " in found
+    long = f"{LINE * 200}{'word ' * 900} a failure {'word ' * 900}\n{LINE * 200}"
+    quote = cut(long, 4000)[0].split("\nline 201: …")[1].partition("\n")[0]
+    assert " a failure word " in quote
+    assert len(quote) == 200
+
+
 def test_failures_that_are_shown_are_not_listed() -> None:
     _, note = cut(failing(1, 2, 999), 4000)
     assert "failure" not in note["text"]

@@ -163,6 +163,6 @@ def test_what_is_shown_and_what_the_notes_count_are_the_whole(value: Any, bound:
     for notes in notices:
         path = "items" if isinstance(value, list) else ""
         data = LeftOut()
-        amounts = left_out(replaced(value, path, data), found, path, brief=False)
+        amounts = left_out(replaced(value, path, data), found, path)
         amounts.counts += data.counts
         check_notes(amounts, notes)

@@ -1,12 +1,10 @@
 """Finds mistakes that the JMESPath grammar accepts."""
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from proxy.document.lookups import compared
 from proxy.document.patterns import Expression
-from proxy.errors import did_you_mean
 
 
 def mistake(expression: Expression) -> str | None:
@@ -14,30 +12,14 @@ def mistake(expression: Expression) -> str | None:
 
     >>> mistake(Expression("lenght(items) > `2`"))
     "unknown JMESPath function 'lenght'; did you mean 'length'?"
-    >>> mistake(Expression("starts_with(name)"))
-    "the JMESPath function 'starts_with' takes 2 arguments, found 1"
     >>> mistake(Expression("draft == true"))
     'true is a name, and no literal; did you mean `true` in backticks?'
     """
-    from proxy.document.jmespath import MeteredFunctions
+    from proxy.document.jmespath import function_mistake, nodes
 
-    table = MeteredFunctions.FUNCTION_TABLE
-    signatures = {name: entry["signature"] for name, entry in table.items()}
     quoted_names = expression.quoted
-    for node in _nodes(expression.tree):
-        if reason := _compared_name(node, quoted_names):
-            return reason
-        if node["type"] != "function_expression":
-            continue
-        name, count = node["value"], len(node["children"])
-        if name not in signatures:
-            return f"unknown JMESPath function {name!r}{did_you_mean(name, signatures)}"
-        arity = len(signatures[name])
-        variadic = bool(signatures[name]) and "variadic" in signatures[name][-1]
-        if count < arity or (count > arity and not variadic):
-            expected = f"{arity} argument{'s' * (arity != 1)}{' or more' * variadic}"
-            return f"the JMESPath function {name!r} takes {expected}, found {count}"
-    return None
+    reasons = (_compared_name(node, quoted_names) for node in nodes(expression.tree))
+    return next(filter(None, reasons), None) or function_mistake(expression)
 
 
 def _compared_name(node: dict[str, Any], quoted_names: set[str]) -> str | None:
@@ -62,7 +44,9 @@ def condition_mistake(condition: Expression) -> str | None:
     >>> condition_mistake(Expression("action == 'status'")) is None
     True
     """
-    for node in _nodes(condition.tree):
+    from proxy.document.jmespath import nodes
+
+    for node in nodes(condition.tree):
         if node["type"] == "function_expression" and node["value"] == "argument":
             return "`when` sees the arguments themselves: write name, not argument('name')"
         if node["type"] != "comparator":
@@ -81,11 +65,3 @@ def condition_mistake(condition: Expression) -> str | None:
 _PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _REFERENCES = {"field", "subexpression", "index_expression"}
 _SIGNS = {"eq": "==", "ne": "!=", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
-
-
-def _nodes(tree: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop(0)
-        yield node
-        waiting.extend(child for child in node.get("children", ()) if isinstance(child, dict))

@@ -10,6 +10,8 @@ from msgspec import Raw
 from proxy.document.tree import encode, plain
 from proxy.ruleset.rule import Rule
 from proxy.schema import derive as schemas
+from proxy.schema.references import Subschema
+from proxy.schema.walk import NOTES
 from proxy.session.tools.arguments import VIEW
 from proxy.transforms.abridge import NAME, Abridge
 from proxy.transforms.base import Schema, Transform
@@ -20,10 +22,7 @@ _VIEWED: Schema = {"type": "object", "properties": {VIEW: {}}, "required": [VIEW
 _UNKEPT: Schema = {
     "description": "What does not keep to the contract passes as the server sent it."
 }
-_NOTE = (
-    "Present if elements or characters were left out of this result: what is shown is not the"
-    " whole. Says by path how many are shown of how many."
-)
+_NOTE = "If present, elements are missing"
 _GUARDED: Schema = {"description": "What is answered in place of the server."}
 
 
@@ -33,17 +32,19 @@ def derived(own: Schema, rules: list[Rule], log: Log) -> Schema | None:
     None if no such schema can be stated.
     """
     fitting: list[Schema | None] = []
+    texts: list[Schema] = []
     for rule in rules:
         if rule.copies == "text":
             return None
         if rule.output_schema is not None:
             fitting.append(_ended(rule.output_schema, rule, log))
         elif rule.pipeline or rule.drop_blocks:
-            fitting.extend(_derived(own, rule, log))
-        fitting += [_VIEWED] * rule.snapshot_step.viewable
+            fitting.append(_run(own, rule, rule.pipeline, log))
+            texts = _with_text(own)
         # The server's own fits unchanged results, but not shaped ones that break the contract.
         fitting += [_UNKEPT] * (rule.validate == "warn")
         fitting += [_GUARDED] * (rule.guard is not None)
+    fitting += _not_admitted([*texts, *_views(rules)], fitting)
     return _with_note(schemas.advertised(own, fitting), rules) if fitting else own
 
 
@@ -56,7 +57,7 @@ def promised(rules: list[Rule], log: Log) -> Schema | None:
     for rule in rules:
         assert rule.output_schema is not None
         fitting.append(_ended(rule.output_schema, rule, log))
-        fitting += [_VIEWED] * rule.snapshot_step.viewable
+    fitting += _not_admitted(_views(rules), fitting)
     fitting += [_UNKEPT] * any(rule.validate != "refuse" for rule in rules)
     fitting += [_GUARDED] * any(rule.guard is not None for rule in rules)
     return _with_note(schemas.advertised(None, fitting), rules)
@@ -81,22 +82,55 @@ def _ended(contract: Schema, rule: Rule, log: Log) -> Schema | None:
     return _run(contract, rule, rule.pipeline[-1:] if rule.max_bytes is not None else (), log)
 
 
-def _derived(own: Schema, rule: Rule, log: Log) -> list[Schema | None]:
-    """Return the schemas of a rule's documents: of the value itself, and of a text held in it."""
-    shapes: list[Schema | None] = [_run(own, rule, rule.pipeline, log)]
-    if own.get("type") == "string":
-        shapes.append(_holding("text"))
+def _with_text(own: Schema) -> list[Schema]:
+    """Return the schemas of documents that are a text, or hold one: it may be cut, or JSON in it.
+
+    The notices for the model stand beside it.
+    """
+    names = ["text"] if own.get("type") == "string" else []
     properties = own.get("properties")
     if isinstance(properties, dict) and len(properties) == 1:
-        [(member, inner)] = properties.items()
-        if isinstance(inner, dict) and inner.get("type") == "string":
-            # The text, or JSON in it, may be cut; the notices for the model stand beside it.
-            shapes.append(_holding(member))
-    return shapes
+        names += [
+            name
+            for name, inner in properties.items()
+            if isinstance(inner, dict) and inner.get("type") == "string"
+        ]
+    return [
+        {"type": "object", "properties": {name: {"type": "string"}}, "required": [name]}
+        for name in names
+    ]
 
 
-def _holding(member: str) -> Schema:
-    return {"type": "object", "properties": {member: {"type": "string"}}, "required": [member]}
+def _views(rules: list[Rule]) -> list[Schema]:
+    return [_VIEWED] * any(rule.snapshot_step.viewable for rule in rules)
+
+
+def _not_admitted(shapes: list[Schema], fitting: list[Schema | None]) -> list[Schema]:
+    """Return those of the proxy's own shapes that no other schema admits already."""
+    return [shape for shape in shapes if not any(_admits(each, shape) for each in fitting)]
+
+
+_OPEN = {"$schema", "$defs", "definitions", "properties", "type"} | NOTES
+
+
+def _admits(schema: Schema | None, shape: Schema) -> bool:
+    """Return True if `schema` surely fits objects that have no member but those of `shape`."""
+    if schema is None or schema.get("type") != "object" or schema.keys() - _OPEN:
+        return False
+    declared = schema.get("properties", {})
+    return all(
+        name not in declared or (_is_text(inner) and _is_text(declared[name]))
+        for name, inner in shape["properties"].items()
+    )
+
+
+def _is_text(schema: Subschema) -> bool:
+    """Return True for a schema that fits all texts, and nothing else."""
+    return (
+        isinstance(schema, dict)
+        and schema.get("type") == "string"
+        and not schema.keys() - NOTES - {"type"}
+    )
 
 
 def _run(

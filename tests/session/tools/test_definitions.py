@@ -9,7 +9,7 @@ from proxy.document.tree import encode
 from proxy.ruleset.rule import RuleSet
 from proxy.session.tools import definitions
 from proxy.session.tools.definitions import ToolFacts
-from tests.given import file, rules
+from tests.given import file, rule, rules
 from tests.tool_list import PAGES, Listing, listed, tool
 
 
@@ -181,6 +181,41 @@ def test_members_of_meta_are_added_to_those_that_are_there() -> None:
         "a": 1,
         "anthropic/maxResultSizeChars": 500000,
     }
+
+
+# What it costs
+
+BUDGET = RuleSet((), otherwise=rule("max_bytes: 8000"))
+
+
+def grown(*tools: dict[str, Any]) -> int:
+    """Return the bytes that the list of these tools has more if only the budget applies."""
+    before = {"tools": list(tools)}
+    raw = Listing(BUDGET, before).raw
+    return 0 if raw is None else len(bytes(raw)) - len(encode(before))
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {},
+        {"description": "Lists what there is.", "_meta": {"a": 1}, "annotations": {}},
+        {"outputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}}},
+        {"inputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}}},
+    ],
+)
+def test_the_budget_costs_at_most_a_hundred_bytes_a_tool_and_tells_of_cuts(own: Any) -> None:
+    tools = [tool(f"tool_{n}", **own) for n in range(46)]
+    note = len(b',"_abridged":{"description":"If present, elements are missing"}')
+    assert 0 < grown(*tools) <= 46 * (100 + note * ("outputSchema" in own))
+    edited = Listing(BUDGET, {"tools": tools}).result["tools"]
+    untouched = [key for key in own if not key.endswith("Schema")]
+    assert all(each[key] == own[key] for each in edited for key in untouched)
+
+
+def test_the_budget_costs_an_app_nothing() -> None:
+    assert grown(tool(_meta={"ui": {"resourceUri": "ui://a"}})) == 0
+    assert grown(tool(_meta={"ui/resourceUri": "ui://a"})) == 0
 
 
 # What is seen on the way

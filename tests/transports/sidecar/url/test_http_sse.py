@@ -7,12 +7,13 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from yarl import URL
 
 from proxy.ruleset.rule import EMPTY, RuleSet
 from proxy.transports.http.sse import Event
 from proxy.transports.sidecar.url import http_sse
-from tests.given import answer, call, document, line, rules, said
+from tests.given import answer, call, document, line, rule, rules, said
 from tests.transports.guarded import guarded, onward, told
 from tests.transports.http.raw import Request, chunk, head, response, upstream
 from tests.transports.http.standing import Standing, before
@@ -157,6 +158,28 @@ async def test_a_call_is_accepted_at_once_and_goes_on_when_a_guard_has_its_answe
     server = Careful(wait=True)
     async with opened(server, guarded(onward)) as (proxy, reader, query):
         assert (await post(proxy, query, WRITE)).startswith(b"HTTP/1.1 202 ")
+        async with asyncio.timeout(10):
+            question = await server.bodies.get()
+        server.said.put_nowait(answer(document([1]), question["id"]))
+        assert (await heard(reader))["result"] == said("done")
+        assert await server.posted_names(1) == ["write"]
+
+
+async def test_several_questions_before_one_call_follow_each_other() -> None:
+    server = Careful(wait=True)
+    [guarding] = guarded(onward).files
+    bounded = replace(rule("{tools: write, max_bytes: 500}"), guard=guarding.rules[0].guard)
+    async with opened(server, RuleSet((replace(guarding, rules=(bounded,)),))) as (
+        proxy,
+        reader,
+        query,
+    ):
+        await post(proxy, query, call("write", {"view": "text"}))
+        for result in ({"tools": [], "nextCursor": "2"}, {"tools": [{"name": "write"}]}):
+            async with asyncio.timeout(10):
+                question = await server.bodies.get()
+            assert question["method"] == "tools/list"
+            server.said.put_nowait(answer(result, question["id"]))
         async with asyncio.timeout(10):
             question = await server.bodies.get()
         server.said.put_nowait(answer(document([1]), question["id"]))

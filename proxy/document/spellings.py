@@ -1,0 +1,153 @@
+"""Views as they are written by who knows jq, JSONPath, Python or a shell, put into JMESPath.
+
+Without it, each such view costs a model a second call.
+"""
+
+import re
+from collections.abc import Callable
+
+_PATH = r"[A-Za-z_@][\w.]*"
+_INSIDE = r"((?:[^()]|\([^()]*\))*)"  # what stands in parentheses
+_LITERAL = "[\ue000-\uf8ff]"  # a masked literal or quoted name
+_BY = "(?:sort|max|min|count|group|sum)_by"
+_TEST = "contains|starts_with|ends_with|matches"
+_FUNCTIONS = {
+    "len": "length",
+    "count": "length",
+    "size": "length",
+    "distinct": "unique",
+    "uniq": "unique",
+    "startswith": "starts_with",
+    "startsWith": "starts_with",
+    "endswith": "ends_with",
+    "endsWith": "ends_with",
+    "includes": "contains",
+    "search": "grep",
+    "find": "grep",
+    "to_entries": "entries",
+    "tostring": "to_string",
+    "tonumber": "to_number",
+}
+
+_Replacement = str | Callable[[re.Match[str]], str]
+_TABLE: tuple[tuple[str, _Replacement], ...] = (
+    # Functions by the names of other languages, or with an argument too few.
+    (rf"\b(sort|max|min|count|group)\(\s*({_PATH})\s*,", r"\1_by(\2,"),
+    (rf"\b({'|'.join(_FUNCTIONS)})\(", lambda match: f"{_FUNCTIONS[match[1]]}("),
+    (r"^(length|keys|values|unique|sort|reverse|sum|max|min|avg)\(\s*\)", r"\1(@)"),
+    (r"\s*[.|]\s*(length|keys|values|unique|sort|reverse|sum|max|min|avg)\(\s*\)", r" | \1(@)"),
+    (rf"(?<![\w.])({_PATH})\.({_TEST})\(\s*({_LITERAL})\s*\)", r"\2(\1, \3)"),
+    (rf"\b({_TEST})\(\s*({_LITERAL})\s*\)", r"\1(@, \2)"),
+    (rf"\b({_BY})\(\s*[&.]?({_PATH})\s*\)", r"\1(@, &\2)"),
+    (rf"\b({_BY}\([^,()&]+,\s*)\.?(?=[A-Za-z_])", r"\1&"),
+    (r"\b(sum_by\([^,()]+,[^,()]+,\s*)\.?(?=[A-Za-z_])", r"\1&"),
+    (rf"\b(head|tail)\(\s*({_PATH})\s*,\s*({_LITERAL})\s*\)", r"\2 | \1(\3)"),
+    # jq
+    (
+        rf"(?:\[\*?\])?\s*\|\s*(?:map\(\s*select\({_INSIDE}\)\s*\)|select\({_INSIDE}\))",
+        lambda match: f"[?{match[1] or match[2]}]",
+    ),
+    (rf"(?:\[\*?\])?\s*\|\s*map\(\s*\.({_PATH})\s*\)", r"[*].\1"),
+    (rf"\bmap\(\s*[&.]?({_PATH})\s*,\s*\.?({_PATH})\s*\)", r"map(&\1, \2)"),
+    (r"\s*\|\s*\.(?=[A-Za-z_])", "."),
+    (r"\s*\|\s*\.(?=\[)", ""),
+    (rf"(?<![\w\])*\ue000-\uf8ff])\.(?=[A-Za-z_\[]|{_LITERAL})", ""),
+    # Python, SQL
+    (r"(?<=\s)(?:and|AND)(?=\s)", "&&"),
+    (r"(?<=\s)(?:or|OR)(?=\s)", "||"),
+    (r"\bnot\s+(?=[\w(])", "!"),
+    (rf"\bcontext\s*=\s*(?={_LITERAL})", ""),
+    (r"(?<![=!<>~])=(?![=~>])", "=="),
+    (rf"(?<=\w)\[(?=\s*!?\s*(?:{_PATH}\s*(?:[=!]=|[<>])|(?:{_TEST})\())", "[?"),
+    (rf"(?<=\w)\[(?=\s*{_PATH}\s*(?:,\s*{_PATH}\s*)*\])", "[*].["),
+    (rf"(?<=\])\[(?=\s*{_PATH}\s*(?:,\s*{_PATH}\s*)*\])", ".["),
+)
+
+_KEPT = re.compile(r"""'(?:[^'\\]|\\.)*'|`[^`]*`|"(?:[^"\\]|\\.)*\"""")
+_BARE_NUMBER = re.compile(r"((?:[(,]|[<>=]=?|!=)\s*)(-?\d+(?:\.\d+)?)\b")
+_NUMBER_BEFORE = re.compile(r"(?<![\w.:\[-])(-?\d+(?:\.\d+)?)(\s*(?:[<>=]=?|!=))")
+_BARE_MEMBERS = re.compile(r"\{(\s*[\w.]+(?:\s*,\s*[\w.]+)*\s*)\}")
+_QUOTED_PATTERN = re.compile(r"""(\bgrep\(\s*|\bmatches\(\s*[\w.@]+\s*,\s*)"((?:[^"\\]|\\.)*)\"""")
+_QUOTED_MEMBER = re.compile(r"""(?<=[\w\])])\[\s*(["'])(\w+)\1\s*\]""")
+_LINES = re.compile(r"^(?:lines\s*\(?|sed\s+-n\s)\s*(\d+)(?:\s*[-:,]\s*|\s+)(\d+)\s*(?:\)|p)?$")
+_HEAD = re.compile(r"(^|\|\s*)(head|tail)\s+(?:-n\s*)?-?(\d+)$")
+_OPTIONS = r"(?:\s+-[inErRPhosABC]+(?:\s*\d+)?(?=\s|$))*"
+_BARE_GREP = re.compile(
+    rf"""^(?:cat\s*\|\s*)?(?P<of>[\w.\[\]]+\s*\|\s*)?grep(?P<options>{_OPTIONS})\s+"""
+    rf"""(?P<quote>['"]?)(?P<pattern>(?!-).+?)(?P=quote)(?P<more>{_OPTIONS})"""
+    r"""(?:\s+\|\s+(?:head|tail|wc)\b.*)?$"""
+)
+_SLASHES = re.compile(r"^/(?P<pattern>.+)/(?P<options>i?)$")
+
+
+def respelled(view: str) -> str:
+    """Return a view in the spelling of JMESPath, if it has what JMESPath never takes.
+
+    Each of these is an error in JMESPath, so that no valid view gets another meaning.
+
+    >>> for view in ("$.items[0]", "grep -i x+", "items[?n > 5].{id, name}", 'grep("a", 3)'):
+    ...     respelled(view)
+    'items[0]'
+    "grep('(?i)x+')"
+    'items[?n > `5`].{id: id, name: name}'
+    "grep('a', `3`)"
+    """
+    view = re.sub(r"^\$(?=\.\w|\[)\.?|^\.(?=\w)", "", view.strip())
+    if grep := _BARE_GREP.match(view) or _SLASHES.match(view):
+        return _search(grep.groupdict(""))
+    view = _HEAD.sub(r"\1\2(\3)", _LINES.sub(r"lines(\1, \2)", view))
+    view = _QUOTED_PATTERN.sub(lambda match: f"{match[1]}{_raw(match[2])}", view)
+    view, literals = _masked(view)
+    view = _BARE_NUMBER.sub(r"\1`\2`", view)
+    view = _NUMBER_BEFORE.sub(r"`\1`\2", view)
+    return _unmasked(_BARE_MEMBERS.sub(lambda match: _hash(match[1]), view), literals)
+
+
+def translated(view: str) -> str:
+    """Return a view that is no JMESPath as the one that another language seems to mean.
+
+    >>> for view in ('items[] | select(.n==`1` and .ok) | .title', "len(items)"):
+    ...     translated(view)
+    'items[?n==`1` && ok].title'
+    'length(items)'
+    """
+    view, literals = _masked(_QUOTED_MEMBER.sub(r'."\2"', view))
+    for pattern, replacement in _TABLE:
+        view = re.sub(pattern, replacement, view)
+    return _unmasked(view, literals)
+
+
+def _masked(view: str) -> tuple[str, dict[str, str]]:
+    """Return a view with a character in place of each literal, and the literals."""
+    literals: dict[str, str] = {}
+
+    def mask(match: re.Match[str]) -> str:
+        sign = chr(0xE000 + len(literals))
+        literals[sign] = match[0]
+        return sign
+
+    # Long whitespace would take quadratic time.
+    return re.sub(r"\s+", " ", _KEPT.sub(mask, view)), literals
+
+
+def _unmasked(view: str, literals: dict[str, str]) -> str:
+    return re.sub(_LITERAL, lambda match: literals.get(match[0], match[0]), view)
+
+
+def _search(command: dict[str, str]) -> str:
+    """Return the call of `grep` for a command, of whose options `i`, `A`, `B` and `C` count."""
+    options = command["options"] + command.get("more", "")
+    case = "(?i)" if "i" in options else ""
+    context = re.search(r"[ABC]\s*(\d+)", options)
+    lines = f", `{context[1]}`" if context else ""
+    return f"{command.get('of', '')}grep({_raw(case + command['pattern'])}{lines})"
+
+
+def _raw(text: str) -> str:
+    return "'" + text.replace("'", "\\'") + "'"
+
+
+def _hash(members: str) -> str:
+    """Return `{a: a, c: b.c}` for `a, b.c`."""
+    paths = [path.strip() for path in members.split(",")]
+    return "{" + ", ".join(f"{path.rpartition('.')[2]}: {path}" for path in paths) + "}"

@@ -1,0 +1,65 @@
+"""`python -m tests.answers`: asks each question in each way, and prints what it took.
+
+The tables are the same on each run; times go to stderr. Ends with 1 if an arm could not run.
+"""
+
+import argparse
+import re
+import sys
+import time
+from pathlib import Path
+
+from tests.answers import table
+from tests.answers.arm import Arm
+from tests.answers.direct import ClaudeCode, Codex, Direct, VisualStudioCode
+from tests.answers.ours import Best, Look, Notices, Paging
+from tests.answers.questions import structured
+from tests.answers.rivals import rivals
+from tests.answers.session import Attempt, attempts
+from tests.answers.text_questions import texts
+
+OURS = (Paging, Notices, Look, Best)
+
+
+def arms(budget: str | None) -> list[Arm]:
+    """Return all arms; what the rivals need is installed when they are asked."""
+    options = ("--budget", budget) if budget else ()
+    direct = (Direct(), ClaudeCode(), Codex(), VisualStudioCode())
+    return [*direct, *(kind(*options) for kind in OURS), *rivals()]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.answers", description=__doc__)
+    add = parser.add_argument
+    add("-k", metavar="WORD", help="only questions with this in their name (a regular expression)")
+    add("--arm", metavar="WORD", help="only arms with this in their name")
+    add("--budget", metavar="SIZE", help="budget of ours (default: that of an unknown client)")
+    add("--by-question", type=Path, metavar="FILE", help="write each question's calls and bytes")
+    add("-v", "--verbose", action="store_true", help="show each call, and the answer's beginning")
+    chosen = parser.parse_args()
+    questions = [
+        question
+        for question in (*structured(), *texts())
+        if re.search(chosen.k or "", question.name)
+    ]
+    results: dict[str, list[Attempt]] = {}
+    failures: dict[str, str] = {}
+    watch = table.trace if chosen.verbose else None
+    for arm in arms(chosen.budget):
+        if not re.search(chosen.arm or "", arm.name):
+            continue
+        started = time.monotonic()
+        try:
+            results[arm.name] = attempts(arm, questions, watch)
+        except Exception as error:
+            failures[arm.name] = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+            print(f"{arm.name}: not measured: {error}", file=sys.stderr)
+        print(f"{arm.name}: {time.monotonic() - started:.1f} s", file=sys.stderr)
+    print(table.summary(questions, results, failures))
+    if chosen.by_question:
+        chosen.by_question.write_text(table.by_question(questions, results))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

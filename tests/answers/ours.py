@@ -1,0 +1,177 @@
+"""mcp-abridge in front of the server, without rules, and four ways of asking it."""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from tests.answers.arm import Arm, Call, Reply, Steps
+from tests.answers.evidence import documents
+from tests.answers.question import Question
+from tests.wrapped import wrapped
+
+_MORE = re.compile(r'"more":\s*("(?:[^"\\]|\\.)*")')
+_VIEW = re.compile(r"""view=('|")((?:(?!\1).|\\.)*)\1([^;]*)""")
+_NOTICE = re.compile(r'\n\{"(?:_abridged|more)".*\Z')
+_NOTES = re.compile(r'"_abridged":\{((?:"(?:[^"\\]|\\.)*":"(?:[^"\\]|\\.)*",?)*)\}')
+_WINDOW = re.compile(r"(.+)\[(\d+):(\d+)\]")
+_INDEX = re.compile(r"\[\d+\]")
+_MEMBER = re.compile(r"(.*)\[\d+\]\.(\w+)")
+_HITS = 40
+_LINES = 10
+"""Hits at which a reader looks, and lines before and after one."""
+
+
+class Ours(Arm):
+    """A base: the wrapper with its own `options`."""
+
+    def __init__(self, *options: str) -> None:
+        self._options = options
+
+    def command(self, server: Sequence[str]) -> list[str]:
+        return wrapped(server, "--ledger", "off", *self._options)
+
+
+class Paging(Ours):
+    """A reader that calls again with the next view that the notice names, until there is none.
+
+    Then come the other places that notices name.
+    """
+
+    name = "ours, paging"
+
+    def steps(self, question: Question) -> Steps:
+        reply = yield Call(question.tool)
+        yield from self.pages(question, reply)
+
+    def pages(self, question: Question, first: Reply) -> Steps:
+        """Follow the notices, beginning with those of the first answer."""
+        waiting = [place for place in noted(first.text) if place not in ("items", "@", "text")]
+        earlier: set[str] = set()
+        reply, view = first, ""
+        while True:
+            offers = views(reply.text)
+            waiting[:0] = [each for each, label in offers.items() if label in ("", " is next")]
+            fresh = (each for each in waiting if not any(v.startswith(each) for v in earlier))
+            following = next(fresh, None)
+            if following is None:
+                return
+            earlier.add(following)
+            before = end_of(reply.text) if continues(view, following) else ""
+            view = following
+            reply = yield Call(question.tool, {"view": view}, before)
+
+
+class Notices(Paging):
+    """A reader that takes what the notice offers: a failure's lines, a search for a word, pages.
+
+    The search has a word of the question in it; then comes what the hits stand in.
+    """
+
+    name = "ours, by the notices"
+
+    def steps(self, question: Question) -> Steps:
+        first = yield Call(question.tool)
+        offers = views(first.text)
+        failure = [view for view, label in offers.items() if "shows line" in label]
+        if failure and re.search("(?i)fail|error|why|not trusted|stop", question.text):
+            yield Call(question.tool, {"view": failure[0]})
+        if question.word and any("searches" in label for label in offers.values()):
+            hits = yield Call(question.tool, {"view": f"grep('{question.word}')"})
+            for view in around(hits.text, question.word):
+                yield Call(question.tool, {"view": view})
+        yield from self.pages(question, first)
+
+
+class Best(Ours):
+    """A reader that knows the result's form, and asks for the answer with the first call."""
+
+    name = "ours, best view"
+
+    def steps(self, question: Question) -> Steps:
+        for view in question.views:
+            yield Call(question.tool, {"view": view})
+
+
+class Look(Best):
+    """A reader that learns the result's form from a first look, and then asks for the answer."""
+
+    name = "ours, a look, then best view"
+
+    def steps(self, question: Question) -> Steps:
+        yield Call(question.tool)
+        yield from super().steps(question)
+
+
+def views(text: str) -> dict[str, str]:
+    """Return the views that notices name, each with what is said of it.
+
+    >>> views('[1]\\n{"_abridged": {"more": "call again with view=\\'items[2:4]\\'"}}')
+    {'items[2:4]': ''}
+    >>> views('{"more": "view=\\'a[2:4]\\' is next; view=\\\\"[?a==\\'b\\']\\\\" filters"}')
+    {'a[2:4]': ' is next', "[?a=='b']": ' filters'}
+    """
+    found = [each for more in _MORE.findall(text) for each in _VIEW.findall(json.loads(more))]
+    return {view: label.partition(",")[0] for _, view, label in found}
+
+
+def noted(text: str) -> list[str]:
+    """Return the paths at which a notice says that something is left out.
+
+    >>> noted('{"a":1,"_abridged":{"nodes":"7 of 30","edges":"1 of 9","more":"..."}}')
+    ['nodes', 'edges']
+    """
+    notices = _NOTES.findall(text)
+    names = json.loads(f"{{{notices[-1]}}}") if notices else {}
+    return [name for name in names if name not in ("more", "others")]
+
+
+def continues(view: str, following: str) -> bool:
+    """Return True if a view is a part of a text, and the next part follows it."""
+    before, after = _WINDOW.fullmatch(view), _WINDOW.fullmatch(following)
+    if not after or not after[1].endswith(("text", "content")):
+        return False
+    return before is None or (before[1], before[3]) == (after[1], after[2])
+
+
+def end_of(text: str) -> str:
+    """Return the end of a part of a text, without the notice."""
+    return _NOTICE.sub("", text)[-2000:]
+
+
+def around(text: str, word: str) -> list[str]:
+    """Return views of what the hits of a search stand in; of equal members, a filter.
+
+    >>> around('{"view":{"hits":1,"lines":[{"line":42,"text":"an error"}]}}', "error")
+    ['lines(32, 52)']
+    >>> around('{"view":{"hits":1,"at":[{"path":"a[7].b[1].c","text":"an error"}]}}', "error")
+    ['a[7].b[1]', 'a[7]']
+    >>> at = [{"path": "a[7].id", "text": "n1"}, {"path": "a[8].id", "text": "n1"}]
+    >>> around(json.dumps({"view": {"hits": 2, "at": at}}), "n1")
+    ["a[?id=='n1']"]
+    """
+    filters: dict[str, None] = {}
+    owners: list[str] = []
+    for hit in hits(text)[:_HITS]:
+        path = str(hit.get("path", ""))
+        if "line" in hit:
+            line = int(hit["line"])
+            return [f"lines({max(line - _LINES, 1)}, {line + _LINES})"]
+        if (member := _MEMBER.fullmatch(path)) and hit["text"] == word:
+            filters[f"{member[1]}[?{member[2]}=='{word}']"] = None
+        elif not owners:
+            owners = [path[: each.end()] for each in _INDEX.finditer(path)] or [path]
+    return [*filters, *reversed(owners)]
+
+
+def hits(text: str) -> list[dict[str, Any]]:
+    """Return the hits of a search, from objects or a table."""
+    [document, *_] = documents(text)
+    found: Any = document.get("view") if isinstance(document, dict) else None
+    found = found if isinstance(found, dict) else {}
+    found = found.get("ignoring_case", found)
+    rows = found.get("at") or found.get("lines") or []
+    if isinstance(rows, dict):
+        same, columns = rows.get("same", {}), rows["columns"]
+        return [same | dict(zip(columns, row, strict=True)) for row in rows["rows"]]
+    return list(rows)

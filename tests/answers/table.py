@@ -1,0 +1,82 @@
+"""The tables: for each group of questions and arm, what was answered, with how much."""
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+import orjson
+
+from tests.answers.arm import Call, Look, Reply
+from tests.answers.question import Question
+from tests.answers.session import Attempt
+
+HEAD = ("", "answered", "never", "calls", "each", "bytes read", "each", "of direct")
+_BEGINNING = 1500  # characters of an answer that --verbose shows
+
+
+def summary(
+    questions: Sequence[Question],
+    results: Mapping[str, Sequence[Attempt]],
+    failures: Mapping[str, str],
+) -> str:
+    """Return a Markdown table for each group of questions; `failures` are arms that did not run."""
+    parts = []
+    for group, members in groupby(questions, key=lambda question: question.group):
+        names = {question.name for question in members}
+        rows = [HEAD, ("---", *("---:",) * (len(HEAD) - 1))]
+        whole = 0
+        for arm, attempts in results.items():
+            own = [attempt for attempt in attempts if attempt.question in names]
+            whole = whole or sum(attempt.read for attempt in own)
+            rows.append(_row(arm, own, whole))
+        rows += [
+            (arm, f"not measured: {why}", *("",) * (len(HEAD) - 2)) for arm, why in failures.items()
+        ]
+        lines = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+        parts.append(f"{len(names)} questions on {group} results\n\n{lines}\n")
+    return "\n".join(parts)
+
+
+def _row(arm: str, attempts: Sequence[Attempt], whole: int) -> tuple[str, ...]:
+    """Return the figures of an arm; calls and bytes without an answer count, too."""
+    count = len(attempts)
+    never = [attempt.never for attempt in attempts if attempt.never]
+    reasons = ", ".join(f"{never.count(reason)} {reason}" for reason in sorted(set(never)))
+    calls = sum(attempt.calls for attempt in attempts)
+    read = sum(attempt.read for attempt in attempts)
+    return (
+        arm,
+        str(count - len(never)),
+        reasons or "0",
+        str(calls),
+        f"{calls / count:.1f}",
+        f"{read:,}",
+        f"{read / count:,.0f}",
+        f"{100 * read / whole:.1f} %",
+    )
+
+
+def by_question(questions: Sequence[Question], results: Mapping[str, Sequence[Attempt]]) -> str:
+    """Return a line for each question: calls and bytes of each arm, `never` with its reason."""
+    attempts = {(arm, each.question): each for arm, own in results.items() for each in own}
+    lines = ["\t".join(("question", *results))]
+    for question in questions:
+        cells = [_cell(attempts[arm, question.name]) for arm in results]
+        lines.append("\t".join((question.name, *cells)))
+    return "\n".join([*lines, ""])
+
+
+def _cell(attempt: Attempt) -> str:
+    end = f" never: {attempt.never}" if attempt.never else ""
+    return f"{attempt.calls} / {attempt.read}{end}"
+
+
+def trace(step: Call | Look, reply: Reply) -> None:
+    """Print a call and the beginning of its answer."""
+    asked = (
+        "(file)"
+        if isinstance(step, Look)
+        else f"{step.tool} {orjson.dumps(step.arguments).decode()}"
+    )
+    text = reply.text
+    rest = f"\n… {len(text) - 2 * _BEGINNING} …\n{text[-_BEGINNING:]}"
+    print(f"> {asked}\n{text if len(text) < 2 * _BEGINNING else text[:_BEGINNING] + rest}")
