@@ -4,12 +4,13 @@ A view is a JMESPath expression in which strings can be sliced too. It opens jus
 document that it reads: values in its result keep the spelling of the upstream.
 """
 
+import re
 from contextlib import suppress
 from typing import Any
 
 from proxy.document.fuel import Fuel
 from proxy.document.lookups import Lookups, renamed
-from proxy.document.measure import exceeds, growth_limit, size, writeback_at
+from proxy.document.measure import TextFrame, exceeds, growth_limit, size, writeback_at
 from proxy.document.paths import ROOT, spelled
 from proxy.document.patterns import FIRST_ALONE, Expression, PatternError
 from proxy.document.spellings import respelled, translated
@@ -118,7 +119,9 @@ def _evaluate(
     visit, open = interpreter.visit, interpreter.open
     whole = open(document.cell[0])
     # A view can also read a text that was parsed as structure as the text.
-    as_text = writeback_at(document, ROOT) is not None and _asks_for_text(expression, name)
+    closing = writeback_at(document, ROOT)
+    frame = None if closing is None else closing.whole
+    as_text = frame is not None and _asks_for_text(expression, name, frame)
     if as_text and not (isinstance(whole, dict) and "text" in whole):
         document.close()
         whole = open(document.cell[0])
@@ -133,12 +136,12 @@ def _evaluate(
     return visit(parsed, whole) if result is None and isinstance(whole, str) else result
 
 
-def _asks_for_text(expression: Expression, name: str) -> bool:
-    """Return True if a view asks for lines or for the text that structure was read from."""
-    names = rf"(?:text|{re.escape(name)})\b"
-    return (
-        re.match(rf"\s*(?:(?:\w+\(\s*)?{names}|(?:head|tail|lines)\()", expression.text) is not None
-    )
+def _asks_for_text(expression: Expression, name: str, frame: TextFrame) -> bool:
+    """Return True if a view asks for the text that structure was read from, or for its lines."""
+    ways = rf"(?:\w+\(\s*)?(?:text|{re.escape(name)})\b"
+    if frame.form:  # else a rule has made lines or records of it
+        ways += r"|(?:head|tail|lines)\("
+    return re.match(rf"\s*(?:{ways})", expression.text) is not None
 
 
 def _begins_with_question(node: dict[str, Any]) -> bool:
