@@ -12,7 +12,9 @@ from proxy.document.tree import Document, Value, opened
 from proxy.document.view import look
 from proxy.errors import Refusal
 
-_SLICE = re.compile(r"(.*)\[\s*(-?\d*)\s*:\s*(-?\d*)\s*\]", re.DOTALL)
+_SLICE = re.compile(
+    r"(.*)\[\s*(-?\d*)\s*:\s*(-?\d*)\s*\](\s*\.\s*[{\[][^][{}]*[]}])?", re.DOTALL
+)  # and of each element some members
 _LINES = re.compile(r"(.*\||)\s*(?:head\(|lines\(\s*`?(\d+)`?\s*,)\s*`?(\d+)`?\s*\)\s*", re.DOTALL)
 _PLACE = re.compile(r"""(?:[\w.]|"[^"]*"|\[\d+\])+""", re.ASCII)  # of one value
 _LONGEST = 200  # characters of a view that is named
@@ -37,10 +39,12 @@ def following(
     "view='text[40:60]' is next, 50 of 90 chars are left"
     >>> following(text, "text[90:95]", "")
     'the text has 90 characters, 1 lines'
+    >>> rows = Document.read(b'[{"a": 1, "b": 2}, {"a": 3, "b": 4}, {"a": 5, "b": 6}]')
+    >>> following(rows, "[0:2].{a, b}", [{}, {}])
+    "view='[2:3].{a, b}' is next, 1 of 3 elements are left"
     """
-    view = respelled(view)
-    lines = _LINES.fullmatch(view)
-    part = lines or _SLICE.fullmatch(view)
+    lines = _LINES.fullmatch(respelled(view))
+    part = lines or _SLICE.fullmatch(view) or _SLICE.fullmatch(respelled(view))
     if part is None:
         return None
     place = part[1].rstrip().removesuffix("|").strip()
@@ -52,7 +56,7 @@ def following(
         start, stop, first = int(part[2] or 1) - 1, int(part[3]), 1
     else:
         total, unit, form = len(whole), "chars", "[{}:{}]"
-        limits = (int(each) if each else None for each in part.groups()[1:])
+        limits = (int(each) if each else None for each in part.groups()[1:3])
         (start, stop, _), first = slice(*limits).indices(total), 0
         if len(value) != max(stop - start, 0):
             return None  # of each element a slice
@@ -62,7 +66,8 @@ def following(
     if isinstance(whole, str) and not lines and stop - start > room // 2 > 0:
         text = whole[stop : stop + room]
         end = stop + ending(text, chars_that_fit(text, room))
-    following_view = part[1] + form.format(stop + first, end)
+    members = "" if lines else part[4] or ""
+    following_view = part[1] + form.format(stop + first, end) + members
     if stop >= total:  # of `place`, which may be a window itself
         return following(document, place, whole, name, argument, room)
     if len(following_view) > _LONGEST:
@@ -98,7 +103,8 @@ def within(view: str, part: str) -> str:
     ('items[13:23]', 'items[*].id | [3:13]')
     """
     outer, inner = _SLICE.fullmatch(view), _SLICE.fullmatch(part)
-    if outer and inner and not inner[1] and "-" not in outer[2] and _PLACE.fullmatch(outer[1]):
+    plain = outer and inner and not (inner[1] or inner[4] or outer[4] or "-" in outer[2])
+    if outer and inner and plain and _PLACE.fullmatch(outer[1]):
         first = int(outer[2] or 0)
         return f"{outer[1]}[{first + int(inner[2])}:{first + int(inner[3])}]"
     return f"{view} | {part}"

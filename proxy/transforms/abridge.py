@@ -49,8 +49,8 @@ class Abridge(Transform, frozen=True):
 
     A document that is a text keeps its beginning and its end, 60 to 40, or in place of the end an
     outline if it has three headings or more (Markdown, HTML) and is no error: those of the first
-    two levels, with their lines. Of the part between, the notes have the lines, how many of these
-    speak of failure (error, failed, exception, denied, timeout ...), and the first five of them.
+    two levels, with their lines. Of the lines between, the notes count those that speak of failure
+    (error, failed, exception, denied, timeout ...), and the first five stand between the two ends.
 
     `_abridged` states for each path how much of how much is shown (`lines[]`: of the elements of
     `lines`; `others`: at all other paths together), and how to see the rest if the tool takes a

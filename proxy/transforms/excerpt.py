@@ -26,10 +26,11 @@ _PART = 256 << 10  # characters that are searched at once
 _QUOTED = 200  # characters of such a line that are shown
 _AROUND = 10  # lines shown on either side of a failure
 _FEWEST = 3  # headings of a text that has an outline
-_HEADINGS = 1000  # headings that are read
+_HEADINGS = 2000  # headings that are read
+_SCANNED = 512 << 10  # characters that are searched for headings
 _LEAST = 400  # bytes for an outline; with less, the end of the text is shown
 WINDOW = 150  # bytes of a view that are left for its notice
-_REST = 30  # bytes for the number of headings that do not fit
+_REST = 45  # bytes for the number of headings that do not fit
 
 _Span = tuple[int, int]
 """The offset of a line that speaks of failure, and the end of the first such word in it."""
@@ -140,8 +141,9 @@ def _outline(text: str, start: int, room: int) -> str:
     """
     if room < _LEAST:
         return ""
-    real = (heading for heading in headings(text, Fuel()) if _is_real(text, heading))
-    every = list(islice(real, _HEADINGS))
+    every = list(islice(headings(text[:_SCANNED], Fuel()), _HEADINGS))
+    least = "at least " * (len(every) == _HEADINGS or len(text) > _SCANNED)
+    every = [heading for heading in every if _is_real(text, heading)]
     levels = sorted({heading.level for heading in every})[:2]
     if sum(heading.level in levels for heading in every) < _FEWEST:
         return ""
@@ -151,10 +153,10 @@ def _outline(text: str, start: int, room: int) -> str:
         outline = [f"line {each.line}: {each.text}\n" for each in every if each.level <= level]
         if len(lines) < _FEWEST or encoded_size("".join(outline)) <= room:
             lines = outline
-    if encoded_size("".join(lines)) <= room:
+    if encoded_size("".join(lines)) <= room and not least:
         return "".join(lines)
     count = sum(end <= room - _REST for end in accumulate(map(encoded_size, lines)))
-    return f"{''.join(lines[:count])}and {len(lines) - count} more headings\n"
+    return f"{''.join(lines[:count])}and {least}{len(lines) - count} more headings\n"
 
 
 def _is_real(text: str, heading: Heading) -> bool:

@@ -1,4 +1,5 @@
 import json
+import re
 from typing import Any
 
 import pytest
@@ -115,6 +116,13 @@ def test_headings_that_do_not_fit_are_counted() -> None:
     *headings, more = found.split("…\n")[1].splitlines()
     first = int(headings[0].split("Part ")[1])
     assert more == f"and {29 - first + 1 - len(headings)} more headings"
+
+
+def test_a_million_headings_or_fences_are_not_read_to_the_end() -> None:
+    found, _ = cut("# heading\n\nsome text\n\n" * 100_000, 8000)
+    assert re.search("\nand at least [0-9]+ more headings\n$", found)
+    found, _ = cut("```\n# no heading\n" * 400_000, 8000)
+    assert "line " not in found
 
 
 def test_html_has_an_outline_too() -> None:
