@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from collections.abc import Callable
 from io import StringIO
 from typing import Any
 
@@ -42,7 +43,7 @@ def dumped(value: Any) -> str:
 
 
 # How servers write rows.
-FORMS = {
+FORMS: dict[str, Callable[[list[Row]], str]] = {
     "prose": lambda rows: f"Found {len(rows)} items:\n{json.dumps(rows, indent=1)}\n",
     "prefix": lambda rows: f"Echo: {json.dumps({'items': rows})}",
     "page": lambda rows: f"Raw content:\nContents of http://x/y:\n{dumped({'items': rows})}",
