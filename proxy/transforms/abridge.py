@@ -253,8 +253,8 @@ class _Task(Struct, frozen=True):
         way = {} if more is None else {"more": more}
         if self.form not in ("", "JSON"):
             name = self.call.advertised_name("view")
-            shown = f"; {name}='text[0:2000]' shows it" if self.call.viewable else ""
-            way["read_from"] = f"{self.form}{shown}"
+            hint = f"; {name}='text[0:2000]' shows it" if self.call.viewable else ""
+            way["read_from"] = f"{self.form}{hint}"
         if encoded_size(way) > room:
             way = {"more": more.split(";")[0]} if more else {}
         notes: dict[str, str] = {}
