@@ -314,6 +314,44 @@ def test_rows_of_a_database_come_in_pages_from_one_query(
         assert "rror: " in texts(result)[0]
 
 
+def test_without_a_rule_rows_of_a_database_and_of_files_can_be_asked_as_rows(
+    tmp_path: Path, wrap: Callable[..., Server]
+) -> None:
+    (tmp_path / "none.yaml").write_text("version: 1\nrules: []\n")
+    options = ["--rules", str(tmp_path / "none.yaml"), "--budget", "auto"]
+    names = [f'it\'s "{n}" — ünïcode' for n in range(400)]
+    with closing(sqlite3.connect(tmp_path / "some.db")) as database, database:
+        database.execute("create table note (id integer, share real, text text)")
+        rows = [(n, n / 7, name) for n, name in enumerate(names)]
+        database.executemany("insert into note values (?, ?, ?)", rows)
+    lines = [f'{n},{n / 7},"it\'s ""{n}"" — ünïcode"\n' for n in range(400)]
+    (tmp_path / "rows.csv").write_text("id,share,text\n" + "".join(lines))
+    calls: list[tuple[list[str], Talk]] = [
+        (
+            servers.sqlite(tmp_path / "some.db"),
+            ("read_query", {"query": "select * from note"}),
+        ),
+        (
+            servers.filesystem(tmp_path),
+            ("read_text_file", {"path": str(tmp_path / "rows.csv")}),
+        ),
+    ]
+    for command, (tool, arguments) in calls:
+        server = wrap(command, *options)
+        shown = orjson.loads(texts(server.call(tool, arguments))[0])
+        assert shown["columns"][0] == "id"
+        whole = texts(server.tee.result())[0]
+        answer = server.call(tool, arguments, view="items[?id > 397].[id, text]")
+        view = orjson.loads(texts(answer)[0])["view"]
+        assert view == [[n, names[n]] for n in (398, 399)]
+        parts = [
+            texts(server.call(tool, arguments, view=f"text[{start}:{start + 5_000}]"))[0]
+            for start in range(0, len(whole), 5_000)
+        ]
+        assert "".join(parts) == whole
+        assert len(server.tee.calls()) == 1
+
+
 @pytest.mark.parametrize("word", ["filesystem", "git", "github", "sqlite"])
 def test_a_bundled_file_names_its_server_and_tools_that_it_has(
     word: str, tree: Path, repository: Path, tmp_path: Path

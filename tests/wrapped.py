@@ -84,13 +84,13 @@ NOTICES = ("_abridged", "truncation", "pagination")
 def notice(value: Any) -> Any:
     """Return what `value` says of something left out of it, None where it says nothing.
 
-    A text says it as JSON; a list of texts in any of them.
+    A text says it as JSON, perhaps after a line of prose; a list of texts in any of them.
     """
     if isinstance(value, list):
         return next(filter(None, map(notice, value)), None)
     if isinstance(value, str):
         try:
-            value = orjson.loads(value)
+            value = orjson.loads(value[max(value.find("{"), 0) :])
         except orjson.JSONDecodeError:
             return None
     if not isinstance(value, dict):

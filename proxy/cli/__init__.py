@@ -15,7 +15,7 @@ VERBS = {
     "serve": "serve MCP over HTTP before a server, or several of them",
     "check": "say whether rule files load, or every mistake in them",
     "test": "run the tests that are written in rule files",
-    "explain": "show what a rule does to a recorded response, step by step",
+    "explain": "show what the budget, or a rule, makes of a saved answer, step by step",
     "schema": "print the JSON Schema of rule files or configurations, or their reference",
     "report": "show what was saved",
     "doctor": "say what is the matter with a server, its rules and this machine",
@@ -100,13 +100,13 @@ def _unexpected(
     parser.error(f"unexpected {word!r}{advice}")
 
 
-def takes_rules(parser: "argparse.ArgumentParser") -> None:
+def takes_rules(parser: "argparse.ArgumentParser", count: str = "+") -> None:
     """Declare the arguments for rule files, and the flag that permits the Python they name."""
     from proxy.cli import options
 
     parser.add_argument(
         "rules",
-        nargs="+",
+        nargs=count,
         metavar="R",
         help="a rule file, a directory of them, or the name of a bundled one, such as github",
     )

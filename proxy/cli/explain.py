@@ -1,35 +1,36 @@
-"""`mcp-abridge explain`: show a recorded response after each step of its rule.
+"""`mcp-abridge explain`: show an answer after each step of its rule, or after the budget's.
 
 The account of a call is one JSON object, which `--json` prints; the other output is made from it.
 """
 
 import argparse
 import json
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from proxy.cli import takes_rules
+from proxy.cli import options, takes_rules
 from proxy.cli.terminal import console, list_problems, printable, refuse, table
 from proxy.document.fuel import Fuel
 from proxy.document.lookups import Lookups
 from proxy.document.paths import select
 from proxy.document.patterns import truthy
-from proxy.document.tree import Document, plain
-from proxy.errors import AbridgeError, RuleErrors
-from proxy.ruleset.clients import CLIENTS
+from proxy.document.tree import Document, loads, plain
+from proxy.errors import AbridgeError, DocumentError, RuleErrors
+from proxy.ruleset.clients import CLIENTS, Client, client_for
 from proxy.ruleset.guard import Allow
-from proxy.ruleset.rule import Rule, RuleSet
-from proxy.ruleset.selection import load
+from proxy.ruleset.rule import Rule
+from proxy.ruleset.selection import Selection, load
 from proxy.shaping.job import ShapeJob
 from proxy.shaping.pipeline import shape
 from proxy.shaping.result.frame import Copy
 from proxy.testing import answer as answers
 from proxy.testing.answer import ClientView
 from proxy.testing.choice import choices
-from proxy.testing.exchange import recorded, text_result
+from proxy.testing.exchange import ExchangeError, recorded, text_result
 from proxy.testing.play import Replay
 from proxy.transforms.base import Call, Transform, Warned
 from proxy.transforms.filter import Filter
@@ -45,13 +46,23 @@ _MAX_WIDTH = 160
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
-    takes_rules(parser)
+    takes_rules(parser, "*")
     parser.add_argument(
         "file",
+        nargs="?",
         metavar="FILE",
-        help="a recorded exchange {request, response}, a response, a result, or any JSON",
+        help="a recorded exchange {request, response}, a response, a result, any JSON or text; "
+        "- or none is stdin",
     )
     parser.add_argument("--tool", metavar="NAME", help="the tool, in place of the recorded one")
+    parser.add_argument(
+        "--client", metavar="NAME", help="the client, as in its clientInfo: codex-mcp-client"
+    )
+    parser.add_argument("--view", metavar="EXPR", help="call again with this view")
+    parser.add_argument(
+        "--show", action="store_true", help="print what the model gets, and only it"
+    )
+    options.add(parser, (each for each in options.OPTIONS if each.name == "budget"))
     parser.add_argument(
         "--arguments",
         metavar="JSON",
@@ -78,23 +89,63 @@ def _object(text: str) -> dict[str, Any]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Explain the response. Returns 2 if the rules or the recording cannot be used."""
+    # The last word is the file: argparse gives all words to the rules.
+    name = arguments.file or (arguments.rules.pop() if arguments.rules else "-")
+    if name == "-" and sys.stdin.isatty():
+        return refuse("explain", "name a file with an answer, or pipe one")
     try:
-        files = load(arguments.rules, allow_python=arguments.allow_python)
-        with open(arguments.file, "rb") as file:
-            exchange = recorded(file.read(), arguments.tool, arguments.arguments)
-        answer = None if arguments.found is None else text_result(arguments.found)
-        account = explained(Replay(RuleSet(files), exchange, query_result=answer), arguments.file)
+        replay = _replayed(arguments, name)
+        if arguments.show:
+            _print_lines(console(), [_text_for(client_for(arguments.client), replay.answer)])
+            return 0
+        account = explained(replay, name)
     except RuleErrors as errors:
         return list_problems(errors.problems)
     except OSError as error:
-        return refuse("explain", f"{arguments.file}: {error.strerror or error}")
+        return refuse("explain", f"{name}: {error.strerror or error}")
     except AbridgeError as error:
-        return refuse("explain", f"{arguments.file}: {error}")
+        return refuse("explain", f"{name}: {error}")
     if arguments.json:
         print(_json(account, indent=2))
     else:
         _print(account)
     return 0
+
+
+def _replayed(arguments: argparse.Namespace, name: str) -> Replay:
+    """Replay the answer in a file under the rules, and the budget for tools without a rule."""
+    files = load(arguments.rules, allow_python=arguments.allow_python)
+    rules = Selection(files, arguments.budget, lambda _: None)(None, arguments.client)
+    if name == "-":
+        raw = sys.stdin.buffer.read()
+    else:
+        with open(name, "rb") as file:
+            raw = file.read()
+    # Without rules, the budget treats the answers of all tools alike.
+    tool = arguments.tool if arguments.rules else arguments.tool or "tool"
+    exchange = recorded(_as_result(raw), tool, arguments.arguments)
+    if arguments.view is not None:
+        with_view = {**exchange.arguments, "view": arguments.view}
+        exchange = recorded(_as_result(raw), tool, with_view)
+    answer = None if arguments.found is None else text_result(arguments.found)
+    return Replay(rules, exchange, query_result=answer)
+
+
+def _as_result(raw: bytes) -> bytes:
+    """Return a file as JSON: a file that is none is the text of a result. Raises ExchangeError."""
+    try:
+        loads(raw)
+    except DocumentError:
+        try:
+            return bytes(text_result(raw.decode()))
+        except UnicodeDecodeError as error:
+            raise ExchangeError(f"neither JSON nor a text in UTF-8: {error}") from None
+    return raw
+
+
+def _text_for(client: Client, answer: ClientView) -> str:
+    structured = client.shows != "text" and answer.structured is not None
+    return _structured(answer) if structured else answer.text
 
 
 # The account
@@ -119,6 +170,7 @@ def explained(replay: Replay, file: str = "") -> dict[str, Any]:
                 "reason": choice.reason,
             }
             for choice in choices(replay.rules, exchange.tool, exchange.arguments)
+            if choice.applies or choice.rule is not replay.rules.otherwise
         ],
         "guard": _guard(replay),
         "document": None if rule is None else _document(replay, rule),
@@ -348,12 +400,16 @@ def _sizes(answer: ClientView) -> dict[str, int | None]:
 
 def _for_models(answer: ClientView) -> dict[str, Any]:
     """Return the bytes and first lines that a model reads, as structuredContent and as text."""
-    structured = answer.text if answer.structured is None else bytes(answer.structured).decode()
+    structured = _structured(answer)
     sizes = answer.visible_size
     return {
         "structured": {"bytes": sizes.to("structured"), "lines": _first_lines(structured)},
         "text": {"bytes": sizes.to("text"), "lines": _first_lines(answer.text)},
     }
+
+
+def _structured(answer: ClientView) -> str:
+    return answer.text if answer.structured is None else bytes(answer.structured).decode()
 
 
 def _first_lines(text: str) -> list[str]:
@@ -422,8 +478,10 @@ def _opening(account: dict[str, Any]) -> Iterator[str]:
         yield f"the server sees: {_json(account['upstream'])}"
     others = 0
     for rule in account["rules"]:
-        if rule["applies"]:
+        if rule["applies"] and rule["place"]:
             yield f"rule {rule['name']} ({rule['place']}) applies"
+        elif rule["applies"]:
+            yield "no rule applies, so that the budget does"
         elif rule["reason"].startswith("it is for "):
             others += 1
         else:

@@ -20,7 +20,8 @@ class TextFrame(Struct, frozen=True, kw_only=True):
 
     `separator` joins lines; it is empty for records, and None if the structure is written as JSON.
     `ended`: it follows the last line too. `last` is the last record if it lacks `ending`, the line
-    ends that close the other records.
+    ends that close the other records. `form` is what a text without a rule was read as: such a text
+    is restored if nothing changes the structure.
     """
 
     before: str = ""
@@ -29,6 +30,7 @@ class TextFrame(Struct, frozen=True, kw_only=True):
     ended: bool = False
     last: str | None = None
     ending: str = ""
+    form: str = ""
 
     def text(self, value: Value, *, more: bool = False) -> str:
         """Return the text that `value` is written back as; `more`: its end was cut off."""
@@ -95,6 +97,9 @@ class TextWriteback:
 
     def __call__(self) -> None:
         """Write the texts; an unchanged text is restored as the server sent it."""
+        if self.sources[0][2].form and not self.document.changed:
+            self.document.cell[0] = self.sources[0][0]
+            return
         sources = {string: source for source, string, _ in self.sources}
         for slot, string in self.texts():
             if string in sources:

@@ -150,23 +150,48 @@ def yaml(text: str) -> tuple[str, int]:
     Raises DocumentError if the text is not YAML, holds several documents, is longer than 512K
     characters, or grows by its aliases.
     """
+    return _read_yaml(text)
+
+
+def strict_yaml(text: str) -> tuple[str, int]:
+    """Do what `yaml` does, quickly, for a text that may be no YAML at all.
+
+    Raises DocumentError too if it is no mapping with nested values, nor a list of mappings, or if
+    a key is repeated: then one of the values would be lost.
+    """
+    import yaml as pyyaml
+
+    return _read_yaml(text, getattr(pyyaml, "CBaseLoader", None), strict=True)
+
+
+def _read_yaml(text: str, loader: Any = None, *, strict: bool = False) -> tuple[str, int]:
     import yaml as pyyaml
 
     if len(text) > MOST_YAML:
         raise DocumentError(f"{len(text)} characters of YAML are more than {MOST_YAML}")
     try:
-        value = _yaml_value(pyyaml.parse(text, Loader=pyyaml.BaseLoader))
+        value = _yaml_value(pyyaml.parse(text, Loader=loader or pyyaml.BaseLoader), strict=strict)
         if exceeds(value, _GROWTH * len(text) + 1000):
             raise DocumentError("YAML that grows by its aliases")
+        if strict and not _is_nested(value):
+            raise DocumentError("YAML of one level")
         return encode(value).decode(), len(text.rstrip())
     except (pyyaml.YAMLError, ValueError) as error:
         raise DocumentError(f"not YAML: {' '.join(str(error).split())}") from error
 
 
-def _yaml_value(events: Iterable[Any]) -> Value:
+def _is_nested(value: Value) -> bool:
+    if isinstance(value, list):
+        return bool(value) and all(isinstance(each, dict) for each in value)
+    inner = value.values() if isinstance(value, dict) else ()
+    return any(isinstance(each, dict | list) and each for each in inner)
+
+
+def _yaml_value(events: Iterable[Any], *, strict: bool = False) -> Value:
     """Return the value of the one document in `events`, in one pass without recursion.
 
-    An alias is the same object as its anchor: it may contain itself.
+    `strict`: a repeated key is an error. An alias is the same object as its anchor: it may contain
+    itself.
     """
     documents: list[Value] = []
     # Each open value, and its parts: keys and values in turn for a mapping.
@@ -181,6 +206,8 @@ def _yaml_value(events: Iterable[Any]) -> Value:
             levels.pop()
             if isinstance(outer, dict):
                 outer.update(zip(parts[::2], parts[1::2], strict=True))
+                if strict and 2 * len(outer) != len(parts):
+                    raise DocumentError("a YAML key that is repeated")
             continue
         if kind == "ScalarEvent":
             plain = event.implicit[0] and not is_key

@@ -6,9 +6,9 @@ the expressions of rules. Each applies to the value before it: `items[0].body | 
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from io import StringIO
-from itertools import accumulate, islice
+from itertools import accumulate, chain, islice
 from typing import Any
 
 from jmespath.functions import signature
@@ -215,18 +215,16 @@ def _strings_with(value: Any, pattern: Pattern, fuel: Fuel) -> dict[str, Any]:
     [{'path': 'items[0].id', 'text': '7'}, {'path': 'items[1].note', 'text': 'no 7'}]
     """
     numbers = re.search(r"\d|\\d", pattern.text) is not None
-    texts = [*_texts(value, numbers)]
+    texts = _texts(value, numbers)
     fuel.burn(len(texts))
     positions = _matching(texts, pattern, fuel)
     listed = positions[:_MOST_HITS]
     fuel.burn(listed[-1] if listed else 0)
-    entries: list[dict[str, Any]] = []
-    links = _links(value, numbers)
-    following = 0
-    for position in listed:
-        link = next(islice(links, position - following, None))
-        following = position + 1
-        entries.append({"path": _path(link), "text": _snippet(texts[position], pattern, fuel)})
+    paths = _paths(value, numbers, listed)
+    entries = [
+        {"path": path, "text": _snippet(texts[position], pattern, fuel)}
+        for position, path in zip(listed, paths, strict=True)
+    ]
     return _described(len(positions), "at", entries)
 
 
@@ -255,57 +253,72 @@ def _matching(texts: list[str], pattern: Pattern, fuel: Fuel) -> list[int]:
     return [number for number, text in enumerate(texts) if pattern.search(text, 0, fuel)]
 
 
-def _texts(value: Any, numbers: bool) -> Iterator[str]:
-    """Yield the strings inside a value, and the numbers as they are written if asked for.
+def _texts(value: Any, numbers: bool) -> list[str]:
+    """Return the strings inside a value, and the numbers as they are written if asked for.
 
     The names in a map come before their values.
     """
-    waiting = [value]
-    while waiting:
-        item = waiting.pop()
-        kind = type(item)
-        if kind is str:
-            yield item
-        elif kind is dict and len(item) > _RECORD:
-            waiting.extend(value for pair in reversed(item.items()) for value in reversed(pair))
-        elif kind is dict:
-            waiting.extend(reversed(item.values()))
-        elif kind is list:
-            waiting.extend(reversed(item))
-        elif numbers and item is not None and kind is not bool:
-            yield encode(item).decode()
-
-
-def _links(value: Any, numbers: bool) -> Iterator[Any]:
-    """Yield the place of each text that `_texts` yields: (place of its owner, name or position)."""
-    waiting: list[tuple[Any, Any]] = [(value, None)]
-    while waiting:
-        item, link = waiting.pop()
-        kind = type(item)
-        if kind is str:
-            yield link
-        elif kind is dict:
-            searched = len(item) > _RECORD
-            for name in reversed(item):
-                waiting.append((item[name], (link, name)))
-                if searched:
-                    waiting.append((name, (link, name)))
-        elif kind is list:
-            waiting.extend([(item[at], (link, at)) for at in range(len(item) - 1, -1, -1)])
-        elif numbers and item is not None and kind is not bool:
-            yield link
-
-
-def _path(link: Any) -> str:
-    """Return the JMESPath of a linked list of names and positions, the innermost first."""
-    parts: list[str] = []
-    while link is not None:
-        link, key = link
-        if isinstance(key, int):
-            parts.append(f"[{key}]")
+    texts: list[str] = []
+    levels: list[Iterator[Any]] = [iter([value])]
+    while levels:
+        for item in levels[-1]:
+            kind = type(item)
+            if kind is str:
+                texts.append(item)
+            elif kind is dict:
+                levels.append(
+                    iter(
+                        item.values() if len(item) <= _RECORD else chain.from_iterable(item.items())
+                    )
+                )
+                break
+            elif kind is list:
+                levels.append(iter(item))
+                break
+            elif numbers and item is not None and kind is not bool:
+                texts.append(encode(item).decode())
         else:
-            parts.append(f".{spelled(key)}")
-    return "".join(reversed(parts)).removeprefix(".") or "@"
+            levels.pop()
+    return texts
+
+
+def _paths(value: Any, numbers: bool, positions: list[int]) -> Iterator[str]:
+    """Yield the JMESPaths of the texts at these positions, in order, of those of `_texts`."""
+    levels: list[Iterator[tuple[Any, Any]]] = [iter([(None, value)])]
+    keys: list[Any] = [None]  # of the item that is read on each level
+    next_positions, count = iter(positions), 0
+    position = next(next_positions, None)
+    while position is not None:
+        for key, item in levels[-1]:
+            kind = type(item)
+            if kind is dict or kind is list:
+                keys[-1] = key
+                keys.append(None)
+                levels.append(iter(enumerate(item) if kind is list else _by_name(item)))
+                break
+            if kind is str or (numbers and item is not None and kind is not bool):
+                if count == position:
+                    yield _path([*keys[:-1], key])
+                    position = next(next_positions, None)
+                    if position is None:
+                        return
+                count += 1
+        else:
+            levels.pop()
+            keys.pop()
+
+
+def _by_name(members: dict[str, Any]) -> Iterable[tuple[str, Any]]:
+    """Return the values inside an object by name; in a map, each name comes before its value."""
+    if len(members) <= _RECORD:
+        return members.items()
+    return ((name, part) for name, member in members.items() for part in (name, member))
+
+
+def _path(keys: list[Any]) -> str:
+    """Return the JMESPath of names and positions, the outermost first; the first is the whole."""
+    parts = (f"[{key}]" if isinstance(key, int) else f".{spelled(key)}" for key in keys[1:])
+    return "".join(parts).removeprefix(".") or "@"
 
 
 def _snippet(text: str, pattern: Pattern, fuel: Fuel) -> str:

@@ -4,12 +4,13 @@ A view is a JMESPath expression in which strings can be sliced too. It opens jus
 document that it reads: values in its result keep the spelling of the upstream.
 """
 
+import re
 from contextlib import suppress
 from typing import Any
 
 from proxy.document.fuel import Fuel
 from proxy.document.lookups import Lookups, renamed
-from proxy.document.measure import exceeds, growth_limit, size, writeback_at
+from proxy.document.measure import TextFrame, exceeds, growth_limit, size, writeback_at
 from proxy.document.paths import ROOT, spelled
 from proxy.document.patterns import FIRST_ALONE, Expression, PatternError
 from proxy.document.spellings import respelled, translated
@@ -118,9 +119,9 @@ def _evaluate(
     visit, open = interpreter.visit, interpreter.open
     whole = open(document.cell[0])
     # A view can also read a text that was parsed as structure as the text.
-    as_text = (
-        expression.text.lstrip().startswith("text") and writeback_at(document, ROOT) is not None
-    )
+    closing = writeback_at(document, ROOT)
+    frame = None if closing is None else closing.whole
+    as_text = frame is not None and _asks_for_text(expression, name, frame)
     if as_text and not (isinstance(whole, dict) and "text" in whole):
         document.close()
         whole = open(document.cell[0])
@@ -133,6 +134,14 @@ def _evaluate(
     parsed = lookups.corrected(tree, [root], open, fuel)
     result = visit(parsed, root)
     return visit(parsed, whole) if result is None and isinstance(whole, str) else result
+
+
+def _asks_for_text(expression: Expression, name: str, frame: TextFrame) -> bool:
+    """Return True if a view asks for the text that structure was read from, or for its lines."""
+    ways = rf"(?:\w+\(\s*)?(?:text|{re.escape(name)})\b"
+    if frame.form:  # else a rule has made lines or records of it
+        ways += r"|(?:head|tail|lines)\("
+    return re.match(rf"\s*(?:{ways})", expression.text) is not None
 
 
 def _begins_with_question(node: dict[str, Any]) -> bool:

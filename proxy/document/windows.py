@@ -15,7 +15,9 @@ from proxy.errors import Refusal
 _SLICE = re.compile(
     r"(.*)\[\s*(-?\d*)\s*:\s*(-?\d*)\s*\](\s*\.\s*[{\[][^][{}]*[]}])?", re.DOTALL
 )  # and of each element some members
-_LINES = re.compile(r"(.*\||)\s*(?:head\(|lines\(\s*`?(\d+)`?\s*,)\s*`?(\d+)`?\s*\)\s*", re.DOTALL)
+_LINES = re.compile(
+    r"(.*\|\s*|\s*)(?:head\(|lines\(\s*`?(\d+)`?\s*,)\s*`?(\d+)`?\s*\)\s*", re.DOTALL
+)
 _PLACE = re.compile(r"""(?:[\w.]|"[^"]*"|\[\d+\])+""", re.ASCII)  # of one value
 _LONGEST = 200  # characters of a view that is named
 
@@ -53,7 +55,7 @@ def following(
         return None
     if lines:
         total, unit, form = _lines(whole), "lines", "lines({}, {})"
-        start, stop, first = int(part[2] or 1) - 1, int(part[3]), 1
+        start, stop, first = max(int(part[2] or 1), 1) - 1, int(part[3]), 1
     else:
         total, unit, form = len(whole), "chars", "[{}:{}]"
         limits = (int(each) if each else None for each in part.groups()[1:3])

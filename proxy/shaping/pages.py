@@ -61,6 +61,7 @@ def cut_page(job: ShapeJob, snapshot: Snapshot, context: ShapeContext, excess: i
         document = document if content is None else Document(content)
         call = steps.call(job, frame, context, excess)
         end = None if job.view is None else rule.snapshot_step.cut
+        steps.read_structure(rule, document, call)
         steps.run(rule, document, call, slice(rule.snapshot_step.restart, end), context.observe)
         if job.view is None:
             document.close()

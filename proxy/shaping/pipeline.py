@@ -175,6 +175,7 @@ def _from_document(
         page = pages.cut_page(job, whole, context)
     else:
         if restart is not None:
+            steps.read_structure(rule, document, call)
             steps.run(rule, document, call, slice(restart, None), context.observe)
         document.close()
         notices = call.notices + ([Notice(DROPPED, dropped)] if dropped else [])

@@ -46,6 +46,18 @@ def call(job: ShapeJob, frame: Frame, context: ShapeContext, excess: int = 0) ->
     )
 
 
+def read_structure(rule: Rule, document: Document, call: Call) -> None:
+    """Read structure inside a text for a budget without steps; error results stay texts.
+
+    A text that is itself a structuredContent must fit the schema of its tool: it stays a text.
+    """
+    budgeted = rule.size_budget.passes_small and rule.document == "auto"
+    if budgeted and document.textual and not (call.structured or call.error):
+        from proxy.document.structure_in_text import read_structure
+
+        read_structure(document, call.fuel)
+
+
 def run(
     rule: Rule, document: Document, call: Call, steps: slice, observe: Observer | None = None
 ) -> None:

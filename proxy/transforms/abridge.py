@@ -92,15 +92,19 @@ def abridge(
     `viewed`: the document is the result of this view, so that an expression appended to it shows
     the omitted parts.
     """
-    task = _Task(document, bound, call, viewed, first_look or bound)
+    inside = _inside(document)
+    form = "" if inside is None else inside.form
+    task = _Task(document, bound, call, viewed, first_look or bound, form)
     if document.closers:
-        if size(document) <= bound:
+        if form and len(document.source) <= bound and encoded_size(document.source) <= bound:
             return
-        inside = _inside(document)
-        structure = None if inside is None else Raw(compact(encode(document.cell[0])))
+        structure = b"" if inside is None else compact(encode(document.cell[0]))
+        if len(structure) <= bound and size(document) <= bound:
+            document.changed |= form != ""  # unchanged, the longer text would be restored
+            return
         document.close()
-        if inside is not None and structure is not None:
-            notices = task.in_text(structure, inside)
+        if inside is not None:
+            notices = task.in_text(Raw(structure), inside)
             if notices is not None:
                 call.notices.extend(notices)
                 return
@@ -123,6 +127,7 @@ class _Task(Struct, frozen=True):
     call: Call
     viewed: str
     first_look: int
+    form: str = ""
 
     def whole(self) -> list[Notice]:
         """Cut the document as a whole; return the notices beside it."""
@@ -213,7 +218,8 @@ class _Task(Struct, frozen=True):
             return None, []
         room = bound - reserve - len('{"items":}')
         fitted = Raw(reducer.fit(raw, room, path, "", 0) or b"[]")
-        return fitted, [Notice(NAME, self._notes(reducer.cuts, reserve - 17))]
+        notes = self._notes(reducer.cuts, reserve - 17)
+        return fitted, [Notice(NAME, notes)] if notes else []
 
     def _next(self, cut: Omission) -> str | None:
         """Return the view that shows the part after the first cut of this kind."""
@@ -258,12 +264,16 @@ class _Task(Struct, frozen=True):
         """Return the notes, the greatest losses first, and how to see more."""
         more = self._more(cuts) if self.call.viewable else None
         way = {} if more is None else {"more": more}
+        if self.form not in ("", "JSON"):
+            name = self.call.advertised_name("view")
+            hint = f"; {name}='text[0:2000]' shows it" if self.call.viewable else ""
+            way["read_from"] = f"{self.form}{hint}"
         if encoded_size(way) > room:
             way = {"more": more.split(";")[0]} if more else {}
         notes: dict[str, str] = {}
         others = list(cuts)
         for cut in cuts:
-            path = f"@.{cut.path}" if cut.path in ("more", "others") else cut.path
+            path = f"@.{cut.path}" if cut.path in ("more", "others", "read_from") else cut.path
             note = f"{notes[path]}; {cut}" if path in notes else str(cut)
             rest = [other for other in others if other is not cut]
             longer = {**notes, path: note}

@@ -41,7 +41,7 @@ class Brief(Struct):
     `first` and `last` count the rows shown from either end. `columns` is the number of columns
     shown, `omitted` are the paths of the others, the largest first. `clips` are the texts that are
     cut: the row's position, the column, the characters shown, and all. `loss` is in bytes of the
-    rows shown. `following` selects the lightest of the columns left out; `example` filters the rows.
+    rows shown. `following` selects the lightest columns left out; `example` filters the rows.
     """
 
     value: bytes

@@ -5,14 +5,21 @@ from tests.answers.question import Alone, Question, Row
 
 
 def _ask(
-    name: str, text: str, *rows: Row, views: str, pattern: str, word: str, count: bool = False
+    name: str,
+    text: str,
+    *rows: Row,
+    views: str | tuple[str, ...],
+    pattern: str,
+    word: str,
+    count: bool = False,
 ) -> Question:
     """Return a question whose evidence are places in the text; or their number, with `count`."""
     tool = name.partition("/")[0]
     number = str(len(rows))
     evidence = ((Alone((number,)),), rows) if count else (rows,)
+    views = (views,) if isinstance(views, str) else views
     answer = number if count else ", ".join(rows[0].answer)
-    return Question(name, "texts", tool, text, answer, evidence, (views,), word, pattern)
+    return Question(name, "texts", tool, text, answer, evidence, views, word, pattern)
 
 
 def _after(text: str, before: str, lines: int = 0) -> str:
@@ -162,7 +169,8 @@ def texts() -> list[Question]:
             "migrate/cause",
             "Which key was a duplicate?",
             Row(("(slug)=(north-harbour)",)),
-            views="grep('^[a-z.]*Error|Violation|^DETAIL')",
+            # The first answer of a call that fails shows the error, whatever the view.
+            views=("grep('^[a-z.]*Error|Violation|^DETAIL')",) * 2,
             pattern="^[A-Za-z.]+(Error|Violation)|^DETAIL",
             word="duplicate",
         ),

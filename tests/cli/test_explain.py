@@ -2,6 +2,8 @@
 
 import argparse
 import json
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -205,14 +207,14 @@ def test_both_kinds_of_clients_are_shown_with_the_first_lines(verb: Explain) -> 
 
 
 def test_clients_whose_limit_is_overrun_are_told_before_and_after(verb: Explain) -> None:
-    record("long", document({"items": ["x" * 20] * 500}))
+    record("long", document({"items": ["x" * 20] * 2_100}))
 
     clients = {each["client"]: each for each in verb.json()["clients"]}
 
     codex = clients["codex*"]
-    assert (codex["limit"], codex["over_before"], codex["over_after"]) == (10_000, True, False)
+    assert (codex["limit"], codex["over_before"], codex["over_after"]) == (48_000, True, False)
     assert codex["beyond"] == "loses its middle"
-    assert codex["before"] > 10_000 > codex["after"]
+    assert codex["before"] > 48_000 > codex["after"]
     assert not clients["claude-code*"]["over_before"]
 
 
@@ -272,7 +274,7 @@ def test_what_is_printed_leads_from_the_call_to_what_the_model_reads(verb: Expla
     assert [row[3:] for row in cells if row[:1] == ["drop"]] == [["gone.field"]]
     assert "what the model reads in every client, " in out
     assert '  {"items":[{"id":0}],"pagination":{"total":60,' in out
-    assert ["codex*", "10,000"] in [row[:2] for row in cells]
+    assert ["codex*", "48,000"] in [row[:2] for row in cells]
 
 
 def test_a_response_that_does_not_fit_is_told_once(verb: Explain) -> None:
@@ -336,14 +338,14 @@ def test_without_a_rule_that_is_said(verb: Explain) -> None:
 
     out = verb.text()
 
-    assert "no rule applies: the response passes as it came\n" in out
+    assert "no rule applies, so that the budget does\n" in out
     assert "no known client's limit is overrun, before or after\n" in out
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("not json", "recorded.json: neither a recorded exchange nor JSON: not JSON: "),
+        ("not json", "recorded.json: no call is recorded here; name its tool: --tool"),
         ("{}", "recorded.json: no call is recorded here; name its tool: --tool, or tool in a test"),
         (None, "recorded.json: No such file or directory"),
     ],
@@ -534,3 +536,80 @@ def test_a_guard_that_fails_is_told_so(arguments: dict[str, Any]) -> None:
     assert (result["outcome"], result["upstream"], result["steps"]) == ("refused", None, [])
     *_, log = result["log"]
     assert log.startswith("r: read: the guard 'failing' failed: ValueError: ")
+
+
+ISSUES = [{"id": n, "title": f"Crash {n}", "body": "long text " * 40} for n in range(60)]
+
+
+def explain_file(*words: str, stdin: bytes | None = None) -> "subprocess.CompletedProcess[bytes]":
+    command = [sys.executable, "-m", "proxy", "explain", *words]
+    return subprocess.run(command, input=stdin, capture_output=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        json.dumps(ISSUES).encode(),
+        json.dumps(document({"items": ISSUES}, structured=True)).encode(),
+        answer(document(ISSUES)),
+        b"".join(b"%d: a line of a log\n" % n for n in range(5000)),
+    ],
+    ids=["json", "result", "response", "text"],
+)
+def test_without_rules_any_answer_shows_what_the_budget_makes_of_it(
+    form: bytes, tmp_path: Path
+) -> None:
+    file = tmp_path / "answer"
+    file.write_bytes(form)
+
+    results = [
+        explain_file("--json", str(file)),
+        explain_file("--json", "-", stdin=form),
+        explain_file("--json", stdin=form),
+    ]
+
+    accounts = [json.loads(each.stdout) for each in results]
+    for account in accounts:
+        assert account["outcome"] == "shaped"
+        assert account["before"]["visible"] > 20_000
+        assert 300 < account["after"]["visible"] <= 8000
+        assert [step["step"] for step in account["steps"]] == ["received", "abridge"]
+    assert accounts[1] == accounts[2] == {**accounts[0], "file": "-"}
+
+
+def test_show_prints_what_the_model_gets_and_nothing_else(tmp_path: Path) -> None:
+    file = tmp_path / "answer.json"
+    file.write_text(json.dumps(ISSUES))
+
+    small = explain_file("--show", "--budget", "1kB", str(file)).stdout.decode()
+    codex = explain_file("--show", "--client", "codex-mcp-client", str(file)).stdout.decode()
+    claude = explain_file("--show", "--client", "claude-code", str(file)).stdout.decode()
+
+    assert "_abridged" in json.loads(small)
+    assert len(small) <= 1001 < len(codex) <= 8001
+    assert "_abridged" in json.loads(claude)
+
+
+def test_a_view_is_answered_as_the_next_call_would_be(tmp_path: Path) -> None:
+    file = tmp_path / "answer.json"
+    file.write_text(json.dumps(ISSUES))
+
+    shown = explain_file("--show", "--view", "items[?id > 57].title", str(file)).stdout
+
+    assert json.loads(shown) == {"view": ["Crash 58", "Crash 59"]}
+
+
+def test_a_rule_is_explained_with_a_view_too(verb: Explain) -> None:
+    record("bound", document({"items": ISSUES}))
+
+    account = verb.json("--tool", "long", "--view", "items[-1].id")
+
+    assert (account["rule"], account["outcome"]) == ("bound", "view")
+    assert account["shown"]["text"]["lines"] == ['{"view":59}']
+
+
+def test_what_is_no_text_is_told() -> None:
+    result = explain_file(stdin=b"\xff\xfe")
+
+    assert result.returncode == 2
+    assert b"explain: -: neither JSON nor a text in UTF-8: " in result.stderr

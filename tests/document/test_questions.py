@@ -67,6 +67,20 @@ def test_grep_of_structure_has_paths_that_can_be_asked_for() -> None:
         assert str(asked(each["path"])) == each["text"]
 
 
+def test_every_string_and_number_has_the_path_that_leads_to_it() -> None:
+    value = {
+        "a": ["x1", {"b c": "x2", "d": [], "e": {}}, [["x3"], 4], None, True],
+        "\u00e9": {"f": [[[]], {"g": 5.5}], "h": "x6"},
+        "i": "x7",
+    }
+
+    answer = asked(r"grep('[x\d]')", value)
+
+    texts = ["x1", "x2", "x3", "4", "5.5", "x6", "x7"]
+    assert [each["text"] for each in answer["at"]] == texts
+    assert [str(asked(each["path"], value)) for each in answer["at"]] == texts
+
+
 def test_grep_without_a_hit_shows_those_in_other_case_beside_the_zero() -> None:
     assert asked("grep('crash')", "one\nA Crash\n") == {
         "hits": 0,

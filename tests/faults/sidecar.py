@@ -20,7 +20,6 @@ from itertools import count
 from pathlib import Path
 from tempfile import mkdtemp
 from time import monotonic
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import msgspec
@@ -92,12 +91,7 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.socket.close()
 
     def send(self, raw: bytes) -> None:

@@ -8,7 +8,6 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,17 +19,23 @@ if sys.platform != "linux":
 from tests.faults.processes import until
 from tests.faults.routes import NAUGHTY, Local, answer_of, modern
 from tests.faults.sidecar import call, get, post, serving
-from tests.faults.test_probes import CANCELLED, COMMAND, RUN_URL, SERVE_URL, SERVED, WRITTEN
 from tests.faults.ways import (
-    LIMITED,
+    CANCELLED,
+    COMMAND,
     PROBED,
+    RUN_URL,
+    SERVE_URL,
+    SERVED,
+    SESSIONS,
+    STATELESS,
+    WRITTEN,
     Exchange,
     Posted,
-    Probed,
     Said,
-    Served,
     Way,
+    Ways,
     Written,
+    all_ways,
     hears,
     listed,
     text,
@@ -45,7 +50,6 @@ LATE = (
 )
 REASON = "no answer within 2 seconds and no progress"
 IDS = itertools.count(100)
-SESSIONS, STATELESS = "sessions", "stateless"
 ALL = [
     *(pytest.param(name, marks=pytest.mark.fault(14, "stdio")) for name in WRITTEN),
     *(pytest.param(name, marks=pytest.mark.fault(14, "http")) for name in SERVED),
@@ -78,47 +82,16 @@ class Record(NamedTuple):
         return id
 
 
-class Everything:
-    """What is started once for all tests, and what was recorded of each way."""
-
-    def __init__(self, open: ExitStack) -> None:
-        self.http = open.enter_context(Probed())
-        self.url = open.enter_context(serving(*LIMITED, *DEADLINE, self.http.url))
-        self.command = open.enter_context(serving(*LIMITED, *DEADLINE, "--", *PROBED))
-        self.stdio = open.enter_context(Written(*DEADLINE, "--", *PROBED))
-        self.run = open.enter_context(Written(*DEADLINE, self.http.url, http=self.http))
-        self.records: dict[str, Record] = {}
-
-    def way(self, name: str) -> Way:
-        kind, _, era = name.partition(", ")
-        way: Way
-        match kind:
-            case "stdio":
-                way = self.stdio
-            case "run URL":
-                way = self.run
-            case "serve URL":
-                way = Served(self.url, era, self.http)
-            case _:
-                way = Served(self.command, era)
-        way.modern = era == STATELESS
-        return way
-
-    def record(self, name: str) -> Record:
-        if name not in self.records:
-            self.records[name] = recorded(self.way(name), name)
-        return self.records[name]
+@pytest.fixture(scope="module")
+def ways() -> Iterator[Ways]:
+    with all_ways(*DEADLINE) as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
-def everything() -> Iterator[Everything]:
-    with ExitStack() as open:
-        made = Everything(open)
-        yield made
-        for wire in (made.stdio, made.run):
-            ended = wire.close()
-            assert (ended.code, ended.rest) == (0, b"")
-            assert b"Traceback" not in ended.stderr
+def records() -> dict[str, Record]:
+    """What was recorded of each way, for all tests of it."""
+    return {}
 
 
 @pytest.fixture(params=ALL)
@@ -128,8 +101,10 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def record(everything: Everything, name: str) -> Record:
-    return everything.record(name)
+def record(ways: Ways, records: dict[str, Record], name: str) -> Record:
+    if name not in records:
+        records[name] = recorded(ways[name], name)
+    return records[name]
 
 
 def only(*names: str) -> pytest.MarkDecorator:
@@ -237,18 +212,17 @@ def test_the_server_is_told_once_of_a_call_whose_client_went_away(
 
 
 @only(*SERVED)
-def test_nothing_is_left_of_it(record: Record, name: str, everything: Everything) -> None:
-    sidecar = everything.url if name in SERVE_URL else everything.command
+def test_nothing_is_left_of_it(record: Record, name: str, ways: Ways) -> None:
+    sidecar = ways.sidecar(name)
     until(lambda: sidecar.left.requests == 0)
     figures = sidecar.ask(get("/metrics")).body
     assert b'mcp_abridge_calls_total{outcome="late",tool="check"}' in figures
-    way = everything.way(name)
-    assert text(way.call(next(IDS), "check", how="fine").messages()[-1]) == FREE
+    assert text(ways[name].call(next(IDS), "check", how="fine").messages()[-1]) == FREE
 
 
 @only(*TAKES_BACK)
-def test_in_a_batch_only_what_is_late_is_answered_by_us(name: str, everything: Everything) -> None:
-    way = everything.way(name)
+def test_in_a_batch_only_what_is_late_is_answered_by_us(name: str, ways: Ways) -> None:
+    way = ways[name]
     late, fine = next(IDS), next(IDS)
     way.heard()
     found = way.batch((late, "check", {"how": "never"}), (fine, "check", {"how": "fine"}))

@@ -580,16 +580,18 @@ def redirect(status: int, location: str) -> bytes:
     return whole(b"moved", f"{status} Moved", *held)
 
 
+@pytest.fixture(scope="module")
+def forwarding() -> Iterator[Remote]:
+    with Naughty() as server, serving(*keys(auth="forward"), server.url) as sidecar:
+        yield Remote(sidecar, server)
+
+
 @pytest.mark.fault(26, "http")
 @pytest.mark.fault(33, "http")
 @pytest.mark.parametrize("status", REDIRECTS)
-def test_a_redirection_to_another_origin_is_refused(status: int) -> None:
-    with (
-        Naughty() as evil,
-        Naughty() as server,
-        serving(*keys(auth="forward"), server.url) as sidecar,
-    ):
-        remote = Remote(sidecar, server)
+def test_a_redirection_to_another_origin_is_refused(forwarding: Remote, status: int) -> None:
+    sidecar, server = forwarding.sidecar, forwarding.server
+    with Naughty() as evil:
         elsewhere = (
             evil.url,
             f"//127.0.0.1:{evil.port}/mcp",
@@ -600,7 +602,7 @@ def test_a_redirection_to_another_origin_is_refused(status: int) -> None:
             "gopher://127.0.0.1/",
         )
         for location in elsewhere:
-            with remote.sound(redirect(status, location)):
+            with forwarding.sound(redirect(status, location)):
                 got = sidecar.post(call(2, "fault"), "Authorization: Bearer secret")
                 assert got.status == 502
                 assert "another origin" in failure(got.body, 2), location
@@ -816,17 +818,23 @@ def test_what_can_be_read_in_one_way_only_is_answered(remote: Remote, raw: bytes
         assert remote.server.asked[0].body == call(2)
 
 
-@pytest.mark.fault(28, "http")
-@pytest.mark.parametrize("raw", SLY.values(), ids=SLY)
-def test_no_body_leads_past_a_rule_that_hides_a_tool(tmp_path: Path, raw: bytes) -> None:
-    rules = tmp_path / "rules.yaml"
+@pytest.fixture(scope="module")
+def hiding(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Remote]:
+    rules = tmp_path_factory.mktemp("hiding") / "rules.yaml"
     rules.write_text("version: 1\nrules:\n- {tools: hidden, hide: true}\n")
     with Naughty() as server, serving("--rules", str(rules), server.url) as sidecar:
-        got = sidecar.post(raw)
-        assert (got.status, got.ended) in ((200, True), (202, True), (400, True))
-        assert b"ok" not in got.body
-        assert server.asked == []
-        Remote(sidecar, server).works()
+        yield Remote(sidecar, server)
+
+
+@pytest.mark.fault(28, "http")
+@pytest.mark.parametrize("raw", SLY.values(), ids=SLY)
+def test_no_body_leads_past_a_rule_that_hides_a_tool(hiding: Remote, raw: bytes) -> None:
+    hiding.server.asked.clear()
+    got = hiding.sidecar.post(raw)
+    assert (got.status, got.ended) in ((200, True), (202, True), (400, True))
+    assert b"ok" not in got.body
+    assert hiding.server.asked == []
+    hiding.works()
 
 
 UNANSWERABLE = {

@@ -10,9 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -22,59 +20,35 @@ if sys.platform != "linux":
 from tests.faults.probed import ASKS, NOTE, answer
 from tests.faults.processes import until
 from tests.faults.routes import NAUGHTY
-from tests.faults.sidecar import Left, Sidecar, serving
 from tests.faults.ways import (
-    LIMITED,
+    ALL,
+    CANCELLED,
+    COMMAND,
     OWN,
     PROBED,
+    RUN_URL,
+    SERVE_URL,
+    SERVED,
+    STATELESS,
+    WRITTEN,
     Probed,
     Said,
     Served,
     Way,
+    Ways,
     Written,
+    all_ways,
     hears,
     text,
 )
 
-SESSIONS, STATELESS = "sessions", "stateless"
-WRITTEN = ("stdio", f"run URL, {SESSIONS}", f"run URL, {STATELESS}")
-SERVED = (
-    f"serve URL, {SESSIONS}",
-    f"serve URL, {STATELESS}",
-    f"serve command, {SESSIONS}",
-    f"serve command, {STATELESS}",
-)
-ALL = (*WRITTEN, *SERVED)
-RUN_URL, SERVE_URL, COMMAND = ALL[1:3], ALL[3:5], ALL[5:]
-CANCELLED = "notifications/cancelled"
 IDS = itertools.count(100)
 
 
-class Everything(NamedTuple):
-    """What is started once for all tests."""
-
-    ways: dict[str, Way]
-    sidecars: dict[str, Sidecar]
-
-
 @pytest.fixture(scope="module")
-def everything() -> Iterator[Everything]:
-    with ExitStack() as open:
-        http = open.enter_context(Probed())
-        before_url = open.enter_context(serving(*LIMITED, http.url))
-        before_command = open.enter_context(serving(*LIMITED, "--", *PROBED))
-        stdio = open.enter_context(Written("--", *PROBED))
-        run = open.enter_context(Written(http.url, http=http))
-        ways: dict[str, Way] = {"stdio": stdio}
-        for era in (SESSIONS, STATELESS):
-            ways[f"run URL, {era}"] = run
-            ways[f"serve URL, {era}"] = Served(before_url, era, http)
-            ways[f"serve command, {era}"] = Served(before_command, era)
-        yield Everything(ways, {"serve URL": before_url, "serve command": before_command})
-        for wire in (stdio, run):
-            ended = wire.close()
-            assert (ended.code, ended.rest) == (0, b"")
-            assert b"Traceback" not in ended.stderr
+def ways() -> Iterator[Ways]:
+    with all_ways() as started:
+        yield started
 
 
 @pytest.fixture(params=ALL)
@@ -84,10 +58,9 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def way(everything: Everything, name: str) -> Iterator[Way]:
+def way(ways: Ways, name: str) -> Iterator[Way]:
     """Return a way, and see to it that it works on and has shown nothing of its questions."""
-    found = everything.ways[name]
-    found.modern = name.endswith(STATELESS)
+    found = ways[name]
     found.heard()
     yield found
     assert decided(found, "fine", "pass") == ("done", [])
@@ -263,11 +236,9 @@ def test_a_call_that_is_taken_back_takes_the_question_along(way: Way, name: str)
 
 
 @only(*SERVED)
-def test_a_client_that_goes_away_takes_the_question_along(
-    way: Way, name: str, everything: Everything
-) -> None:
-    sidecar = everything.sidecars[name.partition(",")[0]]
-    before: Left = sidecar.left
+def test_a_client_that_goes_away_takes_the_question_along(way: Way, name: str, ways: Ways) -> None:
+    sidecar = ways.sidecar(name)
+    before = sidecar.left
     left = 0 if way.http is None else way.http.left
     id = next(IDS)
     call = way.call(id, "act", how="never", then="pass", seconds=3.0)
@@ -286,22 +257,17 @@ def test_a_client_that_goes_away_takes_the_question_along(
 
 @pytest.mark.parametrize("server", ["command", "URL"])
 def test_a_call_that_is_held_goes_on_when_the_client_will_ask_no_more(
-    server: str, everything: Everything
+    server: str, ways: Ways
 ) -> None:
-    http = everything.ways[RUN_URL[0]].http
-    assert http is not None
-    to_url = server == "URL"
-    command = [http.url] if to_url else ["--", *PROBED]
-    with Written(*command, http=http if to_url else None) as wire:
+    http = ways.http if server == "URL" else None
+    command = ["--", *PROBED] if http is None else [http.url]
+    with Written(*command, http=http) as wire:
         call = wire.call(7, "act", how="slow", then="pass")
         wire.shut_stdin()
         [answer] = call.messages()
         assert text(answer) == "done"
         assert wire.process.wait(20) == 0
-    http.heard()
-
-
-# Two at once
+    ways.http.heard()
 
 
 # The server ends
@@ -333,10 +299,8 @@ def test_a_server_on_stdio_that_dies_answers_what_is_held() -> None:
 
 
 @only(*COMMAND)
-def test_a_server_behind_a_sidecar_that_dies_answers_what_is_held(
-    name: str, everything: Everything
-) -> None:
-    sidecar = everything.sidecars["serve command"]
+def test_a_server_behind_a_sidecar_that_dies_answers_what_is_held(name: str, ways: Ways) -> None:
+    sidecar = ways.sidecar(name)
     before = sidecar.left
     way = Served(sidecar, name.partition(", ")[2])
     [answer] = way.call(7, "act", how="death", then="pass").messages()

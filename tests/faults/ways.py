@@ -9,7 +9,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,7 +17,17 @@ from tests.faults import probed
 from tests.faults.probed import name
 from tests.faults.processes import until
 from tests.faults.routes import META, stateless
-from tests.faults.sidecar import INITIALIZE, ROOT, Client, Sidecar, call, compact, keys, post
+from tests.faults.sidecar import (
+    INITIALIZE,
+    ROOT,
+    Client,
+    Sidecar,
+    call,
+    compact,
+    keys,
+    post,
+    serving,
+)
 from tests.raw_http import STREAM, Asked, RawServer, Reset, event, initialized, whole
 from tests.wire import SECONDS, Wire, answers
 
@@ -28,6 +38,18 @@ LIMITED = (*GUARDED, *keys(limits={"message": "1MB", "children": 1}))
 """For one server, which can say all that it has heard."""
 OWN = b"abridge-"
 """What every id of the proxy's own questions has in it."""
+
+SESSIONS, STATELESS = "sessions", "stateless"
+WRITTEN = ("stdio", f"run URL, {SESSIONS}", f"run URL, {STATELESS}")
+SERVED = (
+    f"serve URL, {SESSIONS}",
+    f"serve URL, {STATELESS}",
+    f"serve command, {SESSIONS}",
+    f"serve command, {STATELESS}",
+)
+ALL = (*WRITTEN, *SERVED)
+RUN_URL, SERVE_URL, COMMAND = ALL[1:3], ALL[3:5], ALL[5:]
+CANCELLED = "notifications/cancelled"
 
 Said = list[dict[str, Any]]
 Called = tuple[int, str, dict[str, Any]]
@@ -105,7 +127,7 @@ class Written(Wire):
         return Line(self, id)
 
     def cancel(self, id: int) -> None:
-        self.send("notifications/cancelled", requestId=id)
+        self.send(CANCELLED, requestId=id)
 
     def heard(self) -> Said:
         if self.http is not None:
@@ -148,7 +170,7 @@ class Served:
 
     def __init__(self, sidecar: Sidecar, era: str, http: "Probed | None" = None) -> None:
         self.sidecar = sidecar
-        self.modern = era == "stateless"
+        self.modern = era == STATELESS
         self.http = http
         self.all = bytearray()
         self.headers: list[str] = []
@@ -165,7 +187,7 @@ class Served:
 
     def cancel(self, id: int) -> None:
         assert not self.modern
-        self.tell("notifications/cancelled", requestId=id)
+        self.tell(CANCELLED, requestId=id)
 
     def tell(self, method: str, **params: Any) -> None:
         note = {"jsonrpc": "2.0", "method": method, "params": params}
@@ -214,6 +236,48 @@ class Posted:
 
     def leave(self) -> None:
         self.client.reset()
+
+
+class Ways:
+    """All ways, before two servers that are started once."""
+
+    def __init__(self, open: ExitStack, *options: str) -> None:
+        self.http = open.enter_context(Probed())
+        self.url = open.enter_context(serving(*LIMITED, *options, self.http.url))
+        self.command = open.enter_context(serving(*LIMITED, *options, "--", *PROBED))
+        self.stdio = open.enter_context(Written(*options, "--", *PROBED))
+        self.run = open.enter_context(Written(*options, self.http.url, http=self.http))
+        self.served = {
+            f"{kind}, {era}": Served(sidecar, era, http)
+            for era in (SESSIONS, STATELESS)
+            for kind, sidecar, http in (
+                ("serve URL", self.url, self.http),
+                ("serve command", self.command, None),
+            )
+        }
+
+    def __getitem__(self, name: str) -> Way:
+        if name in self.served:
+            return self.served[name]
+        written = self.stdio if name == "stdio" else self.run
+        written.modern = name.endswith(STATELESS)
+        return written
+
+    def sidecar(self, name: str) -> Sidecar:
+        """Return the sidecar of a way by `serve`."""
+        return self.served[name].sidecar
+
+
+@contextmanager
+def all_ways(*options: str) -> Iterator[Ways]:
+    """Start both servers behind all ways; at the end each wrapper must end well."""
+    with ExitStack() as open:
+        ways = Ways(open, *options)
+        yield ways
+        for wire in (ways.stdio, ways.run):
+            ended = wire.close()
+            assert (ended.code, ended.rest) == (0, b"")
+            assert b"Traceback" not in ended.stderr
 
 
 def params_of(arguments: dict[str, Any], *, modern: bool) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from tests.talk import Talk
 
 ROWS = answer(document({"rows": list(range(9))}))
 LOOK = call("get", {"view": "rows[3]"})
-SECRET_PATH = "a" * 600
 
 
 def page(*tools: dict[str, Any], **members: Any) -> bytes:
