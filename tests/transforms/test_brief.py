@@ -70,7 +70,9 @@ def test_columns_that_tell_most_come_first_and_long_texts_show_their_beginning()
 
 
 def test_the_rest_of_the_first_text_that_is_cut_is_next_if_all_columns_are_shown() -> None:
-    rows = [{"id": n, "body": f"{n} " + "x" * (2000 if n else 20)} for n in range(60)]
+    rows: list[dict[str, Any]] = [
+        {"id": n, "body": f"{n} " + "x" * (2000 if n else 20)} for n in range(60)
+    ]
     found, notes = brief(rows)
 
     place, start = re.match(r"call again with view='(.*)\[(\d+):", notes["more"]).groups()  # type: ignore[union-attr]

@@ -164,15 +164,17 @@ def test_what_is_shown_and_what_the_note_counts_are_the_whole(text: str, bound: 
         cut(text, bound)
 
 
+def looked_at(text: str) -> tuple[int, int]:
+    """Return the bytes of a first look at a text, and the characters of the view that is next."""
+    call, document = Call("run", viewable=True, notices=[]), Document(text)
+    Abridge(max_bytes=10_000, first_look=2000)(document.root, call)
+    [notice] = call.notices
+    start, end = re.findall(r"text\[(\d+):(\d+)\]", notice.value["more"])[0]
+    return len(document.encode()) + len(encode({notice.name: notice.value})), int(end) - int(start)
+
+
 def test_a_first_look_at_a_far_longer_text_is_short_and_its_views_are_not() -> None:
-    sizes = []
-    for count in (400, 4000):
-        call, document = Call("run", viewable=True, notices=[]), Document(LINE * count)
-        Abridge(max_bytes=10_000, first_look=2000)(document.root, call)
-        [notice] = call.notices
-        sizes.append(len(document.encode()) + len(encode({notice.name: notice.value})))
-        window = re.search(r"text\[(\d+):(\d+)\]", notice.value["more"])
-    assert 9000 < sizes[0] <= 10_000
-    assert 1500 < sizes[1] <= 2000
-    assert window is not None
-    assert int(window[2]) - int(window[1]) > 9000
+    assert 9000 < looked_at(LINE * 400)[0] <= 10_000
+    size, following = looked_at(LINE * 4000)
+    assert 1500 < size <= 2000
+    assert following > 9000
