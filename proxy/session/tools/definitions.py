@@ -139,6 +139,7 @@ def rewrite(
         return None, {}
     facts: dict[str, ToolFacts] = {}
     edited: list[Raw] = []
+    update: dict[str, Raw | None]
     for raw in tools:
         tool, name = _with_name(raw)
         if name is None:
@@ -149,8 +150,8 @@ def rewrite(
         if rules.withheld(name) or any(rule.hides for rule, _ in covering):
             continue
         slim = _on_diet(tool, [rule for rule, _ in covering if rule.mode == "active"])
-        update = _edits(name, slim, covering, log)
-        update = {key: slim[key] for key in tool if slim[key] is not tool[key]} | update
+        update = {key: slim[key] for key in tool if slim[key] is not tool[key]}
+        update |= _edits(name, slim, covering, log)
         update = {key: value for key, value in update.items() if value is not None or key in tool}
         if update:
             values = {**tool, **update}
