@@ -48,7 +48,7 @@ def _of_a_later_version(path: str) -> None:
 
 
 def _of_an_earlier_version(path: str) -> None:
-    query(filled(path), "PRAGMA user_version = 2")
+    query(filled(path), "PRAGMA user_version = 3")
 
 
 def _damaged(path: str) -> None:
@@ -63,11 +63,11 @@ BAD: dict[str, tuple[Callable[[str], None], str]] = {
     "of another program": (_of_another_program, "the file is a database of another program"),
     "of a later version": (
         _of_a_later_version,
-        "the file has version 99, from a later mcp-abridge; this one knows 3",
+        "the file has version 99, from a later mcp-abridge; this one knows 4",
     ),
     "of an earlier version": (
         _of_an_earlier_version,
-        "the file has version 2, from an earlier mcp-abridge; this one knows 3",
+        "the file has version 3, from an earlier mcp-abridge; this one knows 4",
     ),
     "damaged": (_damaged, "database disk image is malformed"),
 }

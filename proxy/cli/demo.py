@@ -68,6 +68,8 @@ def run(_: argparse.Namespace) -> int:
     console.print(
         "Each call ran once on the real server. 'not called': a later look at an earlier answer.\n"
         "'none, 10 kB': without rules, bounded at 10 kB.\n"
+        "A framework passes on all of a direct answer. A client cuts it: beyond 50,000 characters\n"
+        "Claude Code shows an error and a file's name, so there you gain the rows.\n"
         "Try your own: mcp-abridge -- <the command of an MCP server>"
     )
     return 0

@@ -120,7 +120,7 @@ def _numbers(figures: Figures) -> dict[str, int]:
 
 def _total(figures: list[Figures]) -> Figures:
     columns = zip(*(msgspec.structs.astuple(each)[1:] for each in figures), strict=True)
-    return Figures(None, *map(sum, columns)) if figures else Figures(None, *[0] * 8)
+    return Figures(None, *map(sum, columns)) if figures else Figures(None, *[0] * 9)
 
 
 def _print_table(figures: list[Figures], period: Span, by: str) -> None:
@@ -130,7 +130,7 @@ def _print_table(figures: list[Figures], period: Span, by: str) -> None:
     stdout = console()
     stdout.print(
         f"In {period.words} the model read {_size(total.visible_after)} instead of "
-        f"{_size(total.visible_before)}{_smaller_in_words(total)}.\n"
+        f"{_size(total.visible_before)}{_smaller_in_words(total)}.\n{_shown_in_words(total)}"
         f"On the wire: {_size(total.wire_after)} instead of {_size(total.wire_before)}, "
         f"in {total.calls:,} call{'s' * (total.calls != 1)}."
     )
@@ -139,6 +139,7 @@ def _print_table(figures: list[Figures], period: Span, by: str) -> None:
         for column in _COLUMNS
         # Leave out the failures if there are none; a narrow terminal needs the room for names.
         if (total.failed or column is not _FAILED)
+        and (total.client_cut or column is not _ALONE)
         and (stdout.width >= _WIDE or column not in _WIRE)
     ]
     lines = table(footer=len(figures) > 1)
@@ -178,6 +179,20 @@ def _smaller_in_words(total: Figures) -> str:
     return f": {_times(before, after)} times smaller" if after and before / after >= 1.05 else ""
 
 
+def _shown_in_words(total: Figures) -> str:
+    """Return a sentence on clients that cut long answers themselves; empty if none would have."""
+    if not total.client_cut:
+        return ""
+    return (
+        f"Of the {_size(total.visible_before)} the clients alone would have shown {_alone(total)};"
+        " in place of the rest, an error, a file's name or a gap.\n"
+    )
+
+
+def _alone(each: Figures) -> str:
+    return _size(each.visible_before - each.client_cut)
+
+
 def _times(before: int, after: int) -> str:
     return f"{before / after:,.1f}" if after else "–"
 
@@ -200,6 +215,7 @@ def _size(count: int) -> str:
 
 Column = tuple[str, Callable[[Figures], str]]
 _FAILED: Column = ("failed", lambda each: f"{each.failed:,}")
+_ALONE: Column = ("client\nalone", _alone)
 _WIRE: tuple[Column, ...] = (
     ("on the\nwire", lambda each: _size(each.wire_after)),
     ("instead\nof", lambda each: _size(each.wire_before)),
@@ -207,6 +223,7 @@ _WIRE: tuple[Column, ...] = (
 _COLUMNS: tuple[Column, ...] = (
     ("model\nreads", lambda each: _size(each.visible_after)),
     ("instead\nof", lambda each: _size(each.visible_before)),
+    _ALONE,
     ("times\nsmaller", lambda each: _times(each.visible_before, each.visible_after)),
     ("calls", lambda each: f"{each.calls:,}"),
     ("shaped", lambda each: f"{each.shaped:,}"),

@@ -22,7 +22,8 @@ class Client(Struct, frozen=True, kw_only=True):
     """The facts of one client: the copy that its model reads, its limit and its default budget.
 
     `name` is a case-insensitive glob over `clientInfo.name`. `beyond` describes what the client
-    does with a result above `limit_bytes` (None: no known limit). A limit that the client counts in
+    does with a result above `limit_bytes` (None: no known limit), `beyond_bytes` is how much of it
+    the model then reads. A limit that the client counts in
     characters is given as that many bytes, which is stricter. `budget_bytes` is the default budget
     of a response, measured on the copies that the model reads. `code_mode` identifies a call whose
     result goes to a program: the path to a text in `params._meta`, and the prefix of that text.
@@ -33,6 +34,7 @@ class Client(Struct, frozen=True, kw_only=True):
     shows: Shows
     limit_bytes: int | None = None
     beyond: str | None = None
+    beyond_bytes: int = 0
     budget_bytes: int
     code_mode: tuple[tuple[str, ...], str] | None = None
     source: str
@@ -54,6 +56,16 @@ class Client(Struct, frozen=True, kw_only=True):
                 return structured + text
             case "either":
                 return max(structured, text)
+
+    def cut(self, size: int) -> int:
+        """Return the bytes that the client itself leaves out of a result of `size` bytes.
+
+        >>> client_for("claude-code").cut(49_000), client_for("claude-code").cut(238_000)
+        (0, 236500)
+        """
+        if self.limit_bytes is None or size <= self.limit_bytes:
+            return 0
+        return size - self.beyond_bytes
 
 
 # Below every known limit, with room for the header that some clients put before a result.
@@ -78,7 +90,8 @@ CLIENTS: tuple[Client, ...] = (
         name="claude-code*",
         shows="structured",
         limit_bytes=50_000,
-        beyond="is saved to a file; the model reads its first 2 kB",
+        beyond="is saved to a file; the model reads at most its first 2 kB, or an error",
+        beyond_bytes=1_500,
         budget_bytes=_ROOMY,
         source="https://github.com/anthropics/claude-code/issues/79944",
     ),
@@ -91,19 +104,22 @@ CLIENTS: tuple[Client, ...] = (
             shows="either",
             limit_bytes=150_000,
             beyond="is cut; over 1 MiB the call fails",
+            beyond_bytes=150_000,
             budget_bytes=_ROOMY,
             source="https://claude.com/docs/connectors/building",
         )
         for name in ("claude-ai*", "anthropic/claudeai*")
     ),
-    # 10,000 bytes by the model's truncation policy (#7906), earlier 10 KiB or 256 lines (#6544).
+    # 10,000 tokens by the model's truncation policy, which are 48,000 bytes (12,000 for a model
+    # that it does not know); earlier 10,000 bytes (#7906), and 10 KiB or 256 lines (#6544).
     # structuredContent alone: openai/codex#38287. Models that write scripts get the whole result
     # there (#20260), and call ids that begin with exec-; the ids of other calls are the model's.
     Client(
         name="codex*",
         shows="structured",
-        limit_bytes=10_000,
+        limit_bytes=48_000,
         beyond="loses its middle",
+        beyond_bytes=48_000,
         budget_bytes=_SMALL,
         code_mode=(("callId",), "exec-"),
         source="https://github.com/openai/codex/issues/7906",
@@ -119,12 +135,22 @@ CLIENTS: tuple[Client, ...] = (
         source="https://github.com/microsoft/vscode/issues/290063",
     ),
     # Copilot CLI (its name: github/copilot-cli#1268) forwards both copies (#4515). Cut at 10 KiB
-    # without notice (#1732); later releases save results over 20 kB to a file.
+    # without notice (#1732); 1.0.102 saves results over 20 KiB to a file, and says copilot-cli.
+    Client(
+        name="copilot-cli*",
+        shows="both",
+        limit_bytes=20_480,
+        beyond="is saved to a file; the model reads its first 500 characters",
+        beyond_bytes=840,
+        budget_bytes=_SMALL,
+        source="https://github.com/github/copilot-cli/issues/1732",
+    ),
     Client(
         name="github-copilot*",
         shows="both",
         limit_bytes=10_240,
         beyond="loses its middle without a word, or is saved to a file",
+        beyond_bytes=10_240,
         budget_bytes=_SMALL,
         source="https://github.com/github/copilot-cli/issues/1732",
     ),
@@ -142,6 +168,7 @@ CLIENTS: tuple[Client, ...] = (
         shows="text",
         limit_bytes=40_000,
         beyond="loses its middle and is saved to a file",
+        beyond_bytes=40_000,
         budget_bytes=_ROOMY,
         source="https://github.com/google-gemini/gemini-cli/pull/18446",
     ),
@@ -160,7 +187,8 @@ CLIENTS: tuple[Client, ...] = (
         name="opencode*",
         shows="either",
         limit_bytes=50_000,
-        beyond="is saved to a file; the model reads a part",
+        beyond="is saved to a file; the model reads its first lines, nothing of a single long one",
+        beyond_bytes=386,
         budget_bytes=_ROOMY,
         source="https://github.com/anomalyco/opencode/pull/32074",
     ),

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from proxy.document import message
 from proxy.errors import RuleErrors, raised
 from proxy.ruleset.circuit_breaker import MAX_FAILURES
+from proxy.ruleset.clients import client_for
 from proxy.ruleset.guard import FACTS, QueryResult
 from proxy.ruleset.rule import Rule
 from proxy.session.active_rules import ActiveRules, Rules
@@ -41,6 +42,7 @@ _MOST_PENDING = 20_000  # the oldest request is forgotten first
 _MOST_ANSWERED = 1000  # requests that may be answered again, or whose response names a task
 _MOST_ANSWERED_SIZE = 1 << 20  # bytes of these together; the newest always stays
 _MOST_REPLACED = 1000  # requests that the proxy answered in place of the server
+_SHOWN_BY_ALL = 8_000  # bytes of a result that every client shows whole
 _MOST_WARNINGS = 1000  # kinds of warnings that are logged
 
 _READ = frozenset({"initialize", "server/discover", "tools/list"})
@@ -487,18 +489,23 @@ class SessionState:
     def count_untouched(self, pending: PendingRequest, size: int) -> None:
         """Count a response of `size` bytes that is sent unchanged."""
         if pending.tool and not pending.is_repeat:
-            self._meter.count_untouched(pending.tool, size)
+            self._meter.count_untouched(pending.tool, size, self._client_cut(size))
 
     def count_shaped(self, job: ShapeJob, result: ShapeResult) -> None:
         """Count and log the result of shaping a response."""
         before = 0 if job.raw is None else len(job.raw)
-        sizes = Sizes(before, len(result.raw), result.visible_before, result.visible_after)
+        visible = result.visible_before, result.visible_after
+        sizes = Sizes(before, len(result.raw), *visible, self._client_cut(result.visible_before))
         self._meter.count(job.tool, job.rule.name, sizes, result.outcome)
         if result.log_line is not None:
             self.log(result.log_line)
         if result.warnings:
             self.warn(job.tool, job.rule, result.warnings)
         self._record_outcome(job, result)
+
+    def _client_cut(self, size: int) -> int:
+        """Return the bytes that the client alone would leave out of a result of `size` bytes."""
+        return client_for(self.rules.client).cut(size) if size > _SHOWN_BY_ALL else 0
 
     def _record_outcome(self, job: ShapeJob, result: ShapeResult) -> None:
         """Record a success or failure of the rule; failures in a row put it out of service."""

@@ -37,14 +37,21 @@ _LOG_SIZE = 1 << 20  # bytes that the write-ahead log is cut to after it was lar
 _KINDS = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a named pipe"}
 
 _APPLICATION_ID = 0x6D616272  # "mabr": distinguishes a ledger from any other database
-_VERSION = 3
+_VERSION = 4
 
 _KEYS = {
     "calls": ("server", "client", "tool", "rule", "outcome"),
     "warnings": ("rule", "kind"),
 }
 _SUMS = {
-    "calls": ("calls", "wire_before", "wire_after", "visible_before", "visible_after"),
+    "calls": (
+        "calls",
+        "wire_before",
+        "wire_after",
+        "visible_before",
+        "visible_after",
+        "client_cut",
+    ),
     "warnings": ("count",),
 }
 _DATE = "date(time, 'unixepoch', 'localtime')"
@@ -69,7 +76,8 @@ class Figures(Struct, frozen=True):
 
     `shaped` counts the calls whose response a rule or the budget made, `failed` the calls whose
     rule failed. Calls of shadow rules count with the sizes that were really sent; `shadow_saves` is
-    the number of visible bytes that these rules would have saved.
+    the number of visible bytes that these rules would have saved, `client_cut` of those that the
+    clients would have left out by themselves.
     """
 
     name: str | None
@@ -81,6 +89,7 @@ class Figures(Struct, frozen=True):
     visible_before: int
     visible_after: int
     shadow_saves: int
+    client_cut: int
 
 
 class Counted(Struct, frozen=True):
@@ -440,7 +449,8 @@ def rows(path: str, since: float | None = None, by: str = "tool") -> list[Figure
             SUM(visible_before) AS seen_before,
             SUM(CASE WHEN outcome = 'shadow' THEN visible_before ELSE visible_after END)
                 AS seen_after,
-            SUM(CASE WHEN outcome = 'shadow' THEN visible_before - visible_after ELSE 0 END)
+            SUM(CASE WHEN outcome = 'shadow' THEN visible_before - visible_after ELSE 0 END),
+            SUM(client_cut)
         FROM calls WHERE time >= ? GROUP BY 1 ORDER BY {order}""",
         since,
     )

@@ -76,12 +76,16 @@ class Limiter(Generic[Label]):
 
 
 class Sizes(Struct, frozen=True, gc=False):
-    """The bytes of one response: of its message on the wire, and of its part for the model."""
+    """The bytes of one response: of its message on the wire, and of its part for the model.
+
+    `client_cut` of `visible_before` the client would have left out by itself.
+    """
 
     wire_before: int
     wire_after: int
     visible_before: int
     visible_after: int
+    client_cut: int = 0
 
 
 class Row(Struct, frozen=True, gc=False):
@@ -97,6 +101,7 @@ class Row(Struct, frozen=True, gc=False):
     visible_after: int
     server: str | None = None
     client: str | None = None
+    client_cut: int = 0
 
 
 class Warnings(Struct, frozen=True, gc=False):
@@ -151,12 +156,13 @@ class Meters:
         with self._lock:
             sums = self._sums.get(kind)
             if sums is None:
-                sums = self._sums[kind] = [0, 0, 0, 0, 0]
+                sums = self._sums[kind] = [0, 0, 0, 0, 0, 0]
             sums[0] += 1
             sums[1] += sizes.wire_before
             sums[2] += sizes.wire_after
             sums[3] += sizes.visible_before
             sums[4] += sizes.visible_after
+            sums[5] += sizes.client_cut
         self._wake()
         if self._observe is not None:
             self._observe(_row(kind, [1, *astuple(sizes)]))
@@ -203,12 +209,12 @@ class Meter:
         self._server = server
         self._client = client
 
-    def count_untouched(self, tool: str, wire: int) -> None:
+    def count_untouched(self, tool: str, wire: int, client_cut: int = 0) -> None:
         """Count a response of `wire` bytes that was sent without being decoded.
 
         The part that the model reads is unknown: the whole message counts as visible.
         """
-        self.count(tool, None, Sizes(wire, wire, wire, wire), "untouched")
+        self.count(tool, None, Sizes(wire, wire, wire, wire, client_cut), "untouched")
 
     def count(self, tool: str, rule: str | None, sizes: Sizes, outcome: OutcomeKind) -> None:
         """Count one answered call of `tool`; `rule` is the name of the rule that applied, if any.
@@ -241,6 +247,6 @@ def label(name: str) -> str:
 
 def _row(kind: CallKind, sums: list[int]) -> Row:
     tool, rule, outcome, server, client = kind
-    calls, wire_before, wire_after, seen_before, seen_after = sums
+    calls, wire_before, wire_after, seen_before, seen_after, cut = sums
     sizes = (wire_before, wire_after, seen_before, seen_after)
-    return Row(tool, rule, outcome, calls, *sizes, server, client)
+    return Row(tool, rule, outcome, calls, *sizes, server, client, cut)

@@ -207,14 +207,14 @@ def test_both_kinds_of_clients_are_shown_with_the_first_lines(verb: Explain) -> 
 
 
 def test_clients_whose_limit_is_overrun_are_told_before_and_after(verb: Explain) -> None:
-    record("long", document({"items": ["x" * 20] * 500}))
+    record("long", document({"items": ["x" * 20] * 2_100}))
 
     clients = {each["client"]: each for each in verb.json()["clients"]}
 
     codex = clients["codex*"]
-    assert (codex["limit"], codex["over_before"], codex["over_after"]) == (10_000, True, False)
+    assert (codex["limit"], codex["over_before"], codex["over_after"]) == (48_000, True, False)
     assert codex["beyond"] == "loses its middle"
-    assert codex["before"] > 10_000 > codex["after"]
+    assert codex["before"] > 48_000 > codex["after"]
     assert not clients["claude-code*"]["over_before"]
 
 
@@ -274,7 +274,7 @@ def test_what_is_printed_leads_from_the_call_to_what_the_model_reads(verb: Expla
     assert [row[3:] for row in cells if row[:1] == ["drop"]] == [["gone.field"]]
     assert "what the model reads in every client, " in out
     assert '  {"items":[{"id":0}],"pagination":{"total":60,' in out
-    assert ["codex*", "10,000"] in [row[:2] for row in cells]
+    assert ["codex*", "48,000"] in [row[:2] for row in cells]
 
 
 def test_a_response_that_does_not_fit_is_told_once(verb: Explain) -> None:

@@ -96,6 +96,18 @@ def test_the_report_leads_with_what_the_model_read(path: str, printed: Run) -> N
     ]
 
 
+def test_what_a_client_would_have_shown_by_itself_is_told_apart(path: str, printed: Run) -> None:
+    filled(path, structs.replace(SHAPED, client_cut=628_500), PASSED)
+    out = printed()
+    assert "the model read 158 kB instead of 780 kB" in out
+    assert (
+        "\nOf the 780 kB the clients alone would have shown 152 kB; in place of the rest, an error,"
+        " a file's name or a gap.\n"
+    ) in out
+    assert re.search(r"list_issues +8\.00 kB +630 kB +1\.50 kB +78\.8 +1 ", out)
+    assert printed("--json")["total"]["client_cut"] == 628_500
+
+
 def test_failed_rules_are_counted_where_there_are_any(path: str, printed: Run) -> None:
     filled(path, SHAPED)
     assert "failed" not in printed()
@@ -158,7 +170,7 @@ def test_the_figures_are_summed_by_what_is_asked_for(
 def test_the_json_has_stable_keys(path: str, printed: Run) -> None:
     filled(path, SHAPED, PASSED, SHADOWED)
     keys = ["calls", "shaped", "failed", "wire_before", "wire_after"]
-    keys += ["visible_before", "visible_after", "shadow_saves"]
+    keys += ["visible_before", "visible_after", "shadow_saves", "client_cut"]
 
     def figures(*numbers: int) -> dict[str, int]:
         return dict(zip(keys, numbers, strict=True))
@@ -169,11 +181,11 @@ def test_the_json_has_stable_keys(path: str, printed: Run) -> None:
         "ledger": path,
         "since": None,
         "by": "rule",
-        "total": figures(302, 1, 0, 950_000, 259_000, 870_000, 248_000, 86_000),
+        "total": figures(302, 1, 0, 950_000, 259_000, 870_000, 248_000, 86_000, 0),
         "rows": [
-            {"name": "issues"} | figures(1, 1, 0, 700_000, 9_000, 630_000, 8_000, 0),
-            {"name": None} | figures(300, 0, 0, 150_000, 150_000, 150_000, 150_000, 0),
-            {"name": "log"} | figures(1, 0, 0, 100_000, 100_000, 90_000, 90_000, 86_000),
+            {"name": "issues"} | figures(1, 1, 0, 700_000, 9_000, 630_000, 8_000, 0, 0),
+            {"name": None} | figures(300, 0, 0, 150_000, 150_000, 150_000, 150_000, 0, 0),
+            {"name": "log"} | figures(1, 0, 0, 100_000, 100_000, 90_000, 90_000, 86_000, 0),
         ],
         "warnings": [],
     }

@@ -7,7 +7,7 @@ import pytest
 from proxy.ruleset.rule import EMPTY, RuleSet
 from proxy.session.state import PendingRequest, SessionState
 from proxy.storage.meter import Meters
-from tests.given import answer, call, document, result, rule, rules, texts
+from tests.given import answer, call, document, line, result, rule, rules, texts
 from tests.given import said as said_
 from tests.samples import (
     ABS,
@@ -50,6 +50,18 @@ def test_every_call_is_counted_once_with_the_rule_that_did_it() -> None:
     assert (shaped.wire_before, shaped.wire_after) == (len(answer(ITEMS)), len(first))
     assert shaped.visible_after == len(texts(first)[0])
     assert rows["list", "page"].wire_before == 0
+
+
+@pytest.mark.parametrize(("client", "shown"), [("claude-code", 1_500), ("mcp", 200_000)])
+def test_what_the_client_would_have_cut_by_itself_is_counted(client: str, shown: int) -> None:
+    talk = Talk(rules("- {tools: list, max_bytes: 8000}"))
+    info = {"clientInfo": {"name": client, "version": "1"}}
+    talk.exchange(line(id=0, method="initialize", params=info), answer({}, 0))
+    talk.exchange(call("list"), answer(said_("x" * 200_000)))
+    [shaped] = [row for row in talk.counted() if row.tool == "list"]
+    assert shaped.visible_before - shaped.client_cut == shown
+    assert shaped.visible_before == 200_000
+    assert shaped.visible_after <= 8_000
 
 
 WHOLE = "- {name: pages, tools: [list, find], response: [{paginate: {as: items, limit: 2}}]}"

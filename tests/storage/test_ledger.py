@@ -116,8 +116,8 @@ def test_calls_are_recorded_on_close_as_sums_of_their_minute(path: str) -> None:
     times = {time for (time,) in query(path, "SELECT time FROM calls")}
     assert [each % 60 for each in times] == [0]
     assert query(path, "SELECT * FROM calls ORDER BY tool") == [
-        (*times, "github", "codex", "get_me", "", "untouched", 2, 60, 60, 60, 60),
-        (*times, "github", "codex", "list_issues", "issues", "shaped", 1, 1_000, 100, 900, 90),
+        (*times, "github", "codex", "get_me", "", "untouched", 2, 60, 60, 60, 60, 0),
+        (*times, "github", "codex", "list_issues", "issues", "shaped", 1, 1_000, 100, 900, 90, 0),
     ]
 
 
@@ -378,9 +378,9 @@ def test_the_figures_are_summed_as_asked_and_those_that_saved_most_come_first(pa
     )
 
     assert rows(path, by="tool") == [
-        Figures("list_issues", 3, 2, 1, 2_010, 30, 1_810, 30, 0),
-        Figures("get_me", 5, 0, 0, 10, 10, 10, 10, 0),
-        Figures("git_log", 1, 1, 0, 0, 10, 0, 10, 0),
+        Figures("list_issues", 3, 2, 1, 2_010, 30, 1_810, 30, 0, 0),
+        Figures("get_me", 5, 0, 0, 10, 10, 10, 10, 0, 0),
+        Figures("git_log", 1, 1, 0, 0, 10, 0, 10, 0, 0),
     ]
     today = time.strftime("%Y-%m-%d")
     for by, sums in {
@@ -395,7 +395,7 @@ def test_the_figures_are_summed_as_asked_and_those_that_saved_most_come_first(pa
 def test_a_shadow_rule_has_saved_nothing(path: str) -> None:
     filled(path, row("x", outcome="shadow", rule="r", wire_after=4, visible_after=3))
 
-    assert rows(path) == [Figures("x", 1, 0, 0, 10, 10, 10, 10, 7)]
+    assert rows(path) == [Figures("x", 1, 0, 0, 10, 10, 10, 10, 7, 0)]
 
 
 def test_only_what_was_recorded_since_is_summed_and_days_come_in_order(path: str) -> None:
