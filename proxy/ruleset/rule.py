@@ -84,6 +84,9 @@ class Definition(Struct, frozen=True, kw_only=True):
     """The new description of the tool."""
     max_description: int | None = None
     """The most characters of the description."""
+    max_bytes: int | None = None
+    """The most bytes of prose: descriptions end earlier, titles and examples go. May stand in
+    `defaults`, and beside `when`."""
     drop: tuple[str, ...] = ()
     """Keywords to drop from the schemas, such as `examples`; properties always stay."""
     meta: dict[str, Any] | None = None

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import UNSET, Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from proxy.document.paths import Name, Path, matches
 from proxy.errors import did_you_mean
@@ -12,7 +12,7 @@ from proxy.ruleset.loading import output_schema
 from proxy.ruleset.loading.convert import INVALID, NodeConverter, node_at
 from proxy.ruleset.loading.jmespath_lint import condition_mistake
 from proxy.ruleset.loading.yaml_nodes import Node
-from proxy.ruleset.rule import Bounds, Messages
+from proxy.ruleset.rule import Bounds, Definition, Messages
 from proxy.transforms.base import Transform
 from proxy.transforms.contract import normalised
 
@@ -67,9 +67,14 @@ def whole_tool(converter: NodeConverter, node: Node, members: Mapping[str, Any])
     if mistake := condition_mistake(when):
         converter.report(node.value["when"], f"when: {mistake}")
     for key in ("hide", "definition"):
-        if members.get(key):
+        if members.get(key) and not _is_diet(members[key]):
             message = f"{key!r} holds for the tool, whatever the arguments: it cannot have 'when'"
             converter.report(node.keys[key], message)
+
+
+def _is_diet(value: Any) -> bool:
+    """Return True for a `definition` that only bounds the prose: it harms no other rule's calls."""
+    return isinstance(value, Definition) and replace(value, max_bytes=None) == Definition()
 
 
 def windows(converter: NodeConverter, steps: PlacedSteps) -> None:

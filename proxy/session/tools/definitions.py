@@ -5,6 +5,7 @@ The facts of the tools are collected as `ToolFacts`.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from msgspec import Raw, Struct
@@ -13,7 +14,7 @@ from proxy.document.message import members, string_at
 from proxy.document.tree import compact, encode, level, plain, text
 from proxy.errors import DocumentError
 from proxy.ruleset.rule import Rule, RuleSet
-from proxy.session.tools import input_schema, output_schema
+from proxy.session.tools import diet, input_schema, output_schema
 from proxy.session.tools.arguments import ArgumentPlan
 from proxy.session.tools.output_schema import Log
 from proxy.transforms.base import Schema
@@ -138,6 +139,7 @@ def rewrite(
         return None, {}
     facts: dict[str, ToolFacts] = {}
     edited: list[Raw] = []
+    update: dict[str, Raw | None]
     for raw in tools:
         tool, name = _with_name(raw)
         if name is None:
@@ -147,7 +149,9 @@ def rewrite(
         covering = plans(name, facts[name])
         if rules.withheld(name) or any(rule.hides for rule, _ in covering):
             continue
-        update = _edits(name, tool, covering, log)
+        slim = _on_diet(tool, [rule for rule, _ in covering if rule.mode == "active"])
+        update = {key: slim[key] for key in tool if slim[key] is not tool[key]}
+        update |= _edits(name, slim, covering, log)
         update = {key: value for key, value in update.items() if value is not None or key in tool}
         if update:
             values = {**tool, **update}
@@ -222,11 +226,30 @@ def _definition_edits(
             for key in ("inputSchema", "outputSchema"):
                 schema = (update | edits).get(key, _schema(tool, key))
                 if schema is not None:
-                    edits[key] = _without_keywords(schema, definition.drop)
+                    edits[key] = diet.edited(schema, partial(_without, definition.drop))
         if definition.meta is not None:
             meta = edits.get("_meta") or _schema(tool, "_meta") or {}
             edits["_meta"] = {**meta, **definition.meta}
     return edits
+
+
+def _without(keywords: tuple[str, ...], node: Schema, _: int) -> Schema:
+    return {keyword: value for keyword, value in node.items() if keyword not in keywords}
+
+
+def _on_diet(tool: dict[str, Raw], rules: list[Rule]) -> dict[str, Raw]:
+    """Return a tool with as few bytes of prose as a rule's `definition.max_bytes` allows."""
+    definitions = (rule.definition for rule in rules if rule.definition is not None)
+    limits = [each.max_bytes for each in definitions if each.max_bytes is not None]
+    if not limits:
+        return tool
+    read = {key: _schema(tool, key) for key in ("inputSchema", "outputSchema")}
+    schemas = {key: schema for key, schema in read.items() if schema is not None}
+    own = text(tool.get("description", Raw(b'""'))) or ""
+    description, edits = diet.fitted(own, schemas, min(limits))
+    changed = {key: edit for key, edit in edits.items() if edit != schemas[key]}
+    described = {"description": description} if description != own else {}
+    return tool | {key: Raw(compact(encode(new))) for key, new in (changed | described).items()}
 
 
 def _description(description: str, covering: list[tuple[Rule, ArgumentPlan]]) -> str:
@@ -244,28 +267,6 @@ def _description(description: str, covering: list[tuple[Rule, ArgumentPlan]]) ->
             if sentence not in description:
                 description = f"{description.rstrip()} {sentence}".strip()
     return description
-
-
-_NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
-_VALUES = ("const", "enum", "default", "examples")
-
-
-def _without_keywords(schema: Any, keywords: tuple[str, ...]) -> Any:
-    """Return a schema without these keywords, at any depth; properties of that name stay."""
-    if isinstance(schema, list):
-        return [_without_keywords(item, keywords) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    rest: dict[str, Any] = {}
-    for keyword, value in schema.items():
-        if keyword in keywords:
-            continue
-        if keyword in _NAMED and isinstance(value, dict):
-            value = {name: _without_keywords(inner, keywords) for name, inner in value.items()}
-        elif keyword not in _NAMED + _VALUES:
-            value = _without_keywords(value, keywords)
-        rest[keyword] = value
-    return rest
 
 
 def _warn_of_size(name: str, own: Schema, added: Schema, log: Log) -> None:

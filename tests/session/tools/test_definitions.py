@@ -174,6 +174,39 @@ def test_keywords_are_dropped_at_any_depth_but_never_properties_of_that_name() -
     }
 
 
+def test_a_diet_shortens_prose_and_nothing_else() -> None:
+    inner = {
+        "type": "string",
+        "enum": ["a"],
+        "title": "T",
+        "description": "One. Two.",
+        "examples": ["a"],
+    }
+    own = {
+        "type": "object",
+        "properties": {"description": inner, "o": {"properties": {"x": inner}}},
+        "required": ["o"],
+    }
+    described = tool(description="Lists things. " * 50, inputSchema=own)
+    text = "- {tools: list, definition: {max_bytes: %d}}"
+    slim = listed(text % 30, described).tool
+    assert len(slim["description"]) < 30
+    assert slim["description"].endswith("Lists things.")
+    plain = {"type": "string", "enum": ["a"]}
+    brief = {**plain, "description": "One."}
+    assert slim["inputSchema"] == {
+        **own,
+        "properties": {"description": brief, "o": {"properties": {"x": brief}}},
+    }
+    none = listed(text % 17, described).tool
+    assert none["description"] == "Lists things."
+    assert none["inputSchema"]["properties"] == {
+        "description": brief,
+        "o": {"properties": {"x": plain}},
+    }
+    assert listed(text % 5000, described).raw is None
+
+
 def test_members_of_meta_are_added_to_those_that_are_there() -> None:
     text = '- {tools: list, definition: {meta: {"anthropic/maxResultSizeChars": 500000}}}'
 
