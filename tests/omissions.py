@@ -61,6 +61,13 @@ def _compare(
 ) -> None:
     if isinstance(before, str) and before != after:
         amounts.count(path, " chars", characters(before, after), len(before))
+    elif isinstance(before, dict) and after.keys() - before.keys() >= {"columns", "rows"}:
+        # A map of like objects is shown as its entries are.
+        entries = [{"key": name, "value": value} for name, value in before.items()]
+        rows = _rows(after, brief=True) or []
+        amounts.count(path, " members", len(rows), len(before))
+        for source, row in zip(entries, rows, strict=False):
+            _compare_row(amounts, source, row, path, "")
     elif isinstance(before, dict):
         amounts.count(path, " members", len(after), len(before))
         for name, value in after.items():

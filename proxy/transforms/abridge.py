@@ -231,7 +231,7 @@ class _Task(Struct, frozen=True):
             if cut.unit == COLUMNS and self.viewed.endswith("]"):
                 return None  # a window: the next one comes first
         start, rest = cut.first_shown, cut.total - cut.visible
-        if cut.unit == MEMBERS:
+        if cut.unit == MEMBERS and not place.startswith("entries("):
             place = f"entries({place or '@'})"
         elif cut.unit == COLUMNS:
             start, rest = 0, cut.first_shown

@@ -22,6 +22,7 @@ _FEWEST = 3  # rows; fewer are shown as other arrays are
 _LEAST_ROW = 5  # bytes of a row and its comma
 _CLIPS = (60, 120, 250, 500, 1000)  # characters shown of a long text, if all rows fit
 _HUGE = 400  # bytes of a value that is no text in a single row, if most are much smaller
+_CORE = 2  # columns that all rows must show
 _NARROW = 80  # bytes of a row if not all rows fit
 _TRIES = 12  # at a selection of columns that fits
 
@@ -94,8 +95,8 @@ def _choose(
 ) -> "_Selection | None":
     """Choose the columns with which `count` rows take about `target` bytes.
 
-    If not even two columns fit, or not `whole`, fewer rows have the columns of most worth. None if
-    there are none.
+    If the two of most worth do not fit, or not `whole`, fewer rows have some more. None if there
+    are none.
     """
     same = _same(columns, target // 10) if table else []
     varied = [column for column in columns if (not column.constant if table else not column.each)]
@@ -106,7 +107,7 @@ def _choose(
         if cost <= rest:
             picks.append(column)
             rest -= int(cost)
-    if picks and len(picks) >= min(2, len(varied)):
+    if picks and picks[:_CORE] == varied[:_CORE]:
         paths = {column.path for column in picks if not column.each}
         picks = [column for column in picks if not (column.each and column.path in paths)]
         clip = _longest_clip(picks, rest // count, table)

@@ -154,6 +154,12 @@ class SizeReducer:
         parts = None
         if len(entries) == len(value) <= _MOST_MEMBERS:
             parts = self._all(entries, room, depth, 2 if len(value) <= _RECORD else _FAIR)
+        if parts is None and self.breadth and self.table:
+            pairs = islice(value.items(), room // 4)
+            rows = brief([_entry(*pair) for pair in pairs], room, table=True)
+            if rows is not None:
+                place = f"entries({place or '@'})"
+                return self._rows(rows, len(value), size, path, place, MEMBERS)
         if parts is None:
             parts = self._first(entries, room, depth)
         loss = size - sum(map(len, parts))
@@ -198,11 +204,13 @@ class SizeReducer:
             for index, raw in enumerate(value)
         ]
 
-    def _rows(self, rows: Brief, count: int, size: int, path: str, place: str) -> bytes:
+    def _rows(
+        self, rows: Brief, count: int, size: int, path: str, place: str, unit: str = ELEMENTS
+    ) -> bytes:
         """Return an array of `count` rows in brief, and record what it leaves out."""
         visible = rows.first + rows.last
         loss = size - len(rows.value) - rows.loss
-        self._note(path, place, visible, count, ELEMENTS, loss, rows.last, rows.example)
+        self._note(path, place, visible, count, unit, loss, rows.last, rows.example)
         names = tuple(".".join(map(spelled, path)) for path in rows.omitted)
         total = rows.columns + len(names)
         cut = Omission(path or "@", COLUMNS, place, visible, count, rows.loss, rows.columns, total)
@@ -293,6 +301,11 @@ def _rigid(raw: Raw) -> bool:
 
 def _is_short(text: str) -> bool:
     return len(text) <= WHOLE or text.endswith(NOTE_END)
+
+
+def _entry(name: str, value: Raw) -> Raw:
+    """Return a member of an object as a row, as the function `entries` does in views."""
+    return Raw(b'{"key":%b,"value":%b}' % (encode(name), bytes(value)))
 
 
 def _is_plain(elements: list[Raw]) -> bool:

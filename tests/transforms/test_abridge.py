@@ -106,7 +106,7 @@ def test_small_members_stay_whole_while_large_ones_shrink() -> None:
 
 def test_a_huge_map_keeps_its_first_members() -> None:
     value = {f"key{n}": {"n": n} for n in range(5000)}
-    found, _ = fitted(value, 1000, viewable=True)
+    found, _ = fitted(value, 1000, viewable=True, breadth=False)
     told = found.pop("_abridged")
     shown = len(found)
     assert found == {name: value[name] for name in list(value)[:shown]}

@@ -161,6 +161,20 @@ def test_a_row_unlike_the_sample_is_shown_as_it_is_or_counted(
     check_notes(left_out({"items": rows}, found, notes=notes), notes)
 
 
+def test_a_map_of_like_objects_is_shown_as_its_entries() -> None:
+    whole = {f"package-{n}": {"version": f"1.{n}", "files": ["f" * 90] * 9} for n in range(900)}
+    found, notes = brief({"packages": whole}, 5000)
+
+    rows = found["packages"]["rows"]
+    assert found["packages"]["columns"] == ["key", "value.version"]
+    assert rows == [[name, whole[name]["version"]] for name in list(whole)[: len(rows)]]
+    assert len(rows) > 100
+    assert notes["packages"] == f"{len(rows)} of 900 members; 2 of 3 columns, without value.files"
+    view = notes["more"].split("'")[1]
+    following = look(Document({"packages": whole}), view)
+    assert following[0]["key"] == f"package-{len(rows)}"
+
+
 def test_breadth_can_be_switched_off() -> None:
     found, _ = brief({"items": ISSUES}, breadth=False)
 
