@@ -276,6 +276,6 @@ def test_a_long_error_of_a_tool_with_an_output_schema_is_taken_and_looked_into(
     assert len(shown) + len(said) <= 8_000
     assert (shown[:40], shown[-40:]) == (whole[:40], whole[-40:])
     assert "call again with view=" in notice(said)["more"]
-    assert texts(results[1]) == [whole[30_000:30_600]]
+    assert texts(results[1])[0] == whole[30_000:30_600]
     assert [result["isError"] for result in results] == [True, True]
     assert len(tee.calls()) == 1

@@ -15,7 +15,14 @@ from msgspec import Raw, Struct
 
 from proxy.document.paths import spelled
 from proxy.document.tree import encode, level, text
-from proxy.transforms.columns import LITTLE, Column, Path, columns_of, in_order_of_time, members_of
+from proxy.transforms.columns import (
+    LITTLE,
+    Path,
+    RowColumn,
+    columns_of,
+    in_order_of_time,
+    members_of,
+)
 from proxy.transforms.excerpt import NOTE_END
 
 _FEWEST = 3  # rows; fewer are shown as other arrays are
@@ -59,7 +66,7 @@ class Brief(Struct):
 class _Misfit(Exception):
     """A column varies although it is constant in the sample, or is too large in some row."""
 
-    def __init__(self, column: Column | None) -> None:
+    def __init__(self, column: RowColumn | None) -> None:
         self.column = column  # None if these are no rows after all
 
 
@@ -91,7 +98,7 @@ def brief(rows: list[Raw], room: int, *, table: bool) -> Brief | None:
 
 
 def _choose(
-    columns: list[Column], count: int, target: int, table: bool, *, whole: bool
+    columns: list[RowColumn], count: int, target: int, table: bool, *, whole: bool
 ) -> "_Selection | None":
     """Choose the columns with which `count` rows take about `target` bytes.
 
@@ -101,7 +108,7 @@ def _choose(
     same = _same(columns, target // 10) if table else []
     varied = [column for column in columns if (not column.constant if table else not column.each)]
     rest = target - 40 - 3 * count - sum(len(c.name) + len(c.values[0]) + 4 for c in same)
-    picks: list[Column] = []
+    picks: list[RowColumn] = []
     for column in varied if whole else ():
         cost = column.cost(_CLIPS[0], table) * count + len(column.name) + 3
         if cost <= rest:
@@ -120,7 +127,7 @@ def _choose(
     return _Selection(picks, same, table, _CLIPS[0], whole=False) if picks else None
 
 
-def _same(columns: list[Column], room: int) -> list[Column]:
+def _same(columns: list[RowColumn], room: int) -> list[RowColumn]:
     """Return the constant columns that take at most `room` bytes, those of most worth first."""
     picks = []
     for column in columns:
@@ -131,7 +138,7 @@ def _same(columns: list[Column], room: int) -> list[Column]:
     return picks
 
 
-def _longest_clip(columns: list[Column], rest: int, table: bool) -> int:
+def _longest_clip(columns: list[RowColumn], rest: int, table: bool) -> int:
     """Return the characters to show of long texts, if `rest` bytes of each row are left."""
     least = sum(column.cost(_CLIPS[0], table) for column in columns)
     fitting = (c for c in _CLIPS if sum(each.cost(c, table) for each in columns) - least <= rest)
@@ -150,8 +157,8 @@ class _Line(Struct):
 class _Selection(Struct, dict=True):
     """The columns with which rows are written."""
 
-    columns: list[Column]
-    same: list[Column]
+    columns: list[RowColumn]
+    same: list[RowColumn]
     table: bool
     clip: int
     whole: bool  # all rows are to fit
@@ -220,7 +227,7 @@ class _Selection(Struct, dict=True):
             levels[path] = members or {}
         return levels
 
-    def _cell(self, column: Column, cell: Raw | None, clips: _Clips) -> Raw | None:
+    def _cell(self, column: RowColumn, cell: Raw | None, clips: _Clips) -> Raw | None:
         if cell is not None and column.each:
             cell = members_of(cell, column.each)
         if cell is None or (size := len(memoryview(cell))) <= self.clip + 2:
@@ -244,7 +251,7 @@ class _Selection(Struct, dict=True):
                 _put(members, column.path, cell, levels)
         return encode(members)
 
-    def brief(self, columns: list[Column], lines: list[_Line], room: int) -> Brief:
+    def brief(self, columns: list[RowColumn], lines: list[_Line], room: int) -> Brief:
         """Return the array in brief, with all that is left out of these lines."""
         visible = [column.path for column in (*self.columns, *self.same) if not column.each]
         opened = {path[:length] for path in visible for length in range(1, len(path) + 1)}
@@ -304,5 +311,5 @@ def _put(members: dict[str, Any], path: Path, cell: Raw | None, levels: _Levels)
         members[path[-1]] = cell
 
 
-def _position(pair: tuple[Column, Raw | None]) -> int:
+def _position(pair: tuple[RowColumn, Raw | None]) -> int:
     return pair[0].position

@@ -32,7 +32,7 @@ Path = tuple[str, ...]
 """The names that lead to a member of a row."""
 
 
-class Column(Struct):
+class RowColumn(Struct):
     """A member of the rows, at a path of names, as a sample of the rows has it.
 
     `size` is the average of a row in bytes; `values` are the different values in the sample.
@@ -83,12 +83,12 @@ class Column(Struct):
         return size + (1 if table else len(self.path[-1]) + 4)
 
 
-def columns_of(rows: list[Raw], closed: frozenset[Path] = frozenset()) -> list[Column]:
+def columns_of(rows: list[Raw], closed: frozenset[Path] = frozenset()) -> list[RowColumn]:
     """Return the columns of a sample of the rows, those of most worth first; none if not alike.
 
     `closed` are the paths of objects that differ so much that each is one value.
     """
-    columns: dict[Path, Column] = {}
+    columns: dict[Path, RowColumn] = {}
     sample = rows[:: max(len(rows) // _SAMPLE, 1)]
     for row in sample:
         members = level(row)
@@ -97,7 +97,7 @@ def columns_of(rows: list[Raw], closed: frozenset[Path] = frozenset()) -> list[C
         for path, value in _leaves(members, closed):
             column = columns.get(path)
             if column is None:
-                column = columns[path] = Column(path, len(columns), values=[])
+                column = columns[path] = RowColumn(path, len(columns), values=[])
             content = bytes(value)
             column.size += len(content) / len(sample)
             column.textual &= content[:1] == b'"' or content == b"null"
@@ -118,7 +118,7 @@ def columns_of(rows: list[Raw], closed: frozenset[Path] = frozenset()) -> list[C
     return sorted([*columns.values(), *digests], key=lambda column: column.worth)
 
 
-def _digest_of(column: Column) -> Column | None:
+def _digest_of(column: RowColumn) -> RowColumn | None:
     """Return the names in a heavy column of arrays of objects (`labels[].name`), if they have any.
 
     It stands beside the column: that is left out all the same.
@@ -133,7 +133,7 @@ def _digest_of(column: Column) -> Column | None:
     name = next((each for each in names if text(first[each]) is not None), names[0])
     values = [bytes(members_of(Raw(value), name)) for value in column.values]
     size = sum(map(len, values)) * column.size / sum(map(len, column.values))
-    digest = Column(column.path, column.position, size, textual=False, values=values, each=name)
+    digest = RowColumn(column.path, column.position, size, textual=False, values=values, each=name)
     return digest if size <= _FAIR else None
 
 
@@ -146,7 +146,7 @@ def members_of(array: Raw, name: str) -> Raw:
     return Raw(encode([each.get(name) if isinstance(each, dict) else None for each in inner]))
 
 
-def _alike(columns: dict[Path, Column], parent: Path) -> bool:
+def _alike(columns: dict[Path, RowColumn], parent: Path) -> bool:
     """Return True if the objects at a path have most of their members in common."""
     inner = [column for path, column in columns.items() if path[: len(parent)] == parent]
     most = max((len(column.values) for column in inner), default=0)
@@ -166,7 +166,7 @@ def _leaves(
             yield path, value
 
 
-def in_order_of_time(column: Column) -> bool:
+def in_order_of_time(column: RowColumn) -> bool:
     """Return True if the column holds times in their order, as in a log or a time series."""
     words = [word.lower() for word in _WORD.findall(column.path[-1])]
     if not words or words[-1] not in _TIMES:
