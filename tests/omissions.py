@@ -64,9 +64,9 @@ def _compare(
     elif isinstance(before, dict) and after.keys() - before.keys() >= {"columns", "rows"}:
         # A map of like objects is shown as its entries are.
         entries = [{"key": name, "value": value} for name, value in before.items()]
-        rows = _rows(after, brief=True) or []
-        amounts.count(path, " members", len(rows), len(before))
-        for source, row in zip(entries, rows, strict=False):
+        shown_entries = _rows(after, brief=True) or []
+        amounts.count(path, " members", len(shown_entries), len(before))
+        for source, row in zip(entries, shown_entries, strict=False):
             _compare_row(amounts, source, row, path, "")
     elif isinstance(before, dict):
         amounts.count(path, " members", len(after), len(before))

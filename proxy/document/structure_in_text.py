@@ -34,7 +34,7 @@ _NO_JSON = (msgspec.DecodeError, UnicodeEncodeError, RecursionError)
 
 
 def read_structure(document: Document, fuel: Fuel) -> None:
-    """Read the text that `document` is as structure if that is clear; else leave it.
+    r"""Read the text that `document` is as structure if that is clear; else leave it.
 
     The text is restored at the end unless a step changes the structure.
 

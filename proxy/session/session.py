@@ -146,9 +146,10 @@ class Session(SessionState):
 
         `failure` is the reason why the snapshot could not be looked up.
         """
-        pending = self.suspended.pop(token, None)
-        if pending is None:
+        if token not in self.suspended:
             return ()  # cancelled
+        pending = self.suspended[token]
+        del self.suspended[token]
         try:
             return requests.loaded(self, pending, snapshot, failure)
         except Exception as error:
@@ -158,9 +159,10 @@ class Session(SessionState):
         """Continue a call that waits for its ClaimCall; if `first`, nobody has made it before."""
         from proxy.session import first_calls
 
-        pending = self.suspended.pop(token, None)
-        if pending is None:
+        if token not in self.suspended:
             return ()  # cancelled
+        pending = self.suspended[token]
+        del self.suspended[token]
         try:
             return first_calls.claimed(self, pending, first=first)
         except Exception as error:

@@ -62,7 +62,7 @@ KINDS = (
     Kind(8, "long", b"_abridged", fresh),
     Kind(8, "long", b"Instruction", lambda random: again(random, view="rows[1:4]")),
     Kind(2, "long", b"write a JMESPath", lambda random: again(random, view="rows[")),
-    Kind(2, "once", b"nothing is kept", lambda random: {**fresh(random), "offset": 6}),
+    Kind(2, "once", PAGE, lambda random: {**fresh(random), "offset": 6}),
     Kind(13, "plain", b'"plain ', sized),
     Kind(3, "checked", b'\\"count\\":7', lambda random: {}),
     Kind(2, "checked", b"breaks its contract", lambda random: {"wrong": True}),
