@@ -139,6 +139,7 @@ class Wire:
             lines.append(line)
             if answers(line, wanted):
                 return lines
+        self.drain.join(1)  # what a process wrote to its stderr may come after its stdout's end
         raise EOFError(f"no answer to {wanted!r} before the end: {lines!r}{self._said()}")
 
     def send(self, method: str, number: int | str | None = None, **params: Any) -> list[bytes]:
