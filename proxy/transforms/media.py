@@ -15,6 +15,8 @@ from proxy.transforms.excerpt import NOTE_END
 
 _SHORTEST = 512  # characters
 _OPENING = re.compile(rb'"(?:data:|(?:[\w+/-]|\\[/rn]){64})', re.ASCII)
+_RUN = re.compile(rb"[\w+/\\-]{64}", re.ASCII)
+_STEP = _SHORTEST - 66  # bytes: data of the shortest length, its `==` aside, has a place in it
 _BASE64 = re.compile(r"[\w-]+={0,2}", re.ASCII)
 _DATA_URI = re.compile(r"data:([\w.+-]+/[\w.+-]+)?((?:;[\w.=+-]+)*),(\S*)", re.ASCII)
 _PLAIN = str.maketrans("+/", "-_", "\r\n")
@@ -31,6 +33,13 @@ _KINDS = {
     b"\x1f\x8b": "gzip",
 }
 _START_OF_FRAME = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # markers of a JPEG file
+
+
+def _may_hold_data(raw: bytes) -> bool:
+    """Return True if JSON may have base64 data or a data URI, by looking at parts of it."""
+    if b'"data:' in raw:
+        return True
+    return any(_RUN.match(raw, start) for start in range(0, len(raw), _STEP))
 
 
 class MediaRemover:
@@ -50,7 +59,7 @@ class MediaRemover:
         size = len(memoryview(raw))
         if size < _SHORTEST or depth > DEEPEST:
             return raw
-        if depth == 0 and not _OPENING.search(memoryview(raw)):
+        if depth == 0 and not _may_hold_data(bytes(raw)):
             return raw  # to open all takes four times as long
         head = memoryview(raw)[0]
         if head == 0x22:
