@@ -153,6 +153,14 @@ def chars_that_fit(string: str, room: int) -> int:
     return count
 
 
+def line_bounds(text: str, start: int = 0) -> Iterator[tuple[int, int]]:
+    """Yield the start and the end of each line from `start` on, its newline included."""
+    while start < len(text):
+        end = text.find("\n", start) + 1 or len(text)
+        yield start, end
+        start = end
+
+
 def ending(text: str, most: int) -> int:
     r"""Return the position of a cut after at most `most` characters: at a line, a word, or there.
 

@@ -12,7 +12,7 @@ from msgspec import Raw
 
 from proxy.document import notations
 from proxy.document.fuel import Fuel
-from proxy.document.measure import TextFrame, TextWriteback
+from proxy.document.measure import TextFrame, TextWriteback, line_bounds
 from proxy.document.paths import ROOT
 from proxy.document.tree import Document, Value, encode, row_type, uncollected
 from proxy.errors import DocumentError
@@ -122,11 +122,7 @@ def _json_lines(text: str) -> Reading | None:
 
 
 def _lines(text: str) -> Iterator[str]:
-    start = 0
-    while start < len(text):
-        end = text.find("\n", start) + 1 or len(text)
-        yield text[start:end]
-        start = end
+    return (text[start:end] for start, end in line_bounds(text))
 
 
 def _python(text: str) -> Reading | None:

@@ -8,6 +8,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from threading import Event, Lock
 
+from proxy.storage.snapshots import digest
+
 SECONDS = 3600
 MOST = 50_000
 """Calls that are remembered at most; the oldest is forgotten first."""
@@ -79,8 +81,4 @@ class RecentCalls:
 
 
 def _digest(caller: str, call: str) -> bytes:
-    # Imported late: it takes 3 ms, and is no part of the first response.
-    from hashlib import sha256
-
-    # A text from JSON may hold a lone surrogate.
-    return sha256(f"{len(caller)}:{caller}{call}".encode("utf-8", "surrogatepass")).digest()
+    return bytes.fromhex(digest(caller, call))

@@ -26,7 +26,7 @@ from proxy.transforms.cutter import (
     Omission,
     SizeReducer,
 )
-from proxy.transforms.excerpt import excerpt
+from proxy.transforms.excerpt import calls_for_more, excerpt
 from proxy.transforms.media import MediaRemover, description
 
 NAME = "_abridged"
@@ -248,14 +248,13 @@ class _Task(Struct, frozen=True):
         following = next((each for each in map(self._next, cuts[:3]) if each is not None), None)
         if following is None:
             return None
-        name = self.call.advertised_name("view")
-        ways = [f"call again with {name}='{following}'"]
+        text, search = calls_for_more(self.call, following)
+        ways = []
         if not self.viewed:
+            name = self.call.advertised_name("view")
             examples = (cut.place + cut.example for cut in cuts if cut.example)
-            ways += [f'{name}="{example}" filters' for example in islice(examples, 1)]
-            ways.append(f"{name}=\"grep('word')\" searches")
-        text = ways[0]
-        for way in ways[1:]:
+            ways = [*(f'{name}="{example}" filters' for example in islice(examples, 1)), search]
+        for way in ways:
             if len(text) + len(way) + 2 <= _MORE:
                 text = f"{text}; {way}"
         return text

@@ -17,7 +17,7 @@ from proxy.document.paths import spelled
 from proxy.document.tree import encode, level, text
 from proxy.transforms.columns import (
     LITTLE,
-    Path,
+    Names,
     RowColumn,
     columns_of,
     in_order_of_time,
@@ -36,10 +36,10 @@ _TRIES = 12  # at a selection of columns that fits
 _MEMBER = re.compile(r"[A-Za-z_][\w.]*")
 _PLAIN = re.compile(rb'"[A-Za-z0-9 _-]{1,20}"')
 
-_Clips = list[tuple[Path, int, int]]
+_Clips = list[tuple[Names, int, int]]
 """The texts of a row that are cut: the column, the characters shown, and those of the whole."""
 
-_Levels = dict[Path, dict[str, Raw]]
+_Levels = dict[Names, dict[str, Raw]]
 """The objects inside of a row that were opened, by path."""
 
 
@@ -56,8 +56,8 @@ class Brief(Struct):
     first: int
     last: int
     columns: int
-    omitted: list[Path]
-    clips: list[tuple[int, Path, int, int]]
+    omitted: list[Names]
+    clips: list[tuple[int, Names, int, int]]
     loss: int
     following: str
     example: str
@@ -151,7 +151,7 @@ class _Line(Struct):
     content: bytes
     source_size: int
     clips: _Clips
-    members: set[tuple[Path, tuple[str, ...]]]  # the names of each object that was opened
+    members: set[tuple[Names, tuple[str, ...]]]  # the names of each object that was opened
 
 
 class _Selection(Struct, dict=True):
@@ -165,7 +165,7 @@ class _Selection(Struct, dict=True):
     last: int = 0
 
     @cached_property
-    def objects(self) -> list[Path]:
+    def objects(self) -> list[Names]:
         """The paths of the objects that the columns lie in, the outer ones first."""
         paths = [column.path for column in (*self.columns, *self.same)]
         return sorted({path[:length] for path in paths for length in range(len(path))}, key=len)
@@ -273,7 +273,9 @@ class _Selection(Struct, dict=True):
             example=self._example(),
         )
 
-    def _following(self, sizes: dict[Path, float], links: set[Path], count: int, room: int) -> str:
+    def _following(
+        self, sizes: dict[Names, float], links: set[Names], count: int, room: int
+    ) -> str:
         """Return the selection of as many columns left out as fit, the lightest first."""
         names = [column.name for column in self.columns[:1]]
         width = sum(column.size + 4 for column in self.columns[:1])
@@ -298,7 +300,7 @@ class _Selection(Struct, dict=True):
         return ""
 
 
-def _put(members: dict[str, Any], path: Path, cell: Raw | None, levels: _Levels) -> None:
+def _put(members: dict[str, Any], path: Names, cell: Raw | None, levels: _Levels) -> None:
     """Store a cell at a path; of objects that are null or empty in this row, these themselves."""
     for length in range(1, len(path)):
         outer, name = levels[path[: length - 1]], path[length - 1]

@@ -28,7 +28,7 @@ _WORTH = re.findall(
 _TIMES = frozenset(("time", "timestamp", "date", "at", "ts", "created", "updated", "day"))
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 
-Path = tuple[str, ...]
+Names = tuple[str, ...]
 """The names that lead to a member of a row."""
 
 
@@ -38,7 +38,7 @@ class RowColumn(Struct):
     `size` is the average of a row in bytes; `values` are the different values in the sample.
     """
 
-    path: Path
+    path: Names
     position: int
     size: float = 0
     textual: bool = True
@@ -73,7 +73,7 @@ class RowColumn(Struct):
         heavy = not self.textual and self.size > _FAIR
         return (LITTLE + heavy, depth, self.size)
 
-    def holds(self, path: Path) -> bool:
+    def holds(self, path: Names) -> bool:
         """Return True if it is the member at a path, or a part of it."""
         return not self.each and self.path[: len(path)] == path
 
@@ -83,12 +83,12 @@ class RowColumn(Struct):
         return size + (1 if table else len(self.path[-1]) + 4)
 
 
-def columns_of(rows: list[Raw], closed: frozenset[Path] = frozenset()) -> list[RowColumn]:
+def columns_of(rows: list[Raw], closed: frozenset[Names] = frozenset()) -> list[RowColumn]:
     """Return the columns of a sample of the rows, those of most worth first; none if not alike.
 
     `closed` are the paths of objects that differ so much that each is one value.
     """
-    columns: dict[Path, RowColumn] = {}
+    columns: dict[Names, RowColumn] = {}
     sample = rows[:: max(len(rows) // _SAMPLE, 1)]
     for row in sample:
         members = level(row)
@@ -146,7 +146,7 @@ def members_of(array: Raw, name: str) -> Raw:
     return Raw(encode([each.get(name) if isinstance(each, dict) else None for each in inner]))
 
 
-def _alike(columns: dict[Path, RowColumn], parent: Path) -> bool:
+def _alike(columns: dict[Names, RowColumn], parent: Names) -> bool:
     """Return True if the objects at a path have most of their members in common."""
     inner = [column for path, column in columns.items() if path[: len(parent)] == parent]
     most = max((len(column.values) for column in inner), default=0)
@@ -154,8 +154,8 @@ def _alike(columns: dict[Path, RowColumn], parent: Path) -> bool:
 
 
 def _leaves(
-    members: dict[str, Raw], closed: frozenset[Path], prefix: Path = ()
-) -> Iterator[tuple[Path, Raw]]:
+    members: dict[str, Raw], closed: frozenset[Names], prefix: Names = ()
+) -> Iterator[tuple[Names, Raw]]:
     for name, value in members.items():
         path = (*prefix, name)
         opens = len(path) < _DEEPEST and path not in closed and memoryview(value)[0] == 0x7B

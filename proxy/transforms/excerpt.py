@@ -82,12 +82,18 @@ def both_ends(text: str, room: int) -> tuple[int, int]:
     return head, tail if line < 0 else line
 
 
+def calls_for_more(call: Call, view: str) -> list[str]:
+    """Return the calls that each notice names: `view`, which shows what is next, and a search."""
+    name = call.advertised_name("view")
+    return [f"call again with {name}='{view}'", f"{name}=\"grep('word')\" searches"]
+
+
 def _facts(text: str, head: int, tail: int, window: str, call: Call) -> tuple[list[str], list[str]]:
     """Return the sentences about the part left out, and the calls that show some of it."""
     view = call.advertised_name("view")
     last = f" and last {len(text) - tail}" if tail < len(text) else ""
     facts = [f"first {head}{last} of {len(text)} chars"]
-    ways = [f"call again with {view}='{window}'", f"{view}=\"grep('word')\" searches"]
+    ways = calls_for_more(call, window)
     first_line = text.count("\n", 0, head) + 1
     last_line = text.count("\n", 0, max(tail - 1, 0)) + 1
     if first_line < last_line:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from proxy.document import notations as literals
 from proxy.document.fuel import Fuel
-from proxy.document.measure import TextFrame, TextWriteback
+from proxy.document.measure import TextFrame, TextWriteback, line_bounds
 from proxy.document.paths import ROOT, Path, select
 from proxy.document.patterns import Pattern, PatternError
 from proxy.document.tree import Document, Pieces, Slot, Value
@@ -119,7 +119,7 @@ class Parse(Transform, frozen=True):
 def _fenced(text: str, start: int, language: str) -> tuple[int, int]:
     """Return the start and end of the content of the first fenced block of `language`."""
     begin_content, marks = -1, ""
-    for begin, end in _line_bounds(text, start):
+    for begin, end in line_bounds(text, start):
         line = text[begin:end].strip()
         if begin_content < 0:
             marks = line[: len(line) - len(line.lstrip("`"))]
@@ -129,13 +129,6 @@ def _fenced(text: str, start: int, language: str) -> tuple[int, int]:
         elif line == "`" * max(len(line), len(marks)):
             return begin_content, begin
     raise ShapeMismatch(f"no block of {language!r} between lines of three backticks in the text")
-
-
-def _line_bounds(text: str, start: int) -> Iterator[tuple[int, int]]:
-    while start < len(text):
-        end = text.find("\n", start) + 1 or len(text)
-        yield start, end
-        start = end
 
 
 def _lines(text: str, start: int, end: int) -> tuple[Value, TextFrame]:
