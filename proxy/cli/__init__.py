@@ -71,7 +71,10 @@ def _verb(verb: str, words: list[str]) -> int:
         ours, command = options.split(parser, words)
     try:
         namespace = argparse.Namespace(command=command, words=words)
-        arguments, others = parser.parse_known_args(ours, namespace)
+        # In `explain R --tool T FILE`, argparse would take FILE as absent before the option.
+        mixed = verb == "explain"
+        parse = parser.parse_known_intermixed_args if mixed else parser.parse_known_args
+        arguments, others = parse(ours, namespace)
         if others:
             _unexpected(parser, others[0], getattr(module, "config_key", None))
         code: int = module.run(arguments)

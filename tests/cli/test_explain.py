@@ -613,3 +613,22 @@ def test_what_is_no_text_is_told() -> None:
 
     assert result.returncode == 2
     assert b"explain: -: neither JSON nor a text in UTF-8: " in result.stderr
+
+
+@pytest.mark.parametrize(
+    "order",
+    [("rules", "--tool", "list_issues", "file"), ("--tool", "list_issues", "rules", "file")],
+    ids=["between", "before"],
+)
+def test_options_may_stand_before_the_file_and_between_it_and_the_rules(
+    order: tuple[str, ...], tmp_path: Path
+) -> None:
+    rules, file = tmp_path / "rules.yaml", tmp_path / "answer.json"
+    rules.write_text("version: 1\nrules: [{tools: list_issues, response: [{keep: [id]}]}]\n")
+    file.write_text(json.dumps(ISSUES))
+    words = {"rules": str(rules), "file": str(file)}
+
+    done = explain_file(*(words.get(word, word) for word in order), "--show")
+
+    assert done.stderr == b""
+    assert json.loads(done.stdout) == [{"id": issue["id"]} for issue in ISSUES]
