@@ -144,7 +144,7 @@ def _as_result(raw: bytes) -> bytes:
 
 
 def _text_for(client: Client, answer: ClientView) -> str:
-    structured = client.shows != "text" and answer.structured is not None
+    structured = client.shows not in ("text", "blocks") and answer.structured is not None
     return _structured(answer) if structured else answer.text
 
 
