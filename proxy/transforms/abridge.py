@@ -14,7 +14,7 @@ from proxy.document.measure import (
     size,
 )
 from proxy.document.sizes import Size
-from proxy.document.tree import Document, Slot, Value, compact, encode, level, text
+from proxy.document.tree import Document, Slot, Value, compact, encode, level, raw, text
 from proxy.document.windows import within
 from proxy.transforms import cutter
 from proxy.transforms.base import Call, Notice, Transform, unused_name
@@ -138,10 +138,10 @@ class _Task(Struct, frozen=True):
             if len(content) <= self.bound and encoded_size(value) <= self.bound:
                 return []
             return self._text(content)
-        raw = compact(encode(value))
-        if len(raw) <= self.bound:
+        structure = compact(raw(value))
+        if len(structure) <= self.bound:
             return []
-        fitted, notices = self._structured(Raw(raw), self.bound)
+        fitted, notices = self._structured(Raw(structure), self.bound)
         if fitted is not None:
             self.document.root.set(fitted)
         return notices

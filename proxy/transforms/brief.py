@@ -279,7 +279,7 @@ class _Selection(Struct, dict=True):
         """Return the selection of as many columns left out as fit, the lightest first."""
         names = [column.name for column in self.columns[:1]]
         width = sum(column.size + 4 for column in self.columns[:1])
-        for path in sorted(sizes, key=lambda path: (path in links, sizes[path])):
+        for path in sorted(sizes, key=lambda path: (path in links, sizes[path], path)):
             width += sizes[path] + 2
             if len(names) > 1 and width * count > room:
                 break

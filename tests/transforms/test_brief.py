@@ -104,6 +104,12 @@ def test_the_notes_teach_the_next_rows_a_filter_and_a_search() -> None:
         assert look(Document(whole), view)
 
 
+def test_columns_of_one_size_are_advised_in_one_order_in_every_process() -> None:
+    _, notes = brief([{"id": n, **dict.fromkeys("hgfedcba", "x" * 90)} for n in range(30)], 2_000)
+
+    assert "{id, a}" in notes["more"]
+
+
 def test_if_not_all_rows_fit_they_have_the_columns_of_most_worth() -> None:
     found, notes = brief([{"body": "b" * 300, "id": n, "name": f"n{n}"} for n in range(5000)])
 
