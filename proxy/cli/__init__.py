@@ -11,16 +11,18 @@ if TYPE_CHECKING:
 PROGRAM = "mcp-abridge"
 
 VERBS = {
-    "run": "wrap a server for a stdio client; the verb may be left out",
-    "serve": "serve MCP over HTTP before a server, or several of them",
-    "check": "say whether rule files load, or every mistake in them",
-    "test": "run the tests that are written in rule files",
-    "explain": "show what the budget, or a rule, makes of a saved answer, step by step",
-    "schema": "print the JSON Schema of rule files or configurations, or their reference",
-    "report": "show what was saved",
-    "doctor": "say what is the matter with a server, its rules and this machine",
-    "demo": "show a real server and a real client, before and after",
+    "run": ("-- npx -y some-server", "wrap a server; the verb may be left out"),
+    "serve": ("-- npx -y some-server", "serve MCP over HTTP, for one server or several"),
+    "check": ("rules.yaml", "list every mistake in rule files"),
+    "test": ("rules.yaml", "run the tests in rule files"),
+    "explain": ("answer.json --show", "show what the model gets of a saved answer"),
+    "schema": ("--reference", "print the JSON Schema of rules, or the reference"),
+    "report": ("--since 7d", "show what was saved"),
+    "doctor": ("-- npx -y some-server", "find what is wrong with a server or its rules"),
+    "demo": ("", "make real calls, before and after"),
+    "completion": ("bash", "print a script that completes verbs and flags"),
 }
+"""Each verb: the words of an example after it, and what the verb does."""
 
 
 # These verbs take the command of a server as well.
@@ -61,7 +63,12 @@ def _verb(verb: str, words: list[str]) -> int:
     from importlib import import_module
 
     module = import_module(f"proxy.cli.{verb}")
-    parser = argparse.ArgumentParser(prog=f"{PROGRAM} {verb}", description=VERBS[verb])
+    example, help = VERBS[verb]
+    parser = argparse.ArgumentParser(
+        prog=f"{PROGRAM} {verb}",
+        description=f"{help[0].upper()}{help[1:]}.",
+        epilog=f"example: {PROGRAM} {verb} {example}".rstrip(),
+    )
     module.add(parser)
     ours = words
     command: list[str] = []
@@ -124,19 +131,36 @@ def _parser() -> "argparse.ArgumentParser":
 
     from proxy.cli import options
 
-    verbs = "\n".join(f"  {verb:<9} {help}" for verb, help in VERBS.items())
+    examples = {f"{verb} {example}": help for verb, (example, help) in VERBS.items()}
+    width = max(map(len, examples))
+    verbs = "\n".join(f"  {example:<{width}}  {help}" for example, help in examples.items())
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
         usage=f"{PROGRAM} [run] [OPTION]... [--] COMMAND [ARG]...\n"
         f"       {PROGRAM} [run] [OPTION]... URL\n       {PROGRAM} VERB ...",
-        description="Wrap an MCP server: its long answers reach the model short.",
-        epilog=f"{options.VARIABLES}\n\nverbs ({PROGRAM} VERB --help says more):\n{verbs}",
+        description="Wrap an MCP server: its long answers reach the model short.\n\n"
+        f"verbs, each with an example ({PROGRAM} VERB --help says more):\n{verbs}",
+        epilog=options.VARIABLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {_version()}")
     options.add(parser)
     return parser
+
+
+def whole_parsers() -> "list[argparse.ArgumentParser]":
+    """Return the parser of the whole command line, and those of its verbs."""
+    from importlib import import_module
+
+    parser = _parser()
+    parsers = [parser]
+    verbs = parser.add_subparsers()
+    for verb, (_, help) in VERBS.items():
+        if verb != "run":
+            parsers.append(verbs.add_parser(verb, help=help))
+            import_module(f"proxy.cli.{verb}").add(parsers[-1])
+    return parsers
 
 
 def _version() -> str:

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 _BAD_RULES = 2
 _NOT_FOUND = 127
 _NONE = "none"
+_TERMINAL = (
+    "an MCP client is expected on stdin, which is a terminal; this command belongs into a client's "
+    "configuration. `mcp-abridge demo` shows it at work; Ctrl-C ends it"
+)
 
 
 def run(options: "Options", first_word: str = "") -> "NoReturn":
@@ -128,6 +132,8 @@ def _session(options: "Options") -> "tuple[Log, _Rules, Ledger | None, Session]"
 
     level: Level = "error" if options.quiet else "debug" if options.verbose else "info"
     log = Log(level, options.log_format)
+    if os.isatty(0):
+        log.info(_TERMINAL)
     rules, meters, ledger, calls = _Rules(options, log), Meters(), None, RecentCalls()
     if options.ledger != "off":
         path = options.ledger or default_path()

@@ -31,6 +31,8 @@ def headings(text: str, fuel: Fuel) -> Iterator[Heading]:
     >>> [(each.line, each.level, each.text) for each in headings("a\n## B\n<h1>C</h1>", Fuel())]
     [(2, 2, '## B'), (3, 1, 'C')]
     """
+    if "#" not in text and "<" not in text:
+        return
     line, counted = 1, 0
     for match in Pattern(_HEADING).finditer(text, fuel):
         start = match.start()

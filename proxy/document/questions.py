@@ -134,6 +134,20 @@ class Questions:
         """Return the elements by the value of an expression."""
         return self._groups(array, by)
 
+    @signature({"types": ["array"]}, {"types": ["expref"]})
+    def _func_max_by(self, array: list[Any], by: Any) -> Any:
+        """Return the element with the greatest value, of those that have one."""
+        return super()._func_max_by(self._with_value(array, by), by)  # type: ignore[misc]
+
+    @signature({"types": ["array"]}, {"types": ["expref"]})
+    def _func_min_by(self, array: list[Any], by: Any) -> Any:
+        """Return the element with the least value, of those that have one."""
+        return super()._func_min_by(self._with_value(array, by), by)  # type: ignore[misc]
+
+    def _with_value(self, array: list[Any], by: Any) -> list[Any]:
+        visit = self._visitor(by)
+        return [element for element in array if visit(element) is not None]
+
     @signature({"types": ["array"]}, {"types": ["expref"]}, {"types": ["expref"]})
     def _func_sum_by(self, array: list[Any], by: Any, of: Any) -> dict[str, Any]:
         """Return the sum of the numbers `of` the elements, for each value of `by`."""

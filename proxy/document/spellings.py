@@ -38,6 +38,7 @@ _TABLE: tuple[tuple[str, _Replacement], ...] = (
     (r"\s*[.|]\s*(length|keys|values|unique|sort|reverse|sum|max|min|avg)\(\s*\)", r" | \1(@)"),
     (rf"(?<![\w.])({_PATH})\.({_TEST})\(\s*({_LITERAL})\s*\)", r"\2(\1, \3)"),
     (rf"\b({_TEST})\(\s*({_LITERAL})\s*\)", r"\1(@, \2)"),
+    (rf"\b(sum|avg)_by\(\s*({_PATH})\s*,\s*&?\.?({_PATH})\s*\)", r"\1(\2[].\3)"),
     (rf"\b({_BY})\(\s*[&.]?({_PATH})\s*\)", r"\1(@, &\2)"),
     (rf"\b({_BY}\([^,()&]+,\s*)\.?(?=[A-Za-z_])", r"\1&"),
     (r"\b(sum_by\([^,()]+,[^,()]+,\s*)\.?(?=[A-Za-z_])", r"\1&"),

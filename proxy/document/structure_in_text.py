@@ -64,7 +64,7 @@ Reading = tuple[Value, TextFrame]
 def _fenced(text: str) -> Reading | None:
     """Read the content of the one fenced block that ends a text."""
     opening = _FENCE.search(text, 0, _PROSE)
-    end = text.rfind("\n```")
+    end = -1 if opening is None else text.rfind("\n```")
     if opening is None or text[end:].strip() != "```":
         return None
     content = text[opening.end() : end]

@@ -248,6 +248,8 @@ def text(value: Value) -> str | None:
 
 def encode(value: Value, *, ordered: bool = False) -> bytes:
     """Return `value` as JSON; Raw parts are embedded unchanged. `ordered`: members by name."""
+    if type(value) is Raw:
+        return bytes(value)
     # Not the encoder's `encode`, which crashes if there is no memory for the output to grow.
     output = bytearray()
     (_ORDERED if ordered else _ENCODER).encode_into(value, output)

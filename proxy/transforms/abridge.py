@@ -1,6 +1,5 @@
 """Cuts any document to a number of bytes, with notes on what is left out and how to see it."""
 
-from itertools import islice
 from typing import Annotated, ClassVar
 
 from msgspec import Meta, Raw, Struct
@@ -14,7 +13,7 @@ from proxy.document.measure import (
     size,
 )
 from proxy.document.sizes import Size
-from proxy.document.tree import Document, Slot, Value, compact, encode, level, text
+from proxy.document.tree import Document, Slot, Value, compact, encode, level, raw, text
 from proxy.document.windows import within
 from proxy.transforms import cutter
 from proxy.transforms.base import Call, Notice, Transform, unused_name
@@ -32,7 +31,7 @@ from proxy.transforms.media import MediaRemover, description
 NAME = "_abridged"
 
 _LEAST = 300  # bytes: the smallest bound allowed
-_MORE = 240  # bytes for the calls that show more
+_MORE = 320  # bytes for the calls that show more
 _NOTES = 700  # bytes for the notes, or a fifth of the whole if that is less
 
 
@@ -138,10 +137,10 @@ class _Task(Struct, frozen=True):
             if len(content) <= self.bound and encoded_size(value) <= self.bound:
                 return []
             return self._text(content)
-        raw = compact(encode(value))
-        if len(raw) <= self.bound:
+        structure = compact(raw(value))
+        if len(structure) <= self.bound:
             return []
-        fitted, notices = self._structured(Raw(raw), self.bound)
+        fitted, notices = self._structured(Raw(structure), self.bound)
         if fitted is not None:
             self.document.root.set(fitted)
         return notices
@@ -252,8 +251,9 @@ class _Task(Struct, frozen=True):
         ways = []
         if not self.viewed:
             name = self.call.advertised_name("view")
-            examples = (cut.place + cut.example for cut in cuts if cut.example)
-            ways = [*(f'{name}="{example}" filters' for example in islice(examples, 1)), search]
+            examples = next((cut.examples for cut in cuts if cut.examples), ())
+            ways = [f'{name}="{view}" {effect}' for view, effect in examples]
+            ways.insert(1, search)
         for way in ways:
             if len(text) + len(way) + 2 <= _MORE:
                 text = f"{text}; {way}"

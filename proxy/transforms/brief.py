@@ -34,7 +34,6 @@ _NARROW = 80  # bytes of a row if not all rows fit
 _TRIES = 12  # at a selection of columns that fits
 
 _MEMBER = re.compile(r"[A-Za-z_][\w.]*")
-_PLAIN = re.compile(rb'"[A-Za-z0-9 _-]{1,20}"')
 
 _Clips = list[tuple[Names, int, int]]
 """The texts of a row that are cut: the column, the characters shown, and those of the whole."""
@@ -43,13 +42,19 @@ _Levels = dict[Names, dict[str, Raw]]
 """The objects inside of a row that were opened, by path."""
 
 
+Example = tuple[str, str]
+"""A view, and what it does."""
+
+
 class Brief(Struct):
     """An array of rows in brief: `value` as JSON, and the amounts that it leaves out.
 
     `first` and `last` count the rows shown from either end. `columns` is the number of columns
     shown, `omitted` are the paths of the others, the largest first. `clips` are the texts that are
     cut: the row's position, the column, the characters shown, and all. `loss` is in bytes of the
-    rows shown. `following` selects the lightest columns left out; `example` filters the rows.
+    rows shown. `following` selects the lightest columns left out; `condition` filters the rows.
+    `category` is a column with few different values, `quantity` one with numbers; "" if there is
+    none.
     """
 
     value: bytes
@@ -60,7 +65,20 @@ class Brief(Struct):
     clips: list[tuple[int, Names, int, int]]
     loss: int
     following: str
-    example: str
+    condition: str
+    category: str
+    quantity: str
+
+    def examples(self, place: str) -> tuple[Example, ...]:
+        """Return questions on all rows, in their own names; the rows are at `place`."""
+        array = place or "@"
+        examples = []
+        if self.condition:
+            examples.append((place + self.condition, "filters"))
+            examples.append((f"count_by({array}, &{self.category})", "counts"))
+        if self.quantity:
+            examples.append((f"max_by({array}, &{self.quantity})", "finds the greatest"))
+        return tuple(examples)
 
 
 class _Misfit(Exception):
@@ -261,6 +279,7 @@ class _Selection(Struct, dict=True):
         sizes = {name: sum(column.size for column in inside[name]) for name in names}
         links = {name for name in names if all(column.is_link for column in inside[name])}
         value = self.value(lines)
+        category = next((column for column in self.columns if column.groups), None)
         return Brief(
             value=value,
             first=len(lines) - self.last,
@@ -270,7 +289,9 @@ class _Selection(Struct, dict=True):
             clips=[(index, *clip) for index, line in enumerate(lines) for clip in line.clips],
             loss=sum(line.source_size for line in lines) - len(value),
             following=self._following(sizes, links, len(lines), room) if self.whole else "",
-            example=self._example(),
+            condition=self._condition(category),
+            category="" if category is None else category.name,
+            quantity=next((column.name for column in columns if column.is_quantity), ""),
         )
 
     def _following(
@@ -279,7 +300,7 @@ class _Selection(Struct, dict=True):
         """Return the selection of as many columns left out as fit, the lightest first."""
         names = [column.name for column in self.columns[:1]]
         width = sum(column.size + 4 for column in self.columns[:1])
-        for path in sorted(sizes, key=lambda path: (path in links, sizes[path])):
+        for path in sorted(sizes, key=lambda path: (path in links, sizes[path], path)):
             width += sizes[path] + 2
             if len(names) > 1 and width * count > room:
                 break
@@ -289,15 +310,13 @@ class _Selection(Struct, dict=True):
         rows = "*" if width * count <= room else f"0:{max(int(room / width), 1)}"
         return f"[{rows}].{{{', '.join(names)}}}"
 
-    def _example(self) -> str:
-        """Return a filter for these rows, in their own names; empty if none comes to mind."""
-        for column in self.columns:
-            values = {value for value in column.values if _PLAIN.fullmatch(value)}
-            if 1 < len(values) <= len(column.values) // 2:
-                value = min(values).decode().replace('"', "'")
-                names = [each.name for each in self.columns[:2]]
-                return f"[?{column.name}=={value}].[{', '.join(names)}]"
-        return ""
+    def _condition(self, category: RowColumn | None) -> str:
+        """Return a filter for the rows of a category; empty if there is none."""
+        if category is None:
+            return ""
+        value = min(category.groups).decode().replace('"', "'")
+        names = [each.name for each in self.columns[:2]]
+        return f"[?{category.name}=={value}].[{', '.join(names)}]"
 
 
 def _put(members: dict[str, Any], path: Names, cell: Raw | None, levels: _Levels) -> None:

@@ -26,6 +26,9 @@ _WORTH = re.findall(
     " message reason time timestamp date version email login symbol code",
 )
 _TIMES = frozenset(("time", "timestamp", "date", "at", "ts", "created", "updated", "day"))
+_NO_QUANTITIES = _TIMES | set(_WORTH) | {"column", "index", "page", "pid", "port", "row", "year"}
+_PLAIN = re.compile(rb'"[A-Za-z0-9 _-]{1,20}"')
+_NUMBER = re.compile(rb"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|null")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 
 Names = tuple[str, ...]
@@ -56,6 +59,20 @@ class RowColumn(Struct):
     def is_link(self) -> bool:
         """True if it holds URLs, which tell a model little."""
         return self.values[0].startswith((b'"http:', b'"https:'))
+
+    @property
+    def groups(self) -> set[bytes]:
+        """The plain values, if they are so few that rows can be counted by them."""
+        values = {value for value in self.values if _PLAIN.fullmatch(value)}
+        return values if 1 < len(values) <= len(self.values) // 2 else set()
+
+    @property
+    def is_quantity(self) -> bool:
+        """True if it holds numbers that measure something, and do not name or place the row."""
+        words = [word.lower() for word in _WORD.findall(self.path[-1])]
+        if self.each or self.constant or not words or words[-1] in _NO_QUANTITIES:
+            return False
+        return all(map(_NUMBER.fullmatch, self.values))
 
     @property
     def worth(self) -> tuple[float, ...]:

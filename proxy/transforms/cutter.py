@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from proxy.document.measure import chars_that_fit, encoded_size, ending
 from proxy.document.paths import spelled
 from proxy.document.tree import encode, level
-from proxy.transforms.brief import Brief, brief
+from proxy.transforms.brief import Brief, Example, brief
 from proxy.transforms.excerpt import MARK, NOTE_END, both_ends
 
 WHOLE = 40  # characters: a string that short (an id, a date, a status) is never cut
@@ -47,7 +47,7 @@ class Omission(Struct, frozen=True):
     `path` is the place without positions, `place` the view expression of the first place, of which
     `first_shown` of `first_total` are shown. `loss` is in bytes. `last`: of the visible elements
     or characters, so many stand at the end. `names` are the columns left out, `following` selects
-    some of them; `example` selects some of the rows.
+    some of them; `examples` are questions on all rows.
     """
 
     path: str
@@ -62,7 +62,7 @@ class Omission(Struct, frozen=True):
     last: int = 0
     names: tuple[str, ...] = ()
     following: str = ""
-    example: str = ""
+    examples: tuple[Example, ...] = ()
 
     def __str__(self) -> str:
         several = f" in {self.count} {_CONTAINERS[self.unit]}" if self.count > 1 else ""
@@ -194,7 +194,8 @@ class SizeReducer:
             entries = self._elements(value[: room // 2], path, place, numbered)
             parts = self._first(entries, room, depth) + last
         loss = size - sum(map(len, parts))
-        self._note(path, place, len(parts), count, ELEMENTS, loss, last=len(last))
+        examples = _greatest_point(value, place)
+        self._note(path, place, len(parts), count, ELEMENTS, loss, len(last), examples)
         return b"[%b]" % b",".join(parts)
 
     @staticmethod
@@ -210,13 +211,14 @@ class SizeReducer:
         """Return an array of `count` rows in brief, and record what it leaves out."""
         visible = rows.first + rows.last
         loss = size - len(rows.value) - rows.loss
-        self._note(path, place, visible, count, unit, loss, rows.last, rows.example)
+        examples = rows.examples(place)
+        self._note(path, place, visible, count, unit, loss, rows.last, examples)
         names = tuple(".".join(map(spelled, path)) for path in rows.omitted)
         total = rows.columns + len(names)
         cut = Omission(path or "@", COLUMNS, place, visible, count, rows.loss, rows.columns, total)
         if names:
-            ways = {"following": rows.following, "example": rows.example}
-            self._cuts.append(replace(cut, names=names, **ways))
+            cut = replace(cut, names=names, following=rows.following, examples=examples)
+            self._cuts.append(cut)
         for index, column, visible, total in rows.clips:
             below = f"{path}[]", f"{place}[{index if index < rows.first else -1}]"
             for name in column:
@@ -274,11 +276,19 @@ class SizeReducer:
         unit: str,
         loss: int,
         last: int = 0,
-        example: str = "",
+        examples: tuple[Example, ...] = (),
     ) -> None:
         if visible < total:
             cut = Omission(path or "@", unit, place, visible - last, total, loss, visible, total)
-            self._cuts.append(replace(cut, last=last, example=example))
+            self._cuts.append(replace(cut, last=last, examples=examples))
+
+
+def _greatest_point(points: list[Raw], place: str) -> tuple[Example, ...]:
+    """Return the question for the greatest of points, `[time, number]`, if these are points."""
+    point = level(points[0]) if points and memoryview(points[0])[0] == 0x5B else []
+    if len(point) != 2 or not bytes(point[1]).lstrip(b"-")[:1].isdigit():
+        return ()
+    return ((f"max_by({place or '@'}, &[1])", "finds the greatest"),)
 
 
 def _sum(cuts: list[Omission]) -> Omission:

@@ -57,14 +57,16 @@ def excerpt(
     between = "" if call.error else _outline(text, head, room * 2 // 5)
     if between:
         head, tail = ending(text, chars_that_fit(text, room - encoded_size(between))), len(text)
-    elif room >= _LEAST and (failures := _failures(text, head, tail)):
+    failures = _failures(text, head, tail)
+    if failures and not between and room >= _LEAST:
         between = _quoted(text, failures, room // 6)
-        head, tail = both_ends(text, room - encoded_size(between))
-        between = _quoted(text, _failures(text, head, tail), encoded_size(between))
+        inner, (head, tail) = (head, tail), both_ends(text, room - encoded_size(between))
+        failures = _more_failures(text, head, tail, failures, inner)
+        between = _quoted(text, failures, encoded_size(between))
     # As much as a view may show, its notice included.
     window = text[head : head + max(max(bound, room + notes) - WINDOW, WINDOW)]
     end = min(head + ending(window, chars_that_fit(window, len(window) - 1)), tail)
-    facts, ways = _facts(text, head, tail, f"text[{head}:{end}]", call)
+    facts, ways = _facts(text, head, tail, failures, f"text[{head}:{end}]", call)
     middle = f"{MARK}\n{between}{MARK * (tail < len(text))}" if between else MARK
     note = _fitting(facts, ways if call.viewable else [], notes)
     return text[:head] + middle + text[tail:], note
@@ -88,7 +90,9 @@ def calls_for_more(call: Call, view: str) -> list[str]:
     return [f"call again with {name}='{view}'", f"{name}=\"grep('word')\" searches"]
 
 
-def _facts(text: str, head: int, tail: int, window: str, call: Call) -> tuple[list[str], list[str]]:
+def _facts(
+    text: str, head: int, tail: int, failures: list[_Span], window: str, call: Call
+) -> tuple[list[str], list[str]]:
     """Return the sentences about the part left out, and the calls that show some of it."""
     view = call.advertised_name("view")
     last = f" and last {len(text) - tail}" if tail < len(text) else ""
@@ -100,8 +104,7 @@ def _facts(text: str, head: int, tail: int, window: str, call: Call) -> tuple[li
         at_ends = text[head - 1 : head] in ("", "\n") and text[tail : tail + 1] in ("", "\n")
         parts = "" if at_ends else "parts of "
         facts.append(f"{parts}lines {first_line} to {last_line} are left out")
-    failures = _failures(text, head, tail) if first_line < last_line else []
-    if failures:
+    if failures and first_line < last_line:
         numbers = [text.count("\n", 0, start) + 1 for start, _ in failures[:_LISTED]]
         first = numbers[0]
         least = "at least " * (len(failures) == _MOST_FAILURES)
@@ -133,14 +136,24 @@ def _failures(text: str, start: int, end: int) -> list[_Span]:
     return list(islice(_each_failure(text, start, end), _MOST_FAILURES))
 
 
+def _more_failures(
+    text: str, start: int, end: int, failures: list[_Span], inner: _Span
+) -> list[_Span]:
+    """Return the failures of a part of a text, given those of a part `inner` to it."""
+    if not text[inner[0] - 1] == "\n" == text[inner[1] : inner[1] + 1]:
+        return _failures(text, start, end)
+    before, after = _failures(text, start, inner[0]), _failures(text, inner[1], end)
+    return [*before, *failures, *after][:_MOST_FAILURES]
+
+
 def _each_failure(text: str, start: int, end: int) -> Iterator[_Span]:
     pattern, fuel = Pattern(_FAILURE), Fuel()
     while start < end:
         stop = text.rfind("\n", start, min(start + _PART, end)) + 1
         if not stop or start + _PART >= end:
             stop = min(start + _PART, end)
-        for match in pattern.finditer(text[start:stop], fuel):
-            yield start + match.start(), start + match.end()
+        for first, last in pattern.spans(text[start:stop], fuel):
+            yield start + first, start + last
         start = stop
 
 

@@ -15,8 +15,8 @@ from proxy.transforms.excerpt import NOTE_END
 
 _SHORTEST = 512  # characters
 _OPENING = re.compile(rb'"(?:data:|(?:[\w+/-]|\\[/rn]){64})', re.ASCII)
-_RUN = re.compile(rb"[\w+/\\-]{64}", re.ASCII)
 _STEP = _SHORTEST - 66  # bytes: data of the shortest length, its `==` aside, has a place in it
+_UP_TO_RUN = re.compile(rb'(?s:(?![^\s"]{64}).{%d})*+(?=[^\s"]{64})' % _STEP)
 _BASE64 = re.compile(r"[\w-]+={0,2}", re.ASCII)
 _DATA_URI = re.compile(r"data:([\w.+-]+/[\w.+-]+)?((?:;[\w.=+-]+)*),(\S*)", re.ASCII)
 _PLAIN = str.maketrans("+/", "-_", "\r\n")
@@ -37,9 +37,14 @@ _START_OF_FRAME = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # markers of a JPEG
 
 def _may_hold_data(raw: bytes) -> bool:
     """Return True if JSON may have base64 data or a data URI, by looking at parts of it."""
-    if b'"data:' in raw:
-        return True
-    return any(_RUN.match(raw, start) for start in range(0, len(raw), _STEP))
+    at = 0
+    while match := _UP_TO_RUN.match(raw, at):
+        at = match.end()
+        quote = raw.rfind(b'"', max(at - _STEP, 0), at + 1)
+        if quote >= 0 and _OPENING.match(raw, quote):
+            return True
+        at += _STEP
+    return False
 
 
 class MediaRemover:

@@ -81,8 +81,9 @@ class _Page:
         if isinstance(atom, Alone):
             text = self._text if len(self._text) <= _ALONE else _head(self._text)
             return all(_in(each, text) for each in atom.values)
-        word = max(_WORD.findall(atom.answer[0]), key=len)
-        if any(self._has_all(atom, unit) for unit in self._units.get(word, ())):
+        # Of the values, one stands in the unit itself, the others may stand around it.
+        words = {max(_WORD.findall(each), key=len) for each in atom.answer}
+        if any(self._has_all(atom, unit) for word in words for unit in self._units.get(word, ())):
             return True
         return bool(atom.near) and any(
             self._near(atom, text) for text in (self._text, *long_texts(self._documents))

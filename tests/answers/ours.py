@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
+from itertools import chain, zip_longest
 from typing import Any
 
 from tests.answers.arm import Arm, Call, Reply, Steps
@@ -17,9 +18,11 @@ _NOTES = re.compile(r'"_abridged":\{((?:"(?:[^"\\]|\\.)*":"(?:[^"\\]|\\.)*",?)*)
 _WINDOW = re.compile(r"(.+)\[(\d+):(\d+)\]")
 _INDEX = re.compile(r"\[\d+\]")
 _MEMBER = re.compile(r"(.*)\[\d+\]\.(\w+)")
+_MEMBER_OF_ROWS = re.compile(r"(&(?:value\.)?)[^)]+\)$")
 _HITS = 40
+_OWNERS = 3
 _LINES = 10
-"""Hits at which a reader looks, and lines before and after one."""
+"""Hits at which a reader looks, those of which it looks at what is around, and lines around one."""
 
 
 class Ours(Arm):
@@ -63,9 +66,10 @@ class Paging(Ours):
 
 
 class Notices(Paging):
-    """A reader that takes what the notice offers: a failure's lines, a search for a word, pages.
+    """A reader that takes what the notice offers: a failure's lines, counts, a search, pages.
 
-    The search has a word of the question in it; then comes what the hits stand in.
+    A count, or the search for the greatest row, is by the member that the question is about; the
+    search has a word of the question in it. Then comes what the hits stand in.
     """
 
     name = "ours, by the notices"
@@ -76,6 +80,10 @@ class Notices(Paging):
         failure = [view for view, label in offers.items() if "shows line" in label]
         if failure and re.search("(?i)fail|error|why|not trusted|stop", question.text):
             yield Call(question.tool, {"view": failure[0]})
+        members = {" counts": question.counts, " finds the greatest": question.ranks}
+        for view, label in offers.items():
+            if member := members.get(label):
+                yield Call(question.tool, {"view": _MEMBER_OF_ROWS.sub(rf"\1{member})", view)})
         if question.word and any("searches" in label for label in offers.values()):
             hits = yield Call(question.tool, {"view": f"grep('{question.word}')"})
             for view in around(hits.text, question.word):
@@ -148,10 +156,10 @@ def around(text: str, word: str) -> list[str]:
     ['a[7].b[1]', 'a[7]']
     >>> at = [{"path": "a[7].id", "text": "n1"}, {"path": "a[8].id", "text": "n1"}]
     >>> around(json.dumps({"view": {"hits": 2, "at": at}}), "n1")
-    ["a[?id=='n1']"]
+    ["a[?id=='n1']", 'a[7]', 'a[8]']
     """
     filters: dict[str, None] = {}
-    owners: list[str] = []
+    owners: list[list[str]] = []
     for hit in hits(text)[:_HITS]:
         path = str(hit.get("path", ""))
         if "line" in hit:
@@ -159,9 +167,10 @@ def around(text: str, word: str) -> list[str]:
             return [f"lines({max(line - _LINES, 1)}, {line + _LINES})"]
         if (member := _MEMBER.fullmatch(path)) and hit["text"] == word:
             filters[f"{member[1]}[?{member[2]}=='{word}']"] = None
-        elif not owners:
-            owners = [path[: each.end()] for each in _INDEX.finditer(path)] or [path]
-    return [*filters, *reversed(owners)]
+        if len(owners) < _OWNERS:
+            owners.append([path[: each.end()] for each in _INDEX.finditer(path)] or [path])
+    levels = zip_longest(*map(reversed, owners))
+    return list(dict.fromkeys([*filters, *filter(None, chain.from_iterable(levels))]))
 
 
 def hits(text: str) -> list[dict[str, Any]]:

@@ -39,7 +39,8 @@ class Question(Struct, frozen=True):
     `evidence` has alternatives; one of them suffices, if each of its atoms was seen, in whichever
     calls. `views` are the best use of `view`, in order, written by hand. `word` is the word of the
     question that a reader would search for who knows nothing of the result, "" if there is none;
-    `pattern` is a regular expression, by one who does know it.
+    `pattern` is a regular expression, by one who does know it. `counts` and `ranks` are the member
+    that the question counts rows by, or whose greatest value it asks for.
     """
 
     name: str
@@ -51,3 +52,5 @@ class Question(Struct, frozen=True):
     views: tuple[str, ...]
     word: str
     pattern: str
+    counts: str = ""
+    ranks: str = ""

@@ -27,6 +27,8 @@ class _About:
         views: str | tuple[str, ...],
         pattern: str,
         word: str = "",
+        counts: str = "",
+        ranks: str = "",
     ) -> Question:
         return Question(
             f"{self.tool}/{name}",
@@ -38,6 +40,8 @@ class _About:
             (views,) if isinstance(views, str) else views,
             word,
             pattern,
+            counts,
+            ranks,
         )
 
 
@@ -96,6 +100,7 @@ def issues() -> list[Question]:
             ),
             views="max_by(@, &comments).[number, comments]",
             pattern='"comments": ',
+            ranks="comments",
         ),
     ]
 
@@ -125,6 +130,7 @@ def orders() -> list[Question]:
             views="length(items[?status=='refunded'])",
             pattern='"status":"refunded"',
             word="refunded",
+            counts="status",
         ),
         ask(
             "largest",
@@ -137,6 +143,7 @@ def orders() -> list[Question]:
             ),
             views="max_by(items, &total).[number, total]",
             pattern='"total":',
+            ranks="total",
         ),
     ]
 
@@ -156,6 +163,7 @@ def lint() -> list[Question]:
             tuple(Row((row["file"], str(row["line"]), row["rule"])) for row in s.lint()),
             views="count_by(@, &rule)",
             pattern='"rule":',
+            counts="rule",
         ),
         ask(
             "line",
@@ -192,6 +200,7 @@ def metrics() -> list[Question]:
             views="max_by(series[?metric=='cpu'] | [0].points, &[1])",
             pattern='"cpu"',
             word="cpu",
+            ranks="[1]",
         ),
         ask(
             "minute",
@@ -260,6 +269,7 @@ def packages() -> list[Question]:
             views="length(values(packages)[?license=='GPL-3.0'])",
             pattern="GPL-3.0",
             word="GPL-3.0",
+            counts="license",
         ),
         ask(
             "largest",
@@ -269,6 +279,7 @@ def packages() -> list[Question]:
             tuple(Row((name, str(each["size"]))) for name, each in found.items()),
             views="max(values(packages)[].size)",
             pattern='"size": ',
+            ranks="size",
         ),
     ]
 
@@ -322,6 +333,7 @@ def query() -> list[Question]:
             views=("length([?status=='paid'])", "grep('.status.: .paid.')"),
             pattern="'status': 'paid'",
             word="paid",
+            counts="status",
         ),
     ]
 
@@ -404,6 +416,7 @@ def events() -> list[Question]:
             views=("length([?type=='login.denied'])", "grep('login.denied')"),
             pattern="login.denied",
             word="denied",
+            counts="type",
         ),
     ]
 

@@ -41,6 +41,7 @@ def in_table(**same: str) -> str:
         (Row(("ann",), ("42",)), "41,Crash,ann\n42,Slow,bob\n", False),
         (Row(("port: 80",), ("web",), near=20), "name: web\n  port: 80\n", True),
         (Row(("port: 80",), ("web",), near=20), "name: web\n" + "\n" * 30 + "port: 80\n", False),
+        (Row(("north", "bob"), ("42",)), json.dumps({"team": "north", "issues": ISSUES}), True),
         (Row(("1.2",), ("left-pad",)), json.dumps({f"p{n}": n for n in range(40)}), False),
         (Row(("17",), ("p17",)), json.dumps({f"p{n}": n for n in range(40)}), True),
         (Row(("17",), ("p16",)), json.dumps({f"p{n}": n for n in range(40)}), False),

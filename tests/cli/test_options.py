@@ -217,10 +217,12 @@ def test_help_names_every_option_how_variables_are_named_and_every_verb(
     words: tuple[str, ...], ended: Ended
 ) -> None:
     code, out, _ = ended(*words)
+    assert len(out.splitlines()) <= 60
+    assert max(map(len, out.splitlines())) <= 80
     shown = " ".join(out.split())  # argparse breaks long lines
     assert code == 0
     assert [option.flag for option in OPTIONS if option.flag not in shown] == []
     assert f"--log-format is {OPTIONS[-3].variable}" in shown
-    assert [verb for verb in VERBS if f" {verb} " not in shown] == []
+    assert [v for v, (example, _) in VERBS.items() if f"{v} {example}".strip() not in shown] == []
     assert "mcp-abridge [run] [OPTION]... [--] COMMAND [ARG]..." in shown
     assert "mcp-abridge [run] [OPTION]... URL" in shown

@@ -69,6 +69,15 @@ def test_a_url_takes_the_place_of_a_command(verb: tuple[str, ...]) -> None:
     assert ended.stderr == b""
 
 
+def test_a_terminal_on_stdin_gets_a_hint() -> None:
+    terminal, stdin = os.openpty()
+    command = [*RUN, "--rules", "none", "--ledger", "off", "--", "true"]
+    ended = subprocess.run(command, cwd=ROOT, stdin=stdin, capture_output=True, timeout=60)
+    os.close(terminal)
+    os.close(stdin)
+    assert b"an MCP client is expected on stdin, which is a terminal" in ended.stderr
+
+
 def test_a_verb_whose_reader_is_gone_ends_quietly() -> None:
     reading, writing = os.pipe()
     os.close(reading)

@@ -173,6 +173,8 @@ def test_an_outline_has_the_members_of_structure_to_two_levels() -> None:
         ("count_by(items, &state)", {"open": 2, "closed": 1}),
         ("count_by(items, &by.login)", {"ann": 1, "bob": 1, "null": 1}),
         ("sum_by(items, &state, &n)", {"open": 1.75, "closed": 2}),
+        ("max_by(items, &n).id", 2),
+        ("min_by([{n: total}, {n: null}, {n: `7`}], &n)", {"n": 3}),
         ("group_by(items, &state).closed[].id", [2]),
         ("unique(items[].state)", ["open", "closed"]),
         ("entries({a: total, b: items[0].n})[1:]", [{"key": "b", "value": 1.5}]),
@@ -189,6 +191,7 @@ def test_elements_are_counted_and_grouped(view: str, value: object) -> None:
     [
         ("$.items[0].id", "items[0].id"),
         (".items[0].id", "items[0].id"),
+        ("sum_by(items, n)", "sum(items[].n)"),
         ("items[?n > 1].id", "items[?n > `1`].id"),
         ("items[?1.6 < n || id == 31].id", "items[?`1.6` < n || id == `31`].id"),
         ("items[*].{id, state}", "items[*].{id: id, state: state}"),

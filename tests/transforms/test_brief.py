@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.document.tree import Document
+from proxy.document.tree import Document, encode, loads
 from proxy.document.view import look
 from proxy.transforms.abridge import Abridge
 from proxy.transforms.base import Call
@@ -90,18 +90,38 @@ def test_a_result_that_a_schema_describes_keeps_rows_that_are_objects() -> None:
     check_notes(left_out({"items": ISSUES}, found, notes=notes), notes)
 
 
-def test_the_notes_teach_the_next_rows_a_filter_and_a_search() -> None:
-    whole = {"items": ISSUES * 100}
+def test_the_notes_teach_the_next_rows_and_questions_on_all_rows() -> None:
+    votes = [{**issue, "votes": n % 7 or None} for n, issue in enumerate(ISSUES)]
+    whole = {"items": votes * 100}
     found, notes = brief(whole)
 
     shown = len(found["items"]["rows"])
-    following, filtering, searching = notes["more"].split("; ")
+    following, *ways = notes["more"].split("; ")
     assert following == f"call again with view='items[{shown}:{2 * shown}]'"
-    assert filtering == "view=\"items[?state=='closed'].[number, title]\" filters"
-    assert searching == "view=\"grep('word')\" searches"
-    assert len(json.dumps(notes["more"])) < 250
-    for view in (following.split("'")[1], *(way.split('"')[1] for way in (filtering, searching))):
-        assert look(Document(whole), view)
+    views = {way.split('"')[1]: way.split('" ')[1] for way in ways}
+    assert views == {
+        "items[?state=='closed'].[number, title]": "filters",
+        "grep('word')": "searches",
+        "count_by(items, &state)": "counts",
+        "max_by(items, &votes)": "finds the greatest",
+    }
+    answers = [look(Document(whole), view) for view in (following.split("'")[1], *views)]
+    assert all(answers)
+    assert encode(answers[3]) == b'{"open":2000,"closed":1000}'
+    assert loads(encode(answers[4]))["votes"] == 6
+
+
+def test_the_notes_on_points_teach_how_to_find_the_greatest() -> None:
+    whole = {"cpu": [[f"2026-11-01T{n // 60:02}:{n % 60:02}:00Z", n % 59] for n in range(1440)]}
+
+    assert 'view="max_by(cpu, &[1])" finds the greatest' in brief(whole)[1]["more"].split("; ")
+    assert loads(encode(look(Document(whole), "max_by(cpu, &[1])")))[1] == 58
+
+
+def test_columns_of_one_size_are_advised_in_one_order_in_every_process() -> None:
+    _, notes = brief([{"id": n, **dict.fromkeys("hgfedcba", "x" * 90)} for n in range(30)], 2_000)
+
+    assert "{id, a}" in notes["more"]
 
 
 def test_if_not_all_rows_fit_they_have_the_columns_of_most_worth() -> None:
