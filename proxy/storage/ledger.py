@@ -33,7 +33,7 @@ MAX_BYTES = 16 << 20
 
 _DAY = 86_400
 _AFTER_CALL = 0.01  # seconds from a call to its record: by then the response has been sent
-_FIRST_INTERVAL = 0.1  # seconds; doubled after each write: some clients kill a short session
+_FIRST_INTERVAL = 0.03  # seconds; doubled after each write: some clients kill a short session
 _LOG_SIZE = 1 << 20  # bytes that the write-ahead log is cut to after it was larger
 
 _KINDS = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a named pipe"}
