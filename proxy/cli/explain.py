@@ -62,7 +62,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--show", action="store_true", help="print what the model gets, and only it"
     )
-    options.add(parser, options.named("budget"))
+    options.add(parser, options.by_name("budget"))
     parser.add_argument(
         "--arguments",
         metavar="JSON",
@@ -133,7 +133,7 @@ def _replayed(arguments: argparse.Namespace, name: str) -> Replay:
 
 
 def _text_for(client: Client, answer: ClientView) -> str:
-    structured = client.shows != "text" and answer.structured is not None
+    structured = client.shows not in ("text", "blocks") and answer.structured is not None
     return _structured(answer) if structured else answer.text
 
 

@@ -27,7 +27,7 @@ Block = dict[str, Any]
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
-    options.add(parser, options.named("rules", "allow_python", "budget"))
+    options.add(parser, options.by_name("rules", "allow_python", "budget"))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -58,7 +58,7 @@ def _in_brief(raw: bytes, arguments: argparse.Namespace) -> list[Block] | None:
 
     from msgspec import Raw
 
-    from proxy.cli.view import answer_of, command, replayed
+    from proxy.cli.view import answer_of, command, replay_of
     from proxy.testing import exchange
 
     event = json.loads(raw)
@@ -66,7 +66,7 @@ def _in_brief(raw: bytes, arguments: argparse.Namespace) -> list[Block] | None:
     content = [_as_mcp(block) for block in _blocks(event["tool_response"])]
     result = Raw(json.dumps({"content": content}).encode())
     recording = exchange.make(tool, event["tool_input"], result)
-    replay = replayed(recording, arguments)
+    replay = replay_of(recording, arguments)
     if replay.outcome == "untouched":
         return None
     lines = {"request": recording.request.decode(), "response": recording.response.decode()}
@@ -79,8 +79,8 @@ def _blocks(response: str | list[Block]) -> list[Block]:
     """Return the blocks of an answer: of one that is too long, from the file that has it."""
     if isinstance(response, list):
         return response
-    if saved := _SAVED.match(response):
-        with open(saved[1], encoding="utf-8") as file:
+    if match := _SAVED.match(response):
+        with open(match[1], encoding="utf-8") as file:
             response = file.read()
     return [{"type": "text", "text": response}]
 

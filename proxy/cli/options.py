@@ -195,7 +195,7 @@ OPTIONS = (
 _FLAGS = {flag: option for option in OPTIONS for flag in (option.flag, option.short) if flag}
 
 
-def named(*names: str) -> "list[Option]":
+def by_name(*names: str) -> "list[Option]":
     """Return the options of these names, for a verb that takes some of them."""
     return [option for option in OPTIONS if option.name in names]
 

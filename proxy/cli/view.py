@@ -28,7 +28,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.add_argument("file", metavar="FILE", help="a saved answer, or - for stdin")
     parser.add_argument("view", metavar="VIEW", help="items[0:20], grep('error'), help ...")
-    options.add(parser, options.named("rules", "allow_python", "budget"))
+    options.add(parser, options.by_name("rules", "allow_python", "budget"))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
         recording = as_json(raw)
         first = recorded(recording, otherwise="tool")
         view = {**first.arguments, "view": arguments.view}
-        replay = replayed(recorded(recording, first.tool, view), arguments)
+        replay = replay_of(recorded(recording, first.tool, view), arguments)
         answer = answer_of(replay, command(arguments, name))
     except RuleErrors as errors:
         return list_problems(errors.problems)
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     return int(answer.failed)
 
 
-def replayed(exchange: RecordedExchange, arguments: argparse.Namespace) -> Replay:
+def replay_of(exchange: RecordedExchange, arguments: argparse.Namespace) -> Replay:
     """Answer a recorded call as Claude Code gets it. Raises RuleErrors."""
     files = load(arguments.rules or [], allow_python=arguments.allow_python)
     return Replay(Selection(files, arguments.budget, lambda _: None)(None, _CLIENT), exchange)
