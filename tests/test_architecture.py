@@ -217,6 +217,7 @@ def bound_names(tree: ast.Module) -> Iterator[tuple[str, int]]:
 
 # Who looks at the clock of the day, which may jump: to record when something was, nothing else.
 DATED = {
+    "proxy/cli/hook.py": "deletes answers that later processes may read for an hour",
     "proxy/cli/report.py": "counts back from now to what was recorded since",
     "proxy/storage/folder.py": "says when a file was used last, for other processes",
     "proxy/storage/ledger.py": "says when a call was, and how old a row is",

@@ -19,6 +19,8 @@ VERBS = {
     "schema": ("--reference", "print the JSON Schema of rules, or the reference"),
     "report": ("--since 7d", "show what was saved"),
     "doctor": ("-- npx -y some-server", "find what is wrong with a server or its rules"),
+    "hook": ("", "cut answers for Claude Code, of any server"),
+    "view": ("answer.json help", "print a part of a saved answer"),
     "demo": ("", "make real calls, before and after"),
     "completion": ("bash", "print a script that completes verbs and flags"),
 }

@@ -18,8 +18,8 @@ from proxy.document.fuel import Fuel
 from proxy.document.lookups import Lookups
 from proxy.document.paths import select
 from proxy.document.patterns import truthy
-from proxy.document.tree import Document, loads, plain
-from proxy.errors import AbridgeError, DocumentError, RuleErrors
+from proxy.document.tree import Document, plain
+from proxy.errors import AbridgeError, RuleErrors
 from proxy.ruleset.clients import CLIENTS, Client, client_for
 from proxy.ruleset.guard import Allow
 from proxy.ruleset.rule import Rule
@@ -30,7 +30,7 @@ from proxy.shaping.result.frame import Copy
 from proxy.testing import answer as answers
 from proxy.testing.answer import ClientView
 from proxy.testing.choice import choices
-from proxy.testing.exchange import ExchangeError, recorded, text_result
+from proxy.testing.exchange import as_json, recorded, text_result
 from proxy.testing.play import Replay
 from proxy.transforms.base import Call, Transform, Warned
 from proxy.transforms.filter import Filter
@@ -62,7 +62,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--show", action="store_true", help="print what the model gets, and only it"
     )
-    options.add(parser, (each for each in options.OPTIONS if each.name == "budget"))
+    options.add(parser, options.by_name("budget"))
     parser.add_argument(
         "--arguments",
         metavar="JSON",
@@ -123,28 +123,17 @@ def _replayed(arguments: argparse.Namespace, name: str) -> Replay:
             raw = file.read()
     # Without rules, the budget treats the answers of all tools alike.
     tool = arguments.tool if arguments.rules else arguments.tool or "tool"
-    exchange = recorded(_as_result(raw), tool, arguments.arguments)
+    recording = as_json(raw)
+    exchange = recorded(recording, tool, arguments.arguments)
     if arguments.view is not None:
         with_view = {**exchange.arguments, "view": arguments.view}
-        exchange = recorded(_as_result(raw), tool, with_view)
+        exchange = recorded(recording, tool, with_view)
     answer = None if arguments.found is None else text_result(arguments.found)
     return Replay(rules, exchange, query_result=answer)
 
 
-def _as_result(raw: bytes) -> bytes:
-    """Return a file as JSON: a file that is none is the text of a result. Raises ExchangeError."""
-    try:
-        loads(raw)
-    except DocumentError:
-        try:
-            return bytes(text_result(raw.decode()))
-        except UnicodeDecodeError as error:
-            raise ExchangeError(f"neither JSON nor a text in UTF-8: {error}") from None
-    return raw
-
-
 def _text_for(client: Client, answer: ClientView) -> str:
-    structured = client.shows != "text" and answer.structured is not None
+    structured = client.shows not in ("text", "blocks") and answer.structured is not None
     return _structured(answer) if structured else answer.text
 
 

@@ -195,6 +195,11 @@ OPTIONS = (
 _FLAGS = {flag: option for option in OPTIONS for flag in (option.flag, option.short) if flag}
 
 
+def by_name(*names: str) -> "list[Option]":
+    """Return the options of these names, for a verb that takes some of them."""
+    return [option for option in OPTIONS if option.name in names]
+
+
 def quick(words: list[str], environment: "Mapping[str, str]") -> Options | None:
     """Return the options of a valid command line; None if it is invalid or asks for help.
 

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shlex
 import sys
 import time
 from collections.abc import Callable
@@ -9,7 +10,16 @@ from collections.abc import Callable
 import msgspec
 
 from proxy.cli.terminal import add_column, console, printable, refuse, table
-from proxy.storage.ledger import BY, Counted, Figures, LedgerError, default_path, rows, warnings
+from proxy.storage.ledger import (
+    BY,
+    Counted,
+    Figures,
+    LedgerError,
+    default_path,
+    home_path,
+    rows,
+    warnings,
+)
 
 _UNITS = {
     "m": (60, "minutes"),
@@ -64,6 +74,8 @@ def run(arguments: argparse.Namespace) -> int:
         _print_warnings(counts)
     if not figures:
         print(f"mcp-abridge report: {_advice(path, period, earlier)}", file=sys.stderr)
+    if path == default_path() != home_path() and os.path.exists(home_path()):
+        print(f"mcp-abridge report: {_two_ledgers(path, home_path())}", file=sys.stderr)
     return 0
 
 
@@ -97,6 +109,13 @@ def _advice(path: str, period: Span, earlier: bool) -> str:
     return (
         f"nothing is recorded yet in {path}; write `mcp-abridge --` before a server's command, "
         "call one of its tools and come back"
+    )
+
+
+def _two_ledgers(path: str, other: str) -> str:
+    return (
+        f"this was {path}; clients that do not pass XDG_STATE_HOME on, such as Codex, have another "
+        f"one: mcp-abridge report --ledger {shlex.quote(other)}"
     )
 
 

@@ -214,15 +214,16 @@ class _Rules:
         from proxy.ruleset.watch import Watch
 
         names, allowed = self._options.rules, self._options.allow_python
-        log, warn = self._log.info, self._log.warning
+        log, warn, budget = self._log.info, self._log.warning, self._options.budget
         if names == [_NONE]:
             return Selection((), "off", log)
         if names is None:
-            return Selection(None, self._options.budget, log)
+            return Selection(None, budget, log, environ=os.environ)
         if allowed:
             # Stdout carries only messages, so output of rules' Python goes to stderr.
             sys.stdout = sys.stderr
-        return Selection(Watch(names, log, warn, allow_python=allowed), self._options.budget, log)
+        watch = Watch(names, log, warn, allow_python=allowed)
+        return Selection(watch, budget, log, environ=os.environ)
 
     def __call__(self, server: str | None, client: str | None) -> "RuleSet":
         """Return the rules for a server and a client; raises RuleErrors."""

@@ -5,6 +5,7 @@ and an empty window beyond the end for an empty document.
 """
 
 import re
+from collections.abc import Callable
 
 from proxy.document.measure import chars_that_fit, ending
 from proxy.document.spellings import respelled
@@ -27,14 +28,14 @@ def following(
     view: str,
     value: Value,
     name: str = "text",
-    argument: str = "view",
+    question: Callable[[str], str] = "view='{}'".format,
     room: int = 0,
 ) -> str | None:
     """Return a sentence on what follows a window, or on all there is if the window is beyond it.
 
     None if `value`, the result of `view`, is no window of a text or an array, or reaches its end.
-    `name` is another name of a document that is a text; `argument` is the argument for views. Of a
-    text that is read in windows of `room` bytes or nearly that, the next one ends at a line.
+    `name` is another name of a document that is a text; `question` writes a view as the model does.
+    Of a text that is read in windows of `room` bytes or nearly that, the next one ends at a line.
 
     >>> text = Document("0123456789" * 9)
     >>> following(text, "text[20:40]", "0123456789" * 2)
@@ -71,11 +72,11 @@ def following(
     members = "" if lines else part[4] or ""
     following_view = part[1] + form.format(stop + first, end) + members
     if stop >= total:  # of `place`, which may be a window itself
-        return following(document, place, whole, name, argument, room)
+        return following(document, place, whole, name, question, room)
     if len(following_view) > _LONGEST:
         return None
     unit = unit if isinstance(whole, str) else "elements"
-    return f"{argument}='{following_view}' is next, {total - stop} of {total} {unit} are left"
+    return f"{question(following_view)} is next, {total - stop} of {total} {unit} are left"
 
 
 def _whole(document: Document, place: str, name: str) -> Value:

@@ -1,61 +1,58 @@
 """A table of known MCP clients: which copy of a result the model reads, and the size limits.
 
-Entries match `clientInfo.name`, a client's only identification. The facts come from the clients'
-documentation, source and issue threads, cited at each entry. Clients change, so every number is a
-default that an option overrides, never a promise.
+Rows match `clientInfo.name`, a client's only identification. The facts are those of the version
+that was measured, else of documentation, source and issue threads. Clients change, so every number
+is a default that an option overrides, never a promise.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Literal
 
 from msgspec import Struct
 
-Shows = Literal["structured", "text", "both", "either"]
+Shows = Literal["structured", "text", "blocks", "both", "once", "result", "either"]
 """The copy that the model reads if a result has both.
 
-`structured`: structuredContent alone. `text`: the content blocks alone. `both`: the two together.
-`either`: one of the two, not known which; both must contain what the model has to know.
+`structured`: structuredContent alone. `text`: the texts of the content blocks alone. `blocks`: the
+same as JSON of the blocks, so that escapes count. `both`: the two together. `once`: the two, or one
+if they are equal to the byte. `result`: the whole result as one JSON text, with both copies and
+escapes. `either`: one of the two, not known which; both must contain what the model has to know.
+"""
+
+Need = Literal["text", "object"]
+"""A result that the client cannot use without help.
+
+`text`: one without content, whose structuredContent alone the model never sees. `object`: one whose
+text is JSON but no object, and that has no structuredContent: the client refuses it.
 """
 
 
-class Client(Struct, frozen=True, kw_only=True):
+class Client(Struct, frozen=True):
     """The facts of one client: the copy that its model reads, its limit and its default budget.
 
-    `name` is a case-insensitive glob over `clientInfo.name`. `beyond` describes what the client
+    `name` is a case-insensitive glob over `clientInfo.name`. `budget_bytes` is the default budget
+    of a response, measured on the copies that the model reads. `beyond` describes what the client
     does with a result above `limit_bytes` (None: no known limit), `beyond_bytes` is how much of it
-    the model then reads. A limit that the client counts in
-    characters is given as that many bytes, which is stricter. `budget_bytes` is the default budget
-    of a response, measured on the copies that the model reads. `code_mode` identifies a call whose
-    result goes to a program: the path to a text in `params._meta`, and the prefix of that text.
-    `source` is the URL or the reason behind the facts.
+    the model then reads. A limit that the client counts in characters is given as that many bytes,
+    which is stricter. `tokens_env` is the variable with the user's own limit in tokens.
+    `code_mode` identifies a call whose result goes to a program: the path to a text in
+    `params._meta`, and the prefix of that text. `measured` is the version that the facts were
+    measured with, None if they are unproven; `source` is where else they come from.
+    `needs` are the results that it cannot use as they are.
     """
 
     name: str
     shows: Shows
-    limit_bytes: int | None = None
-    beyond: str | None = None
-    beyond_bytes: int = 0
     budget_bytes: int
+    limit_bytes: int | None = None
+    beyond_bytes: int = 0
+    beyond: str | None = None
+    measured: str | None = None
+    source: str | None = None
+    tokens_env: str | None = None
     code_mode: tuple[tuple[str, ...], str] | None = None
-    source: str
-
-    def visible(self, structured: int, text: int) -> int:
-        """Return the bytes the model reads of a result whose copies are this large (0: no copy).
-
-        >>> client_for("codex-mcp-client").visible(300, 500), client_for("Zed").visible(300, 500)
-        (300, 500)
-        >>> client_for("Zed").visible(0, 500), client_for("github-copilot-developer").visible(3, 5)
-        (500, 8)
-        """
-        match self.shows:
-            case "structured":
-                return structured or text
-            case "text":
-                return text or structured
-            case "both":
-                return structured + text
-            case "either":
-                return max(structured, text)
+    needs: tuple[Need, ...] = ()
 
     def cut(self, size: int) -> int:
         """Return the bytes that the client itself leaves out of a result of `size` bytes.
@@ -67,45 +64,65 @@ class Client(Struct, frozen=True, kw_only=True):
             return 0
         return size - self.beyond_bytes
 
+    def budget(self, environ: Mapping[str, str]) -> int:
+        """Return the default budget in bytes, less if the user limits the client's tokens.
+
+        >>> client_for("claude-code").budget({"MAX_MCP_OUTPUT_TOKENS": "2000"})
+        4000
+        """
+        tokens = environ.get(self.tokens_env or "", "")
+        if not (tokens.isdecimal() and len(tokens) < 10 and int(tokens)):
+            return self.budget_bytes
+        return min(self.budget_bytes, max(int(tokens) * _BYTES_PER_TOKEN, _LEAST))
+
 
 # Below every known limit, with room for the header that some clients put before a result.
 _SMALL = 8_000
 _ROOMY = 10_000
+_LEAST = 300
+_BYTES_PER_TOKEN = 2  # of rows of numbers; Claude Code counts no result below that
+_FILE = "is saved to a file; the model reads its "
 _SURVEY = "https://olaservo-sandyland.static.hf.space/mcp/structured-content/client-survey.html"
 
 UNKNOWN = Client(
-    name="*",
-    shows="either",
-    budget_bytes=_SMALL,
+    "*",
+    "either",
+    _SMALL,
     source="an assumption: either copy may be the one shown, and the smallest known limit applies",
 )
-"""The entry for a client that matches no other entry."""
+"""The row for a client that matches no other one.
 
+One is `mcp`, the Python SDK's own name: Mistral Vibe, OpenAI Agents, LangChain and others send it.
+"""
+
+# A name behind mcp-remote is "CLIENT (via mcp-remote 0.15.1)", which the trailing stars match.
 CLIENTS: tuple[Client, ...] = (
     # https://code.claude.com/docs/en/mcp: a warning from 10,000 tokens, 25,000 at most
     # (MAX_MCP_OUTPUT_TOKENS); a result longer than 50,000 characters goes to a file;
     # a tool raises its own bound with _meta["anthropic/maxResultSizeChars"], up to 500,000.
     # The model reads the text of error results.
     Client(
-        name="claude-code*",
-        shows="structured",
+        "claude-code*",
+        "structured",
+        _ROOMY,
         limit_bytes=50_000,
-        beyond="is saved to a file; the model reads at most its first 2 kB, or an error",
         beyond_bytes=1_500,
-        budget_bytes=_ROOMY,
+        beyond="is saved to a file; the model reads at most its first 2 kB, or an error",
+        measured="Claude Code 2.1.197",
         source="https://github.com/anthropics/claude-code/issues/79944",
+        tokens_env="MAX_MCP_OUTPUT_TOKENS",
     ),
     # Claude Desktop's local servers, and the connectors of claude.ai. The documentation gives
     # "about 150,000 characters"; over 1,048,576 bytes the call fails (strickvl/mcp-beeminder#2).
     # The model reads text (anthropics/claude-code#55677); nothing is known of other content.
     *(
         Client(
-            name=name,
-            shows="either",
+            name,
+            "either",
+            _ROOMY,
             limit_bytes=150_000,
-            beyond="is cut; over 1 MiB the call fails",
             beyond_bytes=150_000,
-            budget_bytes=_ROOMY,
+            beyond="is cut; over 1 MiB the call fails",
             source="https://claude.com/docs/connectors/building",
         )
         for name in ("claude-ai*", "anthropic/claudeai*")
@@ -115,104 +132,140 @@ CLIENTS: tuple[Client, ...] = (
     # structuredContent alone: openai/codex#38287. Models that write scripts get the whole result
     # there (#20260), and call ids that begin with exec-; the ids of other calls are the model's.
     Client(
-        name="codex*",
-        shows="structured",
+        "codex*",
+        "structured",
+        _SMALL,
         limit_bytes=48_000,
-        beyond="loses its middle",
         beyond_bytes=48_000,
-        budget_bytes=_SMALL,
-        code_mode=(("callId",), "exec-"),
+        beyond="loses its middle",
+        measured="Codex 0.169.0",
         source="https://github.com/openai/codex/issues/7906",
+        code_mode=(("callId",), "exec-"),
     ),
     # chat.agent.largeToolResultsToDisk.thresholdBytes is 8 KiB. Visual Studio Code and its
     # Insiders build send their product name; some releases have hyphens in place of spaces.
     Client(
-        name="visual?studio?code*",
-        shows="structured",
+        "visual?studio?code*",
+        "structured",
+        _SMALL,
         limit_bytes=8_192,
-        beyond="is saved to a file; the model reads its path",
-        budget_bytes=_SMALL,
+        beyond=f"{_FILE}path",
         source="https://github.com/microsoft/vscode/issues/290063",
     ),
-    # Copilot CLI (its name: github/copilot-cli#1268) forwards both copies (#4515). Cut at 10 KiB
-    # without notice (#1732); 1.0.102 saves results over 20 KiB to a file, and says copilot-cli.
+    # Copilot CLI forwards both copies (github/copilot-cli#4515), one if they are equal, which
+    # mcp-remote ends: it writes 2.0 as 2 in one of them. Earlier cut at 10 KiB (#1732).
     Client(
-        name="copilot-cli*",
-        shows="both",
+        "copilot-cli (via mcp-remote*",
+        "both",
+        _SMALL,
         limit_bytes=20_480,
-        beyond="is saved to a file; the model reads its first 500 characters",
         beyond_bytes=840,
-        budget_bytes=_SMALL,
-        source="https://github.com/github/copilot-cli/issues/1732",
+        beyond=f"{_FILE}first 500 characters",
+        measured="Copilot CLI 1.0.102",
     ),
     Client(
-        name="github-copilot*",
-        shows="both",
+        "copilot-cli*",
+        "once",
+        _SMALL,
+        limit_bytes=20_480,
+        beyond_bytes=840,
+        beyond=f"{_FILE}first 500 characters",
+        measured="Copilot CLI 1.0.102",
+    ),
+    Client(
+        "github-copilot*",
+        "both",
+        _SMALL,
         limit_bytes=10_240,
-        beyond="loses its middle without a word, or is saved to a file",
         beyond_bytes=10_240,
-        budget_bytes=_SMALL,
+        beyond="loses its middle without a word, or is saved to a file",
         source="https://github.com/github/copilot-cli/issues/1732",
     ),
     Client(
-        name="jetbrains-*copilot*",
-        shows="both",
-        budget_bytes=_SMALL,
+        "jetbrains-*copilot*",
+        "both",
+        _SMALL,
         source="https://github.com/microsoft/copilot-intellij-feedback/issues/2058",
     ),
     # tools.truncateToolOutputThreshold is 40,000 characters (google-gemini/gemini-cli#18446); a
-    # result with structuredContent alone reaches the model empty (#29526). The server's name
-    # follows the client's.
+    # result with structuredContent alone reaches the model empty (#29526). Without one, it takes
+    # the first text read as JSON for it, and then refuses an array, a number or a string (#27725).
     Client(
-        name="gemini-cli*",
-        shows="text",
+        "gemini-cli*",
+        "text",
+        _ROOMY,
         limit_bytes=40_000,
-        beyond="loses its middle and is saved to a file",
         beyond_bytes=40_000,
-        budget_bytes=_ROOMY,
+        beyond="loses its middle and is saved to a file",
+        measured="Gemini CLI 0.61.0",
         source="https://github.com/google-gemini/gemini-cli/pull/18446",
+        needs=("text", "object"),
+    ),
+    # 25,000 characters; of many lines the model still reads 21 to 25 kB.
+    Client(
+        "qwen-cli-mcp-client*",
+        "text",
+        _ROOMY,
+        limit_bytes=25_000,
+        beyond_bytes=5_500,
+        beyond=f"{_FILE}beginning and its end",
+        measured="Qwen Code 0.15.10",
+        needs=("text",),
+    ),
+    # The whole result as JSON, 8,000 characters of it. The extension's own name has another row.
+    Client(
+        "@cline/*",
+        "result",
+        7_800,
+        limit_bytes=8_000,
+        beyond_bytes=8_000,
+        beyond="loses its middle",
+        measured="Cline CLI 3.0.65",
     ),
     # GOOSE_MAX_TOOL_RESPONSE_SIZE is 200,000 characters.
     Client(
-        name="goose*",
-        shows="text",
+        "goose*",
+        "text",
+        _ROOMY,
         limit_bytes=200_000,
-        beyond="is saved to a file; the model reads its path",
-        budget_bytes=_ROOMY,
+        beyond=f"{_FILE}path",
         source="https://github.com/aaif-goose/goose/pull/9256",
     ),
-    # 50 KB or 2,000 lines (anomalyco/opencode#35661). Since #32074 it prefers structuredContent;
-    # later source takes the text if there is any.
+    # 50 KiB or 2,000 lines (anomalyco/opencode#35661); the text if there is any.
     Client(
-        name="opencode*",
-        shows="either",
+        "opencode*",
+        "text",
+        _ROOMY,
         limit_bytes=50_000,
-        beyond="is saved to a file; the model reads its first lines, nothing of a single long one",
         beyond_bytes=386,
-        budget_bytes=_ROOMY,
+        beyond=f"{_FILE}first lines, nothing of a single long one",
+        measured="opencode 1.18.33",
         source="https://github.com/anomalyco/opencode/pull/32074",
     ),
+    # No limit: Continue summarises its context once that is full. fastmcp is Pydantic AI, too.
+    Client(
+        "continue-cli-client*", "blocks", _ROOMY, measured="Continue CLI 1.5.47", needs=("text",)
+    ),
+    Client("ai-sdk-mcp-client*", "blocks", _ROOMY, measured="AI SDK 6.0.326", needs=("text",)),
+    Client("mcp-use*", "text", _ROOMY, measured="mcp-use 1.7.1", needs=("text",)),
+    Client("fastmcp*", "structured", _ROOMY, measured="Pydantic AI 2.68.0"),
+    Client("inspector-cli*", "both", _SMALL, measured="MCP Inspector CLI 0.15.0"),
     # Reported to take structuredContent (modelcontextprotocol/modelcontextprotocol#1411), and
     # later to take content alone; long results go to a file, from a size that is not documented.
     Client(
-        name="cursor*",
-        shows="either",
-        budget_bytes=_SMALL,
+        "cursor*",
+        "either",
+        _SMALL,
         source="https://github.com/modelcontextprotocol/modelcontextprotocol/issues/1411",
     ),
     # Reported to give the model both copies; no limit is documented.
     *(
-        Client(
-            name=name,
-            shows="both",
-            budget_bytes=_SMALL,
-            source="https://developers.openai.com/apps-sdk/reference",
-        )
+        Client(name, "both", _SMALL, source="https://developers.openai.com/apps-sdk/reference")
         for name in ("openai-mcp*", "chatgpt*")
     ),
     # One survey read the source of the next four; they have no known limit.
     *(
-        Client(name=name, shows="text", budget_bytes=_ROOMY, source=_SURVEY)
+        Client(name, "text", _ROOMY, source=_SURVEY)
         for name in ("zed*", "cline*", "roo?code*", "@librechat/*")
     ),
 )
@@ -220,7 +273,7 @@ CLIENTS: tuple[Client, ...] = (
 
 @lru_cache(64)
 def client_for(name: str | None) -> Client:
-    """Return the entry that matches a `clientInfo.name`, or UNKNOWN if none does or it is None.
+    """Return the row that matches a `clientInfo.name`, or UNKNOWN if none does or it is None.
 
     >>> client_for("Visual Studio Code - Insiders").budget_bytes
     8000

@@ -2,8 +2,9 @@
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec.structs import replace
@@ -142,7 +143,8 @@ class Selection:
     `files` are the requested files, or None for the bundled file that matches the server; Watched
     files may change. Every tool without a rule gets `budget`: bytes, `auto` for the client's
     default, or `off`; None is `auto`. `log` gets one line for each bundled file that applies, and
-    for each given file that does not. `first` is a file before all others.
+    for each given file that does not. `first` is a file before all others. `environ` is the
+    client's own environment, if that is known: some clients have their limits there.
     """
 
     def __init__(
@@ -151,7 +153,9 @@ class Selection:
         budget: Budget | None,
         log: Log,
         first: RuleFile | None = None,
+        environ: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
+        self._environ = environ
         self._watch: Watched | None = None
         self._files: tuple[RuleFile, ...] | None
         if files is None or isinstance(files, tuple):
@@ -209,7 +213,7 @@ class Selection:
         if budget == "auto":
             from proxy.ruleset.clients import client_for
 
-            budget, first_look = client_for(client).budget_bytes, _FIRST_LOOK
+            budget, first_look = client_for(client).budget(self._environ), _FIRST_LOOK
         steps = (Abridge(max_bytes=budget, first_look=first_look),)
         return Rule(name="budget", tools=("*",), pipeline=steps, max_bytes=budget)
 

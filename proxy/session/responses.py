@@ -70,7 +70,18 @@ def failed(
 
 def _untouched(state: SessionState, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
     state.count_untouched(pending, len(raw))
-    return (ToClient(raw),)
+    return (ToClient(raw if pending.rule is None else _usable(state, raw)),)
+
+
+def _usable(state: SessionState, raw: bytes) -> bytes:
+    """Return a response with the copy of its result that the client needs."""
+    needs = client_for(state.rules.client).needs
+    if not needs:
+        return raw
+    # Imported late: few clients need it.
+    from proxy.shaping.result.mend import mended
+
+    return mended(raw, needs)
 
 
 def _shapes_error(pending: PendingRequest, read: Message, size: int) -> bool:
@@ -192,7 +203,7 @@ def shaped(
     """Process the result of a job; `pending` is the suspended call, None if it was given up."""
     if pending is None or not pending.is_repeat:
         state.count_shaped(job, result)
-    forward = ToClient(result.raw)
+    forward = ToClient(_usable(state, result.raw))
     key = None if pending is None else pending.key
     if key is None:
         return (forward,)

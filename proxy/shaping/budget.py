@@ -10,6 +10,7 @@ from proxy.transforms.abridge import abridge
 from proxy.transforms.base import Call
 
 _MINIMUM = 300  # bytes; content beside the document never reduces its room below this
+_TOGETHER = frozenset({"both", "once", "result"})
 
 
 def document_budget(job: ShapeJob, frame: Frame, excess: int = 0) -> int | None:
@@ -19,9 +20,9 @@ def document_budget(job: ShapeJob, frame: Frame, excess: int = 0) -> int | None:
     """
     if job.rule.max_bytes is None:
         return None
-    shown_together = job.shows == "both" or any(copy.where == "text" for copy in frame.copies)
-    others = _size_of_texts(frame) if shown_together and not _hides_text(job, frame) else 0
-    separate = _separate(frame) if job.shows == "both" else None
+    together = job.shows in _TOGETHER or any(copy.where == "text" for copy in frame.copies)
+    others = _size_of_texts(frame) if together and not _hides_text(job, frame) else 0
+    separate = _separate(frame) if job.shows in _TOGETHER else None
     others += 0 if separate is None else len(memoryview(separate))
     return max((job.rule.max_bytes - others) // _copies_shown(job, frame) - excess, _MINIMUM)
 
@@ -35,7 +36,12 @@ def overrun(job: ShapeJob, size: VisibleSize, frame: Frame | None = None) -> int
         # Only a text that is surely hidden is free: some clients read both copies by default.
         visible = max(visible, size.most)
     excess = visible - job.rule.max_bytes
-    return excess if frame is None else -(-excess // _copies_shown(job, frame))
+    if frame is None or excess <= 0:
+        return excess
+    if job.shows in ("blocks", "result"):
+        # Each byte of the document is shown as more than one.
+        excess = excess * job.rule.max_bytes // visible
+    return excess // _copies_shown(job, frame) + 1
 
 
 def leaves_no_room(job: ShapeJob, frame: Frame) -> bool:
@@ -52,7 +58,7 @@ def trim_other_blocks(job: ShapeJob, frame: Frame) -> Frame:
     if leaves_no_room(job, frame):
         frame = _with_short_texts(frame, job.rule.max_bytes // 2)
     separate = _separate(frame)
-    limit = job.rule.max_bytes // (2 if job.shows == "both" else 1)
+    limit = job.rule.max_bytes // (2 if job.shows in _TOGETHER else 1)
     if separate is None or len(memoryview(separate)) <= limit:
         return frame
     document = Document(separate)
@@ -86,8 +92,10 @@ def _hides_text(job: ShapeJob, frame: Frame) -> bool:
 
 def _copies_shown(job: ShapeJob, frame: Frame) -> int:
     """Count the copies of the document that a model sees, if its client shows both."""
-    if job.shows != "both":
+    if job.shows not in _TOGETHER:
         return 1
+    if job.shows == "once" and not any(copy.member or copy.each for copy in frame.copies):
+        return 1  # the copies will be equal
     if job.rule.structures and "structuredContent" not in frame.members:
         return 2  # one is added once the document is written
     return 1 if job.rule.copies != "both" else len({copy.where == "text" for copy in frame.copies})

@@ -21,9 +21,9 @@ class ShapeJob(Struct, frozen=True, kw_only=True):
     Either `raw`, a response line as the server sent it, or `snapshot`, from which a later page or
     view is cut. `arguments` are complete (see transforms.base.Call). `keep` requests a snapshot of
     the document for later pages; `view` is an expression to answer in place of the document.
-    `viewable` is false if no later call can look into the answer. `dates`: a view of a snapshot
-    says how old that is. `fuel` bounds the cost. `bypass`:
-    the rule is out of service, and the response is sent unchanged.
+    `viewable` is false if no later call can look into the answer; a shell command, `reader`, may.
+    `dates`: a view of a snapshot says how old that is. `fuel` bounds the cost. `bypass`: the rule
+    is out of service, and the response is sent unchanged.
     """
 
     rule: Rule
@@ -36,6 +36,7 @@ class ShapeJob(Struct, frozen=True, kw_only=True):
     view: str | None = None
     keep: bool = False
     viewable: bool = True
+    reader: str = ""
     dates: bool = False
     shows: Shows = "either"
     modern: bool = False

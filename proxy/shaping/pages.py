@@ -85,7 +85,7 @@ def _view(job: ShapeJob, whole: Document, frame: Frame, call: Call) -> Document:
     remarks: list[str] = []
     value = look(whole, job.view, member, call.fuel, remarks)
     room = max((bound or 0) - WINDOW, 0)
-    rest = following(whole, job.view, value, member, call.advertised_name("view"), room)
+    rest = following(whole, job.view, value, member, call.question, room)
     content = None if call.structured else text(value) or None
     notices = [Notice(NAME, {"more": rest})] if rest is not None and content is not None else []
     document = Document(content)

@@ -43,6 +43,7 @@ def call(job: ShapeJob, frame: Frame, context: ShapeContext, excess: int = 0) ->
         fuel=context.fuel,
         error=frame.error,
         breadth=rule.breadth,
+        reader=job.reader,
     )
 
 

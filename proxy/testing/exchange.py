@@ -57,6 +57,18 @@ def text_result(text: str, **members: bool) -> Raw:
     return Raw(to_json({"content": [{"type": "text", "text": text}], **members}))
 
 
+def as_json(raw: bytes) -> bytes:
+    """Return a file as JSON: a file that is none is the text of a result. Raises ExchangeError."""
+    try:
+        loads(raw)
+    except DocumentError:
+        try:
+            return bytes(text_result(raw.decode()))
+        except UnicodeDecodeError as error:
+            raise ExchangeError(f"neither JSON nor a text in UTF-8: {error}") from None
+    return raw
+
+
 def recorded(
     raw: bytes,
     tool: str | None = None,

@@ -250,12 +250,11 @@ class _Task(Struct, frozen=True):
         text, search = calls_for_more(self.call, following)
         ways = []
         if not self.viewed:
-            name = self.call.advertised_name("view")
             examples = next((cut.examples for cut in cuts if cut.examples), ())
-            ways = [f'{name}="{view}" {effect}' for view, effect in examples]
+            ways = [f"{self.call.question(view)} {effect}" for view, effect in examples]
             ways.insert(1, search)
         for way in ways:
-            if len(text) + len(way) + 2 <= _MORE:
+            if len(text) + len(way) + 2 <= _MORE + len(self.call.reader):
                 text = f"{text}; {way}"
         return text
 
@@ -264,8 +263,7 @@ class _Task(Struct, frozen=True):
         more = self._more(cuts) if self.call.viewable else None
         way = {} if more is None else {"more": more}
         if self.form not in ("", "JSON"):
-            name = self.call.advertised_name("view")
-            hint = f"; {name}='text[0:2000]' shows it" if self.call.viewable else ""
+            hint = f"; {self.call.question('text[0:2000]')} shows it" if self.call.viewable else ""
             way["read_from"] = f"{self.form}{hint}"
         if encoded_size(way) > room:
             way = {"more": more.split(";")[0]} if more else {}

@@ -74,7 +74,8 @@ class Call(Struct):
     document is an array of the texts of several blocks. `names` maps the rule's argument names to
     the advertised names if they differ. `member` is the member of structuredContent that holds the
     document, if the document is a text. `fuel` is the budget of all steps together. `error`: the
-    document is an error, whose end matters more than its middle.
+    document is an error, whose end matters more than its middle. `reader` is the shell command that
+    answers views if no call of the tool can; "" otherwise.
     """
 
     tool: str
@@ -91,6 +92,7 @@ class Call(Struct):
     fuel: Fuel = field(default_factory=Fuel)
     error: bool = False
     breadth: bool = True
+    reader: str = ""
 
     def warn(self, kind: str, text: str) -> None:
         """Add a warning, which is counted and logged; see Warned."""
@@ -106,6 +108,35 @@ class Call(Struct):
     def advertised_name(self, name: str) -> str:
         """Return the advertised name of the rule's argument `name`."""
         return self.names.get(name, name)
+
+    def question(self, view: str) -> str:
+        """Return a view as the model writes it: an argument of the tool, or a word for a shell.
+
+        >>> print(Call("t").question("items[0:9]"), Call("t").question("grep('a')"))
+        view='items[0:9]' view="grep('a')"
+        >>> print(Call("t", reader="mcp-abridge view F").question("grep('a')"))
+        "grep('a')"
+        """
+        if self.reader:
+            return _shell_word(view)
+        quote = '"' if "'" in view else "'"
+        return f"{self.advertised_name('view')}={quote}{view}{quote}"
+
+    def next_question(self, view: str) -> str:
+        """Return how to ask for a view: the first sentence of a notice."""
+        command = f"run {self.reader} " if self.reader else "call again with "
+        return f"{command}{self.question(view)}"
+
+
+def _shell_word(text: str) -> str:
+    """Return a text as one word of a shell's command line, in plain quotes if they do."""
+    if "'" not in text:
+        return f"'{text}'"
+    if not any(sign in text for sign in '"$`\\!'):
+        return f'"{text}"'
+    from shlex import quote  # only here: it costs a start of the wrapper 1 ms
+
+    return quote(text)
 
 
 class Transform(Struct, frozen=True):

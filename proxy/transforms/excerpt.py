@@ -86,15 +86,14 @@ def both_ends(text: str, room: int) -> tuple[int, int]:
 
 def calls_for_more(call: Call, view: str) -> list[str]:
     """Return the calls that each notice names: `view`, which shows what is next, and a search."""
-    name = call.advertised_name("view")
-    return [f"call again with {name}='{view}'", f"{name}=\"grep('word')\" searches"]
+    search = call.question("grep('word')")
+    return [call.next_question(view), f"{search} searches"]
 
 
 def _facts(
     text: str, head: int, tail: int, failures: list[_Span], window: str, call: Call
 ) -> tuple[list[str], list[str]]:
     """Return the sentences about the part left out, and the calls that show some of it."""
-    view = call.advertised_name("view")
     last = f" and last {len(text) - tail}" if tail < len(text) else ""
     facts = [f"first {head}{last} of {len(text)} chars"]
     ways = calls_for_more(call, window)
@@ -111,8 +110,8 @@ def _facts(
         noun = "line" if len(failures) == 1 else "lines"
         listed = ", ".join(map(str, numbers)) + ", …" * (len(failures) > _LISTED)
         facts.append(f"{least}{len(failures)} {noun} there with a failure: {listed}")
-        around = f"lines({max(first - _AROUND, 1)}, {first + _AROUND})"
-        ways.insert(1, f"{view}='{around}' shows line {first}")
+        around = call.question(f"lines({max(first - _AROUND, 1)}, {first + _AROUND})")
+        ways.insert(1, f"{around} shows line {first}")
     return facts, ways
 
 

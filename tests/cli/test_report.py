@@ -300,3 +300,21 @@ def test_a_terminal_gets_lines_that_fit_and_no_colour_under_no_color(
     assert any("636 kB" in line for line in lines)
     assert any("on the" in line for line in lines) == wire
     assert "…" not in text
+
+
+def test_a_ledger_of_clients_that_pass_no_environment_on_is_named(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    filled(path, PASSED)
+    assert (run(), capsys.readouterr().err) == (0, "")
+
+    other = str(tmp_path / ".local" / "state" / "mcp-abridge" / "ledger.sqlite3")
+    filled(other, SHAPED)
+
+    assert (run(), capsys.readouterr().err) == (
+        0,
+        f"mcp-abridge report: this was {path}; clients that do not pass XDG_STATE_HOME on, such as "
+        f"Codex, have another one: mcp-abridge report --ledger {other}\n",
+    )
+    assert (run("--ledger", other), capsys.readouterr().err) == (0, "")

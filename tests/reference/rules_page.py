@@ -16,6 +16,7 @@ from msgspec import Meta, Struct, UnsetType
 from proxy.cli.schema import descriptions
 from proxy.document.paths import ROOT, Path
 from proxy.document.sizes import Size
+from proxy.ruleset.clients import CLIENTS, UNKNOWN, Shows
 from proxy.ruleset.loading import config_model
 from proxy.ruleset.loading.convert import LISTS, MAPS, TEXTS, UNIONS, fields
 from proxy.ruleset.loading.rule_model import (
@@ -59,7 +60,34 @@ _MORE = {
 def blocks() -> dict[str, str]:
     """Return the generated blocks of rules/REFERENCE.md."""
     keys = {name: "\n\n".join(_keys(kind)) for name, kind in KEYS.items()}
-    return {**keys, "transforms": "\n\n".join(_transforms())}
+    return {**keys, "transforms": "\n\n".join(_transforms()), "clients": _clients()}
+
+
+_COPIES: dict[Shows, str] = {
+    "structured": "`structuredContent`",
+    "text": "the text",
+    "blocks": "JSON of the blocks",
+    "both": "both copies",
+    "once": "both, one if equal",
+    "result": "JSON of the result",
+    "either": "one, not known which",
+}
+
+
+def _clients() -> str:
+    rows = [
+        (
+            f"`{client.name}`",
+            _COPIES[client.shows],
+            f"{client.budget_bytes:,}",
+            "" if client.limit_bytes is None else f"{client.limit_bytes:,}",
+            client.beyond or "",
+            client.measured or "unproven",
+        )
+        for client in (*CLIENTS, UNKNOWN)
+    ]
+    titles = ("client", "the model reads", "budget", "limit", "what is longer", "measured with")
+    return table(titles, rows)
 
 
 def _keys(kind: type[Struct]) -> Iterator[str]:

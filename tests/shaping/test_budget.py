@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.document.tree import Document
-from proxy.ruleset.clients import Shows
+from proxy.ruleset.clients import CLIENTS, Client, Shows
+from proxy.ruleset.selection import Selection
 from proxy.shaping.job import ShapeJob
 from proxy.shaping.pipeline import shape
 from proxy.shaping.result.frame import Frame
@@ -231,3 +232,53 @@ def test_what_stands_beside_texts_that_are_no_document_is_cut_and_they_stay_none
     assert made.outcome == "shaped"
     assert made.snapshot is not None
     assert Frame.decode(made.snapshot.frame).bare
+
+
+LONG_RESULTS = {
+    "rows": document([{"id": n, "score": n * 1.0, "name": f"row {n}"} for n in range(999)]),
+    "both": document(
+        {"items": [{"id": n, "title": f"a {n}"} for n in range(999)]}, structured=True
+    ),
+    "quotes": said('say "\\"\n' * 1_700),
+    "member": said("ä\n" * 4_500, structuredContent={"result": "ä\n" * 4_500}),
+    "blocks": said(*['{"a": "b"}'] * 999),
+    "error": said('at "x"\n' * 2_000, isError=True),
+    "differs": said("p" * 30_000, structuredContent={"items": ["x" * 20] * 2_000}),
+}
+
+
+def shown(client: Client, value: dict[str, Any]) -> int:
+    """Count the bytes of a result that a client gives to its model, as it was measured."""
+    texts = [block["text"] for block in value["content"]]
+    structured = value.get("structuredContent")
+    own = "" if structured is None else dumps(structured)
+    match client.shows:
+        case "structured":
+            shows = own or "".join(texts)
+        case "text":
+            shows = "".join(texts)
+        case "blocks":
+            shows = dumps(value["content"])
+        case "result":
+            shows = dumps(value)
+        case "once" if own in texts:
+            shows = own
+        case _:
+            shows = own + "".join(texts)
+    return len(shows.encode())
+
+
+def dumps(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+@pytest.mark.parametrize("name", LONG_RESULTS)
+@pytest.mark.parametrize("client", [each for each in CLIENTS if each.measured])
+def test_a_client_shows_whole_what_its_budget_made(client: Client, name: str) -> None:
+    budget = Selection((), "auto", pytest.fail)(None, client.name).otherwise
+    assert budget is not None
+
+    made = shape(job(budget, answer(LONG_RESULTS[name]), shows=client.shows))
+
+    size = shown(client, result(made.raw))
+    assert client.budget_bytes * 0.3 < size <= client.budget_bytes < (client.limit_bytes or 1e9)

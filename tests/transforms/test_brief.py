@@ -98,7 +98,8 @@ def test_the_notes_teach_the_next_rows_and_questions_on_all_rows() -> None:
     shown = len(found["items"]["rows"])
     following, *ways = notes["more"].split("; ")
     assert following == f"call again with view='items[{shown}:{2 * shown}]'"
-    views = {way.split('"')[1]: way.split('" ')[1] for way in ways}
+    asked = [re.fullmatch(r"""view=(['"])(.*)\1 (.*)""", way) for way in ways]
+    views = {way[2]: way[3] for way in asked if way}
     assert views == {
         "items[?state=='closed'].[number, title]": "filters",
         "grep('word')": "searches",
@@ -114,7 +115,7 @@ def test_the_notes_teach_the_next_rows_and_questions_on_all_rows() -> None:
 def test_the_notes_on_points_teach_how_to_find_the_greatest() -> None:
     whole = {"cpu": [[f"2026-11-01T{n // 60:02}:{n % 60:02}:00Z", n % 59] for n in range(1440)]}
 
-    assert 'view="max_by(cpu, &[1])" finds the greatest' in brief(whole)[1]["more"].split("; ")
+    assert "; view='max_by(cpu, &[1])' finds the greatest" in brief(whole)[1]["more"]
     assert loads(encode(look(Document(whole), "max_by(cpu, &[1])")))[1] == 58
 
 

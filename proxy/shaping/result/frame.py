@@ -75,21 +75,41 @@ def notice_block(notice: Notice) -> Raw:
 
 # What a model sees
 
+_BLOCK_MEMBERS = len(b'{"type":"text","text":},')
+_MEMBERS = len(b'{"content":[],"structuredContent":,"isError":false,"resultType":"complete"}')
+
 
 class VisibleSize(Struct, frozen=True):
-    """Bytes of a result that a model sees, for clients that show one copy or the other."""
+    """Bytes of a result that a model sees, for clients that show one copy or the other.
+
+    `texts` are those of the content blocks, whose escapes some clients show.
+    """
 
     structured: int | None
     text: int
+    texts: tuple[str, ...] = ()
 
     def to(self, shows: Shows) -> int:
         """Return the bytes that a client of this kind shows."""
-        structured = self.structured or 0
-        if shows == "structured":
-            return structured or self.text
-        if shows == "text":
-            return self.text
-        return structured + self.text if shows == "both" else max(structured, self.text)
+        structured, text = self.structured or 0, self.text
+        match shows:
+            case "structured":
+                return structured or text
+            case "text":
+                return text
+            case "blocks":
+                return self._escaped
+            case "result":
+                return structured + self._escaped + _MEMBERS
+            case "both":
+                return structured + text
+            case "once" if structured != text:
+                return structured + text
+        return max(structured, text)
+
+    @property
+    def _escaped(self) -> int:
+        return 2 + sum(len(encode(content)) + _BLOCK_MEMBERS for content in self.texts)
 
     @property
     def most(self) -> int:
@@ -100,10 +120,15 @@ class VisibleSize(Struct, frozen=True):
 def visible_size(result: dict[str, Raw], blocks: list[Raw]) -> VisibleSize:
     """Return the size of a result as a model sees it."""
     structured = result.get("structuredContent")
-    texts = filter(None, map(text_of, blocks))
+    return size_of(structured, tuple(filter(None, map(text_of, blocks))))
+
+
+def size_of(structured: Raw | None, texts: tuple[str, ...]) -> VisibleSize:
+    """Return the size of a result with this structuredContent and these texts."""
     return VisibleSize(
         None if structured is None else len(memoryview(structured)),
         sum(len(content) if content.isascii() else len(content.encode()) for content in texts),
+        texts,
     )
 
 

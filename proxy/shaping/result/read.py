@@ -12,7 +12,7 @@ from proxy.document.message import members, outer_members
 from proxy.document.surrogates import replace_lone
 from proxy.document.tree import ABSENT, Document, Value, compact, encode, level, loads, text
 from proxy.errors import DocumentError
-from proxy.shaping.result.frame import Copy, Frame, VisibleSize, content_of
+from proxy.shaping.result.frame import Copy, Frame, VisibleSize, content_of, size_of
 
 Kind = Literal["auto", "structured", "text", "blocks"]
 Place = tuple[Document, tuple[Copy, ...]]
@@ -137,11 +137,8 @@ def locate(
     place = _find(texts, structured, kind)
     if place is None:
         return None
-    size = VisibleSize(
-        None if structured is None else len(memoryview(structured)),
-        sum(len(each) if each.isascii() else len(each.encode()) for each in texts.values()),
-    )
     document, copies = place
+    size = size_of(structured, tuple(texts.values()))
     return LocatedDocument(Frame(result, blocks, copies), document, size)
 
 

@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from proxy.document.tree import Document, encode
 from proxy.ruleset.clients import Shows
-from proxy.shaping.result.frame import Frame, VisibleSize, text_of, with_text
+from proxy.shaping.result.frame import Frame, text_of, with_text
 from proxy.shaping.result.write import write
 from tests.given import document, said
 from tests.result.given import reading
@@ -55,12 +55,27 @@ def test_another_text_leaves_the_rest_of_a_block_as_it_came() -> None:
     )
 
 
-KINDS: tuple[Shows, ...] = ("structured", "text", "both", "either")
+@pytest.mark.parametrize(
+    ("shows", "size"),
+    [("structured", 7), ("text", 10), ("either", 10), ("both", 17), ("once", 17)],
+)
+def test_visible_bytes_are_counted_for_each_kind_of_client(shows: Shows, size: int) -> None:
+    shown = reading(said("ä" * 4, '"c', structuredContent={"a": 1})).size
+
+    assert (shown.to(shows), shown.most) == (size, 10)
 
 
-def test_visible_bytes_are_counted_for_each_kind_of_client() -> None:
-    shown = reading(said("ä" * 4, "c", structuredContent={"a": 1})).size
+def test_a_copy_that_is_equal_to_the_byte_is_counted_once_for_clients_that_show_it_once() -> None:
+    size = reading(document({"a": 1}, structured=True)).size
 
-    assert shown == VisibleSize(7, 9)
-    assert [shown.to(kind) for kind in KINDS] == [7, 9, 16, 9]
-    assert shown.most == 9
+    assert (size.to("once"), size.to("both")) == (7, 14)
+
+
+def test_escapes_count_for_clients_that_show_json_of_the_blocks_or_of_the_result() -> None:
+    value = said('"a"\n', "ä", structuredContent={"a": 1})
+    size = reading(value).size
+
+    shown = json.dumps(value["content"], ensure_ascii=False, separators=(",", ":")).encode()
+    assert len(shown) <= size.to("blocks") <= len(shown) + 2
+    whole = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    assert len(whole) <= size.to("result") <= len(whole) + 50

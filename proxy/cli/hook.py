@@ -1,0 +1,118 @@
+"""`hook`: without it, the answers of servers that cannot be wrapped reach Claude Code uncut.
+
+Such servers are the connectors of an account, and those inside plugins. Claude Code runs the
+command for each answer (PostToolUse), and shows the model what the command prints. An answer beyond
+Claude Code's own limit comes as the name of a file, which is read.
+
+Input and output: https://code.claude.com/docs/en/hooks, PostToolUse and `updatedMCPToolOutput`.
+"""
+
+import argparse
+import os
+import re
+import sys
+import time
+from contextlib import suppress
+from typing import Any
+
+from proxy.cli import PROGRAM, options
+from proxy.errors import AbridgeError
+
+_SMALL = 2000  # bytes of an event: no budget cuts an answer in it
+_SECONDS = 3600  # that an answer is kept
+_SAVED = re.compile(r"Error: result \([^)]*\) exceeds maximum allowed tokens\. .* to (.+)\.\n")
+
+Block = dict[str, Any]
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb."""
+    options.add(parser, options.by_name("rules", "allow_python", "budget"))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read an event on stdin; print its answer in brief, or nothing if the answer stays as it is.
+
+    Returns 1 if that fails: Claude Code then tells the user why, and the model gets the answer of
+    the server.
+    """
+    raw = sys.stdin.buffer.read()
+    if len(raw) <= _SMALL and b"has been saved to" not in raw and not arguments.rules:
+        return 0
+    try:
+        blocks = _in_brief(raw, arguments)
+    except (AbridgeError, LookupError, OSError, TypeError, ValueError) as error:
+        print(f"{PROGRAM} hook: the answer stays as it is: {error}", file=sys.stderr)
+        return 1
+    if blocks is not None:
+        import json
+
+        output = {"hookEventName": "PostToolUse", "updatedMCPToolOutput": blocks}
+        print(json.dumps({"hookSpecificOutput": output}))
+    return 0
+
+
+def _in_brief(raw: bytes, arguments: argparse.Namespace) -> list[Block] | None:
+    """Return the blocks of the answer in an event, in brief; None if nothing changes."""
+    import json
+
+    from msgspec import Raw
+
+    from proxy.cli.view import answer_of, command, replay_of
+    from proxy.testing import exchange
+
+    event = json.loads(raw)
+    tool = event["tool_name"].split("__", 2)[2]  # mcp__SERVER__TOOL
+    content = [_as_mcp(block) for block in _blocks(event["tool_response"])]
+    result = Raw(json.dumps({"content": content}).encode())
+    recording = exchange.make(tool, event["tool_input"], result)
+    replay = replay_of(recording, arguments)
+    if replay.outcome == "untouched":
+        return None
+    lines = {"request": recording.request.decode(), "response": recording.response.decode()}
+    path = _keep(json.dumps(lines).encode())
+    answer = answer_of(replay, command(arguments, path))
+    return [_as_sent(block) for block in json.loads(answer.line)["result"]["content"]]
+
+
+def _blocks(response: str | list[Block]) -> list[Block]:
+    """Return the blocks of an answer: of one that is too long, from the file that has it."""
+    if isinstance(response, list):
+        return response
+    if match := _SAVED.match(response):
+        with open(match[1], encoding="utf-8") as file:
+            response = file.read()
+    return [{"type": "text", "text": response}]
+
+
+def _as_mcp(block: Block) -> Block:
+    """Return a block of the model's API as one of MCP."""
+    source = block.get("source", {})
+    if block["type"] != "image" or source.get("type") != "base64":
+        return block
+    return {"type": "image", "data": source["data"], "mimeType": source["media_type"]}
+
+
+def _as_sent(block: Block) -> Block:
+    if block["type"] != "image" or "data" not in block:
+        return block
+    source = {"type": "base64", "media_type": block["mimeType"], "data": block["data"]}
+    return {"type": "image", "source": source}
+
+
+def _keep(recording: bytes) -> str:
+    """Store an answer for an hour, in a file that only its owner can read; return its path."""
+    from hashlib import sha256
+
+    from proxy.storage.ledger import default_path
+
+    folder = os.path.join(os.path.dirname(default_path()), "answers")
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    for entry in os.scandir(folder):
+        with suppress(FileNotFoundError):
+            if entry.stat().st_mtime < time.time() - _SECONDS:
+                os.unlink(entry.path)
+    path = os.path.join(folder, f"{sha256(recording).hexdigest()[:12]}.json")
+    with open(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(recording)
+    return path

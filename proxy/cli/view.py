@@ -1,0 +1,84 @@
+"""`view`: without it, a model could not read the rest of an answer that `hook` has cut.
+
+It reads any saved answer, as `explain` does.
+"""
+
+import argparse
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from proxy.cli import PROGRAM, options
+from proxy.cli.terminal import list_problems, refuse
+from proxy.errors import AbridgeError, RuleErrors
+from proxy.ruleset.selection import Selection, load
+from proxy.shaping.pipeline import shape
+from proxy.testing import answer as answers
+from proxy.testing.answer import ClientView
+from proxy.testing.exchange import RecordedExchange, as_json, recorded
+from proxy.testing.play import Replay
+
+_CLIENT = "claude-code"  # the client whose hooks may replace an answer
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.add_argument("file", metavar="FILE", help="a saved answer, or - for stdin")
+    parser.add_argument("view", metavar="VIEW", help="items[0:20], grep('error'), help ...")
+    options.add(parser, options.by_name("rules", "allow_python", "budget"))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the view. Returns 1 if it is refused, 2 if the file cannot be used."""
+    name = arguments.file
+    try:
+        if name == "-":
+            raw = sys.stdin.buffer.read()
+        else:
+            with open(name, "rb") as file:
+                raw = file.read()
+        recording = as_json(raw)
+        first = recorded(recording, otherwise="tool")
+        view = {**first.arguments, "view": arguments.view}
+        replay = replay_of(recorded(recording, first.tool, view), arguments)
+        answer = answer_of(replay, command(arguments, name))
+    except RuleErrors as errors:
+        return list_problems(errors.problems)
+    except FileNotFoundError:
+        return refuse("view", f"{name}: no such file; `hook` keeps an answer for an hour")
+    except OSError as error:
+        return refuse("view", f"{name}: {error.strerror or error}")
+    except AbridgeError as error:
+        return refuse("view", f"{name}: {error}")
+    print(answer.text)
+    return int(answer.failed)
+
+
+def replay_of(exchange: RecordedExchange, arguments: argparse.Namespace) -> Replay:
+    """Answer a recorded call as Claude Code gets it. Raises RuleErrors."""
+    files = load(arguments.rules or [], allow_python=arguments.allow_python)
+    return Replay(Selection(files, arguments.budget, lambda _: None)(None, _CLIENT), exchange)
+
+
+def answer_of(replay: Replay, reader: str) -> ClientView:
+    """Return the answer, with notices that name the command `reader` in place of a call."""
+    if not replay.shaped:
+        return replay.answer
+    return answers.read(shape(replace(replay.shaped[-1][0], reader=reader)).raw)
+
+
+def command(arguments: argparse.Namespace, file: str) -> str:
+    """Return the command line, but for the view, that reads `file` with the same options."""
+    return shlex.join([PROGRAM, "view", *_flags(arguments), file])
+
+
+def _flags(arguments: argparse.Namespace) -> Iterator[str]:
+    for rules in arguments.rules or []:
+        yield f"--rules={os.path.abspath(rules) if os.path.exists(rules) else rules}"
+    if arguments.allow_python:
+        yield "--allow-python"
+    if arguments.budget:
+        yield f"--budget={arguments.budget}"

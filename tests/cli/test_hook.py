@@ -1,0 +1,146 @@
+"""`hook` cuts an answer as Claude Code hands it over, and `view` reads the rest of it."""
+
+import io
+import json
+import os
+import re
+import shlex
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from proxy.cli import main
+
+ROWS = [
+    {"id": n, "title": f"Row {n}", "state": "open" if n % 3 else "closed", "body": "b" * 150}
+    for n in range(900)
+]
+WHOLE = json.dumps({"items": ROWS})
+# The text that Claude Code 2.1.197 shows in place of an answer of more than 25,000 tokens.
+SAVED = (
+    "Error: result (%d characters across 1 line) exceeds maximum allowed tokens. Output has been"
+    " saved to %s.\nFormat: Plain text\nUse offset and limit parameters to read specific portions"
+    " of the file, search within it for specific content, and jq to make structured queries.\n"
+)
+
+
+Hooked = Callable[..., tuple[int, Any, str]]
+
+
+@pytest.fixture
+def hooked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Hooked:
+    """Return a function that hands an answer to `hook`, and returns the exit code and output."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+    def hooked(response: Any, *options: str, tool: str = "mcp__crm__list") -> tuple[int, Any, str]:
+        event = {
+            "hook_event_name": "PostToolUse",
+            "tool_name": tool,
+            "tool_input": {"query": "x"},
+            "tool_response": response,
+        }
+        stdin = io.TextIOWrapper(io.BytesIO(json.dumps(event).encode()))
+        monkeypatch.setattr("sys.stdin", stdin)
+        code = main(["hook", *options])
+        out, error = capsys.readouterr()
+        output = json.loads(out)["hookSpecificOutput"] if out else None
+        return code, output, error
+
+    return hooked
+
+
+def blocks(*texts: str) -> list[dict[str, str]]:
+    return [{"type": "text", "text": text} for text in texts]
+
+
+@pytest.mark.parametrize("form", ["blocks", "structuredContent", "file"])
+def test_a_long_answer_is_cut_and_the_commands_in_its_notice_read_the_rest(
+    form: str, hooked: Hooked, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "saved.txt").write_text(WHOLE)
+    saved = SAVED % (len(WHOLE), tmp_path / "saved.txt")
+    response = {"blocks": blocks(WHOLE), "structuredContent": WHOLE, "file": saved}[form]
+    code, output, error = hooked(response)
+
+    assert (code, error, output["hookEventName"]) == (0, "", "PostToolUse")
+    [block] = output["updatedMCPToolOutput"]
+    assert len(block["text"]) <= 10_000
+    document = json.loads(block["text"])
+    first = document["items"]["rows"]
+    assert first[0][:3] == [0, "Row 0", "closed"]
+    following, *ways = document["_abridged"]["more"].split("; ")
+    words = shlex.split(following.removeprefix("run "))
+    assert words[:2] == ["mcp-abridge", "view"]
+
+    rest = asked(words[1:], capsys)["view"]
+    assert rest["rows"][0][0] == len(first)
+    [counts] = [shlex.split(way)[0] for way in ways if way.endswith(" counts")]
+    assert asked([*words[1:3], counts], capsys)["view"] == {"open": 600, "closed": 300}
+
+
+def asked(words: list[str], capsys: pytest.CaptureFixture[str]) -> Any:
+    assert main(words) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_notice_of_a_view_names_the_command_too(
+    hooked: Hooked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = "".join(f"line {n} of the log\n" for n in range(9000))
+    _, output, _ = hooked(blocks(lines))
+    command = re.search(
+        r"run (mcp-abridge view \S+ '[^']+')", output["updatedMCPToolOutput"][1]["text"]
+    )
+    assert command is not None
+    assert main(shlex.split(command[1])[1:]) == 0
+    out = capsys.readouterr().out
+    assert "is next" in out
+    assert "view='" not in out
+
+
+def test_an_answer_within_the_budget_and_other_blocks_stay_as_they_are(hooked: Hooked) -> None:
+    assert hooked(blocks("short")) == (0, None, "")
+    assert hooked(blocks("x" * 5000)) == (0, None, "")
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA"}}
+    _, output, _ = hooked([image, *blocks(WHOLE)])
+    assert output["updatedMCPToolOutput"][0] == image
+
+
+def test_the_rules_apply_to_the_tool_of_any_server(
+    hooked: Hooked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    rules = tmp_path / "crm.yaml"
+    rules.write_text(
+        "version: 1\nrules: [{tools: list, response: [{keep: [items.id]}], max_bytes: 3000}]\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    _, output, _ = hooked(blocks(WHOLE), "--rules", "crm.yaml", tool="mcp__plugin_x_crm__list")
+    text = output["updatedMCPToolOutput"][0]["text"]
+    assert "Row 1" not in text
+    assert len(text) <= 3000
+    words = shlex.split(json.loads(text)["_abridged"]["more"].partition("; ")[0])
+    monkeypatch.chdir("/")
+    assert "Row 1" not in json.dumps(asked(words[2:], capsys))
+
+
+def test_answers_are_kept_for_an_hour_for_their_owner_alone(hooked: Hooked, tmp_path: Path) -> None:
+    folder = tmp_path / "mcp-abridge" / "answers"
+    hooked(blocks(WHOLE))
+    [first] = folder.iterdir()
+    assert (folder.stat().st_mode & 0o777, first.stat().st_mode & 0o777) == (0o700, 0o600)
+    os.utime(first, (time.time() - 3700,) * 2)
+    hooked(blocks(WHOLE.replace("Row", "Line")))
+    assert first not in folder.iterdir()
+    assert main(["view", str(first), "items[0]"]) == 2
+
+
+def test_an_event_that_cannot_be_used_leaves_the_answer_as_it_is(hooked: Hooked) -> None:
+    code, output, error = hooked(SAVED % (9, "/nowhere.txt"))
+    assert (code, output) == (1, None)
+    assert "the answer stays as it is" in error
+    assert "/nowhere.txt" in error

@@ -1,0 +1,182 @@
+"""What clients need that were measured: by the name that each says, behind a real proxy."""
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.given import call, document, line, said
+from tests.serving import Sidecar, ask
+from tests.wire import Wire
+from tests.wrapped import wrapped
+
+ROWS = [{"id": n, "title": f'the "{n}"', "score": n * 0.5} for n in range(1028)]
+RESULTS = {
+    "rows": document({"items": ROWS}, structured=True),
+    "text": document(ROWS),
+    "short": said("[1,\n 2.0]"),
+    "number": said("42"),
+    "words": said("42 rows"),
+    "object": said('{"id": 1}'),
+    "structured": {"content": [], "structuredContent": {"id": 1.0}},
+    # As mcp-remote spells it, which writes 2.0 as 2 in one of the copies.
+    "respelled": {**document({"items": ROWS}), "structuredContent": {"items": [
+        {**row, "score": n / 2 if n % 2 else n // 2} for n, row in enumerate(ROWS)
+    ]}},
+}  # fmt: skip
+SERVER = """
+import json, sys
+results = json.load(open(sys.argv[1]))
+for raw in sys.stdin:
+    sent = json.loads(raw)
+    if "id" not in sent:
+        continue
+    result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}}
+    result["serverInfo"] = {"name": "rows", "version": "1"}
+    if sent["method"] == "tools/call":
+        result = results[sent["params"]["name"]]
+    elif sent["method"] == "tools/list":
+        hint = {"readOnlyHint": True}
+        schema = {"type": "object"}
+        result = {"tools": [
+            {"name": name, "inputSchema": schema, "annotations": hint} for name in results
+        ]}
+    print(json.dumps({"jsonrpc": "2.0", "id": sent["id"], "result": result}), flush=True)
+"""
+PAGES = "version: 1\nrules: [{tools: text, response: [{paginate: {as: items, limit: 2}}]}]\n"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    file = tmp_path_factory.mktemp("results") / "results.json"
+    file.write_text(json.dumps(RESULTS))
+    return [sys.executable, "-c", SERVER, str(file)]
+
+
+def hello(client: str) -> bytes:
+    info = {"name": client, "version": "1"}
+    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info}
+    return line(id=0, method="initialize", params=params)
+
+
+class Named:
+    """A client that has said its name to a wrapper."""
+
+    def __init__(self, wire: Wire, client: str) -> None:
+        self._wire = wire
+        wire.answer(hello(client) + b"\n")
+
+    def call(self, tool: str, arguments: Any = None, **params: Any) -> Any:
+        """Call a tool; return its result."""
+        [raw] = self._wire.answer(call(tool, arguments, **params) + b"\n")
+        return json.loads(raw)["result"]
+
+
+@contextmanager
+def named(
+    server: Sequence[str], client: str, *options: str, env: Mapping[str, str] | None = None
+) -> Iterator[Named]:
+    command = wrapped(server, "--ledger", "off", *options)
+    with Wire(command, env={**os.environ, **(env or {})}) as wire:
+        yield Named(wire, client)
+
+
+def size(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def test_cline_which_shows_the_whole_result_as_json_never_cuts_it_a_second_time(
+    server: list[str],
+) -> None:
+    with named(server, "@cline/core") as cline:
+        for tool, view in (("rows", "items[9:99]"), ("text", "[9:99]"), ("respelled", "items")):
+            first, next_rows = cline.call(tool), cline.call(tool, {"view": view})
+            assert 5_000 < size(first) <= 8_000
+            assert 5_000 < size(next_rows) <= 8_000
+
+
+def test_copilot_shows_a_copy_once_unless_mcp_remote_respells_it(server: list[str]) -> None:
+    with named(server, "copilot-cli") as copilot, ExitStack() as stack:
+        behind = stack.enter_context(named(server, "copilot-cli (via mcp-remote 0.15.1)"))
+        for tool in ("rows", "respelled"):
+            once = copilot.call(tool)
+            [text] = once["content"]
+            assert json.loads(text["text"]) == once["structuredContent"]
+            assert 6_000 < size(once["structuredContent"]) == len(text["text"]) <= 8_000
+            assert size(behind.call(tool)["structuredContent"]) <= 4_000
+
+
+def test_claude_code_with_a_token_limit_of_the_users_own_is_given_less(server: list[str]) -> None:
+    with named(server, "claude-code", env={"MAX_MCP_OUTPUT_TOKENS": "2000"}) as claude:
+        assert 3_000 < size(claude.call("rows")["structuredContent"]) <= 4_000
+
+
+SCRIPT = {"callId": "exec-7d1f"}
+
+
+def test_a_script_of_codex_gets_every_row_over_stdio_unless_a_rule_says_otherwise(
+    server: list[str], tmp_path: Path
+) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(PAGES)
+    options = ("--rules", str(rules), "--budget", "auto")
+    with named(server, "codex-mcp-client", *options) as codex:
+        assert codex.call("rows", _meta=SCRIPT) == RESULTS["rows"]
+        assert codex.call("rows", _meta={"callId": "call_7d1f"}) != RESULTS["rows"]
+        [page] = codex.call("text", _meta=SCRIPT)["content"]
+        assert json.loads(page["text"])["items"] == ROWS[:2]
+
+
+def test_a_script_of_codex_gets_every_row_over_http(server: list[str]) -> None:
+    with Sidecar("--ledger", "off", "--", *server) as sidecar:
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        begun = ask(sidecar.url(), hello("codex-mcp-client"), headers=headers)
+        headers["Mcp-Session-Id"] = begun.headers["mcp-session-id"]
+        whole = ask(sidecar.url(), call("rows", _meta=SCRIPT), headers=headers)
+        assert whole.json["result"] == RESULTS["rows"]
+        cut = ask(sidecar.url(), call("rows", id=2, _meta={}), headers=headers)
+        assert len(cut.body) < 20_000
+
+
+def test_gemini_cli_gets_an_object_beside_a_text_that_it_would_refuse(server: list[str]) -> None:
+    with named(server, "gemini-cli-mcp-client") as gemini:
+        short = gemini.call("short")
+        assert short == {**RESULTS["short"], "structuredContent": {"result": [1, 2.0]}}
+        assert gemini.call("number") == {**said("42"), "structuredContent": {"result": 42}}
+        [text] = gemini.call("text")["content"]
+        assert isinstance(json.loads(text["text"]), dict)
+        for tool in ("words", "object"):
+            assert gemini.call(tool) == RESULTS[tool]
+
+
+@pytest.mark.parametrize("client", ["gemini-cli-mcp-client", "qwen-cli-mcp-client-a", "mcp-use"])
+def test_a_client_that_shows_text_alone_gets_a_text_if_the_server_sent_none(
+    server: list[str], client: str
+) -> None:
+    with named(server, client) as shows_text:
+        assert shows_text.call("structured") == {
+            **said('{"id": 1.0}'),
+            "structuredContent": {"id": 1.0},
+        }
+
+
+def test_other_clients_and_a_proxy_without_a_budget_change_nothing_of_it(
+    server: list[str],
+) -> None:
+    with named(server, "codex-mcp-client") as codex, ExitStack() as stack:
+        gemini = stack.enter_context(named(server, "gemini-cli-mcp-client", "--budget", "off"))
+        for tool in ("short", "number", "structured"):
+            assert codex.call(tool) == gemini.call(tool) == RESULTS[tool]
+
+
+def test_a_page_can_be_had_in_a_session_of_its_own(server: list[str], tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(PAGES)
+    with named(server, "mcp", "--rules", str(rules)) as langchain:
+        [page] = langchain.call("text", {"offset": 4})["content"]
+        assert json.loads(page["text"])["items"] == ROWS[4:6]
