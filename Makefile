@@ -5,7 +5,7 @@ RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check install --quiet
 ARGS ?=
 
-.PHONY: demo test unit lint types bench answers load lines soak faults fuzz check conformance reference servers clean
+.PHONY: demo test unit lint types bench answers load lines soak faults fuzz check conformance reference servers clean owner
 
 demo: $(VENV)/.package
 	$(VENV)/bin/mcp-abridge demo
@@ -71,6 +71,11 @@ clean:
 # rules/REFERENCE.md and examples/sidecar/REFERENCE.md, from docstrings, descriptions and examples.
 reference: $(VENV)/.test
 	$(RUN) -m tests.reference
+
+# Writes the owner's name in place of OWNER, wherever a page or a manifest names the repository.
+OWNED := README.md SECURITY.md Dockerfile server.json $(wildcard .claude-plugin/*.json)
+owner:
+	sed -i.bak 's/\bOWNER\b/$(OWNER)/g' $(OWNED) && rm -f $(OWNED:%=%.bak)
 
 # The stamps: each is written last, so that an interrupted step is done again.
 $(VENV)/.python:
