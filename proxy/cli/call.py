@@ -58,8 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
         return values, await client.call_tool(arguments.tool, values)
 
     try:
-        listed = asyncio.run(listing(wrapper, patience, call, arguments.client or ""))
-        exchange = _exchange(arguments.tool, *listed.answer)
+        tools = asyncio.run(listing(wrapper, patience, call, arguments.client or ""))
+        exchange = _exchange(arguments.tool, *tools.answer)
         if arguments.save:
             _save(exchange, arguments.save)
         files = (
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
             if arguments.rules is None
             else load(arguments.rules, allow_python=arguments.allow_python)
         )
-        rules = Selection(files, arguments.budget, lambda _: None)(listed.server, arguments.client)
+        rules = Selection(files, arguments.budget, lambda _: None)(tools.server, arguments.client)
         replay = Replay(rules, exchange)
     except UnusableCall as error:
         return refuse("call", str(error))

@@ -84,8 +84,8 @@ def _print(bare: Listed, rows: list[dict[str, Any]]) -> None:
         printed.add_row(row["tool"], *sizes, ", ".join(row["hints"]), ", ".join(row["rules"]))
     console().print(printed)
     total, count = sum(row["bytes"] for row in rows), sum(row["tokens"] for row in rows)
-    sent = sum(row["as_sent"] or 0 for row in rows)
+    as_sent_total = sum(row["as_sent"] or 0 for row in rows)
     print(
         f"{bare.server} {bare.version}: {len(rows)} tools in {total:,} bytes, about {count:,}"
-        f" tokens; {sent:,} bytes as sent."
+        f" tokens; {as_sent_total:,} bytes as sent."
     )
