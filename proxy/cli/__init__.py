@@ -19,6 +19,7 @@ VERBS = {
     "test": ("rules.yaml", "run the tests in rule files"),
     "explain": ("answer.json --show", "show what the model gets of a saved answer"),
     "schema": ("--reference", "print the JSON Schema of rules, or the reference"),
+    "weigh": ("", "list the largest answers in your transcripts"),
     "report": ("--since 7d", "show what was saved"),
     "doctor": ("-- npx -y some-server", "find what is wrong with a server or its rules"),
     "hook": ("", "cut answers for Claude Code, of any server"),

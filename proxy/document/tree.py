@@ -256,6 +256,11 @@ def encode(value: Value, *, ordered: bool = False) -> bytes:
     return bytes(output)
 
 
+def encode_lines(values: list[Value]) -> list[bytes]:
+    """Return each of the values as JSON, which has no line ends unless Raw parts have some."""
+    return _ENCODER.encode_lines(values).splitlines()
+
+
 def compact(raw: bytes) -> bytes:
     """Return JSON without white space between its tokens; every token keeps its spelling."""
     return msgspec.json.format(raw, indent=-1)

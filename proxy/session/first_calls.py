@@ -28,6 +28,10 @@ _MADE_BEFORE = (
     "this call was made before, and its answer is not kept (it expired, or was short); {} does not "
     "run again just to show a part, since it declares neither readOnlyHint nor idempotentHint"
 )
+_ELSEWHERE = (
+    "a part was asked for of an answer that this session does not have; if the client opens a "
+    "session for each call, as LangChain's get_tools() does, add --store"
+)
 
 
 def decide(state: SessionState, pending: PendingRequest) -> tuple[Output, ...]:
@@ -46,6 +50,8 @@ def claimed(state: SessionState, pending: PendingRequest, *, first: bool) -> tup
     """Send a call if nobody has made it before, else refuse it."""
     assert pending.rule is not None
     if not first:
+        if pending.key not in state.stored:
+            state.log(f"{pending.tool}: {_ELSEWHERE}")
         return _refuse(state, pending, _MADE_BEFORE)
     line, pending.line, pending.client_line = pending.line, b"", b""
     return requests.send_or_guard(state, line, pending, pending.rule)

@@ -8,13 +8,15 @@ Work is bounded by the bytes to write, not by the array: columns are chosen from
 """
 
 import re
+from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import accumulate, chain
 from typing import Any
 
 from msgspec import Raw, Struct
 
 from proxy.document.paths import spelled
-from proxy.document.tree import encode, level, text
+from proxy.document.tree import encode, encode_lines, objects, text
 from proxy.transforms.columns import (
     LITTLE,
     Names,
@@ -32,14 +34,18 @@ _HUGE = 400  # bytes of a value that is no text in a single row, if most are muc
 _CORE = 2  # columns that all rows must show
 _NARROW = 80  # bytes of a row if not all rows fit
 _TRIES = 12  # at a selection of columns that fits
+_PART = 64  # rows that are written at once
 
+_NULL = Raw(b"null")
 _MEMBER = re.compile(r"[A-Za-z_][\w.]*")
 
-_Clips = list[tuple[Names, int, int]]
-"""The texts of a row that are cut: the column, the characters shown, and those of the whole."""
+_Clip = tuple[int, Names, int, int]
+"""A text that is cut: its row, its column, the characters shown, and those of the whole."""
 
-_Levels = dict[Names, dict[str, Raw]]
-"""The objects inside of a row that were opened, by path."""
+_Cells = list[Raw | None]
+
+_Levels = dict[Names, list[dict[str, Raw]]]
+"""The objects inside of rows that were opened, by path: one for each row."""
 
 
 Example = tuple[str, str]
@@ -62,7 +68,7 @@ class Brief(Struct):
     last: int
     columns: int
     omitted: list[Names]
-    clips: list[tuple[int, Names, int, int]]
+    clips: list[_Clip]
     loss: int
     following: str
     condition: str
@@ -109,8 +115,9 @@ def brief(rows: list[Raw], room: int, *, table: bool) -> Brief | None:
                 fitting.remove(error.column)
             error.column.constant = False
             continue
-        if len(lines) == len(rows) or not selection.whole:
-            return selection.brief(columns, lines, room) if len(lines) >= _FEWEST else None
+        count = len(lines.contents)
+        if count == len(rows) or not selection.whole:
+            return selection.brief(columns, rows, lines, room) if count >= _FEWEST else None
         target -= target // 12
     return None
 
@@ -163,13 +170,20 @@ def _longest_clip(columns: list[RowColumn], rest: int, table: bool) -> int:
     return max(fitting)
 
 
-class _Line(Struct):
-    """One row as it is written, and the amounts that it leaves out."""
+class _Lines(Struct):
+    """Rows as they are written, and what was left out of them."""
 
-    content: bytes
-    source_size: int
-    clips: _Clips
-    members: set[tuple[Names, tuple[str, ...]]]  # the names of each object that was opened
+    contents: list[bytes] = []
+    clips: list[_Clip] = []
+    levels: _Levels = {}
+
+    def add(self, other: "_Lines", count: int) -> None:
+        """Append the first `count` rows of `other`."""
+        before = len(self.contents)
+        self.contents += other.contents[:count]
+        self.clips += [(before + clip[0], *clip[1:]) for clip in other.clips if clip[0] < count]
+        for path, members in other.levels.items():
+            self.levels.setdefault(path, []).extend(members[:count])
 
 
 class _Selection(Struct, dict=True):
@@ -188,29 +202,30 @@ class _Selection(Struct, dict=True):
         paths = [column.path for column in (*self.columns, *self.same)]
         return sorted({path[:length] for path in paths for length in range(len(path))}, key=len)
 
-    def lines(self, rows: list[Raw], room: int) -> list[_Line]:
+    def lines(self, rows: list[Raw], room: int) -> _Lines:
         """Return as many rows as fit; of a log or time series, the last one at the end.
 
         Raises _Misfit.
         """
         rest = room - len(self.value([]))
-        tail: list[_Line] = []
+        lines, tail = _Lines(), _Lines()
         if not self.whole and any(map(in_order_of_time, self.columns)):
-            tail = [self._line(rows[-1])]
+            tail = self._part(rows[-1:])
             rows, self.last = rows[:-1], 1
-            rest -= len(tail[0].content) + 1
-        lines = []
-        for row in rows:
-            line = self._line(row)
-            rest -= len(line.content) + 1
+            rest -= len(tail.contents[0]) + 1
+        for part in self._parts(rows):
+            sizes = accumulate(len(content) + 1 for content in part.contents)
+            count = sum(size <= rest for size in sizes)
+            lines.add(part, count)
+            rest -= sum(map(len, part.contents)) + len(part.contents)
             if rest < 0:
                 break
-            lines.append(line)
-        return lines + tail
+        lines.add(tail, 1)
+        return lines
 
-    def value(self, lines: list[_Line]) -> bytes:
+    def value(self, contents: list[bytes]) -> bytes:
         """Return the array as it is written."""
-        content = b"[%b]" % b",".join(line.content for line in lines)
+        content = b"[%b]" % b",".join(contents)
         if not self.table:
             return content
         members: dict[str, Any] = {"columns": [column.name for column in self.columns]}
@@ -219,76 +234,81 @@ class _Selection(Struct, dict=True):
             members = {"same": same, **members}
         return encode({**members, "rows": Raw(content)})
 
-    def _line(self, row: Raw) -> _Line:
-        levels = self._levels(row)
-        for column in self.same:
-            cell = levels[column.path[:-1]].get(column.path[-1])
-            if cell is None or bytes(cell) != column.values[0]:
-                raise _Misfit(column)
-        clips: _Clips = []
-        cells = [
-            self._cell(column, levels[column.path[:-1]].get(column.path[-1]), clips)
-            for column in self.columns
-        ]
-        content = self._table_row(cells) if self.table else self._object(cells, levels)
-        members = {(path, tuple(inner)) for path, inner in levels.items()}
-        return _Line(content, len(memoryview(row)), clips, members)
+    def _parts(self, rows: list[Raw]) -> Iterator[_Lines]:
+        for start in range(0, len(rows), _PART):
+            part = rows[start : start + _PART]
+            try:
+                yield self._part(part)
+            except _Misfit:
+                # Maybe not all of them fit: what counts is the first row that is reached.
+                yield from (self._part([row]) for row in part)
 
-    def _levels(self, row: Raw) -> _Levels:
-        """Open the objects of a row that columns lie in. Raises _Misfit for any other value."""
+    def _part(self, rows: list[Raw]) -> _Lines:
+        levels = self._levels(rows)
+        for column in self.same:
+            if encode(_cells(column, levels)) != b"[%b]" % b",".join(column.values[:1] * len(rows)):
+                raise _Misfit(column)
+        clips: list[_Clip] = []
+        columns = [self._column(column, _cells(column, levels), clips) for column in self.columns]
+        if self.table:
+            return _Lines(encode_lines([*zip(*columns, strict=True)]), clips, levels)
+        pairs = sorted(zip(self.columns, columns, strict=True), key=lambda pair: pair[0].position)
+        cells = {column.path: values for column, values in pairs}
+        return _Lines(encode_lines(_as_objects(cells, levels)), clips, levels)
+
+    def _levels(self, rows: list[Raw]) -> _Levels:
+        """Open the objects of rows that columns lie in. Raises _Misfit for any other value."""
         levels: _Levels = {}
         for path in self.objects:
-            value = row if not path else levels[path[:-1]].get(path[-1])
-            members = None if value is None else level(value)
-            if not isinstance(members, dict) and (members is not None or not path):
+            values = [each.get(path[-1], _NULL) for each in levels[path[:-1]]] if path else rows
+            members = objects(Raw(b"[%b]" % b",".join(values)))
+            if members is None or (not path and None in members):
                 raise _Misfit(None)
-            levels[path] = members or {}
+            levels[path] = [each or {} for each in members]
         return levels
 
-    def _cell(self, column: RowColumn, cell: Raw | None, clips: _Clips) -> Raw | None:
-        if cell is not None and column.each:
-            cell = members_of(cell, column.each)
-        if cell is None or (size := len(memoryview(cell))) <= self.clip + 2:
-            return cell
-        content = text(cell)
-        if content is None and size > max(_HUGE, 8 * column.size):
-            raise _Misfit(column)
-        if content is None or len(content) <= self.clip or content.endswith(NOTE_END):
-            return cell
-        clips.append((column.path, self.clip, len(content)))
-        return Raw(encode(content[: self.clip] + "…"))
+    def _column(self, column: RowColumn, cells: _Cells, clips: list[_Clip]) -> _Cells:
+        """Return the cells of a column, long texts cut. Raises _Misfit for another long value."""
+        if column.each:
+            cells = [None if cell is None else members_of(cell, column.each) for cell in cells]
+        most = self.clip + 2
+        if max((len(memoryview(cell)) for cell in cells if cell is not None), default=0) <= most:
+            return cells
+        for row, cell in enumerate(cells):
+            if cell is None or (size := len(memoryview(cell))) <= most:
+                continue
+            content = text(cell)
+            if content is None and size > max(_HUGE, 8 * column.size):
+                raise _Misfit(column)
+            if content and len(content) > self.clip and not content.endswith(NOTE_END):
+                clips.append((row, column.path, self.clip, len(content)))
+                cells[row] = Raw(encode(content[: self.clip] + "…"))
+        return cells
 
-    @staticmethod
-    def _table_row(cells: list[Raw | None]) -> bytes:
-        return b"[%b]" % b",".join(b"null" if cell is None else bytes(cell) for cell in cells)
-
-    def _object(self, cells: list[Raw | None], levels: _Levels) -> bytes:
-        members: dict[str, Any] = {}
-        for column, cell in sorted(zip(self.columns, cells, strict=True), key=_position):
-            if cell is not None or len(column.path) > 1:
-                _put(members, column.path, cell, levels)
-        return encode(members)
-
-    def brief(self, columns: list[RowColumn], lines: list[_Line], room: int) -> Brief:
+    def brief(self, columns: list[RowColumn], rows: list[Raw], lines: _Lines, room: int) -> Brief:
         """Return the array in brief, with all that is left out of these lines."""
         visible = [column.path for column in (*self.columns, *self.same) if not column.each]
         opened = {path[:length] for path in visible for length in range(1, len(path) + 1)}
-        objects = set().union(*(line.members for line in lines))
-        names = {(*path, name) for path, members in objects for name in members} - opened
+        levels = lines.levels.items()
+        names = {(*path, name) for path, members in levels for name in set().union(*members)}
+        names -= opened
         inside = {name: [column for column in columns if column.holds(name)] for name in names}
         sizes = {name: sum(column.size for column in inside[name]) for name in names}
         links = {name for name in names if all(column.is_link for column in inside[name])}
-        value = self.value(lines)
+        value = self.value(lines.contents)
+        count = len(lines.contents)
+        first = count - self.last
+        visible_rows = chain(rows[:first], rows[len(rows) - self.last :])
         category = next((column for column in self.columns if column.groups), None)
         return Brief(
             value=value,
-            first=len(lines) - self.last,
+            first=first,
             last=self.last,
             columns=len(visible),
             omitted=sorted(names, key=lambda name: (-sizes[name], name)),
-            clips=[(index, *clip) for index, line in enumerate(lines) for clip in line.clips],
-            loss=sum(line.source_size for line in lines) - len(value),
-            following=self._following(sizes, links, len(lines), room) if self.whole else "",
+            clips=lines.clips,
+            loss=sum(len(memoryview(row)) for row in visible_rows) - len(value),
+            following=self._following(sizes, links, count, room) if self.whole else "",
             condition=self._condition(category),
             category="" if category is None else category.name,
             quantity=next((column.name for column in columns if column.is_quantity), ""),
@@ -319,18 +339,31 @@ class _Selection(Struct, dict=True):
         return f"[?{category.name}=={value}].[{', '.join(names)}]"
 
 
-def _put(members: dict[str, Any], path: Names, cell: Raw | None, levels: _Levels) -> None:
-    """Store a cell at a path; of objects that are null or empty in this row, these themselves."""
-    for length in range(1, len(path)):
-        outer, name = levels[path[: length - 1]], path[length - 1]
-        if not levels[path[:length]]:
-            if name in outer:
-                members[name] = outer[name]
-            return
-        members = members.setdefault(name, {})
-    if cell is not None:
-        members[path[-1]] = cell
+def _cells(column: RowColumn, levels: _Levels) -> _Cells:
+    name = column.path[-1]
+    return [members.get(name) for members in levels[column.path[:-1]]]
 
 
-def _position(pair: tuple[RowColumn, Raw | None]) -> int:
-    return pair[0].position
+def _as_objects(
+    cells: dict[Names, _Cells], levels: _Levels, outer: Names = ()
+) -> list[dict[str, Any]]:
+    """Return rows as objects; of inner objects that are null or empty in a row, these themselves.
+
+    `cells` are the columns in the objects at the path `outer`.
+    """
+    members: dict[str, Sequence[Any]] = {}
+    for path, values in cells.items():
+        inner, name = path[: len(outer) + 1], path[len(outer)]
+        if path == inner:
+            members[name] = values
+        elif name not in members:
+            within = {path: cells[path] for path in cells if path[: len(inner)] == inner}
+            rows = zip(
+                _as_objects(within, levels, inner), levels[inner], levels[outer], strict=True
+            )
+            members[name] = [each if opened else above.get(name) for each, opened, above in rows]
+    names = [*members]
+    return [
+        {names[at]: cell for at, cell in enumerate(row) if cell is not None}
+        for row in zip(*members.values(), strict=True)
+    ]

@@ -5,7 +5,6 @@ such as id, title and state come first, then short values, then long ones.
 """
 
 import re
-from collections.abc import Iterator
 
 from msgspec import Raw, Struct
 
@@ -105,20 +104,23 @@ def columns_of(rows: list[Raw], closed: frozenset[Names] = frozenset()) -> list[
 
     `closed` are the paths of objects that differ so much that each is one value.
     """
-    columns: dict[Names, RowColumn] = {}
+    values: dict[Names, list[bytes]] = {}
     sample = rows[:: max(len(rows) // _SAMPLE, 1)]
     for row in sample:
         members = level(row)
         if not isinstance(members, dict):
             return []
-        for path, value in _leaves(members, closed):
-            column = columns.get(path)
-            if column is None:
-                column = columns[path] = RowColumn(path, len(columns), values=[])
-            content = bytes(value)
-            column.size += len(content) / len(sample)
-            column.textual &= content[:1] == b'"' or content == b"null"
-            column.values.append(content)
+        _gather(values, members, closed)
+    columns = {
+        path: RowColumn(
+            path,
+            position,
+            size=sum(map(len, each)) / len(sample),
+            textual=all(value[0] == 0x22 or value == b"null" for value in each),
+            values=each,
+        )
+        for position, (path, each) in enumerate(values.items())
+    }
     objects = {path[:length] for path in columns for length in range(1, len(path))}
     # A null among objects is no column of its own: their columns are null.
     nulls = {path for path in objects & columns.keys() if set(columns[path].values) == {b"null"}}
@@ -170,17 +172,21 @@ def _alike(columns: dict[Names, RowColumn], parent: Names) -> bool:
     return sum(len(column.values) for column in inner) >= _ALIKE * most * len(inner)
 
 
-def _leaves(
-    members: dict[str, Raw], closed: frozenset[Names], prefix: Names = ()
-) -> Iterator[tuple[Names, Raw]]:
+def _gather(
+    values: dict[Names, list[bytes]],
+    members: dict[str, Raw],
+    closed: frozenset[Names],
+    prefix: Names = (),
+) -> None:
+    """Append the members of a row to the values at their paths."""
     for name, value in members.items():
-        path = (*prefix, name)
-        opens = len(path) < _DEEPEST and path not in closed and memoryview(value)[0] == 0x7B
+        path, content = (*prefix, name), bytes(value)
+        opens = content[0] == 0x7B and len(path) < _DEEPEST and path not in closed
         inner = level(value) if opens else None
         if inner and len(inner) <= _INNER:
-            yield from _leaves(inner, closed, path)
+            _gather(values, inner, closed, path)
         else:
-            yield path, value
+            values.setdefault(path, []).append(content)
 
 
 def in_order_of_time(column: RowColumn) -> bool:

@@ -35,15 +35,14 @@ _KINDS = {
 _START_OF_FRAME = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # markers of a JPEG file
 
 
-def _may_hold_data(raw: bytes) -> bool:
+def _may_hold_data(raw: memoryview) -> bool:
     """Return True if JSON may have base64 data or a data URI, by looking at parts of it."""
     at = 0
     while match := _UP_TO_RUN.match(raw, at):
-        at = match.end()
-        quote = raw.rfind(b'"', max(at - _STEP, 0), at + 1)
-        if quote >= 0 and _OPENING.match(raw, quote):
+        before, at = max(match.end() - _STEP, 0), match.end() + _STEP
+        quote = bytes(raw[before : match.end() + 1]).rfind(b'"')
+        if quote >= 0 and _OPENING.match(raw, before + quote):
             return True
-        at += _STEP
     return False
 
 
@@ -64,7 +63,7 @@ class MediaRemover:
         size = len(memoryview(raw))
         if size < _SHORTEST or depth > DEEPEST:
             return raw
-        if depth == 0 and not _may_hold_data(bytes(raw)):
+        if depth == 0 and not _may_hold_data(memoryview(raw)):
             return raw  # to open all takes four times as long
         head = memoryview(raw)[0]
         if head == 0x22:

@@ -142,3 +142,6 @@ def test_a_call_is_the_same_in_any_session_of_its_caller() -> None:
         list_tools(talk, {"name": "get"})
         talk.client(LOOK)
         assert talk.to_server[1:] == ([call("get", {})] if runs else [])
+        assert [said.endswith("get_tools() does, add --store") for said in talk.log] == (
+            [] if runs else [True]
+        )
