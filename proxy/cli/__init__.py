@@ -13,6 +13,8 @@ PROGRAM = "mcp-abridge"
 VERBS = {
     "run": ("-- npx -y some-server", "wrap a server; the verb may be left out"),
     "serve": ("-- npx -y some-server", "serve MCP over HTTP, for one server or several"),
+    "wrap": ("--all --dry-run", "wrap servers in clients' configurations"),
+    "unwrap": ("--all", "restore clients' configurations"),
     "check": ("rules.yaml", "list every mistake in rule files"),
     "test": ("rules.yaml", "run the tests in rule files"),
     "explain": ("answer.json --show", "show what the model gets of a saved answer"),
