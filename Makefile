@@ -11,7 +11,7 @@ demo: $(VENV)/.package
 	$(VENV)/bin/mcp-abridge demo
 
 test: servers
-	$(RUN) -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+	$(RUN) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # The tests of the packages that do no I/O, with few random examples: seconds, while writing code.
 PURE := document schema transforms ruleset shaping session testing
