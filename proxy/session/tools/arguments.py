@@ -21,11 +21,12 @@ from proxy.transforms.base import Parameter, Schema, Transform
 VIEW = "view"
 _PAGE, _ABRIDGED = "page_", "abridged_"  # prefixes for names that the tool itself uses
 
-# At most 100 bytes in the definition of each tool; the notice of a cut says how to use it.
+# At most 100 bytes in the definition of each tool, with `_abridged` in its outputSchema; the notice
+# of a cut says how to use it.
 _VIEW = Parameter(
     {
         "type": "string",
-        "description": "Ask the last result: JMESPath, grep('x'), outline(), help",
+        "description": "Ask a cut result: JMESPath, grep('x'), help",
     }
 )
 
