@@ -197,6 +197,22 @@ def test_an_edit_between_the_two_survives(home: Path, run: Run) -> None:
         assert text == SAMPLES[name].replace(old, new, 1)
 
 
+def test_a_file_that_its_client_wrote_anew_is_restored(home: Path, run: Run) -> None:
+    names = (".claude.json", ".codeium/windsurf/mcp_config.json", ".copilot/mcp-config.json")
+    for name in names:
+        write(home, name, SAMPLES[name])
+    original = '{"mcpServers": {"g": {"httpUrl": "http://a.invalid", "headers": {"K": "v"}}}}'
+    gemini = write(home, ".gemini/settings.json", original)
+    run("wrap", "--all")
+    files = [*(home / name for name in names), gemini]
+    for file in files:
+        file.write_text(json.dumps({"added": 1, **json.loads(file.read_text())}, indent=3))
+    code, _, words = run("unwrap", "--all")
+    assert (code, "no record" in words) == (0, False)
+    for file, text in zip(files, [*(SAMPLES[name] for name in names), original], strict=True):
+        assert json.loads(file.read_text()) == {"added": 1, **json.loads(text)}
+
+
 def test_without_its_record_an_entry_is_taken_apart(home: Path, run: Run) -> None:
     for name, text in SAMPLES.items():
         write(home, name, text)
