@@ -125,12 +125,8 @@ class Records:
         if whole and whole[1] == server.entry:
             # The client has written the whole file in a layout of its own.
             start, end = file.syntax.locate(file.text, server.path)
-            return file.text[:start] + whole[0] + file.text[end:]
+            return f"{file.text[:start]}{whole[0]}{file.text[end:]}"
         return None
-
-    def drop(self, server: Server) -> None:
-        """Forget a server that has its original again."""
-        self._entries.pop(_key(server), None)
 
     def save(self) -> None:
         """Write the records, readable by their owner alone: entries may have secrets."""
