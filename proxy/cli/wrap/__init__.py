@@ -60,12 +60,11 @@ def _wrap(
 ) -> str:
     if server.own_words is not None:
         return "is wrapped already"
-    before = file.text
-    text = entry.wrap(file.syntax, before, server, launch, login=login)
+    text = entry.wrap(file.syntax, file.text, server, launch, login=login)
     if changes.entry_in(file, text, server).own_words is None:
         raise entry.NotPossible("its entry has an unusual form; edit it by hand")
+    records.add(server, file, text)
     file.change(text, server.path)
-    records.add(server, before, text)
     return f"wrapped, by {shlex.join(launch)}{' (disabled)' if server.disabled else ''}"
 
 

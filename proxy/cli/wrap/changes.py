@@ -4,6 +4,7 @@ import argparse
 import difflib
 import json
 import os
+import shlex
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -76,9 +77,12 @@ def change(verb: str, arguments: argparse.Namespace, edit: Edit) -> int:
     if not arguments.json:
         _print_differences(configs, selection)
     if not arguments.dry_run:
-        _write(configs, rows)
         records.save()
-    _report(verb, arguments, rows)
+        _write(configs, rows)
+    _report(arguments, rows)
+    if verb == "wrap" and any(file.text != file.before for file in configs.files.values()):
+        words = "--all" if arguments.all else shlex.join(arguments.names)
+        print(f"restart the clients; `{PROGRAM} unwrap {words}` restores", file=sys.stderr)
     return int(bool(configs.problems) or any(row["left"] for row in rows))
 
 
@@ -88,7 +92,7 @@ def _edit(file: ConfigFile, server: Server, records: Records, edit: Edit) -> dic
         row["result"] = edit(file, server, records)
     except NotPossible as error:
         row |= {"result": str(error), "left": True}
-    except (AbridgeError, LookupError, ValueError):
+    except (AbridgeError, AttributeError, LookupError, TypeError, ValueError):
         row |= {"result": "its entry has an unusual form; edit it by hand", "left": True}
     return row
 
@@ -127,7 +131,7 @@ def _write(configs: Configs, rows: list[dict[str, Any]]) -> None:
                     row |= {"result": str(error), "left": True}
 
 
-def _report(verb: str, arguments: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
+def _report(arguments: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
     if arguments.json:
         print(json.dumps(rows, indent=1, ensure_ascii=False))
     for row in () if arguments.json else rows:
@@ -135,9 +139,6 @@ def _report(verb: str, arguments: argparse.Namespace, rows: list[dict[str, Any]]
         print(f"{printable(row['server'])} ({where}): {row['result']}", file=sys.stderr)
     if arguments.dry_run:
         print("nothing is written (--dry-run)", file=sys.stderr)
-    elif any(not row["left"] for row in rows) and verb == "wrap":
-        names = "--all" if arguments.all else " ".join(arguments.names)
-        print(f"restart the clients; `{PROGRAM} unwrap {names}` restores", file=sys.stderr)
 
 
 def entry_in(file: ConfigFile, text: str, server: Server) -> Server:
