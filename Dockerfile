@@ -4,13 +4,19 @@
 #   docker run -i mcp-abridge -- COMMAND
 #
 # The first serves a remote server over HTTP, the second wraps a command on stdin and stdout. Options can be given as
-# MCP_ABRIDGE_... in the environment; with MCP_ABRIDGE_CONFIG no arguments are needed.
+# MCP_ABRIDGE_... in the environment; with MCP_ABRIDGE_CONFIG it serves without arguments. With neither, it wraps an
+# example server on stdin and stdout, so that whoever tries the image sees tools.
 FROM python:3.13-slim AS build
 WORKDIR /src
 COPY . .
 RUN pip wheel --no-cache-dir --wheel-dir /wheels '.[redis]'
 
 FROM python:3.13-slim
+LABEL org.opencontainers.image.title="mcp-abridge" \
+      org.opencontainers.image.description="Shortens the long answers of any MCP server" \
+      org.opencontainers.image.source="https://github.com/OWNER/mcp-abridge" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      io.modelcontextprotocol.server.name="io.github.OWNER/mcp-abridge"
 RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
     pip install --no-cache-dir --no-compile --no-index --find-links /wheels 'mcp-abridge[redis]' \
     && python -m compileall -q "$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
@@ -33,5 +39,6 @@ sys.exit(asked.getresponse().status != 200)"]
 ENTRYPOINT ["sh", "-c", "\
 rules=/etc/mcp-abridge/rules.d; \
 [ -n \"${MCP_ABRIDGE_RULES+given}\" ] || ! ls $rules/*.yaml >/dev/null 2>&1 || export MCP_ABRIDGE_RULES=$rules; \
+[ $# -gt 0 ] || [ -z \"${MCP_ABRIDGE_CONFIG-}\" ] || set -- serve; \
+[ $# -gt 0 ] || set -- -- python -m proxy.examples.fullsync.server; \
 exec mcp-abridge \"$@\"", "mcp-abridge"]
-CMD ["serve"]

@@ -5,13 +5,13 @@ RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check install --quiet
 ARGS ?=
 
-.PHONY: demo test unit lint types bench answers load lines soak faults fuzz check conformance reference servers clean
+.PHONY: demo test unit lint types bench answers load lines soak faults fuzz check clients conformance reference servers clean owner
 
 demo: $(VENV)/.package
 	$(VENV)/bin/mcp-abridge demo
 
 test: servers
-	$(RUN) -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+	$(RUN) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # The tests of the packages that do no I/O, with few random examples: seconds, while writing code.
 PURE := document schema transforms ruleset shaping session testing
@@ -52,6 +52,10 @@ faults: servers
 fuzz: $(VENV)/.test
 	$(RUN) -m tests.fuzz $(ARGS)
 
+# Claude Code, Codex and fifteen more against a stand-in model; writes examples/clients/README.md.
+clients: $(VENV)/.test
+	$(RUN) -m tests.clients $(ARGS)
+
 # The official conformance suite, directly and through the proxy.
 conformance: $(VENV)/.test
 	$(RUN) -m tests.conformance $(ARGS)
@@ -71,6 +75,11 @@ clean:
 # rules/REFERENCE.md and examples/sidecar/REFERENCE.md, from docstrings, descriptions and examples.
 reference: $(VENV)/.test
 	$(RUN) -m tests.reference
+
+# Writes the owner's name in place of OWNER, wherever a page or a manifest names the repository.
+OWNED := README.md SECURITY.md Dockerfile server.json $(wildcard .claude-plugin/*.json)
+owner:
+	sed -i.bak 's/\bOWNER\b/$(OWNER)/g' $(OWNED) && rm -f $(OWNED:%=%.bak)
 
 # The stamps: each is written last, so that an interrupted step is done again.
 $(VENV)/.python:

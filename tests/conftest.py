@@ -27,6 +27,19 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
     return (yield) * 3 // 2
 
 
+# Each takes a worker more than 15 seconds.
+LONGEST = {
+    *("test_conformance.py", "test_examples.py", "test_http.py", "test_soak.py"),
+    *("test_deadlines.py", "test_doctor.py", "test_ends.py", "test_exhaustion.py"),
+    *("test_first_calls.py", "test_http_clients.py", "test_stalls.py", "test_stdio.py"),
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the longest files first: all would wait for the worker that gets one last."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
     """Keep a test that has failed from hanging in its teardown: the failure ended its limit."""

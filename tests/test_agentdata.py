@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ LONG = "knowledge/billing/metrics-1000"
 
 Json = dict[str, Any]
 
-# How the proxy stands before the server: the command that it starts, or the server's own HTTP.
+# How the proxy stands before each: the command that it starts, or the server's own HTTP.
 TRANSPORTS = ("stdio", "http")
 
 
@@ -60,7 +59,7 @@ class Base(System):
             assert page["next_offset"] == offset
 
 
-@pytest.fixture(scope="module", params=product(TRANSPORTS, BEFORES), ids="-".join)
+@pytest.fixture(scope="module", params=zip(TRANSPORTS, BEFORES, strict=True), ids="-".join)
 def base(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Base]:

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -69,11 +70,12 @@ class Named:
 
     def __init__(self, wire: Wire, client: str) -> None:
         self._wire = wire
+        self._ids = count(1)
         wire.answer(hello(client) + b"\n")
 
     def call(self, tool: str, arguments: Any = None, **params: Any) -> Any:
         """Call a tool; return its result."""
-        [raw] = self._wire.answer(call(tool, arguments, **params) + b"\n")
+        [raw] = self._wire.answer(call(tool, arguments, next(self._ids), **params) + b"\n")
         return json.loads(raw)["result"]
 
 

@@ -107,13 +107,17 @@ class Running:
         return self._stack.enter_context(FRONTS[self._transport](command, [rules], folder, *own))
 
 
-@pytest.fixture(scope="module", params=FRONTS)
+@pytest.fixture(scope="module")
 def running(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Running]:
-    """Return what starts the examples by a transport."""
+    """Return what starts the examples by a transport: stdio, unless a test is for each of them."""
     with ExitStack() as stack:
-        yield Running(str(request.param), tmp_path_factory.mktemp("examples"), stack)
+        transport = getattr(request, "param", "stdio")
+        yield Running(transport, tmp_path_factory.mktemp("examples"), stack)
+
+
+everywhere = pytest.mark.parametrize("running", FRONTS, indirect=True)
 
 
 # fullsync
@@ -174,6 +178,7 @@ def test_progress_of_any_size_becomes_a_summary_of_sixteen_keys(state: str, sync
         assert len(text) / example.sizes[0] > 100
 
 
+@everywhere
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 def test_all_else_of_the_document_sync_is_as_the_server_has_it(mode: Mode, sync: Sync) -> None:
     example = sync("paused", mode=mode)
@@ -270,6 +275,7 @@ def reached(example: Example, action: Callable[[], Any]) -> list[dict[str, Any]]
     return example.seen()[before:]
 
 
+@everywhere
 def test_pages_of_fifty_thousand_files_give_the_whole_list(vault: Example) -> None:
     vault.sizes.clear()
     first = vault.document("list_vault_files")
@@ -453,6 +459,7 @@ def test_a_tool_with_an_effect_runs_once_however_many_pages_are_read(running: Ru
     assert calls == [{"tool": "bulk_delete_files", "arguments": {"folder": "Work/", "limit": 100}}]
 
 
+@everywhere
 def test_what_is_too_large_for_clients_of_the_handshake_arrives_in_pages(running: Running) -> None:
     """Over HTTP, the official client refuses an event of more than a MiB."""
     vault = running.example("vault", "legacy")

@@ -191,15 +191,20 @@ class Interpreter(TreeInterpreter):
 class _OfViews(Interpreter):
     """An interpreter in which an array has members, which JMESPath takes for null.
 
-    A result shows arrays as tables, and other languages know the length of an array.
+    A result shows arrays as tables, and other languages know the length of an array. The members of
+    its elements are meant by `items.title`, as the notes write it.
     """
 
     def visit_field(self, node: Any, value: Any) -> Any:
         if not isinstance(value, list):
             return super().visit_field(node, value)
+        name = node["value"]
         first = self.open(value[0]) if value else None
-        columns = [*first] if isinstance(first, dict) else None
-        return {"rows": value, "columns": columns, "length": len(value)}.get(node["value"])
+        if not isinstance(first, dict):
+            first = {}
+        elif name in first:
+            return self._projected(value, node)
+        return {"rows": value, "columns": [*first] or None, "length": len(value)}.get(name)
 
     def visit_subexpression(self, node: Any, value: Any) -> Any:
         first, *others = node["children"]

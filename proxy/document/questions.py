@@ -86,6 +86,8 @@ class Questions:
     def _part(self, name: str, first: int, last: int | None) -> Any:
         """Return a range of lines or elements; a negative `first` counts from the end."""
         value = self.current
+        if isinstance(value, dict) and "hits" in value:  # of a search
+            value = value.get("lines") or value.get("at") or []
         if isinstance(value, list):
             self._fuel.burn(len(value))
             parts: Any = value

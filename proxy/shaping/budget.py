@@ -12,6 +12,9 @@ from proxy.transforms.base import Call
 _MINIMUM = 300  # bytes; content beside the document never reduces its room below this
 _TOGETHER = frozenset({"both", "once", "result"})
 
+ESCAPED = frozenset({"blocks", "result"})
+"""The kinds of clients whose models read texts with JSON's escapes."""
+
 
 def document_budget(job: ShapeJob, frame: Frame, excess: int = 0) -> int | None:
     """Return the most bytes that the document may take, None if its rule has no bound.
@@ -38,9 +41,9 @@ def overrun(job: ShapeJob, size: VisibleSize, frame: Frame | None = None) -> int
     excess = visible - job.rule.max_bytes
     if frame is None or excess <= 0:
         return excess
-    if job.shows in ("blocks", "result"):
-        # Each byte of the document is shown as more than one.
-        excess = excess * job.rule.max_bytes // visible
+    if job.shows in ESCAPED:
+        # Each byte of the document is shown as more than one; small steps would take long.
+        excess = max(excess * job.rule.max_bytes // visible, job.rule.max_bytes // 32)
     return excess // _copies_shown(job, frame) + 1
 
 

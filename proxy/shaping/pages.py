@@ -12,7 +12,7 @@ from proxy.document.windows import following
 from proxy.errors import TransformError
 from proxy.ruleset.guard import FACTS
 from proxy.shaping import steps
-from proxy.shaping.budget import overrun
+from proxy.shaping.budget import ESCAPED, overrun
 from proxy.shaping.job import ShapeContext, ShapeJob, ShapeResult
 from proxy.shaping.result.frame import Frame, VisibleSize
 from proxy.shaping.result.write import write_for
@@ -73,7 +73,7 @@ def cut_page(job: ShapeJob, snapshot: Snapshot, context: ShapeContext, excess: i
         more = overrun(job, size, frame)
         if more <= 0 or excess > (rule.max_bytes or 0):
             return Page(result, size, tuple(call.missing))
-        excess += more
+        excess += max(more, excess // 2) if job.shows in ESCAPED else more
 
 
 def _view(job: ShapeJob, whole: Document, frame: Frame, call: Call) -> Document:

@@ -13,7 +13,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
@@ -483,21 +483,29 @@ def warnings(path: str, since: float | None = None) -> list[Counted]:
 def _read(path: str, query: str, since: float | None) -> list[tuple[Any, ...]]:
     """Return the rows of `query`; none if a process has created the file but not yet the tables."""
     import sqlite3
-    from urllib.parse import quote
 
     if not os.path.exists(path):
         raise LedgerError(f"{path}: no such file")
     try:
         _check_regular(path)
-        db = sqlite3.connect(
-            f"file:{quote(path)}?mode=ro", uri=True, timeout=5, isolation_level=None
-        )
         try:
-            db.execute("BEGIN")  # one view of the file, also while others create it
-            if _is_new(db):
-                return []
-            return db.execute(query, (-1 if since is None else since // 60 * 60,)).fetchall()
-        finally:
-            db.close()
+            return _rows_of(path, "ro", query, since)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_READONLY:
+                raise
+            # A process was killed while it created the file: its transaction has to be undone.
+            return _rows_of(path, "rw", query, since)
     except (OSError, sqlite3.Error, LedgerError) as error:
         raise LedgerError(f"{path}: {error}") from error
+
+
+def _rows_of(path: str, mode: str, query: str, since: float | None) -> list[tuple[Any, ...]]:
+    import sqlite3
+    from urllib.parse import quote
+
+    name = f"file:{quote(path)}?mode={mode}"
+    with closing(sqlite3.connect(name, uri=True, timeout=5, isolation_level=None)) as db:
+        db.execute("BEGIN")  # one view of the file, also while others create it
+        if _is_new(db):
+            return []
+        return db.execute(query, (-1 if since is None else since // 60 * 60,)).fetchall()

@@ -5,6 +5,7 @@ import re
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -40,24 +41,51 @@ def server(tmp_path: Path) -> list[str]:
     return [sys.executable, str(path)]
 
 
-def doctor(*words: str, cwd: Path = ROOT, deadline: str = "60") -> tuple[int, list[str], str]:
-    """Return the exit code, the lines of stdout without what differs, and stderr."""
-    done = subprocess.run(
+def started(*words: str, cwd: Path = ROOT, deadline: str = "60") -> "subprocess.Popen[str]":
+    """Start the verb; the clients of its home folder `cwd` are looked at."""
+    return subprocess.Popen(
         [sys.executable, "-m", "proxy", "doctor", *words],
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
         cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "MCP_ABRIDGE_DEADLINE": deadline},
-        timeout=150,
+        env={
+            **os.environ,
+            "HOME": str(cwd),
+            "PYTHONPATH": str(ROOT),
+            "MCP_ABRIDGE_DEADLINE": deadline,
+        },
     )
-    said = re.sub(r"after [0-9.]+ s", "after N s", done.stdout)
-    return done.returncode, re.sub(r"[0-9,]+ bytes", "N bytes", said).splitlines(), done.stderr
+
+
+def ended(process: "subprocess.Popen[str]") -> tuple[int, list[str], str]:
+    """Return the exit code, the lines of stdout without what differs, and stderr."""
+    with process:
+        stdout, stderr = process.communicate(timeout=150)
+    said = re.sub(r"after [0-9.]+ s", "after N s", stdout)
+    return process.returncode, re.sub(r"[0-9,]+ bytes", "N bytes", said).splitlines(), stderr
+
+
+def doctor(*words: str, cwd: Path = ROOT) -> tuple[int, list[str], str]:
+    return ended(started(*words, cwd=cwd))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def mute() -> Iterator["subprocess.Popen[str]"]:
+    """Start it before a mute server, which it gives up after all other tests of this file."""
+    script = "import sys, time; print('log in first', file=sys.stderr); time.sleep(600)"
+    process = started("--ledger", "off", "--", sys.executable, "-c", script, deadline="")
+    with process:
+        yield process
+        process.kill()
 
 
 def test_a_set_up_that_is_as_it_should_be(server: list[str], tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_text(
         "version: 1\nrules: [{tools: list_books, response: [{keep: title}]}]\n"
     )
+    (tmp_path / ".codex").mkdir()
+    (tmp_path / ".codex" / "config.toml").write_text('[mcp_servers.fs]\ncommand = "fs"\n')
     code, lines, errors = doctor("--rules", "rules.yaml", "--", *server, cwd=tmp_path)
     assert (code, errors) == (0, "")
     assert lines == [
@@ -66,10 +94,12 @@ def test_a_set_up_that_is_as_it_should_be(server: list[str], tmp_path: Path) -> 
         "ok: with the rules: 2 tools in N bytes",
         "ok: rules.yaml applies",
         "ok: tools with a rule: 1; with the budget alone: 1",
+        "ok: codex: 1 servers, budget N bytes, since its limit is 48,000;"
+        " not wrapped: fs, see mcp-abridge wrap",
     ]
     code, lines, _ = doctor("--budget", "off", "--rules", "rules.yaml", "--", *server, cwd=tmp_path)
     assert code == 0
-    assert lines[-2:] == [
+    assert lines[-3:-1] == [
         "ok: tools with a rule: 1; with the budget alone: 0",
         "ok: tools whose answers pass whatever their length: 1 (add_book);"
         " --budget auto bounds them",
@@ -139,20 +169,6 @@ def test_the_last_lines_of_a_server_that_fails_are_shown() -> None:
     assert lines[said + 1 :] == [*(f"    {number}" for number in range(11, 20)), last]
 
 
-def test_a_mute_server_is_given_up_soon_with_what_it_wrote_to_its_stderr() -> None:
-    script = "import sys, time; print('log in first', file=sys.stderr); time.sleep(600)"
-    code, lines, _ = doctor("--ledger", "off", "--", sys.executable, "-c", script, deadline="")
-    assert code == 1
-    assert lines[-3].startswith(
-        "error: the server does not list its tools: it gave no answer within 12 s;"
-        " is it an MCP server, and does it speak stdio if it is a command? --deadline 120 gives"
-    )
-    assert lines[-2:] == [
-        "error: what the server wrote beside its messages:",
-        "    log in first",
-    ]
-
-
 def test_a_command_that_cannot_be_started_is_told() -> None:
     code, lines, _ = doctor("--ledger", "off", "--", "no-such-command")
     assert code == 1
@@ -182,3 +198,18 @@ def test_a_ledger_that_cannot_be_written_is_told(server: list[str], tmp_path: Pa
 def test_no_server_is_a_mistake_of_usage() -> None:
     said = "no server: give its URL, or write its command after --"
     assert doctor("--rules", "github") == (2, [], f"mcp-abridge doctor: {said}\n")
+
+
+def test_a_mute_server_is_given_up_soon_with_what_it_wrote_to_its_stderr(
+    mute: "subprocess.Popen[str]",
+) -> None:
+    code, lines, _ = ended(mute)
+    assert code == 1
+    assert lines[-3].startswith(
+        "error: the server does not list its tools: it gave no answer within 12 s;"
+        " is it an MCP server, and does it speak stdio if it is a command? --deadline 120 gives"
+    )
+    assert lines[-2:] == [
+        "error: what the server wrote beside its messages:",
+        "    log in first",
+    ]

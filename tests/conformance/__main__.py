@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -61,14 +62,19 @@ def every(
         for revision in (each for each in REVISIONS if each in {*sum(revisions.values(), ())}):
             direct[revision] = run(upstream, revision, folder / "direct" / revision)
             yield report.direct(revision, direct[revision], REVISIONS[revision])
-        for name, leg in legs.items():
-            try:
-                here = through(leg, revisions[name], upstream, folder / name)
-            except Unusable as problem:
-                yield report.not_run(name, str(problem))
-                continue
-            for revision, found in here.items():
-                yield report.through(name, leg, revision, direct[revision], found)
+        with ThreadPoolExecutor() as pool:
+            running = {
+                name: pool.submit(through, leg, revisions[name], upstream, folder / name)
+                for name, leg in legs.items()
+            }
+            for name, leg in legs.items():
+                try:
+                    here = running[name].result()
+                except Unusable as problem:
+                    yield report.not_run(name, str(problem))
+                    continue
+                for revision, found in here.items():
+                    yield report.through(name, leg, revision, direct[revision], found)
 
 
 def through(leg: Leg, revisions: tuple[str, ...], upstream: str, folder: Path) -> dict[str, Run]:

@@ -212,6 +212,9 @@ def test_elements_are_counted_and_grouped(view: str, value: object) -> None:
     [
         ("$.items[0].id", "items[0].id"),
         (".items[0].id", "items[0].id"),
+        ("items.id", "items[*].id"),
+        ("items.by.login", "items[*].by.login"),
+        ("grep('o') | head(1)", "grep('o').at[:1]"),
         ("sum_by(items, n)", "sum(items[].n)"),
         ("items[?n > 1].id", "items[?n > `1`].id"),
         ("items[?1.6 < n || id == 31].id", "items[?`1.6` < n || id == `31`].id"),

@@ -7,7 +7,9 @@ import itertools
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -89,9 +91,14 @@ def ways() -> Iterator[Ways]:
 
 
 @pytest.fixture(scope="module")
-def records() -> dict[str, Record]:
-    """What was recorded of each way, for all tests of it."""
-    return {}
+def records(ways: Ways) -> dict[str, Record]:
+    """What was recorded of each way; those before one server follow each other."""
+
+    def each(names: Sequence[str]) -> list[tuple[str, Record]]:
+        return [(name, recorded(ways[name], name)) for name in names]
+
+    with ThreadPoolExecutor() as pool:
+        return dict(chain(*pool.map(each, [("stdio",), (*RUN_URL, *SERVE_URL), COMMAND])))
 
 
 @pytest.fixture(params=ALL)
@@ -101,9 +108,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def record(ways: Ways, records: dict[str, Record], name: str) -> Record:
-    if name not in records:
-        records[name] = recorded(ways[name], name)
+def record(records: dict[str, Record], name: str) -> Record:
     return records[name]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,7 +22,7 @@ EACH = 5
 """How many documents each rule is tried on."""
 
 FUEL = 2_000_000
-SHOWS: tuple[Shows, ...] = ("either", "structured", "text", "both")
+SHOWS: tuple[Shows, ...] = get_args(Shows)
 
 
 class Pair(Struct, frozen=True):

@@ -22,6 +22,9 @@ SPELLING = {
 }
 NOTICES = {"pagination", "truncation", "_elided", "_abridged", "_dropped"}
 _LEAST = 300
+_BLOCK = len('{"type":"text","text":},')
+_RESULT = len('{"content":[],"structuredContent":,"isError":false,"resultType":"complete"}')
+_BOTH = ("both", "once", "result")
 _NUMBER = re.compile(r"-?\d[\d.eE+-]*")
 _DEEP = ("RecursionError", "nested too deeply")
 AS_CAME = ("untouched", "shadow", "error", "failed")
@@ -128,8 +131,9 @@ def _sized(job: ShapeJob, outcome: ShapeResult, after: Response) -> None:
         return
     # Nothing is made smaller than this for the sake of what is shown beside it, and texts that take
     # up to three quarters stay.
-    copies = 2 if after.structured is not None and after.texts and job.shows == "both" else 1
-    if shown > max(most, _LEAST * copies + max(_LEAST, most * 3 // 4)):
+    copies = 2 if after.structured is not None and after.texts and job.shows in _BOTH else 1
+    escapes = shown - visible(after, "both") if job.shows in ("blocks", "result") else 0
+    if shown > max(most, _LEAST * copies + max(_LEAST, most * 3 // 4) + max(escapes, 0)):
         raise Wrong("what the model sees is within max_bytes", f"{shown} of {most}")
 
 
@@ -147,7 +151,12 @@ def visible(after: Response, shows: Shows) -> int:
         return structured or text
     if shows == "text":
         return text
-    return structured + text if shows == "both" else max(structured, text)
+    if shows in ("blocks", "result"):
+        texts = (json.dumps(said, ensure_ascii=False) for said in after.texts)
+        escaped = 2 + sum(len(said.encode("utf-8", "surrogatepass")) + _BLOCK for said in texts)
+        return escaped if shows == "blocks" else structured + escaped + _RESULT
+    together = shows == "both" or (shows == "once" and structured != text)
+    return structured + text if together else max(structured, text)
 
 
 def _mirrored(before: Response) -> bool:

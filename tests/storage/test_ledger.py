@@ -206,6 +206,23 @@ print(ledger.close(timeout=30))
     assert (out, err) == ("False\nTrue\n", "")
 
 
+def test_a_ledger_whose_first_writer_was_killed_while_it_created_it_is_an_empty_one(
+    path: str, start: Start
+) -> None:
+    script = """
+import os, sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.executescript("PRAGMA cache_size = 1; BEGIN; CREATE TABLE calls (name)")
+db.executemany("INSERT INTO calls VALUES (?)", [("x" * 9_000,)] * 99)
+os._exit(0)
+"""
+    os.mkdir(os.path.dirname(path))
+    start(script, path).wait(60)
+    assert os.path.getsize(path) > 0
+
+    assert rows(path) == []
+
+
 # Several processes, and faults of the disk
 
 

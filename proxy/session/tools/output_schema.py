@@ -144,11 +144,16 @@ def _run(
 
 
 def _with_note(schema: Schema | None, rules: list[Rule]) -> Schema | None:
-    """Tell readers of the schema that results may be incomplete, if a rule abridges them."""
+    """Tell readers of the schema that results may be incomplete, if a rule abridges them.
+
+    Clients that make a type of the schema (FastMCP) drop what it does not declare.
+    """
     abridging = any(step.name == Abridge.name for rule in rules for step in rule.pipeline)
     if schema is None or not abridging or schema.get("type") != "object":
         return schema
-    return {**schema, "properties": {**schema.get("properties", {}), NAME: {"description": _NOTE}}}
+    own = schema.get("properties", {})
+    note = {"description": _NOTE}
+    return {**schema, "properties": {VIEW: {}, "more": {}, **own, NAME: note}}
 
 
 def _reshaped(schema: Schema, step: Transform, rule: Rule, log: Log) -> Schema | None:

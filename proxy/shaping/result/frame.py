@@ -120,7 +120,8 @@ class VisibleSize(Struct, frozen=True):
 def visible_size(result: dict[str, Raw], blocks: list[Raw]) -> VisibleSize:
     """Return the size of a result as a model sees it."""
     structured = result.get("structuredContent")
-    return size_of(structured, tuple(filter(None, map(text_of, blocks))))
+    texts = (text_of(block) for block in blocks)
+    return size_of(structured, tuple(content for content in texts if content is not None))
 
 
 def size_of(structured: Raw | None, texts: tuple[str, ...]) -> VisibleSize:

@@ -239,7 +239,8 @@ def grown(*tools: dict[str, Any]) -> int:
 )
 def test_the_budget_costs_at_most_a_hundred_bytes_a_tool_and_tells_of_cuts(own: Any) -> None:
     tools = [tool(f"tool_{n}", **own) for n in range(46)]
-    note = len(b',"_abridged":{"description":"If present, elements are missing"}')
+    schema = b'"view":{},"more":{},"_abridged":{"description":"If present, elements are missing"},'
+    note = len(schema)
     assert 0 < grown(*tools) <= 46 * (100 + note * ("outputSchema" in own))
     edited = Listing(BUDGET, {"tools": tools}).result["tools"]
     untouched = [key for key in own if not key.endswith("Schema")]

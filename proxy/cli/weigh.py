@@ -1,0 +1,135 @@
+"""`weigh`: without it, nobody knows what a proxy would save before one is installed.
+
+It reads the transcripts that clients keep on disk, and changes nothing.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Iterable
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from proxy.cli import transcripts
+from proxy.cli.report import Span, span
+from proxy.cli.terminal import console, table
+from proxy.cli.transcripts import ToolAnswer
+from proxy.document.tokens import tokens
+from proxy.ruleset.clients import client_for
+from proxy.ruleset.selection import Selection
+from proxy.testing.exchange import make, text_result
+from proxy.testing.play import Replay
+
+_SHOWN = 10  # tools
+
+
+class Weight(Struct):
+    """The answers of a tool: bytes and tokens that models read, and what the budget would leave.
+
+    `cut` answers were cut or put into a file by the client. `whole` are the bytes that the server
+    sent, as far as they are known; `in_budget` are those that the budget leaves.
+    """
+
+    tool: str
+    calls: int = 0
+    read: int = 0
+    tokens: int = 0
+    largest: int = 0
+    cut: int = 0
+    whole: int = 0
+    in_budget: int = 0
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        help="transcripts or folders of them (default: those of Claude Code and Codex)",
+    )
+    parser.add_argument(
+        "--since", type=span, default="30d", metavar="SPAN", help="12h, 30d (default), 2w or all"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the tools whose answers were largest. Returns 1 if there are none."""
+    paths = arguments.paths or transcripts.folders(os.environ)
+    period: Span = arguments.since
+    since = 0.0 if period.seconds is None else time.time() - period.seconds
+    sessions = list(transcripts.files(paths, since))
+    every = (answer for path in sessions for answer in transcripts.answers(path))
+    weights = sorted(weigh(every), key=lambda weight: -max(weight.read, weight.whole))
+    if arguments.json:
+        print(json.dumps([asdict(weight) for weight in weights], indent=2))
+    elif weights:
+        _print(weights, len(sessions), period)
+    if not weights:
+        looked = ", ".join(paths) or "~/.claude/projects and ~/.codex/sessions"
+        print(
+            f"mcp-abridge weigh: no answer of an MCP tool in {len(sessions)} sessions of"
+            f" {period.words} in {looked}; try --since all, or name a folder",
+            file=sys.stderr,
+        )
+    return 0 if weights else 1
+
+
+def weigh(answers: Iterable[ToolAnswer]) -> list[Weight]:
+    """Sum up answers by tool."""
+    weights: dict[str, Weight] = {}
+    for answer in answers:
+        weight = weights.setdefault(answer.tool, Weight(answer.tool))
+        size = len(answer.text.encode(errors="replace"))
+        weight.calls += 1
+        weight.read += size
+        weight.tokens += tokens(answer.text)
+        weight.cut += answer.cut
+        if answer.whole is not None:
+            whole = len(answer.whole.encode(errors="replace"))
+            weight.whole += whole
+            weight.largest = max(weight.largest, whole)
+            weight.in_budget += min(whole, _in_budget(answer))
+    return list(weights.values())
+
+
+def _in_budget(answer: ToolAnswer) -> int:
+    """Return the bytes that the budget leaves of an answer."""
+    assert answer.whole is not None
+    if len(answer.whole) * 4 <= client_for(answer.client).budget_bytes:
+        return len(answer.whole.encode(errors="replace"))
+    rules = Selection((), None, lambda _: None)(None, answer.client)
+    text = answer.whole.encode(errors="replace").decode()
+    tool = answer.tool.rpartition("/")[2]
+    return len(Replay(rules, make(tool, {}, text_result(text))).answer.text.encode())
+
+
+def _print(weights: list[Weight], sessions: int, period: Span) -> None:
+    total = sum(weight.tokens for weight in weights)
+    read = sum(weight.read for weight in weights)
+    calls = sum(weight.calls for weight in weights)
+    cut = sum(weight.cut for weight in weights)
+    print(
+        f"{calls:,} answers of {len(weights)} MCP tools in {sessions:,} sessions of {period.words}:"
+        f" {read:,} bytes, about {total:,} tokens; {cut:,} answers were cut or saved to a file by"
+        " the client."
+    )
+    columns = ("tool", ">calls", ">bytes read", ">about tokens", ">largest", ">cut by client")
+    rows = table(*columns, ">server sent", ">budget leaves")
+    for each in weights[:_SHOWN]:
+        sizes = (
+            each.calls,
+            each.read,
+            each.tokens,
+            each.largest,
+            each.cut,
+            each.whole,
+            each.in_budget,
+        )
+        rows.add_row(each.tool, *(f"{size:,}" for size in sizes))
+    console().print(rows)
+    print("Next: `mcp-abridge wrap` lists the servers of your clients, and wraps them.")

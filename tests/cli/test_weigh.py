@@ -1,0 +1,112 @@
+"""`weigh` sums up what models read, from transcripts as Claude Code and Codex write them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from proxy.cli import main
+
+ROWS = json.dumps([{"id": n, "title": f"Row {n}", "body": "b" * 300} for n in range(400)])
+SAVED = (
+    "Error: result (%d characters across 1 line) exceeds maximum allowed tokens. Output has been"
+    " saved to %s.\nFormat: Plain text\n"
+)
+
+
+def claude(*messages: tuple[str, list[dict[str, Any]]]) -> str:
+    records = [{"type": role, "message": {"role": role, "content": c}} for role, c in messages]
+    return "".join(json.dumps(each) + "\n" for each in records)
+
+
+def use(id: str, name: str) -> tuple[str, list[dict[str, Any]]]:
+    return "assistant", [{"type": "tool_use", "id": id, "name": name, "input": {}}]
+
+
+def result(id: str, content: Any) -> tuple[str, list[dict[str, Any]]]:
+    return "user", [{"type": "tool_result", "tool_use_id": id, "content": content}]
+
+
+def codex(*payloads: dict[str, Any]) -> str:
+    records = [{"type": "response_item", "payload": payload} for payload in payloads]
+    return "".join(json.dumps(each) + "\n" for each in records)
+
+
+def output(text: str) -> dict[str, Any]:
+    head = {"type": "input_text", "text": "Wall time: 0.0155 seconds\nOutput:"}
+    content = [head, {"type": "input_text", "text": text}]
+    return {"type": "function_call_output", "call_id": "c", "output": content}
+
+
+CALL = {"type": "function_call", "name": "list", "namespace": "mcp__crm", "call_id": "c"}
+
+
+def weighed(folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, Any]]:
+    assert main(["weigh", str(folder), "--json"]) == 0
+    return {each.pop("tool"): each for each in json.loads(capsys.readouterr().out)}
+
+
+def test_answers_are_counted_as_the_model_read_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a").mkdir()
+    blocks = [{"type": "text", "text": "äb\ud83d"}, {"type": "image", "source": {}}]
+    (tmp_path / "a" / "s.jsonl").write_text(
+        claude(
+            use("1", "mcp__crm__get_item"),
+            result("1", blocks),
+            use("2", "Bash"),
+            result("2", "not of an MCP server"),
+            use("3", "mcp__crm__list"),
+            result("3", ROWS),
+        )
+        + 'no JSON: "mcp__\n'
+    )
+    (tmp_path / "rollout.jsonl").write_text(codex(CALL, output("x" * 300)))
+    (tmp_path / "notes.txt").write_text("no transcript")
+
+    tools = weighed(tmp_path, capsys)
+    assert list(tools) == ["crm/list", "crm/get_item"]
+    size = len(ROWS)
+    assert tools["crm/list"]["calls"] == 2
+    assert tools["crm/list"]["read"] == tools["crm/list"]["whole"] == size + 300
+    assert tools["crm/list"]["largest"] == size
+    assert tools["crm/list"]["cut"] == 0
+    assert 300 < tools["crm/list"]["in_budget"] < 12_000
+    assert tools["crm/get_item"]["read"] == 4
+
+
+def test_an_answer_that_the_client_saved_is_weighed_whole(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "saved.txt").write_text(ROWS)
+    text = SAVED % (len(ROWS), tmp_path / "saved.txt")
+    lost = SAVED % (9, "/nowhere.txt")
+    (tmp_path / "s.jsonl").write_text(
+        claude(use("1", "mcp__crm__list"), result("1", text))
+        + claude(use("2", "mcp__crm__gone"), result("2", lost))
+        + codex(CALL, output("x" * 9 + "…2000 tokens truncated…" + "y" * 9))
+    )
+    tools = weighed(tmp_path, capsys)
+    assert (tools["crm/list"]["whole"], tools["crm/list"]["cut"]) == (len(ROWS), 2)
+    assert tools["crm/list"]["in_budget"] < 12_000
+    assert (tools["crm/gone"]["whole"], tools["crm/gone"]["cut"]) == (0, 1)
+
+
+def test_a_table_shows_the_largest_and_what_to_do_next(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path))
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
+    assert main(["weigh"]) == 1
+    assert "no answer of an MCP tool in 0 sessions" in capsys.readouterr().err
+
+    (tmp_path / "projects" / "p").mkdir(parents=True)
+    path = tmp_path / "projects" / "p" / "s.jsonl"
+    path.write_text(claude(use("1", "mcp__crm__list"), result("1", ROWS)))
+    assert main(["weigh"]) == 0
+    out = capsys.readouterr().out
+    assert f"1 answers of 1 MCP tools in 1 sessions of the last 30 days: {len(ROWS):,} bytes" in out
+    assert "crm/list" in out
+    assert "mcp-abridge wrap" in out

@@ -1,0 +1,9 @@
+"""The estimate of tokens is held to a real tokenizer."""
+
+from tests.tokens import errors
+
+
+def test_tokens_of_each_kind_of_text_are_estimated_to_within_a_tenth() -> None:
+    found = list(errors())
+    assert len(found) == 7
+    assert [error for error in found if abs(error.share) > 0.1] == []

@@ -1,0 +1,95 @@
+"""The manifests for registries and Claude Code: valid, and of one name, owner and version."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+SERVER: dict[str, Any] = json.loads((ROOT / "server.json").read_text())
+
+
+def read(name: str) -> Any:
+    return json.loads((ROOT / ".claude-plugin" / name).read_text())
+
+
+# What the schema of 2025-12-11 asks of the members that the manifest has.
+TEXT = {"type": "string", "minLength": 1}
+TITLE = {**TEXT, "maxLength": 100}
+ARGUMENT = {
+    "type": "object",
+    "required": ["type"],
+    "properties": {"type": {"enum": ["positional", "named"]}, "isRepeated": {"type": "boolean"}},
+    "anyOf": [{"required": ["valueHint"]}, {"required": ["value"]}, {"required": ["name"]}],
+}
+PACKAGE = {
+    "type": "object",
+    "required": ["registryType", "identifier", "transport"],
+    "properties": {
+        "identifier": TEXT,
+        "version": {**TEXT, "not": {"const": "latest"}},
+        "transport": {"required": ["type"], "properties": {"type": {"const": "stdio"}}},
+        "packageArguments": {"type": "array", "items": ARGUMENT},
+    },
+}
+SCHEMA = {
+    "type": "object",
+    "required": ["name", "description", "version"],
+    "properties": {
+        "$schema": {"pattern": "/schemas/2025-12-11/server.schema.json$"},
+        "name": {**TEXT, "pattern": "^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$", "maxLength": 200},
+        "title": TITLE,
+        "description": TITLE,
+        "version": {**TEXT, "pattern": "^[^ ^~<>=*]+$"},
+        "repository": {"type": "object", "required": ["url", "source"]},
+        "packages": {"type": "array", "items": PACKAGE},
+    },
+    "additionalProperties": False,
+}
+
+
+def test_the_registry_s_manifest_fits_its_schema() -> None:
+    validator = jsonschema_rs.validator_for(SCHEMA)
+    assert [error.message for error in validator.iter_errors(SERVER)] == []
+    assert not validator.is_valid({**SERVER, "description": "x" * 101})
+
+
+def test_all_manifests_have_one_name_and_version() -> None:
+    versions = {each["version"] for each in SERVER["packages"] if "version" in each}
+    versions |= {SERVER["version"], read("plugin.json")["version"]}
+    assert versions == {PROJECT["version"]}
+    [marker] = re.findall(r"<!-- mcp-name: (\S+) -->", (ROOT / "README.md").read_text())
+    [label] = re.findall(r'server.name="(\S+)"', (ROOT / "Dockerfile").read_text())
+    assert {marker, label} == {SERVER["name"]}
+
+
+def test_one_command_writes_the_owner_wherever_it_is_named() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    [owned] = re.findall(r"^OWNED := (.+)$", makefile, re.MULTILINE)
+    files = {path.name for word in owned.split() for path in ROOT.glob(word.strip("$()"))}
+    files |= {path.name for path in (ROOT / ".claude-plugin").glob("*.json")}
+    unowned = {"LICENSE", "CHANGELOG.md", "Makefile", "release.yml"}
+    every = [*ROOT.glob("*.*"), *ROOT.glob("*file"), *(ROOT / ".claude-plugin").rglob("*.*")]
+    named = {path.name for path in every if path.is_file() and "OWNER" in path.read_text()}
+    assert named - unowned <= files
+
+
+def test_the_plugin_runs_the_hook_for_tools_of_mcp_servers() -> None:
+    plugin = read("plugin.json")
+    [group] = json.loads((ROOT / plugin["hooks"]).read_text())["hooks"]["PostToolUse"]
+    assert re.fullmatch(group["matcher"], "mcp__plugin_x_crm__list_contacts")
+    [hook] = group["hooks"]
+    assert "mcp-abridge hook" in hook["command"]
+    assert all((ROOT / command).is_file() for command in plugin["commands"])
+
+
+def test_a_release_runs_what_every_change_must_pass() -> None:
+    jobs = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())["jobs"]
+    assert any(".ci/run" in step.get("run", "") for step in jobs["test"]["steps"])
+    [build] = [step for step in jobs["image"]["steps"] if "build-push" in step.get("uses", "")]
+    assert build["with"]["sbom"] is True
