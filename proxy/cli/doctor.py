@@ -24,6 +24,7 @@ from proxy.cli.server import (
 from proxy.cli.terminal import printable, refuse
 from proxy.document.paths import matches
 from proxy.errors import did_you_mean
+from proxy.ruleset.clients import client_for
 from proxy.ruleset.rule import Rule
 from proxy.ruleset.selection import Selection, load, readings
 from proxy.session.tools.definitions import MOST_INPUT_SCHEMA
@@ -87,6 +88,7 @@ def _findings(settings: Options, words: list[str]) -> Iterator[Finding]:
     yield "ok", f"with the rules: {_tools(ruled)}"
     yield from _rules(settings, bare)
     yield from _large(bare, ruled)
+    yield from _clients(settings)
 
 
 def _failure(silent: Silent, title: str) -> Iterator[Finding]:
@@ -156,6 +158,35 @@ def _rules(settings: Options, bare: Listed) -> Iterator[Finding]:
             f"tools whose answers pass whatever their length: {len(alone)} ({names});"
             " --budget auto bounds them",
         )
+
+
+# The names that clients say, if these are not those of their configurations.
+_CLIENT_INFO = {
+    "claude-desktop": "claude-ai",
+    "cline": "@cline/core",
+    "qwen-code": "qwen-cli-mcp-client",
+    "vscode": "Visual Studio Code",
+}
+
+
+def _clients(settings: Options) -> Iterator[Finding]:
+    """Yield the budget of each client with servers on this machine, and those not wrapped."""
+    from proxy.cli.wrap.changes import Configs
+
+    servers: dict[str, dict[str, bool]] = {}
+    for server in Configs(None).servers:
+        names = servers.setdefault(server.place.client, {})
+        names[server.name] = server.own_words is not None
+    for name, every in servers.items():
+        client = client_for(_CLIENT_INFO.get(name, name))
+        budget: object = settings.budget
+        if budget in (None, "auto"):
+            limit = client.limit_bytes
+            reason = f"its limit is {limit:,}" if limit else "it has no known limit"
+            budget = f"{client.budget_bytes:,} bytes, since {reason}"
+        bare = [printable(server) for server, is_own in every.items() if not is_own]
+        advice = f"; not wrapped: {', '.join(bare[:_SHOWN])}, see {PROGRAM} wrap" if bare else ""
+        yield "ok", f"{name}: {len(every)} servers, budget {budget}{advice}"
 
 
 def _idle(rule: Rule, bare: Listed) -> Iterator[Finding]:

@@ -33,7 +33,6 @@ def _unwrap(file: ConfigFile, server: entry.Server, records: Records) -> str:
     else:
         word = "restored"
     file.change(text, server.path)
-    records.drop(server)
     return word
 
 

@@ -64,7 +64,7 @@ class Bench:
             if tool not in self.client.refuses:
                 same = untimed(direct) == untimed(wrapped)
             problem = f"{direct} became {wrapped}"
-            yield Check(f"{tool} passes unchanged", "" if same else problem)
+            yield Check(f"{tool} is shown as it is", "" if same else problem)
 
     def bare(self) -> Iterator[Check]:
         """An answer without content is shown to clients that show content alone."""

@@ -60,12 +60,11 @@ def _wrap(
 ) -> str:
     if server.own_words is not None:
         return "is wrapped already"
-    before = file.text
-    text = entry.wrap(file.syntax, before, server, launch, login=login)
+    text = entry.wrap(file.syntax, file.text, server, launch, login=login)
     if changes.entry_in(file, text, server).own_words is None:
         raise entry.NotPossible("its entry has an unusual form; edit it by hand")
+    records.add(server, file, text)
     file.change(text, server.path)
-    records.add(server, before, text)
     return f"wrapped, by {shlex.join(launch)}{' (disabled)' if server.disabled else ''}"
 
 
@@ -118,7 +117,7 @@ def _print_table(configs: changes.Configs) -> None:
     for server in configs.servers:
         state = ["wrapped"] if server.own_words is not None else []
         state += ["disabled"] if server.disabled else []
-        cells = (server.place.client, changes.home(server.scope), server.name, server.summary())
+        cells = (server.place.client, server.scope, server.name, server.summary())
         rows.add_row(*map(printable, cells), ", ".join(state))
     console().print(rows)
 

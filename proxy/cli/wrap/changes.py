@@ -3,7 +3,7 @@
 import argparse
 import difflib
 import json
-import os
+import shlex
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +24,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options of both verbs."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="a server, in all scopes")
     parser.add_argument("--all", action="store_true", help="every server")
-    parser.add_argument("--client", choices=CLIENTS, help="only this client's configurations")
+    parser.add_argument(
+        "--client", metavar="C", choices=CLIENTS, help=f"only this one: {', '.join(CLIENTS)}"
+    )
     parser.add_argument("--dry-run", action="store_true", help="show the changes, write nothing")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -76,9 +78,12 @@ def change(verb: str, arguments: argparse.Namespace, edit: Edit) -> int:
     if not arguments.json:
         _print_differences(configs, selection)
     if not arguments.dry_run:
-        _write(configs, rows)
         records.save()
-    _report(verb, arguments, rows)
+        _write(configs, rows)
+    _report(arguments, rows)
+    if verb == "wrap" and any(file.text != file.before for file in configs.files.values()):
+        words = "--all" if arguments.all else shlex.join(arguments.names)
+        print(f"restart the clients; `{PROGRAM} unwrap {words}` restores", file=sys.stderr)
     return int(bool(configs.problems) or any(row["left"] for row in rows))
 
 
@@ -88,7 +93,7 @@ def _edit(file: ConfigFile, server: Server, records: Records, edit: Edit) -> dic
         row["result"] = edit(file, server, records)
     except NotPossible as error:
         row |= {"result": str(error), "left": True}
-    except (AbridgeError, LookupError, ValueError):
+    except (AbridgeError, AttributeError, LookupError, TypeError, ValueError):
         row |= {"result": "its entry has an unusual form; edit it by hand", "left": True}
     return row
 
@@ -127,7 +132,7 @@ def _write(configs: Configs, rows: list[dict[str, Any]]) -> None:
                     row |= {"result": str(error), "left": True}
 
 
-def _report(verb: str, arguments: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
+def _report(arguments: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
     if arguments.json:
         print(json.dumps(rows, indent=1, ensure_ascii=False))
     for row in () if arguments.json else rows:
@@ -135,17 +140,8 @@ def _report(verb: str, arguments: argparse.Namespace, rows: list[dict[str, Any]]
         print(f"{printable(row['server'])} ({where}): {row['result']}", file=sys.stderr)
     if arguments.dry_run:
         print("nothing is written (--dry-run)", file=sys.stderr)
-    elif any(not row["left"] for row in rows) and verb == "wrap":
-        names = "--all" if arguments.all else " ".join(arguments.names)
-        print(f"restart the clients; `{PROGRAM} unwrap {names}` restores", file=sys.stderr)
 
 
 def entry_in(file: ConfigFile, text: str, server: Server) -> Server:
     """Return the server as it is in another text of its file; raises SyntaxProblem."""
     return server._replace(entry=entry_at(file.syntax.read(text), server.path))
-
-
-def home(path: str) -> str:
-    """Return a path with ~ for the home folder."""
-    folder = os.path.expanduser("~")
-    return f"~{path[len(folder) :]}" if path.startswith(folder + os.sep) else path

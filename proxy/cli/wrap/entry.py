@@ -167,7 +167,7 @@ def _wrap_url(syntax: Syntax, text: str, server: Server, launch: list[str], *, l
     spelling = dialect(server.place.client)
     members = _as_command([*launch, *tail], as_list=server.place.client == "opencode")
     if headers:
-        members[spelling.env] = {**entry.get(spelling.env, {}), HEADER: "\n".join(headers)}
+        members[spelling.env] = {**(entry.get(spelling.env) or {}), HEADER: "\n".join(headers)}
         if variables:
             members["env_vars"] = variables
         if spelling.env in entry:

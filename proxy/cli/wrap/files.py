@@ -97,20 +97,24 @@ class Records:
 
     def __init__(self) -> None:
         self._path = os.path.join(_folder(), "originals.json")
-        self._entries: dict[str, list[str]] = {}
+        self._entries: dict[str, list[Any]] = {}
         with suppress(FileNotFoundError, ValueError), open(self._path, encoding="utf-8") as file:
             self._entries = json.load(file)
 
-    def add(self, server: Server, before: str, after: str) -> None:
-        """Record what differs between the text before and after one server was wrapped."""
+    def add(self, server: Server, file: ConfigFile, after: str) -> None:
+        """Record what differs between a file and its text after one server was wrapped."""
+        before = file.text
         start = _same(before, after)
         end = min(_same(before[::-1], after[::-1]), min(len(before), len(after)) - start)
         pair = [before[start : len(before) - end], after[start : len(after) - end]]
-        self._entries[_key(server)] = pair
+        record = self._entries[_key(server)] = [*pair]
+        if isinstance(file.syntax, Json):
+            first, last = file.syntax.locate(before, server.path)
+            record += [before[first:last], entry_at(file.syntax.read(after), server.path)]
 
     def restore(self, server: Server, file: ConfigFile, is_original: Any) -> str | None:
         """Return the text with the server's original; None if there is no record that fits it."""
-        before, after = self._entries.get(_key(server), ("", ""))
+        before, after, *whole = self._entries.get(_key(server), ("", ""))
         at = file.text.find(after) if after else -1
         while at >= 0:
             text = file.text[:at] + before + file.text[at + len(after) :]
@@ -118,11 +122,11 @@ class Records:
                 if is_original(text):
                     return text
             at = file.text.find(after, at + 1)
+        if whole and whole[1] == server.entry:
+            # The client has written the whole file in a layout of its own.
+            start, end = file.syntax.locate(file.text, server.path)
+            return f"{file.text[:start]}{whole[0]}{file.text[end:]}"
         return None
-
-    def drop(self, server: Server) -> None:
-        """Forget a server that has its original again."""
-        self._entries.pop(_key(server), None)
 
     def save(self) -> None:
         """Write the records, readable by their owner alone: entries may have secrets."""

@@ -145,12 +145,14 @@ def _run(
 def _with_note(schema: Schema | None, rules: list[Rule]) -> Schema | None:
     """Declare in the schema that results may be abridged, if a rule does so.
 
-    No words: the description of `view` says that results are cut, and each tool costs bytes.
+    Clients that make a type of the schema (FastMCP) drop what it does not declare. Without words,
+    since each tool costs bytes.
     """
     abridging = any(step.name == Abridge.name for rule in rules for step in rule.pipeline)
     if schema is None or not abridging or schema.get("type") != "object":
         return schema
-    return {**schema, "properties": {**schema.get("properties", {}), NAME: {}}}
+    own = schema.get("properties", {})
+    return {**schema, "properties": {VIEW: {}, "more": {}, **own, NAME: {}}}
 
 
 def _reshaped(schema: Schema, step: Transform, rule: Rule, log: Log) -> Schema | None:

@@ -17,6 +17,8 @@ import pytest
 
 from proxy.cli import main
 from proxy.cli.options import quick
+from proxy.cli.wrap.entry import NotPossible
+from proxy.cli.wrap.files import ConfigFile
 from proxy.cli.wrap.places import CLIENTS, PLACES
 from tests.cli.wrap.samples import SAMPLES
 from tests.wrapped import START
@@ -197,6 +199,22 @@ def test_an_edit_between_the_two_survives(home: Path, run: Run) -> None:
         assert text == SAMPLES[name].replace(old, new, 1)
 
 
+def test_a_file_that_its_client_wrote_anew_is_restored(home: Path, run: Run) -> None:
+    names = (".claude.json", ".codeium/windsurf/mcp_config.json", ".copilot/mcp-config.json")
+    for name in names:
+        write(home, name, SAMPLES[name])
+    original = '{"mcpServers": {"g": {"httpUrl": "http://a.invalid", "headers": {"K": "v"}}}}'
+    gemini = write(home, ".gemini/settings.json", original)
+    run("wrap", "--all")
+    files = [*(home / name for name in names), gemini]
+    for file in files:
+        file.write_text(json.dumps({"added": 1, **json.loads(file.read_text())}, indent=3))
+    code, _, words = run("unwrap", "--all")
+    assert (code, "no record" in words) == (0, False)
+    for file, text in zip(files, [*(SAMPLES[name] for name in names), original], strict=True):
+        assert json.loads(file.read_text()) == {"added": 1, **json.loads(text)}
+
+
 def test_without_its_record_an_entry_is_taken_apart(home: Path, run: Run) -> None:
     for name, text in SAMPLES.items():
         write(home, name, text)
@@ -225,6 +243,29 @@ def test_a_name_means_all_scopes_or_those_of_one_client(home: Path, run: Run) ->
     assert "mcp-abridge" in codex.read_text()
     code, _, words = run("unwrap", "b")
     assert (code, words) == (2, "mcp-abridge unwrap: no client has a server 'b'; known: a\n")
+
+
+def test_one_of_two_equal_servers_is_restored(home: Path, run: Run) -> None:
+    text = '{"mcpServers": {"a": {"command": "x"}, "b": {"command": "x"}, "c": {"command": "x"}}}'
+    file = write(home, ".cursor/mcp.json", text)
+    run("wrap", "--all")
+    assert run("unwrap", "b")[0] == 0
+    starts = [server["starts"] for server in json.loads(run("wrap", "--json")[1])]
+    assert starts == [f"{program(home)} -- x", "x", f"{program(home)} -- x"]
+    run("unwrap", "c", "a")
+    assert file.read_text() == text
+
+
+def test_a_file_that_changes_meanwhile_is_left(home: Path) -> None:
+    path = write(home, ".cursor/mcp.json", "{}")
+    file = ConfigFile(str(path))
+    file.text = '{"ours": 1}'
+    path.write_text('{"theirs": 1}')
+    with pytest.raises(NotPossible, match="was changed meanwhile; try again"):
+        file.write()
+    assert [(entry.name, entry.read_text()) for entry in path.parent.iterdir()] == [
+        ("mcp.json", '{"theirs": 1}')
+    ]
 
 
 def test_files_that_cannot_be_used_are_named_and_the_others_go_on(home: Path, run: Run) -> None:

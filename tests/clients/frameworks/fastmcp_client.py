@@ -11,7 +11,12 @@ from loop import ARGS, COMMAND, ENV, play
 def plain(data):
     if isinstance(data, str):
         return data
-    return json.dumps(data, default=lambda each: getattr(each, "__dict__", str(each)))
+    return json.dumps(data, default=members)
+
+
+def members(value):
+    """Return the members of an object of the type that FastMCP made of the outputSchema."""
+    return {name: member for name, member in vars(value).items() if member is not None}
 
 
 async def main():
