@@ -200,7 +200,7 @@ def test_an_edit_between_the_two_survives(home: Path, run: Run) -> None:
 
 
 def test_a_file_that_its_client_wrote_anew_is_restored(home: Path, run: Run) -> None:
-    names = (".claude.json", ".codeium/windsurf/mcp_config.json", ".copilot/mcp-config.json")
+    names = (".claude.json", "project/.mcp.json", ".copilot/mcp-config.json")
     for name in names:
         write(home, name, SAMPLES[name])
     original = '{"mcpServers": {"g": {"httpUrl": "http://a.invalid", "headers": {"K": "v"}}}}'
