@@ -117,7 +117,7 @@ def _print_table(configs: changes.Configs) -> None:
     for server in configs.servers:
         state = ["wrapped"] if server.own_words is not None else []
         state += ["disabled"] if server.disabled else []
-        cells = (server.place.client, changes.home(server.scope), server.name, server.summary())
+        cells = (server.place.client, server.scope, server.name, server.summary())
         rows.add_row(*map(printable, cells), ", ".join(state))
     console().print(rows)
 
