@@ -5,7 +5,7 @@ RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check install --quiet
 ARGS ?=
 
-.PHONY: demo test unit lint types bench answers load soak faults fuzz check conformance reference servers clean owner
+.PHONY: demo test unit lint types bench answers load soak faults fuzz check clients conformance reference servers clean owner
 
 demo: $(VENV)/.package
 	$(VENV)/bin/mcp-abridge demo
@@ -47,6 +47,10 @@ faults: servers
 # Random messages, rules over documents, and sessions: 1,000,000, 100,000 and 20,000 of each.
 fuzz: $(VENV)/.test
 	$(RUN) -m tests.fuzz $(ARGS)
+
+# Claude Code, Codex and fifteen more against a stand-in model; writes examples/clients/README.md.
+clients: $(VENV)/.test
+	$(RUN) -m tests.clients $(ARGS)
 
 # The official conformance suite, directly and through the proxy.
 conformance: $(VENV)/.test

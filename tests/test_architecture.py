@@ -28,7 +28,7 @@ LEVELS = (
 )
 
 # Folders of tests of the whole; all others bear the name of the package that they test.
-WHOLE = {"answers", "faults", "fuzz", "reference", "soak"}
+WHOLE = {"answers", "clients", "faults", "fuzz", "reference", "soak"}
 
 # What starting the wrapper must not load: together they would cost more than a second.
 SLOW = {
@@ -220,6 +220,7 @@ DATED = {
     "proxy/cli/hook.py": "deletes answers that later processes may read for an hour",
     "proxy/cli/report.py": "counts back from now to what was recorded since",
     "proxy/cli/weigh.py": "counts back from now to transcripts that were written since",
+    "proxy/cli/wrap/files.py": "names backups in the order of their times",
     "proxy/storage/folder.py": "says when a file was used last, for other processes",
     "proxy/storage/ledger.py": "says when a call was, and how old a row is",
     "proxy/storage/snapshots.py": "says how old an answer in another process is",

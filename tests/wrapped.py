@@ -39,8 +39,11 @@ class Tee(msgspec.Struct, frozen=True):
 
     def calls(self) -> list[dict[str, Any]]:
         """Return the params of each tools/call that reached the server, in order."""
-        sent = (orjson.loads(line) for line in self._lines(b">"))
-        return [message["params"] for message in sent if message.get("method") == "tools/call"]
+        return [each["params"] for each in self.requests() if each.get("method") == "tools/call"]
+
+    def requests(self) -> list[dict[str, Any]]:
+        """Return each message that reached the server."""
+        return [orjson.loads(line) for line in self._lines(b">")]
 
     def lines(self) -> list[bytes]:
         """Return each line that the server said, without its newline."""

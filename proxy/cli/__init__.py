@@ -13,10 +13,14 @@ PROGRAM = "mcp-abridge"
 VERBS = {
     "run": ("-- npx -y some-server", "wrap a server; the verb may be left out"),
     "serve": ("-- npx -y some-server", "serve MCP over HTTP, for one server or several"),
+    "wrap": ("--all --dry-run", "wrap servers in clients' configurations"),
+    "unwrap": ("--all", "restore clients' configurations"),
     "check": ("rules.yaml", "list every mistake in rule files"),
     "test": ("rules.yaml", "run the tests in rule files"),
     "explain": ("answer.json --show", "show what the model gets of a saved answer"),
     "schema": ("--reference", "print the JSON Schema of rules, or the reference"),
+    "tools": ("-- npx -y some-server", "list a server's tools, and what they cost"),
+    "call": ("TOOL name=value URL", "call a tool once, show what a model gets"),
     "weigh": ("", "list the largest answers in your transcripts"),
     "report": ("--since 7d", "show what was saved"),
     "doctor": ("-- npx -y some-server", "find what is wrong with a server or its rules"),
@@ -29,7 +33,7 @@ VERBS = {
 
 
 # These verbs take the command of a server as well.
-_TAKE_A_SERVER = frozenset(("serve", "doctor"))
+_TAKE_A_SERVER = frozenset(("serve", "doctor", "tools"))
 
 
 def main(words: list[str] | None = None) -> int:
@@ -75,7 +79,10 @@ def _verb(verb: str, words: list[str]) -> int:
     module.add(parser)
     ours = words
     command: list[str] = []
-    if verb in _TAKE_A_SERVER:
+    if verb == "call" and "--" in words:
+        at = words.index("--")
+        ours, command = words[:at], words[at + 1 :]
+    elif verb in _TAKE_A_SERVER:
         from proxy.cli import options
 
         ours, command = options.split(parser, words)

@@ -6,64 +6,31 @@ with the given rules. The findings come from the differences and from the wrappe
 
 import argparse
 import asyncio
-import json
 import os
-import sys
-import tempfile
-from collections.abc import Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterator
 
 from proxy.cli import PROGRAM, options
 from proxy.cli.options import Options
+from proxy.cli.server import (
+    FIRST_ANSWER,
+    NO_RULES,
+    Finding,
+    Level,
+    Listed,
+    Silent,
+    json_size,
+    listing,
+)
 from proxy.cli.terminal import printable, refuse
 from proxy.document.paths import matches
 from proxy.errors import did_you_mean
+from proxy.ruleset.clients import client_for
 from proxy.ruleset.rule import Rule
 from proxy.ruleset.selection import Selection, load, readings
 from proxy.session.tools.definitions import MOST_INPUT_SCHEMA
 
-# Seconds for the first response, without --deadline. The official client waits 10 s for a response
-# to server/discover, which a server of an earlier revision may ignore.
-_FIRST_ANSWER = 12.0
-_SECONDS = 30.0  # to list the tools after that
-_STDERR_LINES = 10
 _OPTIONS = ("rules", "allow_python", "budget", "ledger", "max_message", "deadline", "header")
-_NONE = ["--rules", "none"]
 _SHOWN = 5  # how many names of tools are printed
-
-Level = Literal["ok", "warning", "error"]
-Finding = tuple[Level, str]
-
-
-class Listed(NamedTuple):
-    """The tools that a client was sent, with the server, the revision and the seconds it took.
-
-    `log` holds the wrapper's lines as level and text, `stderr` the last lines of the server.
-    """
-
-    server: str
-    version: str
-    revision: str
-    seconds: float
-    tools: dict[str, dict[str, Any]]
-    log: list[Finding]
-    stderr: list[str]
-
-
-class Silent(Exception):
-    """A server did not list its tools: the cause, the wrapper's log, the server's stderr."""
-
-    def __init__(self, cause: str, log: list[Finding], stderr: list[str]) -> None:
-        super().__init__(cause)
-        self.log = log
-        self.stderr = stderr
-
-    def findings(self, what: str) -> Iterator[Finding]:
-        """Yield the wrapper's log lines, an error titled `what` if it logged none, and stderr."""
-        yield from self.log
-        if all(level != "error" for level, _ in self.log):
-            yield "error", f"{what}: {self}"
-        yield from _quoted("error", self.stderr)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -97,11 +64,11 @@ def _findings(settings: Options, words: list[str]) -> Iterator[Finding]:
     yield from wrong
     command = [settings.url] if settings.url is not None else ["--", *settings.command]
     headers = [word for text in settings.header or () for word in ("--header", text)]
-    patience = settings.deadline or _FIRST_ANSWER
+    patience = settings.deadline or FIRST_ANSWER
     try:
-        bare = asyncio.run(_listed([*_NONE, *headers, *command], patience))
+        bare = asyncio.run(listing([*NO_RULES, *headers, *command], patience))
     except Silent as silent:
-        yield from silent.findings("the server does not list its tools")
+        yield from _failure(silent, "the server does not list its tools")
         return
     yield from bare.log
     yield from _quoted("ok", bare.stderr)
@@ -113,14 +80,23 @@ def _findings(settings: Options, words: list[str]) -> Iterator[Finding]:
     if wrong:
         return
     try:
-        ruled = asyncio.run(_listed(words, patience))
+        ruled = asyncio.run(listing(words, patience))
     except Silent as silent:
-        yield from silent.findings("with the rules, its tools are not listed")
+        yield from _failure(silent, "with the rules, its tools are not listed")
         return
     yield from (each for each in ruled.log if each not in bare.log)
     yield "ok", f"with the rules: {_tools(ruled)}"
     yield from _rules(settings, bare)
     yield from _large(bare, ruled)
+    yield from _clients(settings)
+
+
+def _failure(silent: Silent, title: str) -> Iterator[Finding]:
+    """Yield the wrapper's log lines, an error with a title if it logged none, and stderr."""
+    yield from silent.log
+    if all(level != "error" for level, _ in silent.log):
+        yield "error", f"{title}: {silent}"
+    yield from _quoted("error", silent.stderr)
 
 
 def _ledger(settings: Options) -> Finding:
@@ -137,95 +113,10 @@ def _ledger(settings: Options) -> Finding:
 
 
 def _rule_files(settings: Options) -> Iterator[Finding]:
-    names = () if settings.rules == _NONE[1:] else settings.rules or ()
+    names = () if settings.rules == [NO_RULES[1]] else settings.rules or ()
     for reading in readings(names, allow_python=settings.allow_python):
         for problem in reading.problems:
             yield "error", str(problem)
-
-
-async def _listed(words: Sequence[str], patience: float) -> Listed:
-    """Return the tools listed through the wrapper. Raises Silent.
-
-    `patience` is the time limit in seconds for the first response.
-    """
-    from mcp import StdioServerParameters
-    from mcp.client.stdio import stdio_client
-
-    arguments = ["-m", "proxy", "run", *words]
-    wrapper = StdioServerParameters(
-        command=sys.executable, args=arguments, env={**os.environ, "MCP_ABRIDGE_LEDGER": "off"}
-    )
-    with tempfile.TemporaryFile("w+", errors="replace") as errors:
-        limit = asyncio.timeout(patience)
-        first_limit = None
-        try:
-            async with limit:
-                first_limit = limit.when()
-                listed = await _tools_of(stdio_client(wrapper, errors), limit)
-        except TimeoutError:
-            cause = f"it gave no answer within {_SECONDS:g} s"
-            if limit.when() == first_limit:
-                cause = _mute(patience)
-            log, stderr = _outputs(errors)
-            # The wrapper's errors only report that it was terminated here.
-            raise Silent(cause, [each for each in log if each[0] != "error"], stderr) from None
-        except Exception as error:  # from the client, alone or in an exception group
-            raise Silent(_innermost(error), *_outputs(errors)) from error
-        log, stderr = _outputs(errors)
-        return listed._replace(log=log, stderr=stderr)
-
-
-def _mute(seconds: float) -> str:
-    return (
-        f"it gave no answer within {seconds:g} s; is it an MCP server, and does it speak stdio if"
-        " it is a command? --deadline 120 gives more time to one that is installed or loaded first"
-    )
-
-
-async def _tools_of(transport: Any, limit: asyncio.Timeout) -> Listed:
-    from mcp import Client
-
-    clock = asyncio.get_running_loop().time
-    started = clock()
-    tools: dict[str, dict[str, Any]] = {}
-    async with Client(transport) as client:
-        limit.reschedule(clock() + _SECONDS)
-        cursor = None
-        while True:
-            page = await client.list_tools(cursor=cursor)
-            for tool in page.tools:
-                tools[tool.name] = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
-            cursor = page.next_cursor
-            if cursor is None:
-                break
-        server, revision = client.server_info, str(client.protocol_version)
-    seconds = clock() - started
-    name, version = (server.name, server.version) if server else ("unnamed", "")
-    return Listed(name, version, revision, seconds, tools, [], [])
-
-
-def _innermost(error: BaseException) -> str:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return str(error) or type(error).__name__
-
-
-def _outputs(errors: Any) -> tuple[list[Finding], list[str]]:
-    """Return the wrapper's warnings and errors, and the last lines of the server.
-
-    A server may report its failure on stderr; lines without the wrapper's prefix are the server's.
-    """
-    errors.seek(0)
-    log: dict[Finding, None] = {}
-    stderr: list[str] = []
-    for line in map(str.rstrip, errors):
-        before, _, text = line.partition(f"{PROGRAM}: ")
-        level, _, message = text.partition(": ")
-        if before:
-            stderr.append(line)
-        elif level in ("warning", "error"):
-            log[level, message] = None  # type: ignore[index]
-    return list(log), stderr[-_STDERR_LINES:]
 
 
 def _quoted(level: Level, stderr: list[str]) -> Iterator[Finding]:
@@ -235,17 +126,13 @@ def _quoted(level: Level, stderr: list[str]) -> Iterator[Finding]:
 
 
 def _tools(listed: Listed) -> str:
-    size = sum(map(_size, listed.tools.values()))
+    size = sum(map(json_size, listed.tools.values()))
     return f"{len(listed.tools)} tools in {size:,} bytes"
-
-
-def _size(value: Any) -> int:
-    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
 
 
 def _rules(settings: Options, bare: Listed) -> Iterator[Finding]:
     """Yield the rule files and rules without effect here, and the tools that no rule covers."""
-    if settings.rules == _NONE[1:]:
+    if settings.rules == [NO_RULES[1]]:
         return
     files = None
     if settings.rules is not None:
@@ -273,6 +160,35 @@ def _rules(settings: Options, bare: Listed) -> Iterator[Finding]:
         )
 
 
+# The names that clients say, if these are not those of their configurations.
+_CLIENT_INFO = {
+    "claude-desktop": "claude-ai",
+    "cline": "@cline/core",
+    "qwen-code": "qwen-cli-mcp-client",
+    "vscode": "Visual Studio Code",
+}
+
+
+def _clients(settings: Options) -> Iterator[Finding]:
+    """Yield the budget of each client with servers on this machine, and those not wrapped."""
+    from proxy.cli.wrap.changes import Configs
+
+    servers: dict[str, dict[str, bool]] = {}
+    for server in Configs(None).servers:
+        names = servers.setdefault(server.place.client, {})
+        names[server.name] = server.own_words is not None
+    for name, every in servers.items():
+        client = client_for(_CLIENT_INFO.get(name, name))
+        budget: object = settings.budget
+        if budget in (None, "auto"):
+            limit = client.limit_bytes
+            reason = f"its limit is {limit:,}" if limit else "it has no known limit"
+            budget = f"{client.budget_bytes:,} bytes, since {reason}"
+        bare = [printable(server) for server, is_own in every.items() if not is_own]
+        advice = f"; not wrapped: {', '.join(bare[:_SHOWN])}, see {PROGRAM} wrap" if bare else ""
+        yield "ok", f"{name}: {len(every)} servers, budget {budget}{advice}"
+
+
 def _idle(rule: Rule, bare: Listed) -> Iterator[Finding]:
     """Yield a warning for each entry of a rule's `tools` that matches no tool."""
     for pattern in rule.tools:
@@ -284,7 +200,7 @@ def _idle(rule: Rule, bare: Listed) -> Iterator[Finding]:
 def _large(bare: Listed, ruled: Listed) -> Iterator[Finding]:
     """Yield a warning for each inputSchema too large by itself; the wrapper logs the others."""
     for name, tool in bare.tools.items():
-        size = _size(tool.get("inputSchema"))
+        size = json_size(tool.get("inputSchema"))
         if size > MOST_INPUT_SCHEMA and ruled.tools.get(name) == tool:
             yield (
                 "warning",

@@ -42,14 +42,19 @@ def server(tmp_path: Path) -> list[str]:
 
 
 def started(*words: str, cwd: Path = ROOT, deadline: str = "60") -> "subprocess.Popen[str]":
-    """Start the verb."""
+    """Start the verb; the clients of its home folder `cwd` are looked at."""
     return subprocess.Popen(
         [sys.executable, "-m", "proxy", "doctor", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "MCP_ABRIDGE_DEADLINE": deadline},
+        env={
+            **os.environ,
+            "HOME": str(cwd),
+            "PYTHONPATH": str(ROOT),
+            "MCP_ABRIDGE_DEADLINE": deadline,
+        },
     )
 
 
@@ -70,14 +75,17 @@ def mute() -> Iterator["subprocess.Popen[str]"]:
     """Start it before a mute server, which it gives up after all other tests of this file."""
     script = "import sys, time; print('log in first', file=sys.stderr); time.sleep(600)"
     process = started("--ledger", "off", "--", sys.executable, "-c", script, deadline="")
-    yield process
-    process.kill()
+    with process:
+        yield process
+        process.kill()
 
 
 def test_a_set_up_that_is_as_it_should_be(server: list[str], tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_text(
         "version: 1\nrules: [{tools: list_books, response: [{keep: title}]}]\n"
     )
+    (tmp_path / ".codex").mkdir()
+    (tmp_path / ".codex" / "config.toml").write_text('[mcp_servers.fs]\ncommand = "fs"\n')
     code, lines, errors = doctor("--rules", "rules.yaml", "--", *server, cwd=tmp_path)
     assert (code, errors) == (0, "")
     assert lines == [
@@ -86,10 +94,12 @@ def test_a_set_up_that_is_as_it_should_be(server: list[str], tmp_path: Path) -> 
         "ok: with the rules: 2 tools in N bytes",
         "ok: rules.yaml applies",
         "ok: tools with a rule: 1; with the budget alone: 1",
+        "ok: codex: 1 servers, budget N bytes, since its limit is 48,000;"
+        " not wrapped: fs, see mcp-abridge wrap",
     ]
     code, lines, _ = doctor("--budget", "off", "--rules", "rules.yaml", "--", *server, cwd=tmp_path)
     assert code == 0
-    assert lines[-2:] == [
+    assert lines[-3:-1] == [
         "ok: tools with a rule: 1; with the budget alone: 0",
         "ok: tools whose answers pass whatever their length: 1 (add_book);"
         " --budget auto bounds them",

@@ -95,6 +95,7 @@ def test_structure_in_a_text_can_be_looked_at_as_structure_and_as_the_text() -> 
     assert look(parsed("[{'a': 1}]", step), "[0].a | @") is not None
     assert look(parsed("[{'a': 1}]", step), "text[0:5]") == '[{"a"'
     assert look(parsed("{'text': 'abc'}", step), "text[0:1]") == "a"
+    assert look(parsed("{'text': 'abc'}", step), "[0:8]") == '{"text":'
 
 
 SUCH = "; write a JMESPath such as "

@@ -216,6 +216,13 @@ def grown(*tools: dict[str, Any]) -> int:
     return 0 if raw is None else len(bytes(raw)) - len(encode(before))
 
 
+STRICT = {
+    "type": "object",
+    "properties": {"n": {"type": "integer"}},
+    "additionalProperties": False,
+}
+
+
 @pytest.mark.parametrize(
     "own",
     [
@@ -223,12 +230,12 @@ def grown(*tools: dict[str, Any]) -> int:
         {"description": "Lists what there is.", "_meta": {"a": 1}, "annotations": {}},
         {"outputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}}},
         {"inputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}}},
+        {"inputSchema": STRICT, "outputSchema": STRICT},
     ],
 )
-def test_the_budget_costs_at_most_a_hundred_bytes_a_tool_and_tells_of_cuts(own: Any) -> None:
+def test_the_budget_costs_at_most_a_hundred_bytes_a_tool(own: Any) -> None:
     tools = [tool(f"tool_{n}", **own) for n in range(46)]
-    note = len(b',"_abridged":{"description":"If present, elements are missing"}')
-    assert 0 < grown(*tools) <= 46 * (100 + note * ("outputSchema" in own))
+    assert 0 < grown(*tools) <= 46 * 100
     edited = Listing(BUDGET, {"tools": tools}).result["tools"]
     untouched = [key for key in own if not key.endswith("Schema")]
     assert all(each[key] == own[key] for each in edited for key in untouched)

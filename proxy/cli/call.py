@@ -1,0 +1,158 @@
+"""`call`: without it, an answer cannot be seen before a client and a model are set up.
+
+The tool runs once. Its answer is then cut as for a client, and may be saved for `explain`, `view`
+and the tests of rules.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+from typing import Any
+
+from proxy.cli import PROGRAM, options
+from proxy.cli.server import FIRST_ANSWER, NO_RULES, Silent, Tools, listing
+from proxy.cli.terminal import list_problems, refuse
+from proxy.document.tokens import tokens
+from proxy.errors import AbridgeError, RuleErrors, did_you_mean
+from proxy.ruleset.clients import client_for
+from proxy.ruleset.selection import Selection, load
+from proxy.testing.exchange import RecordedExchange, recorded, request
+from proxy.testing.play import Replay
+
+
+class UnusableCall(Exception):
+    """A call that cannot be made: a tool or an argument that the server does not have."""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.usage = f"{PROGRAM} call TOOL [NAME=VALUE]... [OPTION]... (URL | -- COMMAND [ARG]...)"
+    parser.allow_abbrev = False
+    parser.add_argument("tool", metavar="TOOL", help="the tool's name")
+    parser.add_argument(
+        "arguments", nargs="*", metavar="NAME=VALUE", help="arguments, or all as one JSON object"
+    )
+    parser.add_argument(
+        "--client", metavar="NAME", help="the client, as in its clientInfo: codex-mcp-client"
+    )
+    parser.add_argument("--direct", action="store_true", help="print the server's own answer")
+    parser.add_argument("--save", metavar="FILE", help="write the call and the server's answer")
+    names = ("rules", "allow_python", "budget", "deadline", "header")
+    options.add(parser, options.by_name(*names))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the answer. Returns 1 if it is an error, 2 if the call cannot be made."""
+    words = [word for word in arguments.arguments if "://" not in word or "=" in word]
+    urls = [word for word in arguments.arguments if word not in words]
+    server = ["--", *arguments.command] if arguments.command else urls
+    if len(server) != 1 and not arguments.command:
+        return refuse("call", "no server: give its URL, or write its command after --")
+    headers = [word for text in arguments.header or () for word in ("--header", text)]
+    wrapper = [*NO_RULES, "--budget", "off", *headers, *server]
+    patience = arguments.deadline or FIRST_ANSWER
+
+    async def call(client: Any, tools: Tools) -> tuple[dict[str, Any], Any]:
+        values = values_of(arguments.tool, words, tools)
+        return values, await client.call_tool(arguments.tool, values)
+
+    try:
+        tools = asyncio.run(listing(wrapper, patience, call, arguments.client or ""))
+        exchange = _exchange(arguments.tool, *tools.answer)
+        if arguments.save:
+            _save(exchange, arguments.save)
+        files = (
+            None
+            if arguments.rules is None
+            else load(arguments.rules, allow_python=arguments.allow_python)
+        )
+        rules = Selection(files, arguments.budget, lambda _: None)(tools.server, arguments.client)
+        replay = Replay(rules, exchange)
+    except UnusableCall as error:
+        return refuse("call", str(error))
+    except Silent as silent:
+        if isinstance(silent.__cause__, UnusableCall):
+            return refuse("call", str(silent.__cause__))
+        return refuse("call", "\n".join([str(silent), *silent.stderr]))
+    except RuleErrors as errors:
+        return list_problems(errors.problems)
+    except (AbridgeError, OSError) as error:
+        return refuse("call", str(error))
+    return _print(replay, arguments)
+
+
+def values_of(name: str, words: list[str], tools: Tools) -> dict[str, Any]:
+    """Return the arguments of a call, each with the type that the tool's inputSchema says.
+
+    Raises UnusableCall.
+    """
+    if name not in tools:
+        raise UnusableCall(f"the server has no tool {name!r}{did_you_mean(name, tools)}")
+    if len(words) == 1 and words[0].startswith("{"):
+        try:
+            whole: dict[str, Any] = json.loads(words[0])
+        except ValueError as error:
+            raise UnusableCall(f"the arguments are no JSON: {error}") from None
+        return whole
+    properties = tools[name].get("inputSchema", {}).get("properties", {})
+    values: dict[str, Any] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals:
+            raise UnusableCall(f"{word!r} is no argument; write NAME=VALUE")
+        if key not in properties:
+            advice = did_you_mean(key, properties) or f"; known: {', '.join(properties) or 'none'}"
+            raise UnusableCall(f"{name} has no argument {key!r}{advice}")
+        values[key] = _value(key, value, properties[key])
+    return values
+
+
+def _value(name: str, text: str, schema: Any) -> Any:
+    kind = schema.get("type") if isinstance(schema, dict) else None
+    if kind == "string" or (isinstance(kind, list) and "string" in kind):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        if kind is None:
+            return text
+        raise UnusableCall(f"{name} is of type {kind}, and {text!r} is not") from None
+
+
+def _exchange(tool: str, arguments: dict[str, Any], result: Any) -> RecordedExchange:
+    content = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+    response = json.dumps({"jsonrpc": "2.0", "id": 1, "result": content}, ensure_ascii=False)
+    lines = {"request": request(1, tool, arguments).decode(), "response": response}
+    return recorded(json.dumps(lines, ensure_ascii=False).encode())
+
+
+def _save(exchange: RecordedExchange, path: str) -> None:
+    lines = {
+        "request": json.loads(exchange.request),
+        "response": json.loads(exchange.response),
+    }
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(lines, file, ensure_ascii=False, indent=1)
+        file.write("\n")
+
+
+def _print(replay: Replay, arguments: argparse.Namespace) -> int:
+    client = client_for(arguments.client)
+    before, answer = _text(replay.before, client.shows), _text(replay.answer, client.shows)
+    print(before if arguments.direct else answer)
+    size, rest = len(before.encode()), len(answer.encode())
+    cut = client.cut(size)
+    alone = f" ({client.name.rstrip('*')} alone would show {size - cut:,})" if cut else ""
+    print(
+        f"{PROGRAM} call: {size:,} bytes, about {tokens(before):,} tokens{alone};"
+        f" {rest:,} bytes, about {tokens(answer):,} tokens, as the model gets it",
+        file=sys.stderr,
+    )
+    return int(replay.answer.failed)
+
+
+def _text(view: Any, shows: str) -> str:
+    if shows != "text" and view.structured is not None:
+        return bytes(view.structured).decode()
+    return str(view.text)

@@ -1,0 +1,152 @@
+"""A server as the official client sees it through the wrapper: its tools, and the answer to a call.
+
+The client runs in this process, the wrapper beside it, as under any other client.
+"""
+
+import asyncio
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+from proxy.cli import PROGRAM
+
+# Seconds for the first response, without --deadline. The official client waits 10 s for a response
+# to server/discover, which a server of an earlier revision may ignore.
+FIRST_ANSWER = 12.0
+_SECONDS = 30.0  # to list the tools after that
+_STDERR_LINES = 10
+NO_RULES = ("--rules", "none")
+
+Level = Literal["ok", "warning", "error"]
+Finding = tuple[Level, str]
+Tools = dict[str, dict[str, Any]]
+Further = Callable[[Any, Tools], Awaitable[Any]]
+"""The further work with the client, after the tools are listed."""
+
+
+class Listed(NamedTuple):
+    """The tools that a client was sent, with the server, the revision and the seconds it took.
+
+    `log` holds the wrapper's lines as level and text, `stderr` the last lines of the server.
+    `answer` is the result of the further work.
+    """
+
+    server: str
+    version: str
+    revision: str
+    seconds: float
+    tools: Tools
+    log: list[Finding]
+    stderr: list[str]
+    answer: Any = None
+
+
+class Silent(Exception):
+    """A server did not list its tools: the cause, the wrapper's log, the server's stderr."""
+
+    def __init__(self, cause: str, log: list[Finding], stderr: list[str]) -> None:
+        super().__init__(cause)
+        self.log = log
+        self.stderr = stderr
+
+
+async def listing(
+    words: Sequence[str], patience: float, further: Further | None = None, client: str = ""
+) -> Listed:
+    """Return the tools listed through the wrapper. Raises Silent.
+
+    `patience` is the time limit in seconds for the first response. `client` is the name that the
+    client tells the server.
+    """
+    from mcp import StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
+    arguments = ["-m", "proxy", "run", *words]
+    wrapper = StdioServerParameters(
+        command=sys.executable, args=arguments, env={**os.environ, "MCP_ABRIDGE_LEDGER": "off"}
+    )
+    with tempfile.TemporaryFile("w+", errors="replace") as errors:
+        limit = asyncio.timeout(patience)
+        first_limit = None
+        try:
+            async with limit:
+                first_limit = limit.when()
+                listed = await _tools_of(stdio_client(wrapper, errors), limit, further, client)
+        except TimeoutError:
+            cause = f"it gave no answer within {_SECONDS:g} s"
+            if limit.when() == first_limit:
+                cause = _mute(patience)
+            log, stderr = _outputs(errors)
+            # The wrapper's errors only report that it was terminated here.
+            raise Silent(cause, [each for each in log if each[0] != "error"], stderr) from None
+        except Exception as error:  # from the client, alone or in an exception group
+            raise Silent(_innermost(error), *_outputs(errors)) from error
+        log, stderr = _outputs(errors)
+        return listed._replace(log=log, stderr=stderr)
+
+
+def _mute(seconds: float) -> str:
+    return (
+        f"it gave no answer within {seconds:g} s; is it an MCP server, and does it speak stdio if"
+        " it is a command? --deadline 120 gives more time to one that is installed or loaded first"
+    )
+
+
+async def _tools_of(
+    transport: Any, limit: asyncio.Timeout, further: Further | None, name: str
+) -> Listed:
+    from mcp import Client
+    from mcp_types import Implementation
+
+    clock = asyncio.get_running_loop().time
+    started = clock()
+    tools: Tools = {}
+    client_info = Implementation(name=name, version="1") if name else None
+    async with Client(transport, client_info=client_info) as client:
+        limit.reschedule(clock() + _SECONDS)
+        cursor = None
+        while True:
+            page = await client.list_tools(cursor=cursor)
+            for tool in page.tools:
+                tools[tool.name] = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        seconds = clock() - started
+        server, revision = client.server_info, str(client.protocol_version)
+        limit.reschedule(None)
+        answer = await further(client, tools) if further is not None else None
+    title, version = (server.name, server.version) if server else ("unnamed", "")
+    return Listed(title, version, revision, seconds, tools, [], [], answer)
+
+
+def _innermost(error: BaseException) -> str:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return str(error) or type(error).__name__
+
+
+def _outputs(errors: Any) -> tuple[list[Finding], list[str]]:
+    """Return the wrapper's warnings and errors, and the last lines of the server.
+
+    A server may report its failure on stderr; lines without the wrapper's prefix are the server's.
+    """
+    errors.seek(0)
+    log: dict[Finding, None] = {}
+    stderr: list[str] = []
+    for line in map(str.rstrip, errors):
+        before, _, text = line.partition(f"{PROGRAM}: ")
+        level, _, message = text.partition(": ")
+        if before:
+            stderr.append(line)
+        elif level in ("warning", "error"):
+            log[level, message] = None  # type: ignore[index]
+    return list(log), stderr[-_STDERR_LINES:]
+
+
+def json_size(value: Any) -> int:
+    """Return the bytes of a value as JSON."""
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())

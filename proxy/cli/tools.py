@@ -1,0 +1,91 @@
+"""`tools`: without it, nobody sees what the definitions of a server cost in each request."""
+
+import argparse
+import asyncio
+import json
+import os
+from typing import Any
+
+from proxy.cli import PROGRAM, options
+from proxy.cli.server import FIRST_ANSWER, NO_RULES, Listed, Silent, json_size, listing
+from proxy.cli.terminal import console, refuse, table
+from proxy.document.tokens import tokens
+from proxy.ruleset.selection import Selection, load
+
+_HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb."""
+    parser.usage = f"{PROGRAM} tools [OPTION]... (URL | [--] COMMAND [ARG]...)"
+    parser.allow_abbrev = False
+    parser.add_argument("url", nargs="?", metavar="URL", help="the server's URL")
+    names = ("rules", "allow_python", "budget", "deadline", "header")
+    options.add(parser, options.by_name(*names))
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print a line for each tool. Returns 2 if the server does not list its tools."""
+    words = [word for word in arguments.words if word != "--json"]
+    try:
+        settings = options.quick(words, os.environ)
+    except ValueError as error:
+        return refuse("tools", str(error))
+    if settings is None:
+        return refuse("tools", "no server: give its URL, or write its command after --")
+    command = [settings.url] if settings.url is not None else ["--", *settings.command]
+    headers = [word for text in settings.header or () for word in ("--header", text)]
+    patience = settings.deadline or FIRST_ANSWER
+    try:
+        bare = asyncio.run(listing([*NO_RULES, "--budget", "off", *headers, *command], patience))
+        edited = asyncio.run(listing(words, patience))
+    except Silent as silent:
+        return refuse("tools", "\n".join([str(silent), *silent.stderr]))
+    rows = list(map(vars, _rows(bare, edited, settings)))
+    if arguments.json:
+        print(json.dumps(rows, indent=2))
+    else:
+        _print(bare, rows)
+    return 0
+
+
+class _Row:
+    def __init__(self, name: str, tool: Any, edited: Any, rules: list[str]) -> None:
+        definition = json.dumps(tool, ensure_ascii=False, separators=(",", ":"))
+        hints = tool.get("annotations") or {}
+        self.tool = name
+        self.bytes = len(definition.encode())
+        self.tokens = tokens(definition)
+        self.as_sent = None if edited is None else json_size(edited)
+        self.hints = [hint.removesuffix("Hint") for hint in _HINTS if hints.get(hint)]
+        self.rules = rules
+
+
+def _rows(bare: Listed, edited: Listed, settings: options.Options) -> list[_Row]:
+    files = None
+    if settings.rules is not None:
+        names = [] if settings.rules == [NO_RULES[1]] else settings.rules
+        files = load(names, allow_python=settings.allow_python)
+    rules = Selection(files, settings.budget, lambda _: None)(bare.server, None)
+    rules = rules.fitting(bare.tools)
+    rows = []
+    for name, tool in bare.tools.items():
+        covering = [rule.name for rule in rules.covering(name)]
+        rows.append(_Row(name, tool, edited.tools.get(name), covering))
+    return sorted(rows, key=lambda row: -row.bytes)
+
+
+def _print(bare: Listed, rows: list[dict[str, Any]]) -> None:
+    printed = table("tool", ">bytes", ">about tokens", ">as sent", "hints", "rules")
+    for row in rows:
+        as_sent = "hidden" if row["as_sent"] is None else f"{row['as_sent']:,}"
+        sizes = (f"{row['bytes']:,}", f"{row['tokens']:,}", as_sent)
+        printed.add_row(row["tool"], *sizes, ", ".join(row["hints"]), ", ".join(row["rules"]))
+    console().print(printed)
+    total, count = sum(row["bytes"] for row in rows), sum(row["tokens"] for row in rows)
+    as_sent_total = sum(row["as_sent"] or 0 for row in rows)
+    print(
+        f"{bare.server} {bare.version}: {len(rows)} tools in {total:,} bytes, about {count:,}"
+        f" tokens; {as_sent_total:,} bytes as sent."
+    )

@@ -1,0 +1,45 @@
+"""`unwrap`: without it, what `wrap` did to a client's configuration would be undone by hand."""
+
+import argparse
+from copy import deepcopy
+
+from proxy.cli.terminal import refuse
+from proxy.cli.wrap import changes, entry
+from proxy.cli.wrap.files import ConfigFile, Records
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb."""
+    changes.add(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Restore servers. Returns 1 if a server or a file was left as it is, 2 for misuse."""
+    if not arguments.names and not arguments.all:
+        return refuse("unwrap", "say which: NAME, or --all (`mcp-abridge wrap` lists them)")
+    return changes.change("unwrap", arguments, _unwrap)
+
+
+def _unwrap(file: ConfigFile, server: entry.Server, records: Records) -> str:
+    if server.own_words is None:
+        return "is not wrapped"
+
+    def is_original(text: str) -> bool:
+        return _is_original(file, text, server)
+
+    if (text := records.restore(server, file, is_original)) is None:
+        text = entry.take_apart(file.syntax, file.text, server)
+        word = "restored from its command: there is no record of the original entry that fits"
+    else:
+        word = "restored"
+    file.change(text, server.path)
+    return word
+
+
+def _is_original(file: ConfigFile, text: str, server: entry.Server) -> bool:
+    """Return True if a text differs in this entry alone, and there has no wrapper."""
+    if changes.entry_in(file, text, server).own_words is not None:
+        return False
+    probe = deepcopy(file)
+    probe.change(text, server.path)
+    return True

@@ -1,0 +1,151 @@
+"""`wrap`: puts mcp-abridge before servers in the configurations of clients, or shows what is there.
+
+It edits the text of one entry, so that all else in a file stays to the byte; `unwrap` restores it.
+"""
+
+import argparse
+import base64
+import json
+import os
+import shlex
+import sys
+from urllib.parse import quote
+
+from proxy.cli import PROGRAM
+from proxy.cli.terminal import console, printable, refuse, table
+from proxy.cli.wrap import changes, entry
+from proxy.cli.wrap.files import ConfigFile, Records
+from proxy.cli.wrap.places import DIALECTS
+from proxy.errors import AbridgeError
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb."""
+    changes.add(parser)
+    parser.add_argument("--rules", action="append", metavar="R", help="rules for the servers")
+    parser.add_argument("--login", action="store_true", help="the URL wants a login (mcp-remote)")
+    parser.add_argument(
+        "--print",
+        action="store_true",
+        help="print each client's own line for a server: NAME, or [NAME] -- COMMAND",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Wrap, print or list. Returns 1 if a server or a file was left as it is, 2 for misuse."""
+    try:
+        rules = [word for name in arguments.rules or () for word in ("--rules", _absolute(name))]
+        if arguments.print:
+            return _print_lines(arguments, [*entry.launcher(shared=False), *rules])
+        if not arguments.names and not arguments.all:
+            return _list(arguments)
+        launchers = {shared: entry.launcher(shared=shared) for shared in (False, True)}
+    except AbridgeError as error:
+        return refuse("wrap", str(error))
+
+    def edit(file: ConfigFile, server: entry.Server, records: Records) -> str:
+        launch = [*launchers[server.place.scope == "project"], *rules]
+        return _wrap(file, server, records, launch, login=arguments.login)
+
+    return changes.change("wrap", arguments, edit)
+
+
+def _wrap(
+    file: ConfigFile,
+    server: entry.Server,
+    records: Records,
+    launch: list[str],
+    *,
+    login: bool,
+) -> str:
+    if server.own_words is not None:
+        return "is wrapped already"
+    text = entry.wrap(file.syntax, file.text, server, launch, login=login)
+    if changes.entry_in(file, text, server).own_words is None:
+        raise entry.NotPossible("its entry has an unusual form; edit it by hand")
+    records.add(server, file, text)
+    file.change(text, server.path)
+    return f"wrapped, by {shlex.join(launch)}{' (disabled)' if server.disabled else ''}"
+
+
+def _absolute(name: str) -> str:
+    """Return a rule file's absolute path, or the name of a bundled one; raises AbridgeError."""
+    from proxy.ruleset.selection import library, paths
+
+    if name == "none" or name in library():
+        return name
+    [first, *_] = paths(name)
+    if not first.exists():
+        raise AbridgeError(f"--rules {name}: there is no such file")
+    return os.path.abspath(name)
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    configs = changes.Configs(arguments.client)
+    configs.report_problems("wrap")
+    if arguments.json:
+        _print_json(configs)
+    elif configs.servers:
+        _print_table(configs)
+    if not configs.servers:
+        print("no client has a server here; `claude mcp add`, for one, adds it", file=sys.stderr)
+    elif any(server.own_words is None for server in configs.servers):
+        first = next(server.name for server in configs.servers if server.own_words is None)
+        print(
+            f"next: {PROGRAM} wrap {shlex.quote(printable(first))}, or wrap --all; with --dry-run "
+            "it only shows the changes",
+            file=sys.stderr,
+        )
+    return int(bool(configs.problems))
+
+
+def _print_json(configs: changes.Configs) -> None:
+    rows = [
+        {
+            **changes.describe(server),
+            "starts": server.summary(),
+            "wrapped": server.own_words is not None,
+            "disabled": server.disabled,
+        }
+        for server in configs.servers
+    ]
+    print(json.dumps(rows, indent=1, ensure_ascii=False))
+
+
+def _print_table(configs: changes.Configs) -> None:
+    rows = table("client", "scope", "server", "command or URL", "")
+    for server in configs.servers:
+        state = ["wrapped"] if server.own_words is not None else []
+        state += ["disabled"] if server.disabled else []
+        cells = (server.place.client, server.scope, server.name, server.summary())
+        rows.add_row(*map(printable, cells), ", ".join(state))
+    console().print(rows)
+
+
+def _print_lines(arguments: argparse.Namespace, launch: list[str]) -> int:
+    """Print what adds a server to each client: a command line, an entry, a link to click."""
+    words: list[str] = arguments.words
+    command = words[words.index("--") + 1 :] if "--" in words else []
+    names = arguments.names[: len(arguments.names) - len(command)]
+    if not command:
+        every = changes.Configs(arguments.client).servers
+        server = next((one for one in every if one.name in names and one.own_words is None), None)
+        if server is None:
+            return refuse(
+                "wrap", "--print takes the NAME of a server that is not wrapped, or -- COMMAND"
+            )
+        command = server.words or [server.entry[entry.usable_url(server)]]
+    name = names[0] if names else "server"
+    url = len(command) == 1 and "://" in command[0]
+    whole = [*launch, *([] if url else ["--"]), *command]
+    for client, spelling in DIALECTS.items():
+        if spelling.add and arguments.client in (None, client):
+            print(f"{spelling.add.format(shlex.quote(name))} {shlex.join(whole)}")
+    member = {"command": whole[0], "args": whole[1:]}
+    text = json.dumps(member)
+    print(f"JSON     {json.dumps({name: member}, ensure_ascii=False)}")
+    config = quote(base64.b64encode(text.encode()).decode())
+    link = "cursor://anysphere.cursor-deeplink/mcp/install"
+    print(f"Cursor   {link}?name={quote(name)}&config={config}")
+    print(f"VS Code  vscode:mcp/install?{quote(json.dumps({'name': name, **member}))}")
+    return 0

@@ -1,0 +1,147 @@
+"""Choosing servers, showing the difference, writing the files: the same in `wrap` and `unwrap`."""
+
+import argparse
+import difflib
+import json
+import shlex
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from proxy.cli import PROGRAM
+from proxy.cli.terminal import printable, refuse
+from proxy.cli.wrap.entry import NotPossible, Server, servers
+from proxy.cli.wrap.files import ConfigFile, Records
+from proxy.cli.wrap.places import CLIENTS, files
+from proxy.cli.wrap.text import SyntaxProblem, entry_at
+from proxy.errors import AbridgeError, did_you_mean
+
+Edit = Callable[[ConfigFile, Server, Records], str]
+"""Changes one server in a file, and returns a word on it. Raises NotPossible."""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of both verbs."""
+    parser.add_argument("names", nargs="*", metavar="NAME", help="a server, in all scopes")
+    parser.add_argument("--all", action="store_true", help="every server")
+    parser.add_argument(
+        "--client", metavar="C", choices=CLIENTS, help=f"only this one: {', '.join(CLIENTS)}"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="show the changes, write nothing")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+class Configs:
+    """The configurations on this machine: `files` that parse, their `servers`, and `problems`."""
+
+    def __init__(self, client: str | None) -> None:
+        self.files: dict[str, ConfigFile] = {}
+        self.servers: list[Server] = []
+        self.problems: list[str] = []
+        unreadable = set()
+        for place, path in files(client):
+            if path in unreadable:
+                continue
+            try:
+                file = self.files.setdefault(path, ConfigFile(path))
+                self.servers += servers(place, path, file.read())
+            except SyntaxProblem as error:
+                unreadable.add(path)
+                self.problems.append(f"{path}:{error.line}:{error.column}: {error}; left as it is")
+            except (OSError, ValueError) as error:
+                unreadable.add(path)
+                self.problems.append(f"{path}: {error}; left as it is")
+
+    def report_problems(self, verb: str) -> None:
+        """Name the files that cannot be read."""
+        for problem in self.problems:
+            refuse(verb, problem)
+
+
+def change(verb: str, arguments: argparse.Namespace, edit: Edit) -> int:
+    """Edit the servers that the arguments name. Returns 1 if one was left, 2 if a name is unknown.
+
+    The difference goes to stdout, all words to stderr.
+    """
+    configs = Configs(arguments.client)
+    configs.report_problems(verb)
+    names = {server.name for server in configs.servers}
+    for name in arguments.names:
+        if name not in names:
+            advice = did_you_mean(name, names) or f"; known: {', '.join(sorted(names)) or 'none'}"
+            return refuse(verb, f"no client has a server {name!r}{advice}")
+    selection = [one for one in configs.servers if arguments.all or one.name in arguments.names]
+    if not selection:
+        refuse(verb, "no client has a server here")
+    records = Records()
+    rows = [_edit(configs.files[one.file], one, records, edit) for one in selection]
+    if not arguments.json:
+        _print_differences(configs, selection)
+    if not arguments.dry_run:
+        records.save()
+        _write(configs, rows)
+    _report(arguments, rows)
+    if verb == "wrap" and any(file.text != file.before for file in configs.files.values()):
+        words = "--all" if arguments.all else shlex.join(arguments.names)
+        print(f"restart the clients; `{PROGRAM} unwrap {words}` restores", file=sys.stderr)
+    return int(bool(configs.problems) or any(row["left"] for row in rows))
+
+
+def _edit(file: ConfigFile, server: Server, records: Records, edit: Edit) -> dict[str, Any]:
+    row = {**describe(server), "left": False}
+    try:
+        row["result"] = edit(file, server, records)
+    except NotPossible as error:
+        row |= {"result": str(error), "left": True}
+    except (AbridgeError, AttributeError, LookupError, TypeError, ValueError):
+        row |= {"result": "its entry has an unusual form; edit it by hand", "left": True}
+    return row
+
+
+def describe(server: Server) -> dict[str, Any]:
+    """Return the members that `--json` prints of a server."""
+    return {
+        "client": server.place.client,
+        "scope": server.scope,
+        "file": server.file,
+        "server": server.name,
+    }
+
+
+def _print_differences(configs: Configs, selection: list[Server]) -> None:
+    secrets = {text for server in selection for text in server.secrets() if len(text) > 3}
+    for path, file in configs.files.items():
+        old, new = file.before.splitlines(), file.text.splitlines()
+        for line in difflib.unified_diff(old, new, path, path, lineterm=""):
+            for secret in sorted(secrets, key=len, reverse=True):
+                line = line.replace(secret, "***")
+            print(printable(line))
+    sys.stdout.flush()
+
+
+def _write(configs: Configs, rows: list[dict[str, Any]]) -> None:
+    for path, file in configs.files.items():
+        if file.text == file.before:
+            continue
+        try:
+            backup = file.write()
+            print(f"{path} is written; its backup is {backup}", file=sys.stderr)
+        except (OSError, NotPossible) as error:
+            for row in rows:
+                if row["file"] == path:
+                    row |= {"result": str(error), "left": True}
+
+
+def _report(arguments: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
+    if arguments.json:
+        print(json.dumps(rows, indent=1, ensure_ascii=False))
+    for row in () if arguments.json else rows:
+        where = f"{row['client']}, {row['scope']}"
+        print(f"{printable(row['server'])} ({where}): {row['result']}", file=sys.stderr)
+    if arguments.dry_run:
+        print("nothing is written (--dry-run)", file=sys.stderr)
+
+
+def entry_in(file: ConfigFile, text: str, server: Server) -> Server:
+    """Return the server as it is in another text of its file; raises SyntaxProblem."""
+    return server._replace(entry=entry_at(file.syntax.read(text), server.path))

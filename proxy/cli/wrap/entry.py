@@ -1,0 +1,280 @@
+"""One server in a client's configuration: without it, it could be neither wrapped nor restored."""
+
+import os
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from proxy.cli import PROGRAM
+from proxy.cli.wrap.places import Dialect, Place, dialect
+from proxy.cli.wrap.text import Path, Syntax, entry_at, put_first, replace
+from proxy.errors import AbridgeError
+
+HEADER = "MCP_ABRIDGE_HEADER"
+
+_URLS = ("url", "httpUrl", "serverUrl")
+_HEADERS = ("headers", "http_headers", "env_http_headers", "bearer_token_env_var")
+_OWN_LOGIN = ("headersHelper", "authProviderType", "auth", "oauth_resource", "scopes")
+_SECRET = re.compile(r"//[^/]*@|[?&][^=]*(key|token|secret|auth|passw|sig)[^=]*=", re.IGNORECASE)
+_SECONDS = 5.0
+
+
+class NotPossible(AbridgeError):
+    """A server that is left as it is; the text is the reason, and what to do by hand."""
+
+
+class Server(NamedTuple):
+    """A server in a file: its place, the path of its entry in the document, and the entry."""
+
+    place: Place
+    file: str
+    name: str
+    path: Path
+    entry: dict[str, Any]
+    disabled: bool
+
+    @property
+    def words(self) -> list[str]:
+        """The command that starts it; empty for a remote server."""
+        command, more = self.entry.get("command"), self.entry.get("args") or ()
+        if isinstance(command, list):
+            return list(map(str, command))
+        return [command, *map(str, more)] if isinstance(command, str) else []
+
+    @property
+    def url_key(self) -> str | None:
+        """The name of the member that has its URL; None for a command."""
+        return next((key for key in _URLS if isinstance(self.entry.get(key), str)), None)
+
+    @property
+    def own_words(self) -> list[str] | None:
+        """The words after `mcp-abridge` if the entry starts the wrapper; None if it does not."""
+        for at, word in enumerate(self.words):
+            if word == "--":
+                break
+            if re.split(r"[/\\]", word)[-1] in (PROGRAM, f"{PROGRAM}.exe"):
+                return self.words[at + 1 :]
+        return None
+
+    @property
+    def scope(self) -> str:
+        """The scope, with the project that a file for all projects names."""
+        return f"local {self.path[1]}" if self.place.scope == "local" else self.place.scope
+
+    def summary(self) -> str:
+        """Return its command or its URL, in one line; a query may have a secret."""
+        if self.words:
+            return shlex.join(self.words)
+        return str(self.entry.get(self.url_key or "", "neither a command nor a URL")).split("?")[0]
+
+    def secrets(self) -> Iterator[str]:
+        """Yield the values that no difference may show: of variables and of headers."""
+        for key in (dialect(self.place.client).env, *_HEADERS):
+            members = self.entry.get(key)
+            for value in members.values() if isinstance(members, dict) else ():
+                for line in str(value).splitlines():
+                    yield from (line, line.partition(": ")[2])
+
+
+def servers(place: Place, file: str, document: Any) -> Iterator[Server]:
+    """Yield the servers that a document has at a place."""
+    for path in _paths(document, place.at):
+        entries = entry_at(document, path)
+        for name, entry in entries.items() if isinstance(entries, dict) else ():
+            if isinstance(entry, dict):
+                disabled = entry.get("disabled") is True or entry.get("enabled") is False
+                # Cline writes {"transport": {"type": ..., "command": ...}}.
+                inner = isinstance(entry.get("transport"), dict)
+                members = entry["transport"] if inner else entry
+                whole = (*path, name, "transport") if inner else (*path, name)
+                yield Server(place, file, name, whole, members, disabled)
+
+
+def _paths(document: Any, at: Path) -> Iterator[Path]:
+    if "*" not in at:
+        yield at
+        return
+    star = at.index("*")
+    for name in entry_at(document, at[:star]) or ():
+        yield (*at[:star], name, *at[star + 1 :])
+
+
+def launcher(*, shared: bool) -> list[str]:
+    """Return the command of this installation that a client can start.
+
+    A client with windows does not have the PATH of a shell, so the path is whole; but a file that
+    people share (`shared`) names no folder of one of them. Raises NotPossible.
+    """
+    import shutil
+    import sysconfig
+
+    if any(part.startswith(("archive-v", "environments-v")) for part in sys.prefix.split(os.sep)):
+        # uvx: the cache may be emptied.
+        return [shutil.which("uvx") or "uvx", *_origin(), PROGRAM]
+    if shared and shutil.which(PROGRAM):
+        return [PROGRAM]
+    started = os.path.abspath(sys.argv[0])
+    beside = os.path.join(sysconfig.get_path("scripts"), PROGRAM)
+    for path in (started if os.path.basename(started) == PROGRAM else "", beside):
+        if os.path.isfile(path):
+            return [path]
+    raise NotPossible(f"{PROGRAM} is not installed; `pip install mcp-abridge`, then try again")
+
+
+def _origin() -> list[str]:
+    """Return the words for uvx if it did not take the package from an index."""
+    import json
+    from importlib.metadata import distribution
+
+    text = distribution(PROGRAM).read_text("direct_url.json")
+    url = json.loads(text)["url"] if text else ""
+    return ["--from", url.removeprefix("file://")] if url else []
+
+
+def wrap(syntax: Syntax, text: str, server: Server, launch: list[str], *, login: bool) -> str:
+    """Return the text with the server behind `launch`. Raises NotPossible."""
+    if server.own_words is not None:
+        raise NotPossible("is wrapped already")
+    if server.words:
+        return _wrap_command(syntax, text, server, launch)
+    return _wrap_url(syntax, text, server, launch, login=login)
+
+
+def _wrap_command(syntax: Syntax, text: str, server: Server, launch: list[str]) -> str:
+    command, path = server.entry["command"], server.path
+    if isinstance(command, list):
+        return put_first(syntax, text, (*path, "command"), [*launch, "--"])
+    if " " in command and not re.search(r"[/\\]", command):
+        raise NotPossible("its command is a whole line; split it into command and args first")
+    rest = [*launch[1:], "--", command]
+    if "args" not in server.entry:
+        members = {"command": launch[0], "args": rest}
+        return replace(syntax, text, (*path, "command"), members)
+    text = put_first(syntax, text, (*path, "args"), rest)
+    return replace(syntax, text, (*path, "command"), {"command": launch[0]})
+
+
+def _wrap_url(syntax: Syntax, text: str, server: Server, launch: list[str], *, login: bool) -> str:
+    entry, path, key = server.entry, server.path, usable_url(server)
+    url = entry[key]
+    headers, variables = _headers(entry)
+    if not headers and (login or entry.get("oauth") or _wants_login(url)):
+        tail = ["--", "npx", "-y", "mcp-remote", url]
+    else:
+        tail = [url]
+    spelling = dialect(server.place.client)
+    members = _as_command([*launch, *tail], as_list=server.place.client == "opencode")
+    if headers:
+        members[spelling.env] = {**(entry.get(spelling.env) or {}), HEADER: "\n".join(headers)}
+        if variables:
+            members["env_vars"] = variables
+        if spelling.env in entry:
+            value = {spelling.env: members.pop(spelling.env)}
+            text = replace(syntax, text, (*path, spelling.env), value)
+    for name in (*_HEADERS, "oauth"):
+        if name in entry:
+            text = replace(syntax, text, (*path, name), {})
+    text = _with_type(syntax, text, server, spelling.local)
+    return replace(syntax, text, (*path, key), members)
+
+
+def _as_command(words: list[str], *, as_list: bool) -> dict[str, Any]:
+    return {"command": words} if as_list else {"command": words[0], "args": words[1:]}
+
+
+def _with_type(syntax: Syntax, text: str, server: Server, type: str) -> str:
+    if "type" not in server.entry:
+        return text
+    return replace(syntax, text, (*server.path, "type"), {"type": type})
+
+
+def usable_url(server: Server) -> str:
+    """Return the name of the member with the URL. Raises NotPossible."""
+    entry, key = server.entry, server.url_key
+    if key is None:
+        raise NotPossible("has neither a command nor a URL: its client starts it")
+    if entry.get("type") in ("ws", "websocket") or entry[key].startswith("ws"):
+        raise NotPossible("speaks WebSocket, which mcp-abridge does not")
+    if _SECRET.search(entry[key]):
+        raise NotPossible(
+            "its URL holds a secret, which others would see in the list of processes; if the "
+            "server takes it as a header, write it there first"
+        )
+    oauth = entry.get("oauth")
+    login = next((name for name in _OWN_LOGIN if entry.get(name)), None)
+    if login or (isinstance(oauth, dict) and set(oauth) - {"enabled"}):
+        raise NotPossible(
+            f"the client logs in for it ({login or 'oauth'}); by hand, wrap a program that does: "
+            f"{PROGRAM} -- npx -y mcp-remote URL"
+        )
+    return key
+
+
+def _headers(entry: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """Return the lines of a remote server's headers, and the variables that Codex takes them of."""
+    by_variable = dict(entry.get("env_http_headers") or {})
+    fixed = {**(entry.get("headers") or {}), **(entry.get("http_headers") or {})}
+    lines = [f"{name}: {value}" for name, value in fixed.items()]
+    lines += [f"{name}: ${{{variable}}}" for name, variable in by_variable.items()]
+    variables = list(by_variable.values())
+    if token := entry.get("bearer_token_env_var"):
+        lines.append(f"Authorization: Bearer ${{{token}}}")
+        variables.append(token)
+    return lines, variables
+
+
+def _wants_login(url: str) -> bool:
+    """Return True if a server at a URL refuses a client without credentials."""
+    from urllib.error import HTTPError
+    from urllib.request import Request, urlopen
+
+    if "$" in url or "{" in url:  # the client puts something there
+        return False
+    body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    accept = "application/json, text/event-stream"
+    headers = {"Content-Type": "application/json", "Accept": accept}
+    try:
+        urlopen(Request(url, body, headers), timeout=_SECONDS).close()
+    except HTTPError as error:
+        return error.code == 401
+    except (OSError, ValueError):
+        print(
+            f"{url.split('?')[0]} cannot be reached now; if it wants a login, unwrap it, and wrap "
+            "it again with --login",
+            file=sys.stderr,
+        )
+    return False
+
+
+def take_apart(syntax: Syntax, text: str, server: Server) -> str:
+    """Return the text with the server as it is without the wrapper. Raises NotPossible."""
+    from proxy.cli import options
+
+    words = server.own_words or []
+    try:
+        own = options.quick(words[1:] if words[:1] == ["run"] else words, {})
+    except ValueError:
+        own = None
+    headers = HEADER in (server.entry.get(dialect(server.place.client).env) or {})
+    if own is None or own.header or headers:
+        raise NotPossible("its original entry is not recorded; write it by hand")
+    spelling = dialect(server.place.client)
+    if own.url:
+        text = _with_type(syntax, text, server, spelling.remote)
+    return _put_back(syntax, text, server, _inner(server, spelling, own.url, own.command))
+
+
+def _inner(server: Server, spelling: Dialect, url: str | None, words: list[str]) -> dict[str, Any]:
+    if url:
+        return {spelling.url: url}
+    members = _as_command(words, as_list=isinstance(server.entry["command"], list))
+    return {name: value for name, value in members.items() if value}
+
+
+def _put_back(syntax: Syntax, text: str, server: Server, members: dict[str, Any]) -> str:
+    if "args" in server.entry:
+        value = {"args": members.pop("args")} if "args" in members else {}
+        text = replace(syntax, text, (*server.path, "args"), value)
+    return replace(syntax, text, (*server.path, "command"), members)

@@ -1,0 +1,152 @@
+"""The clients' configurations as data: without it, each would be code of its own.
+
+A path has `{NAME:default}` for a variable that the client itself obeys, and `{CONFIG}` for the
+folder of applications on this platform. A path that is relative belongs to a project: it is looked
+for in the current folder and in those above it, up to the root of a repository.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from typing import NamedTuple
+
+
+class Place(NamedTuple):
+    """One configuration of a client: the servers stand at `at` in the file `path`."""
+
+    client: str
+    scope: str
+    path: str
+    at: tuple[str, ...] = ("mcpServers",)
+
+
+_CODEX = ("mcp_servers",)
+_ZED = ("context_servers",)
+_CLINE = "settings/cline_mcp_settings.json"
+
+PLACES = (
+    # code.claude.com/docs/en/mcp and /settings; 2.1.197 was seen to follow the variable.
+    Place("claude-code", "user", "{CLAUDE_CONFIG_DIR:~}/.claude.json"),
+    Place(
+        "claude-code",
+        "local",
+        "{CLAUDE_CONFIG_DIR:~}/.claude.json",
+        ("projects", "*", "mcpServers"),
+    ),
+    Place("claude-code", "project", ".mcp.json"),
+    # modelcontextprotocol.io/docs/develop/connect-local-servers; on Linux, its unofficial builds.
+    Place("claude-desktop", "user", "{CONFIG}/Claude/claude_desktop_config.json"),
+    # developers.openai.com/codex/mcp; 0.169.0 was seen to follow the variable.
+    Place("codex", "user", "{CODEX_HOME:~/.codex}/config.toml", _CODEX),
+    Place("codex", "project", ".codex/config.toml", _CODEX),
+    # @google/gemini-cli 0.61.0, docs/reference/configuration.md and homedir().
+    Place("gemini-cli", "user", "{GEMINI_CLI_HOME:~}/.gemini/settings.json"),
+    Place("gemini-cli", "project", ".gemini/settings.json"),
+    # @qwen-code/qwen-code 0.15.10, its page of settings.
+    Place("qwen-code", "user", "{QWEN_HOME:~/.qwen}/settings.json"),
+    Place("qwen-code", "project", ".qwen/settings.json"),
+    # cursor.com/docs/context/mcp
+    Place("cursor", "user", "~/.cursor/mcp.json"),
+    Place("cursor", "project", ".cursor/mcp.json"),
+    # code.visualstudio.com/docs/agents/reference/mcp-configuration
+    Place("vscode", "user", "{CONFIG}/Code/User/mcp.json", ("servers",)),
+    Place("vscode", "user", "{CONFIG}/Code - Insiders/User/mcp.json", ("servers",)),
+    Place("vscode", "project", ".vscode/mcp.json", ("servers",)),
+    # `copilot mcp --help` of @github/copilot 1.0.102; it also reads .mcp.json, see above.
+    Place("copilot-cli", "user", "{COPILOT_HOME:~/.copilot}/mcp-config.json"),
+    Place("copilot-cli", "project", ".github/mcp.json"),
+    # opencode-ai 1.18.33 and opencode.ai/docs/config
+    Place("opencode", "user", "{XDG_CONFIG_HOME:~/.config}/opencode/opencode.json", ("mcp",)),
+    Place("opencode", "user", "{XDG_CONFIG_HOME:~/.config}/opencode/opencode.jsonc", ("mcp",)),
+    Place("opencode", "user", "{OPENCODE_CONFIG:}", ("mcp",)),
+    Place("opencode", "project", "opencode.json", ("mcp",)),
+    Place("opencode", "project", "opencode.jsonc", ("mcp",)),
+    Place("opencode", "project", ".opencode/opencode.json", ("mcp",)),
+    Place("opencode", "project", ".opencode/opencode.jsonc", ("mcp",)),
+    # cline 3.0.65 writes the first; docs.cline.bot/mcp has that of the extension.
+    Place("cline", "user", "{CLINE_DIR:~/.cline}/data/" + _CLINE),
+    Place("cline", "user", "{CONFIG}/Code/User/globalStorage/saoudrizwan.claude-dev/" + _CLINE),
+    # docs.windsurf.com/windsurf/cascade/mcp
+    Place("windsurf", "user", "~/.codeium/windsurf/mcp_config.json"),
+    # zed.dev/docs/ai/mcp and zed.dev/docs/configuring-zed
+    Place("zed", "user", "{XDG_CONFIG_HOME:~/.config}/zed/settings.json", _ZED),
+    Place("zed", "project", ".zed/settings.json", _ZED),
+)
+
+CLIENTS = tuple(dict.fromkeys(place.client for place in PLACES))
+
+
+class Dialect(NamedTuple):
+    """How a client spells the members of a server; those of most clients are the defaults."""
+
+    env: str = "env"
+    url: str = "url"
+    local: str = "stdio"
+    """The `type` of a server with a command, if the entry has a type."""
+    remote: str = "http"
+    add: str = ""
+    """The start of the line that adds a server; `--` and the command follow."""
+
+
+DIALECTS = {
+    "claude-code": Dialect(add="claude mcp add {} --"),
+    "codex": Dialect(add="codex mcp add {} --"),
+    # `gemini mcp add` removes the first --, which the wrapper does not need.
+    "gemini-cli": Dialect(url="httpUrl", add="gemini mcp add {}"),
+    "qwen-code": Dialect(url="httpUrl", add="qwen mcp add {}"),
+    "copilot-cli": Dialect(local="local", add="copilot mcp add {} --"),
+    "opencode": Dialect(
+        env="environment", local="local", remote="remote", add="opencode mcp add {} --"
+    ),
+    "cline": Dialect(remote="streamableHttp", add="cline mcp add {} --yes --"),
+    "windsurf": Dialect(url="serverUrl"),
+}
+
+
+def dialect(client: str) -> Dialect:
+    """Return the spellings of a client."""
+    return DIALECTS.get(client, Dialect())
+
+
+def files(client: str | None) -> Iterator[tuple[Place, str]]:
+    """Yield each configuration that exists, of one client or all, with its real path, once."""
+    places = set()
+    for place in PLACES:
+        if client in (None, place.client):
+            for path in _candidates(place.path):
+                path = os.path.realpath(path)
+                if os.path.isfile(path) and (path, place.at) not in places:
+                    places.add((path, place.at))
+                    yield place, path
+
+
+def _candidates(pattern: str) -> list[str]:
+    path = os.path.expanduser(re.sub(r"\{(\w+):?([^}]*)\}", _variable, pattern))
+    if os.path.isabs(path) or not path:
+        return [path] if path else []
+    return [os.path.join(folder, path) for folder in _project_folders()]
+
+
+def _variable(match: re.Match[str]) -> str:
+    if match[1] == "CONFIG":
+        return _application_folder()
+    return os.environ.get(match[1]) or match[2]
+
+
+def _application_folder() -> str:
+    if sys.platform == "darwin":
+        return "~/Library/Application Support"
+    if sys.platform == "win32":
+        return os.environ.get("APPDATA") or "~/AppData/Roaming"
+    return os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+
+
+def _project_folders() -> Iterator[str]:
+    folder, home = os.getcwd(), os.path.expanduser("~")
+    while True:
+        yield folder
+        above = os.path.dirname(folder)
+        if os.path.exists(os.path.join(folder, ".git")) or above in (folder, home):
+            return
+        folder = above

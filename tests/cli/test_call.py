@@ -1,0 +1,119 @@
+"""`tools` and `call`: a real server, seen through the real wrapper by the official client."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from proxy.cli import main
+from proxy.cli.call import UnusableCall, values_of
+
+SERVER = """
+from mcp.server.mcpserver import MCPServer
+from mcp_types import ToolAnnotations
+
+mcp = MCPServer(name="shelf", version="2.1", log_level="ERROR")
+calls = 0
+
+@mcp.tool(annotations=ToolAnnotations(read_only_hint=True), structured_output=False)
+def list_books(count: int, shelf: str = "a", tags: list[str] = []) -> dict:
+    "List the books of a shelf."
+    global calls
+    calls += 1
+    return {"books": [{"id": n, "title": f"Book {n} of {shelf}", "tags": tags, "text": "x" * 200,
+                       "calls": calls} for n in range(count)]}
+
+@mcp.tool()
+def fail() -> str:
+    raise ValueError("no such shelf")
+
+mcp.run()
+"""
+RULES = """
+version: 1
+rules:
+  - {tools: list_books, name: brief books, response: [{keep: [books.id]}]}
+  - {tools: fail, hide: true}
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    path = tmp_path_factory.mktemp("server") / "server.py"
+    path.write_text(SERVER)
+    return ["--", sys.executable, str(path)]
+
+
+def rules(folder: Path) -> str:
+    (folder / "rules.yaml").write_text(RULES)
+    return str(folder / "rules.yaml")
+
+
+def test_tools_shows_what_each_definition_costs(
+    server: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["tools", "--json", "--rules", rules(tmp_path), *server]) == 0
+    first, second = json.loads(capsys.readouterr().out)
+    assert (first["tool"], first["hints"], first["rules"]) == (
+        "list_books",
+        ["readOnly"],
+        ["brief books"],
+    )
+    assert 100 < first["bytes"] < first["as_sent"] + 1
+    assert first["bytes"] / 6 < first["tokens"] < first["bytes"] / 2
+    assert (second["tool"], second["as_sent"]) == ("fail", None)
+
+
+def test_a_call_prints_what_the_model_of_a_client_gets_and_saves_the_whole(
+    server: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved = str(tmp_path / "answer.json")
+    words = ["call", "list_books", "count=300", "shelf=7", 'tags=["new"]', "--save", saved]
+    assert main([*words, "--client", "codex-mcp-client", *server]) == 0
+    out, error = capsys.readouterr()
+    assert json.loads(out)["books"]["rows"][1][:2] == [1, "Book 1 of 7"]
+    assert len(out) < 8200
+    assert "codex alone would show 48,000" in error
+
+    # The tool has run once, and all that it said is there.
+    whole = json.loads(Path(saved).read_text())
+    assert whole["request"]["params"]["arguments"] == {"count": 300, "shelf": "7", "tags": ["new"]}
+    [block] = whole["response"]["result"]["content"]
+    assert [book["calls"] for book in json.loads(block["text"])["books"]] == [1] * 300
+    assert main(["view", saved, "count_by(books, &calls)"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"view": {"1": 300}}
+
+
+def test_a_call_goes_through_the_rules_and_an_error_is_shown(
+    server: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--rules", rules(tmp_path), *server]
+    assert main(["call", "list_books", '{"count": 2}', *words]) == 0
+    assert "title" not in capsys.readouterr().out
+    assert main(["call", "fail", *server]) == 1
+    assert "Error executing tool fail" in capsys.readouterr().out
+
+
+def test_a_call_of_an_unknown_tool_is_refused(
+    server: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["call", "list_book", *server]) == 2
+    complaint = "the server has no tool 'list_book'; did you mean 'list_books'?"
+    assert complaint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("word", "complaint"),
+    [
+        ("cuont=1", "list has no argument 'cuont'; did you mean 'count'?"),
+        ("count=many", "count is of type integer, and 'many' is not"),
+        ("many", "'many' is no argument; write NAME=VALUE"),
+        ("{", "the arguments are no JSON: "),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(word: str, complaint: str) -> None:
+    schema = {"properties": {"count": {"type": "integer"}}}
+    with pytest.raises(UnusableCall, match=re.escape(complaint)):
+        values_of("list", [word], {"list": {"inputSchema": schema}})

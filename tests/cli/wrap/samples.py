@@ -1,0 +1,127 @@
+"""Configurations of each client, as people write them: comments, odd layout, byte order marks."""
+
+SAMPLES = {
+    ".claude.json": """{
+  "numStartups": 7, "tips": {"a b": 1.0},
+  "mcpServers": {"mem": {"type": "stdio", "command": "npx", "args": ["-y", "mem"], "env": {}}},
+  "projects": {
+    "/src/one": {"mcpServers": {"mem": {"command": "/opt/one server", "args": []}}, "history": []},
+    "/src/two": {"mcpServers": {"mem": {"type": "stdio", "command": "npx", "args": ["-y", "mem"]}}}
+  }
+}""",
+    "project/.mcp.json": """{"mcpServers":
+{"docs":{"command":"uvx","args":["docs"],"env":{"K":"${K}"}}}}""",
+    ".config/Claude/claude_desktop_config.json": """\ufeff{
+\t"mcpServers": {
+\t\t"files": {
+\t\t\t"args": [
+\t\t\t\t"-y",
+\t\t\t\t"@x/files", "/data/zoë/Übung"
+\t\t\t],
+\t\t\t"command": "npx"
+\t\t}
+\t}
+}
+""",
+    ".codex/config.toml": """# the model
+model = "gpt-5.5"\r
+\r
+[mcp_servers.fs] # files\r
+command = "npx" # of nvm\r
+args = [\r
+    "-y", # yes\r
+    'server "fs"',\r
+]\r
+startup_timeout_sec = 20\r
+\r
+[mcp_servers.fs.env]\r
+TOKEN = "s3cr3t"\r
+\r
+[mcp_servers."dotted.name"]\r
+command='plain'\r
+# last word\r
+[mcp_servers.remote]\r
+url = "http://127.0.0.1:1/mcp" # at home\r
+bearer_token_env_var = "HOME_TOKEN"\r
+""",
+    "project/.codex/config.toml": """mcp_servers = { # inline
+  two = { command = "second", args = ["x"] }, three={command="third"} }
+""",
+    ".gemini/settings.json": """// Gemini
+{
+    "theme": "dark", /* not
+                        light */
+    "mcpServers": { "g": { "httpUrl": "http://127.0.0.1:1/mcp", "headers": {"X-Key": "$KEYKEY"} } }
+}
+""",
+    ".qwen/settings.json": """
+{ "mcpServers" : { "q" : { "command" : "node" , "args" : [ "q.js" ] , "timeout" : 5000 , } , } , }
+""",
+    ".cursor/mcp.json": """{
+  "mcpServers": {
+    // "command": "not this one"
+    "old": { "command": "old", "disabled": true },
+    "cur": {
+      "url": "http://127.0.0.1:1/sse", // the stream
+      "headers": {
+        "Authorization": "Bearer a-long-secret"
+      }
+    }
+  },
+}
+""",
+    ".config/Code/User/mcp.json": """{
+\t"inputs": [{"id": "key", "type": "promptString", "password": true}],
+\t"servers": {
+\t\t"vs": {
+\t\t\t"type": "stdio",
+\t\t\t"command": "${workspaceFolder}/server",
+\t\t\t"args": [
+\t\t\t\t// which port
+\t\t\t\t"--port", "1",
+\t\t\t],
+\t\t\t"envFile": ".env"
+\t\t},
+\t\t"gh": {"type": "http", "headers": {"Authorization": "Bearer ${input:key}"}, "url": "http://127.0.0.1:1/"}
+\t}
+}
+""",
+    ".copilot/mcp-config.json": """
+{"mcpServers": {"c": {"type": "local", "command": "c", "args": [ ], "tools": ["*"]}}}
+""",
+    ".config/opencode/opencode.jsonc": """{
+  "$schema": "https://opencode.ai/config.json",
+  "mcp": {
+    "oc": { "type": "local", "command": ["npx", "-y", "oc"], "environment": {"A": "1"} },
+    "far": {"type": "remote", "url": "http://127.0.0.1:1/mcp", "enabled": false, "oauth": false},
+  },
+}
+""",
+    ".cline/data/settings/cline_mcp_settings.json": """{
+  "mcpServers": {
+    "cl": {
+      "transport": {
+        "type": "stdio",
+        "command": "cl"
+      },
+      "autoApprove": ["a"]
+    }
+  }
+}
+""",
+    ".codeium/windsurf/mcp_config.json": """{"mcpServers":
+ {"w":{"serverUrl":/*serverUrl*/"http://127.0.0.1:1/mcp"},"w2":{"command":"w2","alwaysAllow":["\\u00e9"]}}}""",
+    ".config/zed/settings.json": """// Zed settings
+{
+  "buffer_font_size": 15.0,
+  "context_servers": {
+    "z": {
+      "command": /* the command of z */ "z",
+      "args": ["--a"], // why
+      "env": {},
+    },
+  },
+  // the end
+}
+""",
+}

@@ -1,0 +1,418 @@
+"""`wrap` puts the wrapper into real configurations of clients; `unwrap` restores every byte."""
+
+import base64
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pytest
+
+from proxy.cli import main
+from proxy.cli.options import quick
+from proxy.cli.wrap.entry import NotPossible
+from proxy.cli.wrap.files import ConfigFile
+from proxy.cli.wrap.places import CLIENTS, PLACES
+from tests.cli.wrap.samples import SAMPLES
+from tests.wrapped import START
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return an empty home folder, with an installed `mcp-abridge` outside of it."""
+    for variable in set(re.findall(r"\{(\w+):", " ".join(place.path for place in PLACES))):
+        monkeypatch.delenv(variable, raising=False)
+    home = tmp_path / "home"
+    (home / "project" / ".git").mkdir(parents=True)
+    program = tmp_path / "bin" / "mcp-abridge"
+    program.parent.mkdir()
+    program.write_text(f"#!{sys.executable}\n{START}")
+    program.chmod(0o755)
+    monkeypatch.setattr("sys.argv", [str(program)])
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.chdir(home / "project")
+    return home
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Return a function that runs a command line, and returns its code, stdout and stderr."""
+
+    def run(*words: str) -> tuple[int, str, str]:
+        return main(list(words)), *capsys.readouterr()
+
+    return run
+
+
+def write(home: Path, name: str, text: str) -> Path:
+    path = home / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text.encode())
+    return path
+
+
+def contents(home: Path) -> dict[str, str]:
+    return {name: (home / name).read_bytes().decode() for name in SAMPLES}
+
+
+def state_folder() -> Path:
+    return Path(os.environ["XDG_STATE_HOME"], "mcp-abridge", "wrap")
+
+
+def program(home: Path) -> str:
+    return str(home.parent / "bin" / "mcp-abridge")
+
+
+def test_all_clients_are_wrapped_once_and_restored_to_the_byte(home: Path, run: Run) -> None:
+    for name, text in SAMPLES.items():
+        write(home, name, text)
+    state, listing, advice = run("wrap")
+    assert (state, "next: mcp-abridge wrap mem, or wrap --all" in advice) == (0, True)
+    assert {line.split()[0] for line in listing.splitlines()[3:] if line.strip()} == set(CLIENTS)
+    assert "wrapped" not in listing
+
+    assert run("wrap", "--all", "--dry-run")[0] == 0
+    assert contents(home) == SAMPLES
+
+    code, difference, words = run("wrap", "--all")
+    assert code == 0
+    wrapped = contents(home)
+    for name, text in wrapped.items():
+        assert f"+++ {home / name}" in difference
+        kept = re.findall(r"(?://|#) \w.*|/\* [^*]*", SAMPLES[name])
+        assert [comment for comment in kept if comment not in text] == []
+        assert text.startswith("\ufeff") == SAMPLES[name].startswith("\ufeff")
+        assert (
+            re.findall(r"[^\r]\n", text) == []
+            or "\r" not in SAMPLES[name]
+            or name == ".codex/config.toml"
+        )
+    for secret in ("s3cr3t", "a-long-secret", "$KEYKEY"):
+        assert secret not in difference + words
+
+    servers = json.loads(run("wrap", "--json")[1])
+    assert [server for server in servers if not server["wrapped"]] == []
+    assert {s["server"] for s in servers if s["disabled"]} == {"old", "far"}
+    for server in servers:
+        shared = server["scope"] == "project"
+        first = "mcp-abridge" if shared else program(home)
+        assert server["starts"].startswith(first), server
+
+    code, difference, words = run("wrap", "--all")
+    assert (code, difference, contents(home)) == (0, "", wrapped)
+    assert words.count("is wrapped already") == len(servers)
+
+    code, _, words = run("unwrap", "--all")
+    assert (code, words.count(": restored\n")) == (0, len(servers))
+    assert contents(home) == SAMPLES
+    folder = state_folder()
+    backups = sorted((folder / "backups").iterdir())
+    assert len(backups) == 2 * len(SAMPLES)
+    assert {
+        stat.S_IMODE(file.stat().st_mode) for file in [*backups, folder / "originals.json"]
+    } == {0o600}
+    assert sorted(set(SAMPLES.values()) - {file.read_bytes().decode() for file in backups}) == []
+
+
+def test_the_entries_keep_their_other_members_and_no_secret_is_on_a_command_line(
+    home: Path, run: Run
+) -> None:
+    for name, text in SAMPLES.items():
+        write(home, name, text)
+    run("wrap", "--all")
+    us = program(home)
+    cursor = (home / ".cursor/mcp.json").read_text()
+    assert (
+        '"old": { "command": "US", "args": ["--", "old"], "disabled": true }'.replace("US", us)
+        in cursor
+    )
+    assert (
+        f"""    "cur": {{
+      "command": "{us}",
+      "args": ["http://127.0.0.1:1/sse"],
+      "env": {{"MCP_ABRIDGE_HEADER": "Authorization: Bearer a-long-secret"}} // the stream
+    }}"""
+        in cursor
+    )
+    codex = (home / ".codex/config.toml").read_bytes().decode()
+    assert (
+        f"""command = "{us}" # of nvm\r
+args = [\r
+    "--",\r
+    "npx",\r
+    "-y", # yes\r
+"""
+        in codex
+    )
+    assert f"command='{us}'" not in codex
+    assert (
+        f"""[mcp_servers.remote]\r
+command = "{us}"\r
+args = ["http://127.0.0.1:1/mcp"]\r
+env = {{ "MCP_ABRIDGE_HEADER" = "Authorization: Bearer ${{HOME_TOKEN}}" }}\r
+env_vars = ["HOME_TOKEN"] # at home\r
+"""
+        in codex
+    )
+    code = (home / ".config/Code/User/mcp.json").read_text()
+    lines = ("// which port", '"--",', '"${workspaceFolder}/server",', '"--port", "1",')
+    assert "".join(f"\t\t\t\t{line}\n" for line in lines) in code
+    assert '"gh": {"type": "stdio", "command": "US"'.replace("US", us) in code
+    opencode = (home / ".config/opencode/opencode.jsonc").read_text()
+    assert (
+        '"command": ["US", "--", "npx", "-y", "oc"], "environment": {"A": "1"}'.replace("US", us)
+        in opencode
+    )
+    assert (
+        '"far": {"type": "local", "command": ["US", "http://127.0.0.1:1/mcp"]'.replace("US", us)
+        in opencode
+    )
+
+
+def test_an_edit_between_the_two_survives(home: Path, run: Run) -> None:
+    for name, text in SAMPLES.items():
+        write(home, name, text)
+    run("wrap", "--all")
+    edits = {
+        ".codex/config.toml": ('TOKEN = "s3cr3t"', 'TOKEN = "other"\r\nMORE = "1"'),
+        ".config/zed/settings.json": ('"--a"', '"--a", "--b"'),
+        ".claude.json": ('"numStartups": 7', '"numStartups": 8'),
+        ".cursor/mcp.json": ("{\n", '{\n  "added": {}, // new\n'),
+    }
+    for name, (old, new) in edits.items():
+        text = (home / name).read_bytes().decode()
+        write(home, name, text.replace(old, new, 1))
+    assert run("unwrap", "--all")[0] == 0
+    for name, text in contents(home).items():
+        old, new = edits.get(name, ("", ""))
+        assert text == SAMPLES[name].replace(old, new, 1)
+
+
+def test_a_file_that_its_client_wrote_anew_is_restored(home: Path, run: Run) -> None:
+    names = (".claude.json", "project/.mcp.json", ".copilot/mcp-config.json")
+    for name in names:
+        write(home, name, SAMPLES[name])
+    original = '{"mcpServers": {"g": {"httpUrl": "http://a.invalid", "headers": {"K": "v"}}}}'
+    gemini = write(home, ".gemini/settings.json", original)
+    run("wrap", "--all")
+    files = [*(home / name for name in names), gemini]
+    for file in files:
+        file.write_text(json.dumps({"added": 1, **json.loads(file.read_text())}, indent=3))
+    code, _, words = run("unwrap", "--all")
+    assert (code, "no record" in words) == (0, False)
+    for file, text in zip(files, [*(SAMPLES[name] for name in names), original], strict=True):
+        assert json.loads(file.read_text()) == {"added": 1, **json.loads(text)}
+
+
+def test_without_its_record_an_entry_is_taken_apart(home: Path, run: Run) -> None:
+    for name, text in SAMPLES.items():
+        write(home, name, text)
+    before = [(s["server"], s["starts"]) for s in json.loads(run("wrap", "--json")[1])]
+    run("wrap", "--all")
+    (state_folder() / "originals.json").unlink()
+    code, _, words = run("unwrap", "--all")
+    assert (code, words.count("there is no record of the original entry")) == (1, len(before) - 4)
+    assert words.count("its original entry is not recorded; write it by hand") == 4  # headers
+    after = [(s["server"], s["starts"]) for s in json.loads(run("wrap", "--json")[1])]
+    assert len(set(before) - set(after)) == 4
+    windsurf = json.loads((home / ".codeium/windsurf/mcp_config.json").read_text())
+    assert windsurf["mcpServers"]["w"] == {"serverUrl": "http://127.0.0.1:1/mcp"}
+
+
+def test_a_name_means_all_scopes_or_those_of_one_client(home: Path, run: Run) -> None:
+    user = write(home, ".cursor/mcp.json", '{"mcpServers": {"a": {"command": "x"}}}')
+    project = write(home, "project/.cursor/mcp.json", '{"mcpServers": {"a": {"command": "y"}}}')
+    codex = write(home, ".codex/config.toml", '[mcp_servers.a]\ncommand = "z"\n')
+    code, _, words = run("wrap", "a", "--client", "cursor")
+    assert code == 0
+    assert "a (cursor, user): wrapped" in words
+    assert "a (cursor, project): wrapped, by mcp-abridge\n" in words
+    assert ["mcp-abridge" in file.read_text() for file in (user, project, codex)] == [1, 1, 0]
+    run("wrap", "a")
+    assert "mcp-abridge" in codex.read_text()
+    code, _, words = run("unwrap", "b")
+    assert (code, words) == (2, "mcp-abridge unwrap: no client has a server 'b'; known: a\n")
+
+
+def test_one_of_two_equal_servers_is_restored(home: Path, run: Run) -> None:
+    text = '{"mcpServers": {"a": {"command": "x"}, "b": {"command": "x"}, "c": {"command": "x"}}}'
+    file = write(home, ".cursor/mcp.json", text)
+    run("wrap", "--all")
+    assert run("unwrap", "b")[0] == 0
+    starts = [server["starts"] for server in json.loads(run("wrap", "--json")[1])]
+    assert starts == [f"{program(home)} -- x", "x", f"{program(home)} -- x"]
+    run("unwrap", "c", "a")
+    assert file.read_text() == text
+
+
+def test_a_file_that_changes_meanwhile_is_left(home: Path) -> None:
+    path = write(home, ".cursor/mcp.json", "{}")
+    file = ConfigFile(str(path))
+    file.text = '{"ours": 1}'
+    path.write_text('{"theirs": 1}')
+    with pytest.raises(NotPossible, match="was changed meanwhile; try again"):
+        file.write()
+    assert [(entry.name, entry.read_text()) for entry in path.parent.iterdir()] == [
+        ("mcp.json", '{"theirs": 1}')
+    ]
+
+
+def test_files_that_cannot_be_used_are_named_and_the_others_go_on(home: Path, run: Run) -> None:
+    broken = write(home, ".cursor/mcp.json", '{\n  "mcpServers": {"a": ]}\n}')
+    toml = write(home, ".codex/config.toml", "[mcp_servers.a]\ncommand = \n")
+    latin = write(home, ".gemini/settings.json", "{}")
+    latin.write_bytes(b'{"\xff": 1}')
+    locked = write(home, ".qwen/settings.json", '{"mcpServers": {"a": {"command": "x"}}}')
+    locked.chmod(0o444)
+    target = write(home, "dotfiles/claude", '{"mcpServers": {"a": {"command": "x"}}}')
+    target.chmod(0o640)
+    (home / ".claude.json").symlink_to(target)
+    code, _, words = run("wrap", "--all")
+    assert code == 1
+    assert f"{broken}:2:23: expecting value; left as it is" in words
+    assert re.search(rf"{toml}:2:\d+: .*; left as it is", words)
+    assert f"{latin}: 'utf-8' codec can't decode byte" in words
+    assert f"a (qwen-code, user): {locked} is read-only, and stays as it is" in words
+    assert "a (claude-code, user): wrapped" in words
+    assert "mcp-abridge" not in locked.read_text()
+    assert "mcp-abridge" in target.read_text()
+    assert (home / ".claude.json").is_symlink()
+    assert stat.S_IMODE(target.stat().st_mode) == 0o640
+
+
+def test_nothing_to_wrap_is_said(home: Path, run: Run) -> None:
+    write(home, ".cursor/mcp.json", "")
+    assert run("wrap") == (
+        0,
+        "",
+        "no client has a server here; `claude mcp add`, for one, adds it\n",
+    )
+    assert run("wrap", "--all")[0] == 0
+    code, _, words = run("wrap", "fs")
+    assert (code, words) == (2, "mcp-abridge wrap: no client has a server 'fs'; known: none\n")
+
+
+@pytest.fixture(scope="module")
+def login_url() -> Iterator[str]:
+    """Yield the URL of a server that refuses clients without a token."""
+
+    class Refusing(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", 'Bearer resource_metadata="x"')
+            self.end_headers()
+
+        def log_message(self, *words: object) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Refusing)
+    Thread(target=server.serve_forever, args=(0.01,)).start()
+    yield f"http://127.0.0.1:{server.server_port}/mcp"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_url_that_wants_a_login_goes_through_mcp_remote_or_is_left(
+    home: Path, run: Run, login_url: str
+) -> None:
+    entries = {
+        "login": {"url": login_url},
+        "oauth": {"url": "https://example.invalid/mcp", "oauth": {"enabled": True}},
+        "own": {"url": login_url, "headers": {"Authorization": "Bearer x"}},
+        "query": {"url": "https://example.invalid/mcp?api_key=1"},
+        "helper": {"url": login_url, "headersHelper": "/bin/token"},
+        "id": {"url": login_url, "oauth": {"clientId": "x"}},
+        "socket": {"url": "wss://example.invalid/"},
+        "extension": {"settings": {}},
+        "line": {"command": "npx -y server"},
+    }
+    file = write(home, ".cursor/mcp.json", json.dumps({"mcpServers": entries}))
+    code, _, words = run("wrap", "--all")
+    assert code == 1
+    after = json.loads(file.read_text())["mcpServers"]
+    remote = ["--", "npx", "-y", "mcp-remote"]
+    assert after["login"]["args"] == [*remote, login_url]
+    assert after["oauth"]["args"] == [*remote, "https://example.invalid/mcp"]
+    assert after["own"]["args"] == [login_url]
+    reasons = {
+        "query": "its URL holds a secret",
+        "helper": "the client logs in for it (headersHelper)",
+        "id": "the client logs in for it (oauth)",
+        "socket": "speaks WebSocket",
+        "extension": "has neither a command nor a URL",
+        "line": "its command is a whole line",
+    }
+    for name, reason in reasons.items():
+        assert after[name] == entries[name]
+        assert f"{name} (cursor, user): {reason}" in words
+
+
+def test_the_command_that_is_written_starts_without_the_path_of_a_shell(
+    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = '{"jsonrpc": "2.0", "id": 1, "result": {}}'
+    server = {
+        "command": sys.executable,
+        "args": ["-c", f"input(); print('{answer}', flush=True); input()"],
+    }
+    file = write(home, ".cursor/mcp.json", json.dumps({"mcpServers": {"a": server}}))
+    rules = write(home, "project/rules.yaml", "version: 1\nrules: []\n")
+    assert run("wrap", "a", "--rules", "./rules.yaml", "--rules", "github")[0] == 0
+    entry = json.loads(file.read_text())["mcpServers"]["a"]
+    assert entry["args"][:5] == ["--rules", str(rules), "--rules", "github", "--"]
+    done = subprocess.run(
+        [entry["command"], *entry["args"]],
+        input=b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n',
+        env={"HOME": str(home)},
+        cwd="/",
+        capture_output=True,
+        timeout=60,
+    )
+    assert json.loads(done.stdout) == json.loads(answer)
+    code, _, words = run("wrap", "a", "--rules", "gihub")
+    assert (code, "did you mean 'github'" in words) == (2, True)
+
+
+def test_from_the_cache_of_uvx_the_command_is_uvx(
+    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write(home, ".cursor/mcp.json", '{"mcpServers": {"a": {"command": "x"}}}')
+    monkeypatch.setattr("sys.prefix", "/x/uv/archive-v0/Abc")
+    monkeypatch.setattr("proxy.cli.wrap.entry._origin", list)
+    run("wrap", "a")
+    entry = json.loads(file.read_text())["mcpServers"]["a"]
+    assert entry["command"].split("/")[-1] == "uvx"
+    assert entry["args"] == ["mcp-abridge", "--", "x"]
+    assert json.loads(run("wrap", "--json")[1])[0]["wrapped"] is True
+
+
+def test_print_has_a_line_for_each_client_and_links(home: Path, run: Run) -> None:
+    code, out, _ = run("wrap", "--print", "my fs", "--", "npx", "-y", "fs", "a b")
+    assert code == 0
+    us = program(home)
+    assert f"claude mcp add 'my fs' -- {us} -- npx -y fs 'a b'\n" in out
+    assert f"gemini mcp add 'my fs' {us} -- npx -y fs 'a b'\n" in out
+    words = ["--", "npx", "-y", "fs", "a b"]
+    entry = {"command": us, "args": words}
+    [link] = re.findall(r"cursor://\S+", out)
+    query = parse_qs(urlsplit(link).query)
+    assert query["name"] == ["my fs"]
+    assert json.loads(base64.b64decode(query["config"][0])) == entry
+    [link] = re.findall(r"vscode:mcp/install\?(\S+)", out)
+    assert json.loads(unquote(link)) == {"name": "my fs", **entry}
+    assert getattr(quick(words, {}), "command", None) == words[1:]
+
+    write(home, ".cursor/mcp.json", '{"mcpServers": {"a": {"url": "https://example.org/mcp"}}}')
+    assert f"codex mcp add a -- {us} https://example.org/mcp\n" in run("wrap", "--print", "a")[1]
+    assert run("wrap", "--print", "b")[0] == 2

@@ -1,0 +1,162 @@
+"""What must hold of each client, checked on its conversations directly and with the wrapper."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from proxy.ruleset.clients import client_for
+from tests.clients.model import Shown, Step, unescaped
+from tests.clients.programs import Client, Talk, converse
+from tests.clients.server import RESULTS, Json
+
+SMALL = ("marked", "small", "array", "number", "fail", "fail_both", "picture", "blocks", "embedded")
+LONG = ("rows_text", "rows_both", "lines")
+SHORT_PLAN = [Step(tool) for tool in SMALL]
+LONG_PLAN = [
+    step for tool in LONG for step in (Step(tool, {"query": "a"}), Step(tool, further=True))
+]
+
+
+class Check(NamedTuple):
+    """One thing that must hold, and why it does not if `problem` is not empty."""
+
+    title: str
+    problem: str = ""
+
+
+class Bench:
+    """The conversations of one client; each is held if a case needs it."""
+
+    def __init__(self, client: Client, folder: Path) -> None:
+        self.client = client
+        self._folder = folder
+
+    def talk(self, name: str, plan: list[Step], *, direct: bool = False) -> Talk:
+        return converse(self.client, plan, self._folder / name, direct=direct)
+
+    @cached_property
+    def direct(self) -> Talk:
+        return self.talk("direct", [*SHORT_PLAN, Step("rows_text")], direct=True)
+
+    @cached_property
+    def direct_both(self) -> Talk:
+        # Alone, since some clients summarize a conversation that is too long for a model.
+        return self.talk("direct both", [Step("rows_both")], direct=True)
+
+    @cached_property
+    def wrapped(self) -> Talk:
+        return self.talk("wrapped", [*SHORT_PLAN, Step("bare"), *LONG_PLAN])
+
+    @property
+    def name(self) -> str:
+        """The name that the client says."""
+        return str(self.wrapped.hello.get("clientInfo", {}).get("name", ""))
+
+    def small(self) -> Iterator[Check]:
+        """Small results, errors and pictures are shown as they are without the proxy."""
+        for number, tool in enumerate(SMALL):
+            direct, wrapped = self.direct.shown[number], self.wrapped.shown[number]
+            same = shows(wrapped.text, RESULTS[tool]) or tool == "embedded"
+            if tool not in self.client.refuses:
+                same = untimed(direct) == untimed(wrapped)
+            problem = f"{direct} became {wrapped}"
+            yield Check(f"{tool} is shown as it is", "" if same else problem)
+
+    def bare(self) -> Iterator[Check]:
+        """An answer without content is shown to clients that show content alone."""
+        if "text" in client_for(self.name).needs:
+            text = self.wrapped.shown[len(SMALL)].text
+            problem = "" if shows(text, RESULTS["bare"]) else f"the model reads {text!r}"
+            yield Check("an answer without content is shown", problem)
+
+    def long(self) -> Iterator[Check]:
+        """No result of the proxy is cut by the client, and its notice's call works."""
+        for number in range(len(SMALL) + 1, len(self.wrapped.shown)):
+            step = [*SHORT_PLAN, Step("bare"), *LONG_PLAN][number]
+            text, result = self.wrapped.shown[number].text, self.wrapped.results[number]
+            title = f"{'the rest of ' if step.further else ''}{step.tool} is shown whole"
+            yield Check(title, "" if shows(text, result) else ends(text))
+            if step.further:
+                yield Check(f"{step.tool}'s notice names a call that works", self._further(number))
+
+    def _further(self, number: int) -> str:
+        result = self.wrapped.results[number]
+        tool = LONG_PLAN[number - len(SMALL) - 1].tool
+        if result.get("isError"):
+            return ends(json.dumps(result))
+        if plain(self.wrapped.shown[number].text) in plain(self.wrapped.shown[number - 1].text):
+            return "the second answer has nothing new"
+        count = self.wrapped.ran.count(tool)
+        return "" if count == 1 or self.client.stateless else f"the server ran it {count} times"
+
+    def once(self) -> Iterator[Check]:
+        """A first call with a view works, and one in a second session runs the tool no more."""
+        talk = self.talk("once", [Step("add_row", {"view": "[0].title"})] * 2)
+        first, second = (*(each.text for each in talk.shown), talk.stderr, talk.stderr)[:2]
+        problem = "" if "Record number 0" in first else ends(first)
+        yield Check("a first call with a view is answered", problem)
+        problem = "" if talk.ran == ["add_row"] else f"{talk.ran} ran: {ends(second)}"
+        yield Check("a tool with side effects ran once", problem)
+
+    def script(self) -> Iterator[Check]:
+        """A script computes with the whole result."""
+        script = (
+            "const value = result.structuredContent ?? JSON.parse(result.content[0].text);"
+            "text(String((value.items ?? value).reduce((sum, row) => sum + row.score, 0)))"
+        )
+        plan = [Step(tool, {"script": script}) for tool in ("rows_text", "rows_both")]
+        direct, wrapped = (self.talk(f"script {way}", plan, direct=way) for way in (True, False))
+        count = len(json.loads(RESULTS["rows_text"]["content"][0]["text"]))
+        total = f"{count * count / 2:g}"
+        for tool, one, other in zip(LONG, direct.shown, wrapped.shown, strict=False):
+            same = one.text == other.text and total in other.text
+            yield Check(f"a script's sum of {tool}", "" if same else f"{one}, then {other}")
+        yield Check("scripts ran", "" if len(wrapped.shown) == 2 else wrapped.stderr)
+
+    def began(self) -> Iterator[Check]:
+        """The conversations came to their end."""
+        expected = len(SMALL) + 1 + len(LONG_PLAN)
+        for talk, count in ((self.direct, len(SMALL) + 1), (self.wrapped, expected)):
+            problem = f"{len(talk.shown)} of {count} results; {talk.stderr}"
+            yield Check("the conversation ended", "" if len(talk.shown) == count else problem)
+
+
+Case = Callable[[Bench], Iterator[Check]]
+
+
+def cases(client: Client) -> list[Case]:
+    """Return what applies to a client."""
+    if client.whole:
+        return [Bench.script]
+    every: list[Case] = [Bench.began, Bench.small, Bench.bare, Bench.long]
+    return [*every, Bench.once] if client.stateless else every
+
+
+def plain(text: str) -> str:
+    return "".join(unescaped(text).split())
+
+
+def shows(text: str, result: Json) -> bool:
+    """Tell whether a text has one copy of a result, all of it, in any spelling of JSON."""
+    structured = result.get("structuredContent")
+    with suppress(ValueError):
+        if structured is not None and json.loads(text) == structured:
+            return True  # Mistral Vibe sorts the members
+    copies = [[json.dumps(structured)]] if structured is not None else []
+    copies.append([each["text"] for each in result["content"] if each["type"] == "text"])
+    text = plain(text)
+    return any(copy and all(plain(part) in text for part in copy) for copy in copies)
+
+
+def untimed(shown: Shown) -> Shown:
+    """Return what was shown without the time that Codex puts before it."""
+    return shown._replace(text=re.sub(r"^Wall time: [\d.]+ seconds", "", shown.text))
+
+
+def ends(text: str) -> str:
+    """Return a text without its middle."""
+    return text if len(text) < 800 else f"{text[:400]} … {text[-400:]}"

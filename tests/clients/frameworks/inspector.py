@@ -1,0 +1,31 @@
+"""The Inspector's command line, which runs once for each call; the model is shown its output."""
+
+import asyncio
+import json
+import subprocess
+from pathlib import Path
+
+from loop import ARGS, COMMAND, play
+
+FOLDER = Path(__file__).resolve().parents[3] / ".cache" / "clients" / "inspector"
+INSPECTOR = FOLDER / "node_modules" / ".bin" / "mcp-inspector"
+
+
+def inspect(*options):
+    # A script, because the Inspector takes options of the server's command for its own.
+    script = Path("server.sh")
+    words = " ".join("'" + word.replace("'", "'\\''") + "'" for word in (COMMAND, *ARGS))
+    script.write_text(f"#!/bin/sh\nexec {words}\n")
+    script.chmod(0o755)
+    command = [INSPECTOR, "--cli", script.resolve(), *options]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    return done.stdout.decode() or done.stderr.decode()
+
+
+async def call(name, arguments):
+    options = [f"--tool-arg={key}={value}" for key, value in arguments.items()]
+    return inspect("--method", "tools/call", "--tool-name", name, *options)
+
+
+tools = json.loads(inspect("--method", "tools/list"))["tools"]
+asyncio.run(play([tool["name"] for tool in tools], call))

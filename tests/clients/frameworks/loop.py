@@ -1,0 +1,33 @@
+"""What the scripts share: where model and server are, and an agent for clients that have none."""
+
+import json
+import os
+import urllib.request
+from collections.abc import Awaitable, Callable
+
+URL = os.environ["MODEL_URL"] + "/v1"
+COMMAND, *ARGS = json.loads(os.environ["SERVER"])
+ENV = {name: os.environ[name] for name in ("PATH", "HOME")}
+PROMPT = "Call the tools as you are told and then say that you are done."
+
+
+def ask(messages: list, tools: list) -> dict:
+    body = json.dumps({"model": "stand-in", "messages": messages, "tools": tools}).encode()
+    request = urllib.request.Request(f"{URL}/chat/completions", body)
+    with urllib.request.urlopen(request) as response:
+        return json.load(response)["choices"][0]["message"]
+
+
+async def play(names: list[str], call: Callable[[str, dict], Awaitable[str]]) -> None:
+    """Call tools until the model says that it is done; `call` returns what it is to be shown."""
+    tools = [{"type": "function", "function": {"name": name}} for name in names]
+    messages = [{"role": "user", "content": PROMPT}]
+    while True:
+        message = ask(messages, tools)
+        messages.append(message)
+        if not message.get("tool_calls"):
+            break
+        for each in message["tool_calls"]:
+            function = each["function"]
+            text = await call(function["name"], json.loads(function["arguments"]))
+            messages.append({"role": "tool", "tool_call_id": each["id"], "content": text})

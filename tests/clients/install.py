@@ -1,0 +1,92 @@
+"""Installs the clients, each at its pinned version in a folder of its own below `.cache/clients`.
+
+Another version is tried by changing its pin. What they depend on is the newest that fits.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.servers.install import NotInstalled, install_part, npm, only_one_at_a_time, run
+
+CACHE = Path(__file__).resolve().parents[2] / ".cache" / "clients"
+
+# The first package of each is the client; a pin with `==` comes from PyPI, any other from npm.
+PINS: dict[str, tuple[str, ...]] = {
+    "claude-code": ("@anthropic-ai/claude-code@2.1.197",),
+    "codex": ("@openai/codex@0.169.0",),
+    "gemini-cli": ("@google/gemini-cli@0.61.0",),
+    "qwen-code": ("@qwen-code/qwen-code@0.15.10",),
+    "opencode": ("opencode-ai@1.18.33",),
+    "copilot-cli": ("@github/copilot@1.0.102",),
+    "cline": ("cline@3.0.65",),
+    "continue": ("@continuedev/cli@1.5.47",),
+    "mistral-vibe": ("mistral-vibe==3.0.2",),
+    "openai-agents": ("openai-agents==0.24.0",),
+    "langchain": (
+        "langchain-mcp-adapters==0.3.2",
+        "langchain==1.4.7",
+        "langchain-openai==1.7.3",
+    ),
+    "pydantic-ai": ("pydantic-ai-slim[mcp,openai]==2.68.0",),
+    "fastmcp": ("fastmcp==4.1.2",),
+    "mcp-use": ("mcp-use==1.7.1", "langchain-openai==1.7.3"),
+    "ai-sdk": ("ai@6.0.326", "@ai-sdk/mcp@1", "@ai-sdk/openai-compatible@2"),
+    "inspector": ("@modelcontextprotocol/inspector@0.15.0",),
+    "mcp-remote": ("mcp-remote@0.15.1",),
+}
+NEWER_PYTHON = {"mistral-vibe"}
+PYTHONS = ("python3.14", "python3.13", "python3.12")
+
+
+def version(name: str) -> str:
+    """Return the version that is pinned for a client."""
+    return PINS[name][0].rpartition("@" if is_npm(name) else "==")[2]
+
+
+def is_npm(name: str) -> bool:
+    return "==" not in PINS[name][0]
+
+
+def install(name: str, env: Mapping[str, str]) -> Path:
+    """Return the folder of a client, installed if it is not there. Raises NotInstalled."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    pins = CACHE / f"{name}.pins"
+    if is_npm(name):
+        packages = dict(pin.rpartition("@")[::2] for pin in PINS[name])
+        pins.write_text(json.dumps({"private": True, "dependencies": packages}))
+    else:
+        pins.write_text("\n".join(PINS[name]))
+    how = node_packages if is_npm(name) else python_packages
+    try:
+        with only_one_at_a_time():
+            install_part(CACHE / name, pins, how, env)
+    except subprocess.TimeoutExpired as error:
+        raise NotInstalled(f"the installer took over {error.timeout:.0f} s") from error
+    return CACHE / name
+
+
+def node_packages(pins: Path, folder: Path, env: Mapping[str, str]) -> None:
+    """Install from npm with the packages' scripts, which some clients need for their binary."""
+    shutil.copyfile(pins, folder / "package.json")
+    quiet = ["--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"]
+    run([*npm(), "install", *quiet], folder, {"NODE_USE_SYSTEM_CA": "1", **env})
+
+
+def python_packages(pins: Path, folder: Path, env: Mapping[str, str]) -> None:
+    run([python_for(folder.name), "-m", "venv", "."], folder, env)
+    pip = ["bin/python", "-m", "pip", "--disable-pip-version-check"]
+    run([*pip, "install", "--quiet", "--requirement", str(pins)], folder, env)
+
+
+def python_for(name: str) -> str:
+    """Return a Python that a client runs with. Raises NotInstalled."""
+    if name not in NEWER_PYTHON or sys.version_info >= (3, 12):
+        return sys.executable
+    for command in filter(shutil.which, PYTHONS):
+        if subprocess.run([command, "-c", ""], capture_output=True, check=False).returncode == 0:
+            return command
+    raise NotInstalled(f"{name} needs Python 3.12 or newer, and there is none on the PATH")

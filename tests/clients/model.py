@@ -1,0 +1,416 @@
+"""A stand-in for the model APIs of Anthropic, OpenAI (Responses and Chat Completions) and Gemini.
+
+On loopback it plays a plan of tool calls against the client that connects, and keeps the last
+conversation: that has what the model was shown of each result. The step that is due is the number
+of results in the request, so a client may repeat a request.
+"""
+
+import gzip
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, Self
+
+from tests.clients.server import Json
+
+
+class Step(NamedTuple):
+    """A call for the model to make; `further` repeats the one before, with its notice's view."""
+
+    tool: str
+    arguments: Mapping[str, Any] = MappingProxyType({})
+    further: bool = False
+
+
+class Shown(NamedTuple):
+    """What the model was shown of one tool result."""
+
+    text: str
+    pictures: int = 0
+
+
+class Move(NamedTuple):
+    """What the model does next.
+
+    `value` is the text, the arguments, the tool to search for or the script; `definition` is that
+    of the tool `name`.
+    """
+
+    kind: Literal["text", "call", "search", "script"]
+    value: Any
+    name: str = ""
+    definition: Mapping[str, Any] = MappingProxyType({})
+
+
+Phrase = Callable[[str, Json], tuple[str, Any]]
+"""How a model calls a tool: the name and arguments, or a script, of the call that it makes."""
+
+
+def directly(tool: str, arguments: Json) -> tuple[str, Any]:
+    return tool, arguments
+
+
+SEARCH = ("toolsearch", "tool_search")
+VIEW = re.compile(r"call again with (\w+)='([^']*)'")
+
+
+def unescaped(text: str) -> str:
+    """Return a text without the escapes of JSON in JSON."""
+    while '\\"' in text or "\\n" in text:
+        text = text.replace("\\\\", "\\").replace('\\"', '"').replace("\\n", "\n")
+    return text
+
+
+def shown_in(content: Any) -> Shown:
+    """Join the texts of a tool result's content, in any of OpenAI's and Anthropic's forms."""
+    texts, pictures = [], 0
+    for part in content if isinstance(content, list) else [content or ""]:
+        if isinstance(part, str):
+            texts.append(part)
+        elif part.get("type") in ("text", "input_text", "output_text"):
+            texts.append(part.get("text", ""))
+        elif "image" in str(part.get("type")):
+            pictures += 1
+        else:
+            texts.append(json.dumps(part))
+    return Shown("\n".join(texts), pictures)
+
+
+class Api:
+    """One API: what its requests have, and how it answers."""
+
+    path = ""
+    named = False  # whether its events have names
+
+    def results(self, body: Json) -> list[Shown]:
+        """Return the conversation's tool results, without those of searches for tools."""
+        raise NotImplementedError
+
+    def tools(self, body: Json) -> Iterator[tuple[str, Json]]:
+        raise NotImplementedError
+
+    def whole(self, move: Move, body: Json, number: int) -> Json:
+        raise NotImplementedError
+
+    def events(self, whole: Json) -> list[Any]:
+        raise NotImplementedError
+
+
+class Anthropic(Api):
+    path, named = r"/messages$", True
+
+    def results(self, body: Json) -> list[Shown]:
+        contents = [each["content"] for each in body["messages"]]
+        blocks = [block for each in contents if isinstance(each, list) for block in each]
+        searches = {each["id"] for each in blocks if each.get("name", "").lower() in SEARCH}
+        return [
+            shown_in(each.get("content"))
+            for each in blocks
+            if each["type"] == "tool_result" and each["tool_use_id"] not in searches
+        ]
+
+    def tools(self, body: Json) -> Iterator[tuple[str, Json]]:
+        for each in body.get("tools") or []:
+            yield each.get("name", ""), each
+
+    def whole(self, move: Move, body: Json, number: int) -> Json:
+        block: Json = {"type": "text", "text": move.value}
+        if move.kind != "text":
+            search = {"query": move.value, "max_results": 5}
+            arguments = search if move.kind == "search" else move.value
+            block = {"type": "tool_use", "id": f"toolu_{number}", "name": move.name}
+            block["input"] = arguments
+        return {
+            "id": f"msg_{number}", "type": "message", "role": "assistant", "model": body["model"],
+            "content": [block], "stop_sequence": None,
+            "stop_reason": "end_turn" if move.kind == "text" else "tool_use",
+            "usage": {"input_tokens": 100, "output_tokens": 10},
+        }  # fmt: skip
+
+    def events(self, whole: Json) -> list[Any]:
+        [block] = whole["content"]
+        empty, delta = {"text": ""}, {"type": "text_delta", "text": block.get("text")}
+        if block["type"] == "tool_use":
+            empty = {"input": {}}  # type: ignore[dict-item]
+            delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+        end = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
+        return [
+            {"type": "message_start", "message": whole | {"content": [], "stop_reason": None}},
+            {"type": "content_block_start", "index": 0, "content_block": block | empty},
+            {"type": "content_block_delta", "index": 0, "delta": delta},
+            {"type": "content_block_stop", "index": 0},
+            {"type": "message_delta", "delta": end, "usage": {"output_tokens": 10}},
+            {"type": "message_stop"},
+        ]
+
+
+class Responses(Api):
+    path, named = r"/responses$", True
+
+    def results(self, body: Json) -> list[Shown]:
+        kinds = ("function_call_output", "custom_tool_call_output", "mcp_tool_call_output")
+        return [shown_in(each["output"]) for each in body["input"] if each.get("type") in kinds]
+
+    def tools(self, body: Json) -> Iterator[tuple[str, Json]]:
+        yield from self._tools(body.get("tools") or [], "")
+        for each in body["input"]:
+            # Tools that a search brought in.
+            if each.get("type") in ("tool_search_output", "additional_tools"):
+                yield from self._tools(each.get("tools") or [], "")
+
+    def _tools(self, listed: list[Json], namespace: str) -> Iterator[tuple[str, Json]]:
+        for each in listed:
+            if each.get("type") == "namespace":
+                yield from self._tools(each.get("tools") or [], each["name"])
+            else:
+                name = each.get("name") or each["type"]
+                yield f"{namespace}__{name}" if namespace else name, {
+                    **each, "namespace": namespace, "name": name
+                }  # fmt: skip
+
+    def whole(self, move: Move, body: Json, number: int) -> Json:
+        usage = {
+            "input_tokens": 100, "input_tokens_details": {"cached_tokens": 0},
+            "output_tokens": 10, "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": 110,
+        }  # fmt: skip
+        return {
+            "id": f"resp_{number}", "object": "response", "created_at": 0, "status": "completed",
+            "model": body["model"], "output": [self._item(move, number)], "usage": usage,
+            "parallel_tool_calls": True, "tool_choice": "auto", "tools": [], "metadata": {},
+        }  # fmt: skip
+
+    def _item(self, move: Move, number: int) -> Json:
+        item: Json = {"id": f"item_{number}", "status": "completed"}
+        call = item | {"call_id": f"call_{number}"}
+        if move.kind == "text":
+            content = [{"type": "output_text", "text": move.value, "annotations": []}]
+            return item | {"type": "message", "role": "assistant", "content": content}
+        if move.kind == "search":
+            arguments = {"query": move.value, "limit": 8}
+            return call | {
+                "type": "tool_search_call", "execution": "client", "arguments": arguments
+            }  # fmt: skip
+        call["name"] = move.definition["name"]
+        if move.definition["namespace"]:
+            call["namespace"] = move.definition["namespace"]
+        if move.kind == "script":
+            return call | {"type": "custom_tool_call", "input": move.value}
+        return call | {"type": "function_call", "arguments": json.dumps(move.value)}
+
+    def events(self, whole: Json) -> list[Any]:
+        [item] = whole["output"]
+        begun = whole | {"status": "in_progress", "output": [], "usage": None}
+        return [
+            {"type": "response.created", "response": begun},
+            {"type": "response.output_item.added", "output_index": 0, "item": item},
+            {"type": "response.output_item.done", "output_index": 0, "item": item},
+            {"type": "response.completed", "response": whole},
+        ]
+
+
+class Chat(Api):
+    path = r"/chat/completions$"
+
+    def results(self, body: Json) -> list[Shown]:
+        calls = [call for each in body["messages"] for call in each.get("tool_calls") or []]
+        searches = {each["id"] for each in calls if each["function"]["name"].lower() in SEARCH}
+        return [
+            shown_in(each.get("content"))
+            for each in body["messages"]
+            if each["role"] == "tool" and each["tool_call_id"] not in searches
+        ]
+
+    def tools(self, body: Json) -> Iterator[tuple[str, Json]]:
+        for each in body.get("tools") or []:
+            yield each["function"]["name"], each["function"]
+
+    def whole(self, move: Move, body: Json, number: int) -> Json:
+        message: Json = {"role": "assistant", "content": move.value}
+        if move.kind != "text":
+            search = {"query": move.value, "max_results": 5}
+            arguments = search if move.kind == "search" else move.value
+            function = {"name": move.name, "arguments": json.dumps(arguments)}
+            call = {"id": f"call_{number}", "type": "function", "function": function}
+            message = {"role": "assistant", "content": None, "tool_calls": [call]}
+        reason = "stop" if move.kind == "text" else "tool_calls"
+        return {
+            "id": f"chatcmpl-{number}", "object": "chat.completion", "created": 0,
+            "model": body["model"],
+            "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+            "choices": [{"index": 0, "message": message, "finish_reason": reason}],
+        }  # fmt: skip
+
+    def events(self, whole: Json) -> list[Any]:
+        [choice] = whole["choices"]
+        delta = dict(choice["message"])
+        if "tool_calls" in delta:
+            delta["tool_calls"] = [{"index": 0, **delta["tool_calls"][0]}]
+        head = {**whole, "object": "chat.completion.chunk", "usage": None}
+        first = {"index": 0, "delta": delta, "finish_reason": None}
+        last = {"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}
+        usage = head | {"choices": [], "usage": whole["usage"]}
+        return [head | {"choices": [first]}, head | {"choices": [last]}, usage, "[DONE]"]
+
+
+class Gemini(Api):
+    path = "enerateContent$"
+
+    def results(self, body: Json) -> list[Shown]:
+        parts = [part for each in body["contents"] for part in each["parts"]]
+        return [
+            self._shown(part["functionResponse"]) for part in parts if "functionResponse" in part
+        ]
+
+    def _shown(self, function: Json) -> Shown:
+        response = function.get("response") or {}
+        text = response.get("output") if [*response] == ["output"] else None
+        pictures = len(function.get("parts") or [])
+        return Shown(text if isinstance(text, str) else json.dumps(response), pictures)
+
+    def tools(self, body: Json) -> Iterator[tuple[str, Json]]:
+        for group in body.get("tools") or []:
+            for each in group.get("functionDeclarations") or []:
+                yield each["name"], each
+
+    def whole(self, move: Move, body: Json, number: int) -> Json:
+        part: Json = {"text": move.value}
+        if "json" in str(body.get("generationConfig", {}).get("responseMimeType")):
+            # A question of the client's own: who speaks next.
+            part = {"text": '{"reasoning": "-", "next_speaker": "user"}'}
+        elif move.kind == "call":
+            call = {"name": move.name, "args": move.value}
+            part = {"functionCall": call, "thoughtSignature": "c2ln"}
+        content = {"role": "model", "parts": [part]}
+        return {
+            "candidates": [{"content": content, "finishReason": "STOP", "index": 0}],
+            "usageMetadata": {"promptTokenCount": 100, "totalTokenCount": 110},
+            "modelVersion": "stand-in", "responseId": f"r{number}",
+        }  # fmt: skip
+
+    def events(self, whole: Json) -> list[Any]:
+        return [whole]
+
+
+APIS = (Anthropic(), Responses(), Chat(), Gemini())
+
+
+class Model:
+    """Serves on a free port of loopback while it is entered.
+
+    `results` are those of the longest conversation, in the order of the plan.
+    """
+
+    def __init__(self, plan: list[Step], phrase: Phrase = directly) -> None:
+        self.results: list[Shown] = []
+        self._plan = plan
+        self._phrase = phrase
+        self._arguments: list[Json] = []
+        self._number = 0
+        self._searches = 0
+        handler = type("Handler", (_Handler,), {"model": self})
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def respond(self, api: Api, body: Json) -> Json:
+        """Return the answer to a request."""
+        self._number += 1
+        results = api.results(body)
+        if len(results) > len(self.results):
+            self.results = results
+        return api.whole(self._move(dict(api.tools(body)), results), body, self._number)
+
+    def _move(self, tools: dict[str, Json], results: list[Shown]) -> Move:
+        if len(results) >= len(self._plan):
+            return Move("text", "All done.")
+        arguments = self._arguments_for(results)
+        tool, value = self._phrase(self._plan[len(results)].tool, arguments)
+        name = next((each for each in tools if re.search(rf"(^|[^a-z]){tool}$", each)), None)
+        if name is not None:
+            self._arguments[len(results) :] = [arguments]
+            kind: Literal["script", "call"] = "script" if isinstance(value, str) else "call"
+            return Move(kind, value, name, tools[name])
+        search = next((each for each in tools if each.lower() in SEARCH), None)
+        if search is None or self._searches > 3 * len(self._plan):
+            return Move("text", "There is no such tool.")
+        self._searches += 1
+        return Move("search", tool, search)
+
+    def _arguments_for(self, results: list[Shown]) -> Json:
+        step = self._plan[len(results)]
+        if not step.further:
+            return dict(step.arguments)
+        views = dict(VIEW.findall(unescaped(results[-1].text)))
+        return {**self._arguments[-1], **views}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    model: Model
+
+    def log_message(self, *_: object) -> None:
+        """Nothing is logged."""
+
+    def do_GET(self) -> None:
+        models = [{"id": "stand-in", "object": "model", "created": 1, "owned_by": "-"}]
+        self._json({"object": "list", "data": models, "models": []})
+
+    def do_HEAD(self) -> None:
+        self._json({})
+
+    def do_POST(self) -> None:
+        raw = self._body()
+        body = json.loads(raw or b"{}")
+        path = self.path.partition("?")[0]
+        if re.search("count_?tokens$", path, re.IGNORECASE):
+            # Claude Code counts a result's tokens so.
+            return self._json({"input_tokens": len(raw) // 4, "totalTokens": len(raw) // 4})
+        api = next((each for each in APIS if re.search(each.path, path)), None)
+        if api is None:
+            return self._json({}, 404)
+        whole = self.model.respond(api, body)
+        if body.get("stream") or "stream" in path:
+            return self._stream(api, whole)
+        return self._json(whole)
+
+    def _body(self) -> bytes:
+        if "chunked" in self.headers.get("Transfer-Encoding", ""):
+            raw = b""
+            while size := int(self.rfile.readline(), 16):
+                raw += self.rfile.read(size)
+                self.rfile.readline()
+            self.rfile.readline()
+        else:
+            raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        return gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw
+
+    def _json(self, value: Json, status: int = 200) -> None:
+        self._send(json.dumps(value).encode(), "application/json", status)
+
+    def _stream(self, api: Api, whole: Json) -> None:
+        lines = []
+        for event in api.events(whole):
+            lines += [f"event: {event['type']}\n"] if api.named else []
+            text = event if isinstance(event, str) else json.dumps(event)
+            lines += [f"data: {text}\n\n"]
+        self._send("".join(lines).encode(), "text/event-stream")
+
+    def _send(self, data: bytes, kind: str, status: int = 200) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(data)

@@ -1,0 +1,441 @@
+"""The clients: how each is configured and started, and how a user wraps a server in it."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from tests.clients.install import CACHE
+from tests.clients.model import Model, Phrase, Shown, Step, directly
+from tests.clients.server import Json
+from tests.servers.install import node
+from tests.serving import Sidecar
+from tests.wrapped import Tee, wrapped
+
+HERE = Path(__file__).resolve().parent
+SERVER = [sys.executable, "-S", str(HERE / "server.py")]
+PROMPT = "Call the tools as you are told and then say that you are done."
+SECONDS = 180
+WRAPPED = "mcp-abridge npx -y SERVER"
+
+
+class Place(NamedTuple):
+    """What a client is configured with: the model's URL, its folders, the server's command."""
+
+    url: str
+    home: Path
+    cwd: Path
+    server: list[str]
+
+    @property
+    def entry(self) -> Json:
+        """The server as most clients describe it."""
+        return {"command": self.server[0], "args": self.server[1:]}
+
+
+class Talk(NamedTuple):
+    """A conversation: what the model was shown, and what the client and the server exchanged.
+
+    `results` are the results as the client got them, in the order of the calls; `ran` are the
+    tools that the server ran.
+    """
+
+    shown: list[Shown]
+    results: list[Json]
+    hello: Json
+    ran: list[str]
+    stderr: str
+
+
+class Client:
+    """A client from npm or PyPI.
+
+    `stateless` clients open a session for each call; `refuses` are the tools whose results the
+    client turns into an error if nobody helps; `cuts` those whose scripts get whole results.
+    """
+
+    name = binary = setup = ""
+    program = ""  # a key of install.PINS, if it is not the name
+    stateless = False
+    refuses: frozenset[str] = frozenset()
+    phrase: Phrase = staticmethod(directly)
+    whole = False  # the proxy has no budget for it
+
+    @property
+    def folder(self) -> Path:
+        return CACHE / (self.program or self.name)
+
+    def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
+        """Write the configuration; return the command and what its environment needs besides."""
+        raise NotImplementedError
+
+    def bin(self, *arguments: str) -> list[str]:
+        """Return the command of a program from npm."""
+        return [str(self.folder / "node_modules" / ".bin" / self.binary), *arguments]
+
+
+class ClaudeCode(Client):
+    name, binary = "claude-code", "claude"
+    setup = f"`claude mcp add fs -- {WRAPPED}`"
+
+    def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
+        config = write(place.cwd / "mcp.json", {"mcpServers": {"probe": place.entry}})
+        command = self.bin("-p", PROMPT, "--mcp-config", str(config), "--strict-mcp-config")
+        return [*command, "--dangerously-skip-permissions"], {
+            "ANTHROPIC_BASE_URL": place.url,
+            "ANTHROPIC_API_KEY": "-",
+            "ANTHROPIC_MODEL": "claude-sonnet-4-5",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "IS_SANDBOX": "1",
+        }
+
+
+class Codex(Client):
+    """With a model of its catalogue that calls functions; unknown models have smaller limits."""
+
+    name, binary = "codex", "codex"
+    setup = f"`codex mcp add fs -- {WRAPPED}`"
+    model = "gpt-5.5"
+
+    def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
+        write(place.home / ".codex" / "config.toml", f"""
+model = "{self.model}"
+model_provider = "stand-in"
+check_for_update_on_startup = false
+[analytics]
+enabled = false
+[model_providers.stand-in]
+name = "stand-in"
+base_url = "{place.url}/v1"
+wire_api = "responses"
+env_key = "KEY"
+[mcp_servers.probe]
+command = {json.dumps(place.server[0])}
+args = {json.dumps(place.server[1:])}
+""")
+        command = self.bin("exec", "--skip-git-repo-check", PROMPT)
+        return [*command, "--dangerously-bypass-approvals-and-sandbox"], {"KEY": "-"}
+
+
+def codex_script(tool: str, arguments: Json) -> tuple[str, str]:
+    """Print a result, or with `script` among the arguments what that makes of it."""
+    script = arguments.get("script", "text(result)")
+    return "exec", f"const result = await tools.mcp__probe__{tool}({{}}); {script}"
+
+
+class CodexScripts(Codex):
+    """With a model that calls tools from JavaScript alone (code mode)."""
+
+    name, program, model = "codex (code mode)", "codex", "gpt-6.1-sol"
+    phrase = staticmethod(codex_script)
+    whole = True
+
+
+class Gemini(Client):
+    name, binary = "gemini-cli", "gemini"
+    setup = f"`gemini mcp add fs {WRAPPED}`"
+    refuses = frozenset(("array", "number", "rows_text"))
+
+    def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
+        settings(place, ".gemini", "gemini-api-key")
+        return self.bin("-p", PROMPT, "--yolo", "-m", "gemini-2.5-pro"), {
+            "GEMINI_API_KEY": "-",
+            "GOOGLE_GEMINI_BASE_URL": place.url,
+            "GEMINI_CLI_TRUST_WORKSPACE": "true",
+        }
+
+
+class Qwen(Client):
+    name, binary = "qwen-code", "qwen"
+    setup = f"`qwen mcp add fs {WRAPPED}`"
+
+    def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
+        settings(place, ".qwen", "openai")
+        return self.bin("-p", PROMPT, "--yolo"), openai(place) | {"OPENAI_MODEL": "stand-in"}
+
+
+class OpenCode(Client):
+    name, binary = "opencode", "opencode"
+    setup = f"`opencode mcp add fs -- {WRAPPED}`"
+
+    def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
+        model = {"name": "-", "limit": {"context": 1_000_000, "output": 8000}, "tool_call": True}
+        provider = {"npm": "@ai-sdk/openai-compatible", "models": {"stand-in": model}}
+        provider["options"] = {"baseURL": f"{place.url}/v1", "apiKey": "-"}
+        write(place.cwd / "opencode.json", {
+            "provider": {"local": provider}, "model": "local/stand-in",
+            "small_model": "local/stand-in", "autoupdate": False, "share": "disabled",
+            "mcp": {"probe": {"type": "local", "command": place.server, "enabled": True}},
+        })  # fmt: skip
+        return self.bin("run", PROMPT), {
+            "OPENCODE_DISABLE_MODELS_FETCH": "1",
+            "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+        }
+
+
+class Copilot(Client):
+    name, binary = "copilot-cli", "copilot"
+    setup = f"`copilot mcp add fs -- {WRAPPED}`"
+
+    def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
+        entry = {"type": "local", "tools": ["*"], **place.entry}
+        write(place.home / ".copilot" / "mcp-config.json", {"mcpServers": {"probe": entry}})
+        return self.bin("-p", PROMPT, "--allow-all", "--no-color"), {
+            "COPILOT_PROVIDER_BASE_URL": f"{place.url}/v1",
+            "COPILOT_PROVIDER_TYPE": "openai",
+            "COPILOT_PROVIDER_API_KEY": "-",
+            "COPILOT_MODEL": "stand-in",
+            "COPILOT_OFFLINE": "true",
+            "COPILOT_AUTO_UPDATE": "false",
+        }
+
+
+class Cline(Client):
+    name, binary = "cline", "cline"
+    setup = f"`cline mcp add fs --yes -- {WRAPPED}`"
+
+    def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
+        folder = place.home / ".cline" / "data" / "settings"
+        entry = {"transport": {"type": "stdio", **place.entry}}
+        write(folder / "cline_mcp_settings.json", {"mcpServers": {"probe": entry}})
+        provider = {"provider": "openai-compatible", "apiKey": "-", "model": "stand-in"}
+        saved = {
+            "settings": {**provider, "baseUrl": f"{place.url}/v1"},
+            "updatedAt": "2026-01-01T00:00:00.000Z",
+            "tokenSource": "manual",
+        }
+        used = {"version": 1, "lastUsedProvider": "openai-compatible", "modes": {}}
+        write(folder / "providers.json", {**used, "providers": {"openai-compatible": saved}})
+        options = ("-P", "openai-compatible", "-m", "stand-in", "--json")
+        return self.bin(*options, PROMPT), {"CLINE_TELEMETRY_DISABLED": "1"}
+
+
+class Continue(Client):
+    name, binary = "continue", "cn"
+    setup = "`mcpServers: [{name: fs, command: mcp-abridge, args: [npx, -y, SERVER]}]`"
+
+    def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
+        model = {"name": "-", "provider": "openai", "model": "stand-in", "roles": ["chat"]}
+        model |= {"apiBase": f"{place.url}/v1", "apiKey": "-", "capabilities": ["tool_use"]}
+        config = write(place.cwd / "config.yaml", {
+            "name": "local", "version": "1.0.0", "schema": "v1", "models": [model],
+            "mcpServers": [{"name": "probe", "type": "stdio", **place.entry}],
+        })  # fmt: skip
+        command = self.bin("-p", PROMPT, "--config", str(config), "--auto")
+        return command, {"CONTINUE_TELEMETRY_ENABLED": "0", "CONTINUE_CLI_ENABLE_TELEMETRY": "0"}
+
+
+def vibe_script(tool: str, arguments: Json) -> tuple[str, Json]:
+    call = f"tools.mcp_probe.{tool}({json.dumps(arguments)})"
+    return "run_typescript", {"code": f"async function main() {{ return await {call}; }}"}
+
+
+class Vibe(Client):
+    name = "mistral-vibe"
+    setup = (
+        "`vibe mcp add fs --transport stdio --command mcp-abridge"
+        " --arg npx --arg=-y --arg SERVER`"
+    )
+    phrase = staticmethod(vibe_script)
+
+    def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
+        write(place.home / ".vibe" / "config.toml", f"""
+active_model = "stand-in"
+enable_telemetry = false
+enable_update_checks = false
+[[providers]]
+name = "local"
+api_base = "{place.url}/v1"
+api_key_env_var = "KEY"
+api_style = "openai"
+backend = "generic"
+[[models]]
+name = "stand-in"
+provider = "local"
+alias = "stand-in"
+[[mcp_servers]]
+name = "probe"
+transport = "stdio"
+command = {json.dumps(place.server[0])}
+args = {json.dumps(place.server[1:])}
+""")
+        command = [str(self.folder / "bin" / "vibe"), "-p", PROMPT, "--auto-approve", "--trust"]
+        return command, {"KEY": "-"}
+
+
+class Framework(Client):
+    """A script in `frameworks/`, run by the Python of the client's folder, or by Node."""
+
+    setup = '`command="mcp-abridge", args=["npx", "-y", "SERVER"]`'
+
+    def __init__(self, name: str, script: str, *arguments: str, **changes: Any) -> None:
+        self.name, self._script, self._arguments = name, script, arguments
+        vars(self).update(changes)
+
+    def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
+        script = HERE / "frameworks" / self._script
+        if self._script.endswith(".mjs"):
+            # Node looks for the packages beside the script.
+            script = Path(shutil.copy(script, self.folder)) if self.folder.is_dir() else script
+            command = [node(), str(script)]
+        else:
+            python = self.folder / "bin" / "python"
+            command = [str(python) if python.exists() else sys.executable, str(script)]
+        return [*command, *self._arguments], openai(place) | {
+            "MODEL_URL": place.url,
+            "SERVER": json.dumps(place.server),
+            "MCP_USE_ANONYMIZED_TELEMETRY": "false",
+        }
+
+
+def write(path: Path, value: Any) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(value if isinstance(value, str) else json.dumps(value))
+    return path
+
+
+def settings(place: Place, folder: str, auth: str) -> None:
+    """Write the settings of Gemini CLI and of Qwen Code, which descends from it."""
+    write(place.home / folder / "settings.json", {
+        "security": {"auth": {"selectedType": auth}, "folderTrust": {"enabled": False}},
+        "mcpServers": {"probe": {**place.entry, "trust": True}},
+        "telemetry": {"enabled": False},
+        "privacy": {"usageStatisticsEnabled": False},
+        "general": {"disableAutoUpdate": True, "enableAutoUpdate": False},
+    })  # fmt: skip
+
+
+def openai(place: Place) -> dict[str, str]:
+    return {"OPENAI_API_KEY": "-", "OPENAI_BASE_URL": f"{place.url}/v1"}
+
+
+INSPECTOR = "`mcp-inspector --cli mcp-abridge npx -y SERVER`"
+REMOTE = "`npx mcp-remote URL`, with the URL of `mcp-abridge serve`"
+LANGCHAIN = (
+    '`{"transport": "stdio", "command": "mcp-abridge", "args": ["npx", "-y", "SERVER"]}`,'
+    " better in one session (`async with client.session(...)`) than with `get_tools()`"
+)
+
+CLIENTS: tuple[Client, ...] = (
+    ClaudeCode(),
+    Codex(),
+    CodexScripts(),
+    Gemini(),
+    Qwen(),
+    OpenCode(),
+    Copilot(),
+    Cline(),
+    Continue(),
+    Vibe(),
+    Framework("openai-agents", "openai_agents.py"),
+    Framework("langchain", "langchain_tools.py", setup=LANGCHAIN),
+    Framework(
+        "langchain (get_tools)",
+        "langchain_tools.py",
+        "get_tools",
+        setup=LANGCHAIN,
+        program="langchain",
+        stateless=True,
+    ),
+    Framework("pydantic-ai", "pydantic_agent.py"),
+    Framework("fastmcp", "fastmcp_client.py"),
+    Framework("mcp-use", "mcp_use_agent.py"),
+    Framework("ai-sdk", "ai_sdk.mjs"),
+    Framework("inspector", "inspector.py", setup=INSPECTOR, stateless=True),
+    Framework("mcp-remote", "python_sdk.py", setup=REMOTE),
+)
+
+# Run by `make test`: their packages are those that the other tests need.
+SDKS: tuple[Client, ...] = (
+    Framework("python-sdk", "python_sdk.py"),
+    Framework("typescript-v1", "typescript.mjs", "v1"),
+    Framework("typescript-v2", "typescript.mjs", "v2"),
+)
+
+
+def converse(client: Client, plan: list[Step], folder: Path, *, direct: bool) -> Talk:
+    """Have a client run a plan with the server, or with the server behind the wrapper."""
+    home, cwd = folder / "home", folder / "cwd"
+    for each in (home, cwd):
+        each.mkdir(parents=True)
+    before, behind = Tee(folder / "client.log"), Tee(folder / "server.log")
+    with contextlib.ExitStack() as stack:
+        command = behind.before(SERVER)
+        if client.name == "mcp-remote":
+            command = remote(stack, client, command, direct)
+        elif not direct:
+            command = wrapped(command)
+        model = stack.enter_context(Model(plan, client.phrase))
+        place = Place(model.url, home, cwd, before.before(command))
+        start, env = client.configure(place)
+        stderr = run(start, cwd, environment(home) | env)
+    return talk(model, before, behind, stderr)
+
+
+def remote(
+    stack: contextlib.ExitStack, client: Client, command: list[str], direct: bool
+) -> list[str]:
+    """Serve a command over HTTP, and return that of mcp-remote before it."""
+    options = ("--rules", "none", "--budget", "off") if direct else ()
+    sidecar = stack.enter_context(Sidecar(*options, "--", *command))
+    package = client.folder / "node_modules" / "mcp-remote" / "dist" / "proxy.js"
+    return [node(), str(package), sidecar.url()]
+
+
+def environment(home: Path) -> dict[str, str]:
+    """Return the variables that each client gets, with a home of its own."""
+    return {
+        "HOME": str(home),
+        "PATH": f"{Path(node()).parent}{os.pathsep}{os.environ['PATH']}",
+        "LANG": "C.UTF-8",
+        "TERM": "dumb",
+        "CI": "1",
+        "NO_COLOR": "1",
+        "DO_NOT_TRACK": "1",
+    }
+
+
+def run(command: list[str], cwd: Path, env: dict[str, str]) -> str:
+    """Run a client to its end, and what it leaves behind; return the end of what it said."""
+    child = subprocess.Popen(
+        [*enclosure(), *command],
+        cwd=cwd,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    try:
+        output, _ = child.communicate(timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        output, _ = child.communicate()
+    return output.decode(errors="replace")[-2000:]
+
+
+def enclosure() -> list[str]:
+    """Return a prefix that ends the daemons of a client with it; none without the right to."""
+    prefix = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    if os.geteuid() or not shutil.which("unshare"):
+        return []
+    trial = subprocess.run([*prefix, "true"], capture_output=True, check=False)
+    return [] if trial.returncode else prefix
+
+
+def talk(model: Model, before: Tee, behind: Tee, stderr: str) -> Talk:
+    if not before.log.exists():
+        return Talk(model.results, [], {}, [], stderr)
+    responses = [orjson.loads(line) for line in before.lines()]
+    results = [each["result"] for each in responses if "content" in each.get("result", {})]
+    initialize = (each for each in before.requests() if each.get("method") == "initialize")
+    hello: Json = next(initialize, {}).get("params", {})
+    ran = [each["name"] for each in behind.calls()]
+    return Talk(model.results, results, hello, ran, stderr)

@@ -1,0 +1,119 @@
+"""An MCP server over stdio whose answers show which copy of them a client passes on, and how much.
+
+It is no fixture of an SDK: its start costs nothing, and a client has it started many times.
+"""
+
+import base64
+import json
+import struct
+import sys
+import zlib
+from typing import Any
+
+Json = dict[str, Any]
+
+LONG = 200_000
+VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+
+
+def rows() -> list[Json]:
+    """Return 200 KB of records. No score is a whole number, which JavaScript would respell."""
+    row = {
+        "state": "open",
+        "owner": {"login": "user", "id": 9000},
+        "body": "The quick brown fox jumps over the lazy dog, again and again and again. " * 2,
+    }
+    count = LONG // (len(json.dumps(row)) + 60)
+    return [{"id": n, "title": f"Record number {n}", "score": n + 0.5, **row} for n in range(count)]
+
+
+def picture() -> str:
+    """Return a PNG of 16 by 16 grey pixels, in base64."""
+    chunks = (
+        (b"IHDR", struct.pack(">IIBBBBB", 16, 16, 8, 0, 0, 0, 0)),
+        (b"IDAT", zlib.compress((b"\0" + b"\x7f" * 16) * 16)),
+        (b"IEND", b""),
+    )
+    data = b"\x89PNG\r\n\x1a\n"
+    for kind, content in chunks:
+        checksum = zlib.crc32(kind + content)
+        data += struct.pack(">I", len(content)) + kind + content + struct.pack(">I", checksum)
+    return base64.b64encode(data).decode()
+
+
+def texts(*blocks: str) -> Json:
+    return {"content": [{"type": "text", "text": text} for text in blocks]}
+
+
+def both(document: Json, text: str | None = None) -> Json:
+    return texts(text or json.dumps(document)) | {"structuredContent": document}
+
+
+ERROR = "no such record: 17"
+RESULTS: dict[str, Json] = {
+    "marked": both({"copy": "structured", "score": 2.5}, '{"copy": "text", "score": 1.5}'),
+    "small": texts('{"id": 1, "state": "open", "title": "Record number one"}'),
+    "array": texts('[{"id": 1}, {"id": 2}]'),
+    "number": texts("42"),
+    "fail": texts(ERROR) | {"isError": True},
+    "fail_both": both({"code": "NOT_FOUND", "error": ERROR}) | {"isError": True},
+    "picture": {"content": [
+        {"type": "text", "text": "A caption before."},
+        {"type": "image", "data": picture(), "mimeType": "image/png"},
+    ]},
+    "blocks": texts("BLOCK-ONE", "BLOCK-TWO", '{"block": "THREE"}'),
+    "embedded": {"content": [
+        {"type": "resource", "resource": {"uri": "file:///srv/inside.txt", "text": "EMBEDDED"}},
+    ]},
+    "bare": {"content": [], "structuredContent": {"copy": "structured", "only": True}},
+    "rows_text": texts(json.dumps(rows())),
+    "rows_both": both({"items": rows()}),
+    "lines": texts("\n".join(f"Line {n}: a bright cold day in April, {n}." for n in range(5_000))),
+    "add_row": texts(json.dumps(rows())),
+}  # fmt: skip
+SCHEMA = {"type": "object", "properties": {"items": {"type": "array"}}, "required": ["items"]}
+
+
+def tool(name: str) -> Json:
+    """Return a tool's definition. Of `add_row` the server does not say that it only reads."""
+    definition: Json = {
+        "name": name,
+        "description": f"Returns {name}.",
+        "inputSchema": {"type": "object", "properties": {"query": {"type": "string"}}},
+    }
+    if name != "add_row":
+        definition["annotations"] = {"readOnlyHint": True}
+    if name == "rows_both":
+        definition["outputSchema"] = SCHEMA
+    return definition
+
+
+def answer(method: str, params: Json) -> Json:
+    if method == "initialize":
+        version = params.get("protocolVersion")
+        return {"result": {
+            "protocolVersion": version if version in VERSIONS else VERSIONS[-1],
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "probe", "version": "1.0.0"},
+        }}  # fmt: skip
+    if method == "ping":
+        return {"result": {}}
+    if method == "tools/list":
+        return {"result": {"tools": [tool(name) for name in RESULTS]}}
+    if method == "tools/call" and params.get("name") in RESULTS:
+        return {"result": RESULTS[params["name"]]}
+    return {"error": {"code": -32601, "message": f"Method or tool not found: {method}"}}
+
+
+def main() -> None:
+    for line in sys.stdin.buffer:
+        message = json.loads(line)
+        if "id" in message and "method" in message:
+            response = answer(message["method"], message.get("params") or {})
+            line = json.dumps({"jsonrpc": "2.0", "id": message["id"], **response}).encode()
+            sys.stdout.buffer.write(line + b"\n")
+            sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()
