@@ -14,7 +14,6 @@ from proxy.document.measure import (
 )
 from proxy.document.sizes import Size
 from proxy.document.tree import Document, Slot, Value, compact, encode, level, raw, text
-from proxy.document.windows import within
 from proxy.transforms import cutter
 from proxy.transforms.base import Call, Notice, Transform, unused_name
 from proxy.transforms.cutter import (
@@ -239,6 +238,8 @@ class _Task(Struct, frozen=True):
         window = f"[{start}:{min(start + step, cut.first_total)}]"
         expression = f"{place}{cut.following or window}"
         if self.viewed:
+            from proxy.document.windows import within  # for views alone
+
             expression = within(self.viewed, expression)
         return expression if len(expression) <= 2 * cutter.LONGEST else None
 
