@@ -435,8 +435,8 @@ def test_print_has_a_line_for_each_client_and_links(home: Path, run: Run) -> Non
     assert f"codex mcp add a -- {us} https://example.org/mcp\n" in run("wrap", "--print", "a")[1]
     assert run("wrap", "--print", "b")[0] == 2
     write(home, ".cursor/mcp.json", '{"mcpServers": {"a": {"command": "x", "env": {"K": "v3ry"}}}}')
-    _, out, words = run("wrap", "--print", "a")
-    assert ("v3ry" in out, words) == (
+    _, out, advice = run("wrap", "--print", "a")
+    assert ("v3ry" in out, advice) == (
         False,
         "its environment or headers are not in these lines: add them\n",
     )
