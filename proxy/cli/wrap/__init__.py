@@ -137,6 +137,8 @@ def _print_lines(arguments: argparse.Namespace, launch: list[str]) -> int:
                 "wrap", "--print takes the NAME of a server that is not wrapped, or -- COMMAND"
             )
         command = server.words or [server.entry[entry.usable_url(server)]]
+        if any(server.secrets()):
+            print("its environment or headers are not in these lines: add them", file=sys.stderr)
     name = names[0] if names else "server"
     url = len(command) == 1 and "://" in command[0]
     whole = [*launch, *([] if url else ["--"]), *command]
