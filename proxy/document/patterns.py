@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 60  # characters of a value that a message repeats
 _READ = 300  # characters of an expression
+_CONTINUING = bytes(range(0x80, 0xC0))  # the bytes of a character in UTF-8 after its first
 _LITERAL = re.compile(r"(?:\(\?m\))?([\w ,:;=@/<>'\"-]+)")  # a pattern without a special character
 
 
@@ -54,6 +56,12 @@ class Pattern:
         self.text = text
 
     @property
+    def is_everywhere(self) -> bool:
+        """True if it matches the empty text at every place, as `x*` does."""
+        match = self._compiled.search("\0\0", 1)
+        return match is not None and match.span() == (1, 1)
+
+    @property
     def groups(self) -> tuple[str, ...]:
         r"""The names of its groups, in alphabetical order.
 
@@ -83,19 +91,34 @@ class Pattern:
         self._try(subject, fuel)
         return self._each(subject, fuel)
 
-    def spans(self, subject: str, fuel: Fuel) -> Iterator[tuple[int, int]]:
+    def spans(self, subject: str, fuel: Fuel, most: int | None = None) -> Iterator[tuple[int, int]]:
         """Yield the start and the end of every match in `subject`, as `finditer` finds them.
 
-        The engine takes bytes: to count characters at each match takes most of its time.
+        At most `most` of them, unless the pattern is a plain word, which is found without the
+        engine. An empty match at the end of another one is none.
         """
         fuel.burn(characters(subject))
         literal = _LITERAL.fullmatch(self.text)
         if literal is not None:
-            yield from _places(subject, literal[1], fuel)
-            return
-        self._try(subject, fuel)
-        for match in self._each(subject.encode() if subject.isascii() else subject, fuel):
-            yield match.span()
+            return _places(subject, literal[1], fuel)
+        return islice(self._spans(subject, fuel), most)
+
+    def _spans(self, subject: str, fuel: Fuel) -> Iterator[tuple[int, int]]:
+        # The engine takes bytes: to count all characters at each match takes most of its time.
+        content, wide = subject.encode(), not subject.isascii()
+        self._try(content, fuel)
+        counted = at = 0  # in bytes, in characters
+        before = -1
+        for match in self._each(content, fuel):
+            start, end = match.span()
+            if start == end == before:
+                continue  # the engine reports an empty match twice
+            before = end
+            if wide:
+                at += _length(content[counted:start])
+                counted, length = start, _length(content[start:end])
+                start, end = at, at + length
+            yield start, end
 
     def replace(self, subject: str, replacement: str, fuel: Fuel) -> str:
         r"""Return `subject` with every match replaced; `\1` in the replacement is a group.
@@ -118,21 +141,20 @@ class Pattern:
         return "".join(parts) + subject[end:]
 
     def _each(self, subject: str | bytes, fuel: Fuel) -> Iterator[Any]:
-        matches = self._compiled.finditer(subject)
-        while True:
-            start_ns = perf_counter_ns()
-            match = next(matches, None)
+        start_ns = perf_counter_ns()
+        for match in self._compiled.finditer(subject):
             fuel.burn(1 + (perf_counter_ns() - start_ns) // 1000)
-            if match is None:
-                return
             yield match
+            start_ns = perf_counter_ns()
+        fuel.burn(1 + (perf_counter_ns() - start_ns) // 1000)
 
-    def _try(self, subject: str, fuel: Fuel) -> None:
+    def _try(self, subject: str | bytes, fuel: Fuel) -> None:
         """Search part by part first if the whole may take more fuel than there is.
 
         A search cannot be stopped, and may take a thousand times as long as usual.
         """
-        worst = self._worst if subject.isascii() else 4 * self._worst  # per character
+        wide = isinstance(subject, str) and not subject.isascii()
+        worst = 4 * self._worst if wide else self._worst  # per character, or per byte
         if len(subject) * worst > fuel.remaining * 1000:
             part = fuel.remaining * 1000 // worst + 1
             for start in range(0, len(subject), part):
@@ -309,6 +331,11 @@ def _names(node: dict[str, Any]) -> dict[str | None, None]:
 def truthy(value: Any) -> bool:
     """Return True if `value` is true in JMESPath: all but null, false and empty values."""
     return not (value is None or value is False or value == "" or value == [] or value == {})
+
+
+def _length(content: bytes) -> int:
+    """Count the characters of UTF-8."""
+    return len(content.translate(None, _CONTINUING))
 
 
 def _places(subject: str, word: str, fuel: Fuel) -> Iterator[tuple[int, int]]:

@@ -23,6 +23,7 @@ from proxy.errors import Refusal
 _AROUND = 300  # characters of a line, or of a string, that are shown around a hit
 _SNIPPET = 120  # characters around a hit in a member of an object
 _MOST_HITS = 1000  # hits that are described; the others are counted
+_MOST_COUNTED = 20_000  # matches of a pattern that is no plain word
 _MOST_CONTEXT = 50  # lines before and after a hit
 _HEADINGS = 200  # headings of an outline
 _PATTERNS = 16  # compiled patterns that are kept
@@ -50,18 +51,22 @@ class Questions:
         if isinstance(context, str):
             raise Refusal("grep('pattern', 3): 3 lines of context; (?i) before it ignores case")
         around = min(max(int(context), 0), _MOST_CONTEXT)
-        remaining = self._fuel.remaining
-        result = self._search(f"(?m){pattern}", around)
+        remaining, value = self._fuel.remaining, self.current
+        if self._pattern(f"(?m){pattern}").is_everywhere:
+            raise Refusal(f"{pattern!r} fits everywhere, since it fits no character at all, too")
+        texts = [] if isinstance(value, str) else _texts(value, _has_digit(str(pattern)))
+
+        def search(flags: str) -> dict[str, Any]:
+            compiled = self._pattern(f"(?{flags}){pattern}")
+            if isinstance(value, str):
+                return _lines_with(value, compiled, around, self._fuel)
+            return _strings_with(value, texts, compiled, self._fuel)
+
+        result = search("m")
         if result["hits"] or 3 * self._fuel.remaining < 2 * remaining:
             return result
-        other = self._search(f"(?im){pattern}", around)
+        other = search("im")
         return {**result, "ignoring_case": other} if other["hits"] else result
-
-    def _search(self, pattern: str, around: int) -> dict[str, Any]:
-        compiled = self._pattern(pattern)
-        if isinstance(self.current, str):
-            return _lines_with(self.current, compiled, around, self._fuel)
-        return _strings_with(self.current, compiled, self._fuel)
 
     @signature({"types": ["number"]})
     def _func_head(self, count: Any) -> Any:
@@ -118,6 +123,11 @@ class Questions:
             self._fuel.burn(_COMPILED + len(text))
             self._patterns[text] = Pattern(text, modest=True)
         return self._patterns[text]
+
+    @signature({"types": ["array", "string", "null"]}, {"types": []})
+    def _func_contains(self, value: Any, part: Any) -> bool:
+        """Return True if an array or a text has a part; null has none."""
+        return value is not None and part in value
 
     @signature({"types": ["object"]})
     def _func_entries(self, value: dict[str, Any]) -> list[dict[str, Any]]:
@@ -189,7 +199,7 @@ def _lines_with(text: str, pattern: Pattern, context: int, fuel: Fuel) -> dict[s
     """
     hits, number, counted, visible_end = 0, 1, 0, -1
     lines: list[dict[str, Any]] = []
-    for at, _ in pattern.spans(text, fuel):
+    for at, _ in pattern.spans(text, fuel, _MOST_COUNTED):
         hits += 1
         if at < visible_end or len(lines) == _MOST_HITS:
             continue
@@ -204,7 +214,7 @@ def _lines_with(text: str, pattern: Pattern, context: int, fuel: Fuel) -> dict[s
         first = number - text.count("\n", before, at)
         lines.append({"line": first, "offset": before, "text": text[before:after]})
         visible_end = after
-    return _described(hits, "lines", lines)
+    return _described(hits, "lines", lines, hits == _MOST_COUNTED)
 
 
 def _line_around(text: str, at: int) -> tuple[int, int]:
@@ -221,52 +231,60 @@ def _line_around(text: str, at: int) -> tuple[int, int]:
     return start, end
 
 
-def _strings_with(value: Any, pattern: Pattern, fuel: Fuel) -> dict[str, Any]:
-    """Return the number of strings with a hit, and the path of each with a snippet.
+def _has_digit(pattern: str) -> bool:
+    """Return True if numbers are searched too."""
+    return re.search(r"\d|\\d", pattern) is not None
 
-    Numbers are searched too if the pattern has digits.
+
+def _strings_with(value: Any, texts: list[str], pattern: Pattern, fuel: Fuel) -> dict[str, Any]:
+    """Return the number of the texts of a value with a hit, and the path of each with a snippet.
 
     >>> value = {"items": [{"id": 7}, {"id": 8, "note": "no 7"}]}
-    >>> _strings_with(value, Pattern("(?m)7"), Fuel())["at"]
+    >>> _strings_with(value, _texts(value, True), Pattern("(?m)7"), Fuel())["at"]
     [{'path': 'items[0].id', 'text': '7'}, {'path': 'items[1].note', 'text': 'no 7'}]
     """
-    numbers = re.search(r"\d|\\d", pattern.text) is not None
-    texts = _texts(value, numbers)
     fuel.burn(len(texts))
-    positions = _matching(texts, pattern, fuel)
+    positions, more = _matching(texts, pattern, fuel)
     listed = positions[:_MOST_HITS]
     fuel.burn(listed[-1] if listed else 0)
-    paths = _paths(value, numbers, listed)
+    paths = _paths(value, _has_digit(pattern.text), listed)
     entries = [
         {"path": path, "text": _snippet(texts[position], pattern, fuel)}
         for position, path in zip(listed, paths, strict=True)
     ]
-    return _described(len(positions), "at", entries)
+    return _described(len(positions), "at", entries, more)
 
 
-def _described(hits: int, name: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the number of hits with the entries; if entries are missing, a note on that."""
+def _described(hits: int, name: str, entries: list[dict[str, Any]], more: bool) -> dict[str, Any]:
+    """Return the number of hits with the entries; if some are missing, a note on that."""
     result: dict[str, Any] = {"hits": hits, name: entries}
-    if len(entries) == _MOST_HITS:
-        result["more"] = f"at most {_MOST_HITS} are listed; use a narrower pattern"
+    first = f"only the first {_MOST_COUNTED} matches are counted, " if more else ""
+    if more or len(entries) == _MOST_HITS:
+        result["more"] = f"{first}at most {_MOST_HITS} are listed; use a narrower pattern"
     return result
 
 
-def _matching(texts: list[str], pattern: Pattern, fuel: Fuel) -> list[int]:
-    """Return the positions of the texts with a match."""
-    # One search through all texts takes a fraction of the time of a search through each.
-    ends = list(accumulate(len(text) + 1 for text in texts))
+def _matching(texts: list[str], pattern: Pattern, fuel: Fuel) -> tuple[list[int], bool]:
+    """Return the positions of the texts with a match, and True if there may be more."""
+    ends: list[int] = []
     numbers: dict[int, None] = {}
+    count = 0
     separate = "\\A" in pattern.text or "\\z" in pattern.text
-    for start, end in () if separate else pattern.spans("\n".join(texts), fuel):
+    # One search through all texts takes a fraction of the time of a search through each.
+    whole = "" if separate else "\n".join(texts)
+    for start, end in pattern.spans(whole, fuel, _MOST_COUNTED):
+        count += 1
+        ends = ends or list(accumulate(len(text) + 1 for text in texts))
         number = bisect_right(ends, start)
         if end >= ends[number]:
             separate = True  # a match across the end of a text may hide another one
             break
         numbers[number] = None
     if not separate:
-        return [*numbers]
-    return [number for number, text in enumerate(texts) if pattern.search(text, 0, fuel)]
+        return [*numbers], count == _MOST_COUNTED
+    every = (number for number, text in enumerate(texts) if pattern.search(text, 0, fuel))
+    positions = list(islice(every, _MOST_COUNTED))
+    return positions, len(positions) == _MOST_COUNTED
 
 
 def _texts(value: Any, numbers: bool) -> list[str]:
@@ -292,7 +310,7 @@ def _texts(value: Any, numbers: bool) -> list[str]:
                 levels.append(iter(item))
                 break
             elif numbers and item is not None and kind is not bool:
-                texts.append(encode(item).decode())
+                texts.append(str(item) if kind is int else encode(item).decode())
         else:
             levels.pop()
     return texts

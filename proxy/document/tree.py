@@ -45,6 +45,7 @@ Value = Any
 ABSENT = Raw()
 
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
+_OBJECT_OR_NULL = msgspec.json.Decoder(dict[str, Raw] | None)
 _ARRAY = msgspec.json.Decoder(list[Raw])
 _STRING = msgspec.json.Decoder(str)
 _ANY = msgspec.json.Decoder(Raw)
@@ -409,6 +410,14 @@ def rows(value: Value, row: type[msgspec.Struct]) -> list[msgspec.Struct | None]
 def objects(value: Value) -> list[dict[str, Value] | None] | None:
     """Decode an unopened array of objects and nulls with their outermost level; see `rows`."""
     return _decoded(value, 0x5B, list[dict[str, Raw] | None])  # type: ignore[no-any-return]
+
+
+def each_object(values: Iterable[Raw]) -> list[dict[str, Raw] | None] | None:
+    """Decode unopened objects and nulls with their outermost level; None if any is another kind."""
+    try:
+        return [*map(_OBJECT_OR_NULL.decode, values)]
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return None
 
 
 def one_row(value: Value, row: type[msgspec.Struct]) -> msgspec.Struct | None:

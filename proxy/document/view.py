@@ -121,8 +121,7 @@ def _evaluate(
     # A view can also read a text that was parsed as structure as the text.
     closing = writeback_at(document, ROOT)
     frame = None if closing is None else closing.whole
-    as_text = frame is not None and _asks_for_text(expression, name, frame)
-    if as_text and not (isinstance(whole, dict) and "text" in whole):
+    if frame is not None and _asks_for_text(expression, name, frame, whole):
         document.close()
         whole = open(document.cell[0])
     root = {"text": whole, name: whole} if isinstance(whole, str) else whole
@@ -136,12 +135,19 @@ def _evaluate(
     return visit(parsed, whole) if result is None and isinstance(whole, str) else result
 
 
-def _asks_for_text(expression: Expression, name: str, frame: TextFrame) -> bool:
-    """Return True if a view asks for the text that structure was read from, or for its lines."""
-    ways = rf"(?:\w+\(\s*)?(?:text|{re.escape(name)})\b"
+def _asks_for_text(expression: Expression, name: str, frame: TextFrame, whole: Value) -> bool:
+    """Return True if a view asks for the text that structure was read from, or for its lines.
+
+    An object has no slices: if it has a member `text`, `[0:2000]` is its own text.
+    """
+    ways = []
+    if not (isinstance(whole, dict) and "text" in whole):
+        ways.append(rf"(?:\w+\(\s*)?(?:text|{re.escape(name)})\b")
+    if isinstance(whole, dict):
+        ways.append(r"@?\[[-\d\s]*:")
     if frame.form:  # else a rule has made lines or records of it
-        ways += r"|(?:head|tail|lines)\("
-    return re.match(rf"\s*(?:{ways})", expression.text) is not None
+        ways.append(r"(?:head|tail|lines)\(")
+    return bool(ways) and re.match(rf"\s*(?:{'|'.join(ways)})", expression.text) is not None
 
 
 def _begins_with_question(node: dict[str, Any]) -> bool:

@@ -203,7 +203,9 @@ def plans_for(rules: RuleSet, tool: str, facts: ToolFacts) -> Plans:
     return tuple(
         (
             rule,
-            arguments.plan(rule, facts.arguments, objects=facts.objects)
+            arguments.plan(
+                rule, facts.arguments, objects=facts.objects, structured=facts.structured
+            )
             if rule.mode == "active"
             else ArgumentPlan(),
         )

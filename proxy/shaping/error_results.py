@@ -3,6 +3,8 @@
 Invariant: an error stays an error of its kind, and a failure on the way never costs it.
 """
 
+import re
+
 from msgspec import Raw
 from msgspec.structs import replace
 
@@ -11,7 +13,7 @@ from proxy.document.fuel import LITTLE, Fuel
 from proxy.document.measure import growth_limit
 from proxy.document.message import members
 from proxy.document.tree import Document, Value, encode, text
-from proxy.errors import DocumentError, raised
+from proxy.errors import DocumentError, Refusal, raised
 from proxy.ruleset.rule import Rule
 from proxy.shaping import budget, pages, steps
 from proxy.shaping.job import ShapeContext, ShapeJob, ShapeResult
@@ -23,6 +25,8 @@ from proxy.transforms.abridge import NAME, abridge
 from proxy.transforms.base import Call, Warned
 
 _TRUE = Raw(b"true")
+# Views that fit any text; others were written for the structure of a result that is no error.
+_OF_TEXTS = re.compile(r"\s*(?:(?:grep|head|tail|lines|outline)\b|text\[)")
 
 
 def of_result(
@@ -120,7 +124,7 @@ def _error(raw: bytes) -> tuple[dict[str, Raw], str] | None:
 def bounded(job: ShapeJob, error: ShapeResult, context: ShapeContext) -> ShapeResult:
     """Return an error within its rule's bound: a long traceback would fill a model's context.
 
-    A view shows the rest, as for other results.
+    A view shows the rest, as for other results, and a first call may have one for texts.
     """
     rule = job.rule
     if rule.max_bytes is None or rule.mode == "shadow" or len(error.raw) <= rule.max_bytes:
@@ -154,10 +158,15 @@ def _bounded_result(
     frame.error = True
     # No client requires structuredContent of a result that is marked as an error.
     frame.members["isError"] = _TRUE
-    job = replace(job, rule=job.rule.for_errors, view=None)
+    view = job.view if job.view is not None and _OF_TEXTS.match(job.view) else None
+    job = replace(job, rule=job.rule.for_errors, view=view)
     frozen = pages.freeze(document)()
     snapshot = Snapshot(budget.trim_other_blocks(job, frame).encode(), frozen)
-    page = pages.cut_page(job, snapshot, replace(context, observe=None))
+    context = replace(context, observe=None)
+    try:
+        page = pages.cut_page(job, snapshot, context)
+    except Refusal:
+        page = pages.cut_page(replace(job, view=None), snapshot, context)
     return replace(
         error,
         raw=encode({**response.envelope, "result": page.result}),

@@ -7,8 +7,6 @@ from msgspec.structs import replace
 
 from proxy.document import message
 from proxy.document.tree import ABSENT, Document, Value, encode, have_room, loads, opened, text
-from proxy.document.view import advice, look
-from proxy.document.windows import following
 from proxy.errors import TransformError
 from proxy.ruleset.guard import FACTS
 from proxy.shaping import steps
@@ -78,6 +76,9 @@ def cut_page(job: ShapeJob, snapshot: Snapshot, context: ShapeContext, excess: i
 
 def _view(job: ShapeJob, whole: Document, frame: Frame, call: Call) -> Document:
     """Return the document of a view: a text as text, else `{view: value}`, abridged if need be."""
+    from proxy.document.view import look  # imported for the first view: most sessions have none
+    from proxy.document.windows import following
+
     assert job.view is not None
     member = next((copy.member for copy in frame.copies if copy.member), "text")
     bounds = [step.max_bytes for step in job.rule.pipeline if isinstance(step, Abridge)]
@@ -105,6 +106,8 @@ def _view(job: ShapeJob, whole: Document, frame: Frame, call: Call) -> Document:
 def _with_remarks(value: Value, remarks: list[str], whole: Document) -> Document:
     """Return the document `{view: value}`, with remarks for the model."""
     if value is None:
+        from proxy.document.view import advice
+
         remarks = ["null, or nothing there", *remarks, advice(whole)]
     more = {"more": "; ".join(remarks)} if remarks else {}
     return Document({"view": value, **more})

@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import Raw, Struct
 
 from proxy.document.paths import spelled
-from proxy.document.tree import encode, encode_lines, objects, text
+from proxy.document.tree import each_object, encode, encode_lines, text
 from proxy.transforms.columns import (
     LITTLE,
     Names,
@@ -261,7 +261,7 @@ class _Selection(Struct, dict=True):
         levels: _Levels = {}
         for path in self.objects:
             values = [each.get(path[-1], _NULL) for each in levels[path[:-1]]] if path else rows
-            members = objects(Raw(b"[%b]" % b",".join(values)))
+            members = each_object(values)
             if members is None or (not path and None in members):
                 raise _Misfit(None)
             levels[path] = [each or {} for each in members]

@@ -4,8 +4,6 @@ A model can read nothing in them, and one image takes the room of all other cont
 """
 
 import re
-import struct
-from base64 import urlsafe_b64decode
 
 from msgspec import Raw
 
@@ -121,6 +119,8 @@ def description(text: str) -> str | None:
     content = data.rstrip("=")
     if len(content) % 4 == 1 or not _BASE64.fullmatch(data):
         return None
+    from base64 import urlsafe_b64decode
+
     opening = urlsafe_b64decode(content[: min(_READ, len(content) // 4 * 4)])
     kind = _kind(opening) or (uri[1] if uri else "")
     if not (uri or kind or _is_varied(content[:_SHORTEST])):
@@ -143,6 +143,8 @@ def _kind(data: bytes) -> str:
 
 def _pixels(kind: str, data: bytes) -> str:
     """Return the size of an image; empty if it is not found."""
+    import struct
+
     width = height = 0
     if kind == "PNG image" and len(data) >= 24:
         width, height = struct.unpack(">II", data[16:24])

@@ -115,6 +115,26 @@ def test_the_hits_beyond_those_that_are_listed_are_counted() -> None:
     assert "narrower" in answer["more"]
 
 
+@pytest.mark.parametrize("value", ["ok 1\n\n" * 20_500, ["ok 1"] * 20_500])
+@pytest.mark.parametrize("pattern", [r"ok \d", "^$|k"])
+def test_not_all_matches_of_a_pattern_are_counted_and_the_answer_says_so(
+    value: Any, pattern: str
+) -> None:
+    answer, exact = asked(f"grep('{pattern}')", value), asked("grep('ok 1')", value)
+
+    assert (answer["hits"], exact["hits"]) == (20_000, 20_500)
+    assert "only the first 20000 matches are counted" in answer["more"]
+    assert "counted" not in exact["more"]
+
+
+@pytest.mark.parametrize("pattern", ["x*", "", "(a|)", r"\s*"])
+def test_a_pattern_that_fits_everywhere_is_refused(pattern: str) -> None:
+    for value in (LOG, ISSUES):
+        with pytest.raises(Refusal, match=r"fits everywhere, since it fits no character at all"):
+            asked(f"grep('{pattern}')", value)
+    assert asked("grep('^$')", "a\n\nb")["hits"] == 1
+
+
 @pytest.mark.parametrize(
     ("view", "part"),
     [
@@ -180,6 +200,7 @@ def test_an_outline_has_the_members_of_structure_to_two_levels() -> None:
         ("entries({a: total, b: items[0].n})[1:]", [{"key": "b", "value": 1.5}]),
         ("unique([items[0].n, total, items[0].n])", [1.5, 3]),
         ("items[?matches(title, '(?i)crash|typo')].id", [1, 2]),
+        ("items[?contains(title, 'Crash')].id", [1]),
     ],
 )
 def test_elements_are_counted_and_grouped(view: str, value: object) -> None:

@@ -361,6 +361,24 @@ def test_an_error_is_never_taken_for_the_answer_that_pages_are_cut_from() -> Non
     assert json.loads(texts(got)[0])["items"] == [3]
 
 
+@pytest.mark.parametrize(
+    ("view", "begins"),
+    [
+        ("tail(1)", "KeyError: 'row 17'"),
+        ("grep('row 17')", '{"view":{"hits":1,'),
+        ("items[*].id", "Traceback (most recent call last):\n"),
+        ("tail(no)", "Traceback (most recent call last):\n"),
+    ],
+)
+def test_a_first_call_with_a_view_looks_into_the_text_of_an_error(view: str, begins: str) -> None:
+    talk = Talk(budget())
+    listed = {"tools": [{"name": "run", "annotations": {"readOnlyHint": True}}]}
+    talk.exchange(line(id=9, method="tools/list"), answer(listed, 9))
+    got = talk.exchange(call("run", {"view": view}), answer(said(TRACEBACK, isError=True)))
+    assert texts(got)[0].startswith(begins)
+    assert result(got)["isError"] is True
+
+
 def test_a_call_that_succeeds_after_all_leaves_nothing_to_view_of_its_error() -> None:
     talk = Talk(budget())
     talk.exchange(call("run"), answer(said(TRACEBACK, isError=True)))

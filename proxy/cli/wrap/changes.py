@@ -3,7 +3,6 @@
 import argparse
 import difflib
 import json
-import os
 import shlex
 import sys
 from collections.abc import Callable
@@ -25,7 +24,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options of both verbs."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="a server, in all scopes")
     parser.add_argument("--all", action="store_true", help="every server")
-    parser.add_argument("--client", choices=CLIENTS, help="only this client's configurations")
+    parser.add_argument("--hook", action="store_true", help="the hook of Claude Code, not servers")
+    parser.add_argument(
+        "--client", metavar="C", choices=CLIENTS, help=f"only this one: {', '.join(CLIENTS)}"
+    )
     parser.add_argument("--dry-run", action="store_true", help="show the changes, write nothing")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -144,9 +146,3 @@ def _report(arguments: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
 def entry_in(file: ConfigFile, text: str, server: Server) -> Server:
     """Return the server as it is in another text of its file; raises SyntaxProblem."""
     return server._replace(entry=entry_at(file.syntax.read(text), server.path))
-
-
-def home(path: str) -> str:
-    """Return a path with ~ for the home folder."""
-    folder = os.path.expanduser("~")
-    return f"~{path[len(folder) :]}" if path.startswith(folder + os.sep) else path

@@ -71,8 +71,8 @@ class Json:
 
     def remove(self, text: str, path: Path) -> str:
         """Return the text without a member and one comma."""
-        start, end = self.locate(text, path)
-        start, plain = _key_start(text, start, path[-1]), _plain(text)
+        (start, end), plain = self.locate(text, path), _plain(text)
+        start = _key_start(plain, start, path[-1])
         if comma := re.compile(r"\s*,").match(plain, end):
             blank = re.compile(r"[ \t]*(?:\r?\n)?[ \t]*").match(text, comma.end())
             return text[:start] + text[blank.end() if blank else comma.end() :]
@@ -134,7 +134,7 @@ def replace(syntax: Syntax, text: str, path: Path, members: Mapping[str, Any]) -
     if not members:
         return syntax.remove(text, path)
     start, end = syntax.locate(text, path)
-    key = _key_start(text, start, path[-1])
+    key = _key_start(_plain(text) if isinstance(syntax, Json) else text, start, path[-1])
     lead = text[text.rfind("\n", 0, key) + 1 : key]
     newline = "\r\n" if "\r\n" in text else "\n"
     separator = f"{syntax.comma}{newline}{lead}" if syntax.own_line(lead) else ", "

@@ -21,12 +21,14 @@ from proxy.transforms.base import Parameter, Schema, Transform
 VIEW = "view"
 _PAGE, _ABRIDGED = "page_", "abridged_"  # prefixes for names that the tool itself uses
 
-# At most 100 bytes in the definition of each tool; the notice of a cut says how to use it.
-_VIEW = Parameter(
-    {
-        "type": "string",
-        "description": "Ask the last result: JMESPath, grep('x'), outline(), help",
-    }
+# At most 100 bytes in the definition of each tool, together with the members that its outputSchema
+# gains; the notice of a cut says how to use it.
+_VIEW, _BRIEF_VIEW = (
+    Parameter({"type": "string", "description": description})
+    for description in (
+        "Ask a cut result: JMESPath, grep('x'), outline(), help",
+        "JMESPath, grep(), help",
+    )
 )
 
 
@@ -77,10 +79,13 @@ class Completed(Struct, frozen=True):
         return any(name != VIEW and value for name, value in self.steering.items())
 
 
-def plan(rule: Rule, own: Collection[str], *, objects: bool = False) -> ArgumentPlan:
+def plan(
+    rule: Rule, own: Collection[str], *, objects: bool = False, structured: bool = False
+) -> ArgumentPlan:
     """Return the plan of `rule` for a tool with the arguments `own`.
 
-    `objects`: all results of the tool are objects, so a whole array cannot be paged.
+    `objects`: all results of the tool are objects, so a whole array cannot be paged. `structured`:
+    it declares an outputSchema.
 
     A name that the rule file spells out belongs to the rule, even if the tool has it. A name that
     is only a transform's default yields to the tool's (`page_limit`, `abridged_view`).
@@ -98,7 +103,8 @@ def plan(rule: Rule, own: Collection[str], *, objects: bool = False) -> Argument
         entries[name] = _added(name, parameter)
     if rule.snapshot_step.viewable:
         yields = VIEW in own and VIEW not in rule.arguments
-        entries[VIEW] = _added(VIEW, _VIEW, _ABRIDGED if yields else "", steers=True)
+        view = _BRIEF_VIEW if structured else _VIEW
+        entries[VIEW] = _added(VIEW, view, _ABRIDGED if yields else "", steers=True)
     for name, bounds in rule.arguments.items():
         entries[name] = _bounded(name, bounds, entries.get(name))
     names = {each.name: each.client_name for each in entries.values()}

@@ -22,7 +22,6 @@ _VIEWED: Schema = {"type": "object", "properties": {VIEW: {}}, "required": [VIEW
 _UNKEPT: Schema = {
     "description": "What does not keep to the contract passes as the server sent it."
 }
-_NOTE = "If present, elements are missing"
 _GUARDED: Schema = {"description": "What is answered in place of the server."}
 
 
@@ -144,16 +143,16 @@ def _run(
 
 
 def _with_note(schema: Schema | None, rules: list[Rule]) -> Schema | None:
-    """Tell readers of the schema that results may be incomplete, if a rule abridges them.
+    """Declare in the schema that results may be abridged, if a rule does so.
 
-    Clients that make a type of the schema (FastMCP) drop what it does not declare.
+    Clients that make a type of the schema (FastMCP) drop what it does not declare. Without words,
+    since each tool costs bytes.
     """
     abridging = any(step.name == Abridge.name for rule in rules for step in rule.pipeline)
     if schema is None or not abridging or schema.get("type") != "object":
         return schema
     own = schema.get("properties", {})
-    note = {"description": _NOTE}
-    return {**schema, "properties": {VIEW: {}, "more": {}, **own, NAME: note}}
+    return {**schema, "properties": {VIEW: {}, "more": {}, **own, NAME: {}}}
 
 
 def _reshaped(schema: Schema, step: Transform, rule: Rule, log: Log) -> Schema | None:

@@ -110,13 +110,13 @@ bearer_token_env_var = "HOME_TOKEN"\r
 }
 """,
     ".codeium/windsurf/mcp_config.json": """{"mcpServers":
- {"w":{"serverUrl":"http://127.0.0.1:1/mcp"},"w2":{"command":"w2","alwaysAllow":["\\u00e9"]}}}""",
+ {"w":{"serverUrl":/*serverUrl*/"http://127.0.0.1:1/mcp"},"w2":{"command":"w2","alwaysAllow":["\\u00e9"]}}}""",
     ".config/zed/settings.json": """// Zed settings
 {
   "buffer_font_size": 15.0,
   "context_servers": {
     "z": {
-      "command": "z",
+      "command": /* the command of z */ "z",
       "args": ["--a"], // why
       "env": {},
     },

@@ -90,7 +90,7 @@ def test_all_clients_are_wrapped_once_and_restored_to_the_byte(home: Path, run: 
     wrapped = contents(home)
     for name, text in wrapped.items():
         assert f"+++ {home / name}" in difference
-        kept = re.findall(r"(?://|#) \w.*|/\* .*", SAMPLES[name])
+        kept = re.findall(r"(?://|#) \w.*|/\* [^*]*", SAMPLES[name])
         assert [comment for comment in kept if comment not in text] == []
         assert text.startswith("\ufeff") == SAMPLES[name].startswith("\ufeff")
         assert (
@@ -200,7 +200,7 @@ def test_an_edit_between_the_two_survives(home: Path, run: Run) -> None:
 
 
 def test_a_file_that_its_client_wrote_anew_is_restored(home: Path, run: Run) -> None:
-    names = (".claude.json", ".codeium/windsurf/mcp_config.json", ".copilot/mcp-config.json")
+    names = (".claude.json", "project/.mcp.json", ".copilot/mcp-config.json")
     for name in names:
         write(home, name, SAMPLES[name])
     original = '{"mcpServers": {"g": {"httpUrl": "http://a.invalid", "headers": {"K": "v"}}}}'
@@ -228,6 +228,24 @@ def test_without_its_record_an_entry_is_taken_apart(home: Path, run: Run) -> Non
     assert len(set(before) - set(after)) == 4
     windsurf = json.loads((home / ".codeium/windsurf/mcp_config.json").read_text())
     assert windsurf["mcpServers"]["w"] == {"serverUrl": "http://127.0.0.1:1/mcp"}
+
+
+def test_by_hand_an_entry_may_be_wrapped_in_ways_that_are_not_taken_apart(
+    home: Path, run: Run
+) -> None:
+    entries = {
+        "plain": {"command": "mcp-abridge", "args": ["run", "--rules", "git", "npx", "--", "x"]},
+        "uvx": {"command": "/opt/uvx", "args": ["mcp-abridge", "https://example.org/mcp"]},
+        "image": {"command": "docker", "args": ["run", "-i", "me/mcp-abridge", "--", "npx", "x"]},
+        "header": {"command": "mcp-abridge", "args": ["--header", "K: ${V}", "https://a.example"]},
+    }
+    file = write(home, ".cursor/mcp.json", json.dumps({"mcpServers": entries}))
+    assert run("unwrap", "--all")[0] == 1
+    assert json.loads(file.read_text())["mcpServers"] == {
+        **entries,
+        "plain": {"command": "npx", "args": ["--", "x"]},
+        "uvx": {"url": "https://example.org/mcp"},
+    }
 
 
 def test_a_name_means_all_scopes_or_those_of_one_client(home: Path, run: Run) -> None:
@@ -416,3 +434,9 @@ def test_print_has_a_line_for_each_client_and_links(home: Path, run: Run) -> Non
     write(home, ".cursor/mcp.json", '{"mcpServers": {"a": {"url": "https://example.org/mcp"}}}')
     assert f"codex mcp add a -- {us} https://example.org/mcp\n" in run("wrap", "--print", "a")[1]
     assert run("wrap", "--print", "b")[0] == 2
+    write(home, ".cursor/mcp.json", '{"mcpServers": {"a": {"command": "x", "env": {"K": "v3ry"}}}}')
+    _, out, advice = run("wrap", "--print", "a")
+    assert ("v3ry" in out, advice) == (
+        False,
+        "its environment or headers are not in these lines: add them\n",
+    )
