@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from proxy.cli import PROGRAM
 from proxy.cli.terminal import console, printable, refuse, table
-from proxy.cli.wrap import changes, entry
+from proxy.cli.wrap import changes, entry, hooks
 from proxy.cli.wrap.files import ConfigFile, Records
 from proxy.cli.wrap.places import DIALECTS
 from proxy.errors import AbridgeError
@@ -37,6 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
         rules = [word for name in arguments.rules or () for word in ("--rules", _absolute(name))]
         if arguments.print:
             return _print_lines(arguments, [*entry.launcher(shared=False), *rules])
+        if arguments.hook:
+            return hooks.install(arguments, entry.launcher(shared=False), rules)
         if not arguments.names and not arguments.all:
             return _list(arguments)
         launchers = {shared: entry.launcher(shared=shared) for shared in (False, True)}
