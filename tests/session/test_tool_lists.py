@@ -12,6 +12,7 @@ from proxy.session.tool_lists import ToolListHistory
 from tests.given import answer, call, document, file, line, result, rules, texts
 from tests.samples import BOUND, HIDE, ITEMS, PAGES, SECRET, asked, items, list_tools, own
 from tests.talk import Talk
+from tests.tool_list import tool
 from tests.transports.steps import Unsure
 
 
@@ -215,3 +216,16 @@ def test_a_list_without_end_is_not_stored_without_end() -> None:
     long = [(Raw(b'"%d%s"' % (number, b"x" * 100_000)), None, number > 0) for number in range(100)]
     assert sum(len(page) for page, _ in history(*long)._pages if page) <= 4 << 20
     assert history((Raw(b'"' + b"x" * (5 << 20) + b'"'), None, False)).differs(lambda _: None)
+
+
+def test_the_first_list_of_a_session_is_counted_page_by_page() -> None:
+    talk = Talk(PAGES)
+    pages: list[dict[str, Any]] = [{"tools": [tool()], "nextCursor": "2"}, {"tools": [tool()]}]
+    for _ in range(2):
+        for number, page in enumerate(pages):
+            params = {"cursor": "2"} if number else {}
+            request = line(id=number, method="tools/list", params=params)
+            talk.exchange(request, answer(page, number))
+    [counted] = talk.meter.drain_definitions()
+    assert (counted.sessions, counted.before) == (1, sum(len(encode(page)) for page in pages))
+    assert counted.after > counted.before
