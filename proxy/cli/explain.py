@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from proxy.cli import options, takes_rules
+from proxy.cli import definitions, options, takes_rules
 from proxy.cli.terminal import console, list_problems, printable, refuse, table
 from proxy.document.fuel import Fuel
 from proxy.document.lookups import Lookups
@@ -22,7 +22,7 @@ from proxy.document.tree import Document, plain
 from proxy.errors import AbridgeError, RuleErrors
 from proxy.ruleset.clients import CLIENTS, Client, client_for
 from proxy.ruleset.guard import Allow
-from proxy.ruleset.rule import Rule
+from proxy.ruleset.rule import Rule, RuleSet
 from proxy.ruleset.selection import Selection, load
 from proxy.shaping.job import ShapeJob
 from proxy.shaping.pipeline import shape
@@ -62,6 +62,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--show", action="store_true", help="print what the model gets, and only it"
     )
+    parser.add_argument(
+        "--definitions",
+        type=int,
+        metavar="N",
+        help="FILE is a result of tools/list: the bytes of each tool, direct, as sent, and with "
+        "definition: {max_bytes: N}, such as 300",
+    )
     options.add(parser, options.by_name("budget"))
     parser.add_argument(
         "--arguments",
@@ -94,6 +101,10 @@ def run(arguments: argparse.Namespace) -> int:
     if name == "-" and sys.stdin.isatty():
         return refuse("explain", "name a file with an answer, or pipe one")
     try:
+        if (limit := arguments.definitions) is not None:
+            tools = definitions.explained(_content(name), _rules(arguments), limit)
+            print(_json(tools, indent=2)) if arguments.json else definitions.show(tools, limit)
+            return 0
         replay = _replayed(arguments, name)
         if arguments.show:
             _print_lines(console(), [_text_for(client_for(arguments.client), replay.answer)])
@@ -114,13 +125,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _replayed(arguments: argparse.Namespace, name: str) -> Replay:
     """Replay the answer in a file under the rules, and the budget for tools without a rule."""
-    files = load(arguments.rules, allow_python=arguments.allow_python)
-    rules = Selection(files, arguments.budget, lambda _: None)(None, arguments.client)
-    if name == "-":
-        raw = sys.stdin.buffer.read()
-    else:
-        with open(name, "rb") as file:
-            raw = file.read()
+    rules, raw = _rules(arguments), _content(name)
     # Without rules, the budget treats the answers of all tools alike.
     tool = arguments.tool if arguments.rules else arguments.tool or "tool"
     recording = as_json(raw)
@@ -130,6 +135,18 @@ def _replayed(arguments: argparse.Namespace, name: str) -> Replay:
         exchange = recorded(recording, tool, with_view)
     answer = None if arguments.found is None else text_result(arguments.found)
     return Replay(rules, exchange, query_result=answer)
+
+
+def _rules(arguments: argparse.Namespace) -> RuleSet:
+    files = load(arguments.rules, allow_python=arguments.allow_python)
+    return Selection(files, arguments.budget, lambda _: None)(None, arguments.client)
+
+
+def _content(name: str) -> bytes:
+    if name == "-":
+        return sys.stdin.buffer.read()
+    with open(name, "rb") as file:
+        return file.read()
 
 
 def _text_for(client: Client, answer: ClientView) -> str:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import pytest
 from msgspec import Struct
+from msgspec.json import encode
 from msgspec.structs import replace
 
 from proxy.cli import explain
@@ -361,6 +362,44 @@ def test_a_recording_that_cannot_be_used_is_told(
     out, err = verb.capsys.readouterr()
     assert out == ""
     assert err.startswith(f"mcp-abridge explain: {message}")
+
+
+LONG = {"type": "object", "properties": {"q": {"type": "string", "description": "Words. " * 99}}}
+TOOLS: dict[str, Any] = {
+    "tools": [
+        {"name": "list", "inputSchema": LONG},
+        {"name": "gone", "inputSchema": {"type": "object"}},
+        {"name": "other", "description": "One.", "inputSchema": {"type": "object"}},
+    ]
+}
+
+
+def test_definitions_are_weighed_as_sent_and_with_a_bound_in_any_recording(verb: Explain) -> None:
+    accounts = []
+    for recording in (TOOLS, json.loads(answer(TOOLS)), {"response": answer(TOOLS).decode()}):
+        Path("recorded.json").write_text(json.dumps(recording))
+        accounts.append(verb.json("--definitions", "100"))
+
+    direct, sent, diet = (
+        {each["tool"]: each[size] for each in accounts[1]} for size in ("direct", "sent", "diet")
+    )
+    assert direct == {each["name"]: len(encode(each)) for each in TOOLS["tools"]}
+    assert diet["list"] < direct["list"] < sent["list"]
+    assert sent["gone"] == diet["gone"] == 0
+    assert direct["other"] < sent["other"] == diet["other"]
+    assert accounts[0] == accounts[1] == accounts[2]
+
+    *_, last = filter(None, map(str.strip, verb.text("--definitions", "100").splitlines()))
+    totals = (sum(sizes.values()) for sizes in (direct, sent, diet))
+    assert last.split() == ["3", "in", "all", *(f"{total:,}" for total in totals)]
+
+
+def test_definitions_of_no_list_are_refused(verb: Explain) -> None:
+    Path("recorded.json").write_text('{"content": []}')
+
+    assert run("--definitions", "300") == 2
+    message = "recorded.json: no tools: --definitions takes a recorded result of tools/list\n"
+    assert verb.capsys.readouterr().err == f"mcp-abridge explain: {message}"
 
 
 def test_rules_that_do_not_load_are_told(verb: Explain) -> None:
