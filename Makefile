@@ -5,7 +5,7 @@ RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check install --quiet
 ARGS ?=
 
-.PHONY: demo test unit lint types bench answers load lines soak faults fuzz check clients conformance reference servers clean owner
+.PHONY: demo test unit lint types bench answers load soak faults fuzz check clients conformance reference servers clean owner
 
 demo: $(VENV)/.package
 	$(VENV)/bin/mcp-abridge demo
@@ -35,10 +35,6 @@ answers: $(VENV)/.test
 # examples/agentdata under load, directly and through `serve`: 60 s each with 1, 5 and 10 clients.
 load: $(VENV)/.test
 	$(RUN) -m tests.benchmarks.load $(ARGS)
-
-# Lines of 1, 20 and 100 MB through each way: the time they take, and the memory.
-lines: $(VENV)/.test
-	$(RUN) -m tests.benchmarks.lines $(ARGS)
 
 # 100,000 calls in each way, and whether memory, descriptors, threads or processes grow by them.
 soak: $(VENV)/.test

@@ -59,7 +59,8 @@ To add
   Tests: tests/transforms/test_NAME.py, with `shaped` (tests/documents.py), `rule` (tests/given.py)
   and `assert_reshaped` (tests/fitting.py). Tests that try all transforms take its doctest.
 - a client: a row in ruleset/clients.py with the version it was measured with, or its source; for
-  `wrap`, where its configuration lies, in cli/wrap/places.py.
+  `wrap`, where its configuration lies, in cli/wrap/places.py; a class in tests/clients/programs.py,
+  for which `make clients` shows what the model reads.
 - a verb: a file in cli/ with `add(parser)` and `run(arguments)`, and a line in cli/__init__.py.
 - a guarantee: a sentence in README, and a test named after what a user would see; what can go
   wrong from outside is a row in tests/faults/rows.py.

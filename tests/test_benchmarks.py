@@ -116,12 +116,3 @@ def test_the_load_on_the_knowledge_base_is_told_for_each_kind_of_request() -> No
     assert [row.split()[:2] for row in rows[2:7]] == [["2", kind.name] for kind in mix.KINDS]
     assert any("failures 0 and 0" in row for row in rows)
     assert any(row.startswith("with 2: the sidecar: ") for row in rows)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's /proc")
-def test_long_lines_can_be_measured_over_stdio_and_http() -> None:
-    ways, cases = ("command", "serve URL"), ("untouched, id last", "text, truncate")
-    words = [word for case in cases for word in ("-k", case)]
-    words += [word for way in ways for word in ("--way", way)]
-    rows = printed("tests.benchmarks.lines", "--megabytes", "1", *words)
-    assert [sum(row.startswith(f"{way}  ") for row in rows) for way in ways] == [2, 2]

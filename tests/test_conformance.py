@@ -82,7 +82,7 @@ def test_a_leg_that_could_not_be_run_is_a_finding_and_the_others_are_still_print
 
 
 def test_the_same_checks_pass_through_the_proxy() -> None:
-    # About 30 s, of which the direct runs take 7.
+    # About 15 s, of which the direct runs take 5.
     install.require()
     done = subprocess.run(
         [sys.executable, "-m", "tests.conformance", "--short"],

@@ -164,6 +164,15 @@ def test_without_a_session_one_client_reads_on_where_another_was(deployment: Dep
     assert [order for each in pages for order in each["booked"]] == booked(month, pages[0]["run"])
 
 
+def test_a_first_call_for_a_later_page_runs_the_tool_once(deployment: Deployment) -> None:
+    month, ran = "2026-05", len(deployment.called())
+    for replica, offset in zip(deployment.replicas, (100, 200), strict=True):
+        with reaching(replica, mode=MODES[-1]) as client:
+            rows = page(client, month, offset)
+            assert rows["booked"] == booked(month, rows["run"])[offset : offset + 100]
+    assert len(deployment.called()) == ran + 1
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_with_redis_stopped_in_the_middle_the_error_is_clear_and_other_calls_go_on(
     mode: Mode, deployment: Deployment

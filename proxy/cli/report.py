@@ -16,10 +16,12 @@ from proxy.storage.ledger import (
     Figures,
     LedgerError,
     default_path,
+    definitions,
     home_path,
     rows,
     warnings,
 )
+from proxy.storage.meter import Definitions
 
 _UNITS = {
     "m": (60, "minutes"),
@@ -64,13 +66,15 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         figures = [] if absent else rows(path, since, arguments.by)
         counts = [] if absent else warnings(path, since)
+        lists = [] if absent else definitions(path, since)
         earlier = not (figures or absent) and bool(rows(path))
     except LedgerError as error:
         return refuse("report", str(error))
     if arguments.json:
-        _print_json(figures, counts, path, since, arguments.by)
+        _print_json(figures, counts, lists, path, since, arguments.by)
     elif figures:
         _print_table(figures, period, arguments.by)
+        _print_definitions(lists)
         _print_warnings(counts)
     if not figures:
         print(f"mcp-abridge report: {_advice(path, period, earlier)}", file=sys.stderr)
@@ -120,7 +124,12 @@ def _two_ledgers(path: str, other: str) -> str:
 
 
 def _print_json(
-    figures: list[Figures], counts: list[Counted], path: str, since: float | None, by: str
+    figures: list[Figures],
+    counts: list[Counted],
+    lists: list[Definitions],
+    path: str,
+    since: float | None,
+    by: str,
 ) -> None:
     document = {
         "ledger": path,
@@ -129,6 +138,7 @@ def _print_json(
         "total": _numbers(_total(figures)),
         "rows": [{"name": each.name, **_numbers(each)} for each in figures],
         "warnings": [msgspec.structs.asdict(each) for each in counts],
+        "definitions": [msgspec.structs.asdict(each) for each in lists],
     }
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n")
 
@@ -172,6 +182,17 @@ def _print_table(figures: list[Figures], period: Span, by: str) -> None:
     stdout.print(lines)
     if total.shadow_saves > 0:
         stdout.print(f"Rules in shadow mode would have saved {_size(total.shadow_saves)} more.")
+
+
+def _print_definitions(lists: list[Definitions]) -> None:
+    if not lists:
+        return
+    sessions = sum(each.sessions for each in lists)
+    before, after = sum(each.before for each in lists), sum(each.after for each in lists)
+    console().print(
+        f"Definitions of tools, once for each of {sessions:,} session{'s' * (sessions != 1)}: "
+        f"{_size(after)} instead of {_size(before)}."
+    )
 
 
 def _print_warnings(counts: list[Counted]) -> None:

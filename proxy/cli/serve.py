@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from math import ceil
 from shutil import which
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 from msgspec.structs import asdict, replace
@@ -144,8 +144,7 @@ def run(arguments: argparse.Namespace) -> int:
         path = flags.get("ledger") or default_path()
         ledger = Ledger(path, meters, warn=log.warning, lose=metrics.unrecorded)
     workers = Workers()
-    # Of the calls at other replicas nothing is known here.
-    calls = None if store.remote else RecentCalls()
+    calls = _recent_calls(store)
     services = Services(meters, store, calls, workers, log, _limits(settings.limits))
     try:
         pairs = zip(routes, rules, strict=True)
@@ -310,6 +309,18 @@ def _store(url: str | None, limits: LimitsSpec) -> Store:
     from proxy.storage.redis import Redis
 
     return Redis(str(url), seconds=ceil(seconds))
+
+
+def _recent_calls(store: Store) -> RecentCalls:
+    """Return the record of calls, shared with the other replicas if there may be any."""
+    if not store.remote:
+        return RecentCalls()
+    from proxy.storage.redis import Redis
+
+    assert isinstance(store, Redis)
+    recent = RecentCalls(store.claim, Event())
+    Thread(target=recent.share, args=(store.remember,), name="calls", daemon=True).start()
+    return recent
 
 
 def _handler(route: Route, rules: Rules, shared: Services) -> Handler:

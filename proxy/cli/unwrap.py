@@ -4,7 +4,7 @@ import argparse
 from copy import deepcopy
 
 from proxy.cli.terminal import refuse
-from proxy.cli.wrap import changes, entry
+from proxy.cli.wrap import changes, entry, hooks
 from proxy.cli.wrap.files import ConfigFile, Records
 
 
@@ -15,6 +15,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Restore servers. Returns 1 if a server or a file was left as it is, 2 for misuse."""
+    if arguments.hook:
+        return hooks.uninstall(arguments)
     if not arguments.names and not arguments.all:
         return refuse("unwrap", "say which: NAME, or --all (`mcp-abridge wrap` lists them)")
     return changes.change("unwrap", arguments, _unwrap)

@@ -72,7 +72,13 @@ def answer_of(replay: Replay, reader: str) -> ClientView:
 
 def command(arguments: argparse.Namespace, file: str) -> str:
     """Return the command line, but for the view, that reads `file` with the same options."""
-    return shlex.join([PROGRAM, "view", *_flags(arguments), file])
+    from proxy.cli.wrap.entry import NotPossible, launcher
+
+    try:
+        program = launcher(shared=True)
+    except NotPossible:
+        program = [PROGRAM]
+    return shlex.join([*program, "view", *_flags(arguments), file])
 
 
 def _flags(arguments: argparse.Namespace) -> Iterator[str]:

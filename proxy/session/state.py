@@ -426,6 +426,7 @@ class SessionState:
         self.tasks = RecentlyAnswered()
         self.stored: OrderedDict[Key, None] = OrderedDict()
         self.tool_list: ToolListHistory | None = None
+        self._tools_counted = False
 
     def _renamed(self, server: str | None, client: str | None) -> None:
         self._meter = self._meters(server, client)
@@ -490,6 +491,12 @@ class SessionState:
         """Count a response of `size` bytes that is sent unchanged."""
         if pending.tool and not pending.is_repeat:
             self._meter.count_untouched(pending.tool, size, self._client_cut(size))
+
+    def count_tools(self, before: int, after: int, *, first: bool, last: bool) -> None:
+        """Count the bytes of a page of the tool list, in each session the first list alone."""
+        if not self._tools_counted:
+            self._meter.count_definitions(before, after, first=first)
+        self._tools_counted |= last
 
     def count_shaped(self, job: ShapeJob, result: ShapeResult) -> None:
         """Count and log the result of shaping a response."""

@@ -77,6 +77,10 @@ def _send(
         if edited.error is not None:
             raise edited.error
         state.rules.learn(edited.facts)
+        after = edited.original if edited.result is None else edited.result
+        sizes = len(memoryview(edited.original)), len(memoryview(after))
+        last = string_at(edited.original, "nextCursor") is None
+        state.count_tools(*sizes, first=not pending.next_page, last=last)
         if state.tool_list is not None:
             state.tool_list.record(edited.original, edited.result, next_page=pending.next_page)
             # The rules may have changed meanwhile; without a list the client got no notification.

@@ -1,6 +1,6 @@
 """The calls of the last hour, as hashes: no tool with side effects runs twice for a view.
 
-Bounded by number and age. Processes of one user share them in the ledger's file.
+Bounded by number and age. Processes of one user share them in the ledger's file, replicas in Redis.
 """
 
 import time
@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from threading import Event, Lock
 
+from proxy.errors import StoreError
 from proxy.storage.snapshots import digest
 
 SECONDS = 3600
@@ -65,6 +66,25 @@ class RecentCalls:
             self._hash_new()
             unshared, self._unshared = self._unshared, set()
         return unshared
+
+    def share(self, remember: Callable[[set[bytes]], None], pause: float = 1.0) -> None:
+        """Pass the hashes of calls to `remember` until the process ends, in a thread of its own.
+
+        What it refuses with a StoreError is passed to it again, after a `pause` in seconds.
+        """
+        assert self._wake is not None
+        hashes: set[bytes] = set()
+        while True:
+            if not hashes:
+                self._wake.wait()
+            self._wake.clear()
+            hashes |= self.drain()
+            try:
+                if hashes:
+                    remember(hashes)
+                hashes = set()
+            except StoreError:
+                time.sleep(pause)
 
     def _hash_new(self) -> None:
         for caller, call in self._new:

@@ -22,7 +22,7 @@ from msgspec import Struct
 from proxy.errors import AbridgeError
 from proxy.storage import calls
 from proxy.storage.calls import RecentCalls
-from proxy.storage.meter import Meters, Row, Warnings, label
+from proxy.storage.meter import Definitions, Meters, Row, Warnings, label
 
 # The import of sqlite3 takes several milliseconds: just the writing thread and `report` need it.
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ _VERSION = 4
 _KEYS = {
     "calls": ("server", "client", "tool", "rule", "outcome"),
     "warnings": ("rule", "kind"),
+    "definitions": ("server",),
 }
 _SUMS = {
     "calls": (
@@ -56,6 +57,7 @@ _SUMS = {
         "client_cut",
     ),
     "warnings": ("count",),
+    "definitions": ("sessions", "before", "after"),
 }
 _DATE = "date(time, 'unixepoch', 'localtime')"
 
@@ -177,14 +179,15 @@ class Ledger:
         """Record what there is; return True if there were answered calls."""
         rows = self._meters.drain()
         warnings = self._meters.drain_warnings()
+        definitions = self._meters.drain_definitions()
         recent = set() if self._recent is None else self._recent.drain()
-        if not (rows or warnings or recent):
+        if not (rows or warnings or definitions or recent):
             return False
         if not self._broken:
             try:
                 if self._file is None:
                     self._file = LedgerFile(self._path, self._patience)
-                self._file.write(rows, warnings, recent)
+                self._file.write(rows, warnings, recent, definitions)
                 return bool(rows)
             # Not just the known errors of SQLite: recording must never end a call.
             except Exception as error:
@@ -250,6 +253,7 @@ class LedgerFile:
         rows: Iterable[Row],
         warnings: Iterable[Warnings] = (),
         recent: Iterable[bytes] = (),
+        definitions: Iterable[Definitions] = (),
     ) -> None:
         """Add to the sums of this minute, and to the hashes of recent calls: all or none."""
         now = int(self._clock())
@@ -262,6 +266,7 @@ class LedgerFile:
                 _make_room(self._db, now, self._max_bytes // 2)
             _add(self._db, "calls", now, rows)
             _add(self._db, "warnings", now, warnings)
+            _add(self._db, "definitions", now, definitions)
             _forget_calls(self._db, now)
             calls = ((call, now) for call in recent)
             self._db.executemany("INSERT OR REPLACE INTO recent VALUES (?, ?)", calls)
@@ -319,11 +324,13 @@ def _prepare(db: "sqlite3.Connection") -> None:
     """Create the tables of a new file, and set WAL mode."""
     db.execute("PRAGMA temp_store = MEMORY")  # a writable temporary folder may not exist
     with _transaction(db):
-        if _is_new(db):
-            for table in _KEYS:
-                keys = ", ".join(("time", *_KEYS[table]))
-                columns = " NOT NULL, ".join((keys, *_SUMS[table]))
-                db.execute(f"CREATE TABLE {table} ({columns}, PRIMARY KEY ({keys})) WITHOUT ROWID")
+        is_new = _is_new(db)
+        for table in _KEYS:  # an earlier file may lack one
+            keys = ", ".join(("time", *_KEYS[table]))
+            columns = " NOT NULL, ".join((keys, *_SUMS[table]))
+            table_of_sums = f"{table} ({columns}, PRIMARY KEY ({keys})) WITHOUT ROWID"
+            db.execute(f"CREATE TABLE IF NOT EXISTS {table_of_sums}")
+        if is_new:
             db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
             db.execute(f"PRAGMA user_version = {_VERSION}")
         db.execute("CREATE TABLE IF NOT EXISTS recent (call BLOB UNIQUE, time INTEGER NOT NULL)")
@@ -334,7 +341,9 @@ def _prepare(db: "sqlite3.Connection") -> None:
     db.execute(f"PRAGMA journal_size_limit = {_LOG_SIZE}")
 
 
-def _add(db: "sqlite3.Connection", table: str, now: int, rows: Iterable[Row | Warnings]) -> None:
+def _add(
+    db: "sqlite3.Connection", table: str, now: int, rows: Iterable[Row | Warnings | Definitions]
+) -> None:
     """Add rows to the sums of their minute."""
     # Columns by name: a running process can still write after a later version added a column.
     keys, sums = _KEYS[table], _SUMS[table]
@@ -480,8 +489,25 @@ def warnings(path: str, since: float | None = None) -> list[Counted]:
     return [Counted(*each) for each in sums]
 
 
-def _read(path: str, query: str, since: float | None) -> list[tuple[Any, ...]]:
-    """Return the rows of `query`; none if a process has created the file but not yet the tables."""
+def definitions(path: str, since: float | None = None) -> list[Definitions]:
+    """Return the tool lists in the ledger at `path`, by server, the longest first.
+
+    `since` and the errors are the same as for `rows`.
+    """
+    sums = _read(
+        path,
+        """SELECT NULLIF(server, ''), SUM(sessions), SUM(before), SUM(after) AS bytes
+        FROM definitions WHERE time >= ? GROUP BY 1 ORDER BY bytes DESC, 1""",
+        since,
+        "definitions",
+    )
+    return [Definitions(*each) for each in sums]
+
+
+def _read(
+    path: str, query: str, since: float | None, table: str = "calls"
+) -> list[tuple[Any, ...]]:
+    """Return the rows of `query`; none if the file does not have its `table` yet."""
     import sqlite3
 
     if not os.path.exists(path):
@@ -489,23 +515,26 @@ def _read(path: str, query: str, since: float | None) -> list[tuple[Any, ...]]:
     try:
         _check_regular(path)
         try:
-            return _rows_of(path, "ro", query, since)
+            return _rows_of(path, "ro", query, since, table)
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_READONLY:
                 raise
             # A process was killed while it created the file: its transaction has to be undone.
-            return _rows_of(path, "rw", query, since)
+            return _rows_of(path, "rw", query, since, table)
     except (OSError, sqlite3.Error, LedgerError) as error:
         raise LedgerError(f"{path}: {error}") from error
 
 
-def _rows_of(path: str, mode: str, query: str, since: float | None) -> list[tuple[Any, ...]]:
+def _rows_of(
+    path: str, mode: str, query: str, since: float | None, table: str
+) -> list[tuple[Any, ...]]:
     import sqlite3
     from urllib.parse import quote
 
     name = f"file:{quote(path)}?mode={mode}"
     with closing(sqlite3.connect(name, uri=True, timeout=5, isolation_level=None)) as db:
         db.execute("BEGIN")  # one view of the file, also while others create it
-        if _is_new(db):
+        tables = "SELECT 1 FROM sqlite_master WHERE name = ?"
+        if _is_new(db) or not db.execute(tables, (table,)).fetchone():
             return []
         return db.execute(query, (-1 if since is None else since // 60 * 60,)).fetchall()

@@ -113,6 +113,15 @@ class Warnings(Struct, frozen=True, gc=False):
     count: int
 
 
+class Definitions(Struct, frozen=True, gc=False):
+    """The tool lists of some sessions with a server, and their bytes before and after."""
+
+    server: str | None
+    sessions: int
+    before: int
+    after: int
+
+
 class Meters:
     """The counts of a process until a `drain` takes them, from any thread.
 
@@ -143,6 +152,7 @@ class Meters:
         self._lock = Lock()
         self._sums: dict[CallKind, list[int]] = {}
         self._warnings: dict[tuple[str, str, str], int] = {}
+        self._definitions: dict[str | None, list[int]] = {}
 
     def of(self, server: str | None, client: str | None) -> "Meter":
         """Return the meter for a server and a client."""
@@ -175,6 +185,23 @@ class Meters:
         self._wake()
         if self._observe_warning is not None:
             self._observe_warning(Warnings(*key, 1))
+
+    def add_definitions(self, server: str | None, before: int, after: int, *, first: bool) -> None:
+        """Count a page of a tool list, the `first` of a session or another one.
+
+        It is recorded with the next call, or at the end: no list waits for a file to be opened.
+        """
+        with self._lock:
+            sums = self._definitions.setdefault(server, [0, 0, 0])
+            sums[0] += first
+            sums[1] += before
+            sums[2] += after
+
+    def drain_definitions(self) -> list[Definitions]:
+        """Return the sums of tool lists since the last drain, and clear them."""
+        with self._lock:
+            definitions, self._definitions = self._definitions, {}
+        return [Definitions(server, *sums) for server, sums in definitions.items()]
 
     def drain(self) -> list[Row]:
         """Return the sums since the last drain, and clear them."""
@@ -228,6 +255,10 @@ class Meter:
         [('list_issues', 1, 8000, 800), ('get_me', 2, 200, 200)]
         """
         self._meters.add((tool, rule, outcome, self._server, self._client), sizes)
+
+    def count_definitions(self, before: int, after: int, *, first: bool) -> None:
+        """Count a page of the tools that a session lists, in bytes as the server and we sent it."""
+        self._meters.add_definitions(self._server, before, after, first=first)
 
     def warned(self, tool: str, rule: str, kind: str) -> None:
         """Count one warning that the rule named `rule` had for a call of `tool`.

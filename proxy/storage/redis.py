@@ -1,4 +1,4 @@
-"""Snapshots in Redis, for several replicas behind one address.
+"""Snapshots and recent calls in Redis, for several replicas behind one address.
 
 A snapshot is a string key. A set for each scope and rule holds the names of its snapshots; only
 those in it count, so that dropping a rule applies to all replicas at once. All keys expire after
@@ -6,10 +6,12 @@ their last use, and hold no name or argument in clear text.
 """
 
 import time
+from collections.abc import Iterable
 from threading import Lock
 from typing import Any
 
 from proxy.errors import StoreError
+from proxy.storage import calls
 from proxy.storage.snapshots import Key, Snapshot, digest, pack, unpack
 
 try:
@@ -121,6 +123,21 @@ class Redis:
         else:
             self._ask(("UNLINK", name), ("SREM", names, name))
 
+    def remember(self, hashes: Iterable[bytes]) -> None:
+        """Remember calls for an hour, for all replicas. Raises StoreError."""
+        self._ask(*(("SET", _call(each), b"", "EX", calls.SECONDS) for each in hashes))
+
+    def claim(self, call: bytes) -> bool:
+        """Return True, and remember the call with this hash, if no replica has made it.
+
+        If Redis does not answer, nobody knows: False.
+        """
+        try:
+            [stored] = self._ask(("SET", _call(call), b"", "NX", "EX", calls.SECONDS))
+        except StoreError:
+            return False
+        return stored is not None
+
     def close(self) -> None:
         """Close the connections; the next request opens new ones."""
         self._client.close()
@@ -162,6 +179,10 @@ class Redis:
         # redis-py puts the command in front, with a part of the stored value.
         reason = str(error).rpartition(" of pipeline caused error: ")[2]
         return f"redis at {self._address} {failure}: {reason.rstrip('.')}"
+
+
+def _call(hash: bytes) -> str:
+    return f"{_PREFIX}:call:{hash.hex()}"
 
 
 def _names(key: Key) -> tuple[str, str]:

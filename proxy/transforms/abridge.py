@@ -266,18 +266,25 @@ class _Task(Struct, frozen=True):
         if self.form not in ("", "JSON"):
             hint = f"; {self.call.question('text[0:2000]')} shows it" if self.call.viewable else ""
             way["read_from"] = f"{self.form}{hint}"
-        if encoded_size(way) > room:
-            way = {"more": more.split(";")[0]} if more else {}
-        notes: dict[str, str] = {}
-        others = list(cuts)
-        for cut in cuts:
-            path = f"@.{cut.path}" if cut.path in ("more", "others", "read_from") else cut.path
-            note = f"{notes[path]}; {cut}" if path in notes else str(cut)
-            rest = [other for other in others if other is not cut]
-            longer = {**notes, path: note}
-            if len(path) <= cutter.LONGEST and encoded_size(longer | _sums(rest) | way) <= room:
-                notes, others = longer, rest
-        return notes | _sums(others) | way
+        for ways in (way, {"more": more.split(";")[0]} if more else {}):
+            notes = _beside(ways, cuts, room)
+            if encoded_size(notes) <= room:
+                return notes
+        return _beside({}, cuts, room)
+
+
+def _beside(way: dict[str, str], cuts: list[Omission], room: int) -> dict[str, str]:
+    """Return a note on each cut there is room for, the sums of the others, and how to see more."""
+    notes: dict[str, str] = {}
+    others = list(cuts)
+    for cut in cuts:
+        path = f"@.{cut.path}" if cut.path in ("more", "others", "read_from") else cut.path
+        note = f"{notes[path]}; {cut}" if path in notes else str(cut)
+        rest = [other for other in others if other is not cut]
+        longer = {**notes, path: note}
+        if len(path) <= cutter.LONGEST and encoded_size(longer | _sums(rest) | way) <= room:
+            notes, others = longer, rest
+    return notes | _sums(others) | way
 
 
 def _sums(cuts: list[Omission]) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """`python -m tests.answers`: asks each question in each way, and prints what it took.
 
-The tables are the same on each run; times go to stderr. Ends with 1 if an arm could not run.
+The tables are the same on each run; times go to stderr. Ends with 1 if an arm could not run. With
+--model and --endpoint, a model answers the questions instead, directly and through the proxy.
 """
 
 import argparse
@@ -9,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.answers import table
+from tests.answers import model, table
 from tests.answers.arm import Arm
 from tests.answers.direct import ClaudeCode, Codex, Direct, VisualStudioCode
 from tests.answers.ours import Best, Look, Notices, Paging
@@ -36,12 +37,21 @@ def main() -> int:
     add("--budget", metavar="SIZE", help="budget of ours (default: that of an unknown client)")
     add("--by-question", type=Path, metavar="FILE", help="write each question's calls and bytes")
     add("-v", "--verbose", action="store_true", help="show each call, and the answer's beginning")
+    add("--model", metavar="NAME", help="ask this model instead, at --endpoint")
+    add("--endpoint", metavar="URL", help="the base of any OpenAI-compatible API: http://host/v1")
+    add("--key-env", metavar="VAR", help="the environment variable with its key")
     chosen = parser.parse_args()
+    if (chosen.model is None) != (chosen.endpoint is None):
+        parser.error("--model and --endpoint belong together")
     questions = [
         question
         for question in (*structured(), *texts())
         if re.search(chosen.k or "", question.name)
     ]
+    if chosen.model:
+        endpoint = model.endpoint_of(chosen.endpoint, chosen.model, chosen.key_env)
+        print(model.report(endpoint, questions, chosen.budget))
+        return 0
     results: dict[str, list[Attempt]] = {}
     failures: dict[str, str] = {}
     watch = table.trace if chosen.verbose else None

@@ -56,7 +56,7 @@ class Evidence:
         if isinstance(atom, Alone) or not atom.key:
             return False
         self._joined[atom.key] += page.parts(atom.key)
-        return all(_in(each, self._joined[atom.key]) for each in (*atom.answer, *atom.given))
+        return all(stands_in(each, self._joined[atom.key]) for each in (*atom.answer, *atom.given))
 
 
 class _Page:
@@ -80,7 +80,7 @@ class _Page:
     def has(self, atom: Row | Alone) -> bool:
         if isinstance(atom, Alone):
             text = self._text if len(self._text) <= _ALONE else _head(self._text)
-            return all(_in(each, text) for each in atom.values)
+            return all(stands_in(each, text) for each in atom.values)
         # Of the values, one stands in the unit itself, the others may stand around it.
         words = {max(_WORD.findall(each), key=len) for each in atom.answer}
         if any(self._has_all(atom, unit) for word in words for unit in self._units.get(word, ())):
@@ -92,29 +92,29 @@ class _Page:
     def parts(self, key: str) -> str:
         """Return all units with a key."""
         word = max(_WORD.findall(key), key=len)
-        units = [unit for unit in self._units.get(word, ()) if _in(key, unit.text)]
+        units = [unit for unit in self._units.get(word, ()) if stands_in(key, unit.text)]
         return "".join(f"{unit.text}\n{unit.around}\n" for unit in units if len(unit.text) <= _ROW)
 
     def _has_all(self, row: Row, unit: Unit) -> bool:
         if len(unit.text) > _ROW:
             return self._near(row, unit.text, unit.around)
         whole = f"{unit.text}\n{unit.around}"
-        return all(_in(each, whole) for each in row.answer) and self._given(row, whole)
+        return all(stands_in(each, whole) for each in row.answer) and self._given(row, whole)
 
     def _near(self, row: Row, text: str, around: str = "") -> bool:
         near = row.near or _NEAR
         for start in _positions(row.answer[0], text):
             window = text[max(start - near, 0) : start + len(row.answer[0]) + near]
             whole = f"{window}\n{around}"
-            if all(_in(each, whole) for each in row.answer) and self._given(row, whole):
+            if all(stands_in(each, whole) for each in row.answer) and self._given(row, whole):
                 return True
         return False
 
     def _given(self, row: Row, whole: str) -> bool:
-        return all(_in(each, whole) or _in(each, self._request) for each in row.given)
+        return all(stands_in(each, whole) or stands_in(each, self._request) for each in row.given)
 
 
-def _in(value: str, text: str) -> bool:
+def stands_in(value: str, text: str) -> bool:
     """Return True if a value stands in a text as a whole: 7 is not in 17, 7.5 or v7."""
     return next(_positions(value, text), -1) >= 0
 

@@ -45,6 +45,7 @@ class Session:
         self._request("initialize", **HANDSHAKE, clientInfo={"name": arm.client, "version": "1"})
         wire.send("notifications/initialized")
         tools = self._request("tools/list")["result"]["tools"]
+        self.tools: list[dict[str, Any]] = tools
         self.definitions = len(orjson.dumps(tools))
         self._schemas = {tool["name"]: tool.get("outputSchema") for tool in tools}
 
@@ -80,6 +81,11 @@ class Session:
             never = "limit"
         steps.close()
         return Attempt(question.name, calls, read, written, never)
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> str:
+        """Call a tool; return what the model is shown."""
+        reply, reason = self._reply(Call(tool, arguments))
+        return reply.text or f"({reason})"
 
     def _reply(self, step: Call | Look) -> tuple[Reply, str]:
         """Return the answer to a step, and the reason if it ends the way."""

@@ -56,9 +56,11 @@ def test_clients_show_less_of_a_long_result() -> None:
 
 
 def test_the_tables_are_the_same_on_each_run() -> None:
+    some = FEW[::3]
+
     def printed() -> str:
-        results = {arm.name: attempts(arm, FEW) for arm in (Direct(), Notices())}
-        return table.summary(FEW, results, {}) + table.by_question(FEW, results)
+        results = {arm.name: attempts(arm, some) for arm in (Direct(), Notices())}
+        return table.summary(some, results, {}) + table.by_question(some, results)
 
     assert printed() == printed()
 

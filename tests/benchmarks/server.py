@@ -12,13 +12,11 @@ stands before it. `--core` runs it on one core only.
 import os
 import sys
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 CHUNK = 1 << 16
 FOLDERS = 7330  # make `large` 571 KB and `large_s` 1.04 MB
 ROWS = 40_000  # make `huge` 10.8 MB
-MEGABYTES = (1, 20, 100)  # of the answers to `text_1`, `rows_20` and so on
 
 
 def small() -> dict[str, Any]:
@@ -98,29 +96,10 @@ def listed(count: int) -> dict[str, Any]:
     return {"rows": rows, "source": "documents"}
 
 
-def texts(megabytes: int) -> dict[str, Any]:
-    return {"content": [{"type": "text", "text": "A line of text.\n" * (megabytes * 58_800)}]}
-
-
-def rows(megabytes: int) -> dict[str, Any]:
-    return {"content": [{"type": "text", "text": compact(listed(megabytes * 3700))}]}
-
-
-def both(megabytes: int) -> dict[str, Any]:
-    # The two copies together are as long as that.
-    found = listed(megabytes * 1950)
-    return {"content": [{"type": "text", "text": compact(found)}], "structuredContent": found}
-
-
 TOOLS: dict[str, Callable[[], dict[str, Any]]]
 TOOLS = {"small": small, "large": large, "large_s": large_s, "huge": huge}
 # Two tools as small as the first, so that rules for others can stand beside it.
 TOOLS |= {"other": small, "another": small}
-TOOLS |= {
-    f"{name}_{size}": partial(made, size)
-    for name, made in (("text", texts), ("rows", rows), ("both", both))
-    for size in MEGABYTES
-}
 STATUS = {
     "type": "object",
     "properties": {

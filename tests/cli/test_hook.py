@@ -75,7 +75,7 @@ def test_a_long_answer_is_cut_and_the_commands_in_its_notice_read_the_rest(
     assert first[0][:3] == [0, "Row 0", "closed"]
     following, *ways = document["_abridged"]["more"].split("; ")
     words = shlex.split(following.removeprefix("run "))
-    assert words[:2] == ["mcp-abridge", "view"]
+    assert (Path(words[0]).name, words[1]) == ("mcp-abridge", "view")
 
     rest = asked(words[1:], capsys)["view"]
     assert rest["rows"][0][0] == len(first)
@@ -94,7 +94,7 @@ def test_the_notice_of_a_view_names_the_command_too(
     lines = "".join(f"line {n} of the log\n" for n in range(9000))
     _, output, _ = hooked(blocks(lines))
     command = re.search(
-        r"run (mcp-abridge view \S+ '[^']+')", output["updatedMCPToolOutput"][1]["text"]
+        r"run (\S*mcp-abridge view \S+ '[^']+')", output["updatedMCPToolOutput"][1]["text"]
     )
     assert command is not None
     assert main(shlex.split(command[1])[1:]) == 0
@@ -144,3 +144,45 @@ def test_an_event_that_cannot_be_used_leaves_the_answer_as_it_is(hooked: Hooked)
     assert (code, output) == (1, None)
     assert "the answer stays as it is" in error
     assert "/nowhere.txt" in error
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "{}",
+        '{ "model": "opus" }',
+        '{\n  // mine\n  "model": "opus",\n  "hooks": {\n    "Stop": []\n  }\n}\n',
+        '{\r\n\t"hooks": {"PostToolUse": [{"matcher": "Edit", "hooks": []}], },\r\n}',
+        '{"hooks": {"PostToolUse": []}}',
+        '{"hooks": { }, "a": 1}',
+        "{ }",
+    ],
+)
+def test_wrap_adds_the_hook_to_the_settings_and_unwrap_restores_them_to_the_byte(
+    settings: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path))
+    path = tmp_path / "settings.json"
+    path.write_bytes(settings.encode())
+    assert main(["wrap", "--hook", "--dry-run"]) == 0
+    assert "+" in capsys.readouterr().out
+    assert path.read_bytes() == settings.encode()
+    assert main(["wrap", "--hook", "--rules", "github"]) == 0
+    edited = path.read_bytes().decode()
+    [command] = re.findall(r'"command": "(\S*mcp-abridge hook --rules github)"', edited)
+    assert len(edited) - len(settings) < len(command) + 120
+    assert main(["wrap", "--hook"]) == 0
+    assert path.read_bytes().decode() == edited
+    assert main(["unwrap", "--hook"]) == 0
+    assert path.read_bytes() == settings.encode()
+
+
+def test_wrap_makes_the_settings_for_the_hook_if_there_are_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "none"))
+    assert main(["unwrap", "--hook"]) == 1
+    assert main(["wrap", "--hook"]) == 0
+    assert list(json.loads((tmp_path / "none" / "settings.json").read_text())) == ["hooks"]

@@ -17,7 +17,8 @@ from msgspec import structs
 
 from proxy.cli import report
 from proxy.storage.ledger import LedgerFile
-from proxy.storage.meter import Row, Warnings
+from proxy.storage.meter import Definitions, Row, Warnings
+from tests.ledgers import query
 
 ROOT = Path(__file__).parents[2]
 MAIN = """
@@ -108,6 +109,30 @@ def test_what_a_client_would_have_shown_by_itself_is_told_apart(path: str, print
     assert printed("--json")["total"]["client_cut"] == 628_500
 
 
+def test_definitions_are_counted_beside_the_calls(path: str, printed: Run) -> None:
+    filled(path, SHAPED)
+    assert "Definitions" not in printed()
+    assert printed("--json")["definitions"] == []
+    with closing(LedgerFile(path)) as file:
+        for server, after in (("github", 41_000), ("github", 50_000), ("", 9)):
+            file.write((), definitions=[Definitions(server, 2, 46_000, after)])
+    line = "\nDefinitions of tools, once for each of 6 sessions: 91.0 kB instead of 138 kB.\n"
+    assert line in printed()
+    assert printed("--json")["definitions"] == [
+        {"server": "github", "sessions": 4, "before": 92_000, "after": 91_000},
+        {"server": None, "sessions": 2, "before": 46_000, "after": 9},
+    ]
+
+
+def test_a_ledger_of_before_has_no_definitions_and_gains_them(path: str, printed: Run) -> None:
+    filled(path, SHAPED)
+    query(path, "DROP TABLE definitions")
+    assert printed("--json")["definitions"] == []
+    with closing(LedgerFile(path)) as file:
+        file.write((), definitions=[Definitions("github", 1, 5, 4)])
+    assert len(printed("--json")["definitions"]) == len(printed("--json")["rows"]) == 1
+
+
 def test_failed_rules_are_counted_where_there_are_any(path: str, printed: Run) -> None:
     filled(path, SHAPED)
     assert "failed" not in printed()
@@ -176,7 +201,8 @@ def test_the_json_has_stable_keys(path: str, printed: Run) -> None:
         return dict(zip(keys, numbers, strict=True))
 
     document = printed("--json", "--since", "all", "--by", "rule")
-    assert list(document) == ["ledger", "since", "by", "total", "rows", "warnings"]
+    parts = ["ledger", "since", "by", "total", "rows", "warnings", "definitions"]
+    assert list(document) == parts
     assert document == {
         "ledger": path,
         "since": None,
@@ -188,6 +214,7 @@ def test_the_json_has_stable_keys(path: str, printed: Run) -> None:
             {"name": "log"} | figures(1, 0, 0, 100_000, 100_000, 90_000, 90_000, 86_000, 0),
         ],
         "warnings": [],
+        "definitions": [],
     }
 
 

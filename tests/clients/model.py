@@ -5,14 +5,13 @@ conversation: that has what the model was shown of each result. The step that is
 of results in the request, so a client may repeat a request.
 """
 
-import gzip
 import json
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Protocol, Self
 
 from tests.clients.server import Json
 
@@ -43,6 +42,12 @@ class Move(NamedTuple):
     value: Any
     name: str = ""
     definition: Mapping[str, Any] = MappingProxyType({})
+
+    @property
+    def arguments(self) -> Json:
+        """Those of a call, or of a search."""
+        search = {"query": self.value, "max_results": 5}
+        return search if self.kind == "search" else self.value
 
 
 Phrase = Callable[[str, Json], tuple[str, Any]]
@@ -79,28 +84,22 @@ def shown_in(content: Any) -> Shown:
     return Shown("\n".join(texts), pictures)
 
 
-class Api:
-    """One API: what its requests have, and how it answers."""
+class Api(Protocol):
+    """One API: what its requests have, and how it answers, whole or in events.
 
-    path = ""
-    named = False  # whether its events have names
+    `results` are those of the conversation's calls, without searches for tools.
+    """
 
-    def results(self, body: Json) -> list[Shown]:
-        """Return the conversation's tool results, without those of searches for tools."""
-        raise NotImplementedError
+    path: str
 
-    def tools(self, body: Json) -> Iterator[tuple[str, Json]]:
-        raise NotImplementedError
-
-    def whole(self, move: Move, body: Json, number: int) -> Json:
-        raise NotImplementedError
-
-    def events(self, whole: Json) -> list[Any]:
-        raise NotImplementedError
+    def results(self, body: Json) -> list[Shown]: ...
+    def tools(self, body: Json) -> Iterator[tuple[str, Json]]: ...
+    def whole(self, move: Move, number: int) -> Json: ...
+    def events(self, whole: Json) -> list[Any]: ...
 
 
-class Anthropic(Api):
-    path, named = r"/messages$", True
+class Anthropic:
+    path = r"/messages$"
 
     def results(self, body: Json) -> list[Shown]:
         contents = [each["content"] for each in body["messages"]]
@@ -116,27 +115,25 @@ class Anthropic(Api):
         for each in body.get("tools") or []:
             yield each.get("name", ""), each
 
-    def whole(self, move: Move, body: Json, number: int) -> Json:
+    def whole(self, move: Move, number: int) -> Json:
         block: Json = {"type": "text", "text": move.value}
         if move.kind != "text":
-            search = {"query": move.value, "max_results": 5}
-            arguments = search if move.kind == "search" else move.value
-            block = {"type": "tool_use", "id": f"toolu_{number}", "name": move.name}
-            block["input"] = arguments
+            call = {"id": f"toolu_{number}", "name": move.name, "input": move.arguments}
+            block = {"type": "tool_use", **call}
         return {
-            "id": f"msg_{number}", "type": "message", "role": "assistant", "model": body["model"],
-            "content": [block], "stop_sequence": None,
+            "id": f"msg_{number}", "type": "message", "role": "assistant", "model": "stand-in",
+            "content": [block], "usage": {"input_tokens": 100, "output_tokens": 10},
             "stop_reason": "end_turn" if move.kind == "text" else "tool_use",
-            "usage": {"input_tokens": 100, "output_tokens": 10},
         }  # fmt: skip
 
     def events(self, whole: Json) -> list[Any]:
         [block] = whole["content"]
-        empty, delta = {"text": ""}, {"type": "text_delta", "text": block.get("text")}
+        empty: Json = {"text": ""}
+        delta = {"type": "text_delta", "text": block.get("text")}
         if block["type"] == "tool_use":
-            empty = {"input": {}}  # type: ignore[dict-item]
+            empty = {"input": {}}
             delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
-        end = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
+        end = {"stop_reason": whole["stop_reason"]}
         return [
             {"type": "message_start", "message": whole | {"content": [], "stop_reason": None}},
             {"type": "content_block_start", "index": 0, "content_block": block | empty},
@@ -147,8 +144,8 @@ class Anthropic(Api):
         ]
 
 
-class Responses(Api):
-    path, named = r"/responses$", True
+class Responses:
+    path = r"/responses$"
 
     def results(self, body: Json) -> list[Shown]:
         kinds = ("function_call_output", "custom_tool_call_output", "mcp_tool_call_output")
@@ -171,17 +168,9 @@ class Responses(Api):
                     **each, "namespace": namespace, "name": name
                 }  # fmt: skip
 
-    def whole(self, move: Move, body: Json, number: int) -> Json:
-        usage = {
-            "input_tokens": 100, "input_tokens_details": {"cached_tokens": 0},
-            "output_tokens": 10, "output_tokens_details": {"reasoning_tokens": 0},
-            "total_tokens": 110,
-        }  # fmt: skip
-        return {
-            "id": f"resp_{number}", "object": "response", "created_at": 0, "status": "completed",
-            "model": body["model"], "output": [self._item(move, number)], "usage": usage,
-            "parallel_tool_calls": True, "tool_choice": "auto", "tools": [], "metadata": {},
-        }  # fmt: skip
+    def whole(self, move: Move, number: int) -> Json:
+        usage = {"input_tokens": 100, "output_tokens": 10, "total_tokens": 110}
+        return {"id": f"resp_{number}", "output": [self._item(move, number)], "usage": usage}
 
     def _item(self, move: Move, number: int) -> Json:
         item: Json = {"id": f"item_{number}", "status": "completed"}
@@ -190,10 +179,8 @@ class Responses(Api):
             content = [{"type": "output_text", "text": move.value, "annotations": []}]
             return item | {"type": "message", "role": "assistant", "content": content}
         if move.kind == "search":
-            arguments = {"query": move.value, "limit": 8}
-            return call | {
-                "type": "tool_search_call", "execution": "client", "arguments": arguments
-            }  # fmt: skip
+            kind = {"type": "tool_search_call", "execution": "client"}
+            return call | kind | {"arguments": {"query": move.value, "limit": 5}}
         call["name"] = move.definition["name"]
         if move.definition["namespace"]:
             call["namespace"] = move.definition["namespace"]
@@ -203,16 +190,15 @@ class Responses(Api):
 
     def events(self, whole: Json) -> list[Any]:
         [item] = whole["output"]
-        begun = whole | {"status": "in_progress", "output": [], "usage": None}
         return [
-            {"type": "response.created", "response": begun},
+            {"type": "response.created", "response": {"id": whole["id"], "output": []}},
             {"type": "response.output_item.added", "output_index": 0, "item": item},
             {"type": "response.output_item.done", "output_index": 0, "item": item},
             {"type": "response.completed", "response": whole},
         ]
 
 
-class Chat(Api):
+class Chat:
     path = r"/chat/completions$"
 
     def results(self, body: Json) -> list[Shown]:
@@ -228,18 +214,16 @@ class Chat(Api):
         for each in body.get("tools") or []:
             yield each["function"]["name"], each["function"]
 
-    def whole(self, move: Move, body: Json, number: int) -> Json:
+    def whole(self, move: Move, number: int) -> Json:
         message: Json = {"role": "assistant", "content": move.value}
         if move.kind != "text":
-            search = {"query": move.value, "max_results": 5}
-            arguments = search if move.kind == "search" else move.value
-            function = {"name": move.name, "arguments": json.dumps(arguments)}
+            function = {"name": move.name, "arguments": json.dumps(move.arguments)}
             call = {"id": f"call_{number}", "type": "function", "function": function}
             message = {"role": "assistant", "content": None, "tool_calls": [call]}
         reason = "stop" if move.kind == "text" else "tool_calls"
         return {
             "id": f"chatcmpl-{number}", "object": "chat.completion", "created": 0,
-            "model": body["model"],
+            "model": "stand-in",
             "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
             "choices": [{"index": 0, "message": message, "finish_reason": reason}],
         }  # fmt: skip
@@ -256,7 +240,7 @@ class Chat(Api):
         return [head | {"choices": [first]}, head | {"choices": [last]}, usage, "[DONE]"]
 
 
-class Gemini(Api):
+class Gemini:
     path = "enerateContent$"
 
     def results(self, body: Json) -> list[Shown]:
@@ -276,12 +260,9 @@ class Gemini(Api):
             for each in group.get("functionDeclarations") or []:
                 yield each["name"], each
 
-    def whole(self, move: Move, body: Json, number: int) -> Json:
+    def whole(self, move: Move, number: int) -> Json:
         part: Json = {"text": move.value}
-        if "json" in str(body.get("generationConfig", {}).get("responseMimeType")):
-            # A question of the client's own: who speaks next.
-            part = {"text": '{"reasoning": "-", "next_speaker": "user"}'}
-        elif move.kind == "call":
+        if move.kind == "call":
             call = {"name": move.name, "args": move.value}
             part = {"functionCall": call, "thoughtSignature": "c2ln"}
         content = {"role": "model", "parts": [part]}
@@ -295,7 +276,7 @@ class Gemini(Api):
         return [whole]
 
 
-APIS = (Anthropic(), Responses(), Chat(), Gemini())
+APIS: tuple[Api, ...] = (Anthropic(), Responses(), Chat(), Gemini())
 
 
 class Model:
@@ -330,7 +311,7 @@ class Model:
         results = api.results(body)
         if len(results) > len(self.results):
             self.results = results
-        return api.whole(self._move(dict(api.tools(body)), results), body, self._number)
+        return api.whole(self._move(dict(api.tools(body)), results), self._number)
 
     def _move(self, tools: dict[str, Json], results: list[Shown]) -> Move:
         if len(results) >= len(self._plan):
@@ -364,14 +345,10 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing is logged."""
 
     def do_GET(self) -> None:
-        models = [{"id": "stand-in", "object": "model", "created": 1, "owned_by": "-"}]
-        self._json({"object": "list", "data": models, "models": []})
-
-    def do_HEAD(self) -> None:
-        self._json({})
+        self._json({"data": [{"id": "stand-in", "object": "model"}], "models": []})
 
     def do_POST(self) -> None:
-        raw = self._body()
+        raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         body = json.loads(raw or b"{}")
         path = self.path.partition("?")[0]
         if re.search("count_?tokens$", path, re.IGNORECASE):
@@ -385,24 +362,14 @@ class _Handler(BaseHTTPRequestHandler):
             return self._stream(api, whole)
         return self._json(whole)
 
-    def _body(self) -> bytes:
-        if "chunked" in self.headers.get("Transfer-Encoding", ""):
-            raw = b""
-            while size := int(self.rfile.readline(), 16):
-                raw += self.rfile.read(size)
-                self.rfile.readline()
-            self.rfile.readline()
-        else:
-            raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        return gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw
-
     def _json(self, value: Json, status: int = 200) -> None:
         self._send(json.dumps(value).encode(), "application/json", status)
 
     def _stream(self, api: Api, whole: Json) -> None:
         lines = []
         for event in api.events(whole):
-            lines += [f"event: {event['type']}\n"] if api.named else []
+            if "type" in event:
+                lines += [f"event: {event['type']}\n"]
             text = event if isinstance(event, str) else json.dumps(event)
             lines += [f"data: {text}\n\n"]
         self._send("".join(lines).encode(), "text/event-stream")
@@ -412,5 +379,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(data)
+        self.wfile.write(data)

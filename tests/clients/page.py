@@ -28,7 +28,9 @@ COLUMNS = ("client", "version", "name it says", "copy", "limit", "direct", "wrap
 SETUP = """
 ## To set up
 
-`SERVER` stands for a server's package; a server that is not from npm has its own command in place of `npx -y SERVER`.
+`mcp-abridge wrap` changes the configurations of Claude Code, Codex, Gemini CLI, Qwen Code, opencode, Copilot CLI and
+Cline for the servers that are in them. By hand, `SERVER` stands for a server's package; a server that is not from npm
+has its own command in place of `npx -y SERVER`.
 
 """
 

@@ -1,6 +1,7 @@
 """The clients: how each is configured and started, and how a user wraps a server in it."""
 
 import contextlib
+import functools
 import json
 import os
 import shutil
@@ -58,7 +59,7 @@ class Client:
     """A client from npm or PyPI.
 
     `stateless` clients open a session for each call; `refuses` are the tools whose results the
-    client turns into an error if nobody helps; `cuts` those whose scripts get whole results.
+    client turns into an error if nobody helps; `whole` clients run scripts over whole results.
     """
 
     name = binary = setup = ""
@@ -66,7 +67,7 @@ class Client:
     stateless = False
     refuses: frozenset[str] = frozenset()
     phrase: Phrase = staticmethod(directly)
-    whole = False  # the proxy has no budget for it
+    whole = False
 
     @property
     def folder(self) -> Path:
@@ -403,24 +404,28 @@ def environment(home: Path) -> dict[str, str]:
 
 
 def run(command: list[str], cwd: Path, env: dict[str, str]) -> str:
-    """Run a client to its end, and what it leaves behind; return the end of what it said."""
-    child = subprocess.Popen(
-        [*enclosure(), *command],
-        cwd=cwd,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-    try:
-        output, _ = child.communicate(timeout=SECONDS)
-    except subprocess.TimeoutExpired:
-        os.killpg(child.pid, signal.SIGKILL)
-        output, _ = child.communicate()
-    return output.decode(errors="replace")[-2000:]
+    """Run a client until it ends; return the last 2,000 characters of its output."""
+    output = cwd.parent / "output"
+    # A file, since what a client leaves behind may hold a pipe open.
+    with output.open("wb") as target:
+        child = subprocess.Popen(
+            [*enclosure(), *command],
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=target,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            child.wait(SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+    return output.read_text(errors="replace")[-2000:]
 
 
+@functools.cache
 def enclosure() -> list[str]:
     """Return a prefix that ends the daemons of a client with it; none without the right to."""
     prefix = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]

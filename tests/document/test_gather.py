@@ -7,7 +7,7 @@ from msgspec import UNSET, Raw
 
 from proxy.document.gather import column_values, row_type_for, values_at
 from proxy.document.paths import Path, Paths
-from proxy.document.tree import Value, encode, opened, rows
+from proxy.document.tree import Value, encode, opened
 from tests.fitting import fitting, paths
 
 VALUE = {
@@ -60,16 +60,6 @@ def test_a_column_is_the_same_however_the_array_is_read(pair: tuple[Any, Any], p
     columns = [list(map(said, column_values(array, path))) for array in (raw, opened(raw))]
     assert columns[0] == columns[1]
     assert columns[0][1:] == [said(values_at(None, path.steps)), said(values_at({}, path.steps))]
-
-
-def test_a_row_type_reads_all_that_is_named_and_only_that() -> None:
-    wanted = [Path.parse(path) for path in ("labels.name", "id", "user", "user.login")]
-    row = row_type_for(Paths.of(wanted))
-    assert row is not None
-    found = rows(Raw(json.dumps([VALUE]).encode()), row)
-    assert json.loads(encode(found)) == [
-        {"labels": [{"name": "x"}, {}, {"name": "y"}], "id": 1, "user": {"login": "a"}}
-    ]
 
 
 @pytest.mark.parametrize("path", ["*", "a.**", "a[0]", ""])

@@ -64,20 +64,6 @@ def test_long_texts_that_are_compared_burn_fuel(text: str) -> None:
     assert burned(text, ["x" * 1_000_000] * 2) > 244
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("body[0:2]", "ab"),
-        ("items[?contains(body[0:2], 'b')].body", ["abc"]),
-        ("length(body[1:])", 2),
-        ("body[0:2].x", None),
-    ],
-)
-def test_a_text_is_sliced_in_a_rule_as_in_a_view(text: str, found: Any) -> None:
-    value = {"items": [{"body": "abc"}, {"body": "acb"}], "body": "abc"}
-    assert Expression(text).search(value) == found
-
-
 # The parts of expressions, and values to evaluate them over.
 PARTS = ["a", "b", "[0]", "[-1]", "[*]", "[]", "[1:]", "[::-2]", "*", "@", "`1`", "`[1]`", "'x'"]
 PARTS += ["[?a]", "[?a == `1`]", "[?@ > `1`].b", "{a: a, b: @}", "[a, @]", "!a", "a && b"]

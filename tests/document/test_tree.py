@@ -16,14 +16,12 @@ from proxy.document.tree import (
     Document,
     Number,
     Slot,
-    Value,
     compact,
     encode,
     have_room,
     level,
     loads,
     objects,
-    opened,
     plain,
     row_type,
     rows,
@@ -54,33 +52,6 @@ def test_opening_everything_changes_no_value_no_number_and_no_order(data: bytes)
     open_all(document.root)
     assert spelled(document.encode()) == spelled(replace_lone(data))
     assert not document.changed
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (b"", "not JSON: Input data was truncated"),
-        (b"NaN", "not JSON: JSON is malformed: invalid character (byte 0)"),
-        (b'{"a": 1,}', "not JSON: JSON is malformed: trailing comma in object (byte 8)"),
-        (b"[01]", "not JSON: JSON is malformed: invalid number (byte 2)"),
-        (b"[" * 100_000, "nested too deeply"),
-    ],
-)
-def test_what_is_no_json_is_refused(data: bytes, message: str) -> None:
-    with pytest.raises(DocumentError) as refused:
-        Document.read(data)
-    assert str(refused.value) == message
-
-
-@pytest.mark.parametrize(
-    ("data", "value"),
-    [
-        *((b"null", None), (b"true", True), (b"false", False), (b'"a\\u0062"', "ab")),
-        *((b"{}", {}), (b"[]", []), (b"-0", Raw(b"-0")), (b"1e400", Raw(b"1e400"))),
-    ],
-)
-def test_a_level_is_decoded_but_no_number(data: bytes, value: Value) -> None:
-    assert level(Raw(data)) == opened(Raw(data)) == value
 
 
 NUMBERS = ["-0", "1.0", "1.10", "1e400", "-1E-7", "0", "18446744073709551616", "9" * 23]

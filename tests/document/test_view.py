@@ -406,20 +406,6 @@ def test_the_members_that_a_refusal_names_take_little_room() -> None:
     assert len(str(refused.value)) < 500
 
 
-@pytest.mark.parametrize(
-    ("expression", "value"),
-    [
-        ("items[1:3]", [{"n": 1}, {"n": 2}]),
-        ("length(items)", 4),
-        ("items[?n > `1`].n", [2, 3]),
-        ("[*].n", [0, 1, 2, 3]),
-    ],
-)
-def test_an_array_is_items_as_it_was_shown(expression: str, value: object) -> None:
-    document = Document.read(json.dumps([{"n": n} for n in range(4)]).encode())
-    assert json.loads(encode(look(document, expression))) == value
-
-
 CRASHES = [
     {"id": n, "state": "open" if n % 3 else "closed", "title": f"crash {n}", "n": n, "by": {"a": 1}}
     for n in range(9)

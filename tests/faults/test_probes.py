@@ -310,12 +310,3 @@ def test_a_server_behind_a_sidecar_that_dies_answers_what_is_held(name: str, way
 
 
 # The guard
-
-
-@only("stdio", RUN_URL[0], SERVE_URL[0], COMMAND[0])
-def test_a_batch_with_a_guarded_call_is_refused(way: Way, name: str) -> None:
-    one, two = next(IDS), next(IDS)
-    found = way.batch((one, "act", {"how": "fine", "then": "pass"}), (two, "free", {}))
-    said = {each["id"]: text(each) for each in found}
-    reason = "a rule protects a call of this batch: send each call in a message of its own"
-    assert said == {one: reason, two: reason}

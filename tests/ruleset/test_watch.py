@@ -42,19 +42,6 @@ def file(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_change_is_read_and_said_once(file: Path) -> None:
-    watch, lines, _ = watching(file)
-    before = watch.files
-    write(file, ONE)
-    watch.look()
-    assert watch.files is before
-    write(file, TWO)
-    watch.look()
-    watch.look()
-    assert names(watch) == ["two"]
-    assert lines == [f"the rules have changed and apply from now on: {file}"]
-
-
 @pytest.mark.fault(43, "inside")
 def test_a_mistake_leaves_the_old_rules_and_is_said_once(file: Path) -> None:
     watch, applied, lines = watching(file)

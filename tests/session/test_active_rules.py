@@ -4,7 +4,7 @@ import tracemalloc
 
 import pytest
 
-from proxy.ruleset.rule import EMPTY, RuleSet
+from proxy.ruleset.rule import RuleSet
 from proxy.session.active_rules import ActiveRules
 from proxy.session.tools.definitions import ToolFacts
 from tests.given import rules
@@ -14,24 +14,6 @@ DROP = rules("- {name: drop, tools: get, response: [{drop: a}]}")
 
 def standing(made: RuleSet = DROP, log: list[str] | None = None) -> ActiveRules:
     return ActiveRules(lambda *_: made, ([] if log is None else log).append)
-
-
-def test_rules_are_asked_for_by_the_names_that_are_known() -> None:
-    asked: list[tuple[str | None, str | None]] = []
-
-    def given(server: str | None, client: str | None) -> RuleSet:
-        asked.append((server, client))
-        return EMPTY
-
-    renamed: list[tuple[str | None, str | None]] = []
-    made = ActiveRules(given, print, lambda *names: renamed.append(names))
-    made.now()
-    made.rename(server="s")
-    made.rename(client="c")
-    made.rename(client="c", server="s")
-    assert renamed == [("s", None), ("s", "c")]
-    made.now()
-    assert asked == [(None, None), ("s", "c")]
 
 
 @pytest.mark.fault(46, "inside")

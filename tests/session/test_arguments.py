@@ -92,23 +92,6 @@ def test_the_server_and_the_steps_get_the_arguments_that_are_meant_for_them(
     assert whole in (None, done.arguments)
 
 
-@pytest.mark.parametrize(
-    ("text", "sent", "steering", "own", "resumes"),
-    [
-        (PAGES, {"limit": 5}, {"offset": 0}, {}, False),
-        (PAGES, {"offset": 0}, {"offset": 0}, {}, False),
-        (PAGES, {"offset": 10}, {"offset": 10}, {}, True),
-        (BOUND, {"view": "items[0]"}, {"view": "items[0]"}, {}, False),
-        (FILTER, {"pattern": "*", "offset": 1}, {"offset": 1}, {"pattern": "*"}, True),
-    ],
-)
-def test_what_only_moves_a_window_is_told_from_what_affects_the_answer(
-    text: str, sent: dict[str, Any], steering: dict[str, Any], own: dict[str, Any], resumes: bool
-) -> None:
-    done = completed(text, sent)
-    assert (done.steering, done.own, done.resumes) == (steering, own, resumes)
-
-
 # Checks
 
 

@@ -8,7 +8,6 @@ import pytest
 from proxy.ruleset.rule import EMPTY, RuleSet
 from tests.given import answer, call, document, line, result, rules, texts
 from tests.talk import Talk
-from tests.transports.guarded import asked, guarded, onward
 
 LATE = (
     "no answer within 30 seconds and no progress; the call was cancelled. "
@@ -96,20 +95,6 @@ def test_a_late_answer_is_no_second_one(size: int) -> None:
     assert talk.session.may_stream(late[:512]) is False
 
 
-@pytest.mark.parametrize("token", [7, "7", "ü", 10**20], ids=repr)
-def test_progress_gives_a_call_its_whole_time_again(token: object) -> None:
-    talk = Waited()
-    talk.client(call("write", id=1, _meta={"progressToken": token}))
-    for _ in range(5):
-        talk.wait(20)
-        talk.server(progress(token))
-    talk.wait(29)
-    right = answer(document("done"))
-    talk.server(right)
-    assert talk.to_client == [*[progress(token)] * 5, right]
-    assert talk.cancelled == []
-
-
 @pytest.mark.parametrize(
     "other",
     [
@@ -144,17 +129,6 @@ def test_progress_in_a_batch_and_in_a_long_line_is_heard_of() -> None:
     talk.server(long)
     talk.wait(20)
     assert talk.cancelled == []
-
-
-def test_the_time_of_a_call_that_is_held_begins_when_it_goes_on() -> None:
-    talk = Waited(guarded(onward))
-    talk.client(call("write", {}))
-    talk.wait(1000)
-    assert talk.to_client == []
-    talk.server(answer(document([1]), json.loads(asked(talk.probes[-1].raw))))
-    assert talk.session.patience() == 30.0
-    talk.wait(30)
-    assert texts(talk.to_client[-1]) == [LATE]
 
 
 def test_what_a_rule_withholds_of_a_call_that_was_taken_back_stays_withheld() -> None:

@@ -167,29 +167,6 @@ def test_a_guard_is_not_got_around_by_members_that_stand_there_twice(held: str) 
 # Asking first
 
 
-def test_a_call_is_held_until_the_question_is_answered() -> None:
-    found: list[QueryResult] = []
-
-    def then(what: QueryResult) -> Decision:
-        found.append(what)
-        return Allow()
-
-    guarded = talk(asking(then))
-    guarded.client(REINDEX)
-    [probe] = guarded.probes
-    assert guarded.to_server == [probe.raw]
-    assert guarded.to_client == []
-    asked = json.loads(probe.raw)
-    assert asked["method"] == "tools/call"
-    assert asked["params"] == {"name": "status", "arguments": {"path": "a"}}
-    assert probe.seconds == 5.0
-    guarded.server(answer(document({"state": "ready"}), asked["id"]))
-    assert found == [QueryResult({"state": "ready"})]
-    assert guarded.to_server[1:] == [REINDEX]
-    assert guarded.to_client == []
-    assert guarded.got(answer(said("done"))) == answer(said("done"))
-
-
 @pytest.mark.parametrize("facts", [{"by": ["A", 1.50]}, {}])
 def test_later_pages_say_what_the_guard_found_as_the_first_one_does(facts: dict[str, Any]) -> None:
     more = """
@@ -274,39 +251,12 @@ def test_a_question_without_an_answer_is_an_outcome(cause: str) -> None:
     assert len(guarded.to_client) == 1
 
 
-def test_a_held_call_that_is_cancelled_cancels_the_question() -> None:
-    guarded = talk(asking(lambda found: Allow()))
-    guarded.client(REINDEX)
-    id = json.loads(guarded.probes[0].raw)["id"]
-    cancel = line(method="notifications/cancelled", params={"requestId": 1, "reason": "enough"})
-    guarded.client(cancel)
-    assert guarded.to_server[1:] == [
-        line(method="notifications/cancelled", params={"requestId": id})
-    ]
-    guarded.server(answer(said("late"), id))
-    assert guarded.to_client == []
-    assert len(guarded.to_server) == 2
-    assert guarded.session.ended("over") == []
-
-
 def test_what_ends_the_server_answers_the_held_call_alone() -> None:
     guarded = talk(asking(lambda found: Allow()))
     guarded.client(REINDEX)
     [raw] = guarded.session.ended("the server died")
     got = json.loads(raw)
     assert (got["id"], got["result"]["content"][0]["text"]) == (1, "the server died")
-
-
-def test_the_question_has_what_the_stateless_protocol_wants_of_a_request() -> None:
-    meta = {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": {"name": "a"},
-        "progressToken": 7,
-    }
-    guarded = talk(asking(lambda found: Allow()))
-    guarded.client(call("reindex", {"path": "a"}, _meta=meta))
-    del meta["progressToken"]
-    assert json.loads(guarded.probes[0].raw)["params"]["_meta"] == meta
 
 
 # Large answers

@@ -350,18 +350,6 @@ def test_what_names_a_snapshot_is_short_however_long_the_call_is() -> None:
     assert max(len(key.call or "") for key in talk.store._snapshots) < 1000
 
 
-@pytest.mark.fault(39, "inside")
-def test_later_pages_come_from_the_snapshot_without_a_call() -> None:
-    talk = Talk(PAGES)
-    first = talk.exchange(call("list", {"path": "a"}), answer(ITEMS))
-
-    second = talk.replied(call("list", {"path": "a", "offset": 2}, id=2))
-    third = talk.replied(call("list", {"path": "a", "offset": 4, "limit": 2}, id="3"))
-
-    assert [items(raw) for raw in (first, second, third)] == [[1, 2], [3, 4], [5]]
-    assert json.loads(third)["id"] == "3"
-
-
 def test_pages_are_not_cut_from_an_answer_that_was_read_by_other_rules() -> None:
     step = "{paginate: {at: items, limit: %d}}"
     now = "- {name: pages, tools: list, response: [{drop: items.secret}, " + step + "]}"

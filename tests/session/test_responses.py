@@ -117,16 +117,6 @@ def test_an_answer_out_of_service_makes_what_was_kept_of_an_earlier_one_untrue()
 LONG = document({"items": [{"id": n, "body": "x" * 20} for n in range(200)]})
 
 
-def test_a_view_looks_at_an_earlier_answer_without_a_call() -> None:
-    talk = Talk(BOUND)
-    first = talk.exchange(call("get", {"a": 1}), answer(LONG))
-    assert len(texts(first)[0]) <= 1000
-
-    got = talk.replied(call("get", {"a": 1, "view": "items[198:].id"}, id=2))
-
-    assert texts(got) == ['{"view":[198,199]}']
-
-
 def test_a_view_never_looks_behind_a_later_answer() -> None:
     talk = Talk(BOUND)
     talk.exchange(call("get"), answer(LONG))
@@ -146,22 +136,6 @@ def test_a_cut_that_no_view_can_see_behind_says_only_how_much_there_was(
 
 
 # Tasks
-
-
-def test_the_result_of_a_task_is_shaped_like_a_direct_one() -> None:
-    talk = Talk(DROP)
-    created = answer({"task": {"taskId": "t-1", "status": "working"}})
-    assert talk.exchange(call("get", task={"ttl": 1000}), created) == created
-
-    got = talk.exchange(
-        line(id="r", method="tasks/result", params={"taskId": "t-1"}),
-        answer(
-            {**SECRET, "_meta": {"io.modelcontextprotocol/related-task": {"taskId": "t-1"}}}, "r"
-        ),
-    )
-
-    assert texts(got) == ['{"a":1}']
-    assert result(got)["_meta"] == {"io.modelcontextprotocol/related-task": {"taskId": "t-1"}}
 
 
 def test_tasks_of_long_calls_are_not_remembered_without_bound() -> None:

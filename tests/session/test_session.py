@@ -1,7 +1,7 @@
 """One conversation, message by message: what reaches the other side, and what the proxy answers."""
 
 import json
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -9,12 +9,9 @@ from hypothesis import strategies as st
 
 from proxy.errors import RuleErrors
 from proxy.ruleset.rule import EMPTY, RuleSet
-from proxy.session.outputs import Output
-from proxy.storage.calls import RecentCalls
 from tests.given import answer, call, line, result, rules, said, texts
 from tests.samples import DROP, ITEMS, SECRET, list_tools, own
 from tests.talk import Talk
-from tests.transports.guarded import guarded, onward
 
 # What passes
 
@@ -83,27 +80,6 @@ def test_a_line_of_the_server_that_answers_no_call_reaches_the_client_as_it_is(r
 
 
 # The end
-
-
-def test_the_end_of_the_server_answers_every_call_in_flight_once() -> None:
-    talk = Talk(DROP)
-    talk.client(call("get", id=1))
-    talk.client(line(id="2", method="resources/read"))
-    talk.client(call("other", id=3))
-    talk.server(answer(said("x"), 3))
-    talk.client(line(method="notifications/initialized"))
-
-    cause = "the server exited with code 3: out of memory"
-    got = [json.loads(raw) for raw in talk.session.ended(cause)]
-    assert got == [
-        {
-            "jsonrpc": "2.0",
-            "id": 1,
-            "result": {"content": [{"type": "text", "text": cause}], "isError": True},
-        },
-        {"jsonrpc": "2.0", "id": "2", "error": {"code": -1, "message": cause}},
-    ]
-    assert talk.session.ended("again") == []
 
 
 # Counting
@@ -206,17 +182,6 @@ def test_a_session_at_rest_has_forgotten_what_was_answered_but_not_what_waits() 
     assert texts(talk.got(answer(SECRET, 2))) == texts(shaped)
 
 
-def test_equal_ids_of_different_exchanges_are_told_apart() -> None:
-    talk = Talk(DROP)
-    talk.client(call("get"), b"1:")
-    talk.client(call("other"), b"2:")
-
-    talk.server(answer(SECRET), b"2:")
-    talk.server(answer(SECRET), b"1:")
-
-    assert [b"secret" in raw for raw in talk.to_client] == [True, False]
-
-
 def test_requests_that_are_never_answered_do_not_pile_up() -> None:
     talk = Talk(DROP)
     for id in range(21_000):
@@ -313,23 +278,3 @@ def test_a_list_that_could_not_be_edited_is_an_error_if_rules_cannot_be_used() -
 
 
 # Outputs
-
-
-def test_a_short_conversation_uses_every_output() -> None:
-    paged = "{paginate: {at: items, limit: 1, drop_on: [write]}}"
-    text = f"- {{tools: list, response: [{paged}]}}\n- {{tools: secret, hide: true}}"
-    guarding = guarded(onward, covers="guarded")
-    talk = Talk(calls=RecentCalls())
-    capable = answer({"capabilities": {"tools": {"listChanged": True}}})
-    talk.exchange(line(id=1, method="initialize"), capable)
-    talk.exchange(line(id=1, method="tools/list"), answer({"tools": [{"name": "list"}]}))
-    talk.rules = RuleSet((*rules(text).files, *guarding.files))
-    talk.client(call("list", {}))
-    talk.got(answer(ITEMS))
-    talk.client(call("list", {"offset": 1}))
-    for request in (call("list", {"offset": 1, "of": 2}), call("secret"), call("write")):
-        talk.client(request)
-    talk.client(call("guarded"))
-    talk.server(b"starting up")
-    talk.exchange(line(id=2, method="tools/list"), answer({"tools": [], "more": "x" * 300_000}, 2))
-    assert talk.used == set(get_args(Output))

@@ -12,6 +12,7 @@ from proxy.session.tool_lists import ToolListHistory
 from tests.given import answer, call, document, file, line, result, rules, texts
 from tests.samples import BOUND, HIDE, ITEMS, PAGES, SECRET, asked, items, list_tools, own
 from tests.talk import Talk
+from tests.tool_list import tool
 from tests.transports.steps import Unsure
 
 
@@ -197,7 +198,7 @@ def test_a_client_whose_session_was_at_rest_is_told_of_other_rules_and_of_the_sa
 # What a client received last
 
 
-ONE, TWO, OTHER = Raw(b'{"tools":[1]}'), Raw(b'{"tools":[2]}'), Raw(b'{"tools":[3]}')
+ONE = Raw(b'{"tools":[1]}')
 
 
 def history(*pages: tuple[Raw, Raw | None, bool]) -> ToolListHistory:
@@ -205,16 +206,6 @@ def history(*pages: tuple[Raw, Raw | None, bool]) -> ToolListHistory:
     for original, edited, next_page in pages:
         made.record(original, edited, next_page=next_page)
     return made
-
-
-def test_a_list_differs_if_one_of_its_pages_would() -> None:
-    assert not ToolListHistory().differs(lambda _: OTHER)
-    made = history((ONE, OTHER, False), (TWO, None, True))
-    assert not made.differs(lambda raw: OTHER if raw == ONE else None)
-    assert made.differs(lambda raw: OTHER)
-    assert made.differs(lambda raw: None)
-    new = history((ONE, OTHER, False), (TWO, None, False))
-    assert not new.differs(lambda _: None)
 
 
 def test_a_list_without_end_is_not_stored_without_end() -> None:
@@ -225,3 +216,16 @@ def test_a_list_without_end_is_not_stored_without_end() -> None:
     long = [(Raw(b'"%d%s"' % (number, b"x" * 100_000)), None, number > 0) for number in range(100)]
     assert sum(len(page) for page, _ in history(*long)._pages if page) <= 4 << 20
     assert history((Raw(b'"' + b"x" * (5 << 20) + b'"'), None, False)).differs(lambda _: None)
+
+
+def test_the_first_list_of_a_session_is_counted_page_by_page() -> None:
+    talk = Talk(PAGES)
+    pages: list[dict[str, Any]] = [{"tools": [tool()], "nextCursor": "2"}, {"tools": [tool()]}]
+    for _ in range(2):
+        for number, page in enumerate(pages):
+            params = {"cursor": "2"} if number else {}
+            request = line(id=number, method="tools/list", params=params)
+            talk.exchange(request, answer(page, number))
+    [counted] = talk.meter.drain_definitions()
+    assert (counted.sessions, counted.before) == (1, sum(len(encode(page)) for page in pages))
+    assert counted.after > counted.before

@@ -47,19 +47,6 @@ def test_prose_beside_structured_content_stays_as_it_came(prose: str) -> None:
     assert made.raw == raw % b'{"a":1}'
 
 
-def test_lone_surrogates_become_the_replacement_character_in_a_reshaped_result() -> None:
-    block = rb'{"type":"text","text":"{\"a\":1,\"b\":\"\\ud800\"}"}'
-    raw = rb'{"jsonrpc":"2.0","id":"\ud800","result":{"content":[' + block + rb'],"x":"\uD83D"}}'
-
-    made = shape(job(rule("response: [{drop: a}]"), raw))
-    left = shape(job(rule("response: [{drop: c}]"), raw))
-
-    assert json.loads(made.raw)["id"] == "\ud800"
-    assert result(made.raw)["x"] == "\ufffd"
-    assert json.loads(texts(made.raw)[0]) == {"b": "\ufffd"}
-    assert left.raw is raw
-
-
 IMAGE = {"type": "image", "data": "AA==", "mimeType": "image/png"}
 DROPS = "response: [{drop: a}]"
 CLOSED = "on_failure: refuse\nresponse: [{keep: [id]}]"
@@ -174,17 +161,6 @@ def test_shadow_mode_measures_and_changes_nothing() -> None:
 
     assert (made.raw, made.outcome, made.snapshot) == (raw, "shadow", None)
     assert (made.visible_before, made.visible_after) == (len(texts(raw)[0]), len('{"a":1}'))
-
-
-@pytest.mark.parametrize(
-    ("shows", "before", "after"), [("structured", 17, 7), ("text", 17, 7), ("both", 34, 14)]
-)
-def test_visible_bytes_are_those_of_the_client_at_hand(shows: Any, before: int, after: int) -> None:
-    made = shaped(
-        "response: [{drop: b}]", document({"a": 1, "b": 22222}, structured=True), shows=shows
-    )
-
-    assert (made.visible_before, made.visible_after) == (before, after)
 
 
 # Failure

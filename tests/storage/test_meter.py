@@ -20,45 +20,6 @@ def eager_threads() -> Iterator[None]:
     sys.setswitchinterval(interval)
 
 
-def test_calls_are_summed_by_tool_rule_outcome_server_and_client_until_a_drain() -> None:
-    meters = Meters()
-    meter = meters.of("github", "codex")
-    for wire in (120, 80):
-        meter.count_untouched("get_me", wire)
-    for rule in ("issues", None, "issues"):
-        meter.count("list_issues", rule, SIZES, "shaped")
-    meters.of("github", None).count_untouched("get_me", 7)
-
-    assert meters.drain() == [
-        Row("get_me", None, "untouched", 2, 200, 200, 200, 200, "github", "codex"),
-        Row("list_issues", "issues", "shaped", 2, 2_000, 200, 1_800, 180, "github", "codex"),
-        Row("list_issues", None, "shaped", 1, 1_000, 100, 900, 90, "github", "codex"),
-        Row("get_me", None, "untouched", 1, 7, 7, 7, 7, "github", None),
-    ]
-    assert meters.drain() == []
-
-
-def test_warnings_are_summed_by_tool_rule_and_kind_until_a_drain() -> None:
-    meters = Meters()
-    for tool, rule, kind in (
-        ("get_job", "jobs", "recast: no case fits"),
-        ("get_job", "jobs", "contract: status enum"),
-        ("get_job", "jobs", "recast: no case fits"),
-        ("get_job", "others", "recast: no case fits"),
-        ("list_jobs", "jobs", "recast: no case fits"),
-    ):
-        meters.of(None, tool).warned(tool, rule, kind)
-
-    assert meters.drain() == []
-    assert meters.drain_warnings() == [
-        Warnings("get_job", "jobs", "recast: no case fits", 2),
-        Warnings("get_job", "jobs", "contract: status enum", 1),
-        Warnings("get_job", "others", "recast: no case fits", 1),
-        Warnings("list_jobs", "jobs", "recast: no case fits", 1),
-    ]
-    assert meters.drain_warnings() == []
-
-
 @pytest.mark.fault(46, "inside")
 def test_after_a_thousand_tools_of_a_process_the_rest_are_counted_together() -> None:
     meters = Meters()
@@ -115,19 +76,6 @@ def test_meters_that_nobody_drains_keep_counting_in_bounded_memory() -> None:
     assert sum(each.count for each in warnings) == 50_000
     meters.of("github", "client 49").count_untouched("tool 999", 1)
     assert [row.tool for row in meters.drain()] == ["tool 999"]
-
-
-def test_long_names_are_kept_in_part() -> None:
-    meters = Meters()
-    long = "x" * 1_000_000
-    for last in ("a", "b"):
-        meter = meters.of(long + last, long + last)
-        meter.count_untouched(long + last, 1)
-        meter.warned(long + last, "rule", long + last)
-
-    [row] = meters.drain()
-    assert (row.tool, row.server, row.client, row.calls) == (long[:200], long[:200], long[:200], 2)
-    assert meters.drain_warnings() == [Warnings(long[:200], "rule", long[:200], 2)]
 
 
 def test_observers_receive_each_call_and_each_warning_when_it_is_counted() -> None:

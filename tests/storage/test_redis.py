@@ -4,14 +4,17 @@ import errno
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event, Thread
 
 import pytest
 from redis import Redis as Client
 
 from proxy.errors import StoreError
+from proxy.storage.calls import RecentCalls
 from proxy.storage.redis import Redis
 from proxy.storage.snapshots import Key, Snapshot
 from tests.conformance.suite import free_port
+from tests.faults.processes import until
 from tests.redis_server import RedisServer, redis_server
 
 SNAPSHOT = Snapshot(frame=b"{}", document=b"[1,2]")
@@ -47,6 +50,37 @@ def store(server: RedisServer) -> Iterator[Redis]:
 def keys(client: Client) -> dict[str, str]:
     """Return the kind of each key in Redis."""
     return {str(name): str(client.type(name)) for name in client.scan_iter()}
+
+
+# Recent calls
+
+
+def test_replicas_know_of_each_others_calls_for_an_hour(store: Redis, client: Client) -> None:
+    wake = Event()
+    one, other = RecentCalls(store.claim, wake), RecentCalls(store.claim)
+    Thread(target=one.share, args=(store.remember,), daemon=True).start()
+    one.add("caller", "secret argument")
+    until(lambda: len(keys(client)) == 1)
+    assert not other.claim("caller", "secret argument")
+    assert other.claim("caller", "another")
+    assert not RecentCalls(store.claim).claim("caller", "another")
+    for name in keys(client):
+        assert 3500 < client.ttl(name) <= 3600
+        assert not any(word in name for word in ("caller", "secret", "another"))
+
+
+def test_if_redis_is_away_no_call_is_known_to_be_the_first_and_none_is_forgotten() -> None:
+    with redis_server() as own:
+        store, wake = Redis(own.url), Event()
+        recent = RecentCalls(store.claim, wake)
+        own.stop()
+        Thread(target=recent.share, args=(store.remember, 0.01), daemon=True).start()
+        recent.add("", "made meanwhile")
+        assert not RecentCalls(store.claim).claim("", "new")
+        own.start()
+        with Client.from_url(own.url, encoding="latin-1", decode_responses=True) as client:
+            until(lambda: len(keys(client)) == 1)
+        assert not RecentCalls(store.claim).claim("", "made meanwhile")
 
 
 # What Redis holds

@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 
 from proxy.testing.exchange import RecordedExchange, make, text_result
@@ -22,29 +21,6 @@ def exchange(**arguments: object) -> RecordedExchange:
 
 def items(raw: bytes) -> Any:
     return json.loads(texts(raw)[0])["items"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "page", "calls", "outcome"),
-    [
-        ({"limit": 3, "x": 1}, [1, 2, 3], [{"x": 1}], "shaped"),
-        ({"offset": 4}, [5], [{}], "page"),  # after a call for the first page
-    ],
-)
-def test_a_page_is_what_a_model_gets_that_asks_for_it(
-    arguments: dict[str, Any], page: list[int], calls: list[Any], outcome: str
-) -> None:
-    play = Replay(PAGES, exchange(**arguments))
-
-    assert (items(play.answer.line), play.calls, play.outcome) == (page, calls, outcome)
-    assert (play.opening is play.answer) is (outcome == "shaped")
-    assert items(play.opening.line)[:2] == [1, 2]
-    assert play.applied is PAGES.files[0].rules[0]
-    assert items(play.before.line) == ITEMS["items"]
-    before = play.document(play.applied)
-    assert before is not None
-    assert json.loads(before.document.encode()) == ITEMS
-    assert [result.outcome for _, result in play.shaped] == list(dict.fromkeys(("shaped", outcome)))
 
 
 def test_a_refused_call_is_not_tried_twice() -> None:

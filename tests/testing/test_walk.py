@@ -42,21 +42,6 @@ def page(items: list[int], following: Any) -> dict[str, Any]:
     return {"items": items, "pagination": {"nextOffset": following}}
 
 
-def test_the_call_for_the_first_page_has_no_offset_and_no_view() -> None:
-    [paged] = PAGES.files[0].rules
-    assert walk.start(paged, {"offset": 4, "limit": 2, "x": 1}) == {"limit": 2, "x": 1}
-    [nested] = (
-        rules(
-            "- {tools: t, response: [{paginate: {arguments: {limit: p.limit, offset: p.offset}}}]}"
-        )
-        .files[0]
-        .rules
-    )
-    assert walk.start(nested, {"p": {"offset": 4, "x": 1}}) == {"p": {"x": 1}}
-    [bound] = rules("- {tools: t, max_bytes: 1000}").files[0].rules
-    assert walk.start(bound, {"view": "a", "x": 1}) == {"x": 1}
-
-
 @pytest.mark.parametrize(
     ("pages", "lines"),
     [

@@ -2,6 +2,7 @@ import json
 import re
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -153,16 +154,6 @@ def test_the_answer_to_a_view_is_abridged_with_a_view_that_goes_on_from_it() -> 
     assert look(whole, expression) == look(whole, f"data.rows[{10 + shown}:{10 + 2 * shown}]")
 
 
-def test_the_answer_to_a_view_of_a_text_goes_on_too() -> None:
-    whole = Document("0123456789" * 900)
-    told = Call("t", viewable=True, notices=[])
-    answer = Document(look(whole, "text[5:8000]"))
-    abridge(answer, 1000, told, "text[5:8000]")
-    expression = told.notices[0].value["more"].split("'")[1]
-    kept = len(answer.cell[0])
-    assert look(whole, expression) == look(whole, f"text[{5 + kept}:{905 + kept}]")
-
-
 def test_what_a_hint_names_is_what_was_left_out() -> None:
     value = {"a b": [{"c": [{"d": "x" * 9000}]}]}
     found, _ = fitted(value, 1000, viewable=True)
@@ -253,6 +244,13 @@ def same(before: Any, after: Any) -> None:
         assert characters(before, after) < len(before)
     else:
         assert before == after
+
+
+@pytest.mark.parametrize("bound", [300, 380, 440, 500, 680])
+def test_names_that_leave_no_room_for_views_keep_the_bound(bound: int) -> None:
+    value = {f"\"{'k' * 47}{number}": [number] * 400 for number in range(3)}
+    told = Call("t", bound=bound, structured=True, viewable=True, notices=[])
+    assert size(shaped(json.dumps(value).encode(), Abridge(), at=told), told) <= bound
 
 
 ANY = values(leaves=120) | values(SCALARS | st.sampled_from(SURROGATES), leaves=30)

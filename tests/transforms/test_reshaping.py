@@ -131,13 +131,3 @@ def assert_fits(step: Transform, schema: Any, document: Any, structured: bool = 
     if structured and asked.notices and not isinstance(after, dict):
         after = {"items": after} | {each.name: each.value for each in asked.notices}
     assert fits(after, reshaped), (after, reshaped)
-
-
-def test_the_page_of_a_root_array_has_the_schema_of_the_object_around_it() -> None:
-    schema = Paginate(as_="rows").reshape({"type": "array", "items": {"type": "integer"}})
-    assert schema is not None
-    assert schema["anyOf"][0]["properties"]["rows"] == {
-        "type": "array",
-        "items": {"type": "integer"},
-    }
-    assert schema["anyOf"][0]["required"] == ["rows", "pagination"]

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from proxy.cli import PROGRAM
 from proxy.cli.terminal import console, printable, refuse, table
-from proxy.cli.wrap import changes, entry
+from proxy.cli.wrap import changes, entry, hooks
 from proxy.cli.wrap.files import ConfigFile, Records
 from proxy.cli.wrap.places import DIALECTS
 from proxy.errors import AbridgeError
@@ -37,6 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
         rules = [word for name in arguments.rules or () for word in ("--rules", _absolute(name))]
         if arguments.print:
             return _print_lines(arguments, [*entry.launcher(shared=False), *rules])
+        if arguments.hook:
+            return hooks.install(arguments, entry.launcher(shared=False), rules)
         if not arguments.names and not arguments.all:
             return _list(arguments)
         launchers = {shared: entry.launcher(shared=shared) for shared in (False, True)}
@@ -135,6 +137,8 @@ def _print_lines(arguments: argparse.Namespace, launch: list[str]) -> int:
                 "wrap", "--print takes the NAME of a server that is not wrapped, or -- COMMAND"
             )
         command = server.words or [server.entry[entry.usable_url(server)]]
+        if any(server.secrets()):
+            print("its environment or headers are not in these lines: add them", file=sys.stderr)
     name = names[0] if names else "server"
     url = len(command) == 1 and "://" in command[0]
     whole = [*launch, *([] if url else ["--"]), *command]

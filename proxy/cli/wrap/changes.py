@@ -24,6 +24,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options of both verbs."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="a server, in all scopes")
     parser.add_argument("--all", action="store_true", help="every server")
+    parser.add_argument("--hook", action="store_true", help="the hook of Claude Code, not servers")
     parser.add_argument(
         "--client", metavar="C", choices=CLIENTS, help=f"only this one: {', '.join(CLIENTS)}"
     )

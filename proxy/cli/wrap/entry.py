@@ -257,8 +257,9 @@ def take_apart(syntax: Syntax, text: str, server: Server) -> str:
         own = options.quick(words[1:] if words[:1] == ["run"] else words, {})
     except ValueError:
         own = None
+    starter = re.split(r"[/\\]", server.words[0])[-1]
     headers = HEADER in (server.entry.get(dialect(server.place.client).env) or {})
-    if own is None or own.header or headers:
+    if own is None or own.header or headers or starter not in (PROGRAM, "uvx", "uv", "pipx"):
         raise NotPossible("its original entry is not recorded; write it by hand")
     spelling = dialect(server.place.client)
     if own.url:

@@ -230,6 +230,24 @@ def test_without_its_record_an_entry_is_taken_apart(home: Path, run: Run) -> Non
     assert windsurf["mcpServers"]["w"] == {"serverUrl": "http://127.0.0.1:1/mcp"}
 
 
+def test_by_hand_an_entry_may_be_wrapped_in_ways_that_are_not_taken_apart(
+    home: Path, run: Run
+) -> None:
+    entries = {
+        "plain": {"command": "mcp-abridge", "args": ["run", "--rules", "git", "npx", "--", "x"]},
+        "uvx": {"command": "/opt/uvx", "args": ["mcp-abridge", "https://example.org/mcp"]},
+        "image": {"command": "docker", "args": ["run", "-i", "me/mcp-abridge", "--", "npx", "x"]},
+        "header": {"command": "mcp-abridge", "args": ["--header", "K: ${V}", "https://a.example"]},
+    }
+    file = write(home, ".cursor/mcp.json", json.dumps({"mcpServers": entries}))
+    assert run("unwrap", "--all")[0] == 1
+    assert json.loads(file.read_text())["mcpServers"] == {
+        **entries,
+        "plain": {"command": "npx", "args": ["--", "x"]},
+        "uvx": {"url": "https://example.org/mcp"},
+    }
+
+
 def test_a_name_means_all_scopes_or_those_of_one_client(home: Path, run: Run) -> None:
     user = write(home, ".cursor/mcp.json", '{"mcpServers": {"a": {"command": "x"}}}')
     project = write(home, "project/.cursor/mcp.json", '{"mcpServers": {"a": {"command": "y"}}}')
@@ -416,3 +434,9 @@ def test_print_has_a_line_for_each_client_and_links(home: Path, run: Run) -> Non
     write(home, ".cursor/mcp.json", '{"mcpServers": {"a": {"url": "https://example.org/mcp"}}}')
     assert f"codex mcp add a -- {us} https://example.org/mcp\n" in run("wrap", "--print", "a")[1]
     assert run("wrap", "--print", "b")[0] == 2
+    write(home, ".cursor/mcp.json", '{"mcpServers": {"a": {"command": "x", "env": {"K": "v3ry"}}}}')
+    _, out, advice = run("wrap", "--print", "a")
+    assert ("v3ry" in out, advice) == (
+        False,
+        "its environment or headers are not in these lines: add them\n",
+    )

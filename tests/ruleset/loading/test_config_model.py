@@ -38,20 +38,6 @@ def test_an_address_has_a_host_and_a_port(text: str, name: str, port: int, loopb
 
 
 @pytest.mark.parametrize(
-    ("read", "texts"),
-    [
-        (url, "http://a https://a.test:8443/mcp?x=1 http://me:word@a.test/mcp http://[::1]:80/mcp"),
-        (store_url, "memory redis://a rediss://:x@a:1/2 unix:///run/redis"),
-        (route_path, "/ /mcp /a/b/ /mcp/{token} /{token}/a"),
-        (host, "a a.test a.test:80 *.a.test 127.0.0.1 [::1] [::1]:80"),
-        (origin, "http://a https://a.test:8443 http://[::1]:80"),
-    ],
-)
-def test_a_text_of_a_notation_stays_as_it_is(read: Callable[[str], str], texts: str) -> None:
-    assert [read(text) for text in texts.split()] == texts.split()
-
-
-@pytest.mark.parametrize(
     ("read", "texts", "message"),
     [
         (listen_address, ",8808,:8808,localhost,localhost:,a:b,a:65536,::1:8808,*:80", "HOST:PORT"),

@@ -45,22 +45,6 @@ def convert(text: str, kind: Any = Options) -> tuple[Any, list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("text", "options"),
-    [
-        ("{at: a.b, count: 3}", Options(at=Path.parse("a.b"), count=3)),
-        ("{names: one, many: [a, {argument: b}]}", Options(names=("one",), many=("a", Inner("b")))),
-        ("{share: 1, side: end, as: rows}", Options(share=1, side="end", as_="rows")),
-        ("{constant: {argument: x}, words: {a: 1}}", Options(constant=Inner("x"), words={"a": 1})),
-        ("{free: [1, {a: null}], count: null}", Options(free=[1, {"a": None}])),
-    ],
-)
-def test_a_mapping_is_read_as_the_struct_that_declares_its_members(
-    text: str, options: Options
-) -> None:
-    assert convert(text) == (options, [])
-
-
-@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("{count: 10}", "1:9: count: 10 is greater than the maximum of 9"),

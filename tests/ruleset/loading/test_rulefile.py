@@ -11,13 +11,12 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import UNSET
 
 from proxy.ruleset.loading.convert import fields
 from proxy.ruleset.loading.rule_model import CaseSpec, RuleFileSpec, RuleSpec
 from proxy.ruleset.loading.rulefile import read
 from proxy.ruleset.loading.yaml_errors import MAX_PROBLEMS
-from proxy.ruleset.rule import Bounds, Hidden, Rule, RuleFile
+from proxy.ruleset.rule import Rule, RuleFile
 from proxy.transforms import TRANSFORMS
 from tests.faults.scale import scaled
 from tests.rulecases import BAD, GOOD, PYTHON, expected
@@ -208,36 +207,6 @@ def test_a_short_form_means_its_long_form(short: str, long: str) -> None:
     assert str(pipeline(short)) == str(pipeline(long))
 
 
-@pytest.mark.parametrize(
-    ("keys", "attribute", "value"),
-    [
-        ("hide: true", "hide", Hidden()),
-        ("hide: false", "hide", None),
-        ("hide: {code: -32601}", "hide", Hidden(-32601, "Unknown tool: {tool}")),
-        ("error_if: 'ok == `false`'", "error_if", "Expression('ok == `false`')"),
-        ("error_if: {match: '^Error'}", "error_if", "Pattern('^Error')"),
-        ("blocks: {drop: image}", "drop_blocks", ("image",)),
-        (
-            "arguments: {filter.limit: {default: 20}, q: {upstream: false}}",
-            "arguments",
-            {"filter.limit": Bounds(default=20), "q": Bounds(upstream=False, default=UNSET)},
-        ),
-        (
-            "tests: [{given: null, expect: {a: null}, absent: x.y, untouched: false}, "
-            "{given_text: {$repeat: a, times: 2}, expect_text: [a, b]}]",
-            "tests",
-            (
-                {"given": None, "expect": {"a": None}, "absent": ["x.y"]},
-                {"given_text": {"$repeat": "a", "times": 2}, "expect_text": ["a", "b"]},
-            ),
-        ),
-    ],
-)
-def test_a_key_is_read_as_a_part_of_the_rule(keys: str, attribute: str, value: Any) -> None:
-    actual = getattr(one(f"{{tools: a, {keys}}}"), attribute)
-    assert actual == value or repr(actual) == value
-
-
 # Words, values and signs that mean something to the loader, put together at random.
 words = st.sampled_from(
     [
@@ -264,18 +233,6 @@ nodes = st.recursive(
     ),
     max_leaves=12,
 )
-
-
-@given(st.lists(st.tuples(words, nodes), max_size=6), st.lists(nodes, max_size=3))
-def test_no_rule_of_any_shape_raises(pairs: list[tuple[str, str]], steps: list[str]) -> None:
-    lines = [f"    {word}: {value}" for word, value in pairs]
-    text = "\n".join(["version: 1", "rules:", "  - tools: t", *lines, "    response:"])
-    text += "".join(f"\n      - {step}" for step in steps)
-    # In a rule, and the same keys at the top of a file.
-    for variant in (text, text.replace("rules:\n  - tools: t\n    ", "").replace("    ", "")):
-        reading = read("r.yaml", variant.encode(errors="replace"))
-        assert (reading.rules is None) == bool(reading.problems)
-        assert all(problem.line >= 1 and problem.column >= 1 for problem in reading.problems)
 
 
 @given(st.data())

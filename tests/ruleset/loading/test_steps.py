@@ -1,17 +1,9 @@
 """Steps and guards that a rule file names itself; tests/cases/bad has the wrong ones of ours."""
 
-from typing import Any
-
 import pytest
 
-from proxy.document.paths import Path
-from proxy.ruleset.loading.convert import NodeConverter
 from proxy.ruleset.loading.rulefile import LoadedRules, read
-from proxy.ruleset.loading.steps import read_part
-from proxy.ruleset.loading.yaml_nodes import read as read_yaml
 from proxy.ruleset.rule import Rule
-from proxy.transforms.project import FromPath
-from proxy.transforms.shapes import FromArgument, Part
 from tests.rulecases import PYTHON
 
 HEAD = """version: 1
@@ -124,23 +116,3 @@ def test_a_name_that_cannot_be_used_is_reported_once_and_where_it_is_named() -> 
 
 
 # tests/cases/bad/recast-options.yaml has the wrong ones.
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("{a: [1, {b: null}], c: {}}", {"a": (1, {"b": None}), "c": {}}),
-        (
-            "[{argument: x}, {argument: x, default: {path: y}}]",
-            (FromArgument("x"), FromArgument("x", {"path": "y"})),
-        ),
-        ("{path: a.b, default: 1}", FromPath(Path.parse("a.b"), 1)),
-        ("{path: a.b, line: 1}", {"path": "a.b", "line": 1}),
-        ("{path: [a]}", {"path": ("a",)}),
-        ("{default: 1}", {"default": 1}),
-    ],
-)
-def test_a_part_is_read_as_it_is_meant(text: str, value: Any) -> None:
-    root, _ = read_yaml("r.yaml", text.encode())
-    assert root is not None
-    converter = NodeConverter("r.yaml", {Part: read_part})
-    assert converter.convert(root, Part, "it") == value
-    assert converter.problems == []

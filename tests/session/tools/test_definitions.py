@@ -3,24 +3,12 @@
 from typing import Any
 
 import pytest
-from msgspec import Raw
 
 from proxy.document.tree import encode
 from proxy.ruleset.rule import RuleSet
-from proxy.session.tools import definitions
 from proxy.session.tools.definitions import ToolFacts
 from tests.given import file, rule, rules
 from tests.tool_list import PAGES, Listing, listed, tool
-
-
-def test_a_list_that_ends_names_all_its_tools() -> None:
-    def names(**members: Any) -> frozenset[str] | None:
-        return definitions.names(Raw(encode(members)))
-
-    assert names(tools=[tool("a"), {"name": 5}, tool("b")]) == frozenset("ab")
-    assert names(tools=[], nextCursor=None) == frozenset()
-    assert names(tools=[tool("a")], nextCursor="") is None
-    assert names(tools=5) is None
 
 
 def test_a_tool_that_no_rule_touches_stays_the_bytes_that_came() -> None:

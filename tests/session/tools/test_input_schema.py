@@ -8,27 +8,6 @@ import pytest
 from tests.tool_list import PAGES, listed, properties, tool
 
 
-def test_window_arguments_are_advertised_as_optional() -> None:
-    own = {
-        "type": "object",
-        "properties": {"path": {"type": "string"}},
-        "required": ["path"],
-        "additionalProperties": False,
-    }
-
-    schema = listed(PAGES, tool(inputSchema=own)).tool["inputSchema"]
-
-    assert list(schema["properties"]) == ["path", "limit", "offset"]
-    assert schema["properties"]["limit"] == {
-        "type": "integer",
-        "minimum": 1,
-        "maximum": 200,
-        "default": 20,
-        "description": "How many of `items` to return",
-    }
-    assert (schema["required"], schema["additionalProperties"]) == (["path"], False)
-
-
 @pytest.mark.parametrize("own", [{}, {"type": "object"}, {"properties": None}, {"required": 5}])
 def test_a_schema_without_properties_gains_them(own: dict[str, Any]) -> None:
     schema = listed(PAGES, tool(inputSchema=own)).tool["inputSchema"]

@@ -6,27 +6,11 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from proxy.document.tree import Document, encode
+from proxy.document.tree import encode
 from proxy.ruleset.clients import Shows
-from proxy.shaping.result.frame import Frame, text_of, with_text
-from proxy.shaping.result.write import write
+from proxy.shaping.result.frame import text_of, with_text
 from tests.given import document, said
 from tests.result.given import reading
-
-
-def test_a_frame_comes_back_from_its_bytes_without_the_document() -> None:
-    found = reading({**document({"a": "x" * 1000}, structured=True), "_meta": {"n": 1.50}})
-
-    raw = found.frame.encode()
-    frame = Frame.decode(raw)
-
-    assert len(raw) < 400
-    assert frame.copies == found.frame.copies
-    again, _ = write(frame, Document.read(b'{"a":1}'), [])
-    assert json.loads(encode(again)) == {
-        **document({"a": 1}, structured=True),
-        "_meta": {"n": 1.50},
-    }
 
 
 @pytest.mark.parametrize(

@@ -156,17 +156,3 @@ def test_a_line_says_the_same_however_far_it_is_taken_apart(raw: bytes) -> None:
     assert set(line.members) == set(whole.members)
     texts = content_of(whole.members)[1]
     assert texts == (content_of(line.members) if line.content is None else line.content)[1]
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        b'{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"no"}}',
-        b'{"jsonrpc":"2.0","id":1,"result":{},"error":{}}',
-        b'{"jsonrpc":"2.0","id":1,"result":[]}',
-        b"[]",
-    ],
-)
-def test_a_line_without_a_result_object_is_not_taken_apart(raw: bytes) -> None:
-    with pytest.raises(DocumentError):
-        parse(raw)

@@ -113,16 +113,6 @@ async def test_it_is_known_when_a_request_has_gone_out() -> None:
     assert len(server.asked[0].body) == 300_000
 
 
-async def test_a_server_that_is_not_there_is_lost() -> None:
-    with RawServer(always(b"")) as server:
-        pass
-    endpoint = HttpClient(server.url)
-    reason = rf"^no connection to 127.0.0.1:{server.port}: connection refused$"
-    with pytest.raises(ConnectionLost, match=reason):
-        await answer(endpoint)
-    await endpoint.close()
-
-
 @pytest.mark.parametrize(
     ("error", "said"),
     [

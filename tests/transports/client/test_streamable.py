@@ -448,15 +448,6 @@ async def test_an_answer_to_another_request_goes_on_and_ours_is_answered_too() -
         assert json.loads(await link.line())["id"] == 1
 
 
-async def test_a_server_that_goes_away_later_ends_nothing() -> None:
-    with RawServer(answering) as server:
-        link = Link(server)
-        assert await link.ask(call(b"1")) == result(b"1")
-    assert "gave no answer" in await link.failure(call(b"2"))
-    assert link.lost.empty()
-    await link.streamable.close()
-
-
 # HTTP+SSE of 2024-11-05
 
 

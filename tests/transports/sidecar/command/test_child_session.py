@@ -181,22 +181,6 @@ async def test_an_event_id_of_another_session_is_unknown() -> None:
             assert refused.status == 400
 
 
-async def test_the_end_of_the_server_is_the_answer_to_all_that_is_open(client: Client) -> None:
-    get = await listening(client)
-    calls = [await client.call(id, "hold") for id in (1, "1")]
-    last = await client.call(4, "die")
-    said = "the server ended with exit code 3; its stderr ends with:\nsomething is very wrong"
-    for heard, id in zip((*calls, last), (1, "1", 4), strict=True):
-        [message] = await heard.rest()
-        assert message["id"] == id
-        assert message["result"] == {
-            "content": [{"type": "text", "text": said}],
-            "isError": True,
-        }
-    assert await get.rest() == []
-    assert (await client.call(5, "echo")).status == 404
-
-
 async def test_the_end_of_a_session_answers_what_is_open(client: Client) -> None:
     heard = await client.call(1, "hold")
     get = await listening(client)

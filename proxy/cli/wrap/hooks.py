@@ -1,0 +1,120 @@
+"""`wrap --hook`: without it, the settings of Claude Code would be edited by hand to add the hook.
+
+`unwrap --hook` takes the same text away again, so that all else stays to the byte.
+"""
+
+import argparse
+import difflib
+import json
+import os
+import re
+import shlex
+import sys
+from typing import Any
+
+from proxy.cli import PROGRAM
+from proxy.cli.terminal import printable, refuse
+from proxy.cli.wrap.entry import NotPossible
+from proxy.cli.wrap.files import ConfigFile
+from proxy.cli.wrap.text import Json, entry_at
+from proxy.errors import AbridgeError
+
+_EVENT = ("hooks", "PostToolUse")
+_MATCHER = "mcp__.*"
+
+
+def settings_path() -> str:
+    """Return the path of the user's settings of Claude Code."""
+    folder = os.environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude")
+    return os.path.realpath(os.path.join(folder, "settings.json"))
+
+
+def install(arguments: argparse.Namespace, launch: list[str], rules: list[str]) -> int:
+    """Add the hook that `launch` starts. Returns 1 if the settings cannot be edited."""
+    command = shlex.join([*launch, "hook", *rules])
+    group = {"matcher": _MATCHER, "hooks": [{"type": "command", "command": command}]}
+    return _edit("wrap", arguments, lambda text, settings: _with_hook(text, settings, group))
+
+
+def uninstall(arguments: argparse.Namespace) -> int:
+    """Remove the hook. Returns 1 if the settings cannot be edited."""
+    return _edit("unwrap", arguments, _without_hook)
+
+
+def _edit(verb: str, arguments: argparse.Namespace, edit: Any) -> int:
+    path = settings_path()
+    if not os.path.exists(path) and verb == "wrap" and not arguments.dry_run:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "x", encoding="utf-8") as new:
+            new.write("{}\n")
+    try:
+        file = ConfigFile(path)
+        file.text = edit(file.text, file.read())
+        file.read()
+        _show(file)
+        if not arguments.dry_run and file.text != file.before:
+            backup = file.write()
+            print(f"{path} is written; its backup is {backup}", file=sys.stderr)
+    except (AbridgeError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
+        reason = str(error) if isinstance(error, AbridgeError | OSError) else "an unusual form"
+        refuse(verb, f"{path}: {reason}; edit it by hand")
+        return 1
+    if file.text == file.before:
+        print(f"the hook {'is there already' if verb == 'wrap' else 'is not there'}")
+    return 0
+
+
+def _show(file: ConfigFile) -> None:
+    old, new = file.before.splitlines(), file.text.splitlines()
+    for line in difflib.unified_diff(old, new, file.path, file.path, lineterm=""):
+        print(printable(line))
+    sys.stdout.flush()
+
+
+def _own_group(settings: Any) -> Any:
+    """Return the entry that runs this program's hook; None if there is none."""
+    for group in entry_at(settings, _EVENT) or ():
+        for hook in group.get("hooks", ()):
+            if re.search(rf"\b{PROGRAM}\b.* hook\b", str(hook.get("command"))):
+                return group
+    return None
+
+
+def _with_hook(text: str, settings: Any, group: Any) -> str:
+    """Return the text with the hook as the first member or element of what is there already."""
+    if _own_group(settings) is not None:
+        return text
+    depth = next(each for each in (2, 1, 0) if entry_at(settings, _EVENT[:each]) is not None)
+    container = entry_at(settings, _EVENT[:depth])
+    piece = _pieces(group)[depth]
+    at = Json().locate(text, _EVENT[:depth])[0] + 1
+    if not container:
+        # The space tells what was there from what is added around it.
+        return f"{text[:at]}{piece}{' ' * (depth > 0)}{text[at:]}"
+    rest = text[at:]
+    gap = rest[: len(rest) - len(rest.lstrip())]
+    return f"{text[:at]}{gap}{piece},{rest}"
+
+
+def _pieces(group: Any) -> list[str]:
+    """Return the text to add to settings without hooks, without any of this event, with some."""
+    literal = json.dumps(group, ensure_ascii=False)
+    return [
+        f'"hooks": {{"PostToolUse": [{literal}]}}',
+        f'"PostToolUse": [{literal}]',
+        literal,
+    ]
+
+
+def _without_hook(text: str, settings: Any) -> str:
+    group = _own_group(settings)
+    if group is None:
+        return text
+    for depth, piece in enumerate(_pieces(group)):
+        at = text.find(piece)
+        if at >= 0:
+            end = at + len(piece)
+            if text[end : end + 1] == ",":
+                return text[: len(text[:at].rstrip())] + text[end + 1 :]
+            return text[:at] + text[end + (depth > 0) :]
+    raise NotPossible("the hook was changed since")

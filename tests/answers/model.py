@@ -1,0 +1,181 @@
+"""The arm with a real model: each question directly and through the proxy, by a chat endpoint.
+
+The model gets the server's tools as the server or the proxy lists them, and the question. It has
+answered if its last text has the words of the answer. Figures are those of the endpoint; intervals
+are 95 %: Wilson's for the answered ones, Student's for turns and tokens.
+"""
+
+import math
+import os
+import re
+import urllib.request
+from collections.abc import Sequence
+from statistics import fmean, stdev
+from typing import Any
+
+import orjson
+from msgspec import Struct
+
+from tests.answers.arm import Arm
+from tests.answers.direct import Direct
+from tests.answers.evidence import stands_in
+from tests.answers.ours import Best
+from tests.answers.question import Question
+from tests.answers.session import Session, opened
+
+_TURNS = 20  # requests for one question
+_SECONDS = 300
+_SYSTEM = "Answer the question with the tools. Then give the answer alone, as short as it can be."
+_FILLERS = frozenset(["at", "by", "file", "for", "from", "in", "of", "set", "the", "to", "value"])
+_Z = 1.96
+# The 97.5 % quantile of Student's t by degrees of freedom; beyond these it is nearly _Z.
+_T = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 8: 2.31, 10: 2.23, 15: 2.13, 30: 2.04}
+
+Json = dict[str, Any]
+
+
+class Endpoint(Struct, frozen=True):
+    """A chat endpoint as OpenAI's: `url` is its base, to which /chat/completions is added."""
+
+    url: str
+    model: str
+    key: str = ""
+
+    def complete(self, messages: list[Json], tools: list[Json]) -> Json:
+        """Return the response. Raises OSError if there is none."""
+        body = {"model": self.model, "messages": messages, "tools": tools}
+        headers = {"Content-Type": "application/json"}
+        if self.key:
+            headers["Authorization"] = f"Bearer {self.key}"
+        url = f"{self.url.rstrip('/')}/chat/completions"
+        request = urllib.request.Request(url, orjson.dumps(body), headers)
+        with urllib.request.urlopen(request, timeout=_SECONDS) as response:
+            completion: Json = orjson.loads(response.read())
+            return completion
+
+
+class Talk(Struct, frozen=True):
+    """How a model fared with a question: requests, and the tokens that it read and wrote."""
+
+    question: str
+    answered: bool
+    turns: int
+    read: int
+    written: int
+
+
+def talk(endpoint: Endpoint, session: Session, question: Question) -> Talk:
+    """Have a model answer a question with the tools of a session."""
+    tools = [_function(tool) for tool in session.tools]
+    messages = [_message("system", _SYSTEM), _message("user", question.text)]
+    turns = read = written = 0
+    text = ""
+    while turns < _TURNS:
+        completion = endpoint.complete(messages, tools)
+        usage = completion.get("usage") or {}
+        turns += 1
+        read += usage.get("prompt_tokens", 0)
+        written += usage.get("completion_tokens", 0)
+        message = completion["choices"][0]["message"]
+        messages.append(message)
+        if not message.get("tool_calls"):
+            text = message.get("content") or ""
+            break
+        for call in message["tool_calls"]:
+            shown = _called(session, call["function"])
+            messages.append({**_message("tool", shown), "tool_call_id": call["id"]})
+    return Talk(question.name, answers(question, text), turns, read, written)
+
+
+def answers(question: Question, text: str) -> bool:
+    """Return True if a text has each word of the answer, except those of `_FILLERS`.
+
+    Commas between digits do not matter.
+
+    >>> pods = Question("", "texts", "", "", "4123 by Joe", (), (), "", "")
+    >>> answers(pods, "Issue **4,123**, of joe."), answers(pods, "Issue 4123.")
+    (True, False)
+    """
+    text = re.sub(r"(?<=\d),(?=\d{3})", "", text.lower())
+    words = re.split(r"[\s,;=\"()]+|:\s", question.answer.lower())
+    return all(stands_in(word, text) for word in words if word and word not in _FILLERS)
+
+
+def _message(role: str, content: str) -> Json:
+    return {"role": role, "content": content}
+
+
+def _function(tool: Json) -> Json:
+    names = {"name": tool["name"], "description": tool.get("description", "")}
+    return {"type": "function", "function": {**names, "parameters": tool["inputSchema"]}}
+
+
+def _called(session: Session, function: Json) -> str:
+    try:
+        arguments = orjson.loads(function.get("arguments") or "{}")
+    except orjson.JSONDecodeError as error:
+        return f"the arguments are no JSON: {error}"
+    return session.call(function["name"], arguments)
+
+
+def report(endpoint: Endpoint, questions: Sequence[Question], budget: str | None = None) -> str:
+    """Ask all questions directly and through the proxy; return a table."""
+    ours = Best(*(("--budget", budget) if budget else ()))
+    ours.name = "ours"
+    lines = [
+        f"{len(questions)} questions to {endpoint.model}",
+        "",
+        "| | answered | turns each | tokens read each | tokens written each |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    arms: tuple[Arm, ...] = (Direct(), ours)
+    for arm in arms:
+        talks = []
+        for question in questions:
+            with opened(arm) as session:
+                talks.append(talk(endpoint, session, question))
+        lines.append(_row(arm.name, talks))
+    return "\n".join(lines)
+
+
+def _row(name: str, talks: Sequence[Talk]) -> str:
+    count = sum(each.answered for each in talks)
+    low, high = wilson(count, len(talks))
+    cells = [
+        name,
+        f"{count} of {len(talks)} ({100 * low:.0f} to {100 * high:.0f} %)",
+        mean([each.turns for each in talks]),
+        mean([each.read for each in talks]),
+        mean([each.written for each in talks]),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def wilson(count: int, total: int) -> tuple[float, float]:
+    """Return the interval of a share by Wilson.
+
+    >>> ["%.3f" % each for each in wilson(9, 10)]
+    ['0.596', '0.982']
+    """
+    share, square = count / total, _Z * _Z / total
+    middle = share + square / 2
+    spread = _Z * math.sqrt(share * (1 - share) / total + square / (4 * total))
+    return (middle - spread) / (1 + square), (middle + spread) / (1 + square)
+
+
+def mean(values: Sequence[int]) -> str:
+    """Return the mean with half of its interval.
+
+    >>> mean([1, 2, 3]), mean([7])
+    ('2.0 ± 2.5', '7.0')
+    """
+    if len(values) < 2:
+        return f"{fmean(values):,.1f}"
+    degrees = len(values) - 1
+    quantile = _T[max(each for each in _T if each <= degrees)]
+    return f"{fmean(values):,.1f} ± {quantile * stdev(values) / math.sqrt(len(values)):,.1f}"
+
+
+def endpoint_of(url: str, model: str, variable: str | None) -> Endpoint:
+    """Return the endpoint, with the key in an environment variable if one is named."""
+    return Endpoint(url, model, os.environ[variable] if variable else "")
