@@ -10,7 +10,7 @@ Work is bounded by the bytes to write, not by the array: columns are chosen from
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate, chain
+from itertools import chain
 from typing import Any
 
 from msgspec import Raw, Struct
@@ -214,11 +214,13 @@ class _Selection(Struct, dict=True):
             rows, self.last = rows[:-1], 1
             rest -= len(tail.contents[0]) + 1
         for part in self._parts(rows):
-            sizes = accumulate(len(content) + 1 for content in part.contents)
-            count = sum(size <= rest for size in sizes)
+            count = len(part.contents)
+            rest -= sum(map(len, part.contents)) + count
+            while rest < 0 and count:
+                count -= 1
+                rest += len(part.contents[count]) + 1
             lines.add(part, count)
-            rest -= sum(map(len, part.contents)) + len(part.contents)
-            if rest < 0:
+            if count < len(part.contents):
                 break
         lines.add(tail, 1)
         return lines
@@ -272,7 +274,8 @@ class _Selection(Struct, dict=True):
         if column.each:
             cells = [None if cell is None else members_of(cell, column.each) for cell in cells]
         most = self.clip + 2
-        if max((len(memoryview(cell)) for cell in cells if cell is not None), default=0) <= most:
+        sizes = map(len, map(memoryview, filter(None, cells)))  # type: ignore[arg-type]
+        if max(sizes, default=0) <= most:
             return cells
         for row, cell in enumerate(cells):
             if cell is None or (size := len(memoryview(cell))) <= most:
