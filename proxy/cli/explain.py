@@ -19,6 +19,7 @@ from proxy.document.fuel import Fuel
 from proxy.document.lookups import Lookups
 from proxy.document.paths import select
 from proxy.document.patterns import truthy
+from proxy.document.tokens import tokens
 from proxy.document.tree import Document, plain
 from proxy.errors import AbridgeError, RuleErrors
 from proxy.ruleset.clients import CLIENTS, Client, client_for
@@ -411,8 +412,11 @@ def _for_models(answer: ClientView) -> dict[str, Any]:
     structured = _structured(answer)
     sizes = answer.visible_size
     return {
-        "structured": {"bytes": sizes.to("structured"), "lines": _first_lines(structured)},
-        "text": {"bytes": sizes.to("text"), "lines": _first_lines(answer.text)},
+        kind: {"bytes": size, "tokens": tokens(text), "lines": _first_lines(text)}
+        for kind, size, text in (
+            ("structured", sizes.to("structured"), structured),
+            ("text", sizes.to("text"), answer.text),
+        )
     }
 
 
@@ -570,5 +574,6 @@ def _in_models(texts: dict[str, dict[str, Any]]) -> Iterator[str]:
     if texts["structured"] == texts["text"]:
         names = {"text": "every client"}
     for kind, name in names.items():
-        yield f"\nwhat the model reads in {name}, {texts[kind]['bytes']:,} bytes:"
+        size = f"{texts[kind]['bytes']:,} bytes, about {texts[kind]['tokens']:,} tokens"
+        yield f"\nwhat the model reads in {name}, {size}:"
         yield from (f"  {line}" for line in texts[kind]["lines"])

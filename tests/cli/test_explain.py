@@ -201,7 +201,7 @@ def test_both_kinds_of_clients_are_shown_with_the_first_lines(verb: Explain) -> 
 
     shown = verb.json()["shown"]
 
-    assert shown["structured"] == {"bytes": 12, "lines": ['{"lines":20}']}
+    assert shown["structured"] == {"bytes": 12, "tokens": 5, "lines": ['{"lines":20}']}
     assert shown["text"]["bytes"] == len(text) + 500
     assert shown["text"]["lines"][:2] == ["line 0", "line 1"]
     assert shown["text"]["lines"][-1] == "… (+14 lines)"

@@ -106,7 +106,9 @@ class Codex(Client):
     model = "gpt-5.5"
 
     def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
-        write(place.home / ".codex" / "config.toml", f"""
+        write(
+            place.home / ".codex" / "config.toml",
+            f"""
 model = "{self.model}"
 model_provider = "stand-in"
 check_for_update_on_startup = false
@@ -120,7 +122,8 @@ env_key = "KEY"
 [mcp_servers.probe]
 command = {json.dumps(place.server[0])}
 args = {json.dumps(place.server[1:])}
-""")
+""",
+        )
         command = self.bin("exec", "--skip-git-repo-check", PROMPT)
         return [*command, "--dangerously-bypass-approvals-and-sandbox"], {"KEY": "-"}
 
@@ -241,13 +244,14 @@ def vibe_script(tool: str, arguments: Json) -> tuple[str, Json]:
 class Vibe(Client):
     name = "mistral-vibe"
     setup = (
-        "`vibe mcp add fs --transport stdio --command mcp-abridge"
-        " --arg npx --arg=-y --arg SERVER`"
+        "`vibe mcp add fs --transport stdio --command mcp-abridge --arg npx --arg=-y --arg SERVER`"
     )
     phrase = staticmethod(vibe_script)
 
     def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
-        write(place.home / ".vibe" / "config.toml", f"""
+        write(
+            place.home / ".vibe" / "config.toml",
+            f"""
 active_model = "stand-in"
 enable_telemetry = false
 enable_update_checks = false
@@ -266,7 +270,8 @@ name = "probe"
 transport = "stdio"
 command = {json.dumps(place.server[0])}
 args = {json.dumps(place.server[1:])}
-""")
+""",
+        )
         command = [str(self.folder / "bin" / "vibe"), "-p", PROMPT, "--auto-approve", "--trust"]
         return command, {"KEY": "-"}
 
