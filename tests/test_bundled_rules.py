@@ -1,4 +1,4 @@
-"""The bundled rule files against the running servers: they still fit, and what a call needs stays."""
+"""The bundled rule files against the running servers: they fit, and what a call needs stays."""
 
 import re
 import shutil
@@ -57,7 +57,7 @@ class Ruled:
     def call(self, tool: str, **arguments: Any) -> Answer:
         """Call a tool, and return what a model gets of its answer under the rules."""
         replay = Replay(
-            RuleSet([self._file]), recorded(orjson.dumps(self.exchange(tool, **arguments)))
+            RuleSet((self._file,)), recorded(orjson.dumps(self.exchange(tool, **arguments)))
         )
         account = explained(replay)
         assert account["log"] == []
