@@ -5,6 +5,7 @@ The account of a call is one JSON object, which `--json` prints; the other outpu
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -140,7 +141,8 @@ def _replayed(arguments: argparse.Namespace, name: str) -> Replay:
 
 def _rules(arguments: argparse.Namespace) -> RuleSet:
     files = load(arguments.rules, allow_python=arguments.allow_python)
-    return Selection(files, arguments.budget, lambda _: None)(None, arguments.client)
+    selection = Selection(files, arguments.budget, lambda _: None, environ=os.environ)
+    return selection(None, arguments.client)
 
 
 def _content(name: str) -> bytes:
@@ -433,7 +435,7 @@ def _first_lines(text: str) -> list[str]:
 
 def _clients(before: ClientView, after: ClientView) -> Iterator[dict[str, Any]]:
     """Yield each client with a known limit, with a flag if the answer exceeds that limit."""
-    for client in CLIENTS:
+    for client in (each.within(os.environ) for each in CLIENTS):
         limit = client.limit_bytes
         if limit is not None:
             sizes = before.visible_size.to(client.shows), after.visible_size.to(client.shows)

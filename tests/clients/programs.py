@@ -63,6 +63,7 @@ class Client:
     """
 
     name = binary = setup = ""
+    transcripts = ""  # the folder in the user's home, if `weigh` reads it
     program = ""  # a key of install.PINS, if it is not the name
     stateless = False
     refuses: frozenset[str] = frozenset()
@@ -85,6 +86,7 @@ class Client:
 class ClaudeCode(Client):
     name, binary = "claude-code", "claude"
     setup = f"`claude mcp add fs -- {WRAPPED}`"
+    transcripts = ".claude/projects"
 
     def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
         config = write(place.cwd / "mcp.json", {"mcpServers": {"probe": place.entry}})
@@ -104,6 +106,7 @@ class Codex(Client):
     name, binary = "codex", "codex"
     setup = f"`codex mcp add fs -- {WRAPPED}`"
     model = "gpt-5.5"
+    transcripts = ".codex/sessions"
 
     def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
         write(
