@@ -43,9 +43,9 @@ function size(bytes) {
   return `${Number((bytes / 1000 ** power).toPrecision(3))} ${["B", "kB", "MB", "GB", "TB"][power]}`;
 }
 
-const format = uPlot.fmtDate("{D} {MMM}");
-const days = {
-  incrs: [1, 2, 7, 14, 30, 91].map((count) => count * step),
+const format = uPlot.fmtDate(hours ? "{HH}:{mm}" : "{D} {MMM}");
+const calendar = {
+  incrs: (hours ? [1, 2, 3, 6, 12] : [1, 2, 7, 14, 30, 91]).map((count) => count * step),
   values: (_, marks) => marks.map((mark) => format(new Date(mark * 1000))),
 };
 
@@ -74,7 +74,7 @@ function draw() {
       height: 260,
       scales: { x: { range: (_, from, to) => [from - step, to + step] }, y: { range: [0, null] } },
       axes: [
-        { ...axis, ...(hours ? {} : days) },
+        { ...axis, ...calendar },
         { ...axis, size: 70, values: (_, marks) => marks.map(size) },
       ],
       series: [

@@ -38,6 +38,7 @@ SHADOWED = Row("git_log", "log", "shadow", 1, 100_000, 5_000, 90_000, 4_000, lar
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Make the default ledger that of a fresh state folder, and name it."""
+    monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.delenv("MCP_ABRIDGE_LEDGER", raising=False)
     monkeypatch.setenv("COLUMNS", "120")
@@ -350,9 +351,8 @@ def test_a_terminal_gets_lines_that_fit_and_no_colour_under_no_color(
 
 
 def test_a_ledger_of_clients_that_pass_no_environment_on_is_named(
-    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
     filled(path, PASSED)
     assert (run(), capsys.readouterr().err) == (0, "")
 
