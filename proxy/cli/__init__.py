@@ -22,6 +22,7 @@ VERBS = {
     "tools": ("-- npx -y some-server", "list a server's tools, and what they cost"),
     "call": ("TOOL name=value URL", "call a tool once, show what a model gets"),
     "record": ("DIR -- npx my-server", "wrap a server unchanged, and keep each call"),
+    "replay": ("DIR --rules R", "show what rules do to recorded calls"),
     "weigh": ("", "list the largest answers in your transcripts"),
     "report": ("--since 7d", "show what was saved"),
     "doctor": ("-- npx -y some-server", "find what is wrong with a server or its rules"),

@@ -1,7 +1,8 @@
 """The answers of MCP tools in the transcripts that clients keep on disk; nothing is written.
 
 Claude Code: a file for each session in `projects`, a line for each message, in the form of the
-Messages API. Codex: a file for each session in `sessions`, with items of the Responses API.
+Messages API. Codex: a file for each session in `sessions`, with items of the Responses API. The
+recordings of `record` are read, too.
 """
 
 import json
@@ -11,6 +12,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import orjson
+
+from proxy.ruleset.clients import client_for
+from proxy.testing.answer import read
+from proxy.testing.recordings import SESSION, sessions
 
 _CLAUDE_FILE = re.compile(r"(?:Output has been|Full output) saved to:? ([^\n]+?)\.?\n")
 _CLAUDE_CUT = re.compile(r"Error: result \([^)]*\) exceeds|<persisted-output>")
@@ -43,17 +48,26 @@ def folders(environment: "os._Environ[str]") -> list[str]:
 
 
 def files(paths: Iterable[str], since: float) -> Iterator[str]:
-    """Yield the transcripts in files and folders that were written after a time in seconds."""
+    """Yield the transcripts in files and folders that were written after a time in seconds.
+
+    A session that `record` wrote is named by its session.json.
+    """
     for path in paths:
         if os.path.isdir(path):
             for folder, _, names in os.walk(path):
                 yield from files((os.path.join(folder, name) for name in sorted(names)), since)
-        elif path.endswith(".jsonl") and os.path.getmtime(path) >= since:
+        elif path.endswith((".jsonl", f"/{SESSION}")) and os.path.getmtime(path) >= since:
             yield path
 
 
 def answers(path: str) -> Iterator[ToolAnswer]:
-    """Yield the answers of MCP tools in a transcript; lines that are no JSON are skipped."""
+    """Yield the answers of MCP tools in a transcript; lines that are no JSON are skipped.
+
+    Raises ExchangeError for a recording that cannot be read.
+    """
+    if os.path.basename(path) == SESSION:
+        yield from _recorded(os.path.dirname(path))
+        return
     tools: dict[str, str] = {}  # by the call's id
     with open(path, "rb") as file:
         for line in file:
@@ -66,6 +80,16 @@ def answers(path: str) -> Iterator[ToolAnswer]:
             if isinstance(record, dict):
                 yield from _claude(record, tools)
                 yield from _codex(record.get("payload"), tools)
+
+
+def _recorded(folder: str) -> Iterator[ToolAnswer]:
+    """Yield recorded answers as a client that does not cut them shows them."""
+    for session in sessions([folder]):
+        shows = client_for(session.client).shows
+        for _, exchange in session.exchanges:
+            text = "\n".join(read(exchange.response).texts_for(shows))
+            tool = f"{session.server}/{exchange.tool}"
+            yield ToolAnswer(session.client or "", tool, text, False, text)
 
 
 def _with_lone_surrogates(line: bytes) -> Any:

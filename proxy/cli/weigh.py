@@ -15,9 +15,10 @@ from msgspec.structs import asdict
 
 from proxy.cli import transcripts
 from proxy.cli.report import Span, span
-from proxy.cli.terminal import console, table
+from proxy.cli.terminal import console, refuse, table
 from proxy.cli.transcripts import ToolAnswer
 from proxy.document.tokens import tokens
+from proxy.errors import AbridgeError
 from proxy.ruleset.clients import client_for
 from proxy.ruleset.selection import Selection
 from proxy.testing.exchange import make, text_result
@@ -49,7 +50,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "paths",
         nargs="*",
         metavar="PATH",
-        help="transcripts or folders of them (default: those of Claude Code and Codex)",
+        help="transcripts, recordings or folders of them (default: the transcripts of Claude Code and Codex)",
     )
     parser.add_argument(
         "--since", type=span, default="30d", metavar="SPAN", help="12h, 30d (default), 2w or all"
@@ -64,7 +65,10 @@ def run(arguments: argparse.Namespace) -> int:
     since = 0.0 if period.seconds is None else time.time() - period.seconds
     sessions = list(transcripts.files(paths, since))
     every = (answer for path in sessions for answer in transcripts.answers(path))
-    weights = sorted(weigh(every), key=lambda weight: -max(weight.read, weight.whole))
+    try:
+        weights = sorted(weigh(every), key=lambda weight: -max(weight.read, weight.whole))
+    except AbridgeError as error:
+        return refuse("weigh", str(error))
     if arguments.json:
         print(json.dumps([asdict(weight) for weight in weights], indent=2))
     elif weights:
