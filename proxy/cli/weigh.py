@@ -50,7 +50,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "paths",
         nargs="*",
         metavar="PATH",
-        help="transcripts, recordings or folders of them (default: the transcripts of Claude Code and Codex)",
+        help="transcripts, recordings or folders of them (default: of Claude Code and Codex)",
     )
     parser.add_argument(
         "--since", type=span, default="30d", metavar="SPAN", help="12h, 30d (default), 2w or all"

@@ -1,4 +1,4 @@
-"""Whether what a session used later is still there: without it, a smaller answer proves nothing."""
+"""Proof that a session still finds what it used: without it, nobody knows what a rule costs."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,8 +9,9 @@ from msgspec import Struct
 from proxy.document.tree import loads
 from proxy.testing import answer as answers
 from proxy.testing.play import Replay
-from proxy.testing.usage import Usage
 
+# A part of an argument that names a thing: a word with a digit.
+_IDENTIFIER = re.compile(r"\b(?=[A-Za-z_-]*\d)[\w-]*\w")
 _LONGEST = 500  # characters of a value
 _SHORTEST = 2  # characters of a value with letters and digits, such as e5
 _WORD = 4  # letters of a plain word
@@ -35,13 +36,13 @@ class UsedValue(Struct):
 class ShapedAnswer(Struct):
     """An answer with its recorded file, as the server sent it and as a client shows it.
 
-    `shown` are the texts that the model sees; `stored` are the documents that its next view or page
-    is cut from.
+    `visible` are the texts that the model sees; `stored` are the documents from which its views and
+    pages are cut.
     """
 
     file: str
     replay: Replay
-    shown: tuple[str, ...]
+    visible: tuple[str, ...]
 
     @property
     def stored(self) -> list[bytes]:
@@ -56,41 +57,52 @@ def used_values(session: Sequence[ShapedAnswer], definitions: str = "") -> list[
     A value that the model had before, or a word of the tools' `definitions`, is none.
     """
     calls = [(each.replay.exchange.tool, each.replay.exchange.arguments) for each in session]
-    usage = _UsedLater(calls)
+    uses = _Uses(calls)
     used: dict[tuple[str, int], UsedValue] = {}
     for number, answer in enumerate(session):
         leaves = list(_leaves(_parts(answer)))
         text = _lines(leaf for _, leaf in leaves)
-        shown: str | None = None
-        for value, index, user in usage.within(number, text):
+        after: str | None = None
+        for value, index, user in uses.within(number, text):
             if value.isalpha() and value in definitions:
                 continue
-            if shown is None:
-                shown = _lines(
-                    leaf for each in answer.shown for _, leaf in _leaves(answers.value(each))
+            if after is None:
+                after = _lines(
+                    leaf for each in answer.visible for _, leaf in _leaves(answers.value(each))
                 )
             path = next(path for path, leaf in leaves if _names(value, leaf))
             new = UsedValue(value, answer.file, answer.replay.exchange.tool, path, user)
             each = used.setdefault((value, index), new)
-            if _names(value, shown):
+            if _names(value, after):
                 each.place = "shown"
             elif each.place == "lost" and _is_stored(value, answer):
                 each.place = "view"
-    return list(used.values())
+    # Of an argument that is a path, the path counts, not each of its folders too.
+    return [
+        each
+        for (value, call), each in used.items()
+        if not any(call == of and value != whole and value in whole for whole, of in used)
+    ]
 
 
-class _UsedLater(Usage):
-    """Finds used values in texts, such as the `e5` of `[ref=e5]`."""
+class _Uses:
+    """The values in the arguments of calls, each with the first call that has it."""
+
+    def __init__(self, calls: Sequence[tuple[str, dict[str, Any]]]) -> None:
+        self._first: dict[str, tuple[int, str]] = {}
+        for number, (tool, arguments) in enumerate(calls):
+            for path, text in _leaves(arguments, names=False):
+                for value in {text, *text.split("/"), *_IDENTIFIER.findall(text)}:
+                    self._first.setdefault(value, (number, f"{tool} took it as {path}"))
 
     def within(self, call: int, text: str) -> Iterator[tuple[str, int, str]]:
         """Yield each value in the answer to a call that a later call used first: its number, who.
 
         `text` has each text of the answer on a line of its own.
         """
-        for value, users in self._users.items():
-            index, _, user = users[0]
-            if index > call and len(value) <= _LONGEST and value in text and _stands(value, text):
-                yield value, index, user
+        for value, (number, user) in self._first.items():
+            if number > call and len(value) <= _LONGEST and value in text and _stands(value, text):
+                yield value, number, user
 
 
 def _stands(value: str, text: str) -> bool:
@@ -125,15 +137,16 @@ def _lines(texts: Iterable[str]) -> str:
     return "\n{}\n".format("\n".join(texts))
 
 
-def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Yield each text, number and name of a member, with its path."""
+def _leaves(value: Any, path: str = "", *, names: bool = True) -> Iterator[tuple[str, str]]:
+    """Yield each text and number with its path, and the `names` of members with theirs."""
     if isinstance(value, dict):
         for name, member in value.items():
             inner = f"{path}.{name}" if path else name
-            yield inner, name
-            yield from _leaves(member, inner)
+            if names:
+                yield inner, name
+            yield from _leaves(member, inner, names=names)
     elif isinstance(value, list):
         for index, element in enumerate(value):
-            yield from _leaves(element, f"{path}[{index}]")
+            yield from _leaves(element, f"{path}[{index}]", names=names)
     elif value is not None and not isinstance(value, bool):
         yield path, str(value)

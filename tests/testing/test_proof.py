@@ -27,7 +27,7 @@ def session(*calls: Call, by: RuleSet = EMPTY) -> list[ShapedAnswer]:
             text = content if isinstance(content, str) else json.dumps(content)
             result = text_result(text)
         replay = Replay(by, make(tool, arguments, result))
-        answered.append(ShapedAnswer(f"{number}.json", replay, replay.answer.shown("either")))
+        answered.append(ShapedAnswer(f"{number}.json", replay, replay.answer.texts_for("either")))
     return answered
 
 
@@ -61,6 +61,12 @@ def test_a_value_that_a_later_call_takes_is_used(
     values = used(("list", {}, answer), ("get", argument, "ok"))
 
     assert values.get(value) == (None if path is None else (path, "shown"))
+
+
+def test_of_a_path_its_parts_do_not_count() -> None:
+    path = "/srv/shelf-1/book-2.txt"
+    values = used(("list", {}, f"{path}\n/srv/shelf-1"), ("read", {"path": path}, ""))
+    assert values == {path: ("", "shown")}
 
 
 def test_what_the_model_had_before_is_not_taken_from_an_answer() -> None:
