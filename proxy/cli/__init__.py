@@ -21,6 +21,7 @@ VERBS = {
     "schema": ("--reference", "print the JSON Schema of rules, or the reference"),
     "tools": ("-- npx -y some-server", "list a server's tools, and what they cost"),
     "call": ("TOOL name=value URL", "call a tool once, show what a model gets"),
+    "suggest": ("recordings/ -o rules.yaml", "draft rules from recordings"),
     "weigh": ("", "list the largest answers in your transcripts"),
     "report": ("--since 7d", "show what was saved"),
     "doctor": ("-- npx -y some-server", "find what is wrong with a server or its rules"),
