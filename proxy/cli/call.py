@@ -7,6 +7,7 @@ and the tests of rules.
 import argparse
 import asyncio
 import json
+import os
 import sys
 from typing import Any
 
@@ -67,7 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
             if arguments.rules is None
             else load(arguments.rules, allow_python=arguments.allow_python)
         )
-        rules = Selection(files, arguments.budget, lambda _: None)(tools.server, arguments.client)
+        selection = Selection(files, arguments.budget, lambda _: None, environ=os.environ)
+        rules = selection(tools.server, arguments.client)
         replay = Replay(rules, exchange)
     except UnusableCall as error:
         return refuse("call", str(error))

@@ -178,7 +178,7 @@ def _clients(settings: Options) -> Iterator[Finding]:
         names = servers.setdefault(server.place.client, {})
         names[server.name] = server.own_words is not None
     for name, every in servers.items():
-        client = client_for(_CLIENT_INFO.get(name, name))
+        client = client_for(_CLIENT_INFO.get(name, name)).within(os.environ)
         budget: object = settings.budget
         if budget in (None, "auto"):
             limit = client.limit_bytes

@@ -5,6 +5,7 @@ The account of a call is one JSON object, which `--json` prints; the other outpu
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -18,6 +19,7 @@ from proxy.document.fuel import Fuel
 from proxy.document.lookups import Lookups
 from proxy.document.paths import select
 from proxy.document.patterns import truthy
+from proxy.document.tokens import tokens
 from proxy.document.tree import Document, plain
 from proxy.errors import AbridgeError, RuleErrors
 from proxy.ruleset.clients import CLIENTS, Client, client_for
@@ -139,7 +141,8 @@ def _replayed(arguments: argparse.Namespace, name: str) -> Replay:
 
 def _rules(arguments: argparse.Namespace) -> RuleSet:
     files = load(arguments.rules, allow_python=arguments.allow_python)
-    return Selection(files, arguments.budget, lambda _: None)(None, arguments.client)
+    selection = Selection(files, arguments.budget, lambda _: None, environ=os.environ)
+    return selection(None, arguments.client)
 
 
 def _content(name: str) -> bytes:
@@ -409,8 +412,11 @@ def _for_models(answer: ClientView) -> dict[str, Any]:
     structured = _structured(answer)
     sizes = answer.visible_size
     return {
-        "structured": {"bytes": sizes.to("structured"), "lines": _first_lines(structured)},
-        "text": {"bytes": sizes.to("text"), "lines": _first_lines(answer.text)},
+        kind: {"bytes": size, "tokens": tokens(text), "lines": _first_lines(text)}
+        for kind, size, text in (
+            ("structured", sizes.to("structured"), structured),
+            ("text", sizes.to("text"), answer.text),
+        )
     }
 
 
@@ -429,7 +435,7 @@ def _first_lines(text: str) -> list[str]:
 
 def _clients(before: ClientView, after: ClientView) -> Iterator[dict[str, Any]]:
     """Yield each client with a known limit, with a flag if the answer exceeds that limit."""
-    for client in CLIENTS:
+    for client in (each.within(os.environ) for each in CLIENTS):
         limit = client.limit_bytes
         if limit is not None:
             sizes = before.visible_size.to(client.shows), after.visible_size.to(client.shows)
@@ -568,5 +574,6 @@ def _in_models(texts: dict[str, dict[str, Any]]) -> Iterator[str]:
     if texts["structured"] == texts["text"]:
         names = {"text": "every client"}
     for kind, name in names.items():
-        yield f"\nwhat the model reads in {name}, {texts[kind]['bytes']:,} bytes:"
+        size = f"{texts[kind]['bytes']:,} bytes, about {texts[kind]['tokens']:,} tokens"
+        yield f"\nwhat the model reads in {name}, {size}:"
         yield from (f"  {line}" for line in texts[kind]["lines"])

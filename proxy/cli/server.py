@@ -13,9 +13,8 @@ from typing import Any, Literal, NamedTuple
 
 from proxy.cli import PROGRAM
 
-# Seconds for the first response, without --deadline. The official client waits 10 s for a response
-# to server/discover, which a server of an earlier revision may ignore.
-FIRST_ANSWER = 12.0
+FIRST_ANSWER = 10.0  # seconds for the first response, without --deadline
+_DISCOVER = 8.0  # of them for server/discover, which a server of an earlier revision may ignore
 _SECONDS = 30.0  # to list the tools after that
 _STDERR_LINES = 10
 NO_RULES = ("--rules", "none")
@@ -85,6 +84,8 @@ async def listing(
         except Exception as error:  # from the client, alone or in an exception group
             raise Silent(_innermost(error), *_outputs(errors)) from error
         log, stderr = _outputs(errors)
+        # A server/discover that was ignored is open until the end.
+        log = [each for each in log if "the server ended with exit code 0" not in each[1]]
         return listed._replace(log=log, stderr=stderr)
 
 
@@ -99,8 +100,10 @@ async def _tools_of(
     transport: Any, limit: asyncio.Timeout, further: Further | None, name: str
 ) -> Listed:
     from mcp import Client
+    from mcp.client import session
     from mcp_types import Implementation
 
+    session.DISCOVER_TIMEOUT_SECONDS = _DISCOVER
     clock = asyncio.get_running_loop().time
     started = clock()
     tools: Tools = {}

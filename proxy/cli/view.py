@@ -60,7 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
 def replay_of(exchange: RecordedExchange, arguments: argparse.Namespace) -> Replay:
     """Answer a recorded call as Claude Code gets it. Raises RuleErrors."""
     files = load(arguments.rules or [], allow_python=arguments.allow_python)
-    return Replay(Selection(files, arguments.budget, lambda _: None)(None, _CLIENT), exchange)
+    selection = Selection(files, arguments.budget, lambda _: None, environ=os.environ)
+    return Replay(selection(None, _CLIENT), exchange)
 
 
 def answer_of(replay: Replay, reader: str) -> ClientView:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 Shows = Literal["structured", "text", "blocks", "both", "once", "result", "either"]
 """The copy that the model reads if a result has both.
@@ -64,16 +65,18 @@ class Client(Struct, frozen=True):
             return 0
         return size - self.beyond_bytes
 
-    def budget(self, environ: Mapping[str, str]) -> int:
-        """Return the default budget in bytes, less if the user limits the client's tokens.
+    def within(self, environ: Mapping[str, str]) -> "Client":
+        """Return the facts of a client whose user limits its tokens by a variable.
 
-        >>> client_for("claude-code").budget({"MAX_MCP_OUTPUT_TOKENS": "2000"})
+        >>> client_for("claude-code").within({"MAX_MCP_OUTPUT_TOKENS": "2000"}).budget_bytes
         4000
         """
         tokens = environ.get(self.tokens_env or "", "")
-        if not (tokens.isdecimal() and len(tokens) < 10 and int(tokens)):
-            return self.budget_bytes
-        return min(self.budget_bytes, max(int(tokens) * _BYTES_PER_TOKEN, _LEAST))
+        own = tokens.isdecimal() and len(tokens) < 10 and int(tokens) * _BYTES_PER_TOKEN
+        if not own or self.limit_bytes is None:
+            return self
+        limit = min(self.limit_bytes, max(own, _LEAST))
+        return replace(self, limit_bytes=limit, budget_bytes=min(self.budget_bytes, limit))
 
 
 # Below every known limit, with room for the header that some clients put before a result.

@@ -213,7 +213,7 @@ class Selection:
         if budget == "auto":
             from proxy.ruleset.clients import client_for
 
-            budget, first_look = client_for(client).budget(self._environ), _FIRST_LOOK
+            budget, first_look = client_for(client).within(self._environ).budget_bytes, _FIRST_LOOK
         steps = (Abridge(max_bytes=budget, first_look=first_look),)
         return Rule(name="budget", tools=("*",), pipeline=steps, max_bytes=budget)
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from tests.answers import table
+from tests.answers import picture, table
 from tests.answers.arm import Arm, Call, Reply, Steps, shown
 from tests.answers.direct import ClaudeCode, Codex, Direct
 from tests.answers.evidence import Evidence
@@ -84,3 +84,9 @@ def test_a_way_that_never_ends_is_given_up(tool: str, never: str) -> None:
     assert isinstance(attempt, Attempt)
     assert (attempt.calls, attempt.never) == (60, never)
     assert attempt.read == sum(len(reply.text.encode()) for reply in replies)
+
+
+def test_the_picture_in_the_readme_is_of_this_version() -> None:
+    drawn = picture.FILE.read_text()
+
+    assert drawn == picture.drawing(), "draw it again: python -m tests.answers.picture"

@@ -70,14 +70,30 @@ def doctor(*words: str, cwd: Path = ROOT) -> tuple[int, list[str], str]:
     return ended(started(*words, cwd=cwd))
 
 
+SLOW = {
+    "mute": "import sys, time; print('log in first', file=sys.stderr); time.sleep(600)",
+    # Of an earlier revision: it ignores server/discover.
+    "early": """
+import json, sys
+for line in sys.stdin:
+    sent = json.loads(line)
+    result = {"protocolVersion": "2025-06-18", "capabilities": {}, "tools": [],
+              "serverInfo": {"name": "early", "version": "1"}}
+    if sent["method"] in ("initialize", "tools/list"):
+        print(json.dumps({"jsonrpc": "2.0", "id": sent["id"], "result": result}), flush=True)
+""",
+}
+
+
 @pytest.fixture(scope="module", autouse=True)
-def mute() -> Iterator["subprocess.Popen[str]"]:
-    """Start it before a mute server, which it gives up after all other tests of this file."""
-    script = "import sys, time; print('log in first', file=sys.stderr); time.sleep(600)"
-    process = started("--ledger", "off", "--", sys.executable, "-c", script, deadline="")
-    with process:
-        yield process
-        process.kill()
+def slow() -> Iterator[dict[str, "subprocess.Popen[str]"]]:
+    """Start it before slow servers, so that it waits for them during the other tests."""
+    words = ("--ledger", "off", "--", sys.executable, "-c")
+    processes = {name: started(*words, script, deadline="") for name, script in SLOW.items()}
+    yield processes
+    for process in processes.values():
+        with process:
+            process.kill()
 
 
 def test_a_set_up_that_is_as_it_should_be(server: list[str], tmp_path: Path) -> None:
@@ -201,15 +217,23 @@ def test_no_server_is_a_mistake_of_usage() -> None:
 
 
 def test_a_mute_server_is_given_up_soon_with_what_it_wrote_to_its_stderr(
-    mute: "subprocess.Popen[str]",
+    slow: dict[str, "subprocess.Popen[str]"],
 ) -> None:
-    code, lines, _ = ended(mute)
+    code, lines, _ = ended(slow["mute"])
     assert code == 1
     assert lines[-3].startswith(
-        "error: the server does not list its tools: it gave no answer within 12 s;"
+        "error: the server does not list its tools: it gave no answer within 10 s;"
         " is it an MCP server, and does it speak stdio if it is a command? --deadline 120 gives"
     )
     assert lines[-2:] == [
         "error: what the server wrote beside its messages:",
         "    log in first",
     ]
+
+
+def test_a_server_that_ignores_server_discover_is_met_within_that_time(
+    slow: dict[str, "subprocess.Popen[str]"],
+) -> None:
+    code, lines, _ = ended(slow["early"])
+    assert code == 0
+    assert "server 'early' 1, revision 2025-06-18: 0 tools" in lines[1]

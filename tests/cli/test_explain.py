@@ -201,13 +201,15 @@ def test_both_kinds_of_clients_are_shown_with_the_first_lines(verb: Explain) -> 
 
     shown = verb.json()["shown"]
 
-    assert shown["structured"] == {"bytes": 12, "lines": ['{"lines":20}']}
+    assert shown["structured"] == {"bytes": 12, "tokens": 5, "lines": ['{"lines":20}']}
     assert shown["text"]["bytes"] == len(text) + 500
     assert shown["text"]["lines"][:2] == ["line 0", "line 1"]
     assert shown["text"]["lines"][-1] == "… (+14 lines)"
 
 
-def test_clients_whose_limit_is_overrun_are_told_before_and_after(verb: Explain) -> None:
+def test_clients_whose_limit_is_overrun_are_told_before_and_after(
+    verb: Explain, monkeypatch: pytest.MonkeyPatch
+) -> None:
     record("long", document({"items": ["x" * 20] * 2_100}))
 
     clients = {each["client"]: each for each in verb.json()["clients"]}
@@ -217,6 +219,8 @@ def test_clients_whose_limit_is_overrun_are_told_before_and_after(verb: Explain)
     assert codex["beyond"] == "loses its middle"
     assert codex["before"] > 48_000 > codex["after"]
     assert not clients["claude-code*"]["over_before"]
+    monkeypatch.setenv("MAX_MCP_OUTPUT_TOKENS", "20000")
+    assert {each["client"]: each for each in verb.json()["clients"]}["claude-code*"]["over_before"]
 
 
 def test_a_call_that_is_refused_has_no_steps(verb: Explain) -> None:

@@ -63,6 +63,7 @@ class Client:
     """
 
     name = binary = setup = ""
+    transcripts = ""  # the folder in the user's home, if `weigh` reads it
     program = ""  # a key of install.PINS, if it is not the name
     stateless = False
     refuses: frozenset[str] = frozenset()
@@ -85,6 +86,7 @@ class Client:
 class ClaudeCode(Client):
     name, binary = "claude-code", "claude"
     setup = f"`claude mcp add fs -- {WRAPPED}`"
+    transcripts = ".claude/projects"
 
     def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
         config = write(place.cwd / "mcp.json", {"mcpServers": {"probe": place.entry}})
@@ -104,9 +106,12 @@ class Codex(Client):
     name, binary = "codex", "codex"
     setup = f"`codex mcp add fs -- {WRAPPED}`"
     model = "gpt-5.5"
+    transcripts = ".codex/sessions"
 
     def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
-        write(place.home / ".codex" / "config.toml", f"""
+        write(
+            place.home / ".codex" / "config.toml",
+            f"""
 model = "{self.model}"
 model_provider = "stand-in"
 check_for_update_on_startup = false
@@ -120,7 +125,8 @@ env_key = "KEY"
 [mcp_servers.probe]
 command = {json.dumps(place.server[0])}
 args = {json.dumps(place.server[1:])}
-""")
+""",
+        )
         command = self.bin("exec", "--skip-git-repo-check", PROMPT)
         return [*command, "--dangerously-bypass-approvals-and-sandbox"], {"KEY": "-"}
 
@@ -241,13 +247,14 @@ def vibe_script(tool: str, arguments: Json) -> tuple[str, Json]:
 class Vibe(Client):
     name = "mistral-vibe"
     setup = (
-        "`vibe mcp add fs --transport stdio --command mcp-abridge"
-        " --arg npx --arg=-y --arg SERVER`"
+        "`vibe mcp add fs --transport stdio --command mcp-abridge --arg npx --arg=-y --arg SERVER`"
     )
     phrase = staticmethod(vibe_script)
 
     def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
-        write(place.home / ".vibe" / "config.toml", f"""
+        write(
+            place.home / ".vibe" / "config.toml",
+            f"""
 active_model = "stand-in"
 enable_telemetry = false
 enable_update_checks = false
@@ -266,7 +273,8 @@ name = "probe"
 transport = "stdio"
 command = {json.dumps(place.server[0])}
 args = {json.dumps(place.server[1:])}
-""")
+""",
+        )
         command = [str(self.folder / "bin" / "vibe"), "-p", PROMPT, "--auto-approve", "--trust"]
         return command, {"KEY": "-"}
 

@@ -219,8 +219,9 @@ def _spelled(rule: Rule, before: Response, after: Response) -> None:
 
 
 def _numbers(before: Response) -> Iterator[str]:
+    """Yield the numbers of JSON, and those of texts in which rows are read (Python, CSV, YAML)."""
     for place in filter(None, [before.structured, *_unquoted(before.texts)]):
-        yield from numbers(place)
+        yield from numbers(place) if valid(place) else _NUMBER.findall(place)
 
 
 def first_page(job: ShapeJob, outcome: ShapeResult, again: ShapeResult) -> None:

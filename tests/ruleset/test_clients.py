@@ -72,8 +72,8 @@ def test_the_budget_of_a_client_is_below_its_limit_and_8_to_10_kb_if_it_can_be(
 def test_a_limit_of_the_users_own_in_tokens_lowers_the_budget(tokens: str, budget: int) -> None:
     environ = {"MAX_MCP_OUTPUT_TOKENS": tokens}
 
-    assert client_for("claude-code").budget(environ) == budget
-    assert client_for("codex-mcp-client").budget(environ) == 8_000
+    assert client_for("claude-code").within(environ).budget_bytes == budget
+    assert client_for("codex-mcp-client").within(environ) == client_for("codex")
 
 
 def test_no_entry_is_shadowed_by_an_earlier_one() -> None:

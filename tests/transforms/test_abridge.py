@@ -248,7 +248,7 @@ def same(before: Any, after: Any) -> None:
 
 @pytest.mark.parametrize("bound", [300, 380, 440, 500, 680])
 def test_names_that_leave_no_room_for_views_keep_the_bound(bound: int) -> None:
-    value = {f"\"{'k' * 47}{number}": [number] * 400 for number in range(3)}
+    value = {f'"{"k" * 47}{number}': [number] * 400 for number in range(3)}
     told = Call("t", bound=bound, structured=True, viewable=True, notices=[])
     assert size(shaped(json.dumps(value).encode(), Abridge(), at=told), told) <= bound
 

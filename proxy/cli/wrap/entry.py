@@ -83,7 +83,8 @@ def servers(place: Place, file: str, document: Any) -> Iterator[Server]:
     for path in _paths(document, place.at):
         entries = entry_at(document, path)
         for name, entry in entries.items() if isinstance(entries, dict) else ():
-            if isinstance(entry, dict):
+            # opencode's version 2 has other members there; in version 1 each server has a type.
+            if isinstance(entry, dict) and (path != ("mcp",) or "type" in entry):
                 disabled = entry.get("disabled") is True or entry.get("enabled") is False
                 # Cline writes {"transport": {"type": ..., "command": ...}}.
                 inner = isinstance(entry.get("transport"), dict)

@@ -56,14 +56,20 @@ PLACES = (
     # `copilot mcp --help` of @github/copilot 1.0.102; it also reads .mcp.json, see above.
     Place("copilot-cli", "user", "{COPILOT_HOME:~/.copilot}/mcp-config.json"),
     Place("copilot-cli", "project", ".github/mcp.json"),
-    # opencode-ai 1.18.33 and opencode.ai/docs/config
-    Place("opencode", "user", "{XDG_CONFIG_HOME:~/.config}/opencode/opencode.json", ("mcp",)),
-    Place("opencode", "user", "{XDG_CONFIG_HOME:~/.config}/opencode/opencode.jsonc", ("mcp",)),
-    Place("opencode", "user", "{OPENCODE_CONFIG:}", ("mcp",)),
-    Place("opencode", "project", "opencode.json", ("mcp",)),
-    Place("opencode", "project", "opencode.jsonc", ("mcp",)),
-    Place("opencode", "project", ".opencode/opencode.json", ("mcp",)),
-    Place("opencode", "project", ".opencode/opencode.jsonc", ("mcp",)),
+    # opencode-ai 1.18.33 and opencode.ai/docs/config; version 2 has `mcp.servers`.
+    *(
+        Place("opencode", scope, path, at)
+        for scope, path in (
+            ("user", "{XDG_CONFIG_HOME:~/.config}/opencode/opencode.json"),
+            ("user", "{XDG_CONFIG_HOME:~/.config}/opencode/opencode.jsonc"),
+            ("user", "{OPENCODE_CONFIG:}"),
+            ("project", "opencode.json"),
+            ("project", "opencode.jsonc"),
+            ("project", ".opencode/opencode.json"),
+            ("project", ".opencode/opencode.jsonc"),
+        )
+        for at in (("mcp",), ("mcp", "servers"))
+    ),
     # cline 3.0.65 writes the first; docs.cline.bot/mcp has that of the extension.
     Place("cline", "user", "{CLINE_DIR:~/.cline}/data/" + _CLINE),
     Place("cline", "user", "{CONFIG}/Code/User/globalStorage/saoudrizwan.claude-dev/" + _CLINE),

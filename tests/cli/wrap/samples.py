@@ -97,6 +97,15 @@ bearer_token_env_var = "HOME_TOKEN"\r
   },
 }
 """,
+    "project/.opencode/opencode.jsonc": """{
+  "mcp": {
+    "timeout": {"startup": 30000},
+    "servers": { // version 2
+      "o2": {"type": "local", "command": ["npx", "-y", "o2"], "disabled": true},
+    },
+  },
+}
+""",
     ".cline/data/settings/cline_mcp_settings.json": """{
   "mcpServers": {
     "cl": {

@@ -103,7 +103,7 @@ def test_all_clients_are_wrapped_once_and_restored_to_the_byte(home: Path, run: 
 
     servers = json.loads(run("wrap", "--json")[1])
     assert [server for server in servers if not server["wrapped"]] == []
-    assert {s["server"] for s in servers if s["disabled"]} == {"old", "far"}
+    assert {s["server"] for s in servers if s["disabled"]} == {"old", "far", "o2"}
     for server in servers:
         shared = server["scope"] == "project"
         first = "mcp-abridge" if shared else program(home)

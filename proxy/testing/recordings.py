@@ -1,0 +1,82 @@
+"""The sessions that `record` wrote: without them, a rule is tested on single answers only."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from proxy.document.message import members
+from proxy.document.tree import loads, plain
+from proxy.errors import DocumentError
+from proxy.testing.exchange import ExchangeError, RecordedExchange, recorded
+
+TOOLS = "0000-tools.json"
+SESSION = "session.json"
+
+_NUMBER = re.compile(r"\d*")
+
+
+class RecordedSession(Struct):
+    """The calls of one client to one server, in order, each with the path of its file.
+
+    `tools` are the definitions of the recorded tools/list, by name.
+    """
+
+    path: str
+    server: str | None
+    client: str | None
+    tools: dict[str, Any]
+    exchanges: list[tuple[str, RecordedExchange]]
+
+
+def sessions(paths: Iterable[str]) -> Iterator[RecordedSession]:
+    """Yield the sessions in files and folders. Raises ExchangeError, or OSError for a bad path.
+
+    The JSON files of a folder are one session, and those of each folder in it another. A file is a
+    session of its own.
+    """
+    for path in paths:
+        if not os.path.isdir(path):
+            yield _session(path, [path])
+            continue
+        names = sorted(os.listdir(path), key=_order)
+        files = [os.path.join(path, name) for name in names if name.endswith(".json")]
+        if files:
+            yield _session(path, files)
+        inner = [os.path.join(path, name) for name in names if not name.startswith(".")]
+        yield from sessions(filter(os.path.isdir, inner))
+
+
+def _order(name: str) -> tuple[int, str]:
+    """Return the number that a file's name begins with, and the name: 9999 is before 10000."""
+    number = _NUMBER.match(name)
+    return int(number[0] or 0) if number else 0, name
+
+
+def _session(path: str, files: list[str]) -> RecordedSession:
+    session = RecordedSession(path, None, None, {}, [])
+    for file in files:
+        with open(file, "rb") as content:
+            raw = content.read()
+        try:
+            match os.path.basename(file):
+                case name if name == SESSION:
+                    about = loads(raw)
+                    session.server, session.client = about.get("server"), about.get("client")
+                case name if name == TOOLS:
+                    session.tools = _tools(raw)
+                case _:
+                    session.exchanges.append((file, recorded(raw)))
+        except (DocumentError, AttributeError, KeyError, TypeError) as error:
+            raise ExchangeError(f"{file}: not as `record` writes it: {error}") from error
+        except ExchangeError as error:
+            raise ExchangeError(f"{file}: {error}") from error
+    return session
+
+
+def _tools(raw: bytes) -> dict[str, Any]:
+    result = members(members(members(raw)["response"])["result"])
+    tools: list[dict[str, Any]] = plain(result["tools"])
+    return {tool["name"]: tool for tool in tools}
