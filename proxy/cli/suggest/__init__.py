@@ -36,18 +36,18 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print a rule file. Returns 2 if the recordings cannot be read, or are of several servers."""
     try:
-        whole = list(_sessions(arguments.paths))
-        servers = list(dict.fromkeys(each.server for each, _ in whole if each.server))
+        recordings = list(_sessions(arguments.paths))
+        servers = list(dict.fromkeys(each.server for each, _ in recordings if each.server))
         server = arguments.server or (servers[0] if servers else None)
-        if len(servers) > 1 and arguments.server is None:
-            return refuse(
-                "suggest",
-                f"recordings of several servers; choose by --server: {', '.join(servers)}",
-            )
-        if arguments.server is not None and arguments.server not in servers:
+        if arguments.server is None and len(servers) > 1:
+            choice = f"choose one by --server: {', '.join(servers)}"
+            return refuse("suggest", f"these are recordings of several servers; {choice}")
+        if server not in (*servers, None):
             advice = did_you_mean(arguments.server, servers) or f"; there are: {', '.join(servers)}"
-            return refuse("suggest", f"no recording of a server {arguments.server!r}{advice}")
-        suggestion = suggest(server, [each for each in whole if each[0].server in (server, None)])
+            return refuse("suggest", f"no recording of a server {server!r}{advice}")
+        suggestion = suggest(
+            server, [each for each in recordings if each[0].server in (server, None)]
+        )
         if arguments.json:
             print(json.dumps(suggestion.rows(), indent=1))
         elif suggestion.rules and arguments.output:

@@ -1,6 +1,7 @@
 """Drafts the steps of a rule for a tool from its recorded answers, with the evidence for each."""
 
 import re
+from collections import Counter
 from typing import Any
 
 from msgspec import UNSET, Raw, Struct
@@ -32,6 +33,7 @@ _ALIKE_SHAPES = 0.6
 _ALIKE = 0.5
 _PARSED = ("json", "yaml", "python")
 _PROSE = re.compile(r"^[^\[{]+(?=[\[{])")
+_HEAD = re.compile(r"(?:\A|\n\s*\n)([A-Z]\w*:? )")  # of a paragraph
 _SHAPE = (re.compile(r"\d+"), re.compile(r"[^\W\d_]+"))
 
 Step = dict[str, Any]
@@ -181,19 +183,15 @@ def _parse_options(text: str) -> Step:
         return {"as": "json", "fence": "json"}
     if form == "JSON" and (match := _PROSE.match(text)) and match[0] == before:
         return {"as": "json", "after": _PROSE.pattern.partition("(?=")[0]}
-    records = [record for record in re.split(r"\n\s*\n", text) if record.strip()]
-    heads = [record.split(None, 1)[0] for record in records]
     if form:
         return {}
-    if len(records) >= _FEWEST_RECORDS and _most_common(heads) >= _ALIKE * len(heads):
-        return {"as": "records"}
-    lines = text.splitlines()
-    alike = _most_common(list(map(_shape, lines))) >= _ALIKE * len(lines)
-    return {"as": "lines"} if len(lines) >= _FEWEST_LINES and alike else {}
-
-
-def _most_common(words: list[str]) -> int:
-    return max(map(words.count, {*words[:200]}), default=0)
+    heads = _HEAD.findall(text)
+    head, count = Counter(heads).most_common(1)[0] if heads else ("", 0)
+    if count >= max(_FEWEST_RECORDS, _ALIKE * len(heads)):
+        return {"as": "records", "split": f"(?m)^(?={re.escape(head)})"}
+    shapes = [_shape(line) for line in text.splitlines()]
+    alike = Counter(shapes).most_common(1)[0][1] if len(shapes) >= _FEWEST_LINES else 0
+    return {"as": "lines"} if alike > _ALIKE * len(shapes) else {}
 
 
 def _shape(line: str) -> str:

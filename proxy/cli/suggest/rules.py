@@ -1,4 +1,4 @@
-"""Writes drafted rules as YAML, with their evidence as comments, and runs them on the recordings."""
+"""Writes drafted rules as YAML, with their evidence, and tries them on the recordings."""
 
 import json
 import re
@@ -6,11 +6,11 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import yaml
 from msgspec import Struct
 
 from proxy.cli.suggest.draft import FIRST_LOOK, LIMITS, MAX_BYTES, SMALL, Draft
 from proxy.cli.suggest.sample import case_of
-from proxy.document.notations import scalar_kind
 from proxy.document.tokens import tokens
 from proxy.document.tree import encode
 from proxy.errors import AbridgeError, RuleErrors
@@ -23,11 +23,6 @@ from proxy.testing.play import Replay
 _NAME_OF_CASE = "a recorded answer, shortened"
 _SHORT_PAGE = 3_000  # bytes
 _WIDTH = 110
-_PLAIN = re.compile(r"[A-Za-z_][\w.-]*")
-_NAME = re.compile(r"[A-Za-z_][\w-]*")
-_UNPRINTABLE = re.compile(
-    r"[^ -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
-)
 
 
 class DraftedRule(Struct):
@@ -86,14 +81,14 @@ def page(server: str | None, rules: Iterable[DraftedRule], small: list[str]) -> 
 
 
 def _page(server: str | None, rules: list[str]) -> str:
-    name = [f"server: {{name: {_scalar(server)}}}"] if server else []
+    name = [_yaml({"server": {"name": server}}, 0)] if server else []
     return "\n".join(["version: 1", *name, "rules:", *rules, ""])
 
 
 def _load(text: str) -> RuleFile:
     loaded = rulefile.read("the draft", text.encode())
     if loaded.rules is None:
-        raise RuleErrors(loaded.problems)
+        raise RuleErrors(list(loaded.problems))
     return loaded.rules
 
 
@@ -113,9 +108,9 @@ def _sizes(file: RuleFile, draft: Draft) -> list[tuple[int, int, bool]]:
 
 def _fit_limit(draft: Draft) -> None:
     """Choose the greatest limit of a page with which the largest answer is short."""
-    options = next((step["paginate"] for _, step in draft.steps if "paginate" in step), None)
-    for limit in LIMITS if options is not None else ():
-        options["limit"] = limit
+    windows = [step["paginate"] for _, step in draft.steps if "paginate" in step]
+    for limit in LIMITS if windows else ():
+        windows[0]["limit"] = limit
         file = _file({**_spec([draft]), "max_bytes": 1 << 40})
         replay = Replay(RuleSet((file,)), draft.largest().exchange)
         if replay.answer.visible_size.most <= _SHORT_PAGE:
@@ -146,8 +141,7 @@ def _complete(spec: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
         reduction = int(10 * before.visible_size.most / size) / 10
         return {**case, "max_bytes": size, "min_reduction": reduction}
     if isinstance(played.document, str):
-        texts = list(after.texts)
-        return {**case, "expect_text": texts if len(texts) > 1 else texts[0]}
+        return {**case, "expect_text": after.texts[0]}
     return {**case, "expect": played.document}
 
 
@@ -169,59 +163,50 @@ def _rule_text(
             )
         for line in dict.fromkeys([*each.evidence, *each.users]):
             lines += _comment("  ", f"  {line}")
-    lines.append(f"  - tools: {_scalar(spec['tools'])}")
+    lines.append("  - tools: " + _yaml(spec["tools"], 6))
     if "response" in spec:
         lines.append("    response:")
     for number, step in enumerate(spec.get("response", ())):
         reasons = drafts[0].steps[number][0] if drafts[0].steps else ["its beginning and its end"]
         for reason in reasons:
             lines += _comment("      ", reason)
-        lines.append(f"      - {_block(step, 8).lstrip()}")
-    lines.append(f"    max_bytes: {spec['max_bytes']}")
-    lines.append("    tests:")
-    for case in spec["tests"]:
-        if not isinstance(spec["tools"], list):
-            case.pop("tool")
-        lines.append(f"      - {_block(case, 8).lstrip()}")
-    return "\n".join(lines)
+        lines.append("      - " + _yaml(step, 8))
+    lines += [f"    max_bytes: {spec['max_bytes']}", "    tests:"]
+    return "\n".join([*lines, *("      - " + _yaml(case, 8) for case in spec["tests"])])
 
 
 def _comment(indent: str, text: str) -> list[str]:
-    first, rest = f"{indent}# ", f"{indent}#   "
+    first, rest = f"{indent}# ", f"{indent}#     "
     return textwrap.wrap(
         text, _WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
     )
 
 
-def _block(value: Any, indent: int) -> str:
-    """Write a value as YAML: on one line if it is short, else a line for each member."""
-    short = _scalar(value)
-    if not isinstance(value, dict | list) or not value or len(short) + indent <= _WIDTH:
-        return short
-    margin = "\n" + " " * indent
-    if isinstance(value, list) and all(isinstance(v, str) and _PLAIN.fullmatch(v) for v in value):
-        return margin + margin.join(textwrap.wrap(short, _WIDTH, break_on_hyphens=False))
-    if isinstance(value, list):
-        return margin + margin.join(f"- {_block(each, indent + 2).lstrip()}" for each in value)
-    lines = []
-    for name, member in value.items():
-        text = _block(member, indent + 2)
-        lines.append(f"{_key(name)}:{'' if text.startswith(chr(10)) else ' '}{text}")
-    return margin + margin.join(lines)
+class _Dumper(yaml.SafeDumper):
+    """Quotes the texts that YAML 1.2 reads as numbers; PyYAML knows YAML 1.1 alone."""
 
 
-def _key(name: str) -> str:
-    plain = _NAME.fullmatch(name) and scalar_kind(name) == "text"
-    return name if plain else _scalar(name)
+_Dumper.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+.]?[0-9][-+.0-9eEoxa-fA-F]*"), list("-+.0123456789")
+)
 
 
-def _scalar(value: Any) -> str:
-    """Return a value as JSON that is YAML too, names without quotes if they need none."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_key(k)}: {_scalar(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_scalar, value)) + "]"
-    if isinstance(value, str) and _PLAIN.fullmatch(value) and scalar_kind(value) == "text":
-        return value
-    text = encode(value).decode()
-    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+_Dumper.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style="|" if "\n" in text else None
+    ),
+)
+
+
+def _yaml(value: Any, indent: int) -> str:
+    plain = json.loads(encode(value))
+    text = yaml.dump(
+        plain,
+        Dumper=_Dumper,
+        width=_WIDTH - indent,
+        default_flow_style=None,
+        allow_unicode=True,
+        sort_keys=False,
+    ).removesuffix("\n...\n")
+    return textwrap.indent(text, " " * indent, lambda line: line.strip() != "").strip()

@@ -74,9 +74,8 @@ def case_of(draft: Draft) -> dict[str, Any]:
 
 def _text(draft: Draft, text: str) -> Any:
     if draft.form in ("lines", "records"):
-        piece = r"[^\n]*\n|[^\n]+" if draft.form == "lines" else r"(?s).+?(?:\n\s*\n|\Z)"
-        pieces = [match[0] for match in re.finditer(piece, masked(text))]
-        return "".join(pieces[:FEW])
+        split = draft.steps[0][1]["parse"].get("split", "(?m)^")
+        return "".join(re.split(split, masked(text))[: FEW + 1])
     if draft.form in ("rows", "text"):
         part = masked(text)[:200].rpartition("\n")[0] or masked(text)[:200]
         return {"$repeat": f"{part}\n", "times": 3 * MAX_BYTES // len(part) + 1}
