@@ -201,12 +201,16 @@ _Dumper.add_representer(
 
 def _yaml(value: Any, indent: int) -> str:
     plain = json.loads(encode(value))
-    text = yaml.dump(
-        plain,
-        Dumper=_Dumper,
-        width=_WIDTH - indent,
-        default_flow_style=None,
-        allow_unicode=True,
-        sort_keys=False,
-    ).removesuffix("\n...\n")
-    return textwrap.indent(text, " " * indent, lambda line: line.strip() != "").strip()
+    text = (
+        yaml.dump(
+            plain,
+            Dumper=_Dumper,
+            width=_WIDTH - indent,
+            default_flow_style=None,
+            allow_unicode=True,
+            sort_keys=False,
+        )
+        .removesuffix("\n...\n")
+        .removesuffix("\n")
+    )
+    return textwrap.indent(text, " " * indent, lambda line: line.strip() != "").lstrip()
