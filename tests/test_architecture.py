@@ -33,7 +33,16 @@ WHOLE = {"answers", "clients", "faults", "fuzz", "reference", "soak"}
 # What starting the wrapper must not load: together they would cost more than a second.
 SLOW = {
     *("aiohttp", "asyncio", "dataclasses", "importlib.resources", "jmespath", "jsonschema_rs"),
-    *("mcp", "orjson", "pydantic", "re2", "sqlite3", "subprocess", "yaml"),
+    *(
+        "mcp",
+        "orjson",
+        "proxy.storage.recorder",
+        "pydantic",
+        "re2",
+        "sqlite3",
+        "subprocess",
+        "yaml",
+    ),
 }
 WRAPPER = "proxy.cli, proxy.cli.run, proxy.transports.stdio.relay, proxy.session.session"
 
@@ -223,6 +232,7 @@ DATED = {
     "proxy/cli/wrap/files.py": "names backups in the order of their times",
     "proxy/storage/folder.py": "says when a file was used last, for other processes",
     "proxy/storage/ledger.py": "says when a call was, and how old a row is",
+    "proxy/storage/recorder.py": "says when a session began, in the name of its folder",
     "proxy/storage/snapshots.py": "says how old an answer in another process is",
     "proxy/transports/log.py": "begins a line with the time",
 }

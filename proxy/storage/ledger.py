@@ -158,6 +158,8 @@ class Ledger:
         self._closing.set()
         self._meters.wake_drain.set()
         self._thread.join(timeout)
+        if self.unrecorded:
+            self._warn(f"calls that the ledger did not record: {self.unrecorded}")
         return not self._thread.is_alive()
 
     def _run(self) -> None:

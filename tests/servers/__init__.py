@@ -13,12 +13,14 @@ from tests.servers.install import CACHE, node
 __all__ = [
     "Call",
     "Seen",
+    "chrome_devtools",
     "everything",
     "filesystem",
     "git",
     "github",
     "memory",
     "node",
+    "playwright",
     "sqlite",
     "typescript",
 ]
@@ -48,6 +50,25 @@ def memory(file: Path) -> list[str]:
 def github() -> list[str]:
     """Serve GitHub's API; without a token it starts and lists, and calls end in errors."""
     return [node(), package("server-github")]
+
+
+def ruled(*names: str) -> str:
+    """Return a file of an npm package that only the bundled rules need."""
+    return str(CACHE.joinpath("rules", "node_modules", *names))
+
+
+def playwright(chromium: str, folder: Path) -> list[str]:
+    """Drive a browser; long logs go to `folder`."""
+    options = ["--headless", "--isolated", "--no-sandbox", "--executable-path", chromium]
+    return [node(), ruled("@playwright", "mcp", "cli.js"), *options, "--output-dir", str(folder)]
+
+
+def chrome_devtools(chromium: str) -> list[str]:
+    """Drive a browser, and send nobody statistics of it."""
+    options = ["--headless", "--isolated", "--executablePath", chromium]
+    options += ["--chromeArg=--no-sandbox", "--no-usage-statistics"]
+    file = ruled("chrome-devtools-mcp", "build", "src", "bin", "chrome-devtools-mcp.js")
+    return [node(), file, *options]
 
 
 def git(repository: Path) -> list[str]:

@@ -288,7 +288,10 @@ def test_a_file_that_is_no_ledger_is_neither_written_nor_read(
     before = Path(path).read_bytes()
     ledger, log = recorded(path)
 
-    assert log == [f"ledger {path}: recording stopped: {reason}; calls go on"]
+    assert log == [
+        f"ledger {path}: recording stopped: {reason}; calls go on",
+        "calls that the ledger did not record: 3",
+    ]
     assert ledger.unrecorded == 3
     assert Path(path).read_bytes() == before
     with pytest.raises(LedgerError) as refused:
@@ -310,7 +313,8 @@ def test_recording_stops_once_and_goes_on_counting_what_it_loses(path: str) -> N
 
     assert log == [
         f"ledger {path}: recording stopped: a directory, not a file;"
-        " --ledger takes the path of a file; calls go on"
+        " --ledger takes the path of a file; calls go on",
+        "calls that the ledger did not record: 3",
     ]
     assert losses == [1, 1, 1]
 

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from operator import itemgetter
 from typing import Any
 
 from msgspec import UNSET, Raw, Struct
@@ -33,7 +34,7 @@ _ALIKE_SHAPES = 0.6
 _ALIKE = 0.5
 _PARSED = ("json", "yaml", "python")
 _PROSE = re.compile(r"^[^\[{]+(?=[\[{])")
-_HEAD = re.compile(r"(?:\A|\n\s*\n)([A-Z]\w*:? )")  # of a paragraph
+_HEAD = re.compile(r"\n\s*\n([A-Z]\w*:) ")  # of a record: its first word after a blank line
 _SHAPE = (re.compile(r"\d+"), re.compile(r"[^\W\d_]+"))
 
 Step = dict[str, Any]
@@ -185,10 +186,9 @@ def _parse_options(text: str) -> Step:
         return {"as": "json", "after": _PROSE.pattern.partition("(?=")[0]}
     if form:
         return {}
-    heads = _HEAD.findall(text)
-    head, count = Counter(heads).most_common(1)[0] if heads else ("", 0)
-    if count >= max(_FEWEST_RECORDS, _ALIKE * len(heads)):
-        return {"as": "records", "split": f"(?m)^(?={re.escape(head)})"}
+    head, count = max(Counter(_HEAD.findall(text)).items(), key=itemgetter(1), default=("", 0))
+    if count >= _FEWEST_RECORDS:
+        return {"as": "records", "split": f"(?m)^(?={head})"}
     shapes = [_shape(line) for line in text.splitlines()]
     alike = Counter(shapes).most_common(1)[0][1] if len(shapes) >= _FEWEST_LINES else 0
     return {"as": "lines"} if alike > _ALIKE * len(shapes) else {}

@@ -191,11 +191,16 @@ _Dumper.add_implicit_resolver(
 )
 
 
+def _style(text: str) -> str | None:
+    """Return the style of a block for lines; blank lines at its end would be the next member's."""
+    if "\n" not in text:
+        return None
+    return '"' if text.endswith(("\n\n", " \n")) else "|"
+
+
 _Dumper.add_representer(
     str,
-    lambda dumper, text: dumper.represent_scalar(
-        "tag:yaml.org,2002:str", text, style="|" if "\n" in text else None
-    ),
+    lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style=_style(text)),
 )
 
 
