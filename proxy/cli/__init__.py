@@ -36,7 +36,7 @@ VERBS = {
 
 
 # These verbs take the command of a server as well.
-_TAKE_A_SERVER = frozenset(("serve", "doctor", "tools"))
+_TAKE_A_SERVER = frozenset(("serve", "doctor", "tools", "init"))
 
 
 def main(words: list[str] | None = None) -> int:
