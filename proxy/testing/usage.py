@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 # A word that names a thing: it has a digit, or a sign inside.
-_WORD = re.compile(r"\w[\w./@:#+-]{2,}\w")
+_WORD = re.compile(r"\w[\w./@:#+-]+\w")
 _SIGN = re.compile(r"[0-9./@:#_-]")
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
-_SHORT = 4  # characters; a shorter value must also have a name that fits
+_SHORT = 3  # characters, of a number one more; a shorter value must also have a name that fits
 _IDS = frozenset(("id", "number", "key", "iid", "index", "name"))
 _LONGEST = 100_000  # characters of a text in which words are looked for
 
@@ -49,7 +49,9 @@ class Usage:
         text = str(value)
         for each in (text, *_identifiers(text)):
             for index, argument, user in self._users.get(each, ()):
-                if len(each) >= _SHORT or (each == text and _alike(name, argument)):
+                if len(each) >= _SHORT + each.isdigit() or (
+                    each == text and _alike(name, argument)
+                ):
                     if index > call:
                         return user
                     break

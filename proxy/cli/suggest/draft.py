@@ -348,7 +348,7 @@ class _Drafting:
         """
         if len(self.result.answers) < 2 or not node.constant or node.values <= _USUAL:
             return False
-        return column.size <= _SHORT and column.worth[0] > 1 + len(column.path)
+        return column.size <= _SHORT and column.worth[0] > len(column.path)
 
     def _node(self, path: str) -> Node | None:
         return next((node for node in self.root.walk() if node.path == path), None)
