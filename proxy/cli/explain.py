@@ -243,7 +243,8 @@ def _place(copy: Copy) -> str:
     if copy.where == "structured":
         return "structuredContent"
     if copy.where == "member":
-        return f"the member {copy.member!r} of structuredContent"
+        block = "the text block in " if copy.as_block else ""
+        return f"{block}the member {copy.member!r} of structuredContent"
     numbers = ", ".join(str(index + 1) for index in copy.blocks)
     if len(copy.blocks) > 1:
         return f"content blocks {numbers}, an element each"

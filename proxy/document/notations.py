@@ -50,11 +50,14 @@ def json(text: str) -> tuple[str, int]:
 def python(text: str) -> tuple[str, int]:
     r"""Return the Python literal `text` as JSON: dicts, lists, tuples, strings, numbers.
 
-    A call, such as `Decimal('1.10')` or `datetime.date(2024, 1, 31)`, becomes a string: its one
-    string argument, else its spelling. Bytes become strings too.
+    A call, such as `Decimal('1.10')` or `datetime.date(2024, 1, 31)`, becomes a string: a date or a
+    time as ISO 8601 has it, any other its one string argument, else its spelling. Bytes become
+    strings too.
 
     >>> python("[{'id': 1, 'ok': True, 'at': None, 'sum': Decimal('1.10')}, ('é\\n',)]")[0]
     '[{"id":1,"ok":true,"at":null,"sum":"1.10"},["é\\n"]]'
+    >>> python("[datetime.date(2024, 1, 31), datetime.datetime(2024, 1, 31, 9, 5)]")[0]
+    '["2024-01-31","2024-01-31T09:05"]'
 
     Raises DocumentError for a character that no literal has.
     """
@@ -99,7 +102,7 @@ def python(text: str) -> tuple[str, int]:
             if inside is not None and alone and text[inside.end() : position].strip() == ")":
                 out.append(_string(inside["quoted"][1:-1]))
             else:
-                out.append(encode(text[start:position]).decode())
+                out.append(encode(_iso(text[start:position])).decode())
         else:
             raise DocumentError(f"not a Python literal at character {start}: {token[:20]!r}")
 
@@ -117,6 +120,36 @@ def _call_end(text: str, position: int) -> int:
         if depth == 0 and len(match[0]) == 1:
             return match.end()
     raise DocumentError("a call in a Python literal is not closed")
+
+
+def _iso(call: str) -> str:
+    """Return a date, a time or both as ISO 8601 writes them; any other call as it is spelled.
+
+    >>> _iso("datetime.datetime(2024, 1, 31, 9, 5, 0, 25, tzinfo=datetime.timezone.utc)")
+    '2024-01-31T09:05:00.000025Z'
+    >>> _iso("datetime.datetime(2024, 1, 31, 9, 5, tzinfo=zoneinfo.ZoneInfo(key='Europe/Berlin'))")
+    '2024-01-31T09:05[Europe/Berlin]'
+    >>> _iso("datetime.time(9, 5)"), _iso("datetime.timedelta(days=1)")
+    ('09:05', 'datetime.timedelta(days=1)')
+    """
+    import re
+
+    match = re.fullmatch(_MOMENT, call)
+    if match is None:
+        return call
+    parts = [each.zfill(2) for each in match["numbers"].split(", ")]
+    day, time = ([], parts) if match["kind"] == "time" else (parts[:3], parts[3:])
+    day[:1] = [year.zfill(4) for year in day[:1]]
+    clock = ".".join([":".join(time[:3]), *(each.zfill(6) for each in time[3:])])
+    zone = "Z" if match["utc"] else match["zone"] and f"[{match['zone']}]"
+    return "T".join(filter(None, ["-".join(day), clock])) + (zone or "")
+
+
+_MOMENT = (
+    r"datetime\.(?P<kind>date|datetime|time)\((?P<numbers>[0-9]+(?:, [0-9]+){1,6})"
+    r"(?:, tzinfo=(?:(?P<utc>datetime\.timezone\.utc|zoneinfo\.ZoneInfo\(key='(?:Etc/)?UTC'\))"
+    r"|zoneinfo\.ZoneInfo\(key='(?P<zone>[\w/+\-]+)'\)))?\)"
+)
 
 
 def _string(body: str) -> str:

@@ -208,7 +208,7 @@ def rejoined(talk: Talk, shown: str, told: Any, **asks: Any) -> str:
     tail = int(re.findall("[0-9]+", told["text"])[1])
     whole = shown[:start]
     while start < end:
-        view = {"view": f"text[{start}:{min(start + 1000, end)}]"}
+        view = {"view": f"text[{start}:{min(start + 5000, end)}]"}
         got = talk.replied(call("run", {**asks, **view}, id=start))
         assert result(got)["isError"] is True
         part, *_ = texts(got)

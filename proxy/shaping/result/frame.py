@@ -140,12 +140,14 @@ class Copy(Struct, frozen=True):
     """One place of the document.
 
     `member` is empty for structuredContent itself, else it names the string member that holds the
-    text. `blocks` are the text blocks that hold it: the first is written, the others are removed
-    (`each`: one element of an array in each). `quoted`: the text is itself one JSON string.
+    text; `as_block`: an array of one text block that does. `blocks` are the text blocks that hold
+    it: the first is written, the others are removed (`each`: one element of an array in each).
+    `quoted`: the text is itself one JSON string.
     """
 
     where: Literal["structured", "member", "text"]
     member: str = ""
+    as_block: bool = False
     blocks: tuple[int, ...] = ()
     quoted: bool = False
     each: bool = False

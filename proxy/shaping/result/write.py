@@ -123,6 +123,9 @@ def _holder(
 
     If the server sent an object, clients accept nothing else (MCP, up to revision 2025-11-25).
     """
+    if copy.as_block:
+        [first, *_] = frame.document_blocks
+        return {copy.member: [with_text(frame.blocks[first], content)]}
     if copy.member:
         return {copy.member: content}
     first = memoryview(frame.members["structuredContent"])[0]
