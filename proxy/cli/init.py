@@ -164,7 +164,8 @@ async def _call(client: Any, plan: Plan, tools: Tools) -> int:
         changing = ", ".join(name for name in others if name not in reading)
         _say(f"not called, since they do not declare readOnlyHint: {changing}")
     if others:
-        _say(f"--sample '{others[0]} NAME=VALUE ...' calls one of them")
+        first = (reading or others)[0]
+        _say(f"--sample '{first} NAME=VALUE ...' calls such a tool; JSON will do, too")
     return results
 
 

@@ -1,10 +1,12 @@
 """The values of answers that later calls, or the model's own words, used."""
 
+from typing import Any
+
 import pytest
 
 from proxy.testing.usage import Usage
 
-CALLS = [
+CALLS: list[tuple[str, dict[str, Any]]] = [
     ("list", {"state": "open", "limit": 3}),
     ("get", {"issue_number": 7, "repo": "octo/parser"}),
     ("read", {"path": "/srv/notes/todo-2026.md", "options": {"ids": ["a-1", "b-2"]}}),
