@@ -25,7 +25,7 @@ VERBS = {
     "suggest": ("DIR -o rules.yaml", "draft rules from what was recorded"),
     "init": ("-- npx -y some-server", "call a server's tools, draft rules for them"),
     "weigh": ("", "list the largest answers in your transcripts"),
-    "report": ("--since 7d", "show what was saved"),
+    "report": ("--since 7d", "show what is still large, and what was saved"),
     "doctor": ("-- npx -y some-server", "find what is wrong with a server or its rules"),
     "hook": ("", "cut answers for Claude Code, of any server"),
     "view": ("answer.json help", "print a part of a saved answer"),

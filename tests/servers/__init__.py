@@ -17,7 +17,6 @@ __all__ = [
     "everything",
     "filesystem",
     "git",
-    "github",
     "memory",
     "node",
     "playwright",
@@ -45,11 +44,6 @@ def everything() -> list[str]:
 def memory(file: Path) -> list[str]:
     """Serve a knowledge graph kept in `file`, which the server is told by its environment only."""
     return ["env", f"MEMORY_FILE_PATH={file}", node(), package("server-memory")]
-
-
-def github() -> list[str]:
-    """Serve GitHub's API; without a token it starts and lists, and calls end in errors."""
-    return [node(), package("server-github")]
 
 
 def ruled(*names: str) -> str:

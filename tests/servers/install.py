@@ -70,6 +70,7 @@ PARTS: dict[str, tuple[str, Callable[[Path, Path, Mapping[str, str]], None]]] = 
     "git": ("requirements-git.txt", python_packages),
     "sqlite": ("requirements-sqlite.txt", python_packages),
     "tokenizer": ("tokenizer.json", npm_packages),
+    "browser": ("browser.json", npm_packages),
 }
 
 
