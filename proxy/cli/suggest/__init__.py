@@ -74,7 +74,7 @@ class Suggestion:
             file.write(self.text)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return what is known of each rule, for programs."""
+        """Return the figures, the evidence and the steps of each rule, for programs."""
         return [
             {
                 "tools": rule.tools,
