@@ -211,17 +211,10 @@ def _page(result: Draft, paths: list[str], size: str) -> None:
 def _shares(root: Node) -> list[str]:
     """Describe the paths with most of the bytes, inner ones in place of those around them."""
     heavy = [node for node in root.walk() if node.names and node.size >= _LEAST_SHARE * root.size]
-    leaves = [
-        node
-        for node in heavy
-        if not any(
-            len(each.names) > len(node.names) and each.names[: len(node.names)] == node.names
-            for each in heavy
-        )
-    ]
-    leaves = sorted(leaves, key=lambda node: -node.size)[:6]
-    shown = (f"{node.size / root.size:4.0%}  {node.path}: {_kind(node)}" for node in leaves)
-    return [line.replace("%", " %", 1) for line in shown]
+    around = {each.names[:length] for each in heavy for length in range(len(each.names))}
+    leaves = sorted((n for n in heavy if n.names not in around), key=lambda node: -node.size)
+    lines = (f"{node.size / root.size:4.0%}  {node.path}: {_kind(node)}" for node in leaves[:6])
+    return [line.replace("%", " %", 1) for line in lines]
 
 
 def _kind(node: Node) -> str:
@@ -319,23 +312,26 @@ class _Drafting:
         columns = [c for c in columns_of([Raw(encode(row)) for row in rows]) if not c.each]
         links = [column for column in columns if column.is_link]
         best = min(links, key=_link_rank, default=None)
+        best_name = "" if best is None else best.name
         values = {column.name: [member_at(row, column.path) for row in rows] for column in columns}
-        seen: dict[bytes, RowColumn] = {}
+        first: dict[bytes, RowColumn] = {}  # by the values
         for column in columns:
             path = ".".join(part for part in (node.path, *map(spelled, column.path)) if part)
             inner = self._node(path)
             if inner is None:
                 continue
             reason = ""
-            whole = encode([None if v is UNSET else v for v in values[column.name]])
+            own = values[column.name]
+            whole = encode([None if value is UNSET else value for value in own])
+            others = (values[each.name] for each in columns if not each.is_link)
             if column.is_link and column is not best:
-                assert best is not None
-                reason = f"links; {best.name} stays"
+                if inner.constant or any(_tells(other, own) for other in others):
+                    reason = f"links, constant or made of other columns; {best_name} stays"
             elif self._is_constant(inner, column):
                 reason = "the same in all rows of all answers"
-            elif whole in seen and len(inner.values) >= _ROWS:
-                reason = f"the same as {seen[whole].name}"
-            seen.setdefault(whole, column)
+            elif whole in first and len(inner.values) >= _ROWS:
+                reason = f"the same as {first[whole].name}"
+            first.setdefault(whole, column)
             if reason and inner.users:
                 self._keep(inner)
             elif reason:
@@ -390,6 +386,12 @@ class _Drafting:
 def _is_id_list(node: Node) -> bool:
     element = node.element
     return element is not None and not element.members and element.are_ids
+
+
+def _tells(column: list[Any], links: list[Any]) -> bool:
+    """Return True if each link has the value of its row in its path or its query."""
+    pairs = [(str(value), str(link)) for value, link in zip(column, links, strict=True) if link]
+    return all(value and (f"/{value}" in link or f"={value}" in link) for value, link in pairs)
 
 
 def _link_rank(column: RowColumn) -> tuple[int, int, int]:

@@ -23,6 +23,7 @@ from proxy.testing.play import Replay
 _NAME_OF_CASE = "a recorded answer, shortened"
 _SHORT_PAGE = 3_000  # bytes
 _WIDTH = 110
+_MOST_USERS = 10
 
 
 class DraftedRule(Struct):
@@ -133,16 +134,15 @@ def _spec(drafts: list[Draft]) -> dict[str, Any]:
 def _complete(spec: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
     """Return a case with the actual result as its expectation."""
     file = _file({**spec, "tests": [case]})
-    played = play_case(file, file.rules[0], file.rules[0].tests[0])
-    after, before = played.play.answer, played.play.before
-    given = case.get("given", case.get("given_text"))
-    if isinstance(given, dict) and "$repeat" in given:
-        size = after.visible_size.most
-        reduction = int(10 * before.visible_size.most / size) / 10
-        return {**case, "max_bytes": size, "min_reduction": reduction}
-    if isinstance(played.document, str):
+    trial = play_case(file, file.rules[0], file.rules[0].tests[0])
+    after, before = trial.play.answer, trial.play.before
+    answer_of_case = case.get("given", case.get("given_text"))
+    if isinstance(answer_of_case, dict) and "$repeat" in answer_of_case:
+        size = -(-after.visible_size.most // 100) * 100
+        return {**case, "max_bytes": size, "min_reduction": before.visible_size.most // size}
+    if isinstance(trial.document, str):
         return {**case, "expect_text": after.texts[0]}
-    return {**case, "expect": played.document}
+    return {**case, "expect": trial.document}
 
 
 def _rule_text(
@@ -161,7 +161,9 @@ def _rule_text(
                 f"{tool}: {count} answer{'s' * (count > 1)}, the largest {largest.size:,} bytes,"
                 f" about {about:,} tokens; {after:,} bytes with this rule",
             )
-        for line in dict.fromkeys([*each.evidence, *each.users]):
+        users = list(dict.fromkeys(each.users))
+        more = [f"and {len(users) - _MOST_USERS} more"] if len(users) > _MOST_USERS else []
+        for line in (*each.evidence, *users[:_MOST_USERS], *more):
             lines += _comment("  ", f"  {line}")
     lines.append("  - tools: " + _yaml(spec["tools"], 6))
     if "response" in spec:

@@ -41,8 +41,8 @@ def shortened(draft: Draft, value: Any, names: tuple[str, ...] = ()) -> Any:
         return value
     if len(names) > _DEEPEST:
         return {}
-    shown = list(value.items())[:_MEMBERS]
-    return {name: shortened(draft, member, (*names, spelled(name))) for name, member in shown}
+    members = list(value.items())[:_MEMBERS]
+    return {name: shortened(draft, member, (*names, spelled(name))) for name, member in members}
 
 
 def case_of(draft: Draft) -> dict[str, Any]:

@@ -200,12 +200,13 @@ def test_the_drafts_take_70_percent_off_every_noisy_tool_of_a_server(
 
 ISSUES = [
     {
-        "id": 9_000 + n,
+        "number": 100 + n,
         "key": f"K-{n}",
         "ticket": f"K-{n}",
         "title": f"The parser fails on line {n}",
-        "url": f"https://api.example.org/issues/{n}",
-        "html_url": f"https://example.org/issues/{n}",
+        "url": f"https://api.example.org/issues/{100 + n}",
+        "html_url": f"https://example.org/issues/{100 + n}",
+        "picture": f"https://pictures.example.org/{n * n}a.png",
         "repository_url": "https://api.example.org/repository",
         "locked": False,
         "plan": "standard plan",
@@ -229,7 +230,7 @@ def test_links_repetitions_and_constants_of_rows_go_texts_and_lists_in_them_shri
     recording = write(tmp_path, ("list", {"page": 1}, ISSUES), ("list", {"page": 2}, ISSUES[:9]))
     steps = steps_of(recording, tmp_path)
     assert set(steps["drop"]) == {
-        *("url", "repository_url", "author.followers_url"),  # html_url stays
+        *("url", "repository_url", "author.followers_url"),  # html_url and picture stay
         "ticket",  # is the same as `key`
         "plan",  # is the same everywhere; `locked` and `state` may be the exception next time
     }
@@ -243,7 +244,7 @@ def test_the_values_of_one_answer_alone_are_no_constants(tmp_path: Path) -> None
 
 
 def test_columns_in_use_stay(tmp_path: Path) -> None:
-    get = ("get", {"url": "https://api.example.org/issues/7", "ticket": "K-7"}, "done")
+    get = ("get", {"url": "https://api.example.org/issues/107", "ticket": "K-7"}, "done")
     steps = steps_of(write(tmp_path, ("list", {}, ISSUES), get), tmp_path)
     assert not {"url", "ticket"} & {*steps["drop"]}
     assert "repository_url" in steps["drop"]
