@@ -382,14 +382,13 @@ def test_a_view_is_understood_as_it_is_meant(tmp_path: Path, wrap: Callable[...,
     assert len(server.tee.calls()) == 3
 
 
-@pytest.mark.parametrize("word", ["filesystem", "git", "github", "sqlite"])
+@pytest.mark.parametrize("word", ["filesystem", "git", "sqlite"])
 def test_a_bundled_file_names_its_server_and_tools_that_it_has(
     word: str, tree: Path, repository: Path, tmp_path: Path
 ) -> None:
     commands = {
         "filesystem": servers.filesystem(tree),
         "git": servers.git(repository),
-        "github": servers.github(),
         "sqlite": servers.sqlite(tmp_path / "some.db"),
     }
     [file] = ruleset.load([word])
@@ -401,17 +400,6 @@ def test_a_bundled_file_names_its_server_and_tools_that_it_has(
     named = {tool for rule in file.rules for tool in rule.tools}
     assert named <= {tool["name"] for tool in listed}
     assert all(rule.max_bytes == BUDGET for rule in file.rules)
-
-
-def test_the_rules_for_github_show_in_its_list_of_tools(wrap: Callable[..., Server]) -> None:
-    server = wrap(servers.github())
-    listed = orjson.loads(server.wire.send("tools/list", 2)[-1])["result"]["tools"]
-    tools = {tool["name"]: tool for tool in listed}
-    assert len(tools) == 26
-    added = {"limit", "offset", "view"}
-    assert added <= set(tools["list_issues"]["inputSchema"]["properties"])
-    assert "`github_page.hasMore`" in tools["list_issues"]["description"]
-    assert added.isdisjoint(tools["create_issue"]["inputSchema"]["properties"])
 
 
 def test_the_result_of_a_task_is_shortened_like_any_other(wrap: Callable[..., Server]) -> None:

@@ -16,8 +16,9 @@ __all__ = [
     "chrome_devtools",
     "everything",
     "filesystem",
+    "firecrawl",
     "git",
-    "github",
+    "grafana",
     "memory",
     "node",
     "playwright",
@@ -47,11 +48,6 @@ def memory(file: Path) -> list[str]:
     return ["env", f"MEMORY_FILE_PATH={file}", node(), package("server-memory")]
 
 
-def github() -> list[str]:
-    """Serve GitHub's API; without a token it starts and lists, and calls end in errors."""
-    return [node(), package("server-github")]
-
-
 def ruled(*names: str) -> str:
     """Return a file of an npm package that only the bundled rules need."""
     return str(CACHE.joinpath("rules", "node_modules", *names))
@@ -69,6 +65,17 @@ def chrome_devtools(chromium: str) -> list[str]:
     options += ["--chromeArg=--no-sandbox", "--no-usage-statistics"]
     file = ruled("chrome-devtools-mcp", "build", "src", "bin", "chrome-devtools-mcp.js")
     return [node(), file, *options]
+
+
+def firecrawl() -> list[str]:
+    """Serve Firecrawl's API, whose URL and key are in the environment."""
+    package = CACHE / "apis" / "node_modules" / "firecrawl-mcp"
+    return [node(), str(package / "dist" / "index.js")]
+
+
+def grafana() -> list[str]:
+    """Serve the Grafana whose URL is in the environment."""
+    return [str(CACHE / "grafana" / "bin" / "mcp-grafana"), "--log-level", "error"]
 
 
 def git(repository: Path) -> list[str]:

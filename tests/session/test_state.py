@@ -50,16 +50,23 @@ def test_every_call_is_counted_once_with_the_rule_that_did_it() -> None:
     assert rows["list", "page"].wire_before == 0
 
 
-@pytest.mark.parametrize(("client", "shown"), [("claude-code", 1_500), ("mcp", 200_000)])
-def test_what_the_client_would_have_cut_by_itself_is_counted(client: str, shown: int) -> None:
-    talk = Talk(rules("- {tools: list, max_bytes: 8000}"))
+@pytest.mark.parametrize(
+    ("client", "budget", "shown", "cuts"),
+    [("claude-code", 8_000, 1_500, (1, 0)), ("claude-code", 90_000, 1_500, (1, 1)),
+     ("mcp", 8_000, 200_000, (0, 0))],
+)  # fmt: skip
+def test_what_the_client_would_have_cut_by_itself_is_counted(
+    client: str, budget: int, shown: int, cuts: tuple[int, int]
+) -> None:
+    talk = Talk(rules(f"- {{tools: list, max_bytes: {budget}}}"))
     info = {"clientInfo": {"name": client, "version": "1"}}
     talk.exchange(line(id=0, method="initialize", params=info), answer({}, 0))
     talk.exchange(call("list"), answer(said_("x" * 200_000)))
     [shaped] = [row for row in talk.counted() if row.tool == "list"]
     assert shaped.visible_before - shaped.client_cut == shown
     assert shaped.visible_before == 200_000
-    assert shaped.visible_after <= 8_000
+    assert shaped.visible_after <= budget
+    assert (shaped.cuts_before, shaped.cuts_after) == cuts
 
 
 WHOLE = "- {name: pages, tools: [list, find], response: [{paginate: {as: items, limit: 2}}]}"

@@ -150,7 +150,9 @@ def _find(texts: dict[int, str], structured: Raw | None, kind: Kind) -> Place | 
     if kind == "auto" and len(readable) == 1:
         [(index, document)] = readable.items()
         return document, (Copy("text", blocks=(index,)),)
-    if kind == "blocks" or len(readable) == len(texts) > 1:
+    if kind == "auto" and len(readable) > 1 and [*readable] in ([*texts], [*texts][1:]):
+        texts, kind = {index: texts[index] for index in readable}, "blocks"
+    if kind == "blocks":
         elements = [
             Raw(encode(content)) if (element := parsed[index]) is None else element.cell[0]
             for index, content in texts.items()
