@@ -1,5 +1,6 @@
 """The bundled rule files against the running servers: they fit, and what a call needs stays."""
 
+import os
 import re
 import shutil
 from collections import defaultdict
@@ -19,7 +20,9 @@ from proxy.ruleset.rule import RuleSet
 from proxy.testing.exchange import recorded
 from proxy.testing.play import Replay
 from tests import servers
+from tests.servers.firecrawl_api import ANSWERS
 from tests.servers.shop import shop
+from tests.servers.web_api import web_api
 from tests.wire import Wire
 
 pytestmark = pytest.mark.usefixtures("servers")
@@ -131,3 +134,30 @@ def test_the_rules_for_chrome_devtools_keep_every_uid() -> None:
             assert "Showing 1-5 of 6" in server.call(tool, pageId=1, pageSize=5).text
         error = server.call("click", pageId=1, uid="99_9999")
         assert error.text == 'Error: Element uid "99_9999" not found on page 1.'
+
+
+def test_the_rules_for_firecrawl_keep_every_address_and_id() -> None:
+    site = "https://docs.example.org"
+    pages = {"formats": ["markdown"]}
+    with web_api(ANSWERS) as url:
+        env = os.environ | {"FIRECRAWL_API_URL": url, "FIRECRAWL_API_KEY": "fc-test"}
+        with ruled("firecrawl", servers.firecrawl(), env) as server:
+            page = orjson.loads(server.call("firecrawl_scrape", url=site).text)
+            assert page["metadata"]["scrapeId"] == "0199-0001"
+            assert page["truncation"]["hasMore"]
+            results = server.call("firecrawl_search", query="limits", scrapeOptions=pages)
+            assert results.reduction > 4
+            found = orjson.loads(results.text)
+            assert found["id"] == "0199-search"
+            assert [each["metadata"]["scrapeId"] for each in found["data"]["web"]] == [
+                f"0199-{number:04}" for number in range(5)
+            ]
+            server.call("firecrawl_search", query="limits")
+            links = orjson.loads(server.call("firecrawl_map", url=site).text)
+            assert links["links"]["columns"] == ["url", "title", "description"]
+            assert links["pagination"]["total"] == 150
+            crawl = server.call("firecrawl_check_crawl_status", id="0199-crawl")
+            assert crawl.reduction > 6
+            assert len(orjson.loads(crawl.text)["data"]) == 12
+            error = server.call("firecrawl_check_crawl_status", id="gone")
+            assert "Request failed with status code 404" in error.text

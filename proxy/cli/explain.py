@@ -446,9 +446,6 @@ def _clients(before: ClientView, after: ClientView) -> Iterator[dict[str, Any]]:
             }
 
 
-# In words
-
-
 def _print(account: dict[str, Any]) -> None:
     stdout = console()
     _print_lines(stdout, _opening(account))

@@ -23,6 +23,7 @@ from proxy.ruleset.clients import client_for
 from proxy.ruleset.selection import Selection
 from proxy.testing.exchange import make, text_result
 from proxy.testing.play import Replay
+from proxy.testing.recordings import SESSION
 
 _SHOWN = 10  # tools
 
@@ -63,7 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
     paths = arguments.paths or transcripts.folders(os.environ)
     period: Span = arguments.since
     since = 0.0 if period.seconds is None else time.time() - period.seconds
-    sessions = list(transcripts.files(paths, since))
+    endings = (".jsonl", SESSION)
+    sessions = [path for each in endings for path in transcripts.files(paths, since, each)]
     every = (answer for path in sessions for answer in transcripts.answers(path))
     try:
         weights = sorted(weigh(every), key=lambda weight: -max(weight.read, weight.whole))

@@ -16,7 +16,9 @@ __all__ = [
     "chrome_devtools",
     "everything",
     "filesystem",
+    "firecrawl",
     "git",
+    "grafana",
     "memory",
     "node",
     "playwright",
@@ -63,6 +65,17 @@ def chrome_devtools(chromium: str) -> list[str]:
     options += ["--chromeArg=--no-sandbox", "--no-usage-statistics"]
     file = ruled("chrome-devtools-mcp", "build", "src", "bin", "chrome-devtools-mcp.js")
     return [node(), file, *options]
+
+
+def firecrawl() -> list[str]:
+    """Serve Firecrawl's API, whose URL and key are in the environment."""
+    package = CACHE / "apis" / "node_modules" / "firecrawl-mcp"
+    return [node(), str(package / "dist" / "index.js")]
+
+
+def grafana() -> list[str]:
+    """Serve the Grafana whose URL is in the environment."""
+    return [str(CACHE / "grafana" / "bin" / "mcp-grafana"), "--log-level", "error"]
 
 
 def git(repository: Path) -> list[str]:
