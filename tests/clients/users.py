@@ -19,17 +19,18 @@ PASSING = ("--rules", "none", "--budget", "off")
 
 
 class User:
-    """A user's home, with `mcp-abridge` on the PATH."""
+    """A user's home, with `mcp-abridge` on the PATH if `program` is true."""
 
-    def __init__(self, bench: Bench, name: str) -> None:
-        self.folder = bench.folder / name
-        self.home, self.cwd = self.folder / "home", self.folder / "cwd"
+    def __init__(self, folder: Path, *, program: bool = True) -> None:
+        self.folder = folder
+        self.home, self.cwd = folder / "home", folder / "cwd"
         for each in (self.home, self.cwd):
             each.mkdir(parents=True)
-        program = write(self.folder / "bin" / "mcp-abridge", f"#!{sys.executable}\n{START}")
-        program.chmod(0o755)
         self.env = environment(self.home)
-        self.env["PATH"] = f"{program.parent}{os.pathsep}{self.env['PATH']}"
+        if program:
+            path = write(folder / "bin" / "mcp-abridge", f"#!{sys.executable}\n{START}")
+            path.chmod(0o755)
+            self.env["PATH"] = f"{path.parent}{os.pathsep}{self.env['PATH']}"
 
     def types(self, *words: str) -> str:
         """Return what a command prints."""
@@ -48,7 +49,7 @@ class User:
 
 def servers(bench: Bench) -> Iterator[Check]:
     """The servers of a configuration can be wrapped and restored, and one can be added by hand."""
-    client, user = bench.client, User(bench, "servers")
+    client, user = bench.client, User(bench.folder / "servers")
     wraps = client.name in CLIENTS
     tools = (LOCAL, ADDED, REMOTE) if wraps else (ADDED,)
     tees = {tool: Tee(user.folder / f"{tool}.log") for tool in tools}
@@ -108,14 +109,14 @@ def rest(first: Shown, second: Shown, tee: Tee) -> str:
 
 def hook(bench: Bench) -> Iterator[Check]:
     """An answer of a server that is not wrapped is cut by the hook, and a shell reads the rest."""
-    user = User(bench, "hook in settings")
+    user = User(bench.folder / "hook in settings")
     user.types("mcp-abridge", "wrap", "--hook")
     yield from hooked(bench.client, user)
 
 
 def plugin(bench: Bench) -> Iterator[Check]:
     """The plugin has that hook, and a command that it allows itself."""
-    user = User(bench, "plugin")
+    user = User(bench.folder / "plugin")
     option = ("--plugin-dir", str(ROOT))
     yield from hooked(bench.client, user, *option)
     # The transcripts of that home have the call.
