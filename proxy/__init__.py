@@ -52,12 +52,15 @@ To add
   fields are its options, with a text below each for editors and the reference; its docstring, with
   a doctest, is its part of the reference, which `make reference` writes. `__call__` changes the
   document: `places(root, path)` of document.paths yields a Slot for each value that a path names;
-  `slot.open()` decodes one level and leaves numbers as Raw, so that they keep their spelling; a
-  path that names nothing goes to `call.missing`. Transform.reshape suits steps that only leave
-  out, move or shorten; a step that changes numbers or types needs its own (schema/derive.py).
+  `slot.open()` decodes one level and leaves numbers as Raw, so that they keep their spelling (an
+  int or float was made by an earlier step); `slot.set(Raw(b"3.14"))` writes one. A path that names
+  nothing goes to `call.missing`. Transform.reshape suits steps that only leave out, move or
+  shorten; a step that changes numbers or types needs its own: mostly `at(schema, path, change)` of
+  schema/derive.py.
   A step whose work costs fuel says so (`burns`).
-  Tests: tests/transforms/test_NAME.py, with `shaped` (tests/documents.py), `rule` (tests/given.py)
-  and `assert_reshaped` (tests/fitting.py). Tests that try all transforms take its doctest.
+  Tests: tests/transforms/test_NAME.py, with `shaped` (tests/documents.py), `rule` (tests/given.py;
+  `rule("response: [{clip: {max_chars: 4}}]").pipeline`) and `assert_reshaped` (tests/fitting.py).
+  Tests that try all transforms take its doctest.
 - a client: a row in ruleset/clients.py with the version it was measured with, or its source; for
   `wrap`, where its configuration lies, in cli/wrap/places.py; a class in tests/clients/programs.py,
   for which `make clients` shows what the model reads.

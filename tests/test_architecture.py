@@ -33,7 +33,16 @@ WHOLE = {"answers", "clients", "faults", "fuzz", "reference", "soak"}
 # What starting the wrapper must not load: together they would cost more than a second.
 SLOW = {
     *("aiohttp", "asyncio", "dataclasses", "importlib.resources", "jmespath", "jsonschema_rs"),
-    *("mcp", "orjson", "pydantic", "re2", "sqlite3", "subprocess", "yaml"),
+    *(
+        "mcp",
+        "orjson",
+        "proxy.storage.recorder",
+        "pydantic",
+        "re2",
+        "sqlite3",
+        "subprocess",
+        "yaml",
+    ),
 }
 WRAPPER = "proxy.cli, proxy.cli.run, proxy.transports.stdio.relay, proxy.session.session"
 
@@ -218,11 +227,12 @@ def bound_names(tree: ast.Module) -> Iterator[tuple[str, int]]:
 # Who looks at the clock of the day, which may jump: to record when something was, nothing else.
 DATED = {
     "proxy/cli/hook.py": "deletes answers that later processes may read for an hour",
-    "proxy/cli/report.py": "counts back from now to what was recorded since",
+    "proxy/cli/report/__init__.py": "counts back from now to what was recorded since",
     "proxy/cli/weigh.py": "counts back from now to transcripts that were written since",
     "proxy/cli/wrap/files.py": "names backups in the order of their times",
     "proxy/storage/folder.py": "says when a file was used last, for other processes",
     "proxy/storage/ledger.py": "says when a call was, and how old a row is",
+    "proxy/storage/recorder.py": "says when a session began, in the name of its folder",
     "proxy/storage/snapshots.py": "says how old an answer in another process is",
     "proxy/transports/log.py": "begins a line with the time",
 }

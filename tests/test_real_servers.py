@@ -12,6 +12,8 @@ import pytest
 
 from proxy.ruleset import selection as ruleset
 from tests import servers
+from tests.answers.structured import issues
+from tests.answers.texts import build_log
 from tests.history import with_history
 from tests.omissions import check_text
 from tests.wire import Ended, Wire
@@ -96,8 +98,6 @@ def hands(wire: Wire, client: str = "wire") -> bytes:
     return answer[-1]
 
 
-# Without rules at all
-
 Talk = tuple[str, dict[str, Any]]
 
 
@@ -178,9 +178,6 @@ def conversation(command: list[str], calls: list[Talk]) -> tuple[list[bytes], En
         lines += wire.send("no/such/method", "a text as id")
         lines += wire.send("ping", 9)
         return lines, wire.close()
-
-
-# With the rules of the house, or the budget alone
 
 
 def of_long_answers(tree: Path, repository: Path) -> list[tuple[list[str], list[Talk]]]:
@@ -352,14 +349,46 @@ def test_without_a_rule_rows_of_a_database_and_of_files_can_be_asked_as_rows(
         assert len(server.tee.calls()) == 1
 
 
-@pytest.mark.parametrize("word", ["filesystem", "git", "github", "sqlite"])
+def test_a_view_is_understood_as_it_is_meant(tmp_path: Path, wrap: Callable[..., Server]) -> None:
+    rows, (start, number) = issues(), (issues()[0]["body"][:20], issues()[0]["number"])
+    opened = [row["number"] for row in rows if row["state"] == "open"]
+    discussed = [row["number"] for row in rows if row["comments"] > 20]
+    meant = {
+        'items[?state=="open"].number': opened,
+        "items[?state == 'open'].number": opened,
+        "items[?comments > 20].number": discussed,
+        ".items[0].number": number,
+        "$.items[*].number": [row["number"] for row in rows],
+        "items[0].{number, title}": {name: rows[0][name] for name in ("number", "title")},
+        f"items[?contains(body[0:20], '{start}')].number": [number],
+    }
+    nowhere = "items[?stat=='open'].number"
+    (tmp_path / "object.json").write_bytes(orjson.dumps({"items": rows, "total": len(rows)}))
+    (tmp_path / "array.json").write_bytes(orjson.dumps(rows))
+    (tmp_path / "build.log").write_text(build_log())
+    (tmp_path / "none.yaml").write_text("version: 1\nrules: []\n")
+    server = wrap(servers.filesystem(tmp_path), "--rules", str(tmp_path / "none.yaml"))
+
+    def look(name: str, view: str) -> Any:
+        answer = server.call("read_text_file", {"path": str(tmp_path / name)}, view=view)
+        text = texts(answer)[0]
+        return text if answer.get("isError") else orjson.loads(text)["view"]
+
+    for name in ("object.json", "array.json"):
+        assert {view: look(name, view) for view in meant} == meant
+        assert "did you mean 'state'?" in look(name, nowhere)
+        assert look(name, "grep Workaround:")["hits"] == 1
+    assert look("build.log", "grep E0308")["lines"][0]["line"] == 2489
+    assert len(server.tee.calls()) == 3
+
+
+@pytest.mark.parametrize("word", ["filesystem", "git", "sqlite"])
 def test_a_bundled_file_names_its_server_and_tools_that_it_has(
     word: str, tree: Path, repository: Path, tmp_path: Path
 ) -> None:
     commands = {
         "filesystem": servers.filesystem(tree),
         "git": servers.git(repository),
-        "github": servers.github(),
         "sqlite": servers.sqlite(tmp_path / "some.db"),
     }
     [file] = ruleset.load([word])
@@ -371,17 +400,6 @@ def test_a_bundled_file_names_its_server_and_tools_that_it_has(
     named = {tool for rule in file.rules for tool in rule.tools}
     assert named <= {tool["name"] for tool in listed}
     assert all(rule.max_bytes == BUDGET for rule in file.rules)
-
-
-def test_the_rules_for_github_show_in_its_list_of_tools(wrap: Callable[..., Server]) -> None:
-    server = wrap(servers.github())
-    listed = orjson.loads(server.wire.send("tools/list", 2)[-1])["result"]["tools"]
-    tools = {tool["name"]: tool for tool in listed}
-    assert len(tools) == 26
-    added = {"limit", "offset", "view"}
-    assert added <= set(tools["list_issues"]["inputSchema"]["properties"])
-    assert "`github_page.hasMore`" in tools["list_issues"]["description"]
-    assert added.isdisjoint(tools["create_issue"]["inputSchema"]["properties"])
 
 
 def test_the_result_of_a_task_is_shortened_like_any_other(wrap: Callable[..., Server]) -> None:

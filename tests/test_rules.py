@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from proxy.cli.explain import explained
 from proxy.ruleset.loading import rulefile
-from proxy.ruleset.rule import Rule, RuleFile
+from proxy.ruleset.rule import Rule, RuleFile, RuleSet
 from proxy.ruleset.selection import load, readings
 from proxy.testing import cases
 from proxy.testing.cases import Case
+from proxy.testing.exchange import recorded
+from proxy.testing.play import Replay
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
@@ -44,12 +47,24 @@ def test_every_rule_has_a_case(path: Path) -> None:
 
 
 def test_there_are_bundled_rule_files_and_examples() -> None:
-    assert {path.stem for path in FILES} >= {"github", "filesystem", "git", "sqlite"}
+    assert {path.stem for path in FILES} >= {"github", "filesystem", "playwright", "sqlite"}
     assert {path.parent.name for path in FILES} >= {"fullsync", "obsidian"}
 
 
 def test_no_bundled_file_needs_more_than_the_rule_language() -> None:
     load([path.stem for path in ROOT.glob("rules/*.yaml")])
+
+
+def test_the_page_of_bundled_rules_tells_what_its_commands_measure() -> None:
+    row = re.compile(
+        r"^\| `mcp-abridge explain (\S+) (\S+)` \| ([\d,]+) \| ([\d,]+) \|$", re.MULTILINE
+    )
+    rows = row.findall((ROOT / "rules" / "README.md").read_text())
+    assert rows
+    for rules, recording, *said in rows:
+        raw = (ROOT / "rules" / recording).read_bytes()
+        account = explained(Replay(RuleSet(load([rules])), recorded(raw)))
+        assert [f"{account[key]['visible']:,}" for key in ("before", "after")] == said, recording
 
 
 def test_every_rule_file_that_the_readme_shows_passes_its_tests() -> None:

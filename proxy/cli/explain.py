@@ -157,9 +157,6 @@ def _text_for(client: Client, answer: ClientView) -> str:
     return _structured(answer) if structured else answer.text
 
 
-# The account
-
-
 def explained(replay: Replay, file: str = "") -> dict[str, Any]:
     """Return the account of a call and its response; the keys are the same for every call."""
     exchange, rule = replay.exchange, replay.applied
@@ -243,7 +240,8 @@ def _place(copy: Copy) -> str:
     if copy.where == "structured":
         return "structuredContent"
     if copy.where == "member":
-        return f"the member {copy.member!r} of structuredContent"
+        block = "the text block in " if copy.as_block else ""
+        return f"{block}the member {copy.member!r} of structuredContent"
     numbers = ", ".join(str(index + 1) for index in copy.blocks)
     if len(copy.blocks) > 1:
         return f"content blocks {numbers}, an element each"
@@ -448,9 +446,6 @@ def _clients(before: ClientView, after: ClientView) -> Iterator[dict[str, Any]]:
                 "over_before": sizes[0] > limit,
                 "over_after": sizes[1] > limit,
             }
-
-
-# In words
 
 
 def _print(account: dict[str, Any]) -> None:

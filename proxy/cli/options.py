@@ -21,6 +21,9 @@ class Options:
     rules: list[str] | None
     budget: "int | Literal['auto', 'off'] | None"
     ledger: str | None
+    record: str | None
+    record_size: int
+    redact: list[str] | None
     max_message: int
     deadline: float | None
     snapshots: int
@@ -111,6 +114,18 @@ def _folder(text: str) -> str:
     return os.path.expanduser(text)
 
 
+def _mask(text: str) -> str:
+    # Imported late: the engine of regular expressions takes 30 ms.
+    from proxy.errors import AbridgeError
+    from proxy.storage.redaction import Redaction
+
+    try:
+        Redaction([text])
+    except AbridgeError as error:
+        raise ValueError(str(error)) from None
+    return text
+
+
 def _form(text: str) -> str:
     if text not in ("text", "json"):
         raise ValueError(f"{text!r} is neither text nor json")
@@ -145,6 +160,27 @@ OPTIONS = (
         "file that records the sizes of calls, or off (default: in the XDG state folder)",
         "PATH",
         str,
+    ),
+    Option(
+        "--record",
+        "folder of whole calls and answers (default: none)",
+        "DIR",
+        _folder,
+    ),
+    Option(
+        "--record-size",
+        "most bytes in that folder (default: 200MB)",
+        "SIZE",
+        size,
+        200_000_000,
+    ),
+    Option(
+        "--redact",
+        "mask members of this name, or matches of an expression",
+        "NAME|REGEX",
+        _mask,
+        many=True,
+        separator="\n",
     ),
     Option(
         "--max-message",

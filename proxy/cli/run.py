@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from proxy.ruleset.selection import Selection
     from proxy.session.session import Session
     from proxy.storage.ledger import Ledger
+    from proxy.storage.recorder import Recorder
     from proxy.storage.snapshots import Store
     from proxy.transports.log import Level, Log
 
@@ -49,7 +50,7 @@ def run(options: "Options", first_word: str = "") -> "NoReturn":
         if options.command[0] == first_word:
             cause += _no_verb(first_word)
         server = _stillborn(cause)
-    log, rules, ledger, session = _session(options)
+    log, rules, records, session = _session(options)
     from proxy.transports.stdio.relay import Relay
 
     if cause is not None:
@@ -60,7 +61,7 @@ def run(options: "Options", first_word: str = "") -> "NoReturn":
             log.warning("no /bin/sh: nothing ends the server if this process is killed")
     relay = Relay(server, session, _store(options, log), log, options.max_message, cause)
     rules.refuse = relay.refuse
-    _end(rules, ledger, log, relay.run)
+    _end(rules, records, log, relay.run)
 
 
 def _no_verb(word: str) -> str:
@@ -90,7 +91,7 @@ def _bridge(options: "Options", url: str) -> "NoReturn":
     The exit code is 128 + n for a signal, 1 if the server cannot be reached or has ended the
     session, 2 if the rules cannot be used.
     """
-    log, rules, ledger, session = _session(options)
+    log, rules, records, session = _session(options)
     from proxy.transports.client.bridge import Bridge
     from proxy.transports.client.endpoint import HttpClient
     from proxy.transports.driver import Driver
@@ -102,7 +103,7 @@ def _bridge(options: "Options", url: str) -> "NoReturn":
     driver = Driver(session, _store(options, log), workers, log, log.put_aside)
     bridge = Bridge(HttpClient(url, options.headers), driver, log, options.max_message)
     rules.refuse = bridge.refuse
-    _end(rules, ledger, log, bridge.run)
+    _end(rules, records, log, bridge.run)
 
 
 def _store(options: "Options", log: "Log") -> "Store":
@@ -119,7 +120,7 @@ def _store(options: "Options", log: "Log") -> "Store":
     return Memory(size=options.snapshots, seconds=options.snapshot_age, ages=True)
 
 
-def _session(options: "Options") -> "tuple[Log, _Rules, Ledger | None, Session]":
+def _session(options: "Options") -> "tuple[Log, _Rules, list[Ledger | Recorder], Session]":
     _import_msgspec()
 
     from functools import partial
@@ -134,12 +135,19 @@ def _session(options: "Options") -> "tuple[Log, _Rules, Ledger | None, Session]"
     log = Log(level, options.log_format)
     if os.isatty(0):
         log.info(_TERMINAL)
-    rules, meters, ledger, calls = _Rules(options, log), Meters(), None, RecentCalls()
+    rules, meters, calls = _Rules(options, log), Meters(), RecentCalls()
+    records: list[Ledger | Recorder] = []
     if options.ledger != "off":
         path = options.ledger or default_path()
         calls = RecentCalls(partial(claim_call, path), meters.wake_drain)
-        ledger = Ledger(path, meters, warn=log.warning, recent=calls)
-    session = Session(
+        records.append(Ledger(path, meters, warn=log.warning, recent=calls))
+    new_session: Callable[..., Session] = Session
+    if options.record:
+        from proxy.session.recording import RecordingSession
+
+        records.append(writer := recorder(options, log))
+        new_session = partial(RecordingSession, writer)
+    session = new_session(
         rules,
         meters.of,
         log.warning,
@@ -147,7 +155,16 @@ def _session(options: "Options") -> "tuple[Log, _Rules, Ledger | None, Session]"
         calls=calls,
         deadline=options.deadline,
     )
-    return log, rules, ledger, session
+    return log, rules, records, session
+
+
+def recorder(options: "Options", log: "Log") -> "Recorder":
+    """Return the recorder that the options ask for."""
+    from proxy.storage.recorder import Recorder
+    from proxy.storage.redaction import Redaction
+
+    redaction = Redaction(options.redact or ())
+    return Recorder(options.record or "", options.record_size, redaction, log.warning)
 
 
 def _server(options: "Options") -> str:
@@ -165,7 +182,7 @@ def _server(options: "Options") -> str:
 
 
 def _end(
-    rules: "_Rules", ledger: "Ledger | None", log: "Log", relay: "Callable[[], int]"
+    rules: "_Rules", records: "list[Ledger | Recorder]", log: "Log", relay: "Callable[[], int]"
 ) -> "NoReturn":
     """Load the rules in a thread while `relay` runs, and exit with its code."""
     from threading import Thread
@@ -177,10 +194,8 @@ def _end(
     loading.join(1.0)
     if rules.failed and code == 0:
         code = _BAD_RULES
-    if ledger is not None:
-        ledger.close()
-        if ledger.unrecorded:
-            log.warning(f"calls that the ledger did not record: {ledger.unrecorded}")
+    for each in records:
+        each.close()
     log.flush()
     # Do not join threads: one may wait for a client that keeps stdin open. All output is written.
     os._exit(code)

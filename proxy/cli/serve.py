@@ -6,8 +6,8 @@ import errno
 import logging
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from math import ceil
 from shutil import which
 from threading import Event, Thread
@@ -27,9 +27,13 @@ from proxy.ruleset.loading.yaml_nodes import MAX_BYTES
 from proxy.ruleset.rule import Hidden, RuleFile
 from proxy.ruleset.selection import Selection, content, read_library
 from proxy.ruleset.watch import Watch
+from proxy.session.recording import RecordingSession
+from proxy.session.session import Session
 from proxy.storage.calls import RecentCalls
 from proxy.storage.ledger import Ledger, default_path
 from proxy.storage.meter import Meters
+from proxy.storage.recorder import Recorder
+from proxy.storage.redaction import Redaction
 from proxy.storage.snapshots import Memory, Store
 from proxy.transports.client.endpoint import os_error_text, redacted
 from proxy.transports.log import Level, Log
@@ -72,11 +76,14 @@ OPTIONS = (
     _OF_RUN["deadline"],
     Option(
         "--store",
-        "redis://HOST:PORT/N, which replicas share (default: memory)",
+        "redis://HOST:PORT/N of all replicas (default: memory)",
         "URL",
         config_model.store_url,
     ),
     _OF_RUN["ledger"],
+    _OF_RUN["record"],
+    _OF_RUN["record_size"],
+    _OF_RUN["redact"],
     Option("--insecure", "let others than this machine connect without a token", default=False),
     _OF_RUN["log_format"],
     _OF_RUN["verbose"],
@@ -145,7 +152,9 @@ def run(arguments: argparse.Namespace) -> int:
         ledger = Ledger(path, meters, warn=log.warning, lose=metrics.unrecorded)
     workers = Workers()
     calls = _recent_calls(store)
-    services = Services(meters, store, calls, workers, log, _limits(settings.limits))
+    recorder, new_session = _recording(flags, log)
+    limits = _limits(settings.limits)
+    services = Services(meters, store, calls, workers, log, limits, new_session)
     try:
         pairs = zip(routes, rules, strict=True)
         mounts = [Mount(route, _handler(route, ruleset, services)) for route, ruleset in pairs]
@@ -155,8 +164,8 @@ def run(arguments: argparse.Namespace) -> int:
         log.sum_up()
         if ledger is not None:
             ledger.close()
-            if ledger.unrecorded:
-                log.warning(f"calls that the ledger did not record: {ledger.unrecorded}")
+        if recorder is not None:
+            recorder.close()
         log.flush()
 
 
@@ -309,6 +318,18 @@ def _store(url: str | None, limits: LimitsSpec) -> Store:
     from proxy.storage.redis import Redis
 
     return Redis(str(url), seconds=ceil(seconds))
+
+
+def _recording(
+    flags: Mapping[str, Any], log: Log
+) -> tuple[Recorder | None, Callable[..., Session]]:
+    """Return the recorder, None without --record, and what makes a session that it records."""
+    if "record" not in flags:
+        return None, Session
+    size = flags.get("record_size", _OF_RUN["record_size"].default)
+    redaction = Redaction(flags.get("redact", ()))
+    recorder = Recorder(flags["record"], size, redaction, log.warning)
+    return recorder, partial(RecordingSession, recorder)
 
 
 def _recent_calls(store: Store) -> RecentCalls:

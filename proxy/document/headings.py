@@ -34,11 +34,10 @@ def headings(text: str, fuel: Fuel) -> Iterator[Heading]:
     if "#" not in text and "<" not in text:
         return
     line, counted = 1, 0
-    for match in Pattern(_HEADING).finditer(text, fuel):
-        start = match.start()
+    for start, end in Pattern(_HEADING).spans(text, fuel):
         line += text.count("\n", counted, start)
         counted = start
-        line_text = text[start : min(match.end(), start + _READ)]
+        line_text = text[start : min(end, start + _READ)]
         if level := _LEVEL.match(line_text):
             words = " ".join(_TAG.sub(" ", line_text).split())
             yield Heading(start, line, len(level[1] or "") or int(level[2]), words[:_SHOWN])

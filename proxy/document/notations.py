@@ -1,4 +1,4 @@
-r"""Conversion of other notations to JSON text: YAML, Python literals, JSON with text after it.
+r"""Conversion of other notations to JSON text: YAML, CSV, Python literals, JSON with text after it.
 
 Each function takes a text and returns its content as JSON, and the offset at which the content
 ends. Nothing is evaluated, and the work grows with the length of the text, not with its nesting.
@@ -12,7 +12,7 @@ from msgspec import Raw
 from msgspec.json import encode
 
 from proxy.document.measure import exceeds
-from proxy.document.tree import Value
+from proxy.document.tree import Value, row_type, uncollected
 from proxy.errors import DocumentError
 
 MOST_YAML = 1 << 19  # characters; the pure Python reader takes about 4 s for them
@@ -50,11 +50,14 @@ def json(text: str) -> tuple[str, int]:
 def python(text: str) -> tuple[str, int]:
     r"""Return the Python literal `text` as JSON: dicts, lists, tuples, strings, numbers.
 
-    A call, such as `Decimal('1.10')` or `datetime.date(2024, 1, 31)`, becomes a string: its one
-    string argument, else its spelling. Bytes become strings too.
+    A call, such as `Decimal('1.10')` or `datetime.date(2024, 1, 31)`, becomes a string: a date or a
+    time as ISO 8601 has it, any other its one string argument, else its spelling. Bytes become
+    strings too.
 
     >>> python("[{'id': 1, 'ok': True, 'at': None, 'sum': Decimal('1.10')}, ('é\\n',)]")[0]
     '[{"id":1,"ok":true,"at":null,"sum":"1.10"},["é\\n"]]'
+    >>> python("[datetime.date(2024, 1, 31), datetime.datetime(2024, 1, 31, 9, 5)]")[0]
+    '["2024-01-31","2024-01-31T09:05"]'
 
     Raises DocumentError for a character that no literal has.
     """
@@ -99,7 +102,7 @@ def python(text: str) -> tuple[str, int]:
             if inside is not None and alone and text[inside.end() : position].strip() == ")":
                 out.append(_string(inside["quoted"][1:-1]))
             else:
-                out.append(encode(text[start:position]).decode())
+                out.append(encode(_iso(text[start:position])).decode())
         else:
             raise DocumentError(f"not a Python literal at character {start}: {token[:20]!r}")
 
@@ -117,6 +120,36 @@ def _call_end(text: str, position: int) -> int:
         if depth == 0 and len(match[0]) == 1:
             return match.end()
     raise DocumentError("a call in a Python literal is not closed")
+
+
+def _iso(call: str) -> str:
+    """Return a date, a time or both as ISO 8601 writes them; any other call as it is spelled.
+
+    >>> _iso("datetime.datetime(2024, 1, 31, 9, 5, 0, 25, tzinfo=datetime.timezone.utc)")
+    '2024-01-31T09:05:00.000025Z'
+    >>> _iso("datetime.datetime(2024, 1, 31, 9, 5, tzinfo=zoneinfo.ZoneInfo(key='Europe/Berlin'))")
+    '2024-01-31T09:05[Europe/Berlin]'
+    >>> _iso("datetime.time(9, 5)"), _iso("datetime.timedelta(days=1)")
+    ('09:05', 'datetime.timedelta(days=1)')
+    """
+    import re
+
+    match = re.fullmatch(_MOMENT, call)
+    if match is None:
+        return call
+    parts = [each.zfill(2) for each in match["numbers"].split(", ")]
+    day, time = ([], parts) if match["kind"] == "time" else (parts[:3], parts[3:])
+    day[:1] = [year.zfill(4) for year in day[:1]]
+    clock = ".".join([":".join(time[:3]), *(each.zfill(6) for each in time[3:])])
+    zone = "Z" if match["utc"] else match["zone"] and f"[{match['zone']}]"
+    return "T".join(filter(None, ["-".join(day), clock])) + (zone or "")
+
+
+_MOMENT = (
+    r"datetime\.(?P<kind>date|datetime|time)\((?P<numbers>[0-9]+(?:, [0-9]+){1,6})"
+    r"(?:, tzinfo=(?:(?P<utc>datetime\.timezone\.utc|zoneinfo\.ZoneInfo\(key='(?:Etc/)?UTC'\))"
+    r"|zoneinfo\.ZoneInfo\(key='(?P<zone>[\w/+\-]+)'\)))?\)"
+)
 
 
 def _string(body: str) -> str:
@@ -139,6 +172,74 @@ def _string(body: str) -> str:
 
 
 _ESCAPE = r"""['"\\abfnrtv\n]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}"""
+
+
+def csv(text: str, *, fewest: int = 0) -> tuple[str, int]:
+    r"""Return the rows of CSV or TSV below its head of names as a JSON array of objects.
+
+    A column of numbers becomes numbers with all their digits, its empty cells null; all other cells
+    stay strings.
+
+    >>> csv('id,note\n1.50,"a, b"\n,\n')[0]
+    '[{"id":1.50,"note":"a, b"},{"id":null,"note":""}]'
+
+    Raises DocumentError if the head is none, there are fewer rows than `fewest`, or a row has more
+    or fewer cells than the head.
+    """
+    import csv as reader
+    from io import StringIO
+    from itertools import starmap
+
+    first = text.partition("\n")[0]
+    separator = next((each for each in "\t,;" if each in first), ",")
+    rows = reader.reader(StringIO(text, newline=""), delimiter=separator, strict=True)
+    try:
+        head = next(rows, [])
+        if not _is_head(head):
+            raise DocumentError(
+                f"a head of {len(head)} columns without a name each: {first[:80]!r}"
+            )
+        with uncollected():
+            body = []
+            for row in rows:
+                if row and len(row) != len(head):
+                    line = f"line {rows.line_num}"
+                    raise DocumentError(f"{line} has {len(row)} cells, the head has {len(head)}")
+                body.append(row)
+            while body and not body[-1]:
+                body.pop()
+            if len(body) < fewest or not all(body):
+                raise DocumentError(f"{len(body)} rows, or an empty one among them")
+            columns = [_column(cells) for cells in zip(*body, strict=True)]
+            rows_of = starmap(row_type(head), zip(*columns, strict=True))
+            return encode([*rows_of]).decode(), len(text.rstrip())
+    except reader.Error as error:
+        raise DocumentError(f"not CSV: {error}") from error
+
+
+def _is_head(cells: list[str]) -> bool:
+    import re
+
+    names = {cell for cell in cells if len(cell) <= 60 and re.fullmatch(_COLUMN, cell)}
+    return len(cells) > 1 and len(names) == len(cells)
+
+
+_COLUMN = r"[^\W\d](?:[\w./()%#:-]| (?! ))*(?<! )"
+
+
+def _column(cells: tuple[str, ...]) -> list[Value]:
+    """Return the cells of a column: numbers as they are spelled if all but the empty are numbers.
+
+    >>> _column(("007", "8")), [bytes(cell) for cell in _column(("1.50", "-2"))]
+    (['007', '8'], [b'1.50', b'-2'])
+    """
+    import re
+
+    is_number = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?").fullmatch
+    filled = [cell for cell in cells if cell]
+    if not filled or not all(map(is_number, filled)):
+        return [*cells]
+    return [Raw(cell.encode()) if cell else None for cell in cells]
 
 
 def yaml(text: str) -> tuple[str, int]:

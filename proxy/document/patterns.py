@@ -56,6 +56,12 @@ class Pattern:
         self.text = text
 
     @property
+    def word(self) -> str:
+        """The text that it fits if it is a plain word, else empty."""
+        literal = _LITERAL.fullmatch(self.text)
+        return literal[1] if literal else ""
+
+    @property
     def is_everywhere(self) -> bool:
         """True if it matches the empty text at every place, as `x*` does."""
         match = self._compiled.search("\0\0", 1)
@@ -98,9 +104,8 @@ class Pattern:
         engine. An empty match at the end of another one is none.
         """
         fuel.burn(characters(subject))
-        literal = _LITERAL.fullmatch(self.text)
-        if literal is not None:
-            return _places(subject, literal[1], fuel)
+        if self.word:
+            return _places(subject, self.word, fuel)
         return islice(self._spans(subject, fuel), most)
 
     def _spans(self, subject: str, fuel: Fuel) -> Iterator[tuple[int, int]]:

@@ -29,7 +29,11 @@ _HEADINGS = 200  # headings of an outline
 _PATTERNS = 16  # compiled patterns that are kept
 _COMPILED = 100  # units to compile a pattern
 _SAMPLE = 200  # elements of an array that an outline reads
+_LONG = 1000  # elements; of a longer array, a search finds the element of a text at once
 _RECORD = 60  # members; of an object with more, a map, the names are searched, too
+
+_Starts = dict[tuple[int, int], list[int]]
+"""Of a long array, by its id and place: the number of texts before each element, and at the end."""
 
 
 class Questions:
@@ -54,13 +58,13 @@ class Questions:
         remaining, value = self._fuel.remaining, self.current
         if self._pattern(f"(?m){pattern}").is_everywhere:
             raise Refusal(f"{pattern!r} fits everywhere, since it fits no character at all, too")
-        texts = [] if isinstance(value, str) else _texts(value, _has_digit(str(pattern)))
+        texts, starts = ([], {}) if isinstance(value, str) else _texts(value, _has_digit(pattern))
 
         def search(flags: str) -> dict[str, Any]:
             compiled = self._pattern(f"(?{flags}){pattern}")
             if isinstance(value, str):
                 return _lines_with(value, compiled, around, self._fuel)
-            return _strings_with(value, texts, compiled, self._fuel)
+            return _strings_with(value, texts, starts, compiled, self._fuel)
 
         result = search("m")
         if result["hits"] or 3 * self._fuel.remaining < 2 * remaining:
@@ -236,18 +240,20 @@ def _has_digit(pattern: str) -> bool:
     return re.search(r"\d|\\d", pattern) is not None
 
 
-def _strings_with(value: Any, texts: list[str], pattern: Pattern, fuel: Fuel) -> dict[str, Any]:
+def _strings_with(
+    value: Any, texts: list[str], starts: _Starts, pattern: Pattern, fuel: Fuel
+) -> dict[str, Any]:
     """Return the number of the texts of a value with a hit, and the path of each with a snippet.
 
     >>> value = {"items": [{"id": 7}, {"id": 8, "note": "no 7"}]}
-    >>> _strings_with(value, _texts(value, True), Pattern("(?m)7"), Fuel())["at"]
+    >>> _strings_with(value, *_texts(value, True), Pattern("(?m)7"), Fuel())["at"]
     [{'path': 'items[0].id', 'text': '7'}, {'path': 'items[1].note', 'text': 'no 7'}]
     """
     fuel.burn(len(texts))
     positions, more = _matching(texts, pattern, fuel)
     listed = positions[:_MOST_HITS]
     fuel.burn(listed[-1] if listed else 0)
-    paths = _paths(value, _has_digit(pattern.text), listed)
+    paths = _paths(value, _has_digit(pattern.text), listed, starts)
     entries = [
         {"path": path, "text": _snippet(texts[position], pattern, fuel)}
         for position, path in zip(listed, paths, strict=True)
@@ -266,6 +272,8 @@ def _described(hits: int, name: str, entries: list[dict[str, Any]], more: bool) 
 
 def _matching(texts: list[str], pattern: Pattern, fuel: Fuel) -> tuple[list[int], bool]:
     """Return the positions of the texts with a match, and True if there may be more."""
+    if word := pattern.word:
+        return [number for number, text in enumerate(texts) if word in text], False
     ends: list[int] = []
     numbers: dict[int, None] = {}
     count = 0
@@ -287,59 +295,64 @@ def _matching(texts: list[str], pattern: Pattern, fuel: Fuel) -> tuple[list[int]
     return positions, len(positions) == _MOST_COUNTED
 
 
-def _texts(value: Any, numbers: bool) -> list[str]:
+def _texts(value: Any, numbers: bool) -> tuple[list[str], _Starts]:
     """Return the strings inside a value, and the numbers as they are written if asked for.
 
     The names in a map come before their values.
     """
     texts: list[str] = []
-    levels: list[Iterator[Any]] = [iter([value])]
-    while levels:
-        for item in levels[-1]:
+    starts: _Starts = {}
+
+    def walk(items: Iterable[Any]) -> None:
+        for item in items:
             kind = type(item)
             if kind is str:
                 texts.append(item)
             elif kind is dict:
-                levels.append(
-                    iter(
-                        item.values() if len(item) <= _RECORD else chain.from_iterable(item.items())
-                    )
-                )
-                break
+                walk(item.values() if len(item) <= _RECORD else chain.from_iterable(item.items()))
+            elif kind is list and len(item) > _LONG:
+                positions = starts[id(item), len(texts)] = []
+                for each in item:
+                    positions.append(len(texts))
+                    walk((each,))
+                positions.append(len(texts))
             elif kind is list:
-                levels.append(iter(item))
-                break
+                walk(item)
             elif numbers and item is not None and kind is not bool:
                 texts.append(str(item) if kind is int else encode(item).decode())
-        else:
-            levels.pop()
-    return texts
+
+    walk([value])
+    return texts, starts
 
 
-def _paths(value: Any, numbers: bool, positions: list[int]) -> Iterator[str]:
-    """Yield the JMESPaths of the texts at these positions, in order, of those of `_texts`."""
-    levels: list[Iterator[tuple[Any, Any]]] = [iter([(None, value)])]
-    keys: list[Any] = [None]  # of the item that is read on each level
-    next_positions, count = iter(positions), 0
-    position = next(next_positions, None)
-    while position is not None:
-        for key, item in levels[-1]:
+def _paths(value: Any, numbers: bool, positions: list[int], starts: _Starts) -> list[str]:
+    """Return the JMESPaths of the texts at these positions, in order, of those of `_texts`."""
+    paths: list[str] = []
+    count = 0
+
+    def walk(items: Iterable[tuple[Any, Any]], keys: list[Any]) -> None:
+        nonlocal count
+        for key, item in items:
+            if len(paths) == len(positions):
+                return
             kind = type(item)
-            if kind is dict or kind is list:
-                keys[-1] = key
-                keys.append(None)
-                levels.append(iter(enumerate(item) if kind is list else _by_name(item)))
-                break
-            if kind is str or (numbers and item is not None and kind is not bool):
-                if count == position:
-                    yield _path([*keys[:-1], key])
-                    position = next(next_positions, None)
-                    if position is None:
-                        return
+            if kind is dict:
+                walk(_by_name(item), [*keys, key])
+            elif kind is list and (ends := starts.get((id(item), count))):
+                while len(paths) < len(positions) and positions[len(paths)] < ends[-1]:
+                    index = bisect_right(ends, positions[len(paths)]) - 1
+                    count = ends[index]
+                    walk([(index, item[index])], [*keys, key])
+                count = ends[-1]
+            elif kind is list:
+                walk(enumerate(item), [*keys, key])
+            elif kind is str or (numbers and item is not None and kind is not bool):
+                if count == positions[len(paths)]:
+                    paths.append(_path([*keys, key]))
                 count += 1
-        else:
-            levels.pop()
-            keys.pop()
+
+    walk([(None, value)], [])
+    return paths
 
 
 def _by_name(members: dict[str, Any]) -> Iterable[tuple[str, Any]]:

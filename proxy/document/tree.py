@@ -347,7 +347,7 @@ def _loads(data: bytes) -> Any:
 
     try:
         # The quick decoder drops the sign of the integer -0, and refuses too long an integer.
-        if b"-0" not in data or re.search(rb"-0(?![.eE\d])", data) is None:
+        if b"-0" not in data or re.search(rb"-0(?<![^\[:,\s]-0)(?![.eE\d])", data) is None:
             return _PLAIN.decode(data)
     except msgspec.ValidationError:
         pass

@@ -102,7 +102,8 @@ def _copy(answer: ClientView, before: LocatedDocument, copy: Copy) -> Any:
             return _ABSENT
         if copy.where == "structured":
             return tree.loads(bytes(answer.structured))
-        text = tree.text(message.members(answer.structured).get(copy.member))
+        member = message.members(answer.structured).get(copy.member)
+        text = text_of(tree.level(member)[0]) if copy.as_block and member else tree.text(member)
         return _ABSENT if text is None else value(text)
     blocks = before.frame.blocks
     rank = sum(text_of(block) is not None for block in blocks[: copy.blocks[0]])

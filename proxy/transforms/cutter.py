@@ -182,11 +182,11 @@ class SizeReducer:
         few = count <= room // WHOLE
         entries = self._elements(value, path, place, numbered) if few else []
         parts = self._all(entries, room, depth, _FAIR if numbered else _AMPLE) if few else None
-        if parts is None and self.breadth and not numbered:
+        if parts is None and self.breadth:
             rows = brief(value, room, table=self.table)
             if rows is not None:
                 return self._rows(rows, count, size, path, place)
-            if _is_plain(value) and len(memoryview(value[-1])) + 3 <= room:
+            if not numbered and _is_plain(value) and len(memoryview(value[-1])) + 3 <= room:
                 last = [bytes(value[-1])]
                 room -= len(last[0]) + 1
                 value = value[: _PLENTY if beside else -1]

@@ -4,7 +4,7 @@ Invariant: the characters shown, plus those that the note counts as left out, ar
 """
 
 from collections.abc import Iterator
-from itertools import accumulate, islice
+from itertools import accumulate, islice, takewhile
 
 from proxy.document.fuel import Fuel
 from proxy.document.headings import Heading, headings
@@ -98,13 +98,13 @@ def _facts(
     facts = [f"first {head}{last} of {len(text)} chars"]
     ways = calls_for_more(call, window)
     first_line = text.count("\n", 0, head) + 1
-    last_line = text.count("\n", 0, max(tail - 1, 0)) + 1
+    last_line = first_line + text.count("\n", head, tail - 1)
     if first_line < last_line:
         at_ends = text[head - 1 : head] in ("", "\n") and text[tail : tail + 1] in ("", "\n")
         parts = "" if at_ends else "parts of "
         facts.append(f"{parts}lines {first_line} to {last_line} are left out")
     if failures and first_line < last_line:
-        numbers = [text.count("\n", 0, start) + 1 for start, _ in failures[:_LISTED]]
+        numbers = [first_line + text.count("\n", head, start) for start, _ in failures[:_LISTED]]
         first = numbers[0]
         least = "at least " * (len(failures) == _MOST_FAILURES)
         noun = "line" if len(failures) == 1 else "lines"
@@ -177,7 +177,8 @@ def _outline(text: str, start: int, room: int) -> str:
             lines = outline
     if encoded_size("".join(lines)) <= room and not least:
         return "".join(lines)
-    count = sum(end <= room - _REST for end in accumulate(map(encoded_size, lines)))
+    ends = accumulate(map(encoded_size, lines))
+    count = sum(1 for _ in takewhile((room - _REST).__ge__, ends))
     return f"{''.join(lines[:count])}and {least}{len(lines) - count} more headings\n"
 
 

@@ -46,11 +46,12 @@ def test_each_option_is_read_in_both_spellings() -> None:
     apart = (
         "--rules a --rules b --budget 8kB --ledger off --max-message 1MiB --log-format json -v -q"
         " --allow-python --snapshots 64MB --snapshot-age 60 --store d --deadline 30"
+        " --record r --record-size 9kB --redact token --redact sk-.*"
     )
     joined = (
         "--rules=a --rules=b --budget=8kB --ledger=off --max-message=1MiB --log-format=json"
         " --verbose --quiet --allow-python --snapshots=64MB --snapshot-age=60 --deadline=30"
-        " --store=d"
+        " --store=d --record=r --record-size=9kB --redact=token --redact=sk-.*"
     )
     for words in (apart, joined):
         chosen = quick([*words.split(), "--", "server"], {})
@@ -60,6 +61,9 @@ def test_each_option_is_read_in_both_spellings() -> None:
             "allow_python": True,
             "budget": 8000,
             "ledger": "off",
+            "record": "r",
+            "record_size": 9000,
+            "redact": ["token", "sk-.*"],
             "max_message": 1 << 20,
             "snapshots": 64_000_000,
             "snapshot_age": 60.0,

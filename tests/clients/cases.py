@@ -9,6 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+from proxy.cli.transcripts import answers, files
+from proxy.cli.weigh import weigh
 from proxy.ruleset.clients import client_for
 from tests.clients.model import Shown, Step, unescaped
 from tests.clients.programs import Client, Talk, converse
@@ -134,6 +136,23 @@ class Bench:
             yield Check(f"a script's sum of {tool}", "" if same else f"{one}, then {other}")
         yield Check("scripts ran", "" if len(wrapped.shown) == 2 else wrapped.stderr)
 
+    def weighed(self) -> Iterator[Check]:
+        """`weigh` reads in the client's transcript what the client sent to the model."""
+        for way, talk in (("direct", self.direct), ("wrapped", self.wrapped)):
+            folder = self.folder / way / "home" / self.client.transcripts
+            weights = weigh(each for path in files([str(folder)], 0) for each in answers(path))
+            read = sum(weight.read for weight in weights)
+            sent = sum(len(text_of(shown).encode()) for shown in talk.shown)
+            # Codex cuts a stored answer once more to send it, and its note counts other tokens;
+            # Claude Code takes the last line break off where a reminder of its own follows.
+            spare = sum(
+                8 * ("tokens truncated" in shown.text) + ("<system-reminder>" in shown.text)
+                for shown in talk.shown
+            )
+            problem = f"{read} bytes were weighed, and {sent} sent"
+            problem = "" if sent > 0 and abs(read - sent) <= spare else problem
+            yield Check(f"weigh finds the bytes of the {way} conversation", problem)
+
     def began(self) -> Iterator[Check]:
         """The conversations came to their end."""
         expected = len(SMALL) + 1 + len(LONG_PLAN)
@@ -150,6 +169,7 @@ def cases(client: Client) -> list[Case]:
     if client.whole:
         return [Bench.script]
     every: list[Case] = [Bench.began, Bench.small, Bench.bare, Bench.long, Bench.tokens]
+    every += [Bench.weighed] * bool(client.transcripts)
     return [*every, Bench.once] if client.stateless else every
 
 
@@ -167,6 +187,12 @@ def shows(text: str, result: Json) -> bool:
     copies.append([each["text"] for each in result["content"] if each["type"] == "text"])
     text = plain(text)
     return any(copy and all(plain(part) in text for part in copy) for copy in copies)
+
+
+def text_of(shown: Shown) -> str:
+    """Return what was shown without what Claude Code and Codex put around it."""
+    text = re.sub(r"^Wall time: [^\n]*\nOutput:\n?", "", shown.text).removeprefix("\n")
+    return re.sub(r"\n\n<system-reminder>.*", "", text, flags=re.DOTALL)
 
 
 def untimed(shown: Shown) -> Shown:

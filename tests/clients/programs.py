@@ -77,6 +77,7 @@ class Client:
     name = binary = setup = ""
     adds: tuple[str, ...] | None = None
     lists = True
+    transcripts = ""  # the folder in the user's home, if `weigh` reads it
     program = ""  # a key of install.PINS, if it is not the name
     stateless = False
     refuses: frozenset[str] = frozenset()
@@ -108,6 +109,7 @@ class Client:
 class ClaudeCode(Client):
     name, binary = "claude-code", "claude"
     adds = ("--",)
+    transcripts = ".claude/projects"
 
     def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
         servers = place.servers(place.entry, {"type": "http", "url": place.remote})
@@ -127,6 +129,7 @@ class Codex(Client):
     name, binary = "codex", "codex"
     adds = ("--",)
     model = "gpt-5.5"
+    transcripts = ".codex/sessions"
 
     def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
         remote = f'[mcp_servers.remote]\nurl = "{place.remote}"\n' if place.remote else ""

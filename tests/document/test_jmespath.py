@@ -32,6 +32,7 @@ def test_an_explosive_expression_ends_where_its_fuel_does(name: str) -> None:
     assert ended(name, Fuel(LITTLE)) == "it takes more than 20000 units of work"
 
 
+@pytest.mark.slow
 @pytest.mark.fault(36, "inside")
 @pytest.mark.parametrize("name", EXPLOSIVE)
 def test_what_an_expression_makes_takes_about_16_bytes_a_unit(name: str) -> None:

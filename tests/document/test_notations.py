@@ -42,7 +42,12 @@ def test_what_python_prints_is_read_as_the_same_value(value: Any) -> None:
         (repr({"b": b"a'\xff"}), {"b": 'b"a\'\\xff"'}),
         (repr([decimal.Decimal("1.10")]), ["1.10"]),
         (repr([uuid.UUID(int=5)]), [str(uuid.UUID(int=5))]),
-        (repr([datetime.date(2024, 1, 31)]), ["datetime.date(2024, 1, 31)"]),
+        (repr([datetime.date(2024, 1, 31)]), ["2024-01-31"]),
+        (
+            repr(datetime.datetime(33, 1, 31, 9, 5, 7, 25, datetime.UTC)),
+            "0033-01-31T09:05:07.000025Z",
+        ),
+        (repr([datetime.timedelta(1)]), ["datetime.timedelta(days=1)"]),
         ("[f(g('(', [1]), x={')': 2}), 3]", ["f(g('(', [1]), x={')': 2})", 3]),
     ],
 )

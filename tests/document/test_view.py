@@ -190,6 +190,7 @@ def test_what_is_unopened_is_true_or_false_by_what_it_holds() -> None:
     assert seen("[?a].a", raw) == b"[0]"
 
 
+@pytest.mark.slow
 def test_what_was_looked_at_is_let_go_at_once() -> None:
     # A circle that holds a document of megabytes may stand until thousands of others do.
     expressions = ("items[0].body[0:2]", "items[?id > `1`].tags | [0]", "keys(@)", "items[")

@@ -13,12 +13,15 @@ from tests.servers.install import CACHE, node
 __all__ = [
     "Call",
     "Seen",
+    "chrome_devtools",
     "everything",
     "filesystem",
+    "firecrawl",
     "git",
-    "github",
+    "grafana",
     "memory",
     "node",
+    "playwright",
     "sqlite",
     "typescript",
 ]
@@ -45,9 +48,34 @@ def memory(file: Path) -> list[str]:
     return ["env", f"MEMORY_FILE_PATH={file}", node(), package("server-memory")]
 
 
-def github() -> list[str]:
-    """Serve GitHub's API; without a token it starts and lists, and calls end in errors."""
-    return [node(), package("server-github")]
+def ruled(*names: str) -> str:
+    """Return a file of an npm package that only the bundled rules need."""
+    return str(CACHE.joinpath("rules", "node_modules", *names))
+
+
+def playwright(chromium: str, folder: Path) -> list[str]:
+    """Drive a browser; long logs go to `folder`."""
+    options = ["--headless", "--isolated", "--no-sandbox", "--executable-path", chromium]
+    return [node(), ruled("@playwright", "mcp", "cli.js"), *options, "--output-dir", str(folder)]
+
+
+def chrome_devtools(chromium: str) -> list[str]:
+    """Drive a browser, and send nobody statistics of it."""
+    options = ["--headless", "--isolated", "--executablePath", chromium]
+    options += ["--chromeArg=--no-sandbox", "--no-usage-statistics"]
+    file = ruled("chrome-devtools-mcp", "build", "src", "bin", "chrome-devtools-mcp.js")
+    return [node(), file, *options]
+
+
+def firecrawl() -> list[str]:
+    """Serve Firecrawl's API, whose URL and key are in the environment."""
+    package = CACHE / "apis" / "node_modules" / "firecrawl-mcp"
+    return [node(), str(package / "dist" / "index.js")]
+
+
+def grafana() -> list[str]:
+    """Serve the Grafana whose URL is in the environment."""
+    return [str(CACHE / "grafana" / "bin" / "mcp-grafana"), "--log-level", "error"]
 
 
 def git(repository: Path) -> list[str]:

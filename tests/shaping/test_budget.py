@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from proxy.document.tree import Document
 from proxy.ruleset.clients import CLIENTS, Client, Shows
@@ -174,6 +175,21 @@ def test_what_is_shown_of_several_blocks_and_what_the_notes_count_is_the_whole()
     before = [json.loads(text) if text[0] == "{" else text for text in blocks]
     shown = [json.loads(text) if text[0] == "{" else text for text in after]
     check_notes(left_out(before, shown, blocks=True), json.loads(told)["_abridged"])
+
+
+def test_rows_in_a_block_each_are_shown_in_brief_as_one_table() -> None:
+    rows = [{"id": n, "title": f"row {n}", "body": "x" * 300} for n in range(200)]
+
+    made = shaped("max_bytes: 8000", said("Found 200", *map(json.dumps, rows)), keep=True)
+
+    prose, text = texts(made.raw)
+    assert prose == "Found 200"
+    after = json.loads(text)
+    notes = after.pop("_abridged")
+    assert len(after["rows"]) == 200
+    check_notes(left_out(rows, after), notes)
+    view = ShapeJob(rule=rule("max_bytes: 8000"), tool="t", id=b"2", snapshot=made.snapshot)
+    assert texts(shape(replace(view, view="[7].body")).raw)[-1] == rows[7]["body"]
 
 
 @given(values(leaves=60), st.integers(300, 3000))

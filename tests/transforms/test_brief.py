@@ -90,6 +90,7 @@ def test_a_result_that_a_schema_describes_keeps_rows_that_are_objects() -> None:
     check_notes(left_out({"items": ISSUES}, found, notes=notes), notes)
 
 
+@pytest.mark.slow
 def test_the_notes_teach_the_next_rows_and_questions_on_all_rows() -> None:
     votes = [{**issue, "votes": n % 7 or None} for n, issue in enumerate(ISSUES)]
     whole = {"items": votes * 100}

@@ -17,8 +17,6 @@ from proxy.errors import DocumentError
 from proxy.ruleset.clients import Shows
 from proxy.transforms.base import Notice
 
-# Blocks of `content`
-
 
 class _TextBlock(Struct):
     type: Raw = ABSENT
@@ -72,8 +70,6 @@ def notice_block(notice: Notice) -> Raw:
     value: Any = notice.value if notice.bare else {notice.name: notice.value}
     return Raw(encode({"type": "text", "text": compact(encode(value)).decode()}))
 
-
-# What a model sees
 
 _BLOCK_MEMBERS = len(b'{"type":"text","text":},')
 _MEMBERS = len(b'{"content":[],"structuredContent":,"isError":false,"resultType":"complete"}')
@@ -133,19 +129,18 @@ def size_of(structured: Raw | None, texts: tuple[str, ...]) -> VisibleSize:
     )
 
 
-# The frame
-
-
 class Copy(Struct, frozen=True):
     """One place of the document.
 
     `member` is empty for structuredContent itself, else it names the string member that holds the
-    text. `blocks` are the text blocks that hold it: the first is written, the others are removed
-    (`each`: one element of an array in each). `quoted`: the text is itself one JSON string.
+    text; `as_block`: an array of one text block that does. `blocks` are the text blocks that hold
+    it: the first is written, the others are removed (`each`: one element of an array in each).
+    `quoted`: the text is itself one JSON string.
     """
 
     where: Literal["structured", "member", "text"]
     member: str = ""
+    as_block: bool = False
     blocks: tuple[int, ...] = ()
     quoted: bool = False
     each: bool = False

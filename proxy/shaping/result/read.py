@@ -12,13 +12,11 @@ from proxy.document.message import members, outer_members
 from proxy.document.surrogates import replace_lone
 from proxy.document.tree import ABSENT, Document, Value, compact, encode, level, loads, text
 from proxy.errors import DocumentError
-from proxy.shaping.result.frame import Copy, Frame, VisibleSize, content_of, size_of
+from proxy.shaping.result.frame import Copy, Frame, VisibleSize, content_of, size_of, text_of
 
 Kind = Literal["auto", "structured", "text", "blocks"]
 Place = tuple[Document, tuple[Copy, ...]]
 """A document, and the copies of it in its result."""
-
-# The line
 
 
 class ParsedResponse(Struct):
@@ -111,9 +109,6 @@ def is_error(result: dict[str, Raw]) -> bool:
     return "isError" in result and bytes(result["isError"]) == b"true"
 
 
-# The document
-
-
 class LocatedDocument(Struct):
     """A parsed result: its frame, its document, and the bytes that a model would see."""
 
@@ -155,7 +150,9 @@ def _find(texts: dict[int, str], structured: Raw | None, kind: Kind) -> Place | 
     if kind == "auto" and len(readable) == 1:
         [(index, document)] = readable.items()
         return document, (Copy("text", blocks=(index,)),)
-    if kind == "blocks" or len(readable) == len(texts) > 1:
+    if kind == "auto" and len(readable) > 1 and [*readable] in ([*texts], [*texts][1:]):
+        texts, kind = {index: texts[index] for index in readable}, "blocks"
+    if kind == "blocks":
         elements = [
             Raw(encode(content)) if (element := parsed[index]) is None else element.cell[0]
             for index, content in texts.items()
@@ -203,11 +200,15 @@ def _in_only_member(texts: dict[int, str], structured: Raw, kind: Kind) -> Place
         return None
     [(member, value)] = holder.items()
     own = text(value)
-    if own is not None:
-        for index, content in texts.items():
-            if content == own:
-                document = Document(own) if kind == "text" else _json(own) or Document(own)
-                return document, (Copy("member", member), Copy("text", blocks=(index,)))
+    as_block = own is None
+    if as_block:
+        own = _text_of_only_block(value)
+    for index, content in texts.items():
+        if content == own:
+            document = Document(own) if kind == "text" else _json(own) or Document(own)
+            copy = Copy("member", member, as_block=as_block)
+            return document, (copy, Copy("text", blocks=(index,)))
+    if not as_block:
         return None
     if kind == "text":
         return None
@@ -217,6 +218,12 @@ def _in_only_member(texts: dict[int, str], structured: Raw, kind: Kind) -> Place
         return None
     copy = Copy("text", blocks=tuple(texts) if mirror is None else (mirror,))
     return Document.read(bytes(structured)), (Copy("structured"), copy)
+
+
+def _text_of_only_block(value: Raw) -> str | None:
+    """Return the text of an array of one text block: what FastMCP makes of a list of blocks."""
+    blocks = level(value)
+    return text_of(blocks[0]) if isinstance(blocks, list) and len(blocks) == 1 else None
 
 
 def _json(content: str) -> Document | None:

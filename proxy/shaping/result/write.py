@@ -123,6 +123,9 @@ def _holder(
 
     If the server sent an object, clients accept nothing else (MCP, up to revision 2025-11-25).
     """
+    if copy.as_block:
+        [first, *_] = frame.document_blocks
+        return {copy.member: [with_text(frame.blocks[first], content)]}
     if copy.member:
         return {copy.member: content}
     first = memoryview(frame.members["structuredContent"])[0]
@@ -148,9 +151,6 @@ def own_result(document: Any, *, structured: bool = False, error: bool = False) 
     if structured:
         value["structuredContent"] = document if isinstance(document, dict) else {"text": content}
     return {**value, "isError": True} if error else value
-
-
-# The structuredContent that a rule's schema promises
 
 
 def write_for(

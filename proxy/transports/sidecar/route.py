@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from proxy.ruleset.rule import RuleSet
 from proxy.ruleset.selection import Budget
+from proxy.session.session import Session
 from proxy.storage.calls import RecentCalls
 from proxy.storage.meter import Meters
 from proxy.storage.snapshots import Store
@@ -76,6 +77,7 @@ class Services(Struct, frozen=True):
     workers: Workers
     log: Log
     limits: RouteLimits
+    new_session: Callable[..., Session] = Session
 
 
 class AccessRecord(Struct):

@@ -13,7 +13,6 @@ from aiohttp import web
 from msgspec import Struct
 
 from proxy.session.active_rules import PeerInfo
-from proxy.session.session import Session
 from proxy.storage.snapshots import Key
 from proxy.transports.driver import Driver
 from proxy.transports.sidecar import request as post
@@ -110,7 +109,7 @@ class SessionRegistry:
     def _begin(self, scope: str, id_prefix: bytes) -> Driver:
         """Return the driver of a new session; with an `id_prefix`, its answers come only once."""
         shared, log = self._shared, self._shared.log
-        session = Session(
+        session = shared.new_session(
             self._rules,
             shared.meters.of,
             log.warning,

@@ -43,6 +43,7 @@ def test_a_bad_file_reports_exactly_its_problems(path: Path) -> None:
     assert reading.rules is None
 
 
+@pytest.mark.slow
 @pytest.mark.fault(42, "inside")
 @pytest.mark.parametrize(
     ("text", "first"),

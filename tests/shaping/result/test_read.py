@@ -23,6 +23,10 @@ RESOURCE = {"type": "resource", "resource": {"uri": "file:///a", "text": '{"a":1
 LISTED = said('{"a": 1}', "two", structuredContent=WRAPPED)
 QUOTED = said('"a b"', structuredContent="a b")
 MEMBER = Copy("member", "result")
+IN_BLOCK = said(
+    "[{'a': 1}]",
+    structuredContent={"result": [{"type": "text", "text": "[{'a': 1}]", "_meta": None}]},
+)
 
 # What is read, and its document with its places.
 PLACES: dict[str, tuple[dict[str, Any], Any, tuple[Copy, ...]]] = {
@@ -48,6 +52,7 @@ PLACES: dict[str, tuple[dict[str, Any], Any, tuple[Copy, ...]]] = {
     "a text in it": (said("long", structuredContent={"result": "long"}), "long", (MEMBER, TEXT)),
     "JSON in it": (said("[1, 2]", structuredContent={"result": "[1, 2]"}), [1, 2], (MEMBER, TEXT)),
     "a number in it": (said("12", structuredContent={"result": "12"}), "12", (MEMBER, TEXT)),
+    "a block in it": (IN_BLOCK, "[{'a': 1}]", (Copy("member", "result", as_block=True), TEXT)),
     "an array in it": (LISTED, WRAPPED, (STRUCTURED, block(0, 1))),
     "one element": (
         said('{"a": 1}', structuredContent={"result": [{"a": 1}]}),
@@ -72,6 +77,11 @@ PLACES: dict[str, tuple[dict[str, Any], Any, tuple[Copy, ...]]] = {
         said('{"a":1}', "[2]", '{"a":3}'),
         [{"a": 1}, [2], {"a": 3}],
         (block(0, 1, 2, each=True),),
+    ),
+    "several JSON after prose": (
+        said("Found 2", '{"a":1}', '{"a":3}'),
+        [{"a": 1}, {"a": 3}],
+        (block(1, 2, each=True),),
     ),
     "plain words": (said("plain words"), "plain words", (TEXT,)),
     "a lone number": (said("12"), "12", (TEXT,)),

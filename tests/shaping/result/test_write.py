@@ -19,6 +19,9 @@ BLOCKS = said('{"a":1}', '{"a":2}', '{"a":3}')
 WRAPPED = said("Two:", "[1, 2]", structuredContent={"result": [1, 2]})
 LISTED = said("1", "true", "x", structuredContent={"result": [1, True, "x"]})
 IN_MEMBER = said("long", structuredContent={"result": "long"})
+IN_BLOCK = said(
+    "long", structuredContent={"result": [{"type": "text", "text": "long", "_meta": None}]}
+)
 TOTAL = {"pagination": {"total": 9}}
 NOTICE = [Notice("pagination", {"total": 9})]
 BARE = [Notice("truncation", {"truncated": True}, bare=True)]
@@ -46,6 +49,13 @@ WRITTEN: dict[str, tuple[dict[str, Any], Any, list[Notice], dict[str, Any]]] = {
     "a structured text, quoted": (said('"a b"', structuredContent="a b"), "a", [],
      said('"a"', structuredContent="a")),
     "a text in a member": (IN_MEMBER, "l", [], said("l", structuredContent={"result": "l"})),
+    "a text in a block in a member": (
+     IN_BLOCK, "l", NOTICE,
+     said("l", '{"pagination":{"total":9}}',
+          structuredContent={"result": [{"type": "text", "text": "l"}], **TOTAL})),
+    "JSON in a block in a member": (
+     IN_BLOCK, [1], [],
+     said("[1]", structuredContent={"result": [{"type": "text", "text": "[1]"}]})),
     "a block among others": (
      {"content": [IMAGE, {"type": "text", "text": "[1,2]"}, IMAGE]}, [1], [],
      {"content": [IMAGE, {"type": "text", "text": "[1]"}, IMAGE]}),
@@ -101,9 +111,6 @@ def test_one_copy_can_be_left_out() -> None:
     assert written(nothing, [2], copies="structured") == nothing | said("[2]")
     prose = said("prose", structuredContent={"a": 1})
     assert written(prose, {"a": 2}, copies="text") == said("prose", structuredContent={"a": 2})
-
-
-# Results of the proxy's own
 
 
 def test_a_result_of_the_proxys_own_holds_a_document_or_a_text() -> None:

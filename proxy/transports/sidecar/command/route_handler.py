@@ -14,7 +14,6 @@ from typing import Any
 
 from aiohttp import web
 
-from proxy.session.session import Session
 from proxy.transports.driver import Driver
 from proxy.transports.http import negotiation, sse
 from proxy.transports.http.headers import MODERN
@@ -184,7 +183,7 @@ class CommandRoute:
         id = secrets.token_urlsafe(24)
         scope, shared = f"{post.caller(request, self._route)}\n{post.digest(id)}", self._shared
         rules, deadline = self._rules, self._route.deadline
-        core = Session(
+        core = shared.new_session(
             rules,
             shared.meters.of,
             log.warning,

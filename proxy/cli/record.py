@@ -1,0 +1,48 @@
+"""`record`: without it, rules are written for answers that nobody has seen.
+
+It is `run` without rules or a budget: everything passes unchanged, and each exchange is kept.
+"""
+
+import argparse
+import os
+
+from proxy.cli import PROGRAM, options
+from proxy.cli.run import run as wrap
+from proxy.cli.terminal import refuse
+
+_OPTIONS = options.by_name(
+    *("record_size", "redact", "ledger", "max_message", "deadline", "header"),
+    *("log_format", "verbose", "quiet"),
+)
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.usage = f"{PROGRAM} record [OPTION]... DIR (URL | -- COMMAND [ARG]...)"
+    parser.allow_abbrev = False
+    parser.add_argument("folder", metavar="DIR", help="the folder, which is created if need be")
+    parser.add_argument("url", nargs="?", metavar="URL", help="the server's URL")
+    options.add(parser, _OPTIONS)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Wrap the server until either side ends. Returns 2 if it cannot be recorded."""
+    server = ["--", *arguments.command] if arguments.command else [arguments.url or ""]
+    if server == [""] or (arguments.command and arguments.url):
+        return refuse("record", "one server: give its URL, or write its command after --")
+    headers = [word for text in arguments.header or () for word in ("--header", text)]
+    words = ["--rules", "none", "--record", arguments.folder, *headers, *server]
+    try:
+        settings = options.quick(words, os.environ)
+        if settings is None:
+            return refuse("record", "--header is for a server behind a URL, which has a ://")
+        os.makedirs(arguments.folder, mode=0o700, exist_ok=True)
+    except ValueError as error:
+        return refuse("record", str(error))
+    except OSError as error:
+        return refuse("record", f"{arguments.folder}: {(error.strerror or str(error)).lower()}")
+    for option in _OPTIONS:
+        value = getattr(arguments, option.name)
+        if value not in (None, False):
+            setattr(settings, option.name, value)
+    return wrap(settings)

@@ -1,0 +1,257 @@
+"""Recordings: whole exchanges as the server sent them, on disk with the answer, and no secrets."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from proxy.testing.recordings import RecordedSession, sessions
+from tests.given import call, line
+from tests.serving import FRONTS
+from tests.wire import Wire
+from tests.wrapped import START, wrapped
+
+# It lists its tools in two pages, and answers with as many books as it is asked for.
+SERVER = """
+import json, sys
+for raw in sys.stdin:
+    call = json.loads(raw)
+    id, params = json.dumps(call.get("id")), call.get("params", {})
+    if call["method"] == "initialize":
+        result = '{"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},'
+        result += '"serverInfo": {"name": "the shelf", "version": "1"}}'
+    elif call["method"] == "tools/list":
+        page = '"nextCursor": "2",' * ("cursor" not in params)
+        name = "get" if "cursor" in params else "list"
+        schema = '{"type": "object", "properties": {"token": {"type": "string"}}}'
+        result = '{%s "tools": [{"name": "%s", "inputSchema": %s}]}' % (page, name, schema)
+    elif call["method"] == "tools/call":
+        count = params.get("arguments", {}).get("count", 1)
+        books = [{"id": f"b-{n}", "token": "abc", "text": "sk-1234" * 20} for n in range(count)]
+        text = json.dumps(json.dumps({"books": books}, indent=2))
+        result = '{"content": [{"type": "text", "text": %s}], "price": 1.0e0}' % text
+    else:
+        continue
+    sys.stdout.write('{"jsonrpc":"2.0","id":%s,"result":%s}\\n' % (id, result))
+    sys.stdout.flush()
+"""
+RULES = "version: 1\nrules: [{tools: '*', response: [{keep: [books.id]}]}]\n"
+HELLO = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "a client", "version": "1"},
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    path = tmp_path_factory.mktemp("server") / "server.py"
+    path.write_text(SERVER)
+    return [sys.executable, str(path)]
+
+
+def record(*words: str) -> list[str]:
+    return [sys.executable, "-c", START, *words]
+
+
+def speak(command: list[str], *requests: bytes) -> tuple[list[bytes], str]:
+    """Return the last line that answers each request after `initialize`, and all of stderr."""
+    with Wire(command, env={**os.environ, "MCP_ABRIDGE_LEDGER": "off"}) as wire:
+        wire.send("initialize", "i", **HELLO)
+        answers = [wire.answer(request + b"\n")[-1] for request in requests]
+        ended = wire.close()
+    assert ended.code == 0, ended.stderr
+    return answers, ended.stderr.decode()
+
+
+def recording(folder: Path) -> RecordedSession:
+    [session] = sessions([str(folder)])
+    return session
+
+
+def books(response: bytes) -> list[dict[str, Any]]:
+    text = json.loads(response)["result"]["content"][0]["text"]
+    value: dict[str, list[dict[str, Any]]] = json.loads(text)
+    return value["books"]
+
+
+def test_record_passes_everything_unchanged_and_keeps_it_for_its_owner_alone(
+    server: list[str], tmp_path: Path
+) -> None:
+    requests = [
+        line(id=1, method="tools/list"),
+        line(id=2, method="tools/list", params={"cursor": "2"}),
+        call("list", {"count": 900}, id=3),
+        call("get/../it", {"n": 1}, id=4),
+    ]
+    direct, _ = speak(server, *requests)
+    answers, error = speak(record("record", f"{tmp_path}/new", "--", *server), *requests)
+
+    assert (answers, error) == (direct, "")
+    session = recording(tmp_path)
+    assert (session.server, session.client) == ("the shelf", "a client")
+    assert list(session.tools) == ["list", "get"]
+    names = [os.path.basename(path) for path, _ in session.exchanges]
+    assert names == ["0001-list.json", "0002-get_.._it.json"]
+    for (_, exchange), request, answer in zip(
+        session.exchanges, requests[2:], direct[2:], strict=True
+    ):
+        assert exchange.request == request
+        assert json.loads(exchange.response) == json.loads(answer)
+        assert b"1.0e0" in exchange.response
+    assert Path(session.path).name.startswith("the_shelf-2")
+    for path, folders, files in os.walk(tmp_path / "new"):
+        assert stat.S_IMODE(os.stat(path).st_mode) == 0o700
+        modes = {stat.S_IMODE(os.stat(f"{path}/{name}").st_mode) for name in files}
+        assert modes == ({0o600} if files else set()), folders
+
+
+def test_rules_apply_to_what_the_client_gets_not_to_what_is_recorded(
+    server: list[str], tmp_path: Path
+) -> None:
+    rules, folder = tmp_path / "rules.yaml", tmp_path / "recorded"
+    rules.write_text(RULES)
+    words = ["--rules", str(rules), "--record", str(folder)]
+    [answer], _ = speak(wrapped(server, *words), call("list", {"count": 50}))
+
+    [(_, exchange)] = recording(folder).exchanges
+    assert books(answer) == [{"id": f"b-{n}"} for n in range(50)]
+    assert {tuple(book) for book in books(exchange.response)} == {("id", "token", "text")}
+
+
+def test_secrets_are_masked_by_name_and_by_pattern(server: list[str], tmp_path: Path) -> None:
+    words = ["record", "--redact", "TOKEN", "--redact", r"sk-\d+", str(tmp_path), "--", *server]
+    requests = [
+        line(id=1, method="tools/list"),
+        call("list", {"count": 2, "auth": {"token": "abc"}, "note": "uses sk-77"}, id=2),
+    ]
+    [_, answer], _ = speak(record(*words), *requests)
+
+    assert books(answer)[0]["token"] == "abc"
+    session = recording(tmp_path)
+    [(path, exchange)] = session.exchanges
+    assert exchange.arguments == {"count": 2, "auth": {"token": "***"}, "note": "uses ***"}
+    assert books(exchange.response) == [
+        {"id": f"b-{n}", "token": "***", "text": "***" * 20} for n in range(2)
+    ]
+    # As long as before, but for what is masked; and a schema is no secret.
+    assert '\\n    {\\n      \\"id\\"' in Path(path).read_text()
+    assert session.tools["list"]["inputSchema"]["properties"] == {"token": {"type": "string"}}
+
+
+def test_a_killed_wrapper_keeps_what_was_answered(server: list[str], tmp_path: Path) -> None:
+    with Wire(record("record", str(tmp_path), "--", *server)) as wire:
+        wire.send("initialize", "i", **HELLO)
+        for number in range(1, 6):
+            wire.answer(call("list", {"count": number}, id=number) + b"\n")
+        wire.kill()
+    counts = [len(books(each.response)) for _, each in recording(tmp_path).exchanges]
+    assert counts == [1, 2, 3, 4, 5]
+
+
+def test_a_full_folder_keeps_the_oldest_and_says_so_once(server: list[str], tmp_path: Path) -> None:
+    words = ["record", "--record-size", "20kB", str(tmp_path), "--", *server]
+    requests = [call("list", {"count": count}, id=id) for id, count in enumerate((50, 50, 50, 1))]
+    answers, error = speak(record(*words), *requests)
+
+    assert [len(books(answer)) for answer in answers] == [50, 50, 50, 1]
+    assert len(recording(tmp_path).exchanges) == 1
+    [warning] = error.splitlines()
+    assert warning.startswith("mcp-abridge: warning: --record: 20000 bytes are in ")
+    # What an earlier session left counts as well.
+    _, error = speak(record(*words), requests[0])
+    assert "20000 bytes" in error
+    assert sum(len(session.exchanges) for session in sessions([str(tmp_path)])) == 1
+
+
+def test_an_exchange_that_cannot_be_written_passes(server: list[str], tmp_path: Path) -> None:
+    # No file may be larger than 16 kB, as on a disk that fills up.
+    limited = ["sh", "-c", 'ulimit -f 32; exec "$@"', "sh"]
+    words = record("record", str(tmp_path), "--", *server)
+    requests = [call("list", {"count": count}, id=count) for count in (2, 500, 400, 3)]
+    answers, error = speak([*limited, *words], *requests)
+
+    assert [len(books(answer)) for answer in answers] == [2, 500, 400, 3]
+    reason = f"an exchange was not recorded in {tmp_path}: File too large"
+    assert error == f"mcp-abridge: warning: --record: {reason}\n"
+    session = recording(tmp_path)
+    assert [os.path.basename(path) for path, _ in session.exchanges] == [
+        "0001-list.json",
+        "0004-list.json",
+    ]
+    assert not list(Path(session.path).glob("*.new"))
+
+
+def test_a_folder_that_cannot_be_used(server: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    [answer], error = speak(wrapped(server, "--record", str(file)), call("list"))
+    assert len(books(answer)) == 1
+    assert error.startswith("mcp-abridge: warning: --record: an exchange was not recorded in ")
+    ended = subprocess.run(
+        record("record", str(file), "--", *server), capture_output=True, timeout=60, check=False
+    )
+    assert ended.returncode == 2
+    assert f"mcp-abridge record: {file}: file exists".encode() in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ([], "one server: give its URL, or write its command after --"),
+        (["http://h/mcp", "--", "x"], "one server: give its URL, or write its command after --"),
+        (["--header", "X: y", "--", "x"], "--header is for a server behind a URL"),
+        (["--redact", "(", "--", "x"], "is not a regular expression RE2 takes"),
+    ],
+)
+def test_what_record_cannot_do_is_refused(words: list[str], complaint: str, tmp_path: Path) -> None:
+    command = record("record", str(tmp_path / "new"), *words)
+    ended = subprocess.run(command, capture_output=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stdout) == (2, b"")
+    assert complaint in ended.stderr.decode()
+    assert not (tmp_path / "new").exists()
+
+
+SHELF = """
+import sys
+from mcp.server.mcpserver import MCPServer
+mcp = MCPServer(name="shelf", log_level="ERROR")
+@mcp.tool(structured_output=False)
+def pages(count: int) -> str:
+    return "a page " * count
+if "--http" in sys.argv:
+    mcp.run("streamable-http", port=int(sys.argv[sys.argv.index("--http") + 1]))
+mcp.run()
+"""
+
+
+@pytest.mark.parametrize(
+    ("front", "mode"), [*((front, "auto") for front in FRONTS), ("http", "legacy")]
+)
+def test_each_transport_records_whole_answers(front: str, mode: Any, tmp_path: Path) -> None:
+    path, folder = tmp_path / "shelf.py", tmp_path / "recorded"
+    path.write_text(SHELF)
+    words = ["--record", str(folder), "--budget", "off"]
+    with (
+        FRONTS[front]([sys.executable, str(path)], (), tmp_path, *words) as running,
+        running.connect(mode) as client,
+    ):
+        client.call("pages", {"count": 100_000})
+        client.call("pages", {"count": 2})
+    exchanges: Mapping[int, bytes] = {
+        exchange.arguments["count"]: exchange.response
+        for session in sessions([str(folder)])
+        for _, exchange in session.exchanges
+    }
+    sizes = {
+        count: len(json.loads(raw)["result"]["content"][0]["text"])
+        for count, raw in exchanges.items()
+    }
+    assert sizes == {100_000: 700_000, 2: 14}
+    assert {session.server for session in sessions([str(folder)])} == {"shelf"}

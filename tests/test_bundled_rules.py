@@ -1,0 +1,163 @@
+"""The bundled rule files against the running servers: they fit, and what a call needs stays."""
+
+import os
+import re
+import shutil
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+import pytest
+
+from proxy.cli.explain import explained
+from proxy.document.paths import matches
+from proxy.ruleset import selection
+from proxy.ruleset.rule import RuleSet
+from proxy.testing.exchange import recorded
+from proxy.testing.play import Replay
+from tests import servers
+from tests.servers.firecrawl_api import ANSWERS
+from tests.servers.shop import shop
+from tests.servers.web_api import web_api
+from tests.wire import Wire
+
+pytestmark = pytest.mark.usefixtures("servers")
+
+BUDGET = 8_000
+CHROMIUM = shutil.which("chromium") or ""
+
+
+class Answer(NamedTuple):
+    """The text that a model reads, and how many times smaller it is than the server's."""
+
+    text: str
+    reduction: float
+
+
+class Ruled:
+    """A running server, called directly, and what a bundled file makes of its answers."""
+
+    def __init__(self, wire: Wire, file: str) -> None:
+        self._wire = wire
+        self._number = count(10)
+        [self._file] = selection.load([file])
+        self._missing: dict[str, list[set[str]]] = defaultdict(list)
+        info = {"name": "wire", "version": "1.0.0"}
+        version = {"protocolVersion": "2025-11-25", "capabilities": {}}
+        known = orjson.loads(wire.send("initialize", 1, clientInfo=info, **version)[-1])
+        wire.send("notifications/initialized")
+        listed = orjson.loads(wire.send("tools/list", 2)[-1])["result"]["tools"]
+        tools = {tool["name"] for tool in listed}
+        assert self._file.server is not None
+        assert self._file.server.name == known["result"]["serverInfo"]["name"]
+        for pattern in {tool for rule in self._file.rules for tool in rule.tools}:
+            assert any(matches(pattern, tool) for tool in tools), pattern
+
+    def call(self, tool: str, **arguments: Any) -> Answer:
+        """Call a tool, and return what a model gets of its answer under the rules."""
+        replay = Replay(
+            RuleSet((self._file,)), recorded(orjson.dumps(self.exchange(tool, **arguments)))
+        )
+        account = explained(replay)
+        assert account["log"] == []
+        assert account["rule"] is not None
+        before, after = account["before"]["visible"], account["after"]["visible"]
+        assert after <= BUDGET
+        if account["outcome"] != "error":
+            self._missing[account["rule"]].append(set(account["missing"]))
+        return Answer(replay.answer.text, before / after)
+
+    def exchange(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """Call a tool, and return the call with the server's own answer."""
+        request = {"jsonrpc": "2.0", "id": next(self._number), "method": "tools/call"}
+        request["params"] = {"name": tool, "arguments": arguments}
+        [*_, answer] = self._wire.answer(orjson.dumps(request) + b"\n")
+        return {"request": request, "response": orjson.loads(answer)}
+
+    def unmatched(self) -> dict[str, set[str]]:
+        """Return the paths of each rule that matched nothing in any answer to a call of it."""
+        return {
+            rule: paths
+            for rule, missing in self._missing.items()
+            if (paths := set.intersection(*missing))
+        }
+
+
+@contextmanager
+def ruled(file: str, command: list[str], env: Mapping[str, str] | None = None) -> Iterator[Ruled]:
+    with Wire(command, env) as wire:
+        server = Ruled(wire, file)
+        yield server
+        assert server.unmatched() == {}
+
+
+@pytest.mark.skipif(not CHROMIUM, reason="no chromium")
+def test_the_rules_for_playwright_keep_the_refs_of_what_can_be_clicked(tmp_path: Path) -> None:
+    with shop() as url, ruled("playwright", servers.playwright(CHROMIUM, tmp_path)) as server:
+        server.call("browser_navigate", url=url)
+        snapshot = server.call("browser_snapshot")
+        assert snapshot.reduction > 5
+        links = re.findall(r'link "Category \d+" \[ref=\w+\] /url: /c/\d+\n', snapshot.text)
+        assert len(links) == 12
+        assert re.search(r'textbox "Search" \[ref=\w+\]', snapshot.text)
+        buttons = re.findall(r'button "Add to cart" \[ref=(\w+)\]', snapshot.text)
+        clicked = server.call("browser_click", target=buttons[7])
+        assert "- Page Title: Bought 7\n" in clicked.text
+        for tool, arguments in (
+            ("browser_console_messages", {"level": "debug"}),
+            ("browser_network_requests", {"static": True}),
+            ("browser_find", {"text": "lamp 3"}),
+        ):
+            assert "### Result" in server.call(tool, **arguments).text
+        code = server.call("browser_evaluate", function="() => document.title")
+        assert code.text == '### Result\n"Bought 7"'
+        assert "Ref e99999 not found" in server.call("browser_click", target="e99999").text
+
+
+@pytest.mark.skipif(not CHROMIUM, reason="no chromium")
+def test_the_rules_for_chrome_devtools_keep_every_uid() -> None:
+    with shop() as url, ruled("chrome-devtools", servers.chrome_devtools(CHROMIUM)) as server:
+        server.call("navigate_page", pageId=1, type="url", url=url)
+        snapshot = server.call("take_snapshot", pageId=1)
+        assert snapshot.reduction > 4
+        assert len(re.findall(r'uid=\w+ link "Category \d+" url=', snapshot.text)) == 12
+        assert not re.search(r'image .* url=|"\s+"\n', snapshot.text)
+        buttons = re.findall(r'uid=(\w+) button "Add to cart"', snapshot.text)
+        clicked = server.call("click", pageId=1, uid=buttons[7], includeSnapshot=True)
+        assert 'RootWebArea "Bought 7"' in clicked.text
+        server.call("wait_for", pageId=1, text=["Lamp 3"])
+        for tool in ("list_console_messages", "list_network_requests"):
+            assert "Showing 1-5 of 6" in server.call(tool, pageId=1, pageSize=5).text
+        error = server.call("click", pageId=1, uid="99_9999")
+        assert error.text == 'Error: Element uid "99_9999" not found on page 1.'
+
+
+def test_the_rules_for_firecrawl_keep_every_address_and_id() -> None:
+    site = "https://docs.example.org"
+    pages = {"formats": ["markdown"]}
+    with web_api(ANSWERS) as url:
+        env = os.environ | {"FIRECRAWL_API_URL": url, "FIRECRAWL_API_KEY": "fc-test"}
+        with ruled("firecrawl", servers.firecrawl(), env) as server:
+            page = orjson.loads(server.call("firecrawl_scrape", url=site).text)
+            assert page["metadata"]["scrapeId"] == "0199-0001"
+            assert page["truncation"]["hasMore"]
+            results = server.call("firecrawl_search", query="limits", scrapeOptions=pages)
+            assert results.reduction > 4
+            found = orjson.loads(results.text)
+            assert found["id"] == "0199-search"
+            assert [each["metadata"]["scrapeId"] for each in found["data"]["web"]] == [
+                f"0199-{number:04}" for number in range(5)
+            ]
+            server.call("firecrawl_search", query="limits")
+            links = orjson.loads(server.call("firecrawl_map", url=site).text)
+            assert links["links"]["columns"] == ["url", "title", "description"]
+            assert links["pagination"]["total"] == 150
+            crawl = server.call("firecrawl_check_crawl_status", id="0199-crawl")
+            assert crawl.reduction > 6
+            assert len(orjson.loads(crawl.text)["data"]) == 12
+            error = server.call("firecrawl_check_crawl_status", id="gone")
+            assert "Request failed with status code 404" in error.text
