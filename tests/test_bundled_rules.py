@@ -19,12 +19,14 @@ from proxy.ruleset.rule import RuleSet
 from proxy.testing.exchange import recorded
 from proxy.testing.play import Replay
 from tests import servers
-from tests.servers.shop import shop
+from tests.servers import atlassian_api
+from tests.servers.api import api
 from tests.wire import Wire
 
 pytestmark = pytest.mark.usefixtures("servers")
 
 BUDGET = 8_000
+SHOP = Path(__file__).parent / "servers" / "shop.html"
 CHROMIUM = shutil.which("chromium") or ""
 
 
@@ -92,10 +94,14 @@ def ruled(file: str, command: list[str], env: Mapping[str, str] | None = None) -
         assert server.unmatched() == {}
 
 
+def shop(path: str) -> bytes:
+    return b"" if path.endswith(".png") else SHOP.read_bytes()
+
+
 @pytest.mark.skipif(not CHROMIUM, reason="no chromium")
 def test_the_rules_for_playwright_keep_the_refs_of_what_can_be_clicked(tmp_path: Path) -> None:
-    with shop() as url, ruled("playwright", servers.playwright(CHROMIUM, tmp_path)) as server:
-        server.call("browser_navigate", url=url)
+    with api(shop) as url, ruled("playwright", servers.playwright(CHROMIUM, tmp_path)) as server:
+        server.call("browser_navigate", url=f"{url}/")
         snapshot = server.call("browser_snapshot")
         assert snapshot.reduction > 5
         links = re.findall(r'link "Category \d+" \[ref=\w+\] /url: /c/\d+\n', snapshot.text)
@@ -117,8 +123,8 @@ def test_the_rules_for_playwright_keep_the_refs_of_what_can_be_clicked(tmp_path:
 
 @pytest.mark.skipif(not CHROMIUM, reason="no chromium")
 def test_the_rules_for_chrome_devtools_keep_every_uid() -> None:
-    with shop() as url, ruled("chrome-devtools", servers.chrome_devtools(CHROMIUM)) as server:
-        server.call("navigate_page", pageId=1, type="url", url=url)
+    with api(shop) as url, ruled("chrome-devtools", servers.chrome_devtools(CHROMIUM)) as server:
+        server.call("navigate_page", pageId=1, type="url", url=f"{url}/")
         snapshot = server.call("take_snapshot", pageId=1)
         assert snapshot.reduction > 4
         assert len(re.findall(r'uid=\w+ link "Category \d+" url=', snapshot.text)) == 12
@@ -131,3 +137,19 @@ def test_the_rules_for_chrome_devtools_keep_every_uid() -> None:
             assert "Showing 1-5 of 6" in server.call(tool, pageId=1, pageSize=5).text
         error = server.call("click", pageId=1, uid="99_9999")
         assert error.text == 'Error: Element uid "99_9999" not found on page 1.'
+
+
+def test_the_rules_for_atlassian_keep_keys_and_addresses() -> None:
+    with (
+        api(atlassian_api.answer) as url,
+        ruled("atlassian", servers.atlassian(url)) as server,
+    ):
+        found = server.call("jira_search", jql="project = PRO", limit=50)
+        assert found.reduction > 4
+        assert [f'"PRO-{n}"' in found.text for n in range(30)] == [True] * 30
+        server.call("jira_search", jql="project = PRO", fields="*all", limit=3)
+        server.call("jira_get_issue", issue_key="PRO-1", fields="*all")
+        server.call("confluence_search", query="lamps")
+        server.call("confluence_get_page", page_id="77")
+        server.call("confluence_get_page_children", parent_id="77")
+        server.call("jira_get_all_projects")

@@ -13,6 +13,7 @@ from tests.servers.install import CACHE, node
 __all__ = [
     "Call",
     "Seen",
+    "atlassian",
     "chrome_devtools",
     "everything",
     "filesystem",
@@ -63,6 +64,14 @@ def chrome_devtools(chromium: str) -> list[str]:
     options += ["--chromeArg=--no-sandbox", "--no-usage-statistics"]
     file = ruled("chrome-devtools-mcp", "build", "src", "bin", "chrome-devtools-mcp.js")
     return [node(), file, *options]
+
+
+def atlassian(url: str) -> list[str]:
+    """Serve Jira at a URL, and Confluence below it."""
+    known = {"JIRA_URL": url, "CONFLUENCE_URL": f"{url}/wiki"}
+    known |= {"JIRA_PERSONAL_TOKEN": "none", "CONFLUENCE_PERSONAL_TOKEN": "none"}
+    environ = [f"{name}={value}" for name, value in known.items()]
+    return ["env", *environ, str(CACHE / "atlassian" / "bin" / "mcp-atlassian")]
 
 
 def git(repository: Path) -> list[str]:

@@ -68,6 +68,7 @@ PARTS: dict[str, tuple[str, Callable[[Path, Path, Mapping[str, str]], None]]] = 
     "node": ("package.json", npm_packages),
     "rules": ("rules.json", npm_packages),
     "git": ("requirements-git.txt", python_packages),
+    "atlassian": ("requirements-atlassian.txt", python_packages),
     "sqlite": ("requirements-sqlite.txt", python_packages),
     "tokenizer": ("tokenizer.json", npm_packages),
 }
