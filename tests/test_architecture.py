@@ -227,7 +227,7 @@ def bound_names(tree: ast.Module) -> Iterator[tuple[str, int]]:
 # Who looks at the clock of the day, which may jump: to record when something was, nothing else.
 DATED = {
     "proxy/cli/hook.py": "deletes answers that later processes may read for an hour",
-    "proxy/cli/report.py": "counts back from now to what was recorded since",
+    "proxy/cli/report/__init__.py": "counts back from now to what was recorded since",
     "proxy/cli/weigh.py": "counts back from now to transcripts that were written since",
     "proxy/cli/wrap/files.py": "names backups in the order of their times",
     "proxy/storage/folder.py": "says when a file was used last, for other processes",

@@ -1,5 +1,6 @@
 """The bundled rule files against the running servers: they fit, and what a call needs stays."""
 
+import os
 import re
 import shutil
 from collections import defaultdict
@@ -19,8 +20,9 @@ from proxy.ruleset.rule import RuleSet
 from proxy.testing.exchange import recorded
 from proxy.testing.play import Replay
 from tests import servers
-from tests.servers import atlassian_api
-from tests.servers.api import api
+from tests.servers import atlassian_api, sentry_api
+from tests.servers.firecrawl_api import ANSWERS
+from tests.servers.web_api import web_api
 from tests.wire import Wire
 
 pytestmark = pytest.mark.usefixtures("servers")
@@ -94,13 +96,16 @@ def ruled(file: str, command: list[str], env: Mapping[str, str] | None = None) -
         assert server.unmatched() == {}
 
 
-def shop(path: str) -> bytes:
-    return b"" if path.endswith(".png") else SHOP.read_bytes()
+def shop(asked: str) -> bytes:
+    return b"" if asked.endswith(".png") else SHOP.read_bytes()
 
 
 @pytest.mark.skipif(not CHROMIUM, reason="no chromium")
 def test_the_rules_for_playwright_keep_the_refs_of_what_can_be_clicked(tmp_path: Path) -> None:
-    with api(shop) as url, ruled("playwright", servers.playwright(CHROMIUM, tmp_path)) as server:
+    with (
+        web_api(shop) as url,
+        ruled("playwright", servers.playwright(CHROMIUM, tmp_path)) as server,
+    ):
         server.call("browser_navigate", url=f"{url}/")
         snapshot = server.call("browser_snapshot")
         assert snapshot.reduction > 5
@@ -123,7 +128,10 @@ def test_the_rules_for_playwright_keep_the_refs_of_what_can_be_clicked(tmp_path:
 
 @pytest.mark.skipif(not CHROMIUM, reason="no chromium")
 def test_the_rules_for_chrome_devtools_keep_every_uid() -> None:
-    with api(shop) as url, ruled("chrome-devtools", servers.chrome_devtools(CHROMIUM)) as server:
+    with (
+        web_api(shop) as url,
+        ruled("chrome-devtools", servers.chrome_devtools(CHROMIUM)) as server,
+    ):
         server.call("navigate_page", pageId=1, type="url", url=f"{url}/")
         snapshot = server.call("take_snapshot", pageId=1)
         assert snapshot.reduction > 4
@@ -141,7 +149,7 @@ def test_the_rules_for_chrome_devtools_keep_every_uid() -> None:
 
 def test_the_rules_for_atlassian_keep_keys_and_addresses() -> None:
     with (
-        api(atlassian_api.answer) as url,
+        web_api(atlassian_api.answer) as url,
         ruled("atlassian", servers.atlassian(url)) as server,
     ):
         found = server.call("jira_search", jql="project = PRO", limit=50)
@@ -153,3 +161,54 @@ def test_the_rules_for_atlassian_keep_keys_and_addresses() -> None:
         server.call("confluence_get_page", page_id="77")
         server.call("confluence_get_page_children", parent_id="77")
         server.call("jira_get_all_projects")
+
+
+def test_the_rules_for_sentry_keep_ids_and_addresses() -> None:
+    shop = {"organizationSlug": "shop"}
+    with web_api(sentry_api.answer) as url, ruled("sentry", servers.sentry(url)) as server:
+        issues = server.call("search_issues", query="is:unresolved", limit=40, **shop)
+        assert f"[SHOP-7]({url}/organizations/shop/issues/SHOP-7)" in issues.text
+        assert "Status: unresolved; Users: 31; Events: 4812; " in issues.text
+        events = server.call("search_events", query="level:error", limit=60, **shop)
+        assert events.reduction > 3
+        assert f"Issue URL: {url}/organizations/shop/issues/SHOP-7\n" in events.text
+        for found in (issues, events):
+            assert "Next Steps" not in found.text
+            assert "Suggested presentation" not in found.text
+        issue = server.call(
+            "get_sentry_resource", resourceType="issue", resourceId="SHOP-7", **shop
+        )
+        assert "KeyError: price of lamp 7" in issue.text
+        server.call("search_issues", query="zebra", **shop)
+        asked = {"issueId": "SHOP-7", "query": "level:error", **shop}
+        found = server.call("execute_sentry_tool", name="search_issue_events", arguments=asked)
+        assert "eventID: 0f1e2d3c4b5a69788796a5b4c3d2e1f0\n" in found.text
+        tools = server.call("search_sentry_tools", query="events of an issue")
+        assert '"search_issue_events"' in tools.text
+
+
+def test_the_rules_for_firecrawl_keep_every_address_and_id() -> None:
+    site = "https://docs.example.org"
+    pages = {"formats": ["markdown"]}
+    with web_api(ANSWERS) as url:
+        env = os.environ | {"FIRECRAWL_API_URL": url, "FIRECRAWL_API_KEY": "fc-test"}
+        with ruled("firecrawl", servers.firecrawl(), env) as server:
+            page = orjson.loads(server.call("firecrawl_scrape", url=site).text)
+            assert page["metadata"]["scrapeId"] == "0199-0001"
+            assert page["truncation"]["hasMore"]
+            results = server.call("firecrawl_search", query="limits", scrapeOptions=pages)
+            assert results.reduction > 4
+            found = orjson.loads(results.text)
+            assert found["id"] == "0199-search"
+            assert [each["metadata"]["scrapeId"] for each in found["data"]["web"]] == [
+                f"0199-{number:04}" for number in range(5)
+            ]
+            server.call("firecrawl_search", query="limits")
+            links = orjson.loads(server.call("firecrawl_map", url=site).text)
+            assert links["links"]["columns"] == ["url", "title", "description"]
+            assert links["pagination"]["total"] == 150
+            crawl = server.call("firecrawl_check_crawl_status", id="0199-crawl")
+            assert crawl.reduction > 6
+            assert len(orjson.loads(crawl.text)["data"]) == 12
+            error = server.call("firecrawl_check_crawl_status", id="gone")
+            assert "Request failed with status code 404" in error.text

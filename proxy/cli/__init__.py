@@ -23,7 +23,7 @@ VERBS = {
     "call": ("TOOL name=value URL", "call a tool once, show what a model gets"),
     "record": ("DIR -- npx my-server", "wrap a server unchanged, and keep each call"),
     "weigh": ("", "list the largest answers in your transcripts"),
-    "report": ("--since 7d", "show what was saved"),
+    "report": ("--since 7d", "show what is still large, and what was saved"),
     "doctor": ("-- npx -y some-server", "find what is wrong with a server or its rules"),
     "hook": ("", "cut answers for Claude Code, of any server"),
     "view": ("answer.json help", "print a part of a saved answer"),

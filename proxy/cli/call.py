@@ -45,8 +45,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the answer. Returns 1 if it is an error, 2 if the call cannot be made."""
-    words = [word for word in arguments.arguments if "://" not in word or "=" in word]
-    urls = [word for word in arguments.arguments if word not in words]
+    schemes = ("http://", "https://")
+    urls = [word for word in arguments.arguments if word.startswith(schemes)]
+    words = [word for word in arguments.arguments if word not in urls]
     server = ["--", *arguments.command] if arguments.command else urls
     if len(server) != 1 and not arguments.command:
         return refuse("call", "no server: give its URL, or write its command after --")

@@ -157,9 +157,6 @@ def _text_for(client: Client, answer: ClientView) -> str:
     return _structured(answer) if structured else answer.text
 
 
-# The account
-
-
 def explained(replay: Replay, file: str = "") -> dict[str, Any]:
     """Return the account of a call and its response; the keys are the same for every call."""
     exchange, rule = replay.exchange, replay.applied
@@ -449,9 +446,6 @@ def _clients(before: ClientView, after: ClientView) -> Iterator[dict[str, Any]]:
                 "over_before": sizes[0] > limit,
                 "over_after": sizes[1] > limit,
             }
-
-
-# In words
 
 
 def _print(account: dict[str, Any]) -> None:

@@ -502,7 +502,7 @@ class SessionState:
         """Count and log the result of shaping a response."""
         before = 0 if job.raw is None else len(job.raw)
         visible = result.visible_before, result.visible_after
-        sizes = Sizes(before, len(result.raw), *visible, self._client_cut(result.visible_before))
+        sizes = Sizes(before, len(result.raw), *visible, *map(self._client_cut, visible))
         self._meter.count(job.tool, job.rule.name, sizes, result.outcome)
         if result.log_line is not None:
             self.log(result.log_line)
@@ -511,7 +511,7 @@ class SessionState:
         self._record_outcome(job, result)
 
     def _client_cut(self, size: int) -> int:
-        """Return the bytes that the client alone would leave out of a result of `size` bytes."""
+        """Return the bytes that the client itself leaves out of a result of `size` bytes."""
         return client_for(self.rules.client).cut(size) if size > _SHOWN_BY_ALL else 0
 
     def _record_outcome(self, job: ShapeJob, result: ShapeResult) -> None:

@@ -55,10 +55,14 @@ _SUMS = {
         "visible_before",
         "visible_after",
         "client_cut",
+        "cuts_before",
+        "cuts_after",
+        "largest",
     ),
     "warnings": ("count",),
     "definitions": ("sessions", "before", "after"),
 }
+_LARGEST = "largest"  # of several rows the maximum, not the sum
 _DATE = "date(time, 'unixepoch', 'localtime')"
 
 _BY = {
@@ -67,6 +71,7 @@ _BY = {
     "rule": "NULLIF(rule, '')",
     "client": "NULLIF(client, '')",
     "day": _DATE,
+    "hour": "strftime('%Y-%m-%d %H:00', time, 'unixepoch', 'localtime')",
 }
 BY = tuple(_BY)
 """The keys that `rows` can sum by."""
@@ -77,12 +82,13 @@ class LedgerError(AbridgeError):
 
 
 class Figures(Struct, frozen=True):
-    """The sums of one tool, server, rule, client or day; `name` is None if it was not known.
+    """The sums of one tool, server, rule, client, day or hour; `name` is None if it was not known.
 
     `shaped` counts the calls whose response a rule or the budget made, `failed` the calls whose
     rule failed. Calls of shadow rules count with the sizes that were really sent; `shadow_saves` is
     the number of visible bytes that these rules would have saved, `client_cut` of those that the
-    clients would have left out by themselves.
+    clients would have left out by themselves, of `cuts_before` responses. Of `cuts_after` responses
+    they still left something out. `largest` is the response of which the model read most.
     """
 
     name: str | None
@@ -95,6 +101,9 @@ class Figures(Struct, frozen=True):
     visible_after: int
     shadow_saves: int
     client_cut: int
+    cuts_before: int
+    cuts_after: int
+    largest: int
 
 
 class Counted(Struct, frozen=True):
@@ -327,11 +336,14 @@ def _prepare(db: "sqlite3.Connection") -> None:
     db.execute("PRAGMA temp_store = MEMORY")  # a writable temporary folder may not exist
     with _transaction(db):
         is_new = _is_new(db)
-        for table in _KEYS:  # an earlier file may lack one
+        for table in _KEYS:  # an earlier file may lack one, or the last columns of one
             keys = ", ".join(("time", *_KEYS[table]))
-            columns = " NOT NULL, ".join((keys, *_SUMS[table]))
+            sums = [f"{each} INTEGER NOT NULL DEFAULT 0" for each in _SUMS[table]]
+            columns = " NOT NULL, ".join((keys, ", ".join(sums)))
             table_of_sums = f"{table} ({columns}, PRIMARY KEY ({keys})) WITHOUT ROWID"
             db.execute(f"CREATE TABLE IF NOT EXISTS {table_of_sums}")
+            for column in sums[len(_columns(db, table)) - len(_KEYS[table]) - 1 :]:
+                db.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
         if is_new:
             db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
             db.execute(f"PRAGMA user_version = {_VERSION}")
@@ -350,7 +362,12 @@ def _add(
     # Columns by name: a running process can still write after a later version added a column.
     keys, sums = _KEYS[table], _SUMS[table]
     columns = (*keys, *sums)
-    added = ", ".join(f"{each} = {each} + excluded.{each}" for each in sums)
+    added = ", ".join(
+        f"{each} = MAX({each}, excluded.{each})"
+        if each == _LARGEST
+        else f"{each} = {each} + excluded.{each}"
+        for each in sums
+    )
     db.executemany(
         f"""INSERT INTO {table} (time, {", ".join(columns)}) VALUES (?{", ?" * len(columns)})
         ON CONFLICT (time, {", ".join(keys)}) DO UPDATE SET {added}""",
@@ -381,7 +398,9 @@ def _make_room(db: "sqlite3.Connection", now: int, max_bytes: int) -> None:
 
 def _sum_days(db: "sqlite3.Connection", table: str, before: int) -> None:
     keys = ", ".join(_KEYS[table])
-    sums = ", ".join(f"SUM({each})" for each in _SUMS[table])
+    sums = ", ".join(
+        f"MAX({each})" if each == _LARGEST else f"SUM({each})" for each in _SUMS[table]
+    )
     db.execute(
         f"""CREATE TEMP TABLE sums AS SELECT MAX(time), {keys}, {sums} FROM {table}
         WHERE time < ? GROUP BY {_DATE}, {keys}""",
@@ -433,6 +452,10 @@ def _used_bytes(db: "sqlite3.Connection") -> int:
     return pages * _pragma(db, "page_size")
 
 
+def _columns(db: "sqlite3.Connection", table: str) -> list[str]:
+    return [name for _, name, *_ in db.execute(f"PRAGMA table_info({table})")]
+
+
 def _pragma(db: "sqlite3.Connection", name: str) -> int:
     value: int = db.execute(f"PRAGMA {name}").fetchone()[0]
     return value
@@ -453,12 +476,12 @@ def _is_new(db: "sqlite3.Connection") -> bool:
 
 
 def rows(path: str, since: float | None = None, by: str = "tool") -> list[Figures]:
-    """Return the sums of the ledger at `path`, the most bytes saved first.
+    """Return the sums of the ledger at `path`, the most bytes that the model read first.
 
     `since` is a time in unix seconds (None: no limit), of which the minute counts; `by` is one of
-    BY; days are in order. Raises LedgerError if the file is missing or cannot be read.
+    BY; days and hours are in order. Raises LedgerError if the file is missing or cannot be read.
     """
-    order = "name" if by == "day" else "seen_before - seen_after DESC, seen_before DESC, name"
+    order = "name" if by in ("day", "hour") else "seen_after DESC, seen_before DESC, name"
     sums = _read(
         path,
         f"""SELECT {_BY[by]} AS name, SUM(calls),
@@ -470,7 +493,7 @@ def rows(path: str, since: float | None = None, by: str = "tool") -> list[Figure
             SUM(CASE WHEN outcome = 'shadow' THEN visible_before ELSE visible_after END)
                 AS seen_after,
             SUM(CASE WHEN outcome = 'shadow' THEN visible_before - visible_after ELSE 0 END),
-            SUM(client_cut)
+            SUM(client_cut), SUM(cuts_before), SUM(cuts_after), MAX(largest)
         FROM calls WHERE time >= ? GROUP BY 1 ORDER BY {order}""",
         since,
     )
@@ -536,7 +559,10 @@ def _rows_of(
     name = f"file:{quote(path)}?mode={mode}"
     with closing(sqlite3.connect(name, uri=True, timeout=5, isolation_level=None)) as db:
         db.execute("BEGIN")  # one view of the file, also while others create it
-        tables = "SELECT 1 FROM sqlite_master WHERE name = ?"
-        if _is_new(db) or not db.execute(tables, (table,)).fetchone():
+        columns = _columns(db, table)
+        if _is_new(db) or not columns:
             return []
+        # If no process has written since a column was added to the table, the file lacks it.
+        for each in {*_SUMS[table]}.difference(columns):
+            query = query.replace(f"({each})", "(0)")
         return db.execute(query, (-1 if since is None else since // 60 * 60,)).fetchall()

@@ -4,6 +4,7 @@ Invariant: with any threads, every counted call is in exactly one row of exactly
 every warning in one of `drain_warnings`. Counts that have not been drained take bounded memory.
 """
 
+import operator
 from collections.abc import Callable
 from threading import Event, Lock
 from typing import Generic, Literal, TypeVar
@@ -78,7 +79,8 @@ class Limiter(Generic[Label]):
 class Sizes(Struct, frozen=True, gc=False):
     """The bytes of one response: of its message on the wire, and of its part for the model.
 
-    `client_cut` of `visible_before` the client would have left out by itself.
+    `client_cut` of `visible_before` the client would have left out by itself, and it still leaves
+    out `client_cut_after` of `visible_after`.
     """
 
     wire_before: int
@@ -86,10 +88,15 @@ class Sizes(Struct, frozen=True, gc=False):
     visible_before: int
     visible_after: int
     client_cut: int = 0
+    client_cut_after: int = 0
 
 
 class Row(Struct, frozen=True, gc=False):
-    """The calls of one tool, rule and outcome, by one client of one server, and their sizes."""
+    """The calls of one tool, rule and outcome, by one client of one server, and their sizes.
+
+    Of `cuts_before` responses the client alone would have left something out, of `cuts_after` it
+    still does. The model read `largest` bytes of the largest one.
+    """
 
     tool: str
     rule: str | None
@@ -102,6 +109,9 @@ class Row(Struct, frozen=True, gc=False):
     server: str | None = None
     client: str | None = None
     client_cut: int = 0
+    cuts_before: int = 0
+    cuts_after: int = 0
+    largest: int = 0
 
 
 class Warnings(Struct, frozen=True, gc=False):
@@ -163,19 +173,15 @@ class Meters:
     def add(self, kind: CallKind, sizes: Sizes) -> None:
         """Count one call; its tool as OTHER beyond the limits."""
         kind = (self._label(self._tools, kind[0]), *kind[1:])
+        figures = _figures(kind[2], sizes)
         with self._lock:
-            sums = self._sums.get(kind)
-            if sums is None:
-                sums = self._sums[kind] = [0, 0, 0, 0, 0, 0]
-            sums[0] += 1
-            sums[1] += sizes.wire_before
-            sums[2] += sizes.wire_after
-            sums[3] += sizes.visible_before
-            sums[4] += sizes.visible_after
-            sums[5] += sizes.client_cut
+            sums = self._sums.setdefault(kind, [0] * len(figures))
+            largest = max(sums[-1], figures[-1])
+            sums[:] = map(operator.add, sums, figures)
+            sums[-1] = largest
         self._wake()
         if self._observe is not None:
-            self._observe(_row(kind, [1, *astuple(sizes)]))
+            self._observe(_row(kind, figures))
 
     def add_warning(self, tool: str, rule: str, name: str) -> None:
         """Count one warning; Python beside a rule makes any number of kinds."""
@@ -241,7 +247,8 @@ class Meter:
 
         The part that the model reads is unknown: the whole message counts as visible.
         """
-        self.count(tool, None, Sizes(wire, wire, wire, wire, client_cut), "untouched")
+        sizes = Sizes(wire, wire, wire, wire, client_cut, client_cut)
+        self.count(tool, None, sizes, "untouched")
 
     def count(self, tool: str, rule: str | None, sizes: Sizes, outcome: OutcomeKind) -> None:
         """Count one answered call of `tool`; `rule` is the name of the rule that applied, if any.
@@ -276,8 +283,17 @@ def label(name: str) -> str:
     return name[:MAX_NAME].encode("utf-8", "replace").decode()
 
 
+def _figures(outcome: OutcomeKind, sizes: Sizes) -> list[int]:
+    """Return the figures of a Row for one call."""
+    *bytes_, cut, cut_after = astuple(sizes)
+    read = sizes.visible_after
+    if outcome == "shadow":  # the original was sent
+        cut_after, read = cut, sizes.visible_before
+    return [1, *bytes_, cut, int(cut > 0), int(cut_after > 0), read]
+
+
 def _row(kind: CallKind, sums: list[int]) -> Row:
     tool, rule, outcome, server, client = kind
-    calls, wire_before, wire_after, seen_before, seen_after, cut = sums
+    calls, wire_before, wire_after, seen_before, seen_after, *cuts = sums
     sizes = (wire_before, wire_after, seen_before, seen_after)
-    return Row(tool, rule, outcome, calls, *sizes, server, client, cut)
+    return Row(tool, rule, outcome, calls, *sizes, server, client, *cuts)

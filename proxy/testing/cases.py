@@ -217,9 +217,6 @@ def _only_tool(rule: Rule) -> str | None:
     return rule.tools[0] if len(rule.tools) == 1 and "*" not in rule.tools[0] else None
 
 
-# The checks of every case.
-
-
 def _expects_something(trial: PlayedCase) -> Iterator[str]:
     if not CHECKS.keys() & trial.case.keys():
         yield f"nothing is expected: write one of {', '.join(CHECKS)}"

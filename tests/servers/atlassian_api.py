@@ -6,12 +6,12 @@ from urllib.parse import unquote_plus
 WHEN = "2026-01-02T03:04:05.000+0000"
 
 
-def answer(path: str) -> Any:
+def answer(asked: str) -> Any:
     """Return what a path of either API gives; there are thirty issues in PRO, and none in NONE."""
-    asked = unquote_plus(path)
-    match path.partition("?")[0].split("/")[1:]:
+    path, _, query = unquote_plus(asked.partition(" ")[2]).partition("?")
+    match path.split("/")[1:]:
         case ["rest", "api", "2", "search"]:
-            issues = [] if "project = NONE" in asked else [issue(n) for n in range(30)]
+            issues = [] if "project = NONE" in query else [issue(n) for n in range(30)]
             return {"startAt": 0, "maxResults": 50, "total": len(issues), "issues": issues}
         case ["rest", "api", "2", "issue", key]:
             return None if key == "PRO-404" else issue(int(key.partition("-")[2]))
@@ -20,7 +20,7 @@ def answer(path: str) -> Any:
         case ["rest", "api", "2", "field"]:
             return []
         case ["wiki", "rest", "api", "search"]:
-            return {"results": [] if "zebra" in asked else [hit(n) for n in range(10)]}
+            return {"results": [] if "zebra" in query else [hit(n) for n in range(10)]}
         case ["wiki", "rest", "api", "content", number]:
             return None if number == "404" else page(int(number))
         case ["wiki", "rest", "api", "content", _, "child", "page"]:

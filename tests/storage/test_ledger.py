@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from proxy.storage.ledger import (
     KEPT_DAYS,
@@ -106,18 +107,16 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-# What is recorded, and when
-
-
 def test_calls_are_recorded_on_close_as_sums_of_their_minute(path: str) -> None:
     ledger, log = recorded(path)
 
     assert (ledger.unrecorded, log) == (0, [])
     times = {time for (time,) in query(path, "SELECT time FROM calls")}
     assert [each % 60 for each in times] == [0]
+    who = ("github", "codex")
     assert query(path, "SELECT * FROM calls ORDER BY tool") == [
-        (*times, "github", "codex", "get_me", "", "untouched", 2, 60, 60, 60, 60, 0),
-        (*times, "github", "codex", "list_issues", "issues", "shaped", 1, 1_000, 100, 900, 90, 0),
+        (*times, *who, "get_me", "", "untouched", 2, 60, 60, 60, 60, 0, 0, 0, 30),
+        (*times, *who, "list_issues", "issues", "shaped", 1, 1_000, 100, 900, 90, 0, 0, 0, 90),
     ]
 
 
@@ -223,9 +222,6 @@ os._exit(0)
     assert rows(path) == []
 
 
-# Several processes, and faults of the disk
-
-
 @pytest.mark.fault(44, "inside")
 def test_eight_processes_write_one_new_ledger_at_once(path: str, start: Start) -> None:
     script = """
@@ -319,9 +315,6 @@ def test_recording_stops_once_and_goes_on_counting_what_it_loses(path: str) -> N
     assert losses == [1, 1, 1]
 
 
-# What is kept
-
-
 def test_rows_that_are_too_old_go_with_the_first_record_of_a_day(path: str, clock: Clock) -> None:
     with closing(LedgerFile(path, clock=clock)) as file:
         for days, tool in ((0, "first"), (3, "second"), (KEPT_DAYS + 2, "third")):
@@ -335,21 +328,22 @@ def test_rows_that_are_too_old_go_with_the_first_record_of_a_day(path: str, cloc
 def calls(count: int, tool: str = "list") -> Iterator[Row]:
     for number in range(count):
         client = ("one", None)[number % 2]
-        yield row(f"{tool} {number}", outcome="shaped", rule="a rule", client=client)
+        kind = {"outcome": "shaped", "rule": "a rule", "client": client}
+        yield row(f"{tool} {number}", largest=10, **kind)
 
 
 @pytest.mark.fault(45, "inside")
 def test_in_a_full_file_rows_become_sums_of_days_and_no_report_of_days_changes(
     path: str, small: LedgerFile, clock: Clock
 ) -> None:
-    for flush in range(800):
+    for flush in range(600):
         clock.now = NOW + flush * DAY // 4
         small.write(calls(20), [Warnings("list 1", "a rule", "a kind", 2)])
 
-    assert query(path, "SELECT COUNT(*) FROM calls")[0][0] < 800 * 20 / 2
-    assert {each.calls for each in rows(path)} == {800}
+    assert query(path, "SELECT COUNT(*) FROM calls")[0][0] < 600 * 20 / 2
+    assert {(each.calls, each.largest) for each in rows(path)} == {(600, 10)}
     assert {each.calls for each in rows(path, by="day")[1:-1]} == {4 * 20}
-    assert warnings(path) == [Counted("a rule", "a kind", 1600)]
+    assert warnings(path) == [Counted("a rule", "a kind", 1200)]
     assert [each.calls for each in rows(path, clock.now - 3 * DAY // 4, by="rule")] == [4 * 20]
     assert os.path.getsize(path) <= SMALL * 2
 
@@ -378,10 +372,7 @@ def test_a_flood_of_warnings_finds_no_more_room(path: str, small: LedgerFile) ->
     assert os.path.getsize(f"{path}-wal") <= 5_000_000
 
 
-# What is read
-
-
-def test_the_figures_are_summed_as_asked_and_those_that_saved_most_come_first(path: str) -> None:
+def test_the_figures_are_summed_as_asked_and_the_largest_come_first(path: str) -> None:
     shaped: dict[str, Any] = {
         "server": "github",
         "outcome": "shaped",
@@ -399,24 +390,45 @@ def test_the_figures_are_summed_as_asked_and_those_that_saved_most_come_first(pa
     )
 
     assert rows(path, by="tool") == [
-        Figures("list_issues", 3, 2, 1, 2_010, 30, 1_810, 30, 0, 0),
-        Figures("get_me", 5, 0, 0, 10, 10, 10, 10, 0, 0),
-        Figures("git_log", 1, 1, 0, 0, 10, 0, 10, 0, 0),
+        Figures("list_issues", 3, 2, 1, 2_010, 30, 1_810, 30, 0, 0, 0, 0, 0),
+        Figures("get_me", 5, 0, 0, 10, 10, 10, 10, 0, 0, 0, 0, 0),
+        Figures("git_log", 1, 1, 0, 0, 10, 0, 10, 0, 0, 0, 0, 0),
     ]
     today = time.strftime("%Y-%m-%d")
     for by, sums in {
         "server": [("github", 8), ("git", 1)],
         "rule": [("issues", 3), (None, 6)],
-        "client": [("codex", 6), (None, 3)],
+        "client": [(None, 3), ("codex", 6)],
         "day": [(today, 9)],
     }.items():
         assert [(each.name, each.calls) for each in rows(path, by=by)] == sums
 
 
+def test_the_largest_of_several_rows_and_the_sums_of_cuts_are_read(path: str) -> None:
+    for largest, client in ((30, "codex"), (50, None), (20, "codex")):
+        filled(path, row("x", cuts_before=3, cuts_after=1, largest=largest, client=client))
+
+    assert [structs.astuple(each)[-3:] for each in rows(path)] == [(9, 3, 50)]
+    assert [structs.astuple(each)[-3:] for each in rows(path, by="client")] == [
+        (6, 2, 30),
+        (3, 1, 50),
+    ]
+
+
+def test_a_ledger_of_before_has_no_largest_response_and_gains_it(path: str) -> None:
+    filled(path, row("x", largest=9))
+    for column in ("cuts_before", "cuts_after", "largest"):
+        query(path, f"ALTER TABLE calls DROP COLUMN {column}")
+    assert [(each.calls, each.largest) for each in rows(path)] == [(1, 0)]
+
+    filled(path, row("x", largest=7, cuts_after=1))
+    assert [(each.calls, each.largest, each.cuts_after) for each in rows(path)] == [(2, 7, 1)]
+
+
 def test_a_shadow_rule_has_saved_nothing(path: str) -> None:
     filled(path, row("x", outcome="shadow", rule="r", wire_after=4, visible_after=3))
 
-    assert rows(path) == [Figures("x", 1, 0, 0, 10, 10, 10, 10, 7, 0)]
+    assert rows(path) == [Figures("x", 1, 0, 0, 10, 10, 10, 10, 7, 0, 0, 0, 0)]
 
 
 def test_only_what_was_recorded_since_is_summed_and_days_come_in_order(path: str) -> None:

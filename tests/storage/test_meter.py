@@ -86,8 +86,23 @@ def test_observers_receive_each_call_and_each_warning_when_it_is_counted() -> No
         meters.of(None, "codex").count("get_me", None, SIZES, "error")
         meters.of("github", None).warned("get_job", "jobs", "x" * 1_000)
 
-    assert rows == [Row("get_me", None, "error", 1, 1_000, 100, 900, 90, None, "codex")] * 2
+    sizes = (1, 1_000, 100, 900, 90)
+    assert rows == [Row("get_me", None, "error", *sizes, None, "codex", largest=90)] * 2
     assert warnings == [Warnings("get_job", "jobs", "x" * 200, 1)] * 2
+
+
+def test_of_each_kind_of_call_the_cuts_are_summed_and_the_largest_response_is_known() -> None:
+    meters = Meters()
+    meter = meters.of(None, "codex")
+    for size, after, cut, cut_after in ((900, 90, 700, 0), (950, 300, 700, 50), (80, 80, 0, 0)):
+        sizes = Sizes(1_000, 400, size, after, cut, cut_after)
+        meter.count("get", "rule", sizes, "shaped")
+        meter.count("get", "rule", sizes, "shadow")  # the client gets the original
+
+    assert [(row.cuts_before, row.cuts_after, row.largest) for row in meters.drain()] == [
+        (2, 1, 300),
+        (2, 2, 950),
+    ]
 
 
 @pytest.mark.usefixtures("eager_threads")

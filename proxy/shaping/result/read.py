@@ -18,8 +18,6 @@ Kind = Literal["auto", "structured", "text", "blocks"]
 Place = tuple[Document, tuple[Copy, ...]]
 """A document, and the copies of it in its result."""
 
-# The line
-
 
 class ParsedResponse(Struct):
     """A response line: the members around the result, and those of the result.
@@ -111,9 +109,6 @@ def is_error(result: dict[str, Raw]) -> bool:
     return "isError" in result and bytes(result["isError"]) == b"true"
 
 
-# The document
-
-
 class LocatedDocument(Struct):
     """A parsed result: its frame, its document, and the bytes that a model would see."""
 
@@ -155,7 +150,9 @@ def _find(texts: dict[int, str], structured: Raw | None, kind: Kind) -> Place | 
     if kind == "auto" and len(readable) == 1:
         [(index, document)] = readable.items()
         return document, (Copy("text", blocks=(index,)),)
-    if kind == "blocks" or len(readable) == len(texts) > 1:
+    if kind == "auto" and len(readable) > 1 and [*readable] in ([*texts], [*texts][1:]):
+        texts, kind = {index: texts[index] for index in readable}, "blocks"
+    if kind == "blocks":
         elements = [
             Raw(encode(content)) if (element := parsed[index]) is None else element.cell[0]
             for index, content in texts.items()

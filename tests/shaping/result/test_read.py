@@ -78,6 +78,11 @@ PLACES: dict[str, tuple[dict[str, Any], Any, tuple[Copy, ...]]] = {
         [{"a": 1}, [2], {"a": 3}],
         (block(0, 1, 2, each=True),),
     ),
+    "several JSON after prose": (
+        said("Found 2", '{"a":1}', '{"a":3}'),
+        [{"a": 1}, {"a": 3}],
+        (block(1, 2, each=True),),
+    ),
     "plain words": (said("plain words"), "plain words", (TEXT,)),
     "a lone number": (said("12"), "12", (TEXT,)),
     "an empty text": (said(""), "", (TEXT,)),

@@ -20,7 +20,7 @@ from proxy.storage.ledger import LedgerFile
 from proxy.storage.meter import Definitions, Row, Warnings
 from tests.ledgers import query
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 MAIN = """
 import argparse, sys
 from proxy.cli import report
@@ -28,16 +28,17 @@ parser = argparse.ArgumentParser()
 report.add(parser)
 sys.exit(report.run(parser.parse_args()))
 """
-SHAPED = Row("list_issues", "issues", "shaped", 1, 700_000, 9_000, 630_000, 8_000)
-VIEWED = Row("list_issues", "issues", "view", 1, 0, 2_400, 0, 2_000)
-PASSED = Row("get_me", None, "untouched", 300, 150_000, 150_000, 150_000, 150_000)
-FAILED = Row("list_issues", "issues", "failed", 2, 7_000, 7_000, 6_000, 6_000)
-SHADOWED = Row("git_log", "log", "shadow", 1, 100_000, 5_000, 90_000, 4_000)
+SHAPED = Row("list_issues", "issues", "shaped", 1, 700_000, 9_000, 630_000, 8_000, largest=8_000)
+VIEWED = Row("list_issues", "issues", "view", 1, 0, 2_400, 0, 2_000, largest=2_000)
+PASSED = Row("get_me", None, "untouched", 300, 150_000, 150_000, 150_000, 150_000, largest=500)
+FAILED = Row("list_issues", "issues", "failed", 2, 7_000, 7_000, 6_000, 6_000, largest=3_000)
+SHADOWED = Row("git_log", "log", "shadow", 1, 100_000, 5_000, 90_000, 4_000, largest=90_000)
 
 
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Make the default ledger that of a fresh state folder, and name it."""
+    monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.delenv("MCP_ABRIDGE_LEDGER", raising=False)
     monkeypatch.setenv("COLUMNS", "120")
@@ -81,31 +82,47 @@ def run(*arguments: str) -> int:
     return report.run(parser.parse_args(arguments))
 
 
-def test_the_report_leads_with_what_the_model_read(path: str, printed: Run) -> None:
+def test_the_report_leads_with_the_tools_of_which_the_model_read_most(
+    path: str, printed: Run
+) -> None:
     filled(path, SHAPED, VIEWED, PASSED)
     lines = printed().splitlines()
     assert lines[:2] == [
-        "In the last 7 days the model read 160 kB instead of 780 kB: 4.9 times smaller.",
-        "On the wire: 161 kB instead of 850 kB, in 302 calls.",
+        "In the last 7 days the model read 160 kB in 302 calls, 8.00 kB in the largest.",
+        "The servers sent 780 kB, 4.9 times as much; on the wire, 850 kB became 161 kB.",
     ]
-    assert [line.split() for line in lines[2:] if line.strip(" ─")] == [
-        ["model", "instead", "times", "on", "the", "instead"],
-        ["tool", "reads", "of", "smaller", "calls", "shaped", "wire", "of"],
-        ["list_issues", "10.0", "kB", "630", "kB", "63.0", "2", "2", "11.4", "kB", "700", "kB"],
-        ["get_me", "150", "kB", "150", "kB", "1.0", "300", "0", "150", "kB", "150", "kB"],
-        ["total", "160", "kB", "780", "kB", "4.9", "302", "2", "161", "kB", "850", "kB"],
+    assert [" ".join(line.split()) for line in lines[2:] if line.strip(" ─")] == [
+        "model instead times on the instead",
+        "tool calls reads largest of smaller shaped wire of",
+        "get_me 300 150 kB 500 B 150 kB 1.0 0 150 kB 150 kB",
+        "list_issues 2 10.0 kB 8.00 kB 630 kB 63.0 2 11.4 kB 700 kB",
+        "total 302 160 kB 8.00 kB 780 kB 4.9 2 161 kB 850 kB",
     ]
+
+
+def test_what_is_still_cut_by_a_client_comes_first(path: str, printed: Run) -> None:
+    cut = {"client_cut": 500_000, "cuts_before": 4}
+    filled(path, structs.replace(SHAPED, **cut, cuts_after=1), structs.replace(PASSED, **cut))
+    lines = printed().splitlines()
+    assert lines[0].endswith("in 301 calls, 8.00 kB in the largest; clients still cut 1 answer.")
+    assert "in place of the rest of 8 answers, an error" in lines[2]
+    names = "tool calls reads largest cut of smaller cut shaped wire of"
+    assert names in [" ".join(line.split()) for line in lines]
+    assert re.search(r"list_issues +1 +8\.00 kB +8\.00 kB +1 +630 kB +78\.8 +4 +1 ", printed())
+
+
+def test_sums_of_a_ledger_of_before_have_no_largest_response(path: str, printed: Run) -> None:
+    filled(path, structs.replace(SHAPED, largest=0))
+    assert "largest" not in printed()
 
 
 def test_what_a_client_would_have_shown_by_itself_is_told_apart(path: str, printed: Run) -> None:
     filled(path, structs.replace(SHAPED, client_cut=628_500), PASSED)
     out = printed()
-    assert "the model read 158 kB instead of 780 kB" in out
     assert (
-        "\nOf the 780 kB the clients alone would have shown 152 kB; in place of the rest, an error,"
-        " a file's name or a gap.\n"
+        "\nOf that, the clients alone would have shown 152 kB; in place of the rest, an error, a "
+        "file's name or a gap.\n"
     ) in out
-    assert re.search(r"list_issues +8\.00 kB +630 kB +1\.50 kB +78\.8 +1 ", out)
     assert printed("--json")["total"]["client_cut"] == 628_500
 
 
@@ -138,13 +155,14 @@ def test_failed_rules_are_counted_where_there_are_any(path: str, printed: Run) -
     assert "failed" not in printed()
     filled(path, FAILED)
     assert "failed" in printed()
-    assert re.search(r"list_issues +14\.0 kB +636 kB +45\.4 +3 +1 +2 ", printed())
+    assert re.search(r"list_issues +3 +14\.0 kB +8\.00 kB +636 kB +45\.4 +2 +1 ", printed())
 
 
 def test_what_a_shadow_rule_would_have_saved_is_said_apart(path: str, printed: Run) -> None:
     filled(path, SHAPED, SHADOWED)
     out = printed("--by", "rule")
-    assert "the model read 98.0 kB instead of 720 kB" in out
+    assert "the model read 98.0 kB in 2 calls" in out
+    assert "The servers sent 720 kB" in out
     assert out.endswith("\nRules in shadow mode would have saved 86.0 kB more.\n")
 
 
@@ -181,6 +199,7 @@ def test_of_many_kinds_of_warnings_the_most_frequent_are_listed(path: str, print
         ("server", {"github", "unknown"}),
         ("client", {"codex-mcp-client", "unknown"}),
         ("day", {time.strftime("%Y-%m-%d")}),
+        ("hour", {time.strftime("%Y-%m-%d %H:00")}),
     ],
 )
 def test_the_figures_are_summed_by_what_is_asked_for(
@@ -196,22 +215,24 @@ def test_the_json_has_stable_keys(path: str, printed: Run) -> None:
     filled(path, SHAPED, PASSED, SHADOWED)
     keys = ["calls", "shaped", "failed", "wire_before", "wire_after"]
     keys += ["visible_before", "visible_after", "shadow_saves", "client_cut"]
+    keys += ["cuts_before", "cuts_after", "largest"]
 
     def figures(*numbers: int) -> dict[str, int]:
         return dict(zip(keys, numbers, strict=True))
 
     document = printed("--json", "--since", "all", "--by", "rule")
+    no = (0, 0, 0)
     parts = ["ledger", "since", "by", "total", "rows", "warnings", "definitions"]
     assert list(document) == parts
     assert document == {
         "ledger": path,
         "since": None,
         "by": "rule",
-        "total": figures(302, 1, 0, 950_000, 259_000, 870_000, 248_000, 86_000, 0),
+        "total": figures(302, 1, 0, 950_000, 259_000, 870_000, 248_000, 86_000, 0, 0, 0, 90_000),
         "rows": [
-            {"name": "issues"} | figures(1, 1, 0, 700_000, 9_000, 630_000, 8_000, 0, 0),
-            {"name": None} | figures(300, 0, 0, 150_000, 150_000, 150_000, 150_000, 0, 0),
-            {"name": "log"} | figures(1, 0, 0, 100_000, 100_000, 90_000, 90_000, 86_000, 0),
+            {"name": None} | figures(300, 0, 0, *[150_000] * 4, 0, 0, 0, 0, 500),
+            {"name": "log"} | figures(1, 0, 0, *[100_000] * 2, *[90_000] * 2, 86_000, *no, 90_000),
+            {"name": "issues"} | figures(1, 1, 0, 700_000, 9_000, 630_000, 8_000, 0, *no, 8_000),
         ],
         "warnings": [],
         "definitions": [],
@@ -325,14 +346,13 @@ def test_a_terminal_gets_lines_that_fit_and_no_colour_under_no_color(
     lines = re.sub(r"\x1b\[[\d;]*m", "", text).splitlines()
     assert max(map(len, lines)) <= int(columns)
     assert any("636 kB" in line for line in lines)
-    assert any("on the" in line for line in lines) == wire
+    assert any("on the  instead" in line for line in lines) == wire
     assert "…" not in text
 
 
 def test_a_ledger_of_clients_that_pass_no_environment_on_is_named(
-    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
     filled(path, PASSED)
     assert (run(), capsys.readouterr().err) == (0, "")
 

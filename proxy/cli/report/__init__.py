@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from proxy.cli.report.figures import NAMELESS, NONE, count_text, size_text, times_text, total_of
 from proxy.cli.terminal import add_column, console, printable, refuse, table
 from proxy.storage.ledger import (
     BY,
@@ -30,6 +31,7 @@ _UNITS = {
     "w": (604_800, "weeks"),
 }
 _OFF = "off"
+_FEW_SECONDS = 2 * 86_400  # a longer period is shown by days
 _MAX_WARNINGS = 20
 
 
@@ -39,6 +41,10 @@ class Span(msgspec.Struct, frozen=True):
     seconds: int | None
     words: str
 
+    def since(self, now: float) -> float | None:
+        """Return the time at which the period began."""
+        return None if self.seconds is None else now - self.seconds
+
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
@@ -46,7 +52,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--since", type=span, default="7d", metavar="SPAN", help="30m, 12h, 7d (default), 2w or all"
     )
     parser.add_argument("--by", choices=BY, default="tool", help="what to sum by (default: tool)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print JSON")
+    form.add_argument(
+        "--html", metavar="FILE", help="write a page with charts, by all keys; - prints it"
+    )
     parser.add_argument(
         "--ledger",
         metavar="PATH",
@@ -55,12 +65,16 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the report. Returns 2 if the ledger cannot be read."""
+    """Print the report, or write its page.
+
+    Returns 2 if the ledger cannot be read or the page cannot be written, 1 if it would be empty.
+    """
     path = arguments.ledger or os.environ.get("MCP_ABRIDGE_LEDGER") or default_path()
     if path == _OFF:
         return refuse("report", "the ledger is off; say which one to read: --ledger PATH")
     period: Span = arguments.since
-    since = None if period.seconds is None else time.time() - period.seconds
+    now = time.time()
+    since = period.since(now)
     # The first recorded call creates the default file; a file named by --ledger must exist.
     absent = arguments.ledger is None and not os.path.exists(path)
     try:
@@ -68,8 +82,11 @@ def run(arguments: argparse.Namespace) -> int:
         counts = [] if absent else warnings(path, since)
         lists = [] if absent else definitions(path, since)
         earlier = not (figures or absent) and bool(rows(path))
+        page = _page(path, period, now) if figures and arguments.html else ""
     except LedgerError as error:
         return refuse("report", str(error))
+    if page:
+        return 0 if _write(page, arguments.html) else 2
     if arguments.json:
         _print_json(figures, counts, lists, path, since, arguments.by)
     elif figures:
@@ -80,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"mcp-abridge report: {_advice(path, period, earlier)}", file=sys.stderr)
     if path == default_path() != home_path() and os.path.exists(home_path()):
         print(f"mcp-abridge report: {_two_ledgers(path, home_path())}", file=sys.stderr)
-    return 0
+    return 1 if arguments.html else 0
 
 
 def span(text: str) -> Span:
@@ -123,6 +140,31 @@ def _two_ledgers(path: str, other: str) -> str:
     )
 
 
+def _page(path: str, period: Span, now: float) -> str:
+    from proxy.cli.report import page
+
+    until = time.strftime("%Y-%m-%d %H:%M", time.localtime(now))
+    few = period.seconds is not None and period.seconds <= _FEW_SECONDS
+    return page.render(
+        page.read(path, period.since(now), by_hour=few), f"{period.words}, until {until}"
+    )
+
+
+def _write(page: str, file: str) -> bool:
+    """Write the page to a file, or to stdout for `-`; return False, with a message, if it fails."""
+    if file == "-":
+        sys.stdout.write(page)
+        return True
+    try:
+        with open(file, "w", encoding="utf-8") as stream:
+            stream.write(page)
+    except OSError as error:
+        refuse("report", f"--html {file}: {error.strerror}")
+        return False
+    print(f"mcp-abridge report: wrote {file}; open it in a browser", file=sys.stderr)
+    return True
+
+
 def _print_json(
     figures: list[Figures],
     counts: list[Counted],
@@ -135,7 +177,7 @@ def _print_json(
         "ledger": path,
         "since": None if since is None else int(since),
         "by": by,
-        "total": _numbers(_total(figures)),
+        "total": _numbers(total_of(figures)),
         "rows": [{"name": each.name, **_numbers(each)} for each in figures],
         "warnings": [msgspec.structs.asdict(each) for each in counts],
         "definitions": [msgspec.structs.asdict(each) for each in lists],
@@ -147,29 +189,24 @@ def _numbers(figures: Figures) -> dict[str, int]:
     return {key: value for key, value in msgspec.structs.asdict(figures).items() if key != "name"}
 
 
-def _total(figures: list[Figures]) -> Figures:
-    columns = zip(*(msgspec.structs.astuple(each)[1:] for each in figures), strict=True)
-    return Figures(None, *map(sum, columns)) if figures else Figures(None, *[0] * 9)
-
-
 def _print_table(figures: list[Figures], period: Span, by: str) -> None:
     from rich.text import Text
 
-    total = _total(figures)
+    total = total_of(figures)
     stdout = console()
+    after, before = size_text(total.visible_after), size_text(total.visible_before)
+    calls, wire = count_text(total.calls, "call"), size_text(total.wire_before)
     stdout.print(
-        f"In {period.words} the model read {_size(total.visible_after)} instead of "
-        f"{_size(total.visible_before)}{_smaller_in_words(total)}.\n{_shown_in_words(total)}"
-        f"On the wire: {_size(total.wire_after)} instead of {_size(total.wire_before)}, "
-        f"in {total.calls:,} call{'s' * (total.calls != 1)}."
+        f"In {period.words} the model read {after} in {calls}{_largest_in_words(total)}.\n"
+        f"The servers sent {before}{_smaller_in_words(total)}; on the wire, {wire} became "
+        f"{size_text(total.wire_after)}.{_shown_in_words(total)}"
     )
     columns = [
         column
         for column in _COLUMNS
-        # Leave out the failures if there are none; a narrow terminal needs the room for names.
-        if (total.failed or column is not _FAILED)
-        and (total.client_cut or column is not _ALONE)
-        and (stdout.width >= _WIDE or column not in _WIRE)
+        # A narrow terminal needs the room for names.
+        if (stdout.width >= _WIDE or column not in _IF_WIDE)
+        and (column not in _IF_ANY or any(column[1](each) != column[1](NONE) for each in figures))
     ]
     lines = table(footer=len(figures) > 1)
     add_column(lines, by, "total")
@@ -177,11 +214,11 @@ def _print_table(figures: list[Figures], period: Span, by: str) -> None:
         add_column(lines, f">{title}", figure(total))
     for each in figures:
         # Text, not markup: brackets in a name are printed unchanged.
-        name = Text(_NAMELESS[by], "dim") if each.name is None else Text(printable(each.name))
+        name = Text(NAMELESS[by], "dim") if each.name is None else Text(printable(each.name))
         lines.add_row(name, *(figure(each) for _, figure in columns))
     stdout.print(lines)
     if total.shadow_saves > 0:
-        stdout.print(f"Rules in shadow mode would have saved {_size(total.shadow_saves)} more.")
+        stdout.print(f"Rules in shadow mode would have saved {size_text(total.shadow_saves)} more.")
 
 
 def _print_definitions(lists: list[Definitions]) -> None:
@@ -190,8 +227,8 @@ def _print_definitions(lists: list[Definitions]) -> None:
     sessions = sum(each.sessions for each in lists)
     before, after = sum(each.before for each in lists), sum(each.after for each in lists)
     console().print(
-        f"Definitions of tools, once for each of {sessions:,} session{'s' * (sessions != 1)}: "
-        f"{_size(after)} instead of {_size(before)}."
+        f"Definitions of tools, once for each of {count_text(sessions, 'session')}: "
+        f"{size_text(after)} instead of {size_text(before)}."
     )
 
 
@@ -211,63 +248,51 @@ def _print_warnings(counts: list[Counted]) -> None:
         stdout.print(f"{more:,} more kinds of warnings are in --json.")
 
 
-_NAMELESS = {by: "no rule" if by == "rule" else "unknown" for by in BY}
-
-
 def _smaller_in_words(total: Figures) -> str:
     before, after = total.visible_before, total.visible_after
-    return f": {_times(before, after)} times smaller" if after and before / after >= 1.05 else ""
+    return (
+        f", {times_text(before, after)} times as much" if after and before / after >= 1.05 else ""
+    )
+
+
+def _largest_in_words(total: Figures) -> str:
+    text = f", {size_text(total.largest)} in the largest" if total.largest else ""
+    cuts = total.cuts_after
+    return text + (f"; clients still cut {count_text(cuts, 'answer')}" if cuts else "")
 
 
 def _shown_in_words(total: Figures) -> str:
     """Return a sentence on clients that cut long answers themselves; empty if none would have."""
     if not total.client_cut:
         return ""
+    rest = size_text(total.visible_before - total.client_cut)
+    answers = f" of {count_text(total.cuts_before, 'answer')}" if total.cuts_before else ""
     return (
-        f"Of the {_size(total.visible_before)} the clients alone would have shown {_alone(total)};"
-        " in place of the rest, an error, a file's name or a gap.\n"
+        f"\nOf that, the clients alone would have shown {rest}; in place of the rest{answers}, an "
+        "error, a file's name or a gap."
     )
 
 
-def _alone(each: Figures) -> str:
-    return _size(each.visible_before - each.client_cut)
-
-
-def _times(before: int, after: int) -> str:
-    return f"{before / after:,.1f}" if after else "–"
-
-
-def _size(count: int) -> str:
-    """Return a number of bytes in three digits and decimal units, as the options take them.
-
-    >>> _size(999), _size(8_250), _size(41_000_000), _size(999_950)
-    ('999 B', '8.25 kB', '41.0 MB', '1.00 MB')
-    """
-    if abs(count) < 1_000:
-        return f"{count} B"
-    size, unit = count / 1_000, "kB"
-    for larger in ("MB", "GB", "TB"):
-        if abs(size) >= 999.5:
-            size, unit = size / 1_000, larger
-    digits = 2 if abs(size) < 9.995 else 1 if abs(size) < 99.95 else 0
-    return f"{size:.{digits}f} {unit}"
-
-
 Column = tuple[str, Callable[[Figures], str]]
-_FAILED: Column = ("failed", lambda each: f"{each.failed:,}")
-_ALONE: Column = ("client\nalone", _alone)
-_WIRE: tuple[Column, ...] = (
-    ("on the\nwire", lambda each: _size(each.wire_after)),
-    ("instead\nof", lambda each: _size(each.wire_before)),
+_IF_ANY: tuple[Column, ...] = (
+    ("largest", lambda each: size_text(each.largest) if each.largest else "–"),
+    ("still\ncut", lambda each: f"{each.cuts_after:,}"),
+    ("failed", lambda each: f"{each.failed:,}"),
+    ("alone\ncut", lambda each: f"{each.cuts_before:,}"),
+)
+_IF_WIDE: tuple[Column, ...] = (
+    _IF_ANY[3],
+    ("shaped", lambda each: f"{each.shaped:,}"),
+    ("on the\nwire", lambda each: size_text(each.wire_after)),
+    ("instead\nof", lambda each: size_text(each.wire_before)),
 )
 _COLUMNS: tuple[Column, ...] = (
-    ("model\nreads", lambda each: _size(each.visible_after)),
-    ("instead\nof", lambda each: _size(each.visible_before)),
-    _ALONE,
-    ("times\nsmaller", lambda each: _times(each.visible_before, each.visible_after)),
     ("calls", lambda each: f"{each.calls:,}"),
-    ("shaped", lambda each: f"{each.shaped:,}"),
-    _FAILED,
-    *_WIRE,
+    ("model\nreads", lambda each: size_text(each.visible_after)),
+    *_IF_ANY[:2],
+    ("instead\nof", lambda each: size_text(each.visible_before)),
+    ("times\nsmaller", lambda each: times_text(each.visible_before, each.visible_after)),
+    _IF_ANY[2],
+    *_IF_WIDE,
 )
 _WIDE = 100

@@ -1,0 +1,45 @@
+"""Sums and sizes in words, as the text report and the page show them."""
+
+import msgspec
+
+from proxy.storage.ledger import BY, Figures
+
+_ZEROS = [0] * (len(Figures.__struct_fields__) - 1)
+NONE = Figures(None, *_ZEROS)
+NAMELESS = {by: "no rule" if by == "rule" else "unknown" for by in BY}
+"""The name of a sum without a name, by the key of the sums."""
+
+
+def total_of(figures: list[Figures]) -> Figures:
+    """Return the sums of all figures, and the largest response."""
+    if not figures:
+        return NONE
+    columns = zip(*(msgspec.structs.astuple(each)[1:] for each in figures), strict=True)
+    total = Figures(None, *map(sum, columns))
+    return msgspec.structs.replace(total, largest=max(each.largest for each in figures))
+
+
+def count_text(number: int, noun: str) -> str:
+    """Return a number and its noun, in the plural if it is not one."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def times_text(before: int, after: int) -> str:
+    """Return how many times smaller something became."""
+    return f"{before / after:,.1f}" if after else "–"
+
+
+def size_text(count: int) -> str:
+    """Return a number of bytes in three digits and decimal units, as the options take them.
+
+    >>> size_text(999), size_text(8_250), size_text(41_000_000), size_text(999_950)
+    ('999 B', '8.25 kB', '41.0 MB', '1.00 MB')
+    """
+    if abs(count) < 1_000:
+        return f"{count} B"
+    size, unit = count / 1_000, "kB"
+    for larger in ("MB", "GB", "TB"):
+        if abs(size) >= 999.5:
+            size, unit = size / 1_000, larger
+    digits = 2 if abs(size) < 9.995 else 1 if abs(size) < 99.95 else 0
+    return f"{size:.{digits}f} {unit}"

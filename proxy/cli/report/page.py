@@ -1,0 +1,290 @@
+"""The page of `report --html`: one file that opens without a network, with the ledger's sums.
+
+Invariant: names from the ledger are escaped, and the page may load nothing and send nothing: its
+Content-Security-Policy allows the one script and the one style by their hashes, and nothing else.
+"""
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Mapping
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from proxy.cli.report.figures import NAMELESS, count_text, size_text, times_text, total_of
+from proxy.cli.terminal import printable
+from proxy.storage import ledger
+from proxy.storage.ledger import Counted, Figures
+from proxy.storage.meter import Definitions
+
+_HERE = Path(__file__).parent
+# The copied files are those of the npm package that tests/servers/browser.json pins.
+_STYLES = ("uplot/uPlot.min.css", "page.css")
+_SCRIPTS = ("uplot/uPlot.iife.min.js", "page.js")
+
+
+class Sums(Struct, frozen=True):
+    """The sums of a period: by tool and so on, by day or hour in order, and what is beside them."""
+
+    figures: Mapping[str, list[Figures]]
+    times: list[Figures]
+    warnings: list[Counted]
+    definitions: list[Definitions]
+
+
+class Column(Struct, frozen=True):
+    """A column of a table: `value` is what it sorts by, `html` what it shows of that."""
+
+    title: str
+    value: Callable[[Any], float | str]
+    html: Callable[[Any], str]
+
+
+def read(path: str, since: float | None, *, by_hour: bool) -> Sums:
+    """Read the ledger at `path`, since a time in unix seconds. Raises LedgerError."""
+    return Sums(
+        {by: ledger.rows(path, since, by) for by in ("tool", "client", "rule", "server")},
+        ledger.rows(path, since, "hour" if by_hour else "day"),
+        ledger.warnings(path, since),
+        ledger.definitions(path, since),
+    )
+
+
+def render(sums: Sums, period: str) -> str:
+    """Return the page as HTML, for the sums of a period, which is given in words."""
+    style = "".join(map(_file, _STYLES))
+    script = f"/*!\n{_file('uplot/LICENSE')}\n*/\n" + "".join(map(_file, _SCRIPTS))
+    policy = f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'"
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy"
+ content="{policy}; base-uri 'none'; form-action 'none'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>mcp-abridge report</title>
+<style>{style}</style>
+</head>
+<body>
+<header>
+<h1>mcp-abridge report</h1>
+<p>In {escape(period)}</p>
+<button type="button" id="theme" hidden></button>
+</header>
+<main>
+{_totals(total_of(sums.times), sums.definitions)}
+{_large(sums)}
+{_over_time(sums.times)}
+{_saved(sums)}
+{_others(sums)}
+</main>
+<footer>
+<p>These are sizes and names; the ledger holds no content. Sizes are bytes of what the model reads.
+How many tokens they are depends on the text: <code>mcp-abridge weigh</code> estimates them.</p>
+</footer>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def _totals(total: Figures, definitions: list[Definitions]) -> str:
+    before, after = total.visible_before, total.visible_after
+    listed = sum(each.before for each in definitions), sum(each.after for each in definitions)
+    rows = (
+        ("Model read", size_text(after), f"in {count_text(total.calls, 'call')}"),
+        ("Largest answer", size_text(total.largest), "that the model read"),
+        ("Cut by clients", f"{total.cuts_after:,}", f"{total.cuts_before:,} without the proxy"),
+        ("Servers sent", size_text(before), f"{times_text(before, after)} times as much"),
+        ("Saved", size_text(before - after), f"{_share(before - after, before):.0%}"),
+        ("Definitions of tools", size_text(listed[1]), f"instead of {size_text(listed[0])}"),
+    )
+    tiles = (
+        f"<div><dt>{title}</dt><dd><strong>{text}</strong> {note}</dd></div>\n"
+        for title, text, note in rows
+    )
+    return f'<dl class="totals">\n{"".join(tiles)}</dl>'
+
+
+def _large(sums: Sums) -> str:
+    read = total_of(sums.times).visible_after
+    columns = (
+        _CALLS,
+        _READ,
+        Column("Share", lambda each: _share(each.visible_after, read), _bar),
+        Column("Average", lambda each: round(_share(each.visible_after, each.calls)), size_text),
+        _size("Largest", "largest"),
+        _count("Still cut", "cuts_after"),
+        _count("Cut without the proxy", "cuts_before"),
+    )
+    return _section(
+        "Still large",
+        "What the model read. A client cuts an answer that is longer than its limit: an error, "
+        "a file’s name or a gap stands in place of the rest.",
+        *(
+            _figures(by, columns, sums.figures[by], total=by == "tool", first=_READ)
+            for by in ("tool", "client")
+        ),
+    )
+
+
+def _over_time(times: list[Figures]) -> str:
+    rows = _table("By time", (_name("time"), _CALLS, _BEFORE, _READ), times)
+    return _section(
+        "Over time",
+        "What the servers sent, and what of that the model read.",
+        '<div id="chart" role="img" aria-label="Bytes that the servers sent, and that the model '
+        'read, over time. A table of them follows."></div>',
+        f'<details id="times"><summary>As a table</summary>\n{rows}</details>',
+    )
+
+
+def _saved(sums: Sums) -> str:
+    columns = (
+        _CALLS,
+        _count("Shaped", "shaped"),
+        _count("Failed", "failed"),
+        _BEFORE,
+        _READ,
+        _SAVED,
+        Column("Saved share", lambda each: _share(_saved_by(each), each.visible_before), _bar),
+        _size("In shadow mode", "shadow_saves"),
+    )
+    return _section(
+        "Saved",
+        "What rules and budgets took off. A rule in shadow mode only measures what it would.",
+        *(
+            _figures(by, columns, sums.figures[by], first=_SAVED)
+            for by in ("rule", "tool", "server")
+        ),
+    )
+
+
+def _others(sums: Sums) -> str:
+    html = ""
+    if sums.definitions:
+        columns = [
+            Column("Server", lambda each: each.server or NAMELESS["server"], _escape),
+            _count("Sessions", "sessions"),
+            _size("Server sent", "before"),
+            _size("Client got", "after"),
+        ]
+        note = "The list of tools, which a client reads once in each session."
+        html += _section(
+            "Definitions of tools", note, _table("By server", columns, sums.definitions)
+        )
+    if sums.warnings:
+        columns = [
+            Column("Rule", lambda each: each.rule, _escape),
+            Column("Warned of", lambda each: each.kind, _escape),
+            _count("Times", "count"),
+        ]
+        note = "What rules warned of."
+        html += _section("Warnings", note, _table("By rule and kind", columns, sums.warnings))
+    return html
+
+
+def _section(title: str, note: str, *parts: str) -> str:
+    name = title.lower().replace(" ", "-")
+    return (
+        f'<section aria-labelledby="{name}">\n<h2 id="{name}">{title}</h2>\n<p>{note}</p>\n'
+        f"{''.join(parts)}</section>\n"
+    )
+
+
+def _figures(
+    by: str,
+    columns: Iterable[Column],
+    figures: list[Figures],
+    *,
+    first: Column,
+    total: bool = False,
+) -> str:
+    rows = sorted(figures, key=first.value, reverse=True)
+    columns = [
+        # A column of noughts says nothing.
+        column
+        for column in columns
+        if column in (_CALLS, _READ, first) or any(column.value(each) for each in figures)
+    ]
+    total_row = total_of(figures) if total and len(figures) > 1 else None
+    return _table(f"By {by}", (_name(by), *columns), rows, first, total_row)
+
+
+def _table(
+    caption: str,
+    columns: Iterable[Column],
+    rows: Iterable[Any],
+    first: Column | None = None,
+    total: Figures | None = None,
+) -> str:
+    columns = list(columns)
+    body = [_row(columns, row) for row in rows]
+    foot = "" if total is None else f"<tfoot>\n{_row(columns, total, 'Total')}</tfoot>\n"
+    heads = "".join(
+        f'<th scope="col"{" aria-sort=descending" * (column is first)}>{column.title}</th>'
+        for column in columns
+    )
+    return (
+        f'<div class="scroll">\n<table>\n'
+        f"<caption>{caption}</caption>\n<thead>\n<tr>{heads}</tr>\n</thead>\n"
+        f"<tbody>\n{''.join(body)}</tbody>\n{foot}</table>\n</div>\n"
+    )
+
+
+def _row(columns: list[Column], row: Any, title: str | None = None) -> str:
+    head, *rest = columns
+    html = f'<th scope="row">{title or head.html(head.value(row))}</th>'
+    for column in rest:
+        value = column.value(row)
+        number = "" if isinstance(value, str) else f' data-value="{value}"'
+        html += f"<td{number}>{column.html(value)}</td>"
+    return f"<tr>{html}</tr>\n"
+
+
+def _name(by: str) -> Column:
+    return Column(by.title(), lambda each: each.name or NAMELESS.get(by, "unknown"), _escape)
+
+
+def _count(title: str, field: str) -> Column:
+    return Column(title, lambda each: getattr(each, field), lambda value: f"{value:,}")
+
+
+def _size(title: str, field: str) -> Column:
+    return Column(title, lambda each: getattr(each, field), size_text)
+
+
+def _saved_by(figures: Figures) -> int:
+    return figures.visible_before - figures.visible_after
+
+
+def _bar(share: float) -> str:
+    return (
+        f'{share:.0%} <svg aria-hidden="true"><rect width="100%" height="100%"/>'
+        f'<rect class="part" width="{max(share, 0):.1%}" height="100%"/></svg>'
+    )
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0
+
+
+def _escape(text: str) -> str:
+    return escape(printable(text))
+
+
+def _file(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+_CALLS = _count("Calls", "calls")
+_BEFORE = _size("Servers sent", "visible_before")
+_READ = _size("Model read", "visible_after")
+_SAVED = Column("Saved", _saved_by, size_text)

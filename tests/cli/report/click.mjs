@@ -1,0 +1,126 @@
+// Opens a page of `report --html` in Chromium, clicks through it, and prints what was seen as JSON.
+// Arguments: the folder with the npm packages, Chromium, the page, a folder for screenshots.
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+
+const [packages, executablePath, file, folder] = process.argv.slice(2);
+const load = createRequire(`${packages}/`);
+const { chromium } = load("playwright-core");
+const axe = readFileSync(load.resolve("axe-core/axe.min.js"), "utf8");
+
+const calls = [];
+const server = createServer((request, response) => {
+  calls.push(request.url);
+  response.end();
+});
+await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+const origin = `http://127.0.0.1:${server.address().port}`;
+
+const browser = await chromium.launch({
+  executablePath,
+  args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--no-first-run"],
+});
+
+// A page that would do all that a name from the ledger, or the page itself, must not do.
+const attempt = (origin) => {
+  const image = new Image();
+  image.src = `${origin}/image`;
+  const script = document.createElement("script");
+  script.textContent = "window.ran = true";
+  document.body.append(image, script);
+  return Promise.allSettled([fetch(`${origin}/fetch`), new Promise((done) => setTimeout(done, 200))]);
+};
+
+// The number of pixels of the canvas for each colour that covers more than a hundredth of it.
+const colors = () => {
+  const canvas = document.querySelector("#chart canvas");
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const counts = {};
+  for (let at = 0; at < data.length; at += 4) {
+    const color = data.slice(at, at + 4).join();
+    counts[color] = (counts[color] ?? 0) + 1;
+  }
+  return Object.keys(counts).filter((color) => counts[color] > data.length / 400 && color !== "0,0,0,0");
+};
+
+const seen = { requests: [], errors: [] };
+async function open(options) {
+  const page = await browser.newPage(options);
+  page.on("request", (request) => seen.requests.push(request.url()));
+  page.on("console", (message) => seen.errors.push(message.text()));
+  page.on("pageerror", (error) => seen.errors.push(error.message));
+  page.on("dialog", (dialog) => seen.errors.push(`dialog: ${dialog.message()}`));
+  await page.goto(`file://${file}`);
+  return page;
+}
+async function look(page) {
+  const background = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const theme = await page.locator("#theme").textContent();
+  return { background, theme, colors: (await page.evaluate(colors)).sort() };
+}
+
+const page = await open({ colorScheme: "light" });
+seen.headings = await page.getByRole("heading").allTextContents();
+seen.tables = await page.getByRole("table").locator("caption").allTextContents();
+
+const table = page.getByRole("table", { name: "By tool" }).first();
+const names = () => table.getByRole("rowheader").allTextContents();
+const sorted = async () => ({
+  names: await names(),
+  order: await table.locator("th[aria-sort]").evaluateAll((cells) =>
+    cells.map((cell) => [cell.textContent, cell.getAttribute("aria-sort")])),
+});
+seen.sorted = [await sorted()];
+for (const title of ["Calls", "Calls", "Tool", "Largest"]) {
+  await table.getByRole("button", { name: title, exact: true }).click();
+  seen.sorted.push(await sorted());
+}
+
+await page.locator("summary").click();
+seen.times = await page.locator("#times tbody tr").evaluateAll((rows) =>
+  rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
+const box = await page.locator("#chart .u-over").boundingBox();
+await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+seen.hovered = await page.locator("#chart .u-value").allTextContents();
+
+seen.light = await look(page);
+await page.screenshot({ path: `${folder}/light.png`, fullPage: true });
+await page.locator("#theme").click();
+seen.dark = await look(page);
+await page.screenshot({ path: `${folder}/dark.png`, fullPage: true });
+await page.emulateMedia({ colorScheme: "dark" });
+await page.locator("#theme").click();
+seen.lightAgain = await look(page);
+
+const systemDark = await open({ colorScheme: "dark" });
+seen.systemDark = await look(systemDark);
+await systemDark.emulateMedia({ colorScheme: "light" });
+seen.systemLight = await look(systemDark);
+
+seen.accessible = [];
+for (const each of [page, systemDark]) {
+  await each.evaluate(axe);
+  const { violations } = await each.evaluate("axe.run()");
+  seen.accessible.push(...violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`));
+}
+await systemDark.setViewportSize({ width: 390, height: 800 });
+seen.beyond = await systemDark.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+
+seen.requested = [...seen.requests];
+seen.logged = [...seen.errors];
+await page.evaluate(attempt, origin);
+seen.ran = await page.evaluate("window.ran ?? false");
+seen.calls = [...calls];
+const bare = await browser.newPage();
+await bare.goto(origin);
+await bare.setContent(readFileSync(file, "utf8").replace(/<meta http-equiv[^>]*>/, ""));
+calls.length = 0;
+await bare.evaluate(attempt, origin);
+seen.ranWithoutPolicy = await bare.evaluate("window.ran ?? false");
+seen.callsWithoutPolicy = calls.sort();
+
+await browser.close();
+server.close();
+console.log(JSON.stringify(seen));

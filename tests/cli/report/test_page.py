@@ -1,0 +1,227 @@
+"""`report --html`: one page of the ledger's sums, which works in a browser without a network."""
+
+import base64
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import time
+from contextlib import closing
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from proxy import cli
+from proxy.cli.report import page
+from proxy.storage.ledger import LedgerFile
+from proxy.storage.meter import Definitions, Row, Warnings
+from tests.ledgers import filled
+from tests.servers import install
+
+HERE = Path(__file__).parent
+UPLOT = Path(page.__file__).parent / "uplot"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+HOSTILE = "</script><img src=x onerror=alert(1)>\u202e"
+ESCAPED = "&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;\N{REPLACEMENT CHARACTER}"
+ROWS = (
+    Row("list_issues", "issues", "shaped", 4, 700_000, 9_000, 630_000, 8_000, "github", "codex",
+        client_cut=600_000, cuts_before=2, largest=8_000),
+    Row("get_me", None, "untouched", 300, 150_000, 150_000, 150_000, 150_000, largest=500),
+    Row("git_log", "log", "shadow", 1, 70_000, 5_000, 60_000, 4_000, largest=60_000, cuts_after=1),
+    Row(HOSTILE, HOSTILE, "failed", 2, 9_000, 9_000, 9_000, 9_000, HOSTILE, HOSTILE, largest=5_000),
+)  # fmt: skip
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> str:
+    """Fill a ledger over three days, with names that would leave their place in a page."""
+    path = str(tmp_path / "ledger.sqlite3")
+    for days in range(3):
+        filled(path, *ROWS, at=time.time() - days * 86_400)
+    with closing(LedgerFile(path)) as file:
+        definitions = [Definitions("github", 2, 92_000, 61_000), Definitions(HOSTILE, 1, 9, 8)]
+        file.write((), [Warnings("a tool", HOSTILE, HOSTILE, 7)], definitions=definitions)
+    return path
+
+
+def written(ledger: str, *arguments: str) -> str:
+    path = Path(ledger).with_name("page.html")
+    command = ["report", "--ledger", ledger, "--html", str(path), *arguments]
+    assert cli.main(command) == 0
+    return path.read_text(encoding="utf-8")
+
+
+class Cells(HTMLParser):
+    """The rows of the tables of a page, as texts, and its tags."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.rows: list[list[str]] = []
+        self._in_cell = False
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attributes: Any) -> None:
+        self.tags.add(tag)
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("th", "td"):
+            self.rows[-1].append("")
+            self._in_cell = True
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_cell &= tag not in ("th", "td")
+
+    def handle_data(self, text: str) -> None:
+        if self._in_cell:
+            self.rows[-1][-1] += text.strip()
+
+
+def test_the_page_has_what_is_still_large_then_what_was_saved_then_the_rest(ledger: str) -> None:
+    html = written(ledger)
+    assert re.findall(r"<h2 [^>]+>(.+)</h2>", html) == [
+        "Still large", "Over time", "Saved", "Definitions of tools", "Warnings",
+    ]  # fmt: skip
+    rows = Cells(html).rows
+    large = "Tool,Calls,Model read,Share,Average,Largest,Still cut,Cut without the proxy"
+    assert rows[:3] == [
+        large.split(","),
+        ["get_me", "900", "450 kB", "66%", "500 B", "500 B", "0", "0"],
+        ["git_log", "3", "180 kB", "26%", "60.0 kB", "60.0 kB", "3", "0"],
+    ]
+    saved = "Calls,Shaped,Failed,Servers sent,Model read,Saved,Saved share,In shadow mode"
+    first = rows.index(["Rule", *saved.split(",")])
+    assert ",".join(rows[first + 1]) == "issues,12,12,0,1.89 MB,24.0 kB,1.87 MB,99%,0 B"
+    assert ["github", "2", "92.0 kB", "61.0 kB"] in rows
+    days = rows.index(["Time", "Calls", "Servers sent", "Model read"])
+    assert [row[1:] for row in rows[days + 1 : days + 4]] == [["307", "849 kB", "227 kB"]] * 3
+
+
+def test_names_from_the_ledger_are_text(ledger: str) -> None:
+    html = written(ledger)
+    assert HOSTILE not in html
+    assert html.count(ESCAPED) >= 8  # a tool (twice), a rule, a server, a client, of a warning ...
+    assert html.count("<script>") == html.count("</script>") == 1
+    assert "img" not in Cells(html).tags
+
+
+def test_the_policy_allows_the_style_and_the_script_of_the_page_and_nothing_else(
+    ledger: str,
+) -> None:
+    html = written(ledger)
+    [policy] = re.findall(r'http-equiv="Content-Security-Policy"\s+content="([^"]+)"', html)
+    hashes = []
+    for tag in ("script", "style"):
+        [text] = re.findall(rf"<{tag}>(.*)</{tag}>", html, re.DOTALL)
+        hashes.append(base64.b64encode(hashlib.sha256(text.encode()).digest()).decode())
+    assert policy.split("; ") == [
+        "default-src 'none'", f"script-src 'sha256-{hashes[0]}'", f"style-src 'sha256-{hashes[1]}'",
+        "base-uri 'none'", "form-action 'none'",
+    ]  # fmt: skip
+    assert len(html) < 100_000
+
+
+def test_the_library_is_the_pinned_one_and_its_licence_is_in_the_page(ledger: str) -> None:
+    package = install.CACHE / "browser" / "node_modules" / "uplot"
+    for file in UPLOT.iterdir():
+        source = package / ("dist" if file.name.startswith("uPlot") else "") / file.name
+        assert file.read_bytes() == source.read_bytes(), f"copy {source} to {file}"
+    html = written(ledger)
+    assert (UPLOT / "LICENSE").read_text() in html
+
+
+def test_a_period_of_hours_is_shown_by_hours(ledger: str) -> None:
+    rows = Cells(written(ledger, "--since", "12h")).rows
+    days = rows.index(["Time", "Calls", "Servers sent", "Model read"])
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:00", rows[days + 1][0])
+
+
+def test_the_page_goes_to_a_pipe_or_a_file(
+    ledger: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["report", "--ledger", ledger, "--html"]
+    assert cli.main([*command, "-"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("<!DOCTYPE html>")
+    assert err == ""
+    file = tmp_path / "page.html"
+    assert cli.main([*command, str(file)]) == 0
+    told = f"mcp-abridge report: wrote {file}; open it in a browser\n"
+    assert capsys.readouterr() == ("", told)
+
+
+def test_a_page_that_cannot_be_written_is_an_error(
+    ledger: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["report", "--ledger", ledger, "--html", str(tmp_path / "no" / "page")]) == 2
+    reason = f"--html {tmp_path}/no/page: No such file or directory"
+    assert capsys.readouterr() == ("", f"mcp-abridge report: {reason}\n")
+
+
+def test_nothing_recorded_makes_no_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "ledger.sqlite3"
+    LedgerFile(str(path)).close()
+    assert cli.main(["report", "--ledger", str(path), "--html", str(tmp_path / "page")]) == 1
+    assert "nothing is recorded yet" in capsys.readouterr().err
+    assert not (tmp_path / "page").exists()
+
+
+@pytest.mark.slow
+def test_in_a_browser_the_page_sorts_draws_has_two_themes_and_loads_nothing(
+    ledger: str, tmp_path: Path
+) -> None:
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        pytest.skip("chromium is not installed (on Debian and Ubuntu: apt install chromium)")
+    install.require()
+    written(ledger)
+    packages, html = install.CACHE.resolve() / "browser", tmp_path / "page.html"
+    done = subprocess.run(
+        [install.node(), HERE / "click.mjs", packages, browser, html, tmp_path],
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    seen: dict[str, Any] = json.loads(done.stdout)
+
+    assert seen["logged"] == []
+    assert seen["requested"] == [html.as_uri()] * 2
+    assert seen["tables"][:2] == ["By tool", "By client"]
+
+    name = HOSTILE.replace("\u202e", "\N{REPLACEMENT CHARACTER}")
+    total = "Total"  # stays last
+    assert [(each["order"], each["names"]) for each in seen["sorted"]] == [
+        ([["Model read", "descending"]], ["get_me", "git_log", name, "list_issues", total]),
+        ([["Calls", "descending"]], ["get_me", "list_issues", name, "git_log", total]),
+        ([["Calls", "ascending"]], ["git_log", name, "list_issues", "get_me", total]),
+        ([["Tool", "ascending"]], [name, "get_me", "git_log", "list_issues", total]),
+        ([["Largest", "descending"]], ["git_log", "list_issues", name, "get_me", total]),
+    ]
+
+    days = [time.strftime("%Y-%m-%d", time.localtime(time.time() - 86_400 * n)) for n in (2, 1, 0)]
+    assert seen["times"] == [[day, "307", "849 kB", "227 kB"] for day in days]
+    assert seen["hovered"] == [days[1], "849 kB", "227 kB"]
+    # The bars of both sizes, and the lines behind them.
+    light = {
+        "background": "rgb(246, 247, 249)",
+        "theme": "Dark theme",
+        "colors": ["11,107,203,255", "195,202,211,255", "223,227,232,255"],
+    }
+    dark = {
+        "background": "rgb(20, 22, 26)",
+        "theme": "Light theme",
+        "colors": ["52,58,68,255", "74,83,97,255", "98,168,245,255"],
+    }
+    assert (seen["light"], seen["dark"], seen["lightAgain"]) == (light, dark, light)
+    assert (seen["systemDark"], seen["systemLight"]) == (dark, light)
+
+    assert seen["accessible"] == []  # what axe has to say of it
+    assert seen["beyond"] <= 0  # no part of it is wider than a telephone
+
+    assert (seen["ran"], seen["calls"]) == (False, [])
+    assert (seen["ranWithoutPolicy"], seen["callsWithoutPolicy"]) == (True, ["/fetch", "/image"])
