@@ -191,9 +191,6 @@ def unacceptable(got: Told) -> None:
     error(got, 406, -32700, "Acceptable media types: application/json, text/event-stream")
 
 
-# Accept
-
-
 @pytest.mark.parametrize(("accept", "form"), [case[:2] for case in ACCEPTS])
 def test_the_form_before_a_server_that_answers_in_json(
     accept: str | None, form: Answers, base: Base
@@ -280,9 +277,6 @@ def test_the_bytes_of_each_form(base: Base) -> None:
         "x-accel-buffering": "no",
         "transfer-encoding": "chunked",
     }
-
-
-# Routes
 
 
 @everywhere
@@ -393,9 +387,6 @@ def test_other_paths_of_the_server_pass_through(base: Base) -> None:
     assert "knowledge" not in str(line)
 
 
-# The log
-
-
 @everywhere
 def test_a_call_leaves_a_line_that_names_route_tool_and_caller(path: str, base: Base) -> None:
     with reaching(base.url(path), mode="2026-07-28") as client:
@@ -443,9 +434,6 @@ def test_no_secret_is_in_any_line(base: Base, session: dict[str, str]) -> None:
     assert b"secret" not in log
     assert TOKEN.encode() not in log
     assert session["Mcp-Session-Id"].encode() not in log
-
-
-# Writes and pages without sessions
 
 
 @pytest.fixture(scope="module")

@@ -197,9 +197,6 @@ def test_the_server_sends_text_alone_and_declares_no_schema(origin: str, project
         assert texts(result) == [f"Job not found: {SOME}"]
 
 
-# Contracts
-
-
 def test_each_tool_is_advertised_with_its_contract_and_nulls_where_there_are_nulls(
     strict: Jobs, contracts: dict[str, Json]
 ) -> None:
@@ -263,9 +260,6 @@ def test_a_job_that_waits_passes_a_client_that_validates(strict: Jobs, project: 
     assert {name for name, value in item.items() if value is None} == {"started_at", "completed_at"}
 
 
-# What each answer holds
-
-
 COURSES = {
     "service": ["running", "completed"],
     "library": ["pending", "completed"],
@@ -308,15 +302,9 @@ def test_pages_of_jobs_are_the_servers_own(strict: Jobs, origin: str) -> None:
             assert len(before["jobs"]) == left
 
 
-# Errors
-
-
 def test_every_code_is_in_the_rules_and_no_other() -> None:
     rules = (EXAMPLE / "rules.yaml").read_text()
     assert set(re.findall(r"code: ([A-Z_]+)", rules)) == CODES
-
-
-# What breaks a contract, and what no job can have done
 
 
 def test_what_is_wrong_passes_and_is_counted_and_logged_once(tmp_path: Path, project: str) -> None:
@@ -361,9 +349,6 @@ def test_what_breaks_its_contract_is_refused_where_the_rules_say_so(
     error = strict.error("start_indexing_background", **capital)
     assert error["message"].startswith(f"{breaks}database_name: ")
     assert error["details"] == {"field": "database_name"}
-
-
-# The transform alone
 
 
 @pytest.fixture

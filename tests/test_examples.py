@@ -120,8 +120,6 @@ def running(
 everywhere = pytest.mark.parametrize("running", FRONTS, indirect=True)
 
 
-# fullsync
-
 SUMMARY = [
     "status", "runId", "startedAt", "updatedAt", "completedAt", "rootFolderId", "lastError",
     "foldersVisited", "foldersPending", "documentsDiscovered", "documentsIndexed", "contentSynced",
@@ -211,8 +209,6 @@ def test_no_call_gets_the_arrays_back_and_the_file_keeps_them(sync: Sync) -> Non
     kept = orjson.loads(Path(plain["progressPath"]).read_bytes())
     assert [len(kept[name]) for name in ARRAYS[:3]] == [3207, 4809, 41357]
 
-
-# obsidian
 
 LONG = "Journal 📓/Everything.md"
 

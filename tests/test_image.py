@@ -64,9 +64,6 @@ def environment() -> dict[str, str]:
     return dict(pair.split("=", 1) for pair in pairs)
 
 
-# What the Dockerfile says
-
-
 def test_the_image_has_the_wheels_and_nothing_of_the_source() -> None:
     assert not [step for step in FINAL if step.word == "COPY"]
     (mounted,) = (flag for step in FINAL for flag in step.flags if flag.startswith("--mount="))
@@ -93,9 +90,6 @@ def test_no_secret_is_in_it() -> None:
     assert not [step for step in STEPS if step.word in ("ENV", "ARG") and words.search(step.rest)]
 
 
-# What reaches the build
-
-
 def sent() -> list[Path]:
     """Return the files that .dockerignore lets through, relative to the root."""
     lines = (ROOT / ".dockerignore").read_text().splitlines()
@@ -114,9 +108,6 @@ def sent() -> list[Path]:
 def test_only_what_the_wheel_is_made_of_reaches_the_build() -> None:
     tops = {file.parts[0] for file in sent()}
     assert tops == {"pyproject.toml", "README.md", "LICENSE", "proxy", "rules", "examples"}
-
-
-# The steps, without Docker
 
 
 class Image(NamedTuple):

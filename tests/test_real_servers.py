@@ -98,8 +98,6 @@ def hands(wire: Wire, client: str = "wire") -> bytes:
     return answer[-1]
 
 
-# Without rules at all
-
 Talk = tuple[str, dict[str, Any]]
 
 
@@ -180,9 +178,6 @@ def conversation(command: list[str], calls: list[Talk]) -> tuple[list[bytes], En
         lines += wire.send("no/such/method", "a text as id")
         lines += wire.send("ping", 9)
         return lines, wire.close()
-
-
-# With the rules of the house, or the budget alone
 
 
 def of_long_answers(tree: Path, repository: Path) -> list[tuple[list[str], list[Talk]]]:

@@ -105,9 +105,6 @@ def suggested(action: str, path: str, **more: Any) -> Json:
     return {"tool": "manage_index", "arguments": arguments}
 
 
-# The envelope
-
-
 def test_every_action_is_answered_with_an_envelope(search: Search) -> None:
     path, hinted = "/srv/walked", not search.enveloped
 
@@ -138,9 +135,6 @@ def test_every_action_is_answered_with_an_envelope(search: Search) -> None:
     older = f"Codebase '{path}' requires a reindex.\n\nIts fingerprint is an older one."
     stale = envelope(older, "requires_reindex", "requires_reindex")
     assert search.manage("status", path) == stale | hints("reindex")
-
-
-# Preflight
 
 
 def probe(path: str) -> Json:
@@ -209,9 +203,6 @@ def test_the_override_is_an_optional_argument_that_the_tool_gained(search: Searc
     assert "allowUnnecessaryReindex" in said["humanText"]
 
 
-# One registry of words
-
-
 def test_the_registry_is_what_explain_lists_and_the_readme_tells(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -258,9 +249,6 @@ def test_a_code_of_the_preflight_that_is_not_in_the_registry_is_a_mistake(
 def test_a_word_of_a_case_that_is_not_in_the_registry_is_a_mistake(tmp_path: Path) -> None:
     [said] = set(broken(tmp_path, "            reason: indexing\n", "            reason: index\n"))
     assert said == ("recast: 'index' is none of the words of 'reason'; did you mean 'indexing'?")
-
-
-# Noise
 
 
 FIRST = 'Use scope="runtime" to reduce noise. '
@@ -435,9 +423,6 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_file_is_noise_by_its_folders_and_its_name(kind: str) -> None:
     assert {noise.kind(path) for path in KINDS[kind]} == {kind}
-
-
-# The .gitignore
 
 
 def kept(file: Path, text: str) -> None:

@@ -45,8 +45,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the answer. Returns 1 if it is an error, 2 if the call cannot be made."""
-    words = [word for word in arguments.arguments if "://" not in word or "=" in word]
-    urls = [word for word in arguments.arguments if word not in words]
+    schemes = ("http://", "https://")
+    urls = [word for word in arguments.arguments if word.startswith(schemes)]
+    words = [word for word in arguments.arguments if word not in urls]
     server = ["--", *arguments.command] if arguments.command else urls
     if len(server) != 1 and not arguments.command:
         return refuse("call", "no server: give its URL, or write its command after --")
@@ -141,7 +142,9 @@ def _save(exchange: RecordedExchange, path: str) -> None:
 
 def _print(replay: Replay, arguments: argparse.Namespace) -> int:
     client = client_for(arguments.client)
-    before, answer = _text(replay.before, client.shows), _text(replay.answer, client.shows)
+    before, answer = (
+        "\n".join(each.texts_for(client.shows)) for each in (replay.before, replay.answer)
+    )
     print(before if arguments.direct else answer)
     size, rest = len(before.encode()), len(answer.encode())
     cut = client.cut(size)
@@ -152,9 +155,3 @@ def _print(replay: Replay, arguments: argparse.Namespace) -> int:
         file=sys.stderr,
     )
     return int(replay.answer.failed)
-
-
-def _text(view: Any, shows: str) -> str:
-    if shows != "text" and view.structured is not None:
-        return bytes(view.structured).decode()
-    return str(view.text)

@@ -61,9 +61,6 @@ def _refuse(state: SessionState, pending: PendingRequest, reason: str) -> tuple[
     return state.refuse(pending, f"{reason.format(pending.tool)}; {pending.start_again}")
 
 
-# The server's tools
-
-
 class ToolListPage(Struct, frozen=True):
     """One page of a tool list: all names if it is the only page, the cursor of the next if any."""
 

@@ -90,9 +90,6 @@ def _respond(state: SessionState, pending: PendingRequest, decision: Respond) ->
     return state.reply(pending, "answered", line)
 
 
-# Queries
-
-
 def _query(
     state: SessionState, raw: bytes, pending: PendingRequest, query: Query
 ) -> tuple[Output, ...]:

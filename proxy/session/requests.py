@@ -124,9 +124,6 @@ def _cancel(state: SessionState, read: Message, exchange: bytes) -> bytes | None
     return None
 
 
-# Calls
-
-
 class _Params(Struct):
     """The members of the params of tools/call that the proxy reads."""
 
@@ -265,9 +262,6 @@ def _unbounded(budget: Rule) -> Rule:
     return replace(budget, pipeline=(Abridge(),), max_bytes=None)
 
 
-# Snapshots
-
-
 def _snapshot_key(pending: PendingRequest, rule: Rule, completed: Completed) -> Key:
     """Return the key of a call: its tool, rule and arguments, without windows and views.
 
@@ -337,9 +331,6 @@ def _is_error(snapshot: Snapshot) -> bool:
     from proxy.shaping.result.frame import Frame
 
     return Frame.decode(snapshot.frame).error
-
-
-# Batches, and lines that cannot be parsed
 
 
 def take_irregular(

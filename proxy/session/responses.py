@@ -126,9 +126,6 @@ def _withheld(state: SessionState, pending: PendingRequest, error: Exception) ->
     return (ToClient(state.refusal(pending, reason)),)
 
 
-# Progress
-
-
 def progress_token(meta: Raw) -> bytes:
     """Return the progress token in a request's `_meta` as an id_key; empty if there is none.
 
@@ -149,9 +146,6 @@ def _record_progress(state: SessionState, read: Message, exchange: bytes) -> Non
     token = progress_token(read.params)
     if token:
         state.inflight.progress(exchange + token)
-
-
-# Shaping
 
 
 def to_shape(
@@ -247,9 +241,6 @@ def call_of_task(state: SessionState, task: str, pending: PendingRequest) -> Pen
 def _task_key(name: str) -> bytes:
     # A JSON string may hold a lone surrogate.
     return name.encode("utf-8", "surrogatepass")
-
-
-# Batches, long lines, and lines that cannot be parsed
 
 
 def is_plain_batch(state: SessionState, elements: list[Raw], exchange: bytes) -> bool:

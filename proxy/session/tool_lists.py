@@ -112,9 +112,6 @@ def _announce(state: SessionState, differs: bool) -> tuple[Output, ...]:
     return (Notify(CHANGED),)
 
 
-# The list that a client received last
-
-
 @lru_cache(16)
 def _shared(raw: bytes) -> bytes:
     """Return equal bytes that already exist: thousands of sessions receive the same list."""

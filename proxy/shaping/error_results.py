@@ -118,9 +118,6 @@ def _error(raw: bytes) -> tuple[dict[str, Raw], str] | None:
     return None if reason is None else (error, reason)
 
 
-# The bound
-
-
 def bounded(job: ShapeJob, error: ShapeResult, context: ShapeContext) -> ShapeResult:
     """Return an error within its rule's bound: a long traceback would fill a model's context.
 

@@ -121,9 +121,6 @@ def _limit_growth(name: str, document: Document, growth: int | None) -> None:
         raise AbridgeError(f"{name}: it gives more than {limit} bytes")
 
 
-# Steps that leave nothing
-
-
 def is_blank(value: Value) -> bool:
     """Return True if `value` holds nothing; parts that no step has opened are not inspected.
 

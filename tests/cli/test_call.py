@@ -66,6 +66,14 @@ def test_tools_shows_what_each_definition_costs(
     assert (second["tool"], second["as_sent"]) == ("fail", None)
 
 
+def test_a_url_in_the_arguments_is_not_the_servers(
+    server: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = '{"count": 1, "shelf": "https://example.org/a"}'
+    assert main(["call", "list_books", words, *server]) == 0
+    assert "of https://example.org/a" in capsys.readouterr().out
+
+
 def test_a_call_prints_what_the_model_of_a_client_gets_and_saves_the_whole(
     server: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

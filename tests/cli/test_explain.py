@@ -470,8 +470,6 @@ def test_arguments_that_are_no_object_are_a_mistake(verb: Explain, text: str) ->
     assert "argument --arguments: " in verb.capsys.readouterr().err
 
 
-# Errors, guards, warnings, words
-
 LOCK = said("lock: try again", isError=True)
 
 

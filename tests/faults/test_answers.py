@@ -67,8 +67,6 @@ def still_shaped(puppets: Puppet, tool: str = "shaped") -> None:
     assert came.line == SHAPED.replace(b"ID", came.id)
 
 
-# Noise
-
 NOISES = (
     b"Server listening on port 3000",
     b"  ",
@@ -152,8 +150,6 @@ def test_an_answer_with_something_glued_behind_it_is_an_error_that_says_so(
         puppets.stateless = False
 
 
-# UTF-8 that is cut, and ends of lines that are none
-
 TEXT = "é€😀 \u2028 \u2029 \u0085 \u001c".encode().replace(b"\x1c", b"\\u001c")
 
 
@@ -188,8 +184,6 @@ def test_a_long_message_is_cut_inside_a_character_by_any_buffer(puppets: Puppet)
             expected = answer(long, noise=False, where="value")
             assert came.line == expected.replace(b"ID", came.id)
 
-
-# What readers of JSON do not agree on
 
 SPELLINGS = {
     "numbers": b"[1.10,1e400,-1e400,18446744073709551616,-0,-0.0,1.0,1E5,1e-400,0.10e1]",
@@ -267,9 +261,6 @@ def test_a_surrogate_in_utf_8_is_kept_as_it_came_or_all_is(puppets: Puppet) -> N
         still_shaped(puppets)
 
 
-# Ids
-
-
 OTHERS = {
     "an unknown id": b"987654",
     "a string": b'"ID"',
@@ -311,8 +302,6 @@ def test_a_request_of_the_server_by_the_id_of_a_call_is_not_its_answer(puppets: 
         came = puppets.ask(tool, asks + b"\n" + GOOD)
         assert came.lines == [each.replace(b"ID", came.id) for each in (asks, good)]
 
-
-# Shapes
 
 DOCUMENT = b'{"content":[{"type":"text","text":"{\\"a\\":1.0,\\"noise\\":\\"SECRET\\"}"}]}'
 SHAPES = {
@@ -358,8 +347,6 @@ def test_a_rule_that_withholds_lets_no_result_pass_beside_an_error(
         assert b"the response was withheld: rule 'withholding' " in came.line
 
 
-# What this protocol does not know
-
 UNKNOWN = {
     "an error with data": b'"error":{"code":-32042,"message":"","data":{"noise":1.10,"x":[null]}}',
     "an error of a code that is none": b'"error":{"code":1.5,"message":"","more":{}}',
@@ -385,8 +372,6 @@ def test_methods_that_are_not_known_pass_as_they_are(puppets: Puppet) -> None:
     came = puppets.ask("shaped", note + b"\n" + asks + b"\n" + GOOD)
     assert came.lines == [note, asks, SHAPED.replace(b"ID", came.id)]
 
-
-# Batches
 
 IN_BATCH = "a rule protects a call of this batch: send each call in a message of its own"
 LEVEL = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":1.10}}'

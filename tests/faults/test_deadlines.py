@@ -237,8 +237,6 @@ def test_in_a_batch_only_what_is_late_is_answered_by_us(name: str, ways: Ways) -
     hears(way, "check", "check", CANCELLED)
 
 
-# What cannot be asked of all of them
-
 SHORT = ("--deadline", "0.5")
 
 

@@ -229,9 +229,6 @@ def test_a_huge_answer_fails_over_run_url_where_there_is_no_memory_and_all_other
         assert bridge.close().code == 0
 
 
-# Servers that are not there
-
-
 def nobody() -> int:
     """Return a port at which nobody listens."""
     with socket.create_server(("127.0.0.1", 0)) as listening:

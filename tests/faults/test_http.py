@@ -143,9 +143,6 @@ def half_open() -> Iterator[HalfOpen]:
             client.socket.close()
 
 
-# Row 22
-
-
 @pytest.mark.fault(22, "http")
 @pytest.mark.parametrize("coding", ["gzip", "deflate"])
 def test_a_bomb_that_a_client_sends_is_stopped_at_the_bound(
@@ -184,9 +181,6 @@ def test_a_bomb_costs_a_client_on_stdio_no_more(bridge: Bridge, said: bytes) -> 
         assert failure(line, 2) == f"the server's answer cannot be read: it is {GROWN}"
         bridge.has_said(GROWN)
         assert len(bridge.server.faults()) == 1
-
-
-# Row 23
 
 
 def cut(raw: bytes, *, reset: bool) -> Answer:
@@ -316,9 +310,6 @@ def test_an_endless_line_of_a_server_on_stdio_is_an_error_and_the_next_one_comes
             until(lambda: sum("is over the limit" in each for each in sidecar.messages()) == 2)
 
 
-# Row 24
-
-
 def pieces(raw: bytes, how: str) -> Iterator[bytes]:
     """Cut `raw` as `how` says: as it is, each byte alone, or anywhere."""
     if how == "whole":
@@ -429,8 +420,6 @@ def test_a_large_line_of_a_server_on_stdio_is_an_answer(accept: str) -> None:
                 with sidecar.in_memory(3 * size):
                     assert answer_of(sidecar.ask(raw)) == on_stdio(b"2", "x" * size)
 
-
-# Row 25
 
 HOP = ("connection", "transfer-encoding", "keep-alive")
 
@@ -570,8 +559,6 @@ def test_a_command_that_ends_at_once_is_an_error_with_its_last_words() -> None:
         until(lambda: len(sidecar.children) == 1)
 
 
-# Row 26
-
 REDIRECTS = (301, 302, 303, 307, 308)
 
 
@@ -675,8 +662,6 @@ def test_a_redirection_elsewhere_is_an_error_on_stdio(
         assert b"top-secret" not in bridge.errors
 
 
-# Row 27
-
 REFUSED = ("the Origin of the request is not allowed", "the Host of the request is not allowed")
 
 
@@ -730,9 +715,6 @@ def test_the_host_in_the_target_of_a_request_counts_too(either: Remote | Local) 
 def test_the_figures_are_not_for_a_page_that_leads_its_own_name_here(remote: Remote) -> None:
     assert remote.sidecar.ask(get("/metrics", "Host: evil.example")).status == 403
     assert remote.sidecar.ask(get("/metrics", "Host: 127.0.0.1")).status == 200
-
-
-# Row 28
 
 
 @pytest.mark.fault(28, "http")
@@ -886,9 +868,6 @@ def test_headers_pass_as_they_are_if_no_rule_changes_the_body(remote: Remote) ->
         }
 
 
-# Row 29
-
-
 @pytest.mark.fault(29, "http")
 def test_thousands_of_sessions_of_a_server_cost_little_and_leave_nothing(remote: Remote) -> None:
     most = scaled(32, 64) * MB
@@ -976,9 +955,6 @@ def test_a_client_that_does_not_read_holds_the_server_up_and_is_let_go(remote: R
         remote.works()
 
 
-# Row 30
-
-
 @pytest.mark.fault(30, "http")
 def test_a_stateless_call_whose_client_goes_away_is_cancelled_at_once(remote: Remote) -> None:
     gone: list[bool] = []
@@ -1031,8 +1007,6 @@ def test_a_call_of_a_session_whose_client_goes_away_can_be_resumed(remote: Remot
         assert (got.status, got.body) == (200, replayed)
         assert not [asked for asked in remote.server.asked if b"cancelled" in asked.body]
 
-
-# Row 31
 
 CAPPED = """\
 version: 1
@@ -1110,8 +1084,6 @@ def test_a_client_on_stdio_gets_the_headers_that_the_sent_body_wants(tmp_path: P
         }
         assert bridge.close().code == 0
 
-
-# Row 32
 
 ANYWHERE = ("--listen", "0.0.0.0:0")
 
@@ -1203,8 +1175,6 @@ def test_a_token_in_the_path_opens_it_and_is_never_said(tmp_path: Path) -> None:
         assert {asked.path for asked in server.asked} == {"/mcp"}
     assert b"secret" not in sidecar.errors
 
-
-# Row 33
 
 SECRETS = (
     "Authorization: Bearer client-secret",

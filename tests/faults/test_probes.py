@@ -82,9 +82,6 @@ def decided(
     return text(last), others
 
 
-# More than one question before a call
-
-
 def test_a_first_call_with_a_view_waits_for_all_tools_and_then_for_its_guard(
     way: Way, name: str
 ) -> None:
@@ -99,8 +96,6 @@ def test_a_first_call_with_a_view_waits_for_all_tools_and_then_for_its_guard(
     assert text(last) == "done"
     assert way.heard() == []
 
-
-# What the server answers
 
 FREE = '{"busy":false}'
 UNREADABLE = "the answer cannot be read"
@@ -196,9 +191,6 @@ def test_what_becomes_of_the_http_request_is_what_a_guard_finds(way: Way, name: 
         hears(way, "check", "act")
 
 
-# Time is up, or the call is taken back
-
-
 def ended(http: Probed, count: int) -> None:
     """Wait until so many questions were given up by the end of their connections."""
     until(lambda: http.left >= count)
@@ -268,9 +260,6 @@ def test_a_call_that_is_held_goes_on_when_the_client_will_ask_no_more(
         assert text(answer) == "done"
         assert wire.process.wait(20) == 0
     ways.http.heard()
-
-
-# The server ends
 
 
 DEATH = "the server ended with exit code 3; its stderr ends with:\nthe disk is on fire"

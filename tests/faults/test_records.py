@@ -42,9 +42,6 @@ def path(tmp_path: Path) -> str:
     return str(tmp_path / "state" / "ledger.sqlite3")
 
 
-# Row 44
-
-
 def nowhere_to_write(path: str) -> str:
     # Not even root may create a file here.
     return "/sys/ledger.sqlite3"

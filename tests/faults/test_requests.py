@@ -180,9 +180,6 @@ def test_a_call_that_nobody_can_be_told_of_does_not_get_around_a_rule(
     assert written.so_far() == []
 
 
-# Batches
-
-
 @pytest.mark.fault(13, "stdio")
 def test_a_batch_of_the_client_that_no_rule_is_for_arrives_as_it_is(written: Written) -> None:
     for raw in (

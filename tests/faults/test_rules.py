@@ -170,8 +170,6 @@ def test_a_sidecar_with_a_bad_file_does_not_start_and_says_why(name: str, tmp_pa
     assert [json.loads(line)["message"] for line in ended.stderr.splitlines()] == [said]
 
 
-# While they are in use
-
 HIDE = "version: 1\nrules: [{tools: note, hide: true}]\n"
 EACH = [
     pytest.param(on_stdio, marks=pytest.mark.fault(43, "stdio")),

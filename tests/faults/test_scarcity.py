@@ -58,8 +58,6 @@ def limit(wire: Wrapped, kind: int, most: int) -> None:
     resource.prlimit(wire.process.pid, kind, (most, resource.prlimit(wire.process.pid, kind)[1]))
 
 
-# Memory
-
 NO_MEMORY = "there is no memory for a message of "
 UNSHAPED = f"warning: shaping: {LONG}: failed at MemoryError: for a document of "
 
@@ -101,9 +99,6 @@ def test_an_answer_that_there_is_no_memory_to_shape_passes_as_it_came(
     failed = f"warning: shaping: {count}: failed at MemoryError: for a document of {len(came) - 1}"
     assert said(ended) == ([f"{failed} bytes"] if line == came else [])
     assert (line == came) is (spare < 40)
-
-
-# Descriptors
 
 
 @pytest.mark.fault(47, "stdio")
@@ -177,8 +172,6 @@ def test_where_the_server_finds_no_descriptors_it_says_so(most: int) -> None:
     if started.stdout or most > 9:
         assert json.loads(started.stdout)["error"]["message"] == reason
 
-
-# The clock
 
 JUMPING = (sys.executable, str(Path(__file__).with_name("jumping.py")))
 PUPPET = (sys.executable, str(NAUGHTY), "puppet")

@@ -73,8 +73,6 @@ def calls(client: Client) -> dict[str, int]:
     return {tool: count for tool, count in found.items() if tool != "calls"}
 
 
-# Windows that cannot be
-
 WRONG = {
     '{"limit":0}': "limit: 0 is less than the minimum of 1",
     '{"limit":-1}': "limit: -1 is less than the minimum of 1",
@@ -156,8 +154,6 @@ def test_windows_of_any_characters_rejoin_to_the_text(says: str, rules: str) -> 
         assert found == re.sub("[\ud800-\udfff]", "\ufffd", says)
         assert calls(client) == {"note": 1}
 
-
-# Nothing behind them
 
 LOST = [
     pytest.param(on_stdio, marks=pytest.mark.fault(41, "stdio")),

@@ -65,9 +65,6 @@ def options(steps: list[Any]) -> Iterator[tuple[str, str]]:
             yield from ((word, name) for name in given)
 
 
-# A planted fault is found
-
-
 def shaped(change: Callable[[bytes], bytes]) -> Callable[..., ShapeResult]:
     plain = pipeline.shape
 
@@ -145,9 +142,6 @@ def test_what_takes_too_long_is_found_though_it_catches_everything(
     [(_, said)] = run(endless, 1, [0]).findings
     assert said.startswith("it takes more than 0.1 seconds; it was then at\n")
     assert "while True" in said or "pass" in said
-
-
-# The command
 
 
 def test_a_finding_is_printed_with_its_input_and_can_be_tried_again(

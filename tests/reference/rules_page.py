@@ -164,9 +164,6 @@ def _bounds(schema: Mapping[str, Any]) -> str:
     return f"a whole number {range}; {schema['default']} by default"
 
 
-# Types
-
-
 _KINDS = frozenset(TRANSFORMS.values())
 _NAMED: dict[Any, str] = {
     Any: "any value",

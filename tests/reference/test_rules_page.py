@@ -99,9 +99,6 @@ def test_every_path_that_is_shown_can_be_read() -> None:
         Path.parse(yaml.safe_load(path) if path.startswith("'") else path)
 
 
-# Examples of transforms
-
-
 @pytest.mark.parametrize(("name", "block"), EXAMPLES)
 def test_an_example_is_its_doctest_and_passes_as_the_test_of_a_rule(name: str, block: str) -> None:
     indented = "".join(f"    {line}\n" for line in block.splitlines())
@@ -115,9 +112,6 @@ def test_an_example_is_its_doctest_and_passes_as_the_test_of_a_rule(name: str, b
 def plain(step: Transform) -> Any:
     """Return a step as it would be written: expressions are not equal to each other."""
     return step.name, examples.options(step)
-
-
-# What becomes of a schema
 
 
 def fits(schema: Any, value: Any) -> bool:

@@ -13,13 +13,17 @@ from tests.servers.install import CACHE, node
 __all__ = [
     "Call",
     "Seen",
+    "atlassian",
     "chrome_devtools",
     "everything",
     "filesystem",
+    "firecrawl",
     "git",
+    "grafana",
     "memory",
     "node",
     "playwright",
+    "sentry",
     "sqlite",
     "typescript",
 ]
@@ -63,6 +67,33 @@ def chrome_devtools(chromium: str) -> list[str]:
     options += ["--chromeArg=--no-sandbox", "--no-usage-statistics"]
     file = ruled("chrome-devtools-mcp", "build", "src", "bin", "chrome-devtools-mcp.js")
     return [node(), file, *options]
+
+
+def atlassian(url: str) -> list[str]:
+    """Serve Jira at a URL, and Confluence below it."""
+    known = {"JIRA_URL": url, "CONFLUENCE_URL": f"{url}/wiki"}
+    known |= {"JIRA_PERSONAL_TOKEN": "none", "CONFLUENCE_PERSONAL_TOKEN": "none"}
+    environ = [f"{name}={value}" for name, value in known.items()]
+    return ["env", *environ, str(CACHE / "atlassian" / "bin" / "mcp-atlassian")]
+
+
+def sentry(url: str) -> list[str]:
+    """Serve the Sentry at a URL, and report nothing to another one."""
+    file = CACHE / "sentry" / "node_modules" / "@sentry" / "mcp-server" / "dist" / "index.js"
+    host = f"--host={url.removeprefix('http://')}"
+    options = ["--access-token=none", host, "--insecure-http", "--sentry-dsn="]
+    return [node(), str(file), *options]
+
+
+def firecrawl() -> list[str]:
+    """Serve Firecrawl's API, whose URL and key are in the environment."""
+    package = CACHE / "apis" / "node_modules" / "firecrawl-mcp"
+    return [node(), str(package / "dist" / "index.js")]
+
+
+def grafana() -> list[str]:
+    """Serve the Grafana whose URL is in the environment."""
+    return [str(CACHE / "grafana" / "bin" / "mcp-grafana"), "--log-level", "error"]
 
 
 def git(repository: Path) -> list[str]:

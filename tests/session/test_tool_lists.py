@@ -107,9 +107,6 @@ def test_the_view_costs_at_most_100_bytes_of_a_definition() -> None:
     assert len(encode(edited)) <= len(encode(tool)) + 100
 
 
-# Rules that change while a session goes on
-
-
 CHANGED = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
 CAPABLE = answer({"serverInfo": {"name": "s"}, "capabilities": {"tools": {"listChanged": True}}})
 
@@ -193,9 +190,6 @@ def test_a_client_whose_session_was_at_rest_is_told_of_other_rules_and_of_the_sa
         before = len(talk.to_client)
         talk.client(call("list", {}, id=2))
         assert talk.to_client[before:] == told
-
-
-# What a client received last
 
 
 ONE = Raw(b'{"tools":[1]}')

@@ -186,8 +186,6 @@ def test_an_error_that_grows_out_of_all_proportion_goes_out_as_it_came() -> None
     assert made.log_line.startswith("r: t: errors: a result of ")
 
 
-# Errors of any length
-
 FRAMES = "".join(f'  File "job.py", line {n}, in step\n    go({n})\n' for n in range(8_000))
 TRACEBACK = f"Traceback (most recent call last):\n{FRAMES}KeyError: 'row 17'"
 

@@ -10,9 +10,6 @@ from proxy.shaping.pipeline import shape
 from tests.given import document, result, rule, said, texts
 from tests.jobs import Raises, kept, page, shaped, with_step
 
-# Pages
-
-
 PAGES = "response: [{drop: b}, {paginate: {at: items, limit: 2}}]"
 
 
@@ -69,9 +66,6 @@ def test_a_step_that_fails_on_a_snapshot_is_answered_with_an_error() -> None:
 
     assert result(made.raw)["isError"] is True
     assert json.loads(made.raw)["id"] == 2
-
-
-# Views
 
 
 BOUND = "max_bytes: 1000"

@@ -11,8 +11,6 @@ from proxy.shaping.pipeline import shape
 from tests.given import answer, document, line, result, rule, said, texts
 from tests.jobs import CONTRACT, Raises, job, shaped, structured, with_step, withheld
 
-# What goes out
-
 
 def test_the_steps_run_in_order_and_both_copies_are_rewritten() -> None:
     made = shaped(
@@ -163,9 +161,6 @@ def test_shadow_mode_measures_and_changes_nothing() -> None:
     assert (made.visible_before, made.visible_after) == (len(texts(raw)[0]), len('{"a":1}'))
 
 
-# Failure
-
-
 ERRORS = [
     TypeError("no"),
     RecursionError("deep"),
@@ -262,9 +257,6 @@ def test_a_step_that_refuses_is_answered_with_its_words() -> None:
     )
 
 
-# What a contract promises
-
-
 @pytest.mark.fault(34, "inside")
 @pytest.mark.parametrize("fails", [{"bypass": True}, {}], ids=["out of service", "broken"])
 def test_the_original_that_goes_out_for_a_rule_keeps_its_promise(fails: dict[str, Any]) -> None:
@@ -329,9 +321,6 @@ def test_what_has_no_document_breaks_its_contract_whatever_its_bound(validate: s
         assert [warned.kind for warned in made.warnings] == ["contract: no document"]
 
 
-# Growth
-
-
 GROWS = "response: [{project: [a, some, more, keys]}]"
 
 
@@ -359,9 +348,6 @@ def test_growth_is_counted_as_the_client_at_hand_shows_it() -> None:
 def test_a_rule_that_withholds_does_not_let_the_original_go_where_it_would_grow() -> None:
     made = shaped(f"name: r\nallow_growth: false\non_failure: refuse\n{GROWS}", document({"a": 1}))
     assert withheld(made) == "the response was withheld: rule 'r' does not fit it"
-
-
-# What a rule withholds
 
 
 @pytest.mark.fault(38, "inside")
@@ -394,9 +380,6 @@ def test_a_document_of_another_shape_may_go_where_it_keeps_the_contract() -> Non
     assert withheld(shaped(text + "\non_failure: refuse", value)) == (
         "the response was withheld: rule 'jobs' does not fit it"
     )
-
-
-# Out of service
 
 
 @pytest.mark.fault(34, "inside")

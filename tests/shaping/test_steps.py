@@ -28,8 +28,6 @@ def test_every_step_is_observed() -> None:
     assert seen == [("drop", b'{"b":2}'), ("drop", b"{}")]
 
 
-# Texts in a member of structuredContent
-
 LINES = "abc\nbcd\ncde\n"
 IN_MEMBER = said(LINES, structuredContent={"content": LINES})
 
@@ -79,9 +77,6 @@ def test_a_text_in_an_error_is_named_by_its_member_too() -> None:
     made = rule("errors: [{clip: {at: content, max_chars: 2}}]")
     outcome = shape(job(made, answer({**IN_MEMBER, "isError": True})))
     assert texts(outcome.raw) == ["ab… (+10 chars)"]
-
-
-# Growth and emptiness
 
 
 class Repeats:
@@ -205,9 +200,6 @@ def test_a_rule_that_withholds_lets_no_text_go_from_which_it_would_pick(
 def test_a_rule_that_withholds_may_pick_from_a_text_that_it_reads() -> None:
     text = "on_failure: refuse\nresponse: [{parse: {as: lines}}, {filter: {glob: 'a*'}}]"
     assert texts(shaped(text, said("ab\nsecret\nac")).raw) == ["ab\nac"]
-
-
-# Fuel
 
 
 DOUBLED = " | ".join(["[@, @]"] * 30)

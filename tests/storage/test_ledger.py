@@ -107,9 +107,6 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-# What is recorded, and when
-
-
 def test_calls_are_recorded_on_close_as_sums_of_their_minute(path: str) -> None:
     ledger, log = recorded(path)
 
@@ -225,9 +222,6 @@ os._exit(0)
     assert rows(path) == []
 
 
-# Several processes, and faults of the disk
-
-
 @pytest.mark.fault(44, "inside")
 def test_eight_processes_write_one_new_ledger_at_once(path: str, start: Start) -> None:
     script = """
@@ -321,9 +315,6 @@ def test_recording_stops_once_and_goes_on_counting_what_it_loses(path: str) -> N
     assert losses == [1, 1, 1]
 
 
-# What is kept
-
-
 def test_rows_that_are_too_old_go_with_the_first_record_of_a_day(path: str, clock: Clock) -> None:
     with closing(LedgerFile(path, clock=clock)) as file:
         for days, tool in ((0, "first"), (3, "second"), (KEPT_DAYS + 2, "third")):
@@ -379,9 +370,6 @@ def test_a_flood_of_warnings_finds_no_more_room(path: str, small: LedgerFile) ->
     assert os.path.getsize(path) <= SMALL * 2
     # Besides, SQLite keeps the last thousand pages that it wrote.
     assert os.path.getsize(f"{path}-wal") <= 5_000_000
-
-
-# What is read
 
 
 def test_the_figures_are_summed_as_asked_and_the_largest_come_first(path: str) -> None:

@@ -52,9 +52,6 @@ def keys(client: Client) -> dict[str, str]:
     return {str(name): str(client.type(name)) for name in client.scan_iter()}
 
 
-# Recent calls
-
-
 def test_replicas_know_of_each_others_calls_for_an_hour(store: Redis, client: Client) -> None:
     wake = Event()
     one, other = RecentCalls(store.claim, wake), RecentCalls(store.claim)
@@ -81,9 +78,6 @@ def test_if_redis_is_away_no_call_is_known_to_be_the_first_and_none_is_forgotten
         with Client.from_url(own.url, encoding="latin-1", decode_responses=True) as client:
             until(lambda: len(keys(client)) == 1)
         assert not RecentCalls(store.claim).claim("", "made meanwhile")
-
-
-# What Redis holds
 
 
 def test_every_key_is_ours_and_none_says_what_was_asked(store: Redis, client: Client) -> None:
@@ -152,12 +146,6 @@ def test_any_key_may_be_evicted(store: Redis, client: Client) -> None:
         assert store.get(A) is None
         store.put(A, SNAPSHOT)
         assert store.get(A) == SNAPSHOT
-
-
-# Several at once
-
-
-# When it cannot be asked
 
 
 @pytest.fixture

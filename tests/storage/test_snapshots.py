@@ -97,9 +97,6 @@ def store(case: Case) -> Store:
     return case.store
 
 
-# What every store promises
-
-
 def test_what_was_put_is_got_until_it_is_dropped(store: Store) -> None:
     kept = Snapshot(frame=b'{"a"}\r\n\x00', document="[1, \u2026]".encode())
     store.put(A, kept)
@@ -191,9 +188,6 @@ def test_an_answer_that_a_call_made_untrue_is_gone_for_other_sessions_of_the_cal
         assert store.get(one) is not None
 
 
-# In a folder
-
-
 def test_a_folder_that_others_can_open_is_refused_in_words(tmp_path: Path) -> None:
     tmp_path.chmod(0o750)
     with pytest.raises(StoreError, match=r"others can open the folder \(mode 750\)"):
@@ -220,9 +214,6 @@ def test_the_least_recently_used_files_go_first(tmp_path: Path) -> None:
     assert store.get(A) is not None
     store.put(C, snapshot(1))
     assert [store.get(each) is None for each in (A, B, C)] == [False, True, False]
-
-
-# In memory
 
 
 def test_the_least_recently_used_goes_first_where_there_are_too_many() -> None:

@@ -395,9 +395,6 @@ def test_a_guard_that_asks_nothing_fails_a_case_with_a_question() -> None:
     assert guarded("{given: {b: 1}, asks: {tool: a}}", "gate") == ["asks: nothing was asked"]
 
 
-# What is given
-
-
 WRITE = "write {$repeat: value, times: number}, and no other key beside it"
 
 
@@ -467,9 +464,6 @@ def test_what_is_no_file_is_told_and_not_read(name: str, expected: str) -> None:
     assert verdict(DROP, f"{{given_file: {name}, untouched: true}}") == [expected]
 
 
-# Which rule
-
-
 def test_a_case_that_another_rule_takes_fails() -> None:
     found = ruled(
         """
@@ -484,9 +478,6 @@ def test_a_case_that_another_rule_takes_fails() -> None:
     [verdict] = cases.run(found)
 
     assert verdict.message == "the rule 'first' (rules.yaml:4) takes this call"
-
-
-# Running
 
 
 SEVERAL = """

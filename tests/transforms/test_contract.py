@@ -125,9 +125,6 @@ def test_a_text_read_as_structure_counts_as_what_it_is_written_back_as(
     assert document.closers
 
 
-# nullable
-
-
 @pytest.mark.parametrize(
     ("written", "said"),
     [
@@ -174,9 +171,6 @@ def test_nullable_is_read_at_any_depth_and_never_as_a_property() -> None:
         "$defs": {"a": {"type": "string"}},
         "default": {"nullable": True},
     }
-
-
-# As the loader makes it
 
 
 def test_the_check_stands_behind_the_steps_and_before_the_bound() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.streamable_http import EventMessage, EventStore
-from mcp_types import JSONRPCMessage, SamplingMessage, TextContent
+from mcp_types import JSONRPCMessage
 from pydantic import BaseModel
 
 LOG = Path(sys.argv[3]) if len(sys.argv) > 3 else None
@@ -27,20 +27,6 @@ class Name(BaseModel):
 async def add(a: int, b: int) -> int:
     """Add two numbers."""
     return a + b
-
-
-@server.tool()
-def rows(count: int) -> list[dict[str, int]]:
-    """Return so many rows."""
-    return [{"n": at} for at in range(count)]
-
-
-@server.tool()
-async def guess(ctx: Context) -> str:
-    """Have the client's model guess."""
-    message = SamplingMessage(role="user", content=TextContent(type="text", text="guess"))
-    made = await ctx.session.create_message([message], max_tokens=5)
-    return f"guessed {made.content.text}"
 
 
 @server.tool()

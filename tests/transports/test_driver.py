@@ -21,7 +21,6 @@ from proxy.transports.log import Log
 from proxy.transports.workers.pool import Workers
 from tests.given import answer, call, document, line, rules, texts
 from tests.threadless import threadless
-from tests.transports.guarded import guarded, onward
 
 PAGES = rules("- {name: pages, tools: list, response: [{paginate: {at: items, limit: 2}}]}")
 DROPPED = rules(
@@ -68,33 +67,6 @@ def driver(
     log = Log("error")
     session = Session(asked, Meters().of, log.warning, scope="s")
     return Driver(session, Memory() if store is None else store, Workers(), log, aside)
-
-
-async def test_a_message_goes_on_and_its_answer_comes_back() -> None:
-    made = driver()
-    assert await made.from_client(call("get")) == ([call("get")], [], [], [])
-    assert await made.from_server(ITEMS) == ([], [ITEMS], [], [])
-
-
-async def test_a_call_is_held_until_the_server_has_answered_a_question() -> None:
-    made = driver(guarded(onward, 7.0))
-    to_server, to_client, news, [probe] = await made.from_client(call("write", {"a": 1}), b"3:")
-    assert (to_server, to_client, news) == ([], [], [])
-    asked = json.loads(probe.raw)
-    assert (asked["params"]["name"], probe.seconds) == ("status", 7.0)
-    assert probe.token == b"3:" + json.dumps(asked["id"]).encode()
-    answered = answer(document([1]), asked["id"])
-    assert await made.from_server(answered, b"3:") == ([call("write", {"a": 1})], [], [], [])
-    assert await made.unanswered(probe.token) == ([], [], [], [])
-
-
-async def test_a_later_page_comes_from_the_store() -> None:
-    made = driver(PAGES)
-    await made.from_client(call("list", {}))
-    await made.from_server(ITEMS)
-    sent = await made.from_client(call("list", {"offset": 2}))
-    assert sent.to_server == []
-    assert '"items":[3]' in texts(sent.to_client[0])[0]
 
 
 @pytest.mark.parametrize("store", [Memory, Elsewhere])
@@ -254,9 +226,6 @@ async def test_without_threads_a_long_list_is_edited_and_noise_is_put_aside() ->
     assert [tool["name"] for tool in json.loads(raw)["result"]["tools"]] == ["list"]
     assert heard.to_client == [answer(document({"a": 1}), 2)]
     assert aside == [b"debug "]
-
-
-# Turns and threads
 
 
 @pytest.mark.parametrize(("size", "let_in"), [(0, False), (LARGE, False), (LARGE + 1, True)])

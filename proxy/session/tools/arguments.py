@@ -183,9 +183,6 @@ def implied(arguments: Iterable[str]) -> frozenset[str]:
     )
 
 
-# A call
-
-
 def complete(
     plan: ArgumentPlan, others: Iterable[ArgumentPlan], original: dict[str, Any]
 ) -> Completed:
@@ -298,9 +295,6 @@ def _json(value: Any) -> str:
         return value.spelling
     text = msgspec.json.encode(value, enc_hook=str).decode()
     return text if len(text) <= 80 else f"{text[:77]}..."
-
-
-# Nested arguments by their dotted names
 
 
 def without_ours(plan: ArgumentPlan, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -17,8 +17,6 @@ from proxy.errors import DocumentError
 from proxy.ruleset.clients import Shows
 from proxy.transforms.base import Notice
 
-# Blocks of `content`
-
 
 class _TextBlock(Struct):
     type: Raw = ABSENT
@@ -72,8 +70,6 @@ def notice_block(notice: Notice) -> Raw:
     value: Any = notice.value if notice.bare else {notice.name: notice.value}
     return Raw(encode({"type": "text", "text": compact(encode(value)).decode()}))
 
-
-# What a model sees
 
 _BLOCK_MEMBERS = len(b'{"type":"text","text":},')
 _MEMBERS = len(b'{"content":[],"structuredContent":,"isError":false,"resultType":"complete"}')
@@ -131,9 +127,6 @@ def size_of(structured: Raw | None, texts: tuple[str, ...]) -> VisibleSize:
         sum(len(content) if content.isascii() else len(content.encode()) for content in texts),
         texts,
     )
-
-
-# The frame
 
 
 class Copy(Struct, frozen=True):

@@ -18,8 +18,6 @@ Kind = Literal["auto", "structured", "text", "blocks"]
 Place = tuple[Document, tuple[Copy, ...]]
 """A document, and the copies of it in its result."""
 
-# The line
-
 
 class ParsedResponse(Struct):
     """A response line: the members around the result, and those of the result.
@@ -109,9 +107,6 @@ def is_final(result: dict[str, Raw]) -> bool:
 def is_error(result: dict[str, Raw]) -> bool:
     """Return True if a result is marked as an error."""
     return "isError" in result and bytes(result["isError"]) == b"true"
-
-
-# The document
 
 
 class LocatedDocument(Struct):

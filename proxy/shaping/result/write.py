@@ -153,9 +153,6 @@ def own_result(document: Any, *, structured: bool = False, error: bool = False) 
     return {**value, "isError": True} if error else value
 
 
-# The structuredContent that a rule's schema promises
-
-
 def write_for(
     rule: Rule, frame: Frame, document: Document, notices: list[Notice], indent: int = -1
 ) -> Written:

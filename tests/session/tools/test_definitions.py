@@ -43,9 +43,6 @@ def test_an_entry_that_is_no_tool_stays_beside_tools_that_are_edited(odd: Any) -
     assert found.result["tools"] == [odd]
 
 
-# What goes
-
-
 def test_a_tool_in_shadow_mode_is_neither_hidden_nor_given_arguments() -> None:
     assert listed("- {tools: list, hide: true, mode: shadow}", tool()).raw is None
     shadow = "- {tools: list, mode: shadow, response: [{paginate: {at: items}}]}"
@@ -58,9 +55,6 @@ def test_only_exposed_tools_are_shown() -> None:
     found = Listing(chosen, {"tools": [tool("get_a"), tool("set_a"), tool("get_b")]})
 
     assert [each["name"] for each in found.result["tools"]] == ["get_a", "get_b"]
-
-
-# Descriptions
 
 
 def test_the_description_gains_a_sentence_on_how_to_go_on() -> None:
@@ -204,8 +198,6 @@ def test_members_of_meta_are_added_to_those_that_are_there() -> None:
     }
 
 
-# What it costs
-
 BUDGET = RuleSet((), otherwise=rule("max_bytes: 8000"))
 
 
@@ -244,9 +236,6 @@ def test_the_budget_costs_at_most_a_hundred_bytes_a_tool(own: Any) -> None:
 def test_the_budget_costs_an_app_nothing() -> None:
     assert grown(tool(_meta={"ui": {"resourceUri": "ui://a"}})) == 0
     assert grown(tool(_meta={"ui/resourceUri": "ui://a"})) == 0
-
-
-# What is seen on the way
 
 
 def test_the_arguments_and_the_hints_of_each_tool_are_seen() -> None:

@@ -111,8 +111,6 @@ def test_an_output_schema_that_is_none_stays(schema: Any) -> None:
     assert listed(PAGES, tool(outputSchema=schema)).tool["outputSchema"] == schema
 
 
-# Contracts
-
 CONTRACT = {
     "type": "object",
     "properties": {

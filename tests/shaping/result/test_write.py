@@ -113,9 +113,6 @@ def test_one_copy_can_be_left_out() -> None:
     assert written(prose, {"a": 2}, copies="text") == said("prose", structuredContent={"a": 2})
 
 
-# Results of the proxy's own
-
-
 def test_a_result_of_the_proxys_own_holds_a_document_or_a_text() -> None:
     assert own_result({"a": 1}, structured=True) == document({"a": 1}, structured=True)
     assert own_result("no", structured=True) == said("no", structuredContent={"text": "no"})

@@ -68,9 +68,6 @@ def remote(folder: Path, *command: str) -> Iterator[str]:
 BEGIN = INITIALIZE + b"\n" + INITIALIZED + b"\n" + call(b"1") + b"\n"
 
 
-# The end
-
-
 def test_late_answers_come_and_then_the_session_is_ended() -> None:
     over = threading.Event()
 
@@ -180,9 +177,6 @@ def test_rules_that_cannot_be_used_end_it(tmp_path: Path) -> None:
         assert wire.process.wait(SECONDS) == 2
 
 
-# Lines
-
-
 def test_all_that_was_said_before_the_handshake_was_over_follows_it() -> None:
     said = threading.Event()
 
@@ -263,9 +257,6 @@ def test_a_client_that_does_not_read_holds_up_the_server() -> None:
         assert sent < 32_000_000
         wire.process.send_signal(signal.SIGTERM)
         assert wire.close().code == 143
-
-
-# Real servers and clients
 
 
 @contextmanager

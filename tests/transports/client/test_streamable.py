@@ -117,9 +117,6 @@ async def linked(
             assert link.said.empty(), link.said
 
 
-# Answers
-
-
 SAME = b'{"jsonrpc": "2.0", "id": 1, "result": {"n": 1.10, "big": 12345678901234567890123}}'
 PRETTY = b'{\r\n  "jsonrpc": "2.0",\n  "id": 1,\n  "result": {"a": "x\\ny"}\n}\n'
 BATCH = b"[" + result(b"1") + b"," + result(b"2") + b"]"
@@ -159,9 +156,6 @@ async def test_what_a_batch_lacks_is_answered_for_the_server() -> None:
         late = json.loads(await link.line())
     assert late["id"] == 2
     assert "the server's event stream ended" in late["result"]["content"][0]["text"]
-
-
-# The handshake era
 
 
 async def test_the_session_and_the_revision_go_along_with_everything_after_the_session() -> None:
@@ -242,25 +236,6 @@ async def test_the_server_s_own_stream_is_heard_and_taken_up_where_it_ended() ->
     assert streams == [None, "e-7", "e-7", "e-8"]
 
 
-async def test_a_stream_that_ends_before_the_answer_is_taken_up_again() -> None:
-    def rest(asked: Asked) -> Iterator[bytes]:
-        if asked.method == "POST":
-            yield STREAM + b"id: 1\nretry: 10\ndata:\n\n"
-        elif asked.headers["last-event-id"] == "1":
-            yield STREAM + event(b'{"jsonrpc":"2.0","method":"x"}', "id: 2")
-        else:
-            assert asked.headers["last-event-id"] == "2"
-            yield STREAM + event(result(b"5"), "id: 3")
-
-    async with linked(session(rest)) as link:
-        await link.begin()
-        await link.arrived(1, "GET")
-        assert await link.ask(call(b"5")) == b'{"jsonrpc":"2.0","method":"x"}'
-        assert await link.line() == result(b"5")
-    sent = [asked for asked in link.server.of("POST") if asked.id == b"5"]
-    assert len(sent) == 1
-
-
 async def test_a_stream_that_cannot_be_taken_up_again_is_an_error() -> None:
     def rest(asked: Asked) -> Iterator[bytes]:
         if asked.method == "POST":
@@ -299,9 +274,6 @@ async def test_a_cancelled_call_is_cancelled_at_the_server_and_let_go(
         assert await link.ask(call(b"2")) == result(b"2")
         async with asyncio.timeout(SECONDS):
             await link.streamable.answered()
-
-
-# The stateless era
 
 
 async def test_a_stateless_request_says_in_its_headers_what_it_is() -> None:
@@ -355,9 +327,6 @@ async def test_a_stateless_stream_is_never_taken_up_again() -> None:
         said = await link.failure(call(b"1", modern=True))
         assert said == "no answer came: the server's event stream ended"
         assert len(link.server.asked) == 1
-
-
-# Refusals and faults
 
 
 # More of them, through a client on stdio, stand in tests/faults/bad_answers.py.
@@ -440,15 +409,6 @@ async def test_a_notification_that_is_refused_holds_up_nothing() -> None:
     async with linked(answer) as link:
         await link.send(CHANGED)
         assert await link.ask(call(b"1")) == result(b"1")
-
-
-async def test_an_answer_to_another_request_goes_on_and_ours_is_answered_too() -> None:
-    async with linked(always(whole(result(b"9")))) as link:
-        assert await link.ask(call(b"1")) == result(b"9")
-        assert json.loads(await link.line())["id"] == 1
-
-
-# HTTP+SSE of 2024-11-05
 
 
 class Old:

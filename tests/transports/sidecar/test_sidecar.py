@@ -37,30 +37,6 @@ async def test_a_path_without_a_route_is_404_and_is_not_repeated() -> None:
         assert line["sent"] == len(answered.body)
 
 
-@pytest.mark.parametrize(
-    ("headers", "status", "message"),
-    [
-        (("Host: evil.example",), 403, "the Host of the request is not allowed"),
-        (("Origin: https://evil.example",), 403, "the Origin of the request is not allowed"),
-        (("Origin: null",), 403, "the Origin of the request is not allowed"),
-        ((), 401, "a bearer token is needed"),
-        (("Authorization: Basic d3Jvbmc=",), 401, "a bearer token is needed"),
-        (("Authorization: Bearer wrong",), 401, "the bearer token is not known"),
-    ],
-)
-async def test_who_may_not_ask_never_reaches_the_handler(
-    headers: tuple[str, ...], status: int, message: str
-) -> None:
-    access = Access(hosts=("localhost",), tokens=("right",))
-    async with serving(route(access=access)) as running:
-        answered = await running.posted("/mcp", b"{}", *headers)
-        assert answered.error == (status, -32600, message)
-        assert ("www-authenticate" in answered.headers) == (status == 401)
-        assert not running.handler.begun.is_set()
-        right = await running.posted("/mcp", b"{}", "Authorization: Bearer right")
-        assert right.status == 200
-
-
 async def test_more_requests_than_allowed_are_told_to_come_again() -> None:
     async with serving(concurrent=1) as running:
         first = await waiting(running)
@@ -103,15 +79,6 @@ async def test_a_handler_that_fails_in_the_middle_cuts_its_answer_so_that_it_sho
         head = await client.head()
         assert b"Content-Length: 100" in head
         assert await client.rest() == b"half"
-
-
-async def test_a_client_that_goes_away_ends_its_request() -> None:
-    async with serving() as running:
-        client = await waiting(running)
-        client.close()
-        await running.handler.gone.wait()
-        (line,) = running.said("request")
-        assert (line["status"], line["failure"]) == (499, "the client went away")
 
 
 async def test_it_is_alive_and_ready_unless_a_handler_is_not() -> None:

@@ -46,9 +46,6 @@ async def process_of(workers: Workers, job: ShapeJob) -> int:
     return int(told(await workers.shape(job))["process"])
 
 
-# Where a job is done
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -162,9 +159,6 @@ async def test_where_no_thread_was_to_be_had_others_have_their_turn_all_the_same
         assert (await workers.shape(costly)).outcome == "view"
 
 
-# What goes wrong there
-
-
 @pytest.mark.parametrize(
     ("step", "reason"),
     [
@@ -221,9 +215,6 @@ async def test_what_a_step_prints_is_no_part_of_the_answer(
 ) -> None:
     assert await process_of(workers, doing("print")) != HERE
     assert capfd.readouterr() == ("", "not a message\nnor is this\n")
-
-
-# The end
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="descriptors are listed on Linux")

@@ -120,13 +120,6 @@ async def test_the_answer_to_initialize_is_primed_by_the_version_it_asks_for() -
             assert event.data[:10] == data
 
 
-async def test_a_question_of_the_server_goes_on_the_only_stream_that_asked(client: Client) -> None:
-    heard = await client.call(1, "ask")
-    assert (await heard.next())["method"] == "sampling/createMessage"
-    assert (await client.send("POST", ASKING)).status == 202
-    assert await heard.said() == 'it said "hello"'
-
-
 async def test_what_belongs_to_one_of_several_goes_on_the_stream_of_get(client: Client) -> None:
     get = await listening(client)
     held = await client.call(1, "hold")
@@ -159,16 +152,6 @@ async def test_there_is_one_stream_of_get_at_a_time(client: Client) -> None:
     async with asyncio.timeout(10):
         while (await client.send("GET", accept=STREAM)).status == 409:
             await asyncio.sleep(0.01)
-
-
-async def test_a_stream_is_resumed_while_the_call_goes_on(client: Client) -> None:
-    heard = await client.call(1, "hold")
-    await heard.event()
-    resumed = await listening(client, last_event_id=heard.ids[0])
-    # Whoever comes back takes the place of who is there, and may be so no longer.
-    assert await heard.event() is None
-    await client.call(2, "release")
-    assert await resumed.said() == "held 1"
 
 
 async def test_an_event_id_of_another_session_is_unknown() -> None:
@@ -224,31 +207,6 @@ async def test_a_batch_of_the_server_is_taken_apart_where_it_belongs_to_several(
         third = await client.call(3, "say", {"raw": json.dumps(answers)})
         assert [await heard.rest() for heard in (one, two)] == [[results[0]], [results[1]]]
         assert kinds(await third.rest()) == [3]
-
-
-async def test_bytes_that_no_rule_touches_are_the_servers_own() -> None:
-    raw = (
-        '{"jsonrpc": "2.0",  "id":1, "result": {"x": 1e400, "y": 1.10, "z": "\\ud800"}, "more": 1}'
-    )
-    async with hosting() as made:
-        client = await made.client().begin("2025-06-18")
-        event = await (await client.call(1, "say", {"raw": raw})).event()
-        assert event is not None
-        assert event.data == raw.encode()
-
-
-async def test_a_response_to_nobody_is_dropped_and_noise_is_no_message() -> None:
-    stray = (
-        '{"jsonrpc":"2.0","id":99,"result":{}}\nLoading...\n{"jsonrpc":"2.0","id":1,"result":{}}'
-    )
-    async with hosting() as made:
-        client = await made.client().begin()
-        get = await listening(client)
-        assert kinds(await (await client.call(1, "say", {"raw": stray})).rest()) == [1]
-        held = await client.call(5, "hold")
-        await (await client.call(2, "note", {})).rest()
-        assert (await get.next())["method"] == "notifications/message"
-        held.leave()
 
 
 async def test_a_message_over_the_limit_is_answered_on_the_one_stream_of_2024_11_05_too() -> None:

@@ -140,18 +140,6 @@ async def test_a_message_of_nobodys_goes_to_the_only_one_or_to_none() -> None:
         assert [each.get("id") for each in await listening.rest()] == ["a"]
 
 
-async def test_the_end_of_a_server_is_the_answer_and_the_next_call_finds_another() -> None:
-    async with hosting(children=1) as made:
-        client = made.client()
-        server = int(await (await client.modern_call(1, "pid")).said())
-        said = await (await client.modern_call(1, "die")).said()
-        assert said == (
-            "the server ended with exit code 3; its stderr ends with:\nsomething is very wrong"
-        )
-        assert made.made.asked[-1].failure == said
-        assert int(await (await client.modern_call(1, "pid")).said()) != server
-
-
 async def test_servers_are_shared_started_when_needed_and_ended_when_not() -> None:
     async with hosting(idle=2.0) as made:
         clients = [made.client() for _ in range(3)]

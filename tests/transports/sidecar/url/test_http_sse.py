@@ -94,9 +94,6 @@ async def gone(proxy: Standing, query: str) -> None:
         await asyncio.sleep(0.01)
 
 
-# Calls that are held
-
-
 class Careful(Server):
     """Answers each call by its tool: what is asked, what is held; `status` of the answer to those.
 
@@ -241,9 +238,6 @@ def test_an_absolute_endpoint_of_the_same_origin_is_good() -> None:
     event = Event(b"", b"http://127.0.0.1:2/x?y=1", event="endpoint")
     url = http_sse.endpoint_of(event, URL("http://127.0.0.1:2/sse"))
     assert str(url) == "http://127.0.0.1:2/x?y=1"
-
-
-# Calls that the server leaves alone
 
 
 async def test_a_call_that_is_late_is_an_error_on_the_stream_and_cancelled_there() -> None:

@@ -98,9 +98,6 @@ async def heard(reader: asyncio.StreamReader) -> bytes:
     return (await reader.readexactly(size + 2))[:-2]
 
 
-# In whose name
-
-
 async def test_a_question_is_asked_in_the_name_of_the_client_with_headers_of_its_own() -> None:
     rules = guarded(lambda found: Allow({"path": "b"}), scope="all")
     async with proxied(rules, auth="forward") as (proxy, server):
@@ -149,9 +146,6 @@ async def test_a_question_belongs_to_the_session_of_the_call() -> None:
         assert "mcp-name" not in request.headers
 
 
-# Answers that are about the client
-
-
 @pytest.mark.parametrize(
     ("status", "headers"),
     [
@@ -186,9 +180,6 @@ async def test_an_error_404_about_the_question_is_for_the_guard() -> None:
 
     async with proxied(guarded(told), question) as (proxy, _):
         assert texts((await proxy.post(WRITE, mcp_session_id="s")).body) == ["no such method"]
-
-
-# Other streams
 
 
 def streamed(*events: bytes) -> bytes:
@@ -241,9 +232,6 @@ async def test_a_late_answer_is_shown_on_no_stream() -> None:
         server.events.put_nowait(encode_event(answer(document([1]), json.loads(ids[0]))))
         server.events.put_nowait(encode_event(NOTE))
         assert await heard(stream) == encode_event(NOTE)
-
-
-# Calls with equal ids
 
 
 async def test_each_of_two_calls_of_one_session_with_equal_ids_has_an_answer() -> None:
