@@ -154,6 +154,16 @@ async def test_there_is_one_stream_of_get_at_a_time(client: Client) -> None:
             await asyncio.sleep(0.01)
 
 
+async def test_a_stream_is_resumed_while_the_call_goes_on(client: Client) -> None:
+    heard = await client.call(1, "hold")
+    await heard.event()
+    resumed = await listening(client, last_event_id=heard.ids[0])
+    # Whoever comes back takes the place of who is there, and may be so no longer.
+    assert await heard.event() is None
+    await client.call(2, "release")
+    assert await resumed.said() == "held 1"
+
+
 async def test_an_event_id_of_another_session_is_unknown() -> None:
     async with hosting() as made:
         one, other = await made.client().begin(), await made.client().begin()
