@@ -22,6 +22,9 @@ VERBS = {
     "tools": ("-- npx -y some-server", "list a server's tools, and what they cost"),
     "call": ("TOOL name=value URL", "call a tool once, show what a model gets"),
     "record": ("DIR -- npx my-server", "wrap a server unchanged, and keep each call"),
+    "suggest": ("DIR -o rules.yaml", "draft rules from what was recorded"),
+    "init": ("-- npx -y some-server", "call a server's tools, draft rules for them"),
+    "replay": ("DIR --rules R", "show what rules do to recorded calls"),
     "weigh": ("", "list the largest answers in your transcripts"),
     "report": ("--since 7d", "show what is still large, and what was saved"),
     "doctor": ("-- npx -y some-server", "find what is wrong with a server or its rules"),
@@ -34,7 +37,7 @@ VERBS = {
 
 
 # These verbs take the command of a server as well.
-_TAKE_A_SERVER = frozenset(("serve", "doctor", "tools"))
+_TAKE_A_SERVER = frozenset(("serve", "doctor", "tools", "init"))
 
 
 def main(words: list[str] | None = None) -> int:

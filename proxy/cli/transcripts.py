@@ -1,7 +1,8 @@
 """The answers of MCP tools in the transcripts that clients keep on disk; nothing is written.
 
 Claude Code: a file for each session in `projects`, a line for each message, in the form of the
-Messages API. Codex: a file for each session in `sessions`, with items of the Responses API.
+Messages API. Codex: a file for each session in `sessions`, with items of the Responses API. The
+recordings of `record` are read, too.
 """
 
 import json
@@ -11,6 +12,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import orjson
+
+from proxy.ruleset.clients import client_for
+from proxy.testing import recordings
+from proxy.testing.answer import read
+from proxy.testing.exchange import make, text_result
+from proxy.testing.recordings import SESSION, RecordedSession
 
 _CLAUDE_FILE = re.compile(r"(?:Output has been|Full output) saved to:? ([^\n]+?)\.?\n")
 _CLAUDE_CUT = re.compile(r"Error: result \([^)]*\) exceeds|<persisted-output>")
@@ -31,6 +38,7 @@ class ToolAnswer(NamedTuple):
     text: str
     cut: bool
     whole: str | None
+    arguments: dict[str, Any]
 
 
 def folders(environment: "os._Environ[str]") -> list[str]:
@@ -42,22 +50,58 @@ def folders(environment: "os._Environ[str]") -> list[str]:
     return [folder for folder in every if os.path.isdir(folder)]
 
 
-def files(paths: Iterable[str], since: float) -> Iterator[str]:
-    """Yield the transcripts in files and folders that were written after a time in seconds."""
+def files(paths: Iterable[str], since: float, ending: str = ".jsonl") -> Iterator[str]:
+    """Yield the transcripts in files and folders that were written after a time in seconds.
+
+    `ending` is that of their names: session.json names a session that `record` wrote.
+    """
     for path in paths:
         if os.path.isdir(path):
             for folder, _, names in os.walk(path):
-                yield from files((os.path.join(folder, name) for name in sorted(names)), since)
-        elif path.endswith(".jsonl") and os.path.getmtime(path) >= since:
+                every = (os.path.join(folder, name) for name in sorted(names))
+                yield from files(every, since, ending)
+        elif path.endswith(ending) and os.path.getmtime(path) >= since:
             yield path
 
 
 def answers(path: str) -> Iterator[ToolAnswer]:
-    """Yield the answers of MCP tools in a transcript; lines that are no JSON are skipped."""
-    tools: dict[str, str] = {}  # by the call's id
+    """Return the answers of MCP tools in a transcript; lines that are no JSON are skipped.
+
+    Raises ExchangeError for a recording that cannot be read.
+    """
+    if os.path.basename(path) == SESSION:
+        return _recorded(os.path.dirname(path))
+    return (event for event in _events(path, _WORDS) if isinstance(event, ToolAnswer))
+
+
+def sessions(path: str) -> Iterator[tuple[RecordedSession, list[tuple[int, str]]]]:
+    """Yield a session for each server in a transcript, with the model's own words.
+
+    Each text of the model has the number of the call that it comes before; the arguments of calls
+    that are not in the session are such texts.
+    """
+    events = list(_events(path, (b"{",)))
+    tools = (event.tool for event in events if isinstance(event, ToolAnswer))
+    for server in dict.fromkeys(tool.partition("/")[0] for tool in tools):
+        session, words = RecordedSession(path, server, None, {}, []), []
+        for event in events:
+            if isinstance(event, str):
+                words.append((len(session.exchanges), event))
+            elif event.whole is None or event.tool.partition("/")[0] != server:
+                words.append((len(session.exchanges), json.dumps(event.arguments)))
+            else:
+                tool, text = event.tool.partition("/")[2], event.whole.encode(errors="replace")
+                exchange = make(tool, event.arguments, text_result(text.decode()))
+                session.exchanges.append((path, exchange))
+        yield session, words
+
+
+def _events(path: str, lines_with: tuple[bytes, ...]) -> Iterator[ToolAnswer | str]:
+    """Yield the answers of MCP tools, and the model's own texts and other calls, in order."""
+    tools: dict[str, _Call] = {}  # by the call's id
     with open(path, "rb") as file:
         for line in file:
-            if not any(word in line for word in _WORDS):
+            if not any(word in line for word in lines_with):
                 continue
             try:
                 record = orjson.loads(line)
@@ -68,6 +112,17 @@ def answers(path: str) -> Iterator[ToolAnswer]:
                 yield from _codex(record.get("payload"), tools)
 
 
+def _recorded(folder: str) -> Iterator[ToolAnswer]:
+    """Yield recorded answers as a client that does not cut them shows them."""
+    for session in recordings.sessions([folder]):
+        shows = client_for(session.client).shows
+        for _, exchange in session.exchanges:
+            text = "\n".join(read(exchange.response).texts_for(shows))
+            tool = f"{session.server}/{exchange.tool}"
+            arguments = exchange.arguments
+            yield ToolAnswer(session.client or "", tool, text, False, text, arguments)
+
+
 def _with_lone_surrogates(line: bytes) -> Any:
     try:
         return json.loads(line)
@@ -75,28 +130,53 @@ def _with_lone_surrogates(line: bytes) -> Any:
         return None
 
 
-def _claude(record: dict[str, Any], tools: dict[str, str]) -> Iterator[ToolAnswer]:
+def _claude(record: dict[str, Any], tools: "dict[str, _Call]") -> Iterator[ToolAnswer | str]:
     message = record.get("message")
     content = message.get("content") if isinstance(message, dict) else None
     for block in content if isinstance(content, list) else ():
-        if block.get("type") == "tool_use" and str(block.get("name")).startswith("mcp__"):
-            tools[block["id"]] = _name(block["name"])
-        elif block.get("type") == "tool_result" and (tool := tools.pop(block["tool_use_id"], "")):
-            text = _text(block.get("content"))
-            cut = _CLAUDE_CUT.match(text) is not None
-            yield ToolAnswer("claude-code", tool, text, cut, _saved(text) if cut else text)
+        match block.get("type"):
+            case "text" if record.get("type") == "assistant":
+                yield str(block.get("text"))
+            case "tool_use" if str(block.get("name")).startswith("mcp__"):
+                tools[block["id"]] = (_name(block["name"]), block.get("input") or {})
+            case "tool_use":
+                yield json.dumps(block.get("input"))
+            case "tool_result" if (call := tools.pop(block["tool_use_id"], None)) is not None:
+                text = _text(block.get("content"))
+                cut = _CLAUDE_CUT.match(text) is not None
+                whole = _saved(text) if cut else text
+                yield ToolAnswer("claude-code", call[0], text, cut, whole, call[1])
 
 
-def _codex(payload: Any, tools: dict[str, str]) -> Iterator[ToolAnswer]:
-    kind = payload.get("type") if isinstance(payload, dict) else None
-    if kind == "function_call" and str(payload.get("namespace")).startswith("mcp__"):
-        tools[payload["call_id"]] = _name(f"{payload['namespace']}__{payload['name']}")
-    elif kind == "function_call" and str(payload.get("name")).startswith("mcp__"):
-        tools[payload["call_id"]] = _name(payload["name"])
-    elif kind == "function_call_output" and (tool := tools.pop(payload["call_id"], "")):
-        text = _CODEX_HEAD.sub("", _text(payload.get("output")), count=1).removeprefix("\n")
-        cut = _CODEX_CUT.search(text) is not None
-        yield ToolAnswer("codex-mcp-client", tool, text, cut, None if cut else text)
+def _codex(payload: Any, tools: "dict[str, _Call]") -> Iterator[ToolAnswer | str]:
+    match payload.get("type") if isinstance(payload, dict) else None:
+        case "message" if payload.get("role") == "assistant":
+            yield _text(payload.get("content"))
+        case "function_call":
+            name = str(payload.get("name"))
+            if str(payload.get("namespace")).startswith("mcp__"):
+                name = f"{payload['namespace']}__{name}"
+            if name.startswith("mcp__"):
+                tools[payload["call_id"]] = (_name(name), _object(payload.get("arguments")))
+            else:
+                yield str(payload.get("arguments"))
+        case "function_call_output" if (call := tools.pop(payload["call_id"], None)) is not None:
+            text = _CODEX_HEAD.sub("", _text(payload.get("output")), count=1).removeprefix("\n")
+            cut = _CODEX_CUT.search(text) is not None
+            whole = None if cut else text
+            yield ToolAnswer("codex-mcp-client", call[0], text, cut, whole, call[1])
+
+
+_Call = tuple[str, dict[str, Any]]
+
+
+def _object(text: Any) -> dict[str, Any]:
+    """Return the arguments of a call, which Codex writes as a text."""
+    try:
+        value = json.loads(text)
+    except (TypeError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _name(name: str) -> str:

@@ -1,4 +1,4 @@
-r"""Conversion of other notations to JSON text: YAML, Python literals, JSON with text after it.
+r"""Conversion of other notations to JSON text: YAML, CSV, Python literals, JSON with text after it.
 
 Each function takes a text and returns its content as JSON, and the offset at which the content
 ends. Nothing is evaluated, and the work grows with the length of the text, not with its nesting.
@@ -12,7 +12,7 @@ from msgspec import Raw
 from msgspec.json import encode
 
 from proxy.document.measure import exceeds
-from proxy.document.tree import Value
+from proxy.document.tree import Value, row_type, uncollected
 from proxy.errors import DocumentError
 
 MOST_YAML = 1 << 19  # characters; the pure Python reader takes about 4 s for them
@@ -172,6 +172,74 @@ def _string(body: str) -> str:
 
 
 _ESCAPE = r"""['"\\abfnrtv\n]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}"""
+
+
+def csv(text: str, *, fewest: int = 0) -> tuple[str, int]:
+    r"""Return the rows of CSV or TSV below its head of names as a JSON array of objects.
+
+    A column of numbers becomes numbers with all their digits, its empty cells null; all other cells
+    stay strings.
+
+    >>> csv('id,note\n1.50,"a, b"\n,\n')[0]
+    '[{"id":1.50,"note":"a, b"},{"id":null,"note":""}]'
+
+    Raises DocumentError if the head is none, there are fewer rows than `fewest`, or a row has more
+    or fewer cells than the head.
+    """
+    import csv as reader
+    from io import StringIO
+    from itertools import starmap
+
+    first = text.partition("\n")[0]
+    separator = next((each for each in "\t,;" if each in first), ",")
+    rows = reader.reader(StringIO(text, newline=""), delimiter=separator, strict=True)
+    try:
+        head = next(rows, [])
+        if not _is_head(head):
+            raise DocumentError(
+                f"a head of {len(head)} columns without a name each: {first[:80]!r}"
+            )
+        with uncollected():
+            body = []
+            for row in rows:
+                if row and len(row) != len(head):
+                    line = f"line {rows.line_num}"
+                    raise DocumentError(f"{line} has {len(row)} cells, the head has {len(head)}")
+                body.append(row)
+            while body and not body[-1]:
+                body.pop()
+            if len(body) < fewest or not all(body):
+                raise DocumentError(f"{len(body)} rows, or an empty one among them")
+            columns = [_column(cells) for cells in zip(*body, strict=True)]
+            rows_of = starmap(row_type(head), zip(*columns, strict=True))
+            return encode([*rows_of]).decode(), len(text.rstrip())
+    except reader.Error as error:
+        raise DocumentError(f"not CSV: {error}") from error
+
+
+def _is_head(cells: list[str]) -> bool:
+    import re
+
+    names = {cell for cell in cells if len(cell) <= 60 and re.fullmatch(_COLUMN, cell)}
+    return len(cells) > 1 and len(names) == len(cells)
+
+
+_COLUMN = r"[^\W\d](?:[\w./()%#:-]| (?! ))*(?<! )"
+
+
+def _column(cells: tuple[str, ...]) -> list[Value]:
+    """Return the cells of a column: numbers as they are spelled if all but the empty are numbers.
+
+    >>> _column(("007", "8")), [bytes(cell) for cell in _column(("1.50", "-2"))]
+    (['007', '8'], [b'1.50', b'-2'])
+    """
+    import re
+
+    is_number = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?").fullmatch
+    filled = [cell for cell in cells if cell]
+    if not filled or not all(map(is_number, filled)):
+        return [*cells]
+    return [Raw(cell.encode()) if cell else None for cell in cells]
 
 
 def yaml(text: str) -> tuple[str, int]:

@@ -6,6 +6,7 @@ no view can filter them. A text of doubtful form stays a text: it is read only i
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import msgspec
 from msgspec import Raw
@@ -14,18 +15,17 @@ from proxy.document import notations
 from proxy.document.fuel import Fuel
 from proxy.document.measure import TextFrame, TextWriteback, line_bounds
 from proxy.document.paths import ROOT
-from proxy.document.tree import Document, Value, encode, row_type, uncollected
+from proxy.document.tree import Document, Value, encode
 from proxy.errors import DocumentError
 
 _PROSE = 1000  # characters before JSON, or before a fenced block
-_PLACES = 4  # places at which JSON may begin
+_LONGEST_HEAD = 10_000
 _FEWEST = 3  # rows of CSV below the head
+_PLACES = 4  # places at which JSON may begin
 _LONGEST_YAML = 1 << 18  # characters: the C parser takes about 0.3 s for them
 _LONGEST_PYTHON = 1 << 21
 _BEGINNING = re.compile(r"(?:^|: )(?=[\[{])", re.MULTILINE)
 _FENCE = re.compile(r"^```([\w+-]*)[ \t]*\r?\n", re.MULTILINE)
-_NAME = re.compile(r"[^\W\d](?:[\w./()%#:-]| (?! ))*(?<! )")
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 _KEY = r"""(?:[\w./$@-]+|"[^"\n]+"|'[^'\n]+')"""
 _YAML = re.compile(rf"(?:\s*(?:#[^\n]*|---)?\n)*(?:- )?{_KEY}:(?: |\r?\n)")
 _NESTED = re.compile(r":[ \t]*\r?\n[ ]*(?:- |[ ])", re.MULTILINE)
@@ -145,56 +145,9 @@ def _converted(text: str, form: str, read: Callable[[str], tuple[str, int]]) -> 
 
 
 def _table(text: str) -> Reading | None:
-    """Read CSV or TSV: a head of names, and at least three rows of as many cells.
-
-    A column of numbers becomes numbers with all their digits, its empty cells null, so that views
-    can compare them; all other cells stay strings.
-    """
-    import csv
-    from io import StringIO
-    from itertools import islice, starmap
-
+    """Read CSV or TSV with three rows at least."""
     first = next(_lines(text), "")
-    if len(first) > 10_000:
+    if not any(each in first[:_LONGEST_HEAD] for each in "\t,;"):
         return None
-    separator = next((each for each in "\t,;" if each in first), None)
-    if separator is None:
-        return None
-    rows = csv.reader(StringIO(text, newline=""), delimiter=separator, strict=True)
-    try:
-        head, *start = islice(rows, _FEWEST + 1)
-        if not _is_head(head) or any(len(row) != len(head) for row in start):
-            return None
-        with uncollected():
-            body = [*start, *rows]
-            while body and not body[-1]:
-                body.pop()
-            if len(body) < _FEWEST or any(len(row) != len(head) for row in body):
-                return None
-            columns = [_column(cells) for cells in zip(*body, strict=True)]
-            raw = Raw(encode([*starmap(row_type(head), zip(*columns, strict=True))]))
-            return raw, TextFrame(form="TSV" if separator == "\t" else "CSV")
-    except (csv.Error, ValueError):  # a lone surrogate is a ValueError
-        return None
-
-
-def _is_head(cells: list[str]) -> bool:
-    names = {cell for cell in cells if len(cell) <= 60 and _NAME.fullmatch(cell)}
-    return len(cells) > 1 and len(names) == len(cells)
-
-
-def _column(cells: tuple[str, ...]) -> list[Value]:
-    """Return the cells of a column: numbers as they are spelled if all but the empty are numbers.
-
-    >>> _column(("007", "8")), [bytes(cell) for cell in _column(("1.50", "-2"))]
-    (['007', '8'], [b'1.50', b'-2'])
-    """
-    numbers = False
-    for cell in cells:
-        if cell:
-            if not _NUMBER.fullmatch(cell):
-                return [*cells]
-            numbers = True
-    if not numbers:
-        return [*cells]
-    return [Raw(cell.encode()) if cell else None for cell in cells]
+    form = "TSV" if "\t" in first else "CSV"
+    return _converted(text, form, partial(notations.csv, fewest=_FEWEST))

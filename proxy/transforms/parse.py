@@ -19,16 +19,17 @@ from proxy.errors import DocumentError, ShapeMismatch
 from proxy.schema.derive import relaxed
 from proxy.transforms.base import Call, Schema, Transform
 
-Form = Literal["json", "yaml", "python", "lines", "records"]
+Form = Literal["json", "yaml", "python", "csv", "lines", "records"]
 
 
 class Parse(Transform, frozen=True):
     r"""Read a text, or the strings at `at`, as structure; the text around it is kept.
 
     `json`, `yaml` and `python` (literals, as Python prints them) must hold an object or an array,
-    and are written back as compact JSON. `lines` and `records` are arrays of strings, joined again
-    with the same separators: a line excludes its line end, a record includes everything up to the
-    next record.
+    and are written back as compact JSON. So is `csv` (also with tabs or semicolons), whose rows
+    below the head are an array of objects. `lines` and `records` are arrays of strings, joined
+    again with the same separators: a line excludes its line end, a record includes everything up to
+    the next record.
 
     `after` is a regular expression: the content begins at the end of its first match. `fence:
     yaml`: the content is the first fenced block (three backticks or more) of that language.
@@ -221,4 +222,5 @@ _READERS: dict[str, tuple[Callable[[str], tuple[str, int]], int]] = {
     "json": (literals.json, 1),
     "yaml": (literals.yaml, 576),
     "python": (literals.python, 16),
+    "csv": (literals.csv, 16),
 }

@@ -125,6 +125,15 @@ def test_yaml_and_python_literals_are_written_as_json() -> None:
     assert said("[{'a': None, 'b': 'it\\'s'}]", Parse(as_="python")) == '[{"a":null,"b":"it\'s"}]'
 
 
+def test_csv_becomes_objects_whose_numbers_keep_their_digits() -> None:
+    csv = Parse(as_="csv")
+    assert said('id,note\r\n1.50,"a, ""b"""\r\n,', csv) == (
+        '[{"id":1.50,"note":"a, \\"b\\""},{"id":null,"note":""}]'
+    )
+    assert said("id\tnote\n007\tx", csv) == '[{"id":"007","note":"x"}]'
+    assert said("id,note", csv) == "[]"
+
+
 @pytest.mark.parametrize(
     ("form", "text"),
     [
@@ -134,6 +143,9 @@ def test_yaml_and_python_literals_are_written_as_json() -> None:
         ("yaml", "just words"),
         ("yaml", "a: [1"),
         ("python", "'text'"),
+        ("csv", "no table"),
+        ("csv", "a,b\n1\n"),
+        ("csv", 'a,b\n1,"2\n'),
         ("python", "[<object at 0x1>]"),
     ],
 )

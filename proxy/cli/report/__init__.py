@@ -85,11 +85,11 @@ def run(arguments: argparse.Namespace) -> int:
         page = _page(path, period, now) if figures and arguments.html else ""
     except LedgerError as error:
         return refuse("report", str(error))
-    if page:
-        return 0 if _write(page, arguments.html) else 2
+    if page and not _write(page, arguments.html):
+        return 2
     if arguments.json:
         _print_json(figures, counts, lists, path, since, arguments.by)
-    elif figures:
+    elif figures and not page:
         _print_table(figures, period, arguments.by)
         _print_definitions(lists)
         _print_warnings(counts)
@@ -97,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"mcp-abridge report: {_advice(path, period, earlier)}", file=sys.stderr)
     if path == default_path() != home_path() and os.path.exists(home_path()):
         print(f"mcp-abridge report: {_two_ledgers(path, home_path())}", file=sys.stderr)
-    return 1 if arguments.html else 0
+    return 1 if arguments.html and not page else 0
 
 
 def span(text: str) -> Span:

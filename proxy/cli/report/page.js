@@ -72,7 +72,7 @@ function draw() {
     {
       width: chart.clientWidth,
       height: 260,
-      scales: { x: { range: (_, from, to) => [from - step, to + step] }, y: { range: [0, null] } },
+      scales: { x: { range: [times[0] - step, times.at(-1) + step] }, y: { range: [0, null] } },
       axes: [
         { ...axis, ...calendar },
         { ...axis, size: 70, values: (_, marks) => marks.map(size) },

@@ -94,17 +94,18 @@ How many tokens they are depends on the text: <code>mcp-abridge weigh</code> est
 def _totals(total: Figures, definitions: list[Definitions]) -> str:
     before, after = total.visible_before, total.visible_after
     listed = sum(each.before for each in definitions), sum(each.after for each in definitions)
-    rows = (
+    rows = [
         ("Model read", size_text(after), f"in {count_text(total.calls, 'call')}"),
-        ("Largest answer", size_text(total.largest), "that the model read"),
+        ("Largest answer", size_text(total.largest), "as the client got it"),
         ("Cut by clients", f"{total.cuts_after:,}", f"{total.cuts_before:,} without the proxy"),
         ("Servers sent", size_text(before), f"{times_text(before, after)} times as much"),
         ("Saved", size_text(before - after), f"{_share(before - after, before):.0%}"),
         ("Definitions of tools", size_text(listed[1]), f"instead of {size_text(listed[0])}"),
-    )
+    ]
     tiles = (
         f"<div><dt>{title}</dt><dd><strong>{text}</strong> {note}</dd></div>\n"
         for title, text, note in rows
+        if text != size_text(0)  # such as of a client that has listed no tools
     )
     return f'<dl class="totals">\n{"".join(tiles)}</dl>'
 
@@ -122,8 +123,8 @@ def _large(sums: Sums) -> str:
     )
     return _section(
         "Still large",
-        "What the model read. A client cuts an answer that is longer than its limit: an error, "
-        "a file’s name or a gap stands in place of the rest.",
+        "What the model read, unless its client cut it. A client cuts an answer that is longer "
+        "than its limit: an error, a file’s name or a gap stands in place of the rest.",
         *(
             _figures(by, columns, sums.figures[by], total=by == "tool", first=_READ)
             for by in ("tool", "client")

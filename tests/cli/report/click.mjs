@@ -1,10 +1,11 @@
 // Opens a page of `report --html` in Chromium, clicks through it, and prints what was seen as JSON.
-// Arguments: the folder with the npm packages, Chromium, the page, a folder for screenshots.
+// Arguments: the folder with the npm packages, Chromium, the page, one of a single hour, and a folder
+// for screenshots.
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 
-const [packages, executablePath, file, folder] = process.argv.slice(2);
+const [packages, executablePath, file, single, folder] = process.argv.slice(2);
 const load = createRequire(`${packages}/`);
 const { chromium } = load("playwright-core");
 const axe = readFileSync(load.resolve("axe-core/axe.min.js"), "utf8");
@@ -45,15 +46,29 @@ const colors = () => {
   return Object.keys(counts).filter((color) => counts[color] > data.length / 400 && color !== "0,0,0,0");
 };
 
+// The colour at the foot of the chart's middle.
+const bar = () => {
+  const canvas = document.querySelector("#chart canvas");
+  const [all, plot] = [canvas, document.querySelector("#chart .u-over")].map((each) =>
+    each.getBoundingClientRect());
+  const scale = canvas.width / all.width;
+  const [x, y] = [plot.left + plot.width / 2 - all.left, plot.bottom - 4 - all.top];
+  return canvas.getContext("2d").getImageData(x * scale, y * scale, 1, 1).data.join();
+};
+
 const seen = { requests: [], errors: [] };
-async function open(options) {
+async function open(options, path = file) {
   const page = await browser.newPage(options);
   page.on("request", (request) => seen.requests.push(request.url()));
   page.on("console", (message) => seen.errors.push(message.text()));
   page.on("pageerror", (error) => seen.errors.push(error.message));
   page.on("dialog", (dialog) => seen.errors.push(`dialog: ${dialog.message()}`));
-  await page.goto(`file://${file}`);
+  await page.goto(`file://${path}`);
   return page;
+}
+async function hover(page) {
+  await page.locator("#chart .u-over").hover(); // in its middle
+  return page.locator("#chart .u-value").allTextContents();
 }
 async function look(page) {
   const background = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
@@ -81,9 +96,12 @@ for (const title of ["Calls", "Calls", "Tool", "Largest"]) {
 await page.locator("summary").click();
 seen.times = await page.locator("#times tbody tr").evaluateAll((rows) =>
   rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
-const box = await page.locator("#chart .u-over").boundingBox();
-await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
-seen.hovered = await page.locator("#chart .u-value").allTextContents();
+seen.hovered = await hover(page);
+const hour = await open({}, single);
+seen.singleTimes = await hour.locator("#times tbody tr").first().locator("th, td").allTextContents();
+seen.singleHovered = await hover(hour);
+seen.singleBar = await hour.evaluate(bar);
+await hour.close();
 
 seen.light = await look(page);
 await page.screenshot({ path: `${folder}/light.png`, fullPage: true });

@@ -47,8 +47,8 @@ def ledger(tmp_path: Path) -> str:
     return path
 
 
-def written(ledger: str, *arguments: str) -> str:
-    path = Path(ledger).with_name("page.html")
+def written(ledger: str, *arguments: str, name: str = "page.html") -> str:
+    path = Path(ledger).with_name(name)
     command = ["report", "--ledger", ledger, "--html", str(path), *arguments]
     assert cli.main(command) == 0
     return path.read_text(encoding="utf-8")
@@ -178,9 +178,12 @@ def test_in_a_browser_the_page_sorts_draws_has_two_themes_and_loads_nothing(
         pytest.skip("chromium is not installed (on Debian and Ubuntu: apt install chromium)")
     install.require()
     written(ledger)
-    packages, html = install.CACHE.resolve() / "browser", tmp_path / "page.html"
+    written(ledger, "--since", "1h", name="hour.html")
+    packages, html, hour = (
+        install.CACHE.resolve() / "browser", tmp_path / "page.html", tmp_path / "hour.html",
+    )  # fmt: skip
     done = subprocess.run(
-        [install.node(), HERE / "click.mjs", packages, browser, html, tmp_path],
+        [install.node(), HERE / "click.mjs", packages, browser, html, hour, tmp_path],
         capture_output=True,
         text=True,
         timeout=150,
@@ -190,7 +193,7 @@ def test_in_a_browser_the_page_sorts_draws_has_two_themes_and_loads_nothing(
     seen: dict[str, Any] = json.loads(done.stdout)
 
     assert seen["logged"] == []
-    assert seen["requested"] == [html.as_uri()] * 2
+    assert seen["requested"] == [each.as_uri() for each in (html, hour, html)]
     assert seen["tables"][:2] == ["By tool", "By client"]
 
     name = HOSTILE.replace("\u202e", "\N{REPLACEMENT CHARACTER}")
@@ -206,6 +209,9 @@ def test_in_a_browser_the_page_sorts_draws_has_two_themes_and_loads_nothing(
     days = [time.strftime("%Y-%m-%d", time.localtime(time.time() - 86_400 * n)) for n in (2, 1, 0)]
     assert seen["times"] == [[day, "307", "849 kB", "227 kB"] for day in days]
     assert seen["hovered"] == [days[1], "849 kB", "227 kB"]
+    [at, _, *sizes] = seen["singleTimes"]
+    assert seen["singleHovered"] == [at, *sizes] == [at, "849 kB", "227 kB"]
+    assert seen["singleBar"] == "11,107,203,255"
     # The bars of both sizes, and the lines behind them.
     light = {
         "background": "rgb(246, 247, 249)",

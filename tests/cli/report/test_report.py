@@ -364,4 +364,6 @@ def test_a_ledger_of_clients_that_pass_no_environment_on_is_named(
         f"mcp-abridge report: this was {path}; clients that do not pass XDG_STATE_HOME on, such as "
         f"Codex, have another one: mcp-abridge report --ledger {other}\n",
     )
+    assert run("--html", str(tmp_path / "page")) == 0
+    assert f"mcp-abridge report --ledger {other}\n" in capsys.readouterr().err
     assert (run("--ledger", other), capsys.readouterr().err) == (0, "")

@@ -1,0 +1,144 @@
+"""`suggest`: without it, somebody has to read answers of 500 kB to write the first rule."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+from proxy.cli import PROGRAM, transcripts
+from proxy.cli.suggest.draft import SMALL, Answered, drafts
+from proxy.cli.suggest.rules import DraftedRule, drafted, page
+from proxy.cli.terminal import refuse
+from proxy.document.tree import plain
+from proxy.errors import AbridgeError, did_you_mean
+from proxy.ruleset.rule import Rule
+from proxy.testing import answer
+from proxy.testing.recordings import RecordedSession, sessions
+from proxy.testing.usage import Usage
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.add_argument(
+        "paths",
+        nargs="+",
+        metavar="PATH",
+        help="recordings: folders of `record`, saved calls, or transcripts (.jsonl)",
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the rules to a new file")
+    parser.add_argument("--server", metavar="NAME", help="the server, if there are several")
+    parser.add_argument("--force", action="store_true", help="replace FILE if it is there")
+    parser.add_argument("--json", action="store_true", help="print the evidence as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print a rule file. Returns 2 if the recordings cannot be read, or are of several servers."""
+    try:
+        recordings = list(_sessions(arguments.paths))
+        servers = list(dict.fromkeys(each.server for each, _ in recordings if each.server))
+        server = arguments.server or (servers[0] if servers else None)
+        if arguments.server is None and len(servers) > 1:
+            choice = f"choose one by --server: {', '.join(servers)}"
+            return refuse("suggest", f"these are recordings of several servers; {choice}")
+        if server not in (*servers, None):
+            advice = did_you_mean(arguments.server, servers) or f"; there are: {', '.join(servers)}"
+            return refuse("suggest", f"no recording of a server {server!r}{advice}")
+        suggestion = suggest(
+            server, [each for each in recordings if each[0].server in (server, None)]
+        )
+        if arguments.json:
+            print(json.dumps(suggestion.rows(), indent=1))
+        elif suggestion.rules and arguments.output:
+            suggestion.write(arguments.output, force=arguments.force)
+        elif suggestion.rules:
+            print(suggestion.text, end="")
+    except (AbridgeError, OSError) as error:
+        return refuse("suggest", str(error))
+    if not arguments.json:
+        suggestion.show()
+    return 0
+
+
+class Suggestion:
+    """The rules that recordings suggest: `small` are the tools that need none."""
+
+    def __init__(self, server: str | None, rules: list[DraftedRule], small: list[str]) -> None:
+        self.server, self.rules, self.small = server, rules, small
+        self.text = page(server, rules, small)
+
+    def write(self, path: str, *, force: bool) -> None:
+        """Write the rule file. Raises OSError if it is there already, unless `force`."""
+        with open(path, "w" if force else "x", encoding="utf-8") as file:
+            file.write(self.text)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the figures, the evidence and the steps of each rule, for programs."""
+        return [
+            {
+                "tools": rule.tools,
+                "answers": sum(len(each.answers) for each in rule.drafts),
+                "before": rule.before,
+                "after": rule.after,
+                "misfits": rule.misfits,
+                "evidence": [line for each in rule.drafts for line in each.evidence],
+                "used": [line for each in rule.drafts for line in each.users],
+                "steps": [step for _, step in rule.drafts[0].steps],
+            }
+            for rule in self.rules
+        ]
+
+    def show(self) -> None:
+        """Print on stderr what the rules take off the recorded answers."""
+        if self.small:
+            names = ", ".join(self.small)
+            print(
+                f"{PROGRAM}: no rule for {names}: no answer above {SMALL:,} bytes", file=sys.stderr
+            )
+        for rule in self.rules:
+            names = ", ".join(rule.tools)
+            off = 100 - 100 * rule.after / max(rule.before, 1)
+            misfits = f"; {rule.misfits} do not fit and stay" if rule.misfits else ""
+            print(
+                f"{PROGRAM}: {names}: {rule.before:,} bytes become {rule.after:,}, {off:.0f} % less"
+                f"{misfits}",
+                file=sys.stderr,
+            )
+
+
+Words = list[tuple[int, str]]
+"""Texts of the model, each with the number of the call that it comes before."""
+
+
+def suggest(server: str | None, recordings: Iterable[tuple[RecordedSession, Words]]) -> Suggestion:
+    """Draft rules from the recordings of one server."""
+    tools: dict[str, list[Answered]] = {}
+    for session, words in recordings:
+        calls = [(each.tool, each.arguments) for _, each in session.exchanges]
+        usage = Usage(calls, words)
+        for number, (_, exchange) in enumerate(session.exchanges):
+            view = answer.read(exchange.response)
+            located = None if view.failed else answer.located(exchange.response, _ANY)
+            if located is not None:
+                value = plain(located.document.root.get())
+                size = view.visible_size.most
+                each = Answered(exchange, value, size, partial(usage.user, number))
+                tools.setdefault(exchange.tool, []).append(each)
+    noisy = {tool for tool, each in tools.items() if max(one.size for one in each) > SMALL}
+    answers = [each for tool in tools if tool in noisy for each in tools[tool]]
+    return Suggestion(server, list(drafted(drafts(answers))), sorted(tools.keys() - noisy))
+
+
+_ANY = Rule(name="any", tools=("*",))
+
+
+def _sessions(paths: list[str]) -> Iterator[tuple[RecordedSession, Words]]:
+    """Yield the sessions of recordings and of transcripts. Raises AbridgeError, OSError."""
+    for path in paths:
+        talks = [*transcripts.files([path], 0.0)]
+        for file in talks:
+            yield from transcripts.sessions(file)
+        if not path.endswith(".jsonl"):
+            for session in sessions([path]):
+                yield session, []

@@ -1,0 +1,405 @@
+"""Drafts the steps of a rule for a tool from its recorded answers, with the evidence for each."""
+
+import re
+from collections import Counter
+from operator import itemgetter
+from typing import Any
+
+from msgspec import UNSET, Raw, Struct
+
+from proxy.cli.suggest.profile import Node, User, member_at
+from proxy.document.fuel import Fuel
+from proxy.document.measure import TextWriteback
+from proxy.document.paths import spelled
+from proxy.document.structure_in_text import read_structure
+from proxy.document.tree import Document, encode, plain
+from proxy.testing.exchange import RecordedExchange
+from proxy.transforms.columns import RowColumn, columns_of
+
+SMALL = 4_000  # bytes; a tool whose largest answer takes no more needs no rule
+MAX_BYTES = 4_000  # of an answer, whatever is in it
+FIRST_LOOK = 2_000  # bytes of a text, as without a rule
+_LEAST_SHARE = 0.02  # of the bytes of all answers: a path with less is left as it is
+_MAIN_SHARE = 0.15
+_LARGE = 1_000  # bytes of an array, on average
+_MANY, _SOME = 50, 10  # elements of a list of ids, and of one beside it
+_SHORT = 40  # bytes of a constant
+_USUAL = {b"null", b"false", b"0", b'""', b"[]", b"{}"}
+FEW = 3  # elements that are shown of an array in a row
+_ROWS = 5  # fewer rows say nothing of what is constant
+_LONG, CLIP = 400, 200  # characters
+LIMITS = (100, 50, 30, 20, 10, 5)  # of pages: the first whose page is short
+_FEWEST_LINES, _FEWEST_RECORDS = 20, 10
+_ALIKE_SHAPES = 0.6
+_ALIKE = 0.5
+_PARSED = ("json", "yaml", "python")
+_PROSE = re.compile(r"^[^\[{]+(?=[\[{])")
+_HEAD = re.compile(r"\n\s*\n([A-Z]\w*:) ")  # of a record: its first word after a blank line
+_SHAPE = (re.compile(r"\d+"), re.compile(r"[^\W\d_]+"))
+
+Step = dict[str, Any]
+
+
+class Answered(Struct, frozen=True):
+    """An exchange with its document: `value` is of JSON, or a text; `size` as a model sees it.
+
+    `user` returns who used a value of it later.
+    """
+
+    exchange: RecordedExchange
+    value: Any
+    size: int
+    user: User
+
+
+class Draft(Struct):
+    """The steps of a rule, each with its reasons, for tools whose answers are alike.
+
+    `form` says how the answers are read: `value` for JSON, the `as` of the step `parse`, `rows`
+    for tables and the like in a text, or `text`. `evidence` has the share of the bytes by path,
+    `users` the values that stay since they were used. `window` are the arguments that ask for a
+    small page, `clips` and `elides` the paths of texts and arrays that are shortened.
+    """
+
+    answers: list[Answered]
+    form: str = "value"
+    evidence: list[str] = []
+    steps: list[tuple[list[str], Step]] = []
+    users: list[str] = []
+    window: dict[str, int] = {}
+    clips: set[str] = set()
+    elides: set[str] = set()
+
+    @property
+    def tools(self) -> list[str]:
+        """The tools, in the order of their first answers."""
+        return list(dict.fromkeys(each.exchange.tool for each in self.answers))
+
+    def of(self, tool: str) -> list[Answered]:
+        """Return the answers of a tool."""
+        return [each for each in self.answers if each.exchange.tool == tool]
+
+    def largest(self, tool: str | None = None) -> Answered:
+        """Return the largest answer, perhaps of one tool, of the form that the draft is for."""
+        texts = self.form != "value"
+        answers = self.answers if tool is None else self.of(tool)
+        fitting = [each for each in answers if isinstance(each.value, str) is texts]
+        return max(fitting or answers, key=lambda each: each.size)
+
+
+def drafts(answers: list[Answered]) -> list[Draft]:
+    """Return a draft for each kind of answers, those with most bytes first."""
+    tools: dict[str, list[Answered]] = {}
+    for each in answers:
+        tools.setdefault(each.exchange.tool, []).append(each)
+    shapes: list[tuple[set[str], list[Answered]]] = []
+    for of_tool in tools.values():
+        shape = _top(max(of_tool, key=lambda each: each.size).value)
+        alike = (group for other, group in shapes if _overlap(shape, other) >= _ALIKE_SHAPES)
+        group = next(alike, None)
+        if group is None:
+            shapes.append((shape, of_tool))
+        else:
+            group += of_tool
+    groups = sorted((group for _, group in shapes), key=lambda group: -sum(a.size for a in group))
+    return [_draft(group) for group in groups]
+
+
+def _top(value: Any) -> set[str]:
+    """Return the names of the first two levels of an object, or of the rows of an array."""
+    if isinstance(value, list):
+        return {f"[].{name}" for name in _top(value[0])} if value else set()
+    members = value if isinstance(value, dict) else {}
+    inner = {f"{name}.{each}" for name, member in members.items() for each in _names(member)}
+    return inner | members.keys()
+
+
+def _names(value: Any) -> list[str]:
+    first = value[0] if isinstance(value, list) and value else value
+    return list(first) if isinstance(first, dict) else []
+
+
+def _overlap(shape: set[str], other: set[str]) -> float:
+    return len(shape & other) / max(len(shape | other), 1)
+
+
+def _draft(answers: list[Answered]) -> Draft:
+    result = Draft(answers)
+    texts = [each for each in answers if isinstance(each.value, str)]
+    if 2 * sum(each.size for each in texts) > sum(each.size for each in answers):
+        result.form = "text"
+        _read_texts(result, [each.value for each in texts])
+    documents = [(each, each.value) for each in answers if not isinstance(each.value, str)]
+    if result.form in _PARSED:
+        reading = ((each, structure(each.value)[0]) for each in texts)
+        documents += [(each, value) for each, value in reading if value is not None]
+    if result.form in ("value", *_PARSED):
+        root = Node()
+        for each, value in documents:
+            root.add(value, each.user)
+        result.evidence += _shares(root)
+        _Drafting(result, root).run()
+    else:
+        lines = ((each, line) for each in texts for line in each.value.splitlines())
+        users = (each.user("", line) for each, line in lines)
+        result.users += [f"{user} from a line" for user in dict.fromkeys(users) if user]
+    return result
+
+
+def structure(text: str) -> tuple[Any, str, str]:
+    """Return the structure in a text, its form and what stands before it."""
+    document = Document(text)
+    read_structure(document, Fuel())
+    closing = document.closers[-1] if document.closers else None
+    if not isinstance(closing, TextWriteback):
+        return None, "", ""
+    frame = closing.sources[0][2]
+    return plain(document.cell[0]), frame.form, frame.before
+
+
+def _read_texts(result: Draft, texts: list[str]) -> None:
+    """Choose the form of texts: structure, or like records or lines in all that are long."""
+    options = [_parse_options(text) for text in texts if len(text) > SMALL] or [{}]
+    longest = max(texts, key=len)
+    lines = f"{len(longest.splitlines()):,} lines"
+    if any(each != options[0] for each in options) or not options[0]:
+        rows = structure(longest)[1]
+        result.form = "rows" if rows and not any(options) else "text"
+        kind = f"{rows}, which is shown as rows in brief" if rows else "texts of up to"
+        result.evidence.append(f"100 %  {kind} {lines}, {len(longest):,} characters")
+        return
+    result.form = options[0]["as"]
+    result.steps.append(([f"the text is read as {result.form}"], {"parse": options[0]}))
+    if result.form in ("lines", "records"):
+        result.evidence.append(f"100 %  {result.form} that are alike, in {lines}")
+        _page(result, [""], f"up to {lines}")
+
+
+def _parse_options(text: str) -> Step:
+    """Return the options of the step that reads a text as structure, {} if none does."""
+    _, form, before = structure(text)
+    if form in ("Python", "YAML"):
+        return {"as": form.lower()}
+    if form == "JSON" and before.endswith("```json\n") and before in text:
+        return {"as": "json", "fence": "json"}
+    if form == "JSON" and (match := _PROSE.match(text)) and match[0] == before:
+        return {"as": "json", "after": _PROSE.pattern.partition("(?=")[0]}
+    if form:
+        return {}
+    head, count = max(Counter(_HEAD.findall(text)).items(), key=itemgetter(1), default=("", 0))
+    if count >= _FEWEST_RECORDS:
+        return {"as": "records", "split": f"(?m)^(?={head})"}
+    shapes = [_shape(line) for line in text.splitlines()]
+    alike = Counter(shapes).most_common(1)[0][1] if len(shapes) >= _FEWEST_LINES else 0
+    return {"as": "lines"} if alike > _ALIKE * len(shapes) else {}
+
+
+def _shape(line: str) -> str:
+    """Return the beginning of a line without its words and numbers."""
+    for pattern, letter in zip(_SHAPE, "0a", strict=True):
+        line = pattern.sub(letter, line[:60])
+    return line[:6]
+
+
+def _page(result: Draft, paths: list[str], size: str) -> None:
+    options = {} if paths == [""] else {"at": paths[0] if len(paths) == 1 else paths}
+    reason = f"{' and '.join(paths) or 'the whole'}: {size}; the rest by `offset`"
+    result.steps.append(([reason], {"paginate": {**options, "limit": LIMITS[0]}}))
+    result.window = {"limit": 1}
+
+
+def _shares(root: Node) -> list[str]:
+    """Describe the paths with most of the bytes, inner ones in place of those around them."""
+    heavy = [node for node in root.walk() if node.names and node.size >= _LEAST_SHARE * root.size]
+    around = {each.names[:length] for each in heavy for length in range(len(each.names))}
+    leaves = sorted((n for n in heavy if n.names not in around), key=lambda node: -node.size)
+    lines = (f"{node.size / root.size:4.0%}  {node.path}: {_kind(node)}" for node in leaves[:6])
+    return [line.replace("%", " %", 1) for line in lines]
+
+
+def _kind(node: Node) -> str:
+    if node.lengths:
+        few, many = min(node.lengths), max(node.lengths)
+        counts = f"{few:,} to {many:,}" if few != many else f"{many:,}"
+        inner = "objects" if node.element and node.element.members else "values"
+        if inner == "values" and node.element:
+            inner = "ids" if node.element.are_ids else "texts" if node.element.longest else inner
+        return f"{counts} {inner}{', grows' if few != many and len(node.lengths) > 1 else ''}"
+    if str in node.kinds:
+        return f"texts of up to {node.longest:,} characters"
+    return f"{len(node.members)} members" if node.members else f"{node.count:,} values"
+
+
+class _Drafting:
+    """The work on one structured document: paths to drop, to shorten and to page."""
+
+    def __init__(self, result: Draft, root: Node) -> None:
+        self.result, self.root = result, root
+        self.drops: dict[str, str] = {}
+        self.elides: list[Node] = []
+        self.clips: list[Node] = []
+        self.pages: list[Node] = []
+
+    def run(self) -> None:
+        """Draft all steps."""
+        self._visit(self.root)
+        steps = self.result.steps
+        reasons: dict[str, list[str]] = {}
+        for path, reason in self.drops.items():
+            reasons.setdefault(reason, []).append(path)
+        if self.drops:
+            comments = [f"{reason}: {_listed(paths)}" for reason, paths in reasons.items()]
+            steps.append((comments, {"drop": list(self.drops)}))
+        for node in self.elides:
+            most = f"{node.path}: up to {max(node.lengths):,} elements in a row"
+            steps.append(([most], {"elide": {"at": node.path, "first": FEW}}))
+            self.result.elides.add(node.path)
+        for node in self.clips:
+            self._shorten(node)
+        if self.pages:
+            self._page_arrays()
+
+    def _visit(self, node: Node) -> None:
+        """Look at the values at a path, and at those below."""
+        inner = node if node.element is None else node.element
+        if node.element is not None:
+            self._array(node)
+        elif str in node.kinds and node.longest > _LONG and self._heavy(node):
+            self.clips.append(node)
+        for member in inner.members.values():
+            if member.path in self.drops:
+                continue
+            bookkeeping = self._is_bookkeeping(member, inner)
+            if bookkeeping and not member.users:
+                self.drops[member.path] = "lists of ids, and no later call used one of them"
+                continue
+            if bookkeeping or (member.users and not member.members and member.element is None):
+                self._keep(member)
+            self._visit(member)
+
+    def _keep(self, node: Node) -> None:
+        self.result.users.append(f"{node.path} stays: {next(iter(node.users))}")
+
+    def _heavy(self, node: Node) -> bool:
+        return node.size >= _LEAST_SHARE * self.root.size
+
+    def _is_bookkeeping(self, node: Node, parent: Node) -> bool:
+        """Return True for a list of ids that has others beside it: what a run has seen so far."""
+        lengths = [max(each.lengths) for each in parent.members.values() if _is_id_list(each)]
+        several = sum(length >= _MANY for length in lengths) > 1
+        return several and not node.in_rows and _is_id_list(node) and max(node.lengths) >= _SOME
+
+    def _array(self, node: Node) -> None:
+        element = node.element
+        assert element is not None
+        rows = element.rows
+        if len(rows) >= _ROWS:
+            self._columns(node, rows)
+        if not node.in_rows:
+            large = node.size >= min(_MAIN_SHARE * self.root.size, _LARGE * node.count)
+            if large and max(node.lengths) > FEW:
+                self.pages.append(node)
+        elif max(node.lengths) > 2 * FEW and self._heavy(node):
+            if node.users:
+                self._keep(node)
+            else:
+                self.elides.append(node)
+        if element.longest > _LONG and self._heavy(node):
+            self.clips.append(element)
+
+    def _columns(self, node: Node, rows: list[dict[str, Any]]) -> None:
+        """Find the columns of rows that tell nothing: constants, repetitions, links."""
+        columns = [c for c in columns_of([Raw(encode(row)) for row in rows]) if not c.each]
+        links = [column for column in columns if column.is_link]
+        best = min(links, key=_link_rank, default=None)
+        best_name = "" if best is None else best.name
+        values = {column.name: [member_at(row, column.path) for row in rows] for column in columns}
+        first: dict[bytes, RowColumn] = {}  # by the values
+        for column in columns:
+            path = ".".join(part for part in (node.path, *map(spelled, column.path)) if part)
+            inner = self._node(path)
+            if inner is None:
+                continue
+            reason = ""
+            own = values[column.name]
+            whole = encode([None if value is UNSET else value for value in own])
+            others = (values[each.name] for each in columns if not each.is_link)
+            if column.is_link and column is not best:
+                if inner.constant or any(_tells(other, own) for other in others):
+                    reason = f"links, constant or made of other columns; {best_name} stays"
+            elif self._is_constant(inner, column):
+                reason = "the same in all rows of all answers"
+            elif whole in first and len(inner.values) >= _ROWS:
+                reason = f"the same as {first[whole].name}"
+            first.setdefault(whole, column)
+            if reason and inner.users:
+                self._keep(inner)
+            elif reason:
+                self.drops[path] = reason
+
+    def _is_constant(self, node: Node, column: RowColumn) -> bool:
+        """Return True if a column tells nothing: one short value, in several answers.
+
+        Null, false, 0 and the empty text may be the usual state of what a model must see.
+        """
+        if len(self.result.answers) < 2 or not node.constant or node.values <= _USUAL:
+            return False
+        return column.size <= _SHORT and column.worth[0] > len(column.path)
+
+    def _node(self, path: str) -> Node | None:
+        return next((node for node in self.root.walk() if node.path == path), None)
+
+    def _shorten(self, node: Node) -> None:
+        steps = self.result.steps
+        amount = f"{node.path}: texts of up to {node.longest:,} characters"
+        if node.users:
+            self._keep(node)
+        elif not node.in_rows and node.size >= _MAIN_SHARE * self.root.size:
+            options = {"at": node.path, "max_length": FIRST_LOOK}
+            steps.append(([f"{amount}; the rest by `startIndex`"], {"truncate": options}))
+            self.result.window = {"maxLength": 40}
+        else:
+            self.result.clips.add(node.path)
+            steps.append(([amount], {"clip": {"at": node.path, "max_chars": CLIP}}))
+
+    def _page_arrays(self) -> None:
+        windows = [step for _, step in self.result.steps if "truncate" in step]
+        paths = [node.path for node in self.pages]
+        if windows or any("*" in path for path in paths):
+            return
+        longest = max(max(node.lengths) for node in self.pages)
+        _page(self.result, paths, f"up to {longest:,} elements")
+        for node in self.pages:
+            element = node.element
+            if node.names and element and len(element.rows) >= _ROWS and self._uniform(element):
+                comment = f"{node.path}: all rows have the same members, without objects inside"
+                self.result.steps.append(([comment], {"table": node.path}))
+
+    def _uniform(self, element: Node) -> bool:
+        members = [node for node in element.members.values() if node.path not in self.drops]
+        return len(members) > 2 and all(
+            node.count == element.count and not node.members and node.element is None
+            for node in members
+        )
+
+
+def _is_id_list(node: Node) -> bool:
+    element = node.element
+    return element is not None and not element.members and element.are_ids
+
+
+def _tells(column: list[Any], links: list[Any]) -> bool:
+    """Return True if each link has the value of its row in its path or its query."""
+    pairs = [(str(value), str(link)) for value, link in zip(column, links, strict=True) if link]
+    return all(value and (f"/{value}" in link or f"={value}" in link) for value, link in pairs)
+
+
+def _link_rank(column: RowColumn) -> tuple[int, int, int]:
+    names = ("html_url", "web_url", "url", "link", "href")
+    rank = names.index(column.path[-1]) if column.path[-1] in names else len(names)
+    return (len(column.path), rank, column.position)
+
+
+def _listed(paths: list[str]) -> str:
+    more = f" and {len(paths) - 6} more" if len(paths) > 6 else ""
+    return ", ".join(paths[:6]) + more

@@ -1,0 +1,120 @@
+"""Statistics of the answers of a tool, by path: their share of the bytes, kinds, values, sizes."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from msgspec import UNSET
+
+from proxy.document.paths import spelled
+from proxy.document.tree import encode
+
+_MOST_VALUES = 50
+_MOST_ROWS = 300
+_MAP = 60  # members; an object with more is a map, whose members are alike
+_ID = re.compile(r"[\w:-]{1,64}")
+
+User = Callable[[str, Any], str]
+"""Who used a value later, by the name of its member and the value; "" if nobody did."""
+
+
+class Node:
+    """The values at one path in all answers of a tool.
+
+    Elements of an array count at `element`; a name after an array steps into them, so that an
+    array of objects has the path of these. `size` is in bytes of JSON, `lengths` are those of
+    arrays, `rows` are objects in an array. `users` have used a value here or below.
+    """
+
+    def __init__(self, names: tuple[str, ...] = (), *, in_rows: bool = False) -> None:
+        self.names = names
+        self.in_rows = in_rows
+        self.count = self.size = self.longest = self.chars = 0
+        self.kinds: set[type] = set()
+        self.values: set[bytes] = set()
+        self.lengths: list[int] = []
+        self.rows: list[dict[str, Any]] = []
+        self.members: dict[str, Node] = {}
+        self.element: Node | None = None
+        self.users: dict[str, None] = {}
+        self.are_ids = True
+
+    @property
+    def path(self) -> str:
+        """The path of the values, as rules spell it."""
+        return ".".join(self.names)
+
+    @property
+    def constant(self) -> bool:
+        """True if it is one short value everywhere."""
+        return len(self.values) == 1 and not self.members and self.element is None
+
+    def add(self, value: Any, user: User, name: str = "") -> int:
+        """Count a value, and return its size."""
+        self.count += 1
+        self.kinds.add(type(value))
+        if isinstance(value, dict) and value:
+            size = self._add_members(value, user)
+        elif isinstance(value, list) and value:
+            size = self._add_elements(value, user, name)
+        else:
+            size = self._add_leaf(value, user, name)
+        self.size += size
+        return size
+
+    def _add_members(self, value: dict[str, Any], user: User) -> int:
+        if self.in_rows and len(self.rows) < _MOST_ROWS:
+            self.rows.append(value)
+        size = 1
+        is_map = len(value) > _MAP
+        for key, member in value.items():
+            name = "*" if is_map else spelled(key)
+            node = self.members.get(name)
+            if node is None:
+                names = (*self.names, name)
+                node = self.members[name] = Node(names, in_rows=self.in_rows or is_map)
+            size += node.add(member, user, key) + len(key) + 4
+            self.users.update(node.users)
+        return size
+
+    def _add_elements(self, value: list[Any], user: User, name: str) -> int:
+        self.lengths.append(len(value))
+        if self.element is None:
+            self.element = Node(self.names, in_rows=True)
+        size = 1 + sum(self.element.add(each, user, name) + 1 for each in value)
+        self.users.update(self.element.users)
+        return size
+
+    def _add_leaf(self, value: Any, user: User, name: str) -> int:
+        raw = encode(value)
+        if isinstance(value, list):
+            self.lengths.append(0)
+        if isinstance(value, str):
+            self.longest = max(self.longest, len(value))
+            self.chars += len(value)
+        self.are_ids = self.are_ids and _is_id(value)
+        if len(self.values) < _MOST_VALUES:
+            self.values.add(raw[:200])
+        if used_by := user(name, value):
+            self.users[used_by] = None
+        return len(raw)
+
+    def walk(self) -> Iterator["Node"]:
+        """Yield the nodes here and below, without the elements of arrays."""
+        yield self
+        inner = self if self.element is None else self.element
+        for node in inner.members.values():
+            yield from node.walk()
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, str | int) and _ID.fullmatch(str(value)) is not None
+
+
+def member_at(row: Any, names: tuple[str, ...]) -> Any:
+    """Return the member of a row at a path of names, UNSET if there is none."""
+    for name in names:
+        if not isinstance(row, dict) or name not in row:
+            return UNSET
+        row = row[name]
+    return row

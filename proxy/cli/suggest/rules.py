@@ -1,0 +1,223 @@
+"""Writes drafted rules as YAML, with their evidence, and tries them on the recordings."""
+
+import json
+import re
+import textwrap
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import yaml
+from msgspec import Struct
+
+from proxy.cli.suggest.draft import FIRST_LOOK, LIMITS, MAX_BYTES, SMALL, Draft
+from proxy.cli.suggest.sample import case_of
+from proxy.document.tokens import tokens
+from proxy.document.tree import encode
+from proxy.errors import AbridgeError, RuleErrors
+from proxy.ruleset.loading import rulefile
+from proxy.ruleset.rule import RuleFile, RuleSet
+from proxy.testing import answer
+from proxy.testing.cases import check_case, play_case
+from proxy.testing.play import Replay
+
+_NAME_OF_CASE = "a recorded answer, shortened"
+_SHORT_PAGE = 3_000  # bytes
+_WIDTH = 110
+_MOST_USERS = 10
+
+
+class DraftedRule(Struct):
+    """A rule with its tests as YAML, and the bytes of the recorded answers without and with it.
+
+    `misfits` counts answers that it leaves as they are.
+    """
+
+    drafts: list[Draft]
+    text: str
+    before: int
+    after: int
+    misfits: int
+
+    @property
+    def tools(self) -> list[str]:
+        """The tools of the rule."""
+        return [tool for each in self.drafts for tool in each.tools]
+
+
+def drafted(drafts: Iterable[Draft]) -> Iterator[DraftedRule]:
+    """Yield a rule for the tools whose drafts have the same steps, with limits that fit."""
+    alike: dict[str, list[Draft]] = {}
+    for each in drafts:
+        _fit_limit(each)
+        alike.setdefault(json.dumps([each.form == "text", _steps(each)]), []).append(each)
+    for group in alike.values():
+        spec = _spec(group)
+        sizes = [_sizes(_file(spec), each) for each in group]
+        spec["tests"] = [
+            _complete(spec, {"name": _NAME_OF_CASE, **case_of(each)}) for each in group
+        ]
+        text = _rule_text(spec, group, sizes)
+        file = _load(_page(None, [text]))
+        for case in file.rules[0].tests:
+            for problem in check_case(file, file.rules[0], case):
+                raise DraftError(f"the test of {spec['tools']} does not pass: {problem}")
+        rows = [row for each in sizes for row in each]
+        before, after = (sum(row[number] for row in rows) for number in (0, 1))
+        yield DraftedRule(group, text, before, after, sum(row[2] for row in rows))
+
+
+class DraftError(AbridgeError):
+    """A draft that does not pass its own test: a fault of `suggest`."""
+
+
+def page(server: str | None, rules: Iterable[DraftedRule], small: list[str]) -> str:
+    """Return the rule file, with a line for editors at its head."""
+    head = [
+        "# yaml-language-server: $schema=rules.schema.json",
+        "# Drafted by `mcp-abridge suggest`. Read each rule: what it drops, no view brings back.",
+    ]
+    if small:
+        head += _comment("", f"No rule: no answer above {SMALL:,} bytes: {', '.join(small)}")
+    return "\n".join(head) + "\n" + _page(server, [each.text for each in rules])
+
+
+def _page(server: str | None, rules: list[str]) -> str:
+    name = [_yaml({"server": {"name": server}}, 0)] if server else []
+    return "\n".join(["version: 1", *name, "rules:", *rules, ""])
+
+
+def _load(text: str) -> RuleFile:
+    loaded = rulefile.read("the draft", text.encode())
+    if loaded.rules is None:
+        raise RuleErrors(list(loaded.problems))
+    return loaded.rules
+
+
+def _file(spec: dict[str, Any]) -> RuleFile:
+    return _load(json.dumps({"version": 1, "rules": [spec]}))
+
+
+def _sizes(file: RuleFile, draft: Draft) -> list[tuple[int, int, bool]]:
+    """Return for each answer its bytes, those with the rule, and whether the rule fits."""
+    sizes = []
+    for each in draft.answers:
+        replay = Replay(RuleSet((file,)), each.exchange)
+        misfit = any(result.outcome == "failed" for _, result in replay.shaped)
+        sizes.append((each.size, replay.answer.visible_size.most, misfit))
+    return sizes
+
+
+def _fit_limit(draft: Draft) -> None:
+    """Choose the greatest limit of a page with which the largest answer is short."""
+    windows = [step["paginate"] for _, step in draft.steps if "paginate" in step]
+    for limit in LIMITS if windows else ():
+        windows[0]["limit"] = limit
+        file = _file({**_spec([draft]), "max_bytes": 1 << 40})
+        replay = Replay(RuleSet((file,)), draft.largest().exchange)
+        if replay.answer.visible_size.most <= _SHORT_PAGE:
+            break
+
+
+def _steps(draft: Draft) -> list[dict[str, Any]]:
+    return [step for _, step in draft.steps]
+
+
+def _spec(drafts: list[Draft]) -> dict[str, Any]:
+    steps = _steps(drafts[0])
+    if drafts[0].form == "text":
+        steps = [{"abridge": {"max_bytes": MAX_BYTES, "first_look": FIRST_LOOK}}]
+    response = {"response": steps} if steps else {}
+    tools = [tool for each in drafts for tool in each.tools]
+    return {"tools": tools if len(tools) > 1 else tools[0], **response, "max_bytes": MAX_BYTES}
+
+
+def _complete(spec: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
+    """Return a case with the actual result as its expectation."""
+    file = _file({**spec, "tests": [case]})
+    trial = play_case(file, file.rules[0], file.rules[0].tests[0])
+    after, before = trial.play.answer, trial.play.before
+    answer_of_case = case.get("given", case.get("given_text"))
+    if isinstance(answer_of_case, dict) and "$repeat" in answer_of_case:
+        size = -(-after.visible_size.most // 100) * 100
+        return {**case, "max_bytes": size, "min_reduction": before.visible_size.most // size}
+    if isinstance(trial.document, str):
+        return {**case, "expect_text": after.texts[0]}
+    return {**case, "expect": trial.document}
+
+
+def _rule_text(
+    spec: dict[str, Any], drafts: list[Draft], sizes: list[list[tuple[int, int, bool]]]
+) -> str:
+    lines: list[str] = []
+    for each, rows in zip(drafts, sizes, strict=True):
+        for tool in each.tools:
+            largest = each.largest(tool)
+            after = rows[each.answers.index(largest)][1]
+            view = answer.read(largest.exchange.response)
+            about = tokens(view.text or bytes(view.structured or b"").decode())
+            count = len(each.of(tool))
+            lines += _comment(
+                "  ",
+                f"{tool}: {count} answer{'s' * (count > 1)}, the largest {largest.size:,} bytes,"
+                f" about {about:,} tokens; {after:,} bytes with this rule",
+            )
+        users = list(dict.fromkeys(each.users))
+        more = [f"and {len(users) - _MOST_USERS} more"] if len(users) > _MOST_USERS else []
+        for line in (*each.evidence, *users[:_MOST_USERS], *more):
+            lines += _comment("  ", f"  {line}")
+    lines.append("  - tools: " + _yaml(spec["tools"], 6))
+    if "response" in spec:
+        lines.append("    response:")
+    for number, step in enumerate(spec.get("response", ())):
+        reasons = drafts[0].steps[number][0] if drafts[0].steps else ["its beginning and its end"]
+        for reason in reasons:
+            lines += _comment("      ", reason)
+        lines.append("      - " + _yaml(step, 8))
+    lines += [f"    max_bytes: {spec['max_bytes']}", "    tests:"]
+    return "\n".join([*lines, *("      - " + _yaml(case, 8) for case in spec["tests"])])
+
+
+def _comment(indent: str, text: str) -> list[str]:
+    first, rest = f"{indent}# ", f"{indent}#     "
+    return textwrap.wrap(
+        text, _WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
+    )
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes the texts that YAML 1.2 reads as numbers; PyYAML knows YAML 1.1 alone."""
+
+
+_Dumper.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+.]?[0-9][-+.0-9eEoxa-fA-F]*"), list("-+.0123456789")
+)
+
+
+def _style(text: str) -> str | None:
+    """Return the style of a block for lines; blank lines at its end would be the next member's."""
+    if "\n" not in text:
+        return None
+    return '"' if text.endswith(("\n\n", " \n")) else "|"
+
+
+_Dumper.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style=_style(text)),
+)
+
+
+def _yaml(value: Any, indent: int) -> str:
+    plain = json.loads(encode(value))
+    text = (
+        yaml.dump(
+            plain,
+            Dumper=_Dumper,
+            width=_WIDTH - indent,
+            default_flow_style=None,
+            allow_unicode=True,
+            sort_keys=False,
+        )
+        .removesuffix("\n...\n")
+        .removesuffix("\n")
+    )
+    return textwrap.indent(text, " " * indent, lambda line: line.strip() != "").lstrip()

@@ -1,0 +1,81 @@
+"""Makes the test of a drafted rule from a recorded answer: shortened, with secrets masked."""
+
+import json
+import re
+from typing import Any
+
+import yaml
+
+from proxy.cli.suggest.draft import CLIP, FEW, MAX_BYTES, Draft, structure
+from proxy.document.paths import spelled
+from proxy.document.tree import encode
+from proxy.storage.redaction import Redaction
+
+_LONGEST = 80  # characters of a text that no step shortens
+_MEMBERS = 40  # of an object
+_DEEPEST = 8
+_SECRETS = Redaction(
+    [
+        *("password", "passwd", "secret", "token", "authorization", "cookie", "credentials"),
+        *("api_key", "apikey", "access_key", "private_key", "client_secret", "access_token"),
+        *("refresh_token", "session_token", "email", "phone"),
+        r"\b(?:gh[pousr]_|github_pat_|glpat-|sk-|xox[a-z]-|AKIA|AIza|ya29\.)[\w.-]{8,}",
+        r"\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*",
+        r"(?i)\b(?:bearer|basic) [\w.~+/=-]{8,}",
+        r"(?s)-----BEGIN[^-]*PRIVATE KEY-----.*?-----END[^-]*-----",
+        r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
+    ]
+)
+
+
+def shortened(draft: Draft, value: Any, names: tuple[str, ...] = ()) -> Any:
+    """Return a part of an answer that is small, and still shows each step at work."""
+    path = ".".join(names)
+    if isinstance(value, str):
+        return value[: CLIP + 20 if path in draft.clips else _LONGEST]
+    if isinstance(value, list):
+        objects = bool(value) and isinstance(value[0], dict)
+        few = FEW + 1 if path in draft.elides else FEW - objects
+        return [shortened(draft, each, names) for each in value[:few]]
+    if not isinstance(value, dict):
+        return value
+    if len(names) > _DEEPEST:
+        return {}
+    members = list(value.items())[:_MEMBERS]
+    return {name: shortened(draft, member, (*names, spelled(name))) for name, member in members}
+
+
+def case_of(draft: Draft) -> dict[str, Any]:
+    """Return a test without its expectation: the call, and the answer that it gives."""
+    largest = draft.largest()
+    call: dict[str, Any] = {"tool": largest.exchange.tool}
+    if draft.window:
+        call["arguments"] = draft.window
+    if draft.form == "value" and draft.steps:
+        return {**call, "given": _masked(shortened(draft, largest.value))}
+    if draft.form == "value":
+        row = _masked(shortened(draft, largest.value))
+        return {**call, "given": {"$repeat": row, "times": 3 * MAX_BYTES // len(encode(row)) + 1}}
+    return {**call, "given_text": _text(draft, largest.value)}
+
+
+def _masked(value: Any) -> Any:
+    return json.loads(_SECRETS.text(encode(value).decode()))
+
+
+def _text(draft: Draft, text: str) -> Any:
+    if draft.form in ("lines", "records"):
+        split = draft.steps[0][1]["parse"].get("split", "(?m)^")
+        return "".join(re.split(split, _SECRETS.text(text))[: FEW + 1])
+    if draft.form in ("rows", "text"):
+        part = _SECRETS.text(text)[:200].rpartition("\n")[0] or _SECRETS.text(text)[:200]
+        return {"$repeat": f"{part}\n", "times": 3 * MAX_BYTES // len(part) + 1}
+    inner, _, before = structure(text)
+    short = _masked(shortened(draft, inner))
+    match draft.form:
+        case "python":
+            return repr(short)
+        case "yaml":
+            return str(yaml.safe_dump(short, allow_unicode=True, sort_keys=False))
+    end = "\n```" if "```" in before else ""
+    return f"{_SECRETS.text(before)}{json.dumps(short, ensure_ascii=False)}{end}"

@@ -1,0 +1,386 @@
+"""`suggest` drafts rules from recordings of real servers, and each draft passes its own test."""
+
+import json
+import sqlite3
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from proxy.cli import main
+from proxy.ruleset.rule import RuleSet
+from proxy.ruleset.selection import load
+from proxy.testing.play import Replay
+from proxy.testing.recordings import sessions
+from tests import servers
+from tests.cli.suggest.recorded import Calls, record, write
+from tests.history import with_history
+from tests.wrapped import ROOT
+
+Capture = pytest.CaptureFixture[str]
+FULLSYNC = [sys.executable, str(ROOT / "examples/fullsync/server.py")]
+STATUS = "roxtra_index_full_sync_status"
+NOISY = 4_000  # bytes of an answer, from which on a tool gets a rule
+
+
+def drafted(recording: str, folder: Path) -> tuple[Path, list[dict[str, Any]]]:
+    """Draft rules into a file that passes `check` and `test`; return it and its figures."""
+    path = folder / "drafted.yaml"
+    assert main(["suggest", recording, "-o", str(path)]) == 0
+    assert main(["check", str(path)]) == 0
+    assert main(["test", "--require-tests", str(path)]) == 0
+    return path, figures(recording)
+
+
+def figures(recording: str) -> list[dict[str, Any]]:
+    """Return the rules of a draft as JSON."""
+    suggestion = _suggested(recording, "--json")
+    rows: list[dict[str, Any]] = json.loads(suggestion)
+    return rows
+
+
+def _suggested(*words: str) -> str:
+    from contextlib import redirect_stdout
+    from io import StringIO
+
+    out = StringIO()
+    with redirect_stdout(out):
+        assert main(["suggest", *words]) == 0
+    return out.getvalue()
+
+
+def visible(rules: Path, recording: str, tool: str) -> int:
+    """Return the bytes of the answers of a tool that a model sees under some rules."""
+    files = RuleSet(load([str(rules)]))
+    exchanges = [each for one in sessions([recording]) for _, each in one.exchanges]
+    replays = [Replay(files, each) for each in exchanges if each.tool == tool]
+    assert replays
+    return sum(replay.answer.visible_size.most for replay in replays)
+
+
+# The example with the six growing arrays
+
+
+@pytest.fixture(scope="module")
+def sync(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("sync")
+    calls: Calls = [(STATUS, {}), ("roxtra_index_full_sync", {}), (STATUS, {})]
+    command = [*FULLSYNC, "--index-dir", str(folder / "index")]
+    return record(folder / "recording", [*command], [*calls, ("roxtra_search", {"query": "a"})])
+
+
+def test_the_arrays_of_a_growing_status_are_dropped_as_the_hand_made_rule_does(
+    sync: str, tmp_path: Path
+) -> None:
+    path, [rule] = drafted(sync, tmp_path)
+    [step] = rule["steps"]
+    assert set(step["drop"]) == {
+        f"progress.{name}"
+        for name in (
+            *("folderQueue", "visitedFolderIds", "discoveredFileIds"),
+            *("processedContentFileIds", "failedFileIds", "unsupportedFileIds"),
+        )
+    }
+    text = path.read_text()
+    assert text.startswith("# yaml-language-server: $schema=rules.schema.json\n")
+    assert "server: {name: roxtra-index}" in text
+    assert "66 %  progress.discoveredFileIds: 41,357 to 41,495 ids, grows" in text
+    assert "No rule: no answer above 4,000 bytes: roxtra_search" in text
+
+    by_hand = visible(ROOT / "examples/fullsync/rules.yaml", sync, STATUS)
+    assert visible(path, sync, STATUS) <= 1.2 * by_hand
+
+
+def test_an_array_that_a_later_call_took_a_value_from_is_never_dropped(tmp_path: Path) -> None:
+    # The document was read since its id is in the status.
+    calls: Calls = [(STATUS, {}), ("roxtra_document_text", {"file_id": "10004"})]
+    command = [*FULLSYNC, "--index-dir", str(tmp_path / "index")]
+    recording = record(tmp_path / "recording", command, calls)
+    path, [rule] = drafted(recording, tmp_path)
+    drops = next(step["drop"] for step in rule["steps"] if "drop" in step)
+    assert "progress.folderQueue" in drops
+    assert not {"progress.discoveredFileIds", "progress.processedContentFileIds"} & {*drops}
+    taken = "stays: roxtra_document_text took it as file_id"
+    assert f"# {' ' * 2}progress.discoveredFileIds {taken}" in path.read_text()
+    assert rule["after"] < 4_500
+
+
+# Servers of other people
+
+
+def of_filesystem(folder: Path) -> tuple[list[str], Calls]:
+    for n in range(400):
+        inner = folder / "many" / f"folder {n % 12:02}"
+        inner.mkdir(parents=True, exist_ok=True)
+        (inner / f"file {n:03}.txt").write_text("")
+    (folder / "long.txt").write_text("".join(f"{n} a line of the file\n" for n in range(3_000)))
+    return servers.filesystem(folder), [
+        ("search_files", {"path": str(folder), "pattern": "**/*.txt"}),
+        ("directory_tree", {"path": str(folder)}),
+        ("read_text_file", {"path": str(folder / "long.txt")}),
+        ("list_directory", {"path": str(folder)}),
+    ]
+
+
+def of_git(folder: Path) -> tuple[list[str], Calls]:
+    with_history(folder, 200, {199: ("long.txt", "".join(f"line {n}\n" for n in range(2_000)))})
+    for n in range(400):
+        (folder / f"new file {n:03}.txt").write_text("")
+    here = {"repo_path": str(folder)}
+    return servers.git(folder), [
+        ("git_log", here | {"max_count": 200}),
+        ("git_status", here),
+        ("git_show", here | {"revision": "HEAD"}),
+        ("git_branch", here | {"branch_type": "local"}),
+    ]
+
+
+def of_sqlite(folder: Path) -> tuple[list[str], Calls]:
+    with closing(sqlite3.connect(folder / "shop.db")) as shop, shop:
+        shop.execute("create table orders (id integer, customer text, note text, total real)")
+        rows = ((n, f"customer {n % 40}", "a long note " * 40, n * 1.5) for n in range(300))
+        shop.executemany("insert into orders values (?, ?, ?, ?)", rows)
+    return servers.sqlite(folder / "shop.db"), [
+        ("read_query", {"query": "select * from orders"}),
+        ("read_query", {"query": "select id, customer from orders where id < 250"}),
+        ("list_tables", {}),
+    ]
+
+
+def of_memory(folder: Path) -> tuple[list[str], Calls]:
+    notes = [f"observation {n} of a thing, in a sentence" for n in range(12)]
+    things = [
+        {"name": f"thing {n}", "entityType": "thing", "observations": [f"{n}: {x}" for x in notes]}
+        for n in range(100)
+    ]
+    return servers.memory(folder / "memory.jsonl"), [
+        ("create_entities", {"entities": things}),
+        ("read_graph", {}),
+        ("search_nodes", {"query": "thing 1"}),
+        ("open_nodes", {"names": ["thing 17"]}),
+    ]
+
+
+def of_obsidian(_: Path) -> tuple[list[str], Calls]:
+    command = [sys.executable, str(ROOT / "examples/obsidian/server.py"), "--files", "2000"]
+    return command, [
+        ("list_vault_files", {}),
+        ("get_active_file", {}),
+        ("search_vault_simple", {"query": "migration"}),
+    ]
+
+
+Server = Callable[[Path], tuple[list[str], Calls]]
+
+
+@pytest.mark.usefixtures("servers")
+@pytest.mark.parametrize("server", [of_filesystem, of_git, of_sqlite, of_memory, of_obsidian])
+def test_the_drafts_take_70_percent_off_every_noisy_tool_of_a_server(
+    server: Server, tmp_path: Path
+) -> None:
+    served = tmp_path / "served"
+    served.mkdir()
+    command, calls = server(served.resolve())
+    recording = record(tmp_path / "recording", command, calls)
+    path, rules = drafted(recording, tmp_path)
+    covered = {tool for rule in rules for tool in rule["tools"]}
+    exchanges = [each for one in sessions([recording]) for _, each in one.exchanges]
+    noisy = {each.tool for each in exchanges if len(each.response) > 2 * NOISY}
+    assert noisy <= covered
+    for rule in rules:
+        assert rule["misfits"] == 0
+        assert rule["after"] <= 0.3 * rule["before"], rule["tools"]
+        assert any(f"{tool}: " in path.read_text() for tool in rule["tools"])
+
+
+# Each kind of evidence
+
+ISSUES = [
+    {
+        "number": 100 + n,
+        "key": f"K-{n}",
+        "ticket": f"K-{n}",
+        "title": f"The parser fails on line {n}",
+        "url": f"https://api.example.org/issues/{100 + n}",
+        "html_url": f"https://example.org/issues/{100 + n}",
+        "picture": f"https://pictures.example.org/{n * n}a.png",
+        "repository_url": "https://api.example.org/repository",
+        "locked": False,
+        "plan": "standard plan",
+        "state": "open",
+        "author": {"login": f"ann-{n % 3}", "followers_url": "https://api.example.org/followers"},
+        "body": f"Since the update, {n} of them fail. " * 30,
+        "watchers": [f"person-{m}" for m in range(20)],
+    }
+    for n in range(40)
+]
+
+
+def steps_of(recording: str, folder: Path) -> dict[str, Any]:
+    _, [rule] = drafted(recording, folder)
+    return {name: options for step in rule["steps"] for name, options in step.items()}
+
+
+def test_links_repetitions_and_constants_of_rows_go_texts_and_lists_in_them_shrink(
+    tmp_path: Path,
+) -> None:
+    recording = write(tmp_path, ("list", {"page": 1}, ISSUES), ("list", {"page": 2}, ISSUES[:9]))
+    steps = steps_of(recording, tmp_path)
+    assert set(steps["drop"]) == {
+        *("url", "repository_url", "author.followers_url"),  # html_url and picture stay
+        "ticket",  # is the same as `key`
+        "plan",  # is the same everywhere; `locked` and `state` may be the exception next time
+    }
+    assert steps["clip"] == {"at": "body", "max_chars": 200}
+    assert steps["elide"] == {"at": "watchers", "first": 3}
+    assert steps["paginate"]["limit"] >= 5
+
+
+def test_the_values_of_one_answer_alone_are_no_constants(tmp_path: Path) -> None:
+    assert "plan" not in steps_of(write(tmp_path, ("list", {}, ISSUES)), tmp_path)["drop"]
+
+
+def test_columns_in_use_stay(tmp_path: Path) -> None:
+    get = ("get", {"url": "https://api.example.org/issues/107", "ticket": "K-7"}, "done")
+    steps = steps_of(write(tmp_path, ("list", {}, ISSUES), get), tmp_path)
+    assert not {"url", "ticket"} & {*steps["drop"]}
+    assert "repository_url" in steps["drop"]
+
+
+def test_plain_rows_become_a_table(tmp_path: Path) -> None:
+    rows = [{"n": n, "name": f"row {n}", "share": n / 7} for n in range(300)]
+    steps = steps_of(write(tmp_path, ("list", {}, {"rows": rows})), tmp_path)
+    assert steps["table"] == "rows"
+    assert steps["paginate"]["at"] == "rows"
+
+
+ROWS = [{"id": n, "name": f"row {n}", "text": "words " * 10} for n in range(100)]
+NESTED = [{"id": n, "more": {"name": f"row {n}", "text": "words " * 10}} for n in range(100)]
+YAML = "\n".join(
+    f"- id: {n}\n  more:\n    name: row {n}\n    text: {'words ' * 9}w" for n in range(99)
+)
+LOG = "".join(f"2026-11-{n % 28:02} 12:00 INFO request {n} took {n % 7} ms\n" for n in range(900))
+PROSE = "\n".join(f"{'Word ' * (n % 17)}\n{n * 'x'}." for n in range(120))
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        (repr(ROWS), {"parse": {"as": "python"}}),
+        (YAML, {"parse": {"as": "yaml"}}),
+        (f"Found 100 rows:\n{json.dumps(NESTED)}", {"parse": {"as": "json", "after": "^[^\\[{]+"}}),
+        (f"Rows\n```json\n{json.dumps(ROWS)}\n```", {"parse": {"as": "json", "fence": "json"}}),
+        (LOG, {"parse": {"as": "lines"}}),
+        (
+            "\n\n".join(f"Commit: {n}\nAuthor: ann\n\n    Message {n}\n" for n in range(400)),
+            {"parse": {"as": "records", "split": "(?m)^(?=Commit:)"}},
+        ),
+        ("id,name\n" + "".join(f"{n},row {n}\n" for n in range(2_000)), None),
+        ("\n".join(map(json.dumps, ROWS)), None),
+        (PROSE, None),
+        ({f"key {n}": {"name": f"value {n}", "n": n} for n in range(300)}, None),
+    ],
+)
+def test_each_form_of_an_answer_gets_a_rule_that_fits(
+    text: Any, first: dict[str, Any] | None, tmp_path: Path
+) -> None:
+    _, [rule] = drafted(write(tmp_path, ("get", {}, text)), tmp_path)
+    assert rule["steps"][:1] == ([] if first is None else [first])
+    assert rule["misfits"] == 0
+    assert rule["after"] <= min(4_000, 0.5 * rule["before"])
+
+
+def test_secrets_are_masked_in_the_test_of_a_rule(tmp_path: Path) -> None:
+    secrets = [
+        "ghp_0123456789abcdefghij",
+        "ann@corp.example.com",
+        "hunter2",
+        "eyJhbGciOi.eyJz.c2ln",
+    ]
+    row = {"n": 1, "password": secrets[2], "mail": secrets[1], "note": f"use {secrets[0]}"}
+    rows = [{**row, "text": f"Authorization: Bearer {secrets[3]}"} for _ in range(99)]
+    path, _ = drafted(write(tmp_path, ("list", {}, {"rows": rows})), tmp_path)
+    text = path.read_text()
+    assert not [secret for secret in secrets if secret in text]
+    assert "***" in text
+
+
+# Transcripts
+
+
+def test_a_transcript_has_the_answers_and_the_models_own_words(tmp_path: Path) -> None:
+    status = {
+        "progress": {
+            "status": "running",
+            "doneIds": [f"d-{n}" for n in range(3_000)],
+            "failedIds": [f"f-{n}" for n in range(3_000)],
+        }
+    }
+    use = {"type": "tool_use", "id": "1", "name": "mcp__sync__status", "input": {"verbose": True}}
+    result = {"type": "tool_result", "tool_use_id": "1", "content": json.dumps(status)}
+    text = {"type": "text", "text": "One document failed: f-2071."}
+    records = [("assistant", use), ("user", result), ("assistant", text)]
+    lines = [{"type": who, "message": {"role": who, "content": [x]}} for who, x in records]
+    (tmp_path / "s.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    path, [rule] = drafted(str(tmp_path / "s.jsonl"), tmp_path)
+    assert rule["steps"][0] == {"drop": ["progress.doneIds"]}
+    assert "progress.failedIds stays: the model's own text has it" in path.read_text()
+
+
+def test_codex_writes_arguments_as_a_text(tmp_path: Path) -> None:
+    name = {"name": "list", "namespace": "mcp__crm"}
+    calls: list[dict[str, Any]] = [
+        {"type": "function_call", **name, "call_id": "1", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "1", "output": json.dumps({"rows": ISSUES})},
+        {"type": "function_call", "name": "exec", "call_id": "2", "arguments": '{"cmd": "x K-7"}'},
+    ]
+    lines = [{"type": "response_item", "payload": payload} for payload in calls]
+    (tmp_path / "r.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    [rule] = figures(str(tmp_path))
+    assert "rows.ticket stays: the model's own text has it" in rule["used"]
+
+
+# Refusals
+
+
+def test_small_answers_need_no_rule(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["suggest", write(tmp_path, ("get", {}, {"id": 1}))]) == 0
+    out, error = capsys.readouterr()
+    assert out == ""
+    assert "no rule for get: no answer above 4,000 bytes" in error
+
+
+def test_a_file_is_replaced_by_force_alone(sync: str, tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("mine\n")
+    assert main(["suggest", sync, "-o", str(path)]) == 2
+    assert "mine.yaml" in capsys.readouterr().err
+    assert path.read_text() == "mine\n"
+    assert main(["suggest", sync, "-o", str(path), "--force"]) == 0
+    assert "version: 1" in path.read_text()
+
+
+def test_recordings_of_several_servers_need_a_choice(tmp_path: Path, capsys: Capture) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name, ("list", {}, ISSUES))
+        (tmp_path / name / "session.json").write_text(json.dumps({"server": name, "client": "x"}))
+    assert main(["suggest", str(tmp_path)]) == 2
+    expected = "these are recordings of several servers; choose one by --server: one, two"
+    assert expected in capsys.readouterr().err
+    assert main(["suggest", str(tmp_path), "--server", "tow"]) == 2
+    assert "no recording of a server 'tow'; did you mean 'two'?" in capsys.readouterr().err
+    assert main(["suggest", str(tmp_path), "--server", "two"]) == 0
+    assert "server: {name: two}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["missing", "broken.json"])
+def test_recordings_that_cannot_be_read_are_named(
+    name: str, tmp_path: Path, capsys: Capture
+) -> None:
+    (tmp_path / "broken.json").write_text("{")
+    assert main(["suggest", str(tmp_path / name)]) == 2
+    assert name in capsys.readouterr().err

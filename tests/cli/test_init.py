@@ -1,0 +1,166 @@
+"""`init`: from a real server to a rule file whose tests pass, by the calls that change nothing."""
+
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from proxy.cli import main
+from tests.wrapped import START
+
+Capture = pytest.CaptureFixture[str]
+
+# Each call is noted in a file.
+SERVER = """
+import sys
+from mcp.server.mcpserver import MCPServer
+from mcp_types import ToolAnnotations
+
+mcp = MCPServer(name="the shelf", version="2.1", log_level="ERROR")
+reads = ToolAnnotations(read_only_hint=True)
+
+def note(call):
+    with open(sys.argv[1], "a") as calls:
+        calls.write(call + "\\n")
+
+@mcp.tool(annotations=reads, structured_output=False)
+def list_books() -> dict:
+    note("list_books")
+    return {"books": [{"id": n, "title": f"Book {n}", "text": "x" * 500} for n in range(100)]}
+
+@mcp.tool(annotations=reads, structured_output=False)
+def get_shelf(name: str) -> list:
+    note(f"get_shelf {name}")
+    if name == "none":
+        raise ValueError("no such shelf")
+    return [{"n": n, "place": f"{name} {n}", "width": n / 7} for n in range(200)]
+
+@mcp.tool(structured_output=False)
+def count_books() -> dict:
+    note("count_books")
+    return {"count": 100}
+
+mcp.run()
+"""
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "server.py").write_text(SERVER)
+    return ["--", sys.executable, str(tmp_path / "server.py"), str(tmp_path / "calls")]
+
+
+def calls(folder: Path) -> list[str]:
+    return (folder / "calls").read_text().splitlines()
+
+
+def test_tools_that_only_read_are_called_and_get_rules_that_pass(
+    server: list[str], tmp_path: Path, capsys: Capture
+) -> None:
+    assert main(["init", *server]) == 0
+    assert calls(tmp_path) == ["list_books"]
+    out, error = capsys.readouterr()
+    assert out.startswith("ok: the-shelf.yaml: 1 rule, 1 test\n1 passed in ")
+    assert "not called, since they need arguments: get_shelf\n" in error
+    assert "not called, since they do not declare readOnlyHint: count_books\n" in error
+    assert "--sample 'get_shelf NAME=VALUE ...'" in error
+    assert "bytes become" in error
+    assert f"mcp-abridge --rules the-shelf.yaml -- {sys.executable}" in error
+    assert main(["test", "--require-tests", "the-shelf.yaml"]) == 0
+    assert "server: {name: the shelf}" in (tmp_path / "the-shelf.yaml").read_text()
+
+    # What is there is not touched, and nothing is called for it.
+    (tmp_path / "the-shelf.yaml").write_text("mine")
+    assert main(["init", "-o", "the-shelf.yaml", *server]) == 2
+    assert "the-shelf.yaml is there already; --force replaces it" in capsys.readouterr().err
+    assert calls(tmp_path) == ["list_books"]
+    assert main(["init", *server]) == 2
+    assert (tmp_path / "the-shelf.yaml").read_text() == "mine"
+    assert main(["init", "--force", *server]) == 0
+    assert "version: 1" in (tmp_path / "the-shelf.yaml").read_text()
+
+
+def test_samples_call_other_tools_and_the_calls_may_be_kept(
+    server: list[str], tmp_path: Path, capsys: Capture
+) -> None:
+    samples = ["get_shelf name='top left'", 'get_shelf {"name": "none"}', "count_books"]
+    words = [word for sample in samples for word in ("--sample", sample)]
+    assert main(["init", "-o", "r.yaml", "--record", "kept", *words, *server]) == 0
+    assert calls(tmp_path) == ["list_books", "get_shelf top left", "get_shelf none", "count_books"]
+    out, error = capsys.readouterr()
+    assert "ok: r.yaml: 2 rules, 2 tests" in out
+    assert 'called get_shelf {"name": "none"}: an error' in error
+    assert "no rule for count_books: no answer above 4,000 bytes" in error
+    assert len(list((tmp_path / "kept").glob("*/*-get_shelf.json"))) == 2
+    capsys.readouterr()
+    assert main(["suggest", "kept", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 2
+
+
+@pytest.mark.parametrize(
+    ("sample", "complaint"),
+    [
+        ("get_shelv name=a", "the server has no tool 'get_shelv'; did you mean 'get_shelf'?"),
+        ("get_shelf nam=a", "get_shelf has no argument 'nam'; did you mean 'name'?"),
+        ('get_shelf {"name": ', "the arguments are no JSON: "),
+        ("get_shelf name='a", '"name=\'a": No closing quotation'),
+    ],
+)
+def test_a_sample_that_cannot_be_called_is_refused_before_any_call(
+    sample: str, complaint: str, server: list[str], tmp_path: Path, capsys: Capture
+) -> None:
+    assert main(["init", "--sample", sample, *server]) == 2
+    assert complaint in capsys.readouterr().err
+    assert not (tmp_path / "calls").exists()
+
+
+def test_a_server_that_does_not_start_is_reported(tmp_path: Path, capsys: Capture) -> None:
+    command = [sys.executable, "-c", "raise SystemExit('no database')"]
+    assert main(["init", "-o", str(tmp_path / "r.yaml"), "--", *command]) == 2
+    assert "no database" in capsys.readouterr().err
+    assert not (tmp_path / "r.yaml").exists()
+    assert main(["init"]) == 2
+    assert "give its URL, or write its command after --" in capsys.readouterr().err
+
+
+def test_on_a_terminal_it_asks_for_the_arguments_of_tools_that_only_read(
+    server: list[str], tmp_path: Path
+) -> None:
+    terminal, stdin = pty.openpty()
+    init = subprocess.Popen(
+        [sys.executable, "-c", START, "init", "-o", "r.yaml", *server],
+        cwd=tmp_path,
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    os.close(stdin)
+    assert init.stdout is not None
+    assert init.stderr is not None
+    with init.stdout, init.stderr:
+        until(init.stderr.fileno(), b"get_shelf needs name; NAME=VALUE ..., or nothing: ")
+        os.write(terminal, b"nmae=low\n")
+        error = b"get_shelf has no argument 'nmae'; did you mean 'name'?"
+        until(init.stderr.fileno(), error, b"or nothing: ")
+        os.write(terminal, b"name=low\n")
+        assert b"2 passed" in init.stdout.read()
+        assert b"needs" not in init.stderr.read()  # count_books is not asked for
+    assert init.wait() == 0
+    os.close(terminal)
+    assert calls(tmp_path) == ["list_books", "get_shelf low"]
+
+
+def until(descriptor: int, *parts: bytes) -> None:
+    """Read until all of the parts were read."""
+    text = b""
+    while not all(part in text for part in parts):
+        assert select.select([descriptor], [], [], 60)[0], text
+        more = os.read(descriptor, 4096)
+        assert more, text
+        text += more
