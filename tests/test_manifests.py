@@ -1,6 +1,9 @@
 """The manifests of examples/sidecar: they can be read, and agree with the image and each other."""
 
 import re
+import shutil
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +24,11 @@ OBJECTS: dict[tuple[str, str], dict[str, Any]] = {
 }
 POD: dict[str, Any] = OBJECTS["Deployment", "mcp-abridge"]["spec"]["template"]["spec"]
 (CONTAINER,) = POD["containers"]
-COMMANDS = [*(service["command"] for service in REPLICAS.values()), CONTAINER["args"]]
+VALUES: dict[str, Any] = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())
+GENERATED = {each["name"]: each for each in VALUES["configMapGenerator"]}
+LITERALS = dict(each.split("=", 1) for each in GENERATED["mcp-abridge"]["literals"])
+IN_CLUSTER = ["serve", "--store", LITERALS["MCP_ABRIDGE_STORE"], LITERALS["UPSTREAM"]]
+COMMANDS = [*(service["command"] for service in REPLICAS.values()), IN_CLUSTER]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=["replica-1", "replica-2", "kubernetes"])
@@ -39,6 +46,7 @@ def test_options_that_they_use_are_those_of_serve() -> None:
     used = {word for command in COMMANDS for word in command if word.startswith("--")}
     used |= {name for replica in REPLICAS.values() for name in replica["environment"]}
     used |= {variable["name"] for variable in CONTAINER["env"]} | set(environment())
+    used |= set(LITERALS) - {"UPSTREAM"}
     used |= set(re.findall(r"MCP_ABRIDGE_\w+\b(?!_)", (ROOT / "Dockerfile").read_text()))
     used |= set(re.findall(r"MCP_ABRIDGE_\w+|(?<=`)--[a-z-]+", (FOLDER / "README.md").read_text()))
     assert used - {"MCP_ABRIDGE_"} <= known | {serve.TOKEN_VARIABLE}
@@ -51,15 +59,50 @@ def test_the_image_is_the_same_everywhere_and_of_this_version() -> None:
     image = f"mcp-abridge:{version[1]}"
     assert {service["image"] for service in REPLICAS.values()} == {image}
     assert CONTAINER["image"] == image
+    [replaced] = VALUES["images"]
+    assert f"{replaced['name']}:{replaced['newTag']}" == image
     assert (FOLDER / REPLICAS["replica-1"]["build"]).resolve() == ROOT
 
 
-def test_the_rules_of_the_cluster_are_those_that_have_tests() -> None:
-    (held,) = OBJECTS["ConfigMap", "mcp-abridge-rules"]["data"].values()
-    tested = yaml.safe_load((FOLDER / "rules.yaml").read_text())
-    for rule in tested["rules"]:
-        del rule["tests"]
-    assert yaml.safe_load(held) == tested
+def test_the_values_of_the_cluster_are_in_one_file() -> None:
+    assert CONTAINER["args"] == ["serve", "$(UPSTREAM)"]
+    assert CONTAINER["envFrom"] == [{"configMapRef": {"name": "mcp-abridge"}}]
+    volumes = [each["configMap"]["name"] for each in POD["volumes"] if "configMap" in each]
+    assert {"mcp-abridge", *volumes} == set(GENERATED)
+    assert GENERATED["mcp-abridge-rules"]["files"] == ["rules.yaml"]
+    assert VALUES["resources"] == ["kubernetes.yaml"]
+
+
+CHANGED = """
+resources: [sidecar]
+configMapGenerator:
+  - {name: mcp-abridge, behavior: merge, literals: ["UPSTREAM=http://books:80/mcp"]}
+  - {name: mcp-abridge-rules, behavior: merge, files: [rules.yaml]}
+images: [{name: mcp-abridge, newName: registry.example/abridge, newTag: "2"}]
+"""
+
+
+@pytest.mark.skipif(not shutil.which("kubectl"), reason="kubectl is not installed")
+def test_another_folder_changes_the_values(tmp_path: Path) -> None:
+    shutil.copytree(FOLDER, tmp_path / "sidecar")
+    (tmp_path / "rules.yaml").write_text("version: 1\nrules: []\n")
+    (tmp_path / "kustomization.yaml").write_text(CHANGED)
+    done = subprocess.run(["kubectl", "kustomize", str(tmp_path)], capture_output=True, check=True)
+    every = list(yaml.safe_load_all(done.stdout))
+    maps = {each["metadata"]["name"]: each["data"] for each in every if each["kind"] == "ConfigMap"}
+    [pod] = [
+        each["spec"]["template"]["spec"]
+        for each in every
+        if each["kind"] == "Deployment" and each["metadata"]["name"] == "mcp-abridge"
+    ]
+    [container] = pod["containers"]
+    assert container["image"] == "registry.example/abridge:2"
+    assert maps[container["envFrom"][0]["configMapRef"]["name"]] == {
+        **LITERALS,
+        "UPSTREAM": "http://books:80/mcp",
+    }
+    [rules] = [each["configMap"]["name"] for each in pod["volumes"] if "configMap" in each]
+    assert maps[rules] == {"rules.yaml": "version: 1\nrules: []\n"}
 
 
 def test_nothing_runs_as_root_or_may_become_it() -> None:

@@ -18,6 +18,7 @@ from tests.clients import page
 from tests.clients.cases import Bench, Check, cases
 from tests.clients.install import install
 from tests.clients.programs import CLIENTS, Client
+from tests.clients.users import user_cases
 from tests.servers.install import NotInstalled
 
 NEW_USER, NEW_NETWORK = 0x10000000, 0x40000000
@@ -76,7 +77,7 @@ def isolate() -> None:
 def run(bench: Bench, word: str) -> list[Check]:
     """Run the cases of a client, and print what they find."""
     checks: list[Check] = []
-    for case in cases(bench.client):
+    for case in (*cases(bench.client), *user_cases(bench.client)):
         if word in case.__name__:
             try:
                 checks += case(bench)

@@ -2,10 +2,11 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from proxy.cli.transcripts import answers, files
@@ -35,10 +36,17 @@ class Bench:
 
     def __init__(self, client: Client, folder: Path) -> None:
         self.client = client
-        self._folder = folder
+        self.folder = folder
 
-    def talk(self, name: str, plan: list[Step], *, direct: bool = False) -> Talk:
-        return converse(self.client, plan, self._folder / name, direct=direct)
+    def talk(
+        self,
+        name: str,
+        plan: list[Step],
+        *,
+        direct: bool = False,
+        env: Mapping[str, str] = MappingProxyType({}),
+    ) -> Talk:
+        return converse(self.client, plan, self.folder / name, direct=direct, env=env)
 
     @cached_property
     def direct(self) -> Talk:
@@ -104,6 +112,15 @@ class Bench:
         problem = "" if talk.ran == ["add_row"] else f"{talk.ran} ran: {ends(second)}"
         yield Check("a tool with side effects ran once", problem)
 
+    def tokens(self) -> Iterator[Check]:
+        """No result is cut by a client whose user has lowered its limit."""
+        if variable := client_for(self.name).tokens_env:
+            plan = [Step("rows_both"), Step("rows_both", further=True)]
+            talk = self.talk("tokens", plan, env={variable: "2000"})
+            whole = [*map(shows, (each.text for each in talk.shown), talk.results)]
+            problem = "" if whole == [True, True] else f"{talk.shown}; {talk.stderr}"
+            yield Check(f"{variable} is heeded", problem)
+
     def script(self) -> Iterator[Check]:
         """A script computes with the whole result."""
         script = (
@@ -122,7 +139,7 @@ class Bench:
     def weighed(self) -> Iterator[Check]:
         """`weigh` reads in the client's transcript what the client sent to the model."""
         for way, talk in (("direct", self.direct), ("wrapped", self.wrapped)):
-            folder = self._folder / way / "home" / self.client.transcripts
+            folder = self.folder / way / "home" / self.client.transcripts
             weights = weigh(each for path in files([str(folder)], 0) for each in answers(path))
             read = sum(weight.read for weight in weights)
             sent = sum(len(text_of(shown).encode()) for shown in talk.shown)
@@ -151,7 +168,7 @@ def cases(client: Client) -> list[Case]:
     """Return what applies to a client."""
     if client.whole:
         return [Bench.script]
-    every: list[Case] = [Bench.began, Bench.small, Bench.bare, Bench.long]
+    every: list[Case] = [Bench.began, Bench.small, Bench.bare, Bench.long, Bench.tokens]
     every += [Bench.weighed] * bool(client.transcripts)
     return [*every, Bench.once] if client.stateless else every
 

@@ -17,7 +17,7 @@ from tests.clients.server import Json
 
 
 class Step(NamedTuple):
-    """A call for the model to make; `further` repeats the one before, with its notice's view."""
+    """A call for the model to make; `further` makes the one that the last notice names."""
 
     tool: str
     arguments: Mapping[str, Any] = MappingProxyType({})
@@ -60,6 +60,9 @@ def directly(tool: str, arguments: Json) -> tuple[str, Any]:
 
 SEARCH = ("toolsearch", "tool_search")
 VIEW = re.compile(r"call again with (\w+)='([^']*)'")
+COMMAND = re.compile(
+    r"run (\S*mcp-abridge view (?:'[^']+'|\S+) '[^']+')"
+)  # in an answer that `hook` cut
 
 
 def unescaped(text: str) -> str:
@@ -333,8 +336,10 @@ class Model:
         step = self._plan[len(results)]
         if not step.further:
             return dict(step.arguments)
-        views = dict(VIEW.findall(unescaped(results[-1].text)))
-        return {**self._arguments[-1], **views}
+        text = unescaped(results[-1].text)
+        if command := COMMAND.search(text):
+            return {"command": command[1], "description": "-"}
+        return {**self._arguments[-1], **dict(VIEW.findall(text))}
 
 
 class _Handler(BaseHTTPRequestHandler):

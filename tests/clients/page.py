@@ -19,6 +19,9 @@ programs from npm and PyPI. `make clients` installs these versions, runs each ag
 checks that no answer of the proxy is cut again and that small ones pass unchanged, and writes this page. Another
 version is tried by changing its pin in `tests/clients/install.py`.
 
+Seven of the programs are also set up in the two ways below: `mcp-abridge wrap` before servers that are commands and
+URLs, then `unwrap`; and the program's own line, as it stands here.
+
 "Copy" is the one the model reads if a result has text and structuredContent. "Limit" is the size from which the client
 itself changes a result. Bytes are those of a result with text alone, then with both copies. "Rest" is the call that the
 proxy's notice names.
@@ -86,6 +89,6 @@ def write(rows: list[list[str]]) -> None:
         *(lines[key] for client in CLIENTS if (key := f"| {client.name}") in lines),
     ]
     setup = ["| client | line |", "| --- | --- |"]
-    setup += [f"| {client.name} | {client.setup} |" for client in CLIENTS if not client.program]
+    setup += [f"| {client.name} | {client.line} |" for client in CLIENTS if not client.program]
     PAGE.parent.mkdir(exist_ok=True)
     PAGE.write_text(HEAD + "\n".join(table) + "\n" + SETUP + "\n".join(setup) + "\n")

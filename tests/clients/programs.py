@@ -4,10 +4,12 @@ import contextlib
 import functools
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,21 +26,29 @@ HERE = Path(__file__).resolve().parent
 SERVER = [sys.executable, "-S", str(HERE / "server.py")]
 PROMPT = "Call the tools as you are told and then say that you are done."
 SECONDS = 180
-WRAPPED = "mcp-abridge npx -y SERVER"
+WRAPPED = ("mcp-abridge", "npx", "-y", "SERVER")
 
 
 class Place(NamedTuple):
-    """What a client is configured with: the model's URL, its folders, the server's command."""
+    """What a client is configured with: the model's URL, its folders, the server's command.
+
+    `remote` is the URL of another server, if there is one; `server` may be empty for Vibe.
+    """
 
     url: str
     home: Path
     cwd: Path
     server: list[str]
+    remote: str = ""
 
     @property
     def entry(self) -> Json:
         """The server as most clients describe it."""
         return {"command": self.server[0], "args": self.server[1:]}
+
+    def servers(self, local: Json, remote: Json) -> Json:
+        """Return the entries of the servers that there are."""
+        return {"probe": local, "remote": remote} if self.remote else {"probe": local}
 
 
 class Talk(NamedTuple):
@@ -60,9 +70,13 @@ class Client:
 
     `stateless` clients open a session for each call; `refuses` are the tools whose results the
     client turns into an error if nobody helps; `whole` clients run scripts over whole results.
+    `adds` are the words between `mcp add NAME` and a server's command, None without such a line;
+    `lists` programs have `mcp list`.
     """
 
     name = binary = setup = ""
+    adds: tuple[str, ...] | None = None
+    lists = True
     transcripts = ""  # the folder in the user's home, if `weigh` reads it
     program = ""  # a key of install.PINS, if it is not the name
     stateless = False
@@ -82,16 +96,25 @@ class Client:
         """Return the command of a program from npm."""
         return [str(self.folder / "node_modules" / ".bin" / self.binary), *arguments]
 
+    def adding(self, name: str, command: Sequence[str]) -> list[str]:
+        """Return the words after the program's name that add a server."""
+        return ["mcp", "add", name, *(self.adds or ()), *command]
+
+    @property
+    def line(self) -> str:
+        """What a user types or writes to wrap a server."""
+        return self.setup or f"`{self.binary} {shlex.join(self.adding('fs', WRAPPED))}`"
+
 
 class ClaudeCode(Client):
     name, binary = "claude-code", "claude"
-    setup = f"`claude mcp add fs -- {WRAPPED}`"
+    adds = ("--",)
     transcripts = ".claude/projects"
 
     def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
-        config = write(place.cwd / "mcp.json", {"mcpServers": {"probe": place.entry}})
-        command = self.bin("-p", PROMPT, "--mcp-config", str(config), "--strict-mcp-config")
-        return [*command, "--dangerously-skip-permissions"], {
+        servers = place.servers(place.entry, {"type": "http", "url": place.remote})
+        write(place.home / ".claude.json", {"mcpServers": servers})
+        return self.bin("-p", PROMPT, "--dangerously-skip-permissions"), {
             "ANTHROPIC_BASE_URL": place.url,
             "ANTHROPIC_API_KEY": "-",
             "ANTHROPIC_MODEL": "claude-sonnet-4-5",
@@ -104,11 +127,12 @@ class Codex(Client):
     """With a model of its catalogue that calls functions; unknown models have smaller limits."""
 
     name, binary = "codex", "codex"
-    setup = f"`codex mcp add fs -- {WRAPPED}`"
+    adds = ("--",)
     model = "gpt-5.5"
     transcripts = ".codex/sessions"
 
     def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
+        remote = f'[mcp_servers.remote]\nurl = "{place.remote}"\n' if place.remote else ""
         write(
             place.home / ".codex" / "config.toml",
             f"""
@@ -125,7 +149,7 @@ env_key = "KEY"
 [mcp_servers.probe]
 command = {json.dumps(place.server[0])}
 args = {json.dumps(place.server[1:])}
-""",
+{remote}""",
         )
         command = self.bin("exec", "--skip-git-repo-check", PROMPT)
         return [*command, "--dangerously-bypass-approvals-and-sandbox"], {"KEY": "-"}
@@ -147,7 +171,7 @@ class CodexScripts(Codex):
 
 class Gemini(Client):
     name, binary = "gemini-cli", "gemini"
-    setup = f"`gemini mcp add fs {WRAPPED}`"
+    adds = ()
     refuses = frozenset(("array", "number", "rows_text"))
 
     def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
@@ -161,7 +185,7 @@ class Gemini(Client):
 
 class Qwen(Client):
     name, binary = "qwen-code", "qwen"
-    setup = f"`qwen mcp add fs {WRAPPED}`"
+    adds = ()
 
     def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
         settings(place, ".qwen", "openai")
@@ -170,16 +194,17 @@ class Qwen(Client):
 
 class OpenCode(Client):
     name, binary = "opencode", "opencode"
-    setup = f"`opencode mcp add fs -- {WRAPPED}`"
+    adds = ("--",)
 
     def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
         model = {"name": "-", "limit": {"context": 1_000_000, "output": 8000}, "tool_call": True}
         provider = {"npm": "@ai-sdk/openai-compatible", "models": {"stand-in": model}}
         provider["options"] = {"baseURL": f"{place.url}/v1", "apiKey": "-"}
+        local = {"type": "local", "command": place.server, "enabled": True}
         write(place.cwd / "opencode.json", {
             "provider": {"local": provider}, "model": "local/stand-in",
             "small_model": "local/stand-in", "autoupdate": False, "share": "disabled",
-            "mcp": {"probe": {"type": "local", "command": place.server, "enabled": True}},
+            "mcp": place.servers(local, {"type": "remote", "url": place.remote}),
         })  # fmt: skip
         return self.bin("run", PROMPT), {
             "OPENCODE_DISABLE_MODELS_FETCH": "1",
@@ -189,11 +214,13 @@ class OpenCode(Client):
 
 class Copilot(Client):
     name, binary = "copilot-cli", "copilot"
-    setup = f"`copilot mcp add fs -- {WRAPPED}`"
+    adds = ("--",)
 
     def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
-        entry = {"type": "local", "tools": ["*"], **place.entry}
-        write(place.home / ".copilot" / "mcp-config.json", {"mcpServers": {"probe": entry}})
+        local: Json = {"type": "local", "tools": ["*"], **place.entry}
+        remote = {"type": "http", "tools": ["*"], "url": place.remote}
+        servers = place.servers(local, remote)
+        write(place.home / ".copilot" / "mcp-config.json", {"mcpServers": servers})
         return self.bin("-p", PROMPT, "--allow-all", "--no-color"), {
             "COPILOT_PROVIDER_BASE_URL": f"{place.url}/v1",
             "COPILOT_PROVIDER_TYPE": "openai",
@@ -206,12 +233,16 @@ class Copilot(Client):
 
 class Cline(Client):
     name, binary = "cline", "cline"
-    setup = f"`cline mcp add fs --yes -- {WRAPPED}`"
+    adds = ("--yes", "--")
+    lists = False
 
     def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
         folder = place.home / ".cline" / "data" / "settings"
-        entry = {"transport": {"type": "stdio", **place.entry}}
-        write(folder / "cline_mcp_settings.json", {"mcpServers": {"probe": entry}})
+        # It waits 3 s for a server if it is not told otherwise.
+        local = {"transport": {"type": "stdio", **place.entry}, "timeout": SECONDS}
+        remote = {**local, "transport": {"type": "streamableHttp", "url": place.remote}}
+        servers = place.servers(local, remote)
+        write(folder / "cline_mcp_settings.json", {"mcpServers": servers})
         provider = {"provider": "openai-compatible", "apiKey": "-", "model": "stand-in"}
         saved = {
             "settings": {**provider, "baseUrl": f"{place.url}/v1"},
@@ -245,13 +276,29 @@ def vibe_script(tool: str, arguments: Json) -> tuple[str, Json]:
 
 
 class Vibe(Client):
-    name = "mistral-vibe"
-    setup = (
-        "`vibe mcp add fs --transport stdio --command mcp-abridge --arg npx --arg=-y --arg SERVER`"
-    )
+    name, binary = "mistral-vibe", "vibe"
+    adds = ("--transport", "stdio")
+    lists = False
     phrase = staticmethod(vibe_script)
 
+    def bin(self, *arguments: str) -> list[str]:
+        return [str(self.folder / "bin" / self.binary), *arguments]
+
+    def adding(self, name: str, command: Sequence[str]) -> list[str]:
+        words = ("--command", command[0], *(f"--arg={word}" for word in command[1:]))
+        return super().adding(name, words)
+
     def configure(self, place: Place) -> tuple[list[str], dict[str, str]]:
+        server = (
+            f"""[[mcp_servers]]
+name = "probe"
+transport = "stdio"
+command = {json.dumps(place.server[0])}
+args = {json.dumps(place.server[1:])}
+"""
+            if place.server
+            else ""
+        )
         write(
             place.home / ".vibe" / "config.toml",
             f"""
@@ -268,15 +315,9 @@ backend = "generic"
 name = "stand-in"
 provider = "local"
 alias = "stand-in"
-[[mcp_servers]]
-name = "probe"
-transport = "stdio"
-command = {json.dumps(place.server[0])}
-args = {json.dumps(place.server[1:])}
-""",
+{server}""",
         )
-        command = [str(self.folder / "bin" / "vibe"), "-p", PROMPT, "--auto-approve", "--trust"]
-        return command, {"KEY": "-"}
+        return self.bin("-p", PROMPT, "--auto-approve", "--trust"), {"KEY": "-"}
 
 
 class Framework(Client):
@@ -314,7 +355,9 @@ def settings(place: Place, folder: str, auth: str) -> None:
     """Write the settings of Gemini CLI and of Qwen Code, which descends from it."""
     write(place.home / folder / "settings.json", {
         "security": {"auth": {"selectedType": auth}, "folderTrust": {"enabled": False}},
-        "mcpServers": {"probe": {**place.entry, "trust": True}},
+        "mcpServers": place.servers(
+            {**place.entry, "trust": True}, {"httpUrl": place.remote, "trust": True}
+        ),
         "telemetry": {"enabled": False},
         "privacy": {"usageStatisticsEnabled": False},
         "general": {"disableAutoUpdate": True, "enableAutoUpdate": False},
@@ -369,7 +412,9 @@ SDKS: tuple[Client, ...] = (
 )
 
 
-def converse(client: Client, plan: list[Step], folder: Path, *, direct: bool) -> Talk:
+def converse(
+    client: Client, plan: list[Step], folder: Path, *, direct: bool, env: Mapping[str, str]
+) -> Talk:
     """Have a client run a plan with the server, or with the server behind the wrapper."""
     home, cwd = folder / "home", folder / "cwd"
     for each in (home, cwd):
@@ -383,9 +428,9 @@ def converse(client: Client, plan: list[Step], folder: Path, *, direct: bool) ->
             command = wrapped(command)
         model = stack.enter_context(Model(plan, client.phrase))
         place = Place(model.url, home, cwd, before.before(command))
-        start, env = client.configure(place)
-        stderr = run(start, cwd, environment(home) | env)
-    return talk(model, before, behind, stderr)
+        start, more = client.configure(place)
+        output = run(start, cwd, {**environment(home), **more, **env})
+    return talk(model, before, behind, output[-2000:])
 
 
 def remote(
@@ -412,7 +457,7 @@ def environment(home: Path) -> dict[str, str]:
 
 
 def run(command: list[str], cwd: Path, env: dict[str, str]) -> str:
-    """Run a client until it ends; return the last 2,000 characters of its output."""
+    """Run a client until it ends; return its output."""
     output = cwd.parent / "output"
     # A file, since what a client leaves behind may hold a pipe open.
     with output.open("wb") as target:
@@ -430,7 +475,7 @@ def run(command: list[str], cwd: Path, env: dict[str, str]) -> str:
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
-    return output.read_text(errors="replace")[-2000:]
+    return output.read_text(errors="replace")
 
 
 @functools.cache

@@ -1,5 +1,6 @@
 """An MCP server over stdio whose answers show which copy of them a client passes on, and how much.
 
+Its arguments are the tools that it has; all of them if there are none.
 It is no fixture of an SDK: its start costs nothing, and a client has it started many times.
 """
 
@@ -99,7 +100,7 @@ def answer(method: str, params: Json) -> Json:
     if method == "ping":
         return {"result": {}}
     if method == "tools/list":
-        return {"result": {"tools": [tool(name) for name in RESULTS]}}
+        return {"result": {"tools": [tool(name) for name in sys.argv[1:] or RESULTS]}}
     if method == "tools/call" and params.get("name") in RESULTS:
         return {"result": RESULTS[params["name"]]}
     return {"error": {"code": -32601, "message": f"Method or tool not found: {method}"}}

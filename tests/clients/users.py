@@ -1,0 +1,145 @@
+"""What users do with the real programs: `wrap`, the program's own line, the hook and the plugin."""
+
+import contextlib
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from proxy.cli.wrap.places import CLIENTS
+from tests.clients.cases import Bench, Case, Check, ends, plain
+from tests.clients.model import COMMAND, VIEW, Model, Shown, Step, unescaped
+from tests.clients.programs import SERVER, Client, Place, environment, run, write
+from tests.serving import Sidecar
+from tests.wrapped import ROOT, START, Tee
+
+LOCAL, ADDED, REMOTE = "rows_text", "rows_both", "lines"  # a tool of each server
+PASSING = ("--rules", "none", "--budget", "off")
+
+
+class User:
+    """A user's home, with `mcp-abridge` on the PATH if `program` is true."""
+
+    def __init__(self, folder: Path, *, program: bool = True) -> None:
+        self.folder = folder
+        self.home, self.cwd = folder / "home", folder / "cwd"
+        for each in (self.home, self.cwd):
+            each.mkdir(parents=True)
+        self.env = environment(self.home)
+        if program:
+            path = write(folder / "bin" / "mcp-abridge", f"#!{sys.executable}\n{START}")
+            path.chmod(0o755)
+            self.env["PATH"] = f"{path.parent}{os.pathsep}{self.env['PATH']}"
+
+    def types(self, *words: str) -> str:
+        """Return what a command prints."""
+        return run([*words], self.cwd, self.env)
+
+    def wrapped(self) -> list[str]:
+        """Tell of each server whether it is wrapped."""
+        return re.findall(r'"wrapped": (\w+)', self.types("mcp-abridge", "wrap", "--json"))
+
+    def files(self) -> dict[Path, bytes]:
+        """Return the configuration as it is."""
+        folders = (self.home, self.cwd)
+        return {path: path.read_bytes() for each in folders for path in each.rglob("*.*")
+                if path.is_file()}  # fmt: skip
+
+
+def servers(bench: Bench) -> Iterator[Check]:
+    """The servers of a configuration can be wrapped and restored, and one can be added by hand."""
+    client, user = bench.client, User(bench.folder / "servers")
+    wraps = client.name in CLIENTS
+    tools = (LOCAL, ADDED, REMOTE) if wraps else (ADDED,)
+    tees = {tool: Tee(user.folder / f"{tool}.log") for tool in tools}
+    commands = {tool: tee.before([*SERVER, tool]) for tool, tee in tees.items()}
+    plan = [Step(tool, further=further) for tool in tools for further in (False, True)]
+    with Model(plan, client.phrase) as model, contextlib.ExitStack() as stack:
+        place = Place(model.url, user.home, user.cwd, commands.get(LOCAL, []))
+        if wraps:
+            sidecar = stack.enter_context(Sidecar(*PASSING, "--", *commands[REMOTE]))
+            place = place._replace(remote=sidecar.url())
+        start, more = client.configure(place)
+        user.env |= more
+        if wraps:
+            yield from wrap(user)
+        line = client.adding("fs" if wraps else "probe", ("mcp-abridge", *commands[ADDED]))
+        user.types(*client.bin(*line))
+        if client.lists:
+            listed = user.types(*client.bin("mcp", "list"))
+            names = ("probe", "remote", "fs") if wraps else ("probe",)
+            problem = "" if all(name in listed for name in names) else listed
+            yield Check("the program lists the servers", problem)
+        output = user.types(*start)
+    shown = iter([*model.results, *[Shown(output[-800:])] * len(plan)])
+    for tool, tee in tees.items():
+        yield Check(f"{tool} is cut, and the rest is read", rest(next(shown), next(shown), tee))
+    if wraps:
+        words = user.types("mcp-abridge", "unwrap", "--all")
+        yield Check(
+            "no server is wrapped in the end", "" if user.wrapped() == ["false"] * 3 else words
+        )
+
+
+def wrap(user: User) -> Iterator[Check]:
+    """`wrap`, `wrap` again and `unwrap`; then the servers are wrapped for what follows."""
+    before = user.files()
+    words = user.types("mcp-abridge", "wrap", "--all")
+    yield Check("`wrap` wraps", "" if user.wrapped() == ["true"] * 2 else words)
+    once = {path: path.read_bytes() for path in before}
+    words = user.types("mcp-abridge", "wrap", "--all")
+    same = {path: path.read_bytes() for path in before} == once != before
+    yield Check("`wrap` again changes nothing", "" if same else words)
+    words = user.types("mcp-abridge", "unwrap", "--all")
+    same = {path: path.read_bytes() for path in before} == before
+    yield Check("`unwrap` restores every byte", "" if same else words)
+    user.types("mcp-abridge", "wrap", "--all")
+
+
+def rest(first: Shown, second: Shown, tee: Tee) -> str:
+    """Return what is wrong with a cut answer and the next look at it; nothing if all is well."""
+    if not (VIEW.search(unescaped(first.text)) or COMMAND.search(unescaped(first.text))):
+        return f"not cut: {ends(first.text)}"
+    if plain(second.text) in plain(first.text) or "rror" in second.text[:40]:
+        return f"nothing new: {ends(second.text)}"
+    ran = [each["name"] for each in tee.calls()]
+    return "" if len(ran) == 1 else f"the server ran {ran}"
+
+
+def hook(bench: Bench) -> Iterator[Check]:
+    """An answer of a server that is not wrapped is cut by the hook, and a shell reads the rest."""
+    user = User(bench.folder / "hook in settings")
+    user.types("mcp-abridge", "wrap", "--hook")
+    yield from hooked(bench.client, user)
+
+
+def plugin(bench: Bench) -> Iterator[Check]:
+    """The plugin has that hook, and a command that it allows itself."""
+    user = User(bench.folder / "plugin")
+    option = ("--plugin-dir", str(ROOT))
+    yield from hooked(bench.client, user, *option)
+    # The transcripts of that home have the call.
+    with Model([Step("Bash", {"command": "mcp-abridge weigh", "description": "-"})]) as model:
+        user.env["ANTHROPIC_BASE_URL"] = model.url
+        output = user.types(*bench.client.bin("-p", "/mcp-abridge:weigh", *option))
+    text = model.results[0].text if model.results else output
+    problem = "" if LOCAL in text and "Next: " in text else text
+    yield Check("the plugin's command weigh runs", problem)
+
+
+def hooked(client: Client, user: User, *options: str) -> Iterator[Check]:
+    tee = Tee(user.folder / "server.log")
+    with Model([Step(LOCAL), Step("Bash", further=True)]) as model:
+        start, more = client.configure(Place(model.url, user.home, user.cwd, tee.before(SERVER)))
+        user.env |= more
+        output = user.types(*start, *options)
+    first, second = [*model.results, *[Shown(output[-800:])] * 2][:2]
+    yield Check("the hook cuts, and the rest is read", rest(first, second, tee))
+
+
+def user_cases(client: Client) -> list[Case]:
+    """Return what applies to a client."""
+    if client.whole or client.adds is None:
+        return []
+    return [servers, hook, plugin] if client.name == "claude-code" else [servers]
