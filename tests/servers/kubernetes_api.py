@@ -72,7 +72,7 @@ def state(n: int) -> list[Any]:
 
 
 def pod(name: str) -> dict[str, Any]:
-    owned = {"f:metadata": {"f:labels": {f"f:label-{n}": {} for n in range(20)}}}
+    owned: dict[str, Any] = {"f:metadata": {"f:labels": {f"f:label-{n}": {} for n in range(20)}}}
     writer = {"manager": "kubelet", "operation": "Update", "time": WHEN, "fieldsType": "FieldsV1"}
     labels = {"app": "shop", "pod-template-hash": "7d9c", "app.kubernetes.io/name": "shop"}
     last = {"kubectl.kubernetes.io/last-applied-configuration": '{"kind":"Pod"}' * 40}
