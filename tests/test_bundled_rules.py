@@ -5,7 +5,7 @@ import re
 import shutil
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,8 +20,7 @@ from proxy.ruleset.rule import RuleSet
 from proxy.testing.exchange import recorded
 from proxy.testing.play import Replay
 from tests import servers
-from tests.servers import atlassian_api, sentry_api
-from tests.servers.firecrawl_api import ANSWERS
+from tests.servers import atlassian_api, firecrawl_api, grafana_api, kubernetes_api, sentry_api
 from tests.servers.web_api import web_api
 from tests.wire import Wire
 
@@ -187,10 +186,36 @@ def test_the_rules_for_sentry_keep_ids_and_addresses() -> None:
         assert '"search_issue_events"' in tools.text
 
 
+def test_the_rules_for_kubernetes_keep_every_name_and_state(tmp_path: Path) -> None:
+    pod = {"namespace": "shop", "name": "shop-007-7d9c"}
+    with web_api(kubernetes_api.answer) as url:
+        command = servers.kubernetes(url, tmp_path)
+        with ruled("kubernetes", command) as server:
+            for tool, arguments in (
+                ("pods_list_in_namespace", {"namespace": "shop"}),
+                ("resources_list", {"apiVersion": "v1", "kind": "Pod", "namespace": "shop"}),
+            ):
+                pods = server.call(tool, **arguments)
+                assert pods.reduction > 3
+                assert [f"shop-{n:03}-7d9c" in pods.text for n in range(120)] == [True] * 120
+                assert "CrashLoopBackOff" in pods.text
+            assert server.call("pods_list_in_namespace", namespace="none").text == "[]"
+            for account in (
+                server.call("pods_get", **pod),
+                server.call("resources_get", apiVersion="v1", kind="Pod", **pod),
+            ):
+                assert "shop-007-7d9c" in account.text
+            assert server.call("events_list", namespace="shop").reduction > 1.5
+            assert server.call("events_list", namespace="none").text == "# No events found"
+            assert server.call("pods_log", **pod).reduction > 2
+            error = server.call("pods_get", namespace="nowhere", name="x")
+            assert "could not find the requested resource" in error.text
+
+
 def test_the_rules_for_firecrawl_keep_every_address_and_id() -> None:
     site = "https://docs.example.org"
     pages = {"formats": ["markdown"]}
-    with web_api(ANSWERS) as url:
+    with web_api(firecrawl_api.ANSWERS) as url:
         env = os.environ | {"FIRECRAWL_API_URL": url, "FIRECRAWL_API_KEY": "fc-test"}
         with ruled("firecrawl", servers.firecrawl(), env) as server:
             page = orjson.loads(server.call("firecrawl_scrape", url=site).text)
@@ -212,3 +237,24 @@ def test_the_rules_for_firecrawl_keep_every_address_and_id() -> None:
             assert len(orjson.loads(crawl.text)["data"]) == 12
             error = server.call("firecrawl_check_crawl_status", id="gone")
             assert "Request failed with status code 404" in error.text
+
+
+def test_the_rules_for_grafana_keep_the_course_of_series_and_every_line() -> None:
+    prometheus = {"datasourceUid": "prom1", "expr": "rate(http_requests_total[5m])"}
+    prometheus |= {"startTime": "now-2h", "endTime": "now"}
+    with ExitStack() as stack:
+        env = os.environ | {"GRAFANA_URL": stack.enter_context(web_api(grafana_api.ANSWERS))}
+        server = stack.enter_context(ruled("grafana", servers.grafana(), env))
+        series = server.call("query_prometheus", stepSeconds=60, **prometheus)
+        assert series.reduction > 2.5
+        for each in orjson.loads(series.text)["data"]:
+            assert (each["least"], each["greatest"], each["points"]) == (0, 178.5, 120)
+        logs = server.call("query_loki_logs", datasourceUid="loki1", logql="{}", limit=100)
+        assert logs.reduction > 1.8
+        assert orjson.loads(logs.text)["data"]["columns"] == ["timestamp", "line", "labels"]
+        found = orjson.loads(server.call("search_dashboards", query="requests").text)
+        assert found["dashboards"]["rows"][7][0] == "dash7"
+        server.call("list_datasources")
+        board = orjson.loads(server.call("get_dashboard_by_uid", uid="dash1").text)
+        assert "canEdit" not in board["meta"]
+        assert "404" in server.call("get_dashboard_by_uid", uid="gone").text

@@ -156,7 +156,7 @@ def run(arguments: argparse.Namespace) -> int:
         for session in sessions(arguments.paths):
             account.add(session)
             if sys.stderr.isatty():
-                print(f"\r{account.sessions} sessions", end="", file=sys.stderr)
+                print(f"\r{account.sessions} sessions\r", end="", file=sys.stderr, flush=True)
         report = _report(account)
     except RuleErrors as errors:
         return list_problems(errors.problems)

@@ -51,6 +51,7 @@ def used(
         ({"e4f0": {"name": "map"}}, {"key": "e4f0"}, "e4f0", "e4f0"),
         ({"owner": "alice"}, {"user": "alice"}, "alice", "owner"),
         ({"note": "by alice"}, {"user": "alice"}, "alice", None),  # a word of prose
+        ({"token": "***"}, {"token": "***"}, "***", None),  # masked by --redact
         ({"total": 100}, {"limit": 100}, "100", None),  # a round number
         ({"structuredContent": {"n": "k-1"}, "content": []}, {"k": "k-1"}, "k-1", "n"),
     ],
