@@ -39,9 +39,9 @@ class Prune(Transform, frozen=True):
         slots = places(root, self.at)
         for slot in slots:
             value = slot.get()
-            pruned = self._prune(value)
-            if pruned is not value:
-                slot.set(pruned)
+            rest = self._prune(value)
+            if rest is not value:
+                slot.set(rest)
         if not slots and not blocked(root, self.at):
             call.missing.append(str(self.at))
 
@@ -52,9 +52,9 @@ class Prune(Transform, frozen=True):
         inner = opened(value)
         if isinstance(inner, dict):
             members = {name: self._prune(each) for name, each in inner.items()}
-            left = {name: each for name, each in members.items() if not self._is_blank(each)}
-            same = len(left) == len(inner) and all(left[name] is inner[name] for name in inner)
-            return value if same else left
+            rest = {name: each for name, each in members.items() if not self._is_blank(each)}
+            same = len(rest) == len(inner) and all(rest[name] is inner[name] for name in inner)
+            return value if same else rest
         if isinstance(inner, list):
             elements = [*map(self._prune, inner)]
             same = all(old is new for old, new in zip(inner, elements, strict=True))
