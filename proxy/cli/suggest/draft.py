@@ -334,9 +334,7 @@ class _Drafting:
             elif inner.constant and self._tells_nothing(inner, column):
                 reason = "the same in all rows of all answers"
             elif inner.constant:
-                self.constants.append(
-                    f"{path} ({column.values[0][:_SHORT].decode(errors='ignore')})"
-                )
+                self.constants.append(path)
             elif whole in first and len(inner.values) >= _ROWS:
                 reason = f"the same as {first[whole].name}"
             first.setdefault(whole, column)
