@@ -4,14 +4,14 @@ A page for maintainers. Each package imports those above it only (tests/test_arc
 
 errors      every error raised on purpose, and "did you mean"
 document    JSON that is read lazily: messages, values, paths, sizes, expressions under fuel
-storage     snapshots, in memory, a folder or Redis; the ledger of sizes; recent calls, as hashes
+storage     snapshots, in memory, a folder or Redis; the ledger of sizes; recent calls; recordings
 schema      JSON Schema: derived for reshaped results, and checked
 transforms  one file for each step of a rule, and the parts that steps share
 ruleset     rules: the model, reading YAML, choosing and watching files, guards, known clients
 shaping     one response through one rule: find the document, run the steps, write it back
 plugin      the names that Python beside a rule file may import
 session     one client and one server, without I/O: requests, responses, tool lists, guards
-testing     the tests in rule files, played through a session
+testing     the tests in rule files, and recordings, played through a session
 transports  the only I/O: stdio, http, client (a URL for stdio), sidecar (HTTP), workers
 cli         one file for each verb
 

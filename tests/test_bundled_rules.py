@@ -5,7 +5,7 @@ import re
 import shutil
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,14 +20,14 @@ from proxy.ruleset.rule import RuleSet
 from proxy.testing.exchange import recorded
 from proxy.testing.play import Replay
 from tests import servers
-from tests.servers.firecrawl_api import ANSWERS
-from tests.servers.shop import shop
+from tests.servers import atlassian_api, firecrawl_api, grafana_api, kubernetes_api, sentry_api
 from tests.servers.web_api import web_api
 from tests.wire import Wire
 
 pytestmark = pytest.mark.usefixtures("servers")
 
 BUDGET = 8_000
+SHOP = Path(__file__).parent / "servers" / "shop.html"
 CHROMIUM = shutil.which("chromium") or ""
 
 
@@ -95,10 +95,17 @@ def ruled(file: str, command: list[str], env: Mapping[str, str] | None = None) -
         assert server.unmatched() == {}
 
 
+def shop(asked: str) -> bytes:
+    return b"" if asked.endswith(".png") else SHOP.read_bytes()
+
+
 @pytest.mark.skipif(not CHROMIUM, reason="no chromium")
 def test_the_rules_for_playwright_keep_the_refs_of_what_can_be_clicked(tmp_path: Path) -> None:
-    with shop() as url, ruled("playwright", servers.playwright(CHROMIUM, tmp_path)) as server:
-        server.call("browser_navigate", url=url)
+    with (
+        web_api(shop) as url,
+        ruled("playwright", servers.playwright(CHROMIUM, tmp_path)) as server,
+    ):
+        server.call("browser_navigate", url=f"{url}/")
         snapshot = server.call("browser_snapshot")
         assert snapshot.reduction > 5
         links = re.findall(r'link "Category \d+" \[ref=\w+\] /url: /c/\d+\n', snapshot.text)
@@ -120,8 +127,11 @@ def test_the_rules_for_playwright_keep_the_refs_of_what_can_be_clicked(tmp_path:
 
 @pytest.mark.skipif(not CHROMIUM, reason="no chromium")
 def test_the_rules_for_chrome_devtools_keep_every_uid() -> None:
-    with shop() as url, ruled("chrome-devtools", servers.chrome_devtools(CHROMIUM)) as server:
-        server.call("navigate_page", pageId=1, type="url", url=url)
+    with (
+        web_api(shop) as url,
+        ruled("chrome-devtools", servers.chrome_devtools(CHROMIUM)) as server,
+    ):
+        server.call("navigate_page", pageId=1, type="url", url=f"{url}/")
         snapshot = server.call("take_snapshot", pageId=1)
         assert snapshot.reduction > 4
         assert len(re.findall(r'uid=\w+ link "Category \d+" url=', snapshot.text)) == 12
@@ -136,10 +146,76 @@ def test_the_rules_for_chrome_devtools_keep_every_uid() -> None:
         assert error.text == 'Error: Element uid "99_9999" not found on page 1.'
 
 
+def test_the_rules_for_atlassian_keep_keys_and_addresses() -> None:
+    with (
+        web_api(atlassian_api.answer) as url,
+        ruled("atlassian", servers.atlassian(url)) as server,
+    ):
+        found = server.call("jira_search", jql="project = PRO", limit=50)
+        assert found.reduction > 4
+        assert [f'"PRO-{n}"' in found.text for n in range(30)] == [True] * 30
+        server.call("jira_search", jql="project = PRO", fields="*all", limit=3)
+        server.call("jira_get_issue", issue_key="PRO-1", fields="*all")
+        server.call("confluence_search", query="lamps")
+        server.call("confluence_get_page", page_id="77")
+        server.call("confluence_get_page_children", parent_id="77")
+        server.call("jira_get_all_projects")
+
+
+def test_the_rules_for_sentry_keep_ids_and_addresses() -> None:
+    shop = {"organizationSlug": "shop"}
+    with web_api(sentry_api.answer) as url, ruled("sentry", servers.sentry(url)) as server:
+        issues = server.call("search_issues", query="is:unresolved", limit=40, **shop)
+        assert f"[SHOP-7]({url}/organizations/shop/issues/SHOP-7)" in issues.text
+        assert "Status: unresolved; Users: 31; Events: 4812; " in issues.text
+        events = server.call("search_events", query="level:error", limit=60, **shop)
+        assert events.reduction > 3
+        assert f"Issue URL: {url}/organizations/shop/issues/SHOP-7\n" in events.text
+        for found in (issues, events):
+            assert "Next Steps" not in found.text
+            assert "Suggested presentation" not in found.text
+        issue = server.call(
+            "get_sentry_resource", resourceType="issue", resourceId="SHOP-7", **shop
+        )
+        assert "KeyError: price of lamp 7" in issue.text
+        server.call("search_issues", query="zebra", **shop)
+        asked = {"issueId": "SHOP-7", "query": "level:error", **shop}
+        found = server.call("execute_sentry_tool", name="search_issue_events", arguments=asked)
+        assert "eventID: 0f1e2d3c4b5a69788796a5b4c3d2e1f0\n" in found.text
+        tools = server.call("search_sentry_tools", query="events of an issue")
+        assert '"search_issue_events"' in tools.text
+
+
+def test_the_rules_for_kubernetes_keep_every_name_and_state(tmp_path: Path) -> None:
+    pod = {"namespace": "shop", "name": "shop-007-7d9c"}
+    with web_api(kubernetes_api.answer) as url:
+        command = servers.kubernetes(url, tmp_path)
+        with ruled("kubernetes", command) as server:
+            for tool, arguments in (
+                ("pods_list_in_namespace", {"namespace": "shop"}),
+                ("resources_list", {"apiVersion": "v1", "kind": "Pod", "namespace": "shop"}),
+            ):
+                pods = server.call(tool, **arguments)
+                assert pods.reduction > 3
+                assert [f"shop-{n:03}-7d9c" in pods.text for n in range(120)] == [True] * 120
+                assert "CrashLoopBackOff" in pods.text
+            assert server.call("pods_list_in_namespace", namespace="none").text == "[]"
+            for account in (
+                server.call("pods_get", **pod),
+                server.call("resources_get", apiVersion="v1", kind="Pod", **pod),
+            ):
+                assert "shop-007-7d9c" in account.text
+            assert server.call("events_list", namespace="shop").reduction > 1.5
+            assert server.call("events_list", namespace="none").text == "# No events found"
+            assert server.call("pods_log", **pod).reduction > 2
+            error = server.call("pods_get", namespace="nowhere", name="x")
+            assert "could not find the requested resource" in error.text
+
+
 def test_the_rules_for_firecrawl_keep_every_address_and_id() -> None:
     site = "https://docs.example.org"
     pages = {"formats": ["markdown"]}
-    with web_api(ANSWERS) as url:
+    with web_api(firecrawl_api.ANSWERS) as url:
         env = os.environ | {"FIRECRAWL_API_URL": url, "FIRECRAWL_API_KEY": "fc-test"}
         with ruled("firecrawl", servers.firecrawl(), env) as server:
             page = orjson.loads(server.call("firecrawl_scrape", url=site).text)
@@ -161,3 +237,24 @@ def test_the_rules_for_firecrawl_keep_every_address_and_id() -> None:
             assert len(orjson.loads(crawl.text)["data"]) == 12
             error = server.call("firecrawl_check_crawl_status", id="gone")
             assert "Request failed with status code 404" in error.text
+
+
+def test_the_rules_for_grafana_keep_the_course_of_series_and_every_line() -> None:
+    prometheus = {"datasourceUid": "prom1", "expr": "rate(http_requests_total[5m])"}
+    prometheus |= {"startTime": "now-2h", "endTime": "now"}
+    with ExitStack() as stack:
+        env = os.environ | {"GRAFANA_URL": stack.enter_context(web_api(grafana_api.ANSWERS))}
+        server = stack.enter_context(ruled("grafana", servers.grafana(), env))
+        series = server.call("query_prometheus", stepSeconds=60, **prometheus)
+        assert series.reduction > 2.5
+        for each in orjson.loads(series.text)["data"]:
+            assert (each["least"], each["greatest"], each["points"]) == (0, 178.5, 120)
+        logs = server.call("query_loki_logs", datasourceUid="loki1", logql="{}", limit=100)
+        assert logs.reduction > 1.8
+        assert orjson.loads(logs.text)["data"]["columns"] == ["timestamp", "line", "labels"]
+        found = orjson.loads(server.call("search_dashboards", query="requests").text)
+        assert found["dashboards"]["rows"][7][0] == "dash7"
+        server.call("list_datasources")
+        board = orjson.loads(server.call("get_dashboard_by_uid", uid="dash1").text)
+        assert "canEdit" not in board["meta"]
+        assert "404" in server.call("get_dashboard_by_uid", uid="gone").text

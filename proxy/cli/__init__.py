@@ -24,6 +24,7 @@ VERBS = {
     "record": ("DIR -- npx my-server", "wrap a server unchanged, and keep each call"),
     "suggest": ("DIR -o rules.yaml", "draft rules from what was recorded"),
     "init": ("-- npx -y some-server", "call a server's tools, draft rules for them"),
+    "replay": ("DIR --rules R", "show what rules do to recorded calls"),
     "weigh": ("", "list the largest answers in your transcripts"),
     "report": ("--since 7d", "show what is still large, and what was saved"),
     "doctor": ("-- npx -y some-server", "find what is wrong with a server or its rules"),

@@ -142,7 +142,9 @@ def _save(exchange: RecordedExchange, path: str) -> None:
 
 def _print(replay: Replay, arguments: argparse.Namespace) -> int:
     client = client_for(arguments.client)
-    before, answer = _text(replay.before, client.shows), _text(replay.answer, client.shows)
+    before, answer = (
+        "\n".join(each.texts_for(client.shows)) for each in (replay.before, replay.answer)
+    )
     print(before if arguments.direct else answer)
     size, rest = len(before.encode()), len(answer.encode())
     cut = client.cut(size)
@@ -153,9 +155,3 @@ def _print(replay: Replay, arguments: argparse.Namespace) -> int:
         file=sys.stderr,
     )
     return int(replay.answer.failed)
-
-
-def _text(view: Any, shows: str) -> str:
-    if shows != "text" and view.structured is not None:
-        return bytes(view.structured).decode()
-    return str(view.text)

@@ -22,7 +22,7 @@ from proxy.document.patterns import truthy
 from proxy.document.tokens import tokens
 from proxy.document.tree import Document, plain
 from proxy.errors import AbridgeError, RuleErrors
-from proxy.ruleset.clients import CLIENTS, Client, client_for
+from proxy.ruleset.clients import CLIENTS, client_for
 from proxy.ruleset.guard import Allow
 from proxy.ruleset.rule import Rule, RuleSet
 from proxy.ruleset.selection import Selection, load
@@ -109,7 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
             return 0
         replay = _replayed(arguments, name)
         if arguments.show:
-            _print_lines(console(), [_text_for(client_for(arguments.client), replay.answer)])
+            _print_lines(console(), replay.answer.texts_for(client_for(arguments.client).shows))
             return 0
         account = explained(replay, name)
     except RuleErrors as errors:
@@ -152,9 +152,7 @@ def _content(name: str) -> bytes:
         return file.read()
 
 
-def _text_for(client: Client, answer: ClientView) -> str:
-    structured = client.shows not in ("text", "blocks") and answer.structured is not None
-    return _structured(answer) if structured else answer.text
+# The account
 
 
 def explained(replay: Replay, file: str = "") -> dict[str, Any]:

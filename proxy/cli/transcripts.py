@@ -1,7 +1,8 @@
 """The answers of MCP tools in the transcripts that clients keep on disk; nothing is written.
 
 Claude Code: a file for each session in `projects`, a line for each message, in the form of the
-Messages API. Codex: a file for each session in `sessions`, with items of the Responses API.
+Messages API. Codex: a file for each session in `sessions`, with items of the Responses API. The
+recordings of `record` are read, too.
 """
 
 import json
@@ -12,8 +13,11 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from proxy.ruleset.clients import client_for
+from proxy.testing import recordings
+from proxy.testing.answer import read
 from proxy.testing.exchange import make, text_result
-from proxy.testing.recordings import RecordedSession
+from proxy.testing.recordings import SESSION, RecordedSession
 
 _CLAUDE_FILE = re.compile(r"(?:Output has been|Full output) saved to:? ([^\n]+?)\.?\n")
 _CLAUDE_CUT = re.compile(r"Error: result \([^)]*\) exceeds|<persisted-output>")
@@ -46,18 +50,27 @@ def folders(environment: "os._Environ[str]") -> list[str]:
     return [folder for folder in every if os.path.isdir(folder)]
 
 
-def files(paths: Iterable[str], since: float) -> Iterator[str]:
-    """Yield the transcripts in files and folders that were written after a time in seconds."""
+def files(paths: Iterable[str], since: float, ending: str = ".jsonl") -> Iterator[str]:
+    """Yield the transcripts in files and folders that were written after a time in seconds.
+
+    `ending` is that of their names: session.json names a session that `record` wrote.
+    """
     for path in paths:
         if os.path.isdir(path):
             for folder, _, names in os.walk(path):
-                yield from files((os.path.join(folder, name) for name in sorted(names)), since)
-        elif path.endswith(".jsonl") and os.path.getmtime(path) >= since:
+                every = (os.path.join(folder, name) for name in sorted(names))
+                yield from files(every, since, ending)
+        elif path.endswith(ending) and os.path.getmtime(path) >= since:
             yield path
 
 
 def answers(path: str) -> Iterator[ToolAnswer]:
-    """Yield the answers of MCP tools in a transcript; lines that are no JSON are skipped."""
+    """Return the answers of MCP tools in a transcript; lines that are no JSON are skipped.
+
+    Raises ExchangeError for a recording that cannot be read.
+    """
+    if os.path.basename(path) == SESSION:
+        return _recorded(os.path.dirname(path))
     return (event for event in _events(path, _WORDS) if isinstance(event, ToolAnswer))
 
 
@@ -97,6 +110,17 @@ def _events(path: str, lines_with: tuple[bytes, ...]) -> Iterator[ToolAnswer | s
             if isinstance(record, dict):
                 yield from _claude(record, tools)
                 yield from _codex(record.get("payload"), tools)
+
+
+def _recorded(folder: str) -> Iterator[ToolAnswer]:
+    """Yield recorded answers as a client that does not cut them shows them."""
+    for session in recordings.sessions([folder]):
+        shows = client_for(session.client).shows
+        for _, exchange in session.exchanges:
+            text = "\n".join(read(exchange.response).texts_for(shows))
+            tool = f"{session.server}/{exchange.tool}"
+            arguments = exchange.arguments
+            yield ToolAnswer(session.client or "", tool, text, False, text, arguments)
 
 
 def _with_lone_surrogates(line: bytes) -> Any:

@@ -15,13 +15,15 @@ from msgspec.structs import asdict
 
 from proxy.cli import transcripts
 from proxy.cli.report import Span, span
-from proxy.cli.terminal import console, table
+from proxy.cli.terminal import console, refuse, table
 from proxy.cli.transcripts import ToolAnswer
 from proxy.document.tokens import tokens
+from proxy.errors import AbridgeError
 from proxy.ruleset.clients import client_for
 from proxy.ruleset.selection import Selection
 from proxy.testing.exchange import make, text_result
 from proxy.testing.play import Replay
+from proxy.testing.recordings import SESSION
 
 _SHOWN = 10  # tools
 
@@ -49,7 +51,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "paths",
         nargs="*",
         metavar="PATH",
-        help="transcripts or folders of them (default: those of Claude Code and Codex)",
+        help="transcripts, recordings or folders of them (default: of Claude Code and Codex)",
     )
     parser.add_argument(
         "--since", type=span, default="30d", metavar="SPAN", help="12h, 30d (default), 2w or all"
@@ -62,9 +64,13 @@ def run(arguments: argparse.Namespace) -> int:
     paths = arguments.paths or transcripts.folders(os.environ)
     period: Span = arguments.since
     since = 0.0 if period.seconds is None else time.time() - period.seconds
-    sessions = list(transcripts.files(paths, since))
+    endings = (".jsonl", SESSION)
+    sessions = [path for each in endings for path in transcripts.files(paths, since, each)]
     every = (answer for path in sessions for answer in transcripts.answers(path))
-    weights = sorted(weigh(every), key=lambda weight: -max(weight.read, weight.whole))
+    try:
+        weights = sorted(weigh(every), key=lambda weight: -max(weight.read, weight.whole))
+    except AbridgeError as error:
+        return refuse("weigh", str(error))
     if arguments.json:
         print(json.dumps([asdict(weight) for weight in weights], indent=2))
     elif weights:

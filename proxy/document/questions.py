@@ -54,7 +54,7 @@ class Questions:
         """
         if isinstance(context, str):
             raise Refusal("grep('pattern', 3): 3 lines of context; (?i) before it ignores case")
-        around = min(max(int(context), 0), _MOST_CONTEXT)
+        around, pattern = min(max(int(context), 0), _MOST_CONTEXT), str(pattern)
         remaining, value = self._fuel.remaining, self.current
         if self._pattern(f"(?m){pattern}").is_everywhere:
             raise Refusal(f"{pattern!r} fits everywhere, since it fits no character at all, too")
@@ -273,6 +273,7 @@ def _described(hits: int, name: str, entries: list[dict[str, Any]], more: bool) 
 def _matching(texts: list[str], pattern: Pattern, fuel: Fuel) -> tuple[list[int], bool]:
     """Return the positions of the texts with a match, and True if there may be more."""
     if word := pattern.word:
+        fuel.burn(sum(map(len, texts)) >> 4)
         return [number for number, text in enumerate(texts) if word in text], False
     ends: list[int] = []
     numbers: dict[int, None] = {}

@@ -8,6 +8,7 @@ from proxy.document import message, tree
 from proxy.document.surrogates import replace_lone
 from proxy.document.tree import level
 from proxy.errors import DocumentError
+from proxy.ruleset.clients import Shows
 from proxy.ruleset.rule import Rule
 from proxy.shaping.result import frame
 from proxy.shaping.result.frame import Copy, VisibleSize, text_of
@@ -31,6 +32,12 @@ class ClientView(Struct, frozen=True):
     def text(self) -> str:
         """All texts of the result, or the error text."""
         return "\n".join(self.texts) if self.error is None else self.error
+
+    def texts_for(self, shows: Shows) -> tuple[str, ...]:
+        """Return the texts that the model of a client of this kind reads."""
+        if self.structured is not None and shows not in ("text", "blocks"):
+            return (bytes(self.structured).decode(),)
+        return self.texts if self.error is None else (self.error,)
 
 
 def read(line: bytes) -> ClientView:

@@ -123,7 +123,7 @@ class PlayedCase(Struct, frozen=True):
 
 def play_case(file: RuleFile, rule: Rule, case: Case) -> PlayedCase:
     """Run `case`. Raises AbridgeError or OSError if it cannot be run."""
-    exchange = _exchange(file, rule, case)
+    exchange = exchange_of(file, rule, case)
     active = {id(each): msgspec.structs.replace(each, mode="active") for each in file.rules}
     whole = msgspec.structs.replace(file, rules=tuple(active.values()))
     results = [_FOUND[key](expand(case[key])) for key in _FOUND if key in case] or [None]
@@ -188,8 +188,8 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else to_json(value).decode()
 
 
-def _exchange(file: RuleFile, rule: Rule, case: Case) -> RecordedExchange:
-    """Return the call and the answer that a case gives."""
+def exchange_of(file: RuleFile, rule: Rule, case: Case) -> RecordedExchange:
+    """Return the call and the answer that a case gives. Raises CaseError or ExchangeError."""
     ways = [key for key in (*_GIVEN, "given_file") if key in case]
     tool, arguments = case.get("tool"), case.get("arguments")
     if ways == ["given_file"]:

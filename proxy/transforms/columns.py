@@ -85,7 +85,9 @@ class RowColumn(Struct):
         if self.is_link:
             return (LITTLE + 2, depth, self.size)
         if self.size <= _SHORT:
-            return ((1 if words and words[-1] in _WORTH else 2) + depth, len(_WORTH), self.position)
+            # An id beside the row's own names tells a model little, if anything.
+            rank = 3 if words[-1:] == ["id"] else 1 if words and words[-1] in _WORTH else 2
+            return (rank + depth, len(_WORTH), self.position)
         heavy = not self.textual and self.size > _FAIR
         return (LITTLE + heavy, depth, self.size)
 

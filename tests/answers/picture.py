@@ -18,7 +18,7 @@ from tests.answers.questions import structured
 from tests.answers.session import opened
 
 FILE = Path(__file__).resolve().parents[2] / "examples" / "answer.svg"
-QUESTION = "list_issues/comments"
+QUESTION = "list_issues/security"
 _WIDTH, _LINE, _LEFT, _COLUMNS = 860, 19, 24, 96
 _STYLE = """
   svg { --page: #ffffff; --ink: #1f2328; --dim: #656d76; --long: #cf7b2e; --short: #1a7f64; }

@@ -81,6 +81,7 @@ def books(response: bytes) -> list[dict[str, Any]]:
     return value["books"]
 
 
+@pytest.mark.fault(45, "stdio")
 def test_record_passes_everything_unchanged_and_keeps_it_for_its_owner_alone(
     server: list[str], tmp_path: Path
 ) -> None:
@@ -155,6 +156,7 @@ def test_a_killed_wrapper_keeps_what_was_answered(server: list[str], tmp_path: P
     assert counts == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.fault(45, "stdio")
 def test_a_full_folder_keeps_the_oldest_and_says_so_once(server: list[str], tmp_path: Path) -> None:
     words = ["record", "--record-size", "20kB", str(tmp_path), "--", *server]
     requests = [call("list", {"count": count}, id=id) for id, count in enumerate((50, 50, 50, 1))]
@@ -170,6 +172,7 @@ def test_a_full_folder_keeps_the_oldest_and_says_so_once(server: list[str], tmp_
     assert sum(len(session.exchanges) for session in sessions([str(tmp_path)])) == 1
 
 
+@pytest.mark.fault(44, "stdio")
 def test_an_exchange_that_cannot_be_written_passes(server: list[str], tmp_path: Path) -> None:
     # No file may be larger than 16 kB, as on a disk that fills up.
     limited = ["sh", "-c", 'ulimit -f 32; exec "$@"', "sh"]

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from math import ceil
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import msgspec
@@ -145,27 +144,6 @@ def test_routes_of_a_configuration_have_their_own_tools_and_tokens(tmp_path: Pat
             tried = [post(token.replace("{token}", each), LIST) for each in ("word", "other")]
             assert [each.status for each in tried] == [200, 401]
     assert b"word" not in sidecar.log
-
-
-def test_an_open_request_is_answered_before_it_ends() -> None:
-    go = Event()
-
-    def slow(asked: Asked) -> Iterator[bytes]:
-        assert go.wait(SECONDS)
-        yield from answering(tools=[])(asked)
-
-    with (
-        ThreadPoolExecutor() as pool,
-        RawServer(slow) as upstream,
-        Sidecar(upstream.url) as sidecar,
-    ):
-        asking = pool.submit(post, sidecar.url(), LIST)
-        upstream.wait(1)
-        sidecar.process.send_signal(signal.SIGTERM)
-        until(lambda: b"open requests: 1" in sidecar.log)
-        go.set()
-        assert asking.result().status == 200
-        assert sidecar.process.wait(SECONDS) == 0
 
 
 def test_a_second_signal_ends_it_at_once(tmp_path: Path, request: pytest.FixtureRequest) -> None:

@@ -62,6 +62,7 @@ def test_grep_shows_a_part_of_a_line_that_is_long() -> None:
 def test_grep_of_structure_has_paths_that_can_be_asked_for() -> None:
     answer = asked("grep('(?i)crash|31|bob')")
 
+    assert [hit["path"] for hit in asked("grep(`31`)")["at"]] == ["items[2].id"]
     assert answer["hits"] == 3
     for each in answer["at"]:
         assert str(asked(each["path"])) == each["text"]

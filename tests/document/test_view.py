@@ -178,6 +178,7 @@ def test_an_ordinary_view_of_many_rows_is_no_great_work(expression: str) -> None
         f"[{', '.join(['@[*]'] * 500)}]",
         f"[{', '.join(['[*].id'] * 400)}]",
         f"[{', '.join(['values(@[0] || @)'] * 200)}]",
+        f"[{', '.join(['grep(`7`)'] * 350)}]",
     ],
 )
 def test_what_a_view_opens_again_and_again_is_paid_for_each_time(expression: str) -> None:

@@ -13,15 +13,18 @@ from tests.servers.install import CACHE, node
 __all__ = [
     "Call",
     "Seen",
+    "atlassian",
     "chrome_devtools",
     "everything",
     "filesystem",
     "firecrawl",
     "git",
     "grafana",
+    "kubernetes",
     "memory",
     "node",
     "playwright",
+    "sentry",
     "sqlite",
     "typescript",
 ]
@@ -65,6 +68,38 @@ def chrome_devtools(chromium: str) -> list[str]:
     options += ["--chromeArg=--no-sandbox", "--no-usage-statistics"]
     file = ruled("chrome-devtools-mcp", "build", "src", "bin", "chrome-devtools-mcp.js")
     return [node(), file, *options]
+
+
+def atlassian(url: str) -> list[str]:
+    """Serve Jira at a URL, and Confluence below it."""
+    known = {"JIRA_URL": url, "CONFLUENCE_URL": f"{url}/wiki"}
+    known |= {"JIRA_PERSONAL_TOKEN": "none", "CONFLUENCE_PERSONAL_TOKEN": "none"}
+    environ = [f"{name}={value}" for name, value in known.items()]
+    return ["env", *environ, str(CACHE / "atlassian" / "bin" / "mcp-atlassian")]
+
+
+def kubernetes(url: str, folder: Path) -> list[str]:
+    """Serve the cluster whose API is at a URL; the configuration that says so is in `folder`."""
+    named = {"name": "shop", "context": {"cluster": "shop", "user": "ann"}}
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "shop",
+        "contexts": [named],
+        "clusters": [{"name": "shop", "cluster": {"server": url}}],
+        "users": [{"name": "ann", "user": {"token": "none"}}],
+    }
+    (folder / "kubeconfig").write_text(json.dumps(config))
+    file = ruled("kubernetes-mcp-server", "bin", "index.js")
+    return [node(), file, "--kubeconfig", str(folder / "kubeconfig")]
+
+
+def sentry(url: str) -> list[str]:
+    """Serve the Sentry at a URL, and report nothing to another one."""
+    file = CACHE / "sentry" / "node_modules" / "@sentry" / "mcp-server" / "dist" / "index.js"
+    host = f"--host={url.removeprefix('http://')}"
+    options = ["--access-token=none", host, "--insecure-http", "--sentry-dsn="]
+    return [node(), str(file), *options]
 
 
 def firecrawl() -> list[str]:

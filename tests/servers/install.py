@@ -70,6 +70,8 @@ PARTS: dict[str, tuple[str, Callable[[Path, Path, Mapping[str, str]], None]]] = 
     "apis": ("apis.json", npm_packages),
     "grafana": ("requirements-grafana.txt", python_packages),
     "git": ("requirements-git.txt", python_packages),
+    "sentry": ("sentry.json", npm_packages),
+    "atlassian": ("requirements-atlassian.txt", python_packages),
     "sqlite": ("requirements-sqlite.txt", python_packages),
     "tokenizer": ("tokenizer.json", npm_packages),
     "browser": ("browser.json", npm_packages),

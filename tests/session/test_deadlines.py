@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from proxy.ruleset.rule import EMPTY, RuleSet
-from tests.given import answer, call, document, line, result, rules, texts
+from tests.given import answer, call, document, line, rules, texts
 from tests.talk import Talk
 
 LATE = (
@@ -50,26 +50,6 @@ class Waited(Talk):
 def progress(token: object) -> bytes:
     params = {"progressToken": token, "progress": 1}
     return line(method="notifications/progress", params=params)
-
-
-def test_a_call_that_has_no_answer_in_time_gets_an_error_and_is_cancelled() -> None:
-    talk = Waited()
-    talk.client(call("write", id=7))
-    talk.wait(29.9)
-    assert talk.to_client == []
-    talk.wait(0.1)
-    [raw] = talk.to_client
-    assert json.loads(raw)["id"] == 7
-    assert result(raw)["isError"] is True
-    assert texts(raw) == [LATE]
-    assert talk.cancelled == [{"requestId": 7, "reason": REASON}]
-    assert talk.log == [
-        "write: no answer within 30 seconds and no progress; the call was cancelled"
-    ]
-    [row] = talk.counted()
-    assert (row.tool, row.rule, row.outcome, row.calls) == ("write", None, "late", 1)
-    talk.wait(1000)
-    assert len(talk.to_client) == len(talk.cancelled) == 1
 
 
 def test_only_calls_of_tools_are_timed() -> None:

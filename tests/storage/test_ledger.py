@@ -295,26 +295,6 @@ def test_a_file_that_is_no_ledger_is_neither_written_nor_read(
     assert str(refused.value) == f"{path}: {reason}"
 
 
-@pytest.mark.fault(44, "inside")
-def test_recording_stops_once_and_goes_on_counting_what_it_loses(path: str) -> None:
-    os.makedirs(path)  # a folder in the place of the file
-    log: list[str] = []
-    meters = Meters()
-    losses: list[int] = []
-    ledger = Ledger(path, meters, warn=log.append, lose=losses.append, interval=0.01)
-    for number in range(1, 4):
-        meters.of(None, None).count_untouched("get_me", 30)
-        until(lambda: ledger.unrecorded >= number)  # noqa: B023
-    assert ledger.close(timeout=30)
-
-    assert log == [
-        f"ledger {path}: recording stopped: a directory, not a file;"
-        " --ledger takes the path of a file; calls go on",
-        "calls that the ledger did not record: 3",
-    ]
-    assert losses == [1, 1, 1]
-
-
 def test_rows_that_are_too_old_go_with_the_first_record_of_a_day(path: str, clock: Clock) -> None:
     with closing(LedgerFile(path, clock=clock)) as file:
         for days, tool in ((0, "first"), (3, "second"), (KEPT_DAYS + 2, "third")):

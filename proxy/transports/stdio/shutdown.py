@@ -133,9 +133,7 @@ class Shutdown:
             return self._cause
         if self._signal:
             return f"the proxy was ended by {_name(self._signal)}"
-        if code >= 0:
-            return f"the server ended with exit code {code}"
-        return f"the server was ended by {_name(-code)}"
+        return end_of_server(code)
 
     @property
     def unexpected(self) -> bool:
@@ -200,6 +198,13 @@ class Shutdown:
         if not self._child.ended():
             self._log.warning(text)
         self._child.signal(number)
+
+
+def end_of_server(code: int) -> str:
+    """Return how a server ended, by its exit code: the negative number of a signal if by one."""
+    if code >= 0:
+        return f"the server ended with exit code {code}"
+    return f"the server was ended by {_name(-code)}"
 
 
 def _name(number: int) -> str:

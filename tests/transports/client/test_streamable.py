@@ -236,6 +236,25 @@ async def test_the_server_s_own_stream_is_heard_and_taken_up_where_it_ended() ->
     assert streams == [None, "e-7", "e-7", "e-8"]
 
 
+async def test_a_stream_that_ends_before_the_answer_is_taken_up_again() -> None:
+    def rest(asked: Asked) -> Iterator[bytes]:
+        if asked.method == "POST":
+            yield STREAM + b"id: 1\nretry: 10\ndata:\n\n"
+        elif asked.headers["last-event-id"] == "1":
+            yield STREAM + event(b'{"jsonrpc":"2.0","method":"x"}', "id: 2")
+        else:
+            assert asked.headers["last-event-id"] == "2"
+            yield STREAM + event(result(b"5"), "id: 3")
+
+    async with linked(session(rest)) as link:
+        await link.begin()
+        await link.arrived(1, "GET")
+        assert await link.ask(call(b"5")) == b'{"jsonrpc":"2.0","method":"x"}'
+        assert await link.line() == result(b"5")
+    sent = [asked for asked in link.server.of("POST") if asked.id == b"5"]
+    assert len(sent) == 1
+
+
 async def test_a_stream_that_cannot_be_taken_up_again_is_an_error() -> None:
     def rest(asked: Asked) -> Iterator[bytes]:
         if asked.method == "POST":
@@ -409,6 +428,12 @@ async def test_a_notification_that_is_refused_holds_up_nothing() -> None:
     async with linked(answer) as link:
         await link.send(CHANGED)
         assert await link.ask(call(b"1")) == result(b"1")
+
+
+async def test_an_answer_to_another_request_goes_on_and_ours_is_answered_too() -> None:
+    async with linked(always(whole(result(b"9")))) as link:
+        assert await link.ask(call(b"1")) == result(b"9")
+        assert json.loads(await link.line())["id"] == 1
 
 
 class Old:

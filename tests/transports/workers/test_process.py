@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from proxy.document.tree import encode, loads
 from proxy.ruleset.selection import load
@@ -18,7 +17,7 @@ from proxy.storage.snapshots import Snapshot
 from proxy.testing import cases
 from proxy.transforms import TRANSFORMS
 from proxy.transports.workers.process import WorkerMessage
-from tests.given import answer, document, rule, said
+from tests.given import answer, document, rule
 from tests.reference import examples
 
 SECONDS = 60.0
@@ -57,26 +56,6 @@ def sent(message: WorkerMessage) -> WorkerMessage:
     message.write(stream)
     stream.seek(0)
     return WorkerMessage.read(stream)
-
-
-@pytest.mark.parametrize("run", EXAMPLES.values(), ids=EXAMPLES)
-def test_a_step_does_the_same_in_another_process(run: examples.RunExample) -> None:
-    made = replace(rule("name: r"), pipeline=(run.step,))
-    raw = answer(said(run.before.decode()))
-    job = ShapeJob(
-        rule=made, tool="list_items", id=b"1", raw=raw, arguments=run.arguments, keep=True
-    )
-    outcome = shape(job)
-
-    # Lines that nothing changes are the text that they were.
-    assert outcome.outcome == ("untouched" if run.step.name == "parse" else "shaped"), (
-        outcome.log_line
-    )
-    assert there_and_back(job) == outcome
-    if outcome.snapshot is not None:
-        page = ShapeJob(rule=made, tool="list_items", id=b"2", snapshot=outcome.snapshot)
-        assert shape(page).outcome == "page"
-        assert there_and_back(page) == shape(page)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))

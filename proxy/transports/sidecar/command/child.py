@@ -20,6 +20,7 @@ from proxy.transports.log import TAIL, Log
 from proxy.transports.stdio.child import Guardian
 from proxy.transports.stdio.lines import Event, LineDropped, Lines, LineTooLong, LineTruncated
 from proxy.transports.stdio.pipes import widen
+from proxy.transports.stdio.shutdown import end_of_server
 
 _CHUNK = 64 << 10
 _LARGE_CHUNK = 1 << 20
@@ -118,12 +119,7 @@ class ChildServer:
     def cause(self) -> str:
         """The reason for its end, with the last lines of its stderr."""
         code = self.code
-        if code is None:
-            reason = "the server does not answer any more"
-        elif code >= 0:
-            reason = f"the server ended with exit code {code}"
-        else:
-            reason = f"the server was ended by {_signal_name(-code)}"
+        reason = "the server does not answer any more" if code is None else end_of_server(code)
         tail = self.tail.decode("utf-8", "replace").strip()
         return f"{reason}; its stderr ends with:\n{tail}" if tail else reason
 
@@ -308,13 +304,6 @@ class _Protocol(SubprocessStreamProtocol):
         super().pipe_connection_lost(fd, exc)
         if fd == 0:
             self._on_deaf()
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def unread(error: Exception) -> str:

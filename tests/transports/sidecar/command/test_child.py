@@ -118,18 +118,6 @@ async def test_a_command_that_is_not_there_is_an_error_and_leaves_nothing() -> N
     assert descriptors() == before
 
 
-async def test_how_it_ended_is_said_with_the_end_of_its_stderr() -> None:
-    script = "import os, sys; sys.stderr.write('very wrong\\n'); sys.stderr.flush(); os._exit(3)"
-    async with started(python(script)) as child:
-        await said(child)
-        await child.end()
-        assert child.cause == "the server ended with exit code 3; its stderr ends with:\nvery wrong"
-    async with started(python("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")) as child:
-        await said(child)
-        await child.end()
-        assert child.cause == "the server was ended by SIGKILL"
-
-
 async def test_the_end_is_seen_though_others_hold_its_stdout() -> None:
     script = "import subprocess, os; subprocess.Popen(['sleep', '60']); os.write(1, b'last\\n')"
     async with started(python(script)) as child:

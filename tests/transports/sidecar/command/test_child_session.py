@@ -11,7 +11,6 @@ from proxy.transports.sidecar.command import streams
 from tests.faults.routes import NAUGHTY
 from tests.transports.guarded import guarded, onward
 from tests.transports.http.hosting import (
-    EVENTS,
     JSON,
     STREAM,
     Client,
@@ -47,26 +46,6 @@ async def test_progress_comes_before_the_answer_on_the_stream_that_asked(client:
     assert [each["params"]["progress"] for each in said[:3]] == [0, 1, 2]
     await client.call(2, "release")
     assert await held.said() == "held 1"
-
-
-@pytest.mark.parametrize(
-    ("accept", "kind"),
-    [
-        (JSON, JSON),
-        (STREAM, STREAM),
-        (BOTH, JSON),
-        (f"{STREAM}, {JSON}", JSON),
-        (EVENTS, STREAM),
-        ("*/*", JSON),
-        (f"{JSON}, {STREAM};q=.5", JSON),
-    ],
-)
-async def test_the_form_is_what_the_client_takes_best(
-    accept: str, kind: str, client: Client
-) -> None:
-    heard = await client.call(1, "echo", accept=accept)
-    assert heard.headers["Content-Type"].partition(";")[0] == kind
-    assert await heard.said() == "{}"
 
 
 async def test_a_client_that_prefers_no_form_loses_nothing_that_comes_before_the_answer(
@@ -152,6 +131,16 @@ async def test_there_is_one_stream_of_get_at_a_time(client: Client) -> None:
     async with asyncio.timeout(10):
         while (await client.send("GET", accept=STREAM)).status == 409:
             await asyncio.sleep(0.01)
+
+
+async def test_a_stream_is_resumed_while_the_call_goes_on(client: Client) -> None:
+    heard = await client.call(1, "hold")
+    await heard.event()
+    resumed = await listening(client, last_event_id=heard.ids[0])
+    # Whoever comes back takes the place of who is there, and may be so no longer.
+    assert await heard.event() is None
+    await client.call(2, "release")
+    assert await resumed.said() == "held 1"
 
 
 async def test_an_event_id_of_another_session_is_unknown() -> None:

@@ -11,7 +11,7 @@ from proxy.transports.http.sse import encode_event
 from proxy.transports.sidecar.url.route_handler import UrlRoute
 from tests.given import answer, call, document, line, rules
 from tests.transports.http.raw import Request, chunk, head, response, upstream
-from tests.transports.http.standing import BOTH, before, route, shared, standing
+from tests.transports.http.standing import before, route, shared, standing
 
 DROP = rules("- {name: drop, tools: get, response: [{drop: secret}]}")
 SECRET = answer(document({"a": 1, "secret": 2}))
@@ -23,28 +23,6 @@ def stream(*events: bytes, **headers: str) -> bytes:
     """Return a whole answer of events."""
     held = {"content_type": STREAM, "transfer_encoding": "chunked", **headers}
     return head(**held) + b"".join(map(chunk, events)) + chunk(b"")
-
-
-async def test_an_answer_passes_with_its_status_headers_and_bytes() -> None:
-    body = b'{ "jsonrpc": "2.0", "id": 1, "result": {"x": 1e400, "y": 1.10} }'
-    said = response(body, x_trace="a", set_cookie="b", server="theirs")
-    async with upstream(said) as server, before(server.url, DROP) as proxy:
-        got = await proxy.post(
-            call("other"), mcp_session_id="s", x_mine="c", origin="http://localhost"
-        )
-    assert (got.status, got.body) == (200, body)
-    assert {name: got.headers[name] for name in ("x-trace", "set-cookie", "server")} == {
-        "x-trace": "a",
-        "set-cookie": "b",
-        "server": "theirs",
-    }
-    [asked] = server.asked
-    assert (asked.line, asked.body) == ("POST /mcp HTTP/1.1", call("other"))
-    assert asked.headers["accept"] == BOTH
-    assert asked.headers["mcp-session-id"] == "s"
-    assert asked.headers["x-mine"] == "c"
-    assert asked.headers["origin"] == "http://localhost"
-    assert asked.headers["host"] == f"127.0.0.1:{server.port}"
 
 
 async def test_the_events_of_a_stream_pass_and_the_answer_among_them_is_shaped() -> None:

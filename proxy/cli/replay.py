@@ -1,0 +1,217 @@
+"""`replay`: without it, nobody knows whether a rule still fits its server, or hides what is needed.
+
+Each recorded answer goes through its rule. Values that later calls took from it must still be
+there, and the rule's paths must still match.
+"""
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from proxy.cli import PROGRAM, options
+from proxy.cli.terminal import console, list_problems, printable, refuse, table
+from proxy.document.sizes import size
+from proxy.document.tokens import tokens
+from proxy.errors import AbridgeError, RuleErrors
+from proxy.ruleset.clients import client_for
+from proxy.ruleset.rule import RuleFile, RuleSet
+from proxy.ruleset.selection import Selection, load
+from proxy.testing.fit import RuleFit
+from proxy.testing.play import Replay
+from proxy.testing.proof import ShapedAnswer, UsedValue, used_values
+from proxy.testing.recordings import RecordedSession, sessions
+
+FINDINGS = ("loss", "rot", "drift")
+_FAIL_ON = ["loss", "rot"]
+_SHOWN = 10  # of a kind of finding
+_WIDTH = 60  # characters of a value
+
+
+class ToolSizes(Struct):
+    """The answers of a tool under a rule: bytes and tokens that models saw, before and after."""
+
+    tool: str
+    rule: str | None
+    calls: int = 0
+    before: int = 0
+    after: int = 0
+    tokens_before: int = 0
+    tokens_after: int = 0
+    largest: int = 0
+
+
+class Account:
+    """Adds up what rules do to recordings, session by session."""
+
+    def __init__(self, selection: Selection, client: str | None, limit: int | None) -> None:
+        self._selection, self._client, self._limit = selection, client, limit
+        self._sizes: dict[tuple[str, str | None], ToolSizes] = {}
+        self.fits: dict[tuple[str, str], RuleFit] = {}
+        self.sessions = 0
+        self.used: list[UsedValue] = []
+        self.over: list[dict[str, Any]] = []
+
+    def add(self, session: RecordedSession) -> None:
+        """Replay the calls of a session. Raises AbridgeError."""
+        name = self._client or session.client
+        rules = self._selection(session.server, name)
+        rules = rules.fitting(session.tools) if session.tools else rules
+        shows = client_for(name).shows
+        answered = []
+        for file, exchange in session.exchanges:
+            try:
+                replay = Replay(self._active(rules), exchange)
+                before, after = replay.before.texts_for(shows), replay.answer.texts_for(shows)
+            except AbridgeError as error:
+                raise AbridgeError(f"{file}: {error}") from error
+            self._count(file, replay, before, after)
+            if (rule := replay.applied) is not None and (
+                key := (rule.place, rule.name)
+            ) in self.fits:
+                self.fits[key].add(file, replay)
+            answered.append(ShapedAnswer(file, replay, after))
+        self.used += used_values(answered, json.dumps(session.tools))
+        self.sessions += bool(answered)
+
+    def _active(self, rules: RuleSet) -> RuleSet:
+        """Return copies of the rules, none of them in shadow mode or out of service."""
+        files = []
+        for file in rules.files:
+            copies = tuple(replace(rule, mode="active") for rule in file.rules)
+            files.append(replace(file, rules=copies))
+            for rule in copies:
+                self.fits.setdefault((rule.place, rule.name), RuleFit(rule, file))
+        return replace(rules, files=tuple(files))
+
+    def _count(
+        self, file: str, replay: Replay, before: tuple[str, ...], after: tuple[str, ...]
+    ) -> None:
+        tool, rule = replay.exchange.tool, replay.applied
+        key = tool, None if rule is None else rule.name
+        sizes = self._sizes.setdefault(key, ToolSizes(*key))
+        size_after = _bytes(after)
+        sizes.calls += 1
+        sizes.before += _bytes(before)
+        sizes.after += size_after
+        sizes.tokens_before += sum(map(tokens, before))
+        sizes.tokens_after += sum(map(tokens, after))
+        sizes.largest = max(sizes.largest, size_after)
+        if self._limit is not None and size_after > self._limit:
+            self.over.append({"file": file, "tool": tool, "bytes": size_after})
+
+    @property
+    def sizes(self) -> list[ToolSizes]:
+        """The sizes by tool and rule, the largest first."""
+        return sorted(self._sizes.values(), key=lambda each: -each.before)
+
+    @property
+    def losses(self) -> list[UsedValue]:
+        """The used values that the model can no longer see."""
+        return [each for each in self.used if each.place == "lost"]
+
+
+def _bytes(texts: tuple[str, ...]) -> int:
+    return sum(len(text.encode(errors="replace")) for text in texts)
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.add_argument("paths", nargs="+", metavar="DIR", help="recordings: folders or files")
+    options.add(parser, options.by_name("rules", "allow_python", "budget"))
+    parser.add_argument("--client", metavar="NAME", help="the client, in place of the recorded one")
+    parser.add_argument(
+        "--fail-over", type=size, metavar="SIZE", help="fail if an answer is still larger, as 8kB"
+    )
+    parser.add_argument(
+        "--fail-on",
+        type=_kinds,
+        default=_FAIL_ON,
+        metavar="KINDS",
+        help="fail on these of loss, rot, drift, or none (default: loss,rot)",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _kinds(text: str) -> list[str]:
+    kinds = [] if text == "none" else text.split(",")
+    if unknown := [kind for kind in kinds if kind not in FINDINGS]:
+        choice = ", ".join(FINDINGS)
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {choice}; or write none")
+    return kinds
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what the rules do. Returns 1 if they fail, 2 if rules or recordings are unusable."""
+    try:
+        files: tuple[RuleFile, ...] | None = None
+        if arguments.rules is not None:
+            names = [] if arguments.rules == ["none"] else arguments.rules
+            files = load(names, allow_python=arguments.allow_python)
+        selection = Selection(files, arguments.budget, lambda _: None)
+        account = Account(selection, arguments.client, arguments.fail_over)
+        for session in sessions(arguments.paths):
+            account.add(session)
+            if sys.stderr.isatty():
+                print(f"\r{account.sessions} sessions\r", end="", file=sys.stderr, flush=True)
+        report = _report(account)
+    except RuleErrors as errors:
+        return list_problems(errors.problems)
+    except OSError as error:
+        return refuse("replay", f"{error.filename}: {error.strerror}")
+    except AbridgeError as error:
+        return refuse("replay", str(error))
+    if not account.sessions:
+        advice = f"`{PROGRAM} record` makes recordings"
+        return refuse("replay", f"no recorded call in {', '.join(arguments.paths)}; {advice}")
+    if arguments.json:
+        print(json.dumps(report, indent=2, ensure_ascii=False))
+    else:
+        _print(report)
+    return int(bool(report["over"] or any(report[kind] for kind in arguments.fail_on)))
+
+
+def _report(account: Account) -> dict[str, Any]:
+    places = [each.place for each in account.used]
+    return {
+        "sessions": account.sessions,
+        "tools": [asdict(each) for each in account.sizes],
+        "used": {place: places.count(place) for place in ("shown", "view", "lost")},
+        "loss": [asdict(each) for each in account.losses],
+        "rot": [each for fit in account.fits.values() for each in fit.rot()],
+        "drift": [each for fit in account.fits.values() for each in fit.drift()],
+        "over": account.over,
+    }
+
+
+def _print(report: dict[str, Any]) -> None:
+    rows = table("tool", "rule", ">calls", ">bytes", ">after", ">about tokens", ">after", ">saved")
+    for each in report["tools"]:
+        sizes = ("calls", "before", "after", "tokens_before", "tokens_after")
+        saved = f"{1 - each['after'] / max(1, each['before']):.0%}"
+        counts = (f"{each[name]:,}" for name in sizes)
+        rows.add_row(printable(each["tool"]), printable(each["rule"] or ""), *counts, saved)
+    stdout = console()
+    stdout.print(rows)
+    used = report["used"]
+    lines = [
+        f"Values of answers that later calls used: {sum(used.values())}; still shown:"
+        f" {used['shown']}, a view or page away: {used['view']}, lost: {used['lost']}."
+    ]
+    for kind, line in (
+        ("loss", "lost: {file}: {path}: {value}: {user}"),
+        ("rot", "rot: {place}: {rule}: {reason}, in {answers} answers"),
+        ("drift", "new: {place}: {rule}: {member}, as in {file}"),
+        ("over", "over: {file}: {tool}: {bytes:,} bytes"),
+    ):
+        findings = report[kind]
+        for each in findings[:_SHOWN]:
+            cut = {"value": str(each.get("value"))[:_WIDTH]}
+            lines.append(line.format(**{**each, **cut}))
+        if len(findings) > _SHOWN:
+            lines.append(f"  and {len(findings) - _SHOWN} more (--json has all)")
+    for text in lines:
+        stdout.print(printable(text), soft_wrap=True)

@@ -1,0 +1,109 @@
+"""Proof that a session still finds what it used: without it, nobody knows what a rule costs."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from proxy.document.tree import loads
+from proxy.testing import answer as answers
+from proxy.testing.play import Replay
+from proxy.testing.usage import Usage, has_word
+
+
+class UsedValue(Struct):
+    """A value that a call took from an earlier answer.
+
+    `file` and `path` are where that answer has it, `user` the call that took it. `place` is where
+    the model finds it in the answers as they are shaped.
+    """
+
+    value: str
+    file: str
+    tool: str
+    path: str
+    user: str
+    place: str = "lost"
+
+
+class ShapedAnswer(Struct):
+    """An answer with its recorded file, as the server sent it and as a client shows it.
+
+    `visible` are the texts that the model sees; `stored` are the documents from which its views and
+    pages are cut.
+    """
+
+    file: str
+    replay: Replay
+    visible: tuple[str, ...]
+
+    @property
+    def stored(self) -> list[bytes]:
+        """The snapshots of the answer."""
+        results = (result for _, result in self.replay.shaped)
+        return [result.snapshot.document for result in results if result.snapshot is not None]
+
+
+def used_values(session: Sequence[ShapedAnswer], definitions: str = "") -> list[UsedValue]:
+    """Return the values of the answers of a session that its later calls used.
+
+    A value that the model had before, or a word of the tools' `definitions`, is none.
+    """
+    calls = [(each.replay.exchange.tool, each.replay.exchange.arguments) for each in session]
+    usage = Usage(calls)
+    used: dict[tuple[str, int], UsedValue] = {}
+    for number, answer in enumerate(session):
+        leaves = list(_leaves(_parts(answer)))
+        text = _lines(leaf for _, leaf in leaves)
+        after: str | None = None
+        for value, index, user in usage.within(number, text):
+            if value.isalpha() and value in definitions:
+                continue
+            if after is None:
+                after = _lines(
+                    leaf for each in answer.visible for _, leaf in _leaves(answers.value(each))
+                )
+            path = next((path for path, leaf in leaves if has_word(value, leaf)), "")
+            new = UsedValue(value, answer.file, answer.replay.exchange.tool, path, user)
+            each = used.setdefault((value, index), new)
+            if has_word(value, after):
+                each.place = "shown"
+            elif each.place == "lost" and _is_stored(value, answer):
+                each.place = "view"
+    # Of an argument that is a path, the path counts, not each of its folders too.
+    return [
+        each
+        for (value, call), each in used.items()
+        if not any(call == of and value != whole and value in whole for whole, of in used)
+    ]
+
+
+def _is_stored(value: str, answer: ShapedAnswer) -> bool:
+    return any(has_word(value, leaf) for raw in answer.stored for _, leaf in _leaves(loads(raw)))
+
+
+def _parts(answer: ShapedAnswer) -> Any:
+    """Return the document of the server's answer; with several copies or texts, all of them."""
+    before = answer.replay.before
+    if before.structured is not None:
+        return loads(bytes(before.structured))
+    values = [answers.value(text) for text in before.texts or (before.text,)]
+    return values[0] if len(values) == 1 else values
+
+
+def _lines(texts: Iterable[str]) -> str:
+    return "\n{}\n".format("\n".join(texts))
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield each text, number and name of a member, with its path."""
+    if isinstance(value, dict):
+        for name, member in value.items():
+            inner = f"{path}.{name}" if path else name
+            yield inner, name
+            yield from _leaves(member, inner)
+    elif isinstance(value, list):
+        for index, element in enumerate(value):
+            yield from _leaves(element, f"{path}[{index}]")
+    elif value is not None and not isinstance(value, bool):
+        yield path, str(value)

@@ -1,0 +1,167 @@
+"""`replay`: a recorded session of a real server through rules, for a person and for a CI job."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from proxy.cli import main
+from tests.python_client import connected
+from tests.wrapped import START
+
+SERVER = """
+from mcp.server.mcpserver import MCPServer
+
+mcp = MCPServer(name="shelf", log_level="ERROR")
+
+@mcp.tool(structured_output=False)
+def list_books(shelf: str) -> dict:
+    books = [{"id": f"bk_{n}", "title": f"Book {n}", "text": "x" * 500} for n in range(90)]
+    return {"books": books}
+
+@mcp.tool(structured_output=False)
+def get_book(id: str) -> dict:
+    return {"id": id, "pages": 3}
+
+mcp.run()
+"""
+RULES = """
+version: 1
+rules:
+  - tools: list_books
+    name: books
+    response: [{keep: [%s]}]
+    tests:
+      - {arguments: {shelf: a}, given: {books: [{id: a, title: b}]}, expect_keys: {"": 1}}
+"""
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the folder in which the session of a real client with a real server is recorded."""
+    path = tmp_path_factory.mktemp("server") / "server.py"
+    path.write_text(SERVER)
+    folder = str(tmp_path_factory.mktemp("recorded") / "all")
+    command = [sys.executable, "-c", START, "record", folder, "--", sys.executable, str(path)]
+    with connected(command) as client:
+        client.call("list_books", {"shelf": "fiction"})
+        client.call("get_book", {"id": "bk_7"})
+    return folder
+
+
+def replay(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = main(["replay", *words])
+    return code, *capsys.readouterr()
+
+
+def rules(folder: Path, *paths: str) -> list[str]:
+    file = folder / "rules.yaml"
+    file.write_text(RULES % ", ".join(paths))
+    return ["--rules", str(file)]
+
+
+def account(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    _, out, _ = replay(capsys, "--json", *words)
+    return json.loads(out)
+
+
+def test_the_budget_alone_loses_nothing(
+    recordings: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, error = replay(capsys, recordings)
+    assert (code, error) == (0, "")
+    assert "later calls used: 1; still shown: 1, a view or page away: 0, lost: 0" in out
+
+    both = account(capsys, recordings)
+    [books, book] = both["tools"]
+    assert (books["tool"], books["rule"], books["calls"]) == ("list_books", "budget", 1)
+    assert 45_000 < books["before"] < 60_000
+    assert books["largest"] == books["after"] < 10_000
+    assert books["tokens_after"] < books["tokens_before"] / 4
+    assert (book["before"], book["after"]) == (book["after"], book["before"])
+
+
+def test_a_lost_value_rotten_paths_and_new_members_are_findings(
+    recordings: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lossy = rules(tmp_path, "books.title", "books.author")
+    code, out, _ = replay(capsys, recordings, *lossy)
+
+    assert code == 1
+    [path] = Path(recordings).glob("*/0001-list_books.json")
+    place = f"{tmp_path}/rules.yaml:4"
+    assert out.splitlines()[-3:] == [
+        f"lost: {path}: books[7].id: bk_7: get_book took it as id",
+        f"rot: {place}: books: books.author matches nothing, in 1 answers",
+        f"new: {place}: books: books.text, as in {path}",
+    ]
+    found = account(capsys, recordings, *lossy)
+    assert [len(found[kind]) for kind in ("loss", "rot", "drift", "over")] == [1, 1, 1, 0]
+    assert found["used"] == {"shown": 0, "view": 0, "lost": 1}
+
+
+@pytest.mark.parametrize(
+    ("paths", "words", "code"),
+    [
+        (["books.title"], [], 1),
+        (["books.title"], ["--fail-on", "rot"], 0),
+        (["books.id"], [], 0),
+        (["books.id"], ["--fail-on", "loss,rot,drift"], 1),
+        (["books.id", "books.x"], ["--fail-on", "loss"], 0),
+        (["books.id", "books.x"], ["--fail-on=none"], 0),
+        (["books.id", "books.x"], ["--fail-on=none", "--fail-over", "1kB"], 1),
+        (["books.id", "books.x"], ["--fail-on=none", "--fail-over", "8kB"], 0),
+    ],
+)
+def test_a_ci_job_chooses_what_fails(
+    paths: Sequence[str],
+    words: list[str],
+    code: int,
+    recordings: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert replay(capsys, recordings, *rules(tmp_path, *paths), *words)[0] == code
+
+
+def test_a_rule_in_shadow_mode_is_replayed_as_if_it_were_active(
+    recordings: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = rules(tmp_path, "books.id")
+    file = tmp_path / "rules.yaml"
+    file.write_text(file.read_text().replace("name: books", "mode: shadow"))
+    assert account(capsys, recordings, *words)["tools"][0]["after"] < 2000
+
+
+def test_recordings_are_weighed_as_transcripts_are(
+    recordings: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["weigh", recordings, "--json"]) == 0
+    books, book = json.loads(capsys.readouterr().out)
+    assert (books["tool"], book["tool"]) == ("shelf/list_books", "shelf/get_book")
+    assert books["in_budget"] < 10_000 < 45_000 < books["read"] == books["whole"]
+
+
+def test_what_cannot_be_replayed_is_refused(
+    recordings: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    code, out, error = replay(capsys, str(empty))
+    assert (code, out) == (2, "")
+    assert f"no recorded call in {empty}; `mcp-abridge record` makes recordings" in error
+    code, _, error = replay(capsys, str(empty / "none"))
+    assert (code, error) == (2, f"mcp-abridge replay: {empty}/none: No such file or directory\n")
+    (empty / "0001-t.json").write_text("{")
+    code, _, error = replay(capsys, str(empty))
+    assert code == 2
+    assert f"{empty}/0001-t.json: neither a recorded exchange nor JSON" in error
+    code, _, error = replay(capsys, recordings, *rules(tmp_path, "books..id"))
+    assert code == 2
+    assert "rules.yaml:6:24: keep: path 'books..id'" in error
+    with pytest.raises(SystemExit):
+        main(["replay", recordings, "--fail-on", "los"])
+    assert "'los' is none of loss, rot, drift; or write none" in capsys.readouterr().err
