@@ -239,6 +239,7 @@ class _Drafting:
         self.elides: list[MemberProfile] = []
         self.clips: list[MemberProfile] = []
         self.pages: list[MemberProfile] = []
+        self.constants: list[str] = []
 
     def run(self) -> None:
         """Draft all steps."""
@@ -258,6 +259,9 @@ class _Drafting:
             self._shorten(node)
         if self.pages:
             self._page_arrays()
+        if self.constants:
+            constants = f"the same in all rows here, and kept: {_listed(self.constants)}"
+            self.result.evidence.append(constants)
 
     def _visit(self, node: MemberProfile) -> None:
         """Look at the values at a path, and at those below."""
@@ -327,8 +331,10 @@ class _Drafting:
             if column.is_link and column is not best:
                 if inner.constant or any(_tells(other, own) for other in others):
                     reason = f"links, constant or made of other columns; {best_name} stays"
-            elif self._is_constant(inner, column):
+            elif inner.constant and self._tells_nothing(inner, column):
                 reason = "the same in all rows of all answers"
+            elif inner.constant:
+                self.constants.append(path)
             elif whole in first and len(inner.values) >= _ROWS:
                 reason = f"the same as {first[whole].name}"
             first.setdefault(whole, column)
@@ -337,12 +343,12 @@ class _Drafting:
             elif reason:
                 self.drops[path] = reason
 
-    def _is_constant(self, node: MemberProfile, column: RowColumn) -> bool:
-        """Return True if a column tells nothing: one short value, in several answers.
+    def _tells_nothing(self, node: MemberProfile, column: RowColumn) -> bool:
+        """Return True if a constant is short, and known from several answers.
 
         Null, false, 0 and the empty text may be the usual state of what a model must see.
         """
-        if len(self.result.answers) < 2 or not node.constant or node.values <= _USUAL:
+        if len(self.result.answers) < 2 or node.values <= _USUAL:
             return False
         return column.size <= _SHORT and column.worth[0] > len(column.path)
 

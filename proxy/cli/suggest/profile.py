@@ -69,6 +69,9 @@ class MemberProfile:
         is_map = len(value) > _MAP
         for key, member in value.items():
             name = "*" if is_map else spelled(key)
+            if "\\" in name:  # no path has it
+                size += len(encode(member)) + len(key) + 4
+                continue
             node = self.members.get(name)
             if node is None:
                 names = (*self.names, name)

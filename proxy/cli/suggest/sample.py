@@ -41,7 +41,7 @@ def shortened(draft: Draft, value: Any, names: tuple[str, ...] = ()) -> Any:
         return value
     if len(names) > _DEEPEST:
         return {}
-    members = list(value.items())[:_MEMBERS]
+    members = [each for each in value.items() if each[0] != "$repeat"][:_MEMBERS]
     return {name: shortened(draft, member, (*names, spelled(name))) for name, member in members}
 
 
