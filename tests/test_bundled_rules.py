@@ -20,7 +20,7 @@ from proxy.ruleset.rule import RuleSet
 from proxy.testing.exchange import recorded
 from proxy.testing.play import Replay
 from tests import servers
-from tests.servers import atlassian_api, firecrawl_api, grafana_api, sentry_api
+from tests.servers import atlassian_api, firecrawl_api, grafana_api, kubernetes_api, sentry_api
 from tests.servers.web_api import web_api
 from tests.wire import Wire
 
@@ -184,6 +184,32 @@ def test_the_rules_for_sentry_keep_ids_and_addresses() -> None:
         assert "eventID: 0f1e2d3c4b5a69788796a5b4c3d2e1f0\n" in found.text
         tools = server.call("search_sentry_tools", query="events of an issue")
         assert '"search_issue_events"' in tools.text
+
+
+def test_the_rules_for_kubernetes_keep_every_name_and_state(tmp_path: Path) -> None:
+    pod = {"namespace": "shop", "name": "shop-007-7d9c"}
+    with web_api(kubernetes_api.answer) as url:
+        command = servers.kubernetes(url, tmp_path)
+        with ruled("kubernetes", command) as server:
+            for tool, arguments in (
+                ("pods_list_in_namespace", {"namespace": "shop"}),
+                ("resources_list", {"apiVersion": "v1", "kind": "Pod", "namespace": "shop"}),
+            ):
+                pods = server.call(tool, **arguments)
+                assert pods.reduction > 3
+                assert [f"shop-{n:03}-7d9c" in pods.text for n in range(120)] == [True] * 120
+                assert "CrashLoopBackOff" in pods.text
+            assert server.call("pods_list_in_namespace", namespace="none").text == "[]"
+            for account in (
+                server.call("pods_get", **pod),
+                server.call("resources_get", apiVersion="v1", kind="Pod", **pod),
+            ):
+                assert "shop-007-7d9c" in account.text
+            assert server.call("events_list", namespace="shop").reduction > 1.5
+            assert server.call("events_list", namespace="none").text == "# No events found"
+            assert server.call("pods_log", **pod).reduction > 2
+            error = server.call("pods_get", namespace="nowhere", name="x")
+            assert "could not find the requested resource" in error.text
 
 
 def test_the_rules_for_firecrawl_keep_every_address_and_id() -> None:

@@ -182,10 +182,14 @@ def csv(text: str, *, fewest: int = 0) -> tuple[str, int]:
 
     >>> csv('id,note\n1.50,"a, b"\n,\n')[0]
     '[{"id":1.50,"note":"a, b"},{"id":null,"note":""}]'
+    >>> csv("")[0]
+    '[]'
 
-    Raises DocumentError if the head is none, there are fewer rows than `fewest`, or a row has more
-    or fewer cells than the head.
+    A blank text has no rows. Raises DocumentError if the head is none, there are fewer rows than
+    `fewest`, or a row has more or fewer cells than the head.
     """
+    if not (fewest or text.strip()):
+        return "[]", len(text.rstrip())
     import csv as reader
     from io import StringIO
     from itertools import starmap

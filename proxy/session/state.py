@@ -459,7 +459,9 @@ class SessionState:
         """Send a call on and remember it; drop the snapshots that it makes stale (`drop_on`)."""
         stale = self.rules.dropped_by(pending.tool)
         drops = (DropSnapshots(Key(pending.scope, rule, None)) for rule in stale)
-        if self.calls is not None and pending.call:
+        facts = self.rules.facts(pending.tool)
+        # A tool that may run again needs no hash of its calls, which take 4 MB for OpenSSL.
+        if self.calls is not None and pending.call and (facts is None or not facts.repeatable):
             self.calls.add(pending.caller, pending.call)
         return (*drops, *self.send(raw, pending))
 

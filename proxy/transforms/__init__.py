@@ -14,6 +14,7 @@ from proxy.transforms.keep import Keep
 from proxy.transforms.paginate import Paginate
 from proxy.transforms.parse import Parse
 from proxy.transforms.project import Project
+from proxy.transforms.prune import Prune
 from proxy.transforms.recast import Recast
 from proxy.transforms.rename import Rename
 from proxy.transforms.replace import Replace
@@ -24,6 +25,7 @@ from proxy.transforms.truncate import Truncate
 TRANSFORMS: dict[str, type[Transform]] = {
     "keep": Keep,
     "drop": Drop,
+    "prune": Prune,
     "rename": Rename,
     "project": Project,
     "filter": Filter,

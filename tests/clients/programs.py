@@ -120,6 +120,8 @@ class ClaudeCode(Client):
             "ANTHROPIC_MODEL": "claude-sonnet-4-5",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "IS_SANDBOX": "1",
+            # With -p it does not wait for a server that takes long to start, on a busy machine.
+            "MCP_CONNECTION_NONBLOCKING": "0",
         }
 
 

@@ -34,7 +34,6 @@ def main(wheel: Path, folder: Path) -> int:
         began = time.monotonic()
         print(user.types("uvx", "--from", str(wheel), "mcp-abridge", "wrap", "--all"))
         wrapped = time.monotonic()
-        print(user.types(*client.bin("mcp", "list")))
         output = user.types(*start)
         seconds = time.monotonic() - began
     texts = [each.text for each in model.results]

@@ -238,6 +238,7 @@ def _recast(dice: Dice) -> tuple[Step, str | None]:
 KINDS: dict[str, Callable[[Dice], tuple[Step, str | None]]] = {
     "keep": _paths,
     "drop": _paths,
+    "prune": lambda dice: (_at(dice, ARRAYS) | _maybe(dice, 2, empty=True), "at"),
     "rename": _rename,
     "project": _project,
     "filter": _filter,

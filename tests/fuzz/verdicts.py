@@ -18,7 +18,7 @@ from tests.fuzz.reading import Response, bare, members, numbers, valid
 # Steps that make no value of their own, but for notices.
 SPELLING = {
     *("keep", "drop", "rename", "filter", "sort", "elide", "paginate", "table", "abridge"),
-    *("contract", "truncate", "clip"),
+    *("contract", "truncate", "clip", "prune"),
 }
 NOTICES = {"pagination", "truncation", "_elided", "_abridged", "_dropped"}
 _LEAST = 300

@@ -20,6 +20,7 @@ __all__ = [
     "firecrawl",
     "git",
     "grafana",
+    "kubernetes",
     "memory",
     "node",
     "playwright",
@@ -75,6 +76,22 @@ def atlassian(url: str) -> list[str]:
     known |= {"JIRA_PERSONAL_TOKEN": "none", "CONFLUENCE_PERSONAL_TOKEN": "none"}
     environ = [f"{name}={value}" for name, value in known.items()]
     return ["env", *environ, str(CACHE / "atlassian" / "bin" / "mcp-atlassian")]
+
+
+def kubernetes(url: str, folder: Path) -> list[str]:
+    """Serve the cluster whose API is at a URL; the configuration that says so is in `folder`."""
+    named = {"name": "shop", "context": {"cluster": "shop", "user": "ann"}}
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "shop",
+        "contexts": [named],
+        "clusters": [{"name": "shop", "cluster": {"server": url}}],
+        "users": [{"name": "ann", "user": {"token": "none"}}],
+    }
+    (folder / "kubeconfig").write_text(json.dumps(config))
+    file = ruled("kubernetes-mcp-server", "bin", "index.js")
+    return [node(), file, "--kubeconfig", str(folder / "kubeconfig")]
 
 
 def sentry(url: str) -> list[str]:

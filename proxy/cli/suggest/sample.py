@@ -9,7 +9,7 @@ import yaml
 from proxy.cli.suggest.draft import CLIP, FEW, MAX_BYTES, Draft, structure
 from proxy.document.paths import spelled
 from proxy.document.tree import encode
-from proxy.storage.redaction import Redaction
+from proxy.testing.redaction import Redaction
 
 _LONGEST = 80  # characters of a text that no step shortens
 _MEMBERS = 40  # of an object
@@ -41,7 +41,7 @@ def shortened(draft: Draft, value: Any, names: tuple[str, ...] = ()) -> Any:
         return value
     if len(names) > _DEEPEST:
         return {}
-    members = list(value.items())[:_MEMBERS]
+    members = [each for each in value.items() if each[0] != "$repeat"][:_MEMBERS]
     return {name: shortened(draft, member, (*names, spelled(name))) for name, member in members}
 
 

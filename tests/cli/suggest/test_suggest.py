@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
@@ -103,6 +104,9 @@ def test_an_array_that_a_later_call_took_a_value_from_is_never_dropped(tmp_path:
     drops = next(step["drop"] for step in rule["steps"] if "drop" in step)
     assert "progress.folderQueue" in drops
     assert not {"progress.discoveredFileIds", "progress.processedContentFileIds"} & {*drops}
+    assert main(["replay", recording, "--rules", str(path), "--fail-on", "loss"]) == 0
+    by_hand = str(ROOT / "examples/fullsync/rules.yaml")
+    assert main(["replay", recording, "--rules", by_hand, "--fail-on", "loss"]) == 1
     taken = "stays: roxtra_document_text took it as file_id"
     assert f"# {' ' * 2}progress.discoveredFileIds {taken}" in path.read_text()
     assert rule["after"] < 4_500
@@ -122,11 +126,14 @@ def of_filesystem(folder: Path) -> tuple[list[str], Calls]:
         ("directory_tree", {"path": str(folder)}),
         ("read_text_file", {"path": str(folder / "long.txt")}),
         ("list_directory", {"path": str(folder)}),
+        ("get_file_info", {"path": str(folder / "many" / "folder 03" / "file 123.txt")}),
     ]
 
 
 def of_git(folder: Path) -> tuple[list[str], Calls]:
     with_history(folder, 200, {199: ("long.txt", "".join(f"line {n}\n" for n in range(2_000)))})
+    revision = ["git", "-C", str(folder), "rev-parse", "HEAD~150"]
+    early = subprocess.run(revision, check=True, capture_output=True, text=True).stdout.strip()
     for n in range(400):
         (folder / f"new file {n:03}.txt").write_text("")
     here = {"repo_path": str(folder)}
@@ -135,6 +142,7 @@ def of_git(folder: Path) -> tuple[list[str], Calls]:
         ("git_status", here),
         ("git_show", here | {"revision": "HEAD"}),
         ("git_branch", here | {"branch_type": "local"}),
+        ("git_show", here | {"revision": early}),
     ]
 
 
@@ -147,6 +155,7 @@ def of_sqlite(folder: Path) -> tuple[list[str], Calls]:
         ("read_query", {"query": "select * from orders"}),
         ("read_query", {"query": "select id, customer from orders where id < 250"}),
         ("list_tables", {}),
+        ("read_query", {"query": "select * from orders where customer = 'customer 17'"}),
     ]
 
 
@@ -190,6 +199,8 @@ def test_the_drafts_take_70_percent_off_every_noisy_tool_of_a_server(
     exchanges = [each for one in sessions([recording]) for _, each in one.exchanges]
     noisy = {each.tool for each in exchanges if len(each.response) > 2 * NOISY}
     assert noisy <= covered
+    # What later calls took from an answer is shown, or a view or page away.
+    assert main(["replay", recording, "--rules", str(path), "--fail-on", "loss"]) == 0
     for rule in rules:
         assert rule["misfits"] == 0
         assert rule["after"] <= 0.3 * rule["before"], rule["tools"]
@@ -234,6 +245,8 @@ def test_links_repetitions_and_constants_of_rows_go_texts_and_lists_in_them_shri
         "ticket",  # is the same as `key`
         "plan",  # is the same everywhere; `locked` and `state` may be the exception next time
     }
+    text = (tmp_path / "drafted.yaml").read_text()
+    assert "the same in all rows here, and kept: state, locked" in text
     assert steps["clip"] == {"at": "body", "max_chars": 200}
     assert steps["elide"] == {"at": "watchers", "first": 3}
     assert steps["paginate"]["limit"] >= 5
@@ -325,7 +338,9 @@ def test_a_transcript_has_the_answers_and_the_models_own_words(tmp_path: Path) -
     records = [("assistant", use), ("user", result), ("assistant", text)]
     lines = [{"type": who, "message": {"role": who, "content": [x]}} for who, x in records]
     (tmp_path / "s.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    path, [rule] = drafted(str(tmp_path / "s.jsonl"), tmp_path)
+    (tmp_path / "settings.json").write_text("the client's own")
+    path, [rule] = drafted(str(tmp_path), tmp_path)
+    assert "\nserver:" not in path.read_text()  # the client calls it as it likes
     assert rule["steps"][0] == {"drop": ["progress.doneIds"]}
     assert "progress.failedIds stays: the model's own text has it" in path.read_text()
 
