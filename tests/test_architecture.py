@@ -36,7 +36,7 @@ SLOW = {
     *(
         "mcp",
         "orjson",
-        "proxy.storage.recorder",
+        "proxy.testing.recorder",
         "pydantic",
         "re2",
         "sqlite3",
@@ -232,7 +232,7 @@ DATED = {
     "proxy/cli/wrap/files.py": "names backups in the order of their times",
     "proxy/storage/folder.py": "says when a file was used last, for other processes",
     "proxy/storage/ledger.py": "says when a call was, and how old a row is",
-    "proxy/storage/recorder.py": "says when a session began, in the name of its folder",
+    "proxy/testing/recorder.py": "says when a session began, in the name of its folder",
     "proxy/storage/snapshots.py": "says how old an answer in another process is",
     "proxy/transports/log.py": "begins a line with the time",
 }

@@ -117,7 +117,7 @@ def _folder(text: str) -> str:
 def _mask(text: str) -> str:
     # Imported late: the engine of regular expressions takes 30 ms.
     from proxy.errors import AbridgeError
-    from proxy.storage.redaction import Redaction
+    from proxy.testing.redaction import Redaction
 
     try:
         Redaction([text])

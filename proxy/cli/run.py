@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from proxy.ruleset.selection import Selection
     from proxy.session.session import Session
     from proxy.storage.ledger import Ledger
-    from proxy.storage.recorder import Recorder
     from proxy.storage.snapshots import Store
+    from proxy.testing.recorder import Recorder
     from proxy.transports.log import Level, Log
 
 _BAD_RULES = 2
@@ -143,7 +143,7 @@ def _session(options: "Options") -> "tuple[Log, _Rules, list[Ledger | Recorder],
         records.append(Ledger(path, meters, warn=log.warning, recent=calls))
     new_session: Callable[..., Session] = Session
     if options.record:
-        from proxy.session.recording import RecordingSession
+        from proxy.testing.recording_session import RecordingSession
 
         records.append(writer := recorder(options, log))
         new_session = partial(RecordingSession, writer)
@@ -160,8 +160,8 @@ def _session(options: "Options") -> "tuple[Log, _Rules, list[Ledger | Recorder],
 
 def recorder(options: "Options", log: "Log") -> "Recorder":
     """Return the recorder that the options ask for."""
-    from proxy.storage.recorder import Recorder
-    from proxy.storage.redaction import Redaction
+    from proxy.testing.recorder import Recorder
+    from proxy.testing.redaction import Redaction
 
     redaction = Redaction(options.redact or ())
     return Recorder(options.record or "", options.record_size, redaction, log.warning)

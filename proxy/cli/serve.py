@@ -27,14 +27,14 @@ from proxy.ruleset.loading.yaml_nodes import MAX_BYTES
 from proxy.ruleset.rule import Hidden, RuleFile
 from proxy.ruleset.selection import Selection, content, read_library
 from proxy.ruleset.watch import Watch
-from proxy.session.recording import RecordingSession
 from proxy.session.session import Session
 from proxy.storage.calls import RecentCalls
 from proxy.storage.ledger import Ledger, default_path
 from proxy.storage.meter import Meters
-from proxy.storage.recorder import Recorder
-from proxy.storage.redaction import Redaction
 from proxy.storage.snapshots import Memory, Store
+from proxy.testing.recorder import Recorder
+from proxy.testing.recording_session import RecordingSession
+from proxy.testing.redaction import Redaction
 from proxy.transports.client.endpoint import os_error_text, redacted
 from proxy.transports.log import Level, Log
 from proxy.transports.sidecar import sidecar as trimming

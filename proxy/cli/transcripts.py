@@ -19,6 +19,8 @@ from proxy.testing.answer import read
 from proxy.testing.exchange import make, text_result
 from proxy.testing.recordings import SESSION, RecordedSession
 
+ENDING = ".jsonl"
+
 _CLAUDE_FILE = re.compile(r"(?:Output has been|Full output) saved to:? ([^\n]+?)\.?\n")
 _CLAUDE_CUT = re.compile(r"Error: result \([^)]*\) exceeds|<persisted-output>")
 _CODEX_CUT = re.compile(r"…\d+ tokens truncated…|^Warning: truncated output")
@@ -50,7 +52,7 @@ def folders(environment: "os._Environ[str]") -> list[str]:
     return [folder for folder in every if os.path.isdir(folder)]
 
 
-def files(paths: Iterable[str], since: float, ending: str = ".jsonl") -> Iterator[str]:
+def files(paths: Iterable[str], since: float, ending: str = ENDING) -> Iterator[str]:
     """Yield the transcripts in files and folders that were written after a time in seconds.
 
     `ending` is that of their names: session.json names a session that `record` wrote.

@@ -34,7 +34,7 @@ class Sums(Struct, frozen=True):
     definitions: list[Definitions]
 
 
-class Column(Struct, frozen=True):
+class PageColumn(Struct, frozen=True):
     """A column of a table: `value` is what it sorts by, `html` what it shows of that."""
 
     title: str
@@ -115,8 +115,10 @@ def _large(sums: Sums) -> str:
     columns = (
         _CALLS,
         _READ,
-        Column("Share", lambda each: _share(each.visible_after, read), _bar),
-        Column("Average", lambda each: round(_share(each.visible_after, each.calls)), size_text),
+        PageColumn("Share", lambda each: _share(each.visible_after, read), _bar),
+        PageColumn(
+            "Average", lambda each: round(_share(each.visible_after, each.calls)), size_text
+        ),
         _size("Largest", "largest"),
         _count("Still cut", "cuts_after"),
         _count("Cut without the proxy", "cuts_before"),
@@ -151,7 +153,7 @@ def _saved(sums: Sums) -> str:
         _BEFORE,
         _READ,
         _SAVED,
-        Column("Saved share", lambda each: _share(_saved_by(each), each.visible_before), _bar),
+        PageColumn("Saved share", lambda each: _share(_saved_by(each), each.visible_before), _bar),
         _size("In shadow mode", "shadow_saves"),
     )
     return _section(
@@ -168,7 +170,7 @@ def _others(sums: Sums) -> str:
     html = ""
     if sums.definitions:
         columns = [
-            Column("Server", lambda each: each.server or NAMELESS["server"], _escape),
+            PageColumn("Server", lambda each: each.server or NAMELESS["server"], _escape),
             _count("Sessions", "sessions"),
             _size("Server sent", "before"),
             _size("Client got", "after"),
@@ -179,8 +181,8 @@ def _others(sums: Sums) -> str:
         )
     if sums.warnings:
         columns = [
-            Column("Rule", lambda each: each.rule, _escape),
-            Column("Warned of", lambda each: each.kind, _escape),
+            PageColumn("Rule", lambda each: each.rule, _escape),
+            PageColumn("Warned of", lambda each: each.kind, _escape),
             _count("Times", "count"),
         ]
         note = "What rules warned of."
@@ -198,10 +200,10 @@ def _section(title: str, note: str, *parts: str) -> str:
 
 def _figures(
     by: str,
-    columns: Iterable[Column],
+    columns: Iterable[PageColumn],
     figures: list[Figures],
     *,
-    first: Column,
+    first: PageColumn,
     total: bool = False,
 ) -> str:
     rows = sorted(figures, key=first.value, reverse=True)
@@ -217,9 +219,9 @@ def _figures(
 
 def _table(
     caption: str,
-    columns: Iterable[Column],
+    columns: Iterable[PageColumn],
     rows: Iterable[Any],
-    first: Column | None = None,
+    first: PageColumn | None = None,
     total: Figures | None = None,
 ) -> str:
     columns = list(columns)
@@ -236,7 +238,7 @@ def _table(
     )
 
 
-def _row(columns: list[Column], row: Any, title: str | None = None) -> str:
+def _row(columns: list[PageColumn], row: Any, title: str | None = None) -> str:
     head, *rest = columns
     html = f'<th scope="row">{title or head.html(head.value(row))}</th>'
     for column in rest:
@@ -246,16 +248,16 @@ def _row(columns: list[Column], row: Any, title: str | None = None) -> str:
     return f"<tr>{html}</tr>\n"
 
 
-def _name(by: str) -> Column:
-    return Column(by.title(), lambda each: each.name or NAMELESS.get(by, "unknown"), _escape)
+def _name(by: str) -> PageColumn:
+    return PageColumn(by.title(), lambda each: each.name or NAMELESS.get(by, "unknown"), _escape)
 
 
-def _count(title: str, field: str) -> Column:
-    return Column(title, lambda each: getattr(each, field), lambda value: f"{value:,}")
+def _count(title: str, field: str) -> PageColumn:
+    return PageColumn(title, lambda each: getattr(each, field), lambda value: f"{value:,}")
 
 
-def _size(title: str, field: str) -> Column:
-    return Column(title, lambda each: getattr(each, field), size_text)
+def _size(title: str, field: str) -> PageColumn:
+    return PageColumn(title, lambda each: getattr(each, field), size_text)
 
 
 def _saved_by(figures: Figures) -> int:
@@ -288,4 +290,4 @@ def _hash(text: str) -> str:
 _CALLS = _count("Calls", "calls")
 _BEFORE = _size("Servers sent", "visible_before")
 _READ = _size("Model read", "visible_after")
-_SAVED = Column("Saved", _saved_by, size_text)
+_SAVED = PageColumn("Saved", _saved_by, size_text)

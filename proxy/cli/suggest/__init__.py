@@ -45,9 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
         if server not in (*servers, None):
             advice = did_you_mean(arguments.server, servers) or f"; there are: {', '.join(servers)}"
             return refuse("suggest", f"no recording of a server {server!r}{advice}")
-        suggestion = suggest(
-            server, [each for each in recordings if each[0].server in (server, None)]
-        )
+        suggestion = suggest([each for each in recordings if each[0].server in (server, None)])
         if arguments.json:
             print(json.dumps(suggestion.rows(), indent=1))
         elif suggestion.rules and arguments.output:
@@ -111,10 +109,13 @@ Words = list[tuple[int, str]]
 """Texts of the model, each with the number of the call that it comes before."""
 
 
-def suggest(server: str | None, recordings: Iterable[tuple[RecordedSession, Words]]) -> Suggestion:
+def suggest(recordings: Iterable[tuple[RecordedSession, Words]]) -> Suggestion:
     """Draft rules from the recordings of one server."""
     tools: dict[str, list[Answered]] = {}
+    server = None
     for session, words in recordings:
+        if not session.path.endswith(transcripts.ENDING):  # it has the client's name of a server
+            server = session.server
         calls = [(each.tool, each.arguments) for _, each in session.exchanges]
         usage = Usage(calls, words)
         for number, (_, exchange) in enumerate(session.exchanges):
@@ -139,6 +140,6 @@ def _sessions(paths: list[str]) -> Iterator[tuple[RecordedSession, Words]]:
         talks = [*transcripts.files([path], 0.0)]
         for file in talks:
             yield from transcripts.sessions(file)
-        if not path.endswith(".jsonl"):
-            for session in sessions([path]):
-                yield session, []
+        # Beside transcripts, other files are the client's own.
+        for session in sessions([path]) if not talks else ():
+            yield session, []

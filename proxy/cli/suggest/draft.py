@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import UNSET, Raw, Struct
 
-from proxy.cli.suggest.profile import Node, User, member_at
+from proxy.cli.suggest.profile import MemberProfile, User, member_at
 from proxy.document.fuel import Fuel
 from proxy.document.measure import TextWriteback
 from proxy.document.paths import spelled
@@ -134,7 +134,7 @@ def _draft(answers: list[Answered]) -> Draft:
         reading = ((each, structure(each.value)[0]) for each in texts)
         documents += [(each, value) for each, value in reading if value is not None]
     if result.form in ("value", *_PARSED):
-        root = Node()
+        root = MemberProfile()
         for each, value in documents:
             root.add(value, each.user)
         result.evidence += _shares(root)
@@ -208,7 +208,7 @@ def _page(result: Draft, paths: list[str], size: str) -> None:
     result.window = {"limit": 1}
 
 
-def _shares(root: Node) -> list[str]:
+def _shares(root: MemberProfile) -> list[str]:
     """Describe the paths with most of the bytes, inner ones in place of those around them."""
     heavy = [node for node in root.walk() if node.names and node.size >= _LEAST_SHARE * root.size]
     around = {each.names[:length] for each in heavy for length in range(len(each.names))}
@@ -217,7 +217,7 @@ def _shares(root: Node) -> list[str]:
     return [line.replace("%", " %", 1) for line in lines]
 
 
-def _kind(node: Node) -> str:
+def _kind(node: MemberProfile) -> str:
     if node.lengths:
         few, many = min(node.lengths), max(node.lengths)
         counts = f"{few:,} to {many:,}" if few != many else f"{many:,}"
@@ -233,12 +233,12 @@ def _kind(node: Node) -> str:
 class _Drafting:
     """The work on one structured document: paths to drop, to shorten and to page."""
 
-    def __init__(self, result: Draft, root: Node) -> None:
+    def __init__(self, result: Draft, root: MemberProfile) -> None:
         self.result, self.root = result, root
         self.drops: dict[str, str] = {}
-        self.elides: list[Node] = []
-        self.clips: list[Node] = []
-        self.pages: list[Node] = []
+        self.elides: list[MemberProfile] = []
+        self.clips: list[MemberProfile] = []
+        self.pages: list[MemberProfile] = []
         self.constants: list[str] = []
 
     def run(self) -> None:
@@ -263,7 +263,7 @@ class _Drafting:
             constants = f"the same in all rows here, and kept: {_listed(self.constants)}"
             self.result.evidence.append(constants)
 
-    def _visit(self, node: Node) -> None:
+    def _visit(self, node: MemberProfile) -> None:
         """Look at the values at a path, and at those below."""
         inner = node if node.element is None else node.element
         if node.element is not None:
@@ -281,19 +281,19 @@ class _Drafting:
                 self._keep(member)
             self._visit(member)
 
-    def _keep(self, node: Node) -> None:
+    def _keep(self, node: MemberProfile) -> None:
         self.result.users.append(f"{node.path} stays: {next(iter(node.users))}")
 
-    def _heavy(self, node: Node) -> bool:
+    def _heavy(self, node: MemberProfile) -> bool:
         return node.size >= _LEAST_SHARE * self.root.size
 
-    def _is_bookkeeping(self, node: Node, parent: Node) -> bool:
+    def _is_bookkeeping(self, node: MemberProfile, parent: MemberProfile) -> bool:
         """Return True for a list of ids that has others beside it: what a run has seen so far."""
         lengths = [max(each.lengths) for each in parent.members.values() if _is_id_list(each)]
         several = sum(length >= _MANY for length in lengths) > 1
         return several and not node.in_rows and _is_id_list(node) and max(node.lengths) >= _SOME
 
-    def _array(self, node: Node) -> None:
+    def _array(self, node: MemberProfile) -> None:
         element = node.element
         assert element is not None
         rows = element.rows
@@ -311,7 +311,7 @@ class _Drafting:
         if element.longest > _LONG and self._heavy(node):
             self.clips.append(element)
 
-    def _columns(self, node: Node, rows: list[dict[str, Any]]) -> None:
+    def _columns(self, node: MemberProfile, rows: list[dict[str, Any]]) -> None:
         """Find the columns of rows that tell nothing: constants, repetitions, links."""
         columns = [c for c in columns_of([Raw(encode(row)) for row in rows]) if not c.each]
         links = [column for column in columns if column.is_link]
@@ -343,7 +343,7 @@ class _Drafting:
             elif reason:
                 self.drops[path] = reason
 
-    def _tells_nothing(self, node: Node, column: RowColumn) -> bool:
+    def _tells_nothing(self, node: MemberProfile, column: RowColumn) -> bool:
         """Return True if a constant is short, and known from several answers.
 
         Null, false, 0 and the empty text may be the usual state of what a model must see.
@@ -352,10 +352,10 @@ class _Drafting:
             return False
         return column.size <= _SHORT and column.worth[0] > len(column.path)
 
-    def _node(self, path: str) -> Node | None:
+    def _node(self, path: str) -> MemberProfile | None:
         return next((node for node in self.root.walk() if node.path == path), None)
 
-    def _shorten(self, node: Node) -> None:
+    def _shorten(self, node: MemberProfile) -> None:
         steps = self.result.steps
         amount = f"{node.path}: texts of up to {node.longest:,} characters"
         if node.users:
@@ -381,7 +381,7 @@ class _Drafting:
                 comment = f"{node.path}: all rows have the same members, without objects inside"
                 self.result.steps.append(([comment], {"table": node.path}))
 
-    def _uniform(self, element: Node) -> bool:
+    def _uniform(self, element: MemberProfile) -> bool:
         members = [node for node in element.members.values() if node.path not in self.drops]
         return len(members) > 2 and all(
             node.count == element.count and not node.members and node.element is None
@@ -389,7 +389,7 @@ class _Drafting:
         )
 
 
-def _is_id_list(node: Node) -> bool:
+def _is_id_list(node: MemberProfile) -> bool:
     element = node.element
     return element is not None and not element.members and element.are_ids
 

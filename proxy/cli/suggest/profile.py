@@ -18,7 +18,7 @@ User = Callable[[str, Any], str]
 """Who used a value later, by the name of its member and the value; "" if nobody did."""
 
 
-class Node:
+class MemberProfile:
     """The values at one path in all answers of a tool.
 
     Elements of an array count at `element`; a name after an array steps into them, so that an
@@ -34,8 +34,8 @@ class Node:
         self.values: set[bytes] = set()
         self.lengths: list[int] = []
         self.rows: list[dict[str, Any]] = []
-        self.members: dict[str, Node] = {}
-        self.element: Node | None = None
+        self.members: dict[str, MemberProfile] = {}
+        self.element: MemberProfile | None = None
         self.users: dict[str, None] = {}
         self.are_ids = True
 
@@ -75,7 +75,7 @@ class Node:
             node = self.members.get(name)
             if node is None:
                 names = (*self.names, name)
-                node = self.members[name] = Node(names, in_rows=self.in_rows or is_map)
+                node = self.members[name] = MemberProfile(names, in_rows=self.in_rows or is_map)
             size += node.add(member, user, key) + len(key) + 4
             self.users.update(node.users)
         return size
@@ -83,7 +83,7 @@ class Node:
     def _add_elements(self, value: list[Any], user: User, name: str) -> int:
         self.lengths.append(len(value))
         if self.element is None:
-            self.element = Node(self.names, in_rows=True)
+            self.element = MemberProfile(self.names, in_rows=True)
         size = 1 + sum(self.element.add(each, user, name) + 1 for each in value)
         self.users.update(self.element.users)
         return size
@@ -102,7 +102,7 @@ class Node:
             self.users[used_by] = None
         return len(raw)
 
-    def walk(self) -> Iterator["Node"]:
+    def walk(self) -> Iterator["MemberProfile"]:
         """Yield the nodes here and below, without the elements of arrays."""
         yield self
         inner = self if self.element is None else self.element

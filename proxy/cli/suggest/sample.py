@@ -9,7 +9,7 @@ import yaml
 from proxy.cli.suggest.draft import CLIP, FEW, MAX_BYTES, Draft, structure
 from proxy.document.paths import spelled
 from proxy.document.tree import encode
-from proxy.storage.redaction import Redaction
+from proxy.testing.redaction import Redaction
 
 _LONGEST = 80  # characters of a text that no step shortens
 _MEMBERS = 40  # of an object

@@ -338,7 +338,9 @@ def test_a_transcript_has_the_answers_and_the_models_own_words(tmp_path: Path) -
     records = [("assistant", use), ("user", result), ("assistant", text)]
     lines = [{"type": who, "message": {"role": who, "content": [x]}} for who, x in records]
     (tmp_path / "s.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    path, [rule] = drafted(str(tmp_path / "s.jsonl"), tmp_path)
+    (tmp_path / "settings.json").write_text("the client's own")
+    path, [rule] = drafted(str(tmp_path), tmp_path)
+    assert "\nserver:" not in path.read_text()  # the client calls it as it likes
     assert rule["steps"][0] == {"drop": ["progress.doneIds"]}
     assert "progress.failedIds stays: the model's own text has it" in path.read_text()
 

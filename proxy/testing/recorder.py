@@ -20,7 +20,7 @@ from proxy.document import message
 from proxy.document.message import members
 from proxy.document.tree import level
 from proxy.errors import AbridgeError, raised
-from proxy.storage.redaction import Redaction
+from proxy.testing.redaction import Redaction
 
 _SMALL = 256 << 10  # bytes of an exchange that is on disk before its response is sent
 _PATIENCE = 0.05  # seconds to wait for that

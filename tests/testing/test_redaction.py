@@ -3,7 +3,7 @@
 import pytest
 
 from proxy.document.patterns import PatternError
-from proxy.storage.redaction import Redaction
+from proxy.testing.redaction import Redaction
 from tests.given import answer, call, line
 
 MASKED = Redaction(["password", "api_key", "sk-[a-z0-9]+"])

@@ -11,7 +11,7 @@ from proxy.document.message import Message, string_at
 from proxy.errors import DocumentError
 from proxy.session.outputs import Output
 from proxy.session.session import Session
-from proxy.storage.recorder import CallRecord, Recorder
+from proxy.testing.recorder import CallRecord, Recorder
 
 _MOST_REQUESTS = 1000  # without a response; the oldest is forgotten first
 
