@@ -59,9 +59,10 @@ def npm_packages(pins: Path, folder: Path, env: Mapping[str, str]) -> None:
 
 
 def python_packages(pins: Path, folder: Path, env: Mapping[str, str]) -> None:
-    run([sys.executable, "-m", "venv", "."], folder, env)
-    pip = ["bin/python", "-m", "pip", "--disable-pip-version-check"]
-    run([*pip, "install", "--quiet", "--requirement", str(pins)], folder, env)
+    # By the pip of this environment, and without bytecode of what no test imports: half the time.
+    run([sys.executable, "-m", "venv", "--without-pip", "."], folder, env)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", "bin/python"]
+    run([*pip, "install", "--quiet", "--no-compile", "--requirement", str(pins)], folder, env)
 
 
 PARTS: dict[str, tuple[str, Callable[[Path, Path, Mapping[str, str]], None]]] = {
