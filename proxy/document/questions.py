@@ -8,7 +8,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from io import StringIO
-from itertools import accumulate, chain, islice
+from itertools import accumulate, chain, count, islice
+from operator import add
 from typing import Any
 
 from jmespath.functions import signature
@@ -56,15 +57,16 @@ class Questions:
             raise Refusal("grep('pattern', 3): 3 lines of context; (?i) before it ignores case")
         around, pattern = min(max(int(context), 0), _MOST_CONTEXT), str(pattern)
         remaining, value = self._fuel.remaining, self.current
-        if self._pattern(f"(?m){pattern}").is_everywhere:
+        if (exact := self._pattern(f"(?m){pattern}")).is_everywhere:
             raise Refusal(f"{pattern!r} fits everywhere, since it fits no character at all, too")
-        texts, starts = ([], {}) if isinstance(value, str) else _texts(value, _has_digit(pattern))
+        numbers = _fits_numbers(exact)
+        texts, starts = ([], {}) if isinstance(value, str) else _texts(value, numbers)
 
         def search(flags: str) -> dict[str, Any]:
             compiled = self._pattern(f"(?{flags}){pattern}")
             if isinstance(value, str):
                 return _lines_with(value, compiled, around, self._fuel)
-            return _strings_with(value, texts, starts, compiled, self._fuel)
+            return _strings_with(value, numbers, texts, starts, compiled, self._fuel)
 
         result = search("m")
         if result["hits"] or 3 * self._fuel.remaining < 2 * remaining:
@@ -235,25 +237,32 @@ def _line_around(text: str, at: int) -> tuple[int, int]:
     return start, end
 
 
-def _has_digit(pattern: str) -> bool:
-    """Return True if numbers are searched too."""
-    return re.search(r"\d|\\d", pattern) is not None
+def _fits_numbers(pattern: Pattern) -> bool:
+    """Return True if numbers are searched, too: a plain word must be a part of one."""
+    if pattern.word:
+        return re.fullmatch(r"[-+.eE]*\d[-+.eE\d]*", pattern.word) is not None
+    return re.search(r"\d|\\d", pattern.text) is not None
 
 
 def _strings_with(
-    value: Any, texts: list[str], starts: _Starts, pattern: Pattern, fuel: Fuel
+    value: Any,
+    numbers: bool,
+    texts: list[str],
+    starts: _Starts,
+    pattern: Pattern,
+    fuel: Fuel,
 ) -> dict[str, Any]:
     """Return the number of the texts of a value with a hit, and the path of each with a snippet.
 
     >>> value = {"items": [{"id": 7}, {"id": 8, "note": "no 7"}]}
-    >>> _strings_with(value, *_texts(value, True), Pattern("(?m)7"), Fuel())["at"]
+    >>> _strings_with(value, True, *_texts(value, True), Pattern("(?m)7"), Fuel())["at"]
     [{'path': 'items[0].id', 'text': '7'}, {'path': 'items[1].note', 'text': 'no 7'}]
     """
     fuel.burn(len(texts))
     positions, more = _matching(texts, pattern, fuel)
     listed = positions[:_MOST_HITS]
     fuel.burn(listed[-1] if listed else 0)
-    paths = _paths(value, _has_digit(pattern.text), listed, starts)
+    paths = _paths(value, numbers, listed, starts)
     entries = [
         {"path": path, "text": _snippet(texts[position], pattern, fuel)}
         for position, path in zip(listed, paths, strict=True)
@@ -275,22 +284,24 @@ def _matching(texts: list[str], pattern: Pattern, fuel: Fuel) -> tuple[list[int]
     if word := pattern.word:
         fuel.burn(sum(map(len, texts)) >> 4)
         return [number for number, text in enumerate(texts) if word in text], False
-    ends: list[int] = []
+    ends = enumerate(map(add, accumulate(map(len, texts)), count(1)))
     numbers: dict[int, None] = {}
-    count = 0
+    matches, number, text_end = 0, -1, 0
     separate = "\\A" in pattern.text or "\\z" in pattern.text
+    if not texts:
+        return [], False
     # One search through all texts takes a fraction of the time of a search through each.
     whole = "" if separate else "\n".join(texts)
     for start, end in pattern.spans(whole, fuel, _MOST_COUNTED):
-        count += 1
-        ends = ends or list(accumulate(len(text) + 1 for text in texts))
-        number = bisect_right(ends, start)
-        if end >= ends[number]:
+        matches += 1
+        while start >= text_end:
+            number, text_end = next(ends)
+        if end >= text_end:
             separate = True  # a match across the end of a text may hide another one
             break
         numbers[number] = None
     if not separate:
-        return [*numbers], count == _MOST_COUNTED
+        return [*numbers], matches == _MOST_COUNTED
     every = (number for number, text in enumerate(texts) if pattern.search(text, 0, fuel))
     positions = list(islice(every, _MOST_COUNTED))
     return positions, len(positions) == _MOST_COUNTED
@@ -311,14 +322,14 @@ def _texts(value: Any, numbers: bool) -> tuple[list[str], _Starts]:
                 texts.append(item)
             elif kind is dict:
                 walk(item.values() if len(item) <= _RECORD else chain.from_iterable(item.items()))
-            elif kind is list and len(item) > _LONG:
+            elif kind is list and len(item) <= _LONG:
+                walk(item)
+            elif kind is list:
                 positions = starts[id(item), len(texts)] = []
                 for each in item:
                     positions.append(len(texts))
                     walk((each,))
                 positions.append(len(texts))
-            elif kind is list:
-                walk(item)
             elif numbers and item is not None and kind is not bool:
                 texts.append(str(item) if kind is int else encode(item).decode())
 

@@ -10,7 +10,6 @@ from threading import Event, Lock
 from typing import Generic, Literal, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import astuple
 
 OutcomeKind = Literal[
     "untouched",  # no rule applied, or none changed anything: sent unchanged
@@ -175,10 +174,13 @@ class Meters:
         kind = (self._label(self._tools, kind[0]), *kind[1:])
         figures = _figures(kind[2], sizes)
         with self._lock:
-            sums = self._sums.setdefault(kind, [0] * len(figures))
-            largest = max(sums[-1], figures[-1])
-            sums[:] = map(operator.add, sums, figures)
-            sums[-1] = largest
+            sums = self._sums.get(kind)
+            if sums is None:
+                self._sums[kind] = figures
+            else:
+                largest = max(sums[-1], figures[-1])
+                self._sums[kind] = [*map(operator.add, sums, figures)]
+                self._sums[kind][-1] = largest
         self._wake()
         if self._observe is not None:
             self._observe(_row(kind, figures))
@@ -285,11 +287,12 @@ def label(name: str) -> str:
 
 def _figures(outcome: OutcomeKind, sizes: Sizes) -> list[int]:
     """Return the figures of a Row for one call."""
-    *bytes_, cut, cut_after = astuple(sizes)
-    read = sizes.visible_after
+    before, read = sizes.visible_before, sizes.visible_after
+    cut, cut_after, largest = sizes.client_cut, sizes.client_cut_after, read
     if outcome == "shadow":  # the original was sent
-        cut_after, read = cut, sizes.visible_before
-    return [1, *bytes_, cut, int(cut > 0), int(cut_after > 0), read]
+        cut_after, largest = cut, before
+    cuts = cut > 0, cut_after > 0
+    return [1, sizes.wire_before, sizes.wire_after, before, read, cut, *cuts, largest]
 
 
 def _row(kind: CallKind, sums: list[int]) -> Row:

@@ -82,6 +82,11 @@ def test_every_string_and_number_has_the_path_that_leads_to_it() -> None:
     assert [str(asked(each["path"], value)) for each in answer["at"]] == texts
 
 
+def test_a_pattern_that_fits_an_empty_text_has_no_hit_in_a_value_without_texts() -> None:
+    assert asked("grep('.*')", {"a": [], "b": {}}) == {"hits": 0, "at": []}
+    assert asked("grep('.*')", {"a": ""})["hits"] == 1
+
+
 @pytest.mark.parametrize("view", ["@", "[rows, rows]"])
 def test_a_hit_in_a_long_array_has_the_path_that_leads_to_it(view: str) -> None:
     rows = [{"id": n, "in": [[]] * (n % 2), "tags": ["x"] * (n % 3)} for n in range(3000)]
