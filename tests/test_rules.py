@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from proxy.cli.explain import explained
+from proxy.document.tokens import tokens
 from proxy.ruleset.loading import rulefile
 from proxy.ruleset.rule import Rule, RuleFile, RuleSet
 from proxy.ruleset.selection import load, readings
 from proxy.testing import cases
+from proxy.testing.answer import ClientView
 from proxy.testing.cases import Case
 from proxy.testing.exchange import recorded
 from proxy.testing.play import Replay
@@ -55,16 +56,23 @@ def test_no_bundled_file_needs_more_than_the_rule_language() -> None:
     load([path.stem for path in ROOT.glob("rules/*.yaml")])
 
 
-def test_the_page_of_bundled_rules_tells_what_its_commands_measure() -> None:
-    row = re.compile(
-        r"^\| `mcp-abridge explain (\S+) (\S+)` \| ([\d,]+) \| ([\d,]+) \|$", re.MULTILINE
-    )
-    rows = row.findall((ROOT / "rules" / "README.md").read_text())
-    assert rows
-    for rules, recording, *said in rows:
+@pytest.mark.parametrize("page", ["README.md", "rules/README.md"])
+def test_the_tables_of_bundled_rules_have_what_their_commands_measure(page: str) -> None:
+    numbers = r" \| ([\d,]+)" * 4
+    row = re.compile(rf"^\| `mcp-abridge explain (\S+) (\S+)`{numbers} \|$", re.MULTILINE)
+    rows = row.findall((ROOT / page).read_text())
+    assert len({rules for rules, *_ in rows}) >= 12
+    for rules, recording, *numbers in rows:
         raw = (ROOT / "rules" / recording).read_bytes()
-        account = explained(Replay(RuleSet(load([rules])), recorded(raw)))
-        assert [f"{account[key]['visible']:,}" for key in ("before", "after")] == said, recording
+        replay = Replay(RuleSet(load([rules])), recorded(raw))
+        sizes = [*size(replay.before), *size(replay.answer)]
+        assert [f"{each:,}" for each in sizes] == numbers, recording
+
+
+def size(view: ClientView) -> tuple[int, int]:
+    """Return the bytes that a model reads, and about how many tokens: of the longer copy."""
+    structured = "" if view.structured is None else bytes(view.structured).decode()
+    return view.visible_size.most, tokens(max(view.text, structured, key=len))
 
 
 def test_every_rule_file_that_the_readme_shows_passes_its_tests() -> None:
