@@ -24,7 +24,7 @@ from proxy.errors import Refusal
 _AROUND = 300  # characters of a line, or of a string, that are shown around a hit
 _SNIPPET = 120  # characters around a hit in a member of an object
 _MOST_HITS = 1000  # hits that are described; the others are counted
-_MOST_COUNTED = 10_000  # matches of a pattern that is no plain word
+_MOST_COUNTED = 2_500  # matches of a pattern that is no plain word
 _MOST_CONTEXT = 50  # lines before and after a hit
 _HEADINGS = 200  # headings of an outline
 _PATTERNS = 16  # compiled patterns that are kept

@@ -133,15 +133,15 @@ def test_the_hits_beyond_those_that_are_listed_are_counted() -> None:
     assert "narrower" in answer["more"]
 
 
-@pytest.mark.parametrize("value", ["ok 1\n\n" * 10_500, ["ok 1"] * 10_500])
+@pytest.mark.parametrize("value", ["ok 1\n\n" * 3_000, ["ok 1"] * 3_000])
 @pytest.mark.parametrize("pattern", [r"ok \d", "^$|k"])
 def test_not_all_matches_of_a_pattern_are_counted_and_the_answer_says_so(
     value: Any, pattern: str
 ) -> None:
     answer, exact = asked(f"grep('{pattern}')", value), asked("grep('ok 1')", value)
 
-    assert (answer["hits"], exact["hits"]) == (10_000, 10_500)
-    assert "only the first 10000 matches are counted" in answer["more"]
+    assert (answer["hits"], exact["hits"]) == (2_500, 3_000)
+    assert "only the first 2500 matches are counted" in answer["more"]
     assert "counted" not in exact["more"]
 
 
