@@ -24,7 +24,7 @@ def everything_server(pins: Path, folder: Path, env: Mapping[str, str]) -> None:
     """Make an environment with the SDK and its everything-server, which only the sdist holds."""
     python_packages(pins, folder, env)
     [sdk] = [pin for pin in pins.read_text().split() if pin.startswith("mcp==")]
-    pip = ["bin/python", "-m", "pip", "--disable-pip-version-check"]
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", "bin/python"]
     download = ["download", "--quiet", "--no-binary", "mcp", "--no-deps", "--dest", "."]
     run([*pip, *download, sdk], folder, env)
     [archive] = folder.glob("mcp-*.tar.gz")

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -86,9 +87,13 @@ def install(env: Mapping[str, str]) -> None:
     """
     if shutil.which("git", path=env.get("PATH")) is None:
         raise NotInstalled("the git server needs the command `git`, and there is none on the PATH")
-    with only_one_at_a_time():
-        for name, (pins, how) in PARTS.items():
-            install_part(CACHE / name, HERE / pins, how, env)
+    with only_one_at_a_time(), ThreadPoolExecutor(2) as pool:
+        parts = [
+            pool.submit(install_part, CACHE / name, HERE / pins, how, env)
+            for name, (pins, how) in PARTS.items()
+        ]
+        for part in parts:
+            part.result()
 
 
 def install_part(
@@ -106,7 +111,7 @@ def install_part(
     folder.mkdir()
     how(pins, folder, env)
     stamp(folder).write_text(digest(pins))
-    show(f"  done in {time.monotonic() - began:.0f} s")
+    show(f"  {folder.name}: done in {time.monotonic() - began:.0f} s")
 
 
 def is_installed(folder: Path, pins: Path) -> bool:
