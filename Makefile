@@ -5,7 +5,7 @@ RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check install --quiet
 ARGS ?=
 
-.PHONY: demo test unit lint types bench answers load soak faults fuzz check clients conformance reference servers clean owner
+.PHONY: demo test unit lint types bench answers load soak faults fuzz check clients rules conformance reference servers clean owner
 
 demo: $(VENV)/.package
 	$(VENV)/bin/mcp-abridge demo
@@ -51,6 +51,11 @@ fuzz: $(VENV)/.test
 # Claude Code, Codex and fifteen more against a stand-in model; writes examples/clients/README.md.
 clients: $(VENV)/.test
 	$(RUN) -m tests.clients $(ARGS)
+
+# The bundled rules against all running servers that they are for, some of them large.
+rules: servers
+	$(RUN) tests/servers/install.py further
+	$(RUN) -m pytest -n 2 tests/test_bundled_rules.py $(ARGS)
 
 # The official conformance suite, directly and through the proxy.
 conformance: $(VENV)/.test

@@ -21,6 +21,7 @@ from proxy.testing.exchange import recorded
 from proxy.testing.play import Replay
 from tests import servers
 from tests.servers import atlassian_api, firecrawl_api, grafana_api, kubernetes_api, sentry_api
+from tests.servers.install import has
 from tests.servers.web_api import web_api
 from tests.wire import Wire
 
@@ -29,6 +30,11 @@ pytestmark = pytest.mark.usefixtures("servers")
 BUDGET = 8_000
 SHOP = Path(__file__).parent / "servers" / "shop.html"
 CHROMIUM = shutil.which("chromium") or ""
+
+
+def needs(part: str) -> pytest.MarkDecorator:
+    """Skip a test whose server is large and not installed."""
+    return pytest.mark.skipif(not has(part), reason="`make rules` installs it")
 
 
 class Answer(NamedTuple):
@@ -146,6 +152,7 @@ def test_the_rules_for_chrome_devtools_keep_every_uid() -> None:
         assert error.text == 'Error: Element uid "99_9999" not found on page 1.'
 
 
+@needs("atlassian")
 def test_the_rules_for_atlassian_keep_keys_and_addresses() -> None:
     with (
         web_api(atlassian_api.answer) as url,
@@ -162,6 +169,7 @@ def test_the_rules_for_atlassian_keep_keys_and_addresses() -> None:
         server.call("jira_get_all_projects")
 
 
+@needs("sentry")
 def test_the_rules_for_sentry_keep_ids_and_addresses() -> None:
     shop = {"organizationSlug": "shop"}
     with web_api(sentry_api.answer) as url, ruled("sentry", servers.sentry(url)) as server:
@@ -212,6 +220,7 @@ def test_the_rules_for_kubernetes_keep_every_name_and_state(tmp_path: Path) -> N
             assert "could not find the requested resource" in error.text
 
 
+@needs("apis")
 def test_the_rules_for_firecrawl_keep_every_address_and_id() -> None:
     site = "https://docs.example.org"
     pages = {"formats": ["markdown"]}
@@ -239,6 +248,7 @@ def test_the_rules_for_firecrawl_keep_every_address_and_id() -> None:
             assert "Request failed with status code 404" in error.text
 
 
+@needs("grafana")
 def test_the_rules_for_grafana_keep_the_course_of_series_and_every_line() -> None:
     prometheus = {"datasourceUid": "prom1", "expr": "rate(http_requests_total[5m])"}
     prometheus |= {"startTime": "now-2h", "endTime": "now"}

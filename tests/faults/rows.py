@@ -69,7 +69,7 @@ ROWS: dict[int, Row] = {
     42: _row("rule files that are bombs, too deep, too large or wrong", "inside", "stdio"),
     43: _row("bad rules when files are read again", "inside", "stdio", "http"),
     44: _row(
-        "a ledger on a full, locked, shared or read-only disk; a recording on a full one", "stdio"
+        "a ledger on a full, locked, shared or read-only disk; a full recording", "stdio"
     ),
     45: _row("who can read what lies on disk, and how much that is", "stdio"),
     46: _row("100,000 names of tools", "http"),

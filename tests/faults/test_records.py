@@ -255,7 +255,7 @@ def test_without_a_ledger_nothing_is_written(home: Path) -> None:
 def test_a_ledger_that_has_grown_too_large_is_made_smaller_and_reports_the_same(path: str) -> None:
     first = int(time.time()) // DAY * DAY - 20 * DAY
     kinds = [f"a rather long name of a tool, {number}" for number in range(10)]
-    figures = "'a rule', 'shaped', 1, 100000, 900, 90000, 800, 90000"
+    figures = "'a rule', 'shaped', 1, 100000, 900, 90000, 800, 90000, 1, 0, 800"
     LedgerFile(path).close()
     with closing(sqlite3.connect(path)) as db:
         db.executemany(

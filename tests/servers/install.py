@@ -66,40 +66,45 @@ def python_packages(pins: Path, folder: Path, env: Mapping[str, str]) -> None:
     run([*pip, "install", "--quiet", "--no-compile", "--requirement", str(pins)], folder, env)
 
 
-PARTS: dict[str, tuple[str, Callable[[Path, Path, Mapping[str, str]], None]]] = {
+How = Callable[[Path, Path, Mapping[str, str]], None]
+
+PARTS: dict[str, tuple[str, How]] = {
     "node": ("package.json", npm_packages),
     "rules": ("rules.json", npm_packages),
-    "apis": ("apis.json", npm_packages),
-    "grafana": ("requirements-grafana.txt", python_packages),
     "git": ("requirements-git.txt", python_packages),
-    "sentry": ("sentry.json", npm_packages),
-    "atlassian": ("requirements-atlassian.txt", python_packages),
     "sqlite": ("requirements-sqlite.txt", python_packages),
     "tokenizer": ("tokenizer.json", npm_packages),
     "browser": ("browser.json", npm_packages),
 }
+FURTHER: dict[str, tuple[str, How]] = {
+    "apis": ("apis.json", npm_packages),
+    "grafana": ("requirements-grafana.txt", python_packages),
+    "sentry": ("sentry.json", npm_packages),
+    "atlassian": ("requirements-atlassian.txt", python_packages),
+}
+"""Large ones, for tests of bundled rules that `make rules` runs."""
 
 
-def install(env: Mapping[str, str]) -> None:
-    """Install every part that is not there yet, with `env` as the installers' environment.
+def install(env: Mapping[str, str], parts: Mapping[str, tuple[str, How]]) -> None:
+    """Install the parts that are not there yet, with `env` as the installers' environment.
 
     Raises NotInstalled with the failed command and the end of what it said.
     """
     if shutil.which("git", path=env.get("PATH")) is None:
         raise NotInstalled("the git server needs the command `git`, and there is none on the PATH")
     with only_one_at_a_time(), ThreadPoolExecutor(2) as pool:
-        parts = [
+        installed = [
             pool.submit(install_part, CACHE / name, HERE / pins, how, env)
-            for name, (pins, how) in PARTS.items()
+            for name, (pins, how) in parts.items()
         ]
-        for part in parts:
+        for part in installed:
             part.result()
 
 
 def install_part(
     folder: Path,
     pins: Path,
-    how: Callable[[Path, Path, Mapping[str, str]], None],
+    how: How,
     env: Mapping[str, str],
 ) -> None:
     """Make `folder` hold what `pins` asks for; nothing is done if it does already."""
@@ -120,6 +125,11 @@ def is_installed(folder: Path, pins: Path) -> bool:
 
 def stamp(folder: Path) -> Path:
     return folder / ".pins"
+
+
+def has(name: str) -> bool:
+    """Return True if a further part is installed."""
+    return is_installed(CACHE / name, HERE / FURTHER[name][0])
 
 
 def require() -> None:
@@ -183,6 +193,6 @@ def only_one_at_a_time() -> Iterator[None]:
 
 if __name__ == "__main__":
     try:
-        install(os.environ)
+        install(os.environ, FURTHER if sys.argv[1:] == ["further"] else PARTS)
     except NotInstalled as problem:
         sys.exit(f"the servers for the tests could not be installed: {problem}")
