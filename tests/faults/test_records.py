@@ -265,11 +265,12 @@ def test_a_ledger_that_has_grown_too_large_is_made_smaller_and_reports_the_same(
         db.commit()
     calls = 19 * 1_440 * len(kinds)
     assert os.path.getsize(path) > MAX_BYTES
-    before = {by: rows(path, by=by) for by in BY}
+    kept = [by for by in BY if by != "hour"]  # old calls are counted by the day then
+    before = {by: rows(path, by=by) for by in kept}
     with recording("stdio", path):
         # The end waits for two seconds only, which a busy machine may need more of for so much.
         until(lambda: sum(each.calls for each in rows(path)) > calls)
-    for by in BY:
+    for by in kept:
         after = {each.name: each for each in rows(path, by=by)}
         assert {each.name for each in before[by]} <= set(after)
         assert sum(each.calls for each in after.values()) == calls + 1
