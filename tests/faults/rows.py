@@ -68,9 +68,7 @@ ROWS: dict[int, Row] = {
     41: _row("a page or view with nothing kept behind it", "inside", "stdio", "http"),
     42: _row("rule files that are bombs, too deep, too large or wrong", "inside", "stdio"),
     43: _row("bad rules when files are read again", "inside", "stdio", "http"),
-    44: _row(
-        "a ledger on a full, locked, shared or read-only disk; a full recording", "stdio"
-    ),
+    44: _row("a ledger on a full, locked, shared or read-only disk; a full recording", "stdio"),
     45: _row("who can read what lies on disk, and how much that is", "stdio"),
     46: _row("100,000 names of tools", "http"),
     47: _row("clocks that jump; no descriptors or no memory left", "stdio", "http"),
