@@ -60,7 +60,7 @@ def test_a_verdict_overlooks_threads_that_a_pool_may_have() -> None:
 def test_a_verdict_overlooks_workers_that_a_pool_may_have_and_their_pipes() -> None:
     then = rest(10_000).seen
     most = verdict.WORKERS
-    grown = rest(50_000, children=most, descriptors=9 + 2 * (most - 2)).seen
+    grown = rest(50_000, children=most, descriptors=9 + verdict.PIPES * (most - 2)).seen
     assert verdict.left(grown, then) == []
     assert verdict.left(replace(grown, descriptors=grown.descriptors + 1), then)
     assert verdict.left(replace(grown, children=most + 1), then)

@@ -18,11 +18,11 @@ COUNTED = ("descriptors", "threads", "children")
 POOLS = 16 + (os.cpu_count() or 1)
 """How many threads there may be whatever there were: pools begin theirs when they need them."""
 
-WORKERS = 4
-"""How many children there may be whatever there were, for the same reason."""
+WORKERS = 6
+"""How many children there may be whatever there were: workers, and a server for each client."""
 
-PIPES = 2
-"""How many descriptors a worker takes."""
+PIPES = 3
+"""How many descriptors a worker or a server of the pool takes."""
 
 
 class Row(Struct, frozen=True):
