@@ -96,10 +96,10 @@ class Suggestion:
             )
         for rule in self.rules:
             names = ", ".join(rule.tools)
-            off = 100 - 100 * rule.after / max(rule.before, 1)
+            off = 1000 * (rule.before - rule.after) // max(rule.before, 1) / 10
             misfits = f"; {rule.misfits} do not fit and stay" if rule.misfits else ""
             print(
-                f"{PROGRAM}: {names}: {rule.before:,} bytes become {rule.after:,}, {off:.0f} % less"
+                f"{PROGRAM}: {names}: {rule.before:,} bytes become {rule.after:,}, {off:g} % less"
                 f"{misfits}",
                 file=sys.stderr,
             )
