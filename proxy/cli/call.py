@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     server = ["--", *arguments.command] if arguments.command else urls
     if len(server) != 1 and not arguments.command:
         return refuse("call", "no server: give its URL, or write its command after --")
-    headers = [word for text in arguments.header or () for word in ("--header", text)]
+    headers = options.flag_words(arguments, "header")
     wrapper = [*NO_RULES, "--budget", "off", *headers, *server]
     patience = arguments.deadline or FIRST_ANSWER
 

@@ -62,11 +62,10 @@ def _findings(settings: Options, words: list[str]) -> Iterator[Finding]:
     yield _ledger(settings)
     wrong = list(_rule_files(settings))
     yield from wrong
-    command = [settings.url] if settings.url is not None else ["--", *settings.command]
-    headers = [word for text in settings.header or () for word in ("--header", text)]
+    server = [*options.flag_words(settings, "header"), *options.server_words(settings)]
     patience = settings.deadline or FIRST_ANSWER
     try:
-        bare = asyncio.run(listing([*NO_RULES, *headers, *command], patience))
+        bare = asyncio.run(listing([*NO_RULES, *server], patience))
     except Silent as silent:
         yield from _failure(silent, "the server does not list its tools")
         return

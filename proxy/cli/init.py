@@ -43,8 +43,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the rules. Returns 1 if no call had a result, 2 if the server cannot be called."""
-    server = ["--", *arguments.command] if arguments.command else [arguments.url]
-    if server == [None] or (arguments.command and arguments.url):
+    if not (server := options.server_words(arguments)):
         return refuse("init", "one server: give its URL, or write its command after --")
     if arguments.output and os.path.exists(arguments.output) and not arguments.force:
         return refuse("init", f"{arguments.output} is there already; --force replaces it")
@@ -59,12 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _init(arguments: argparse.Namespace, server: list[str], folder: str) -> int:
-    flags = [
-        word
-        for name in ("redact", "header")
-        for text in getattr(arguments, name) or ()
-        for word in (f"--{name}", text)
-    ]
+    flags = options.flag_words(arguments, "redact", "header")
 
     async def call(client: Any, tools: Tools) -> int:
         plan = [*_harmless(tools), *(_sample(text, tools) for text in arguments.sample)]

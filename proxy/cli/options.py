@@ -360,6 +360,19 @@ def add(parser: "argparse.ArgumentParser", options: "Iterable[Option]" = OPTIONS
             )
 
 
+def server_words(settings: "argparse.Namespace | Options") -> list[str]:
+    """Return the words that name the server, its URL or -- and its command; [] without just one."""
+    if settings.command and settings.url:
+        return []
+    return ["--", *settings.command] if settings.command else [settings.url] if settings.url else []
+
+
+def flag_words(settings: "argparse.Namespace | Options", *names: str) -> list[str]:
+    """Return the words that give these repeated flags to another command."""
+    texts = ((name, text) for name in names for text in getattr(settings, name) or ())
+    return [word for name, text in texts for word in (f"--{name}", text)]
+
+
 def split(parser: "argparse.ArgumentParser", words: list[str]) -> tuple[list[str], list[str]]:
     """Split off a server's command, or argparse would read its flags as the proxy's.
 

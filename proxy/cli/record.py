@@ -27,10 +27,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Wrap the server until either side ends. Returns 2 if it cannot be recorded."""
-    server = ["--", *arguments.command] if arguments.command else [arguments.url or ""]
-    if server == [""] or (arguments.command and arguments.url):
+    if not (server := options.server_words(arguments)):
         return refuse("record", "one server: give its URL, or write its command after --")
-    headers = [word for text in arguments.header or () for word in ("--header", text)]
+    headers = options.flag_words(arguments, "header")
     words = ["--rules", "none", "--record", arguments.folder, *headers, *server]
     try:
         settings = options.quick(words, os.environ)

@@ -34,11 +34,10 @@ def run(arguments: argparse.Namespace) -> int:
         return refuse("tools", str(error))
     if settings is None:
         return refuse("tools", "no server: give its URL, or write its command after --")
-    command = [settings.url] if settings.url is not None else ["--", *settings.command]
-    headers = [word for text in settings.header or () for word in ("--header", text)]
+    server = [*options.flag_words(settings, "header"), *options.server_words(settings)]
     patience = settings.deadline or FIRST_ANSWER
     try:
-        bare = asyncio.run(listing([*NO_RULES, "--budget", "off", *headers, *command], patience))
+        bare = asyncio.run(listing([*NO_RULES, "--budget", "off", *server], patience))
         edited = asyncio.run(listing(words, patience))
     except Silent as silent:
         return refuse("tools", "\n".join([str(silent), *silent.stderr]))

@@ -179,8 +179,7 @@ class Meters:
                 self._sums[kind] = figures
             else:
                 largest = max(sums[-1], figures[-1])
-                self._sums[kind] = [*map(operator.add, sums, figures)]
-                self._sums[kind][-1] = largest
+                self._sums[kind] = [*map(operator.add, sums[:-1], figures), largest]
         self._wake()
         if self._observe is not None:
             self._observe(_row(kind, figures))

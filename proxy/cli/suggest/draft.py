@@ -10,7 +10,6 @@ from msgspec import UNSET, Raw, Struct
 from proxy.cli.suggest.profile import MemberProfile, User, member_at
 from proxy.document.fuel import Fuel
 from proxy.document.measure import TextWriteback
-from proxy.document.paths import spelled
 from proxy.document.structure_in_text import read_structure
 from proxy.document.tree import Document, encode, plain
 from proxy.testing.exchange import RecordedExchange
@@ -265,7 +264,7 @@ class _Drafting:
 
     def _visit(self, node: MemberProfile) -> None:
         """Look at the values at a path, and at those below."""
-        inner = node if node.element is None else node.element
+        inner = node.inner
         if node.element is not None:
             self._array(node)
         elif str in node.kinds and node.longest > _LONG and self._heavy(node):
@@ -320,10 +319,10 @@ class _Drafting:
         values = {column.name: [member_at(row, column.path) for row in rows] for column in columns}
         first: dict[bytes, RowColumn] = {}  # by the values
         for column in columns:
-            path = ".".join(part for part in (node.path, *map(spelled, column.path)) if part)
-            inner = self._node(path)
+            inner = node.at(column.path)
             if inner is None:
                 continue
+            path = inner.path
             reason = ""
             own = values[column.name]
             whole = encode([None if value is UNSET else value for value in own])
@@ -351,9 +350,6 @@ class _Drafting:
         if len(self.result.answers) < 2 or node.values <= _USUAL:
             return False
         return column.size <= _SHORT and column.worth[0] > len(column.path)
-
-    def _node(self, path: str) -> MemberProfile | None:
-        return next((node for node in self.root.walk() if node.path == path), None)
 
     def _shorten(self, node: MemberProfile) -> None:
         steps = self.result.steps

@@ -29,7 +29,7 @@ class MemberProfile:
     def __init__(self, names: tuple[str, ...] = (), *, in_rows: bool = False) -> None:
         self.names = names
         self.in_rows = in_rows
-        self.count = self.size = self.longest = self.chars = 0
+        self.count = self.size = self.longest = 0
         self.kinds: set[type] = set()
         self.values: set[bytes] = set()
         self.lengths: list[int] = []
@@ -43,6 +43,11 @@ class MemberProfile:
     def path(self) -> str:
         """The path of the values, as rules spell it."""
         return ".".join(self.names)
+
+    @property
+    def inner(self) -> "MemberProfile":
+        """The elements if the values are arrays, else the values."""
+        return self if self.element is None else self.element
 
     @property
     def constant(self) -> bool:
@@ -94,7 +99,6 @@ class MemberProfile:
             self.lengths.append(0)
         if isinstance(value, str):
             self.longest = max(self.longest, len(value))
-            self.chars += len(value)
         self.are_ids = self.are_ids and _is_id(value)
         if len(self.values) < _MOST_VALUES:
             self.values.add(raw[:200])
@@ -102,11 +106,17 @@ class MemberProfile:
             self.users[used_by] = None
         return len(raw)
 
+    def at(self, names: tuple[str, ...]) -> "MemberProfile | None":
+        """Return the values at a path of names from here, None if there are none."""
+        node: MemberProfile | None = self
+        for name in map(spelled, names):
+            node = None if node is None else node.inner.members.get(name)
+        return node
+
     def walk(self) -> Iterator["MemberProfile"]:
         """Yield the nodes here and below, without the elements of arrays."""
         yield self
-        inner = self if self.element is None else self.element
-        for node in inner.members.values():
+        for node in self.inner.members.values():
             yield from node.walk()
 
 
