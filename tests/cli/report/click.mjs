@@ -115,6 +115,7 @@ seen.lightAgain = await look(page);
 const systemDark = await open({ colorScheme: "dark" });
 seen.systemDark = await look(systemDark);
 await systemDark.emulateMedia({ colorScheme: "light" });
+await systemDark.getByRole("button", { name: "Dark theme" }).waitFor(); // the event comes a frame later
 seen.systemLight = await look(systemDark);
 
 seen.accessible = [];
