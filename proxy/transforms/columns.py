@@ -5,11 +5,13 @@ such as id, title and state come first, then short values, then long ones.
 """
 
 import re
+from collections.abc import Iterable
+from typing import Any
 
 from msgspec import Raw, Struct
 
 from proxy.document.paths import spelled
-from proxy.document.tree import encode, level, text
+from proxy.document.tree import encode, level, objects, text
 
 _SAMPLE = 16  # rows from which the columns are chosen, or a few more
 _INNER = 30  # members; an object with more inside of a row is one value
@@ -160,11 +162,13 @@ def _digest_of(column: RowColumn) -> RowColumn | None:
 
 def members_of(array: Raw, name: str) -> Raw:
     """Return an array with one member of each element; null if the element has none."""
-    elements = level(array)
-    if not isinstance(elements, list):
-        return Raw(b"null")
-    inner = (level(each) for each in elements)
-    return Raw(encode([each.get(name) if isinstance(each, dict) else None for each in inner]))
+    elements: Iterable[Any] | None = objects(array)  # all at once, if there is nothing else in it
+    if elements is None:
+        elements = level(array)
+        if not isinstance(elements, list):
+            return Raw(b"null")
+        elements = map(level, elements)
+    return Raw(encode([each.get(name) if isinstance(each, dict) else None for each in elements]))
 
 
 def _alike(columns: dict[Names, RowColumn], parent: Names) -> bool:
