@@ -121,7 +121,7 @@ def test_a_window_of_a_text_that_ends_early_says_what_is_next(view: str, rest: s
 
 
 def test_windows_that_follow_each_other_rejoin_to_the_whole() -> None:
-    lines = "".join(f"line {n}: {'é' * (n % 50)}\n" for n in range(300))
+    lines = "".join(f"line {n}: {'é' * (n % 50)}\n" for n in range(100))
     for whole, view in ((FOURS, "text[0:900]"), (lines, "text[0:500]"), (lines, "lines(1, 20)")):
         parts, count, more = [], 0, f"view='{view}'"
         while more:
