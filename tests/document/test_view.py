@@ -515,14 +515,6 @@ def test_null_comes_with_the_members_there_are(view: str, hint: str) -> None:
     assert remarks[0].startswith(hint)
 
 
-def test_a_text_in_double_quotes_is_a_text_if_no_element_has_such_a_member() -> None:
-    items = [{"name": n, "status": "Done" if n % 2 else "Pending"} for n in range(80)]
-    raw = encode({"items": items})
-
-    pending = [item["name"] for item in items if item["status"] == "Pending"]
-    assert plain(look(Document.read(raw), 'items[?status=="Pending"].name')) == pending
-
-
 @pytest.mark.parametrize(
     ("view", "reason"),
     [
