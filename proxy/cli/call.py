@@ -12,12 +12,12 @@ import sys
 from typing import Any
 
 from proxy.cli import PROGRAM, options
-from proxy.cli.server import FIRST_ANSWER, NO_RULES, Silent, Tools, listing
+from proxy.cli.server import FIRST_ANSWER, WITHOUT_RULES, Silent, Tools, listing
 from proxy.cli.terminal import list_problems, refuse
 from proxy.document.tokens import tokens
 from proxy.errors import AbridgeError, RuleErrors, did_you_mean
 from proxy.ruleset.clients import client_for
-from proxy.ruleset.selection import Selection, load
+from proxy.ruleset.selection import selected
 from proxy.testing.exchange import RecordedExchange, recorded, request
 from proxy.testing.play import Replay
 
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     if len(server) != 1 and not arguments.command:
         return refuse("call", "no server: give its URL, or write its command after --")
     headers = options.flag_words(arguments, "header")
-    wrapper = [*NO_RULES, "--budget", "off", *headers, *server]
+    wrapper = [*WITHOUT_RULES, *headers, *server]
     patience = arguments.deadline or FIRST_ANSWER
 
     async def call(client: Any, tools: Tools) -> tuple[dict[str, Any], Any]:
@@ -64,12 +64,12 @@ def run(arguments: argparse.Namespace) -> int:
         exchange = _exchange(arguments.tool, *tools.answer)
         if arguments.save:
             _save(exchange, arguments.save)
-        files = (
-            None
-            if arguments.rules is None
-            else load(arguments.rules, allow_python=arguments.allow_python)
+        selection = selected(
+            arguments.rules,
+            arguments.budget,
+            allow_python=arguments.allow_python,
+            environ=os.environ,
         )
-        selection = Selection(files, arguments.budget, lambda _: None, environ=os.environ)
         rules = selection(tools.server, arguments.client)
         replay = Replay(rules, exchange)
     except UnusableCall as error:

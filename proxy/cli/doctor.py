@@ -13,7 +13,7 @@ from proxy.cli import PROGRAM, options
 from proxy.cli.options import Options
 from proxy.cli.server import (
     FIRST_ANSWER,
-    NO_RULES,
+    WITHOUT_RULES,
     Finding,
     Level,
     Listed,
@@ -26,7 +26,7 @@ from proxy.document.paths import matches
 from proxy.errors import did_you_mean
 from proxy.ruleset.clients import client_for
 from proxy.ruleset.rule import Rule
-from proxy.ruleset.selection import Selection, load, readings
+from proxy.ruleset.selection import NO_RULES, Selection, load, readings
 from proxy.session.tools.definitions import MOST_INPUT_SCHEMA
 
 _OPTIONS = ("rules", "allow_python", "budget", "ledger", "max_message", "deadline", "header")
@@ -65,7 +65,7 @@ def _findings(settings: Options, words: list[str]) -> Iterator[Finding]:
     server = [*options.flag_words(settings, "header"), *options.server_words(settings)]
     patience = settings.deadline or FIRST_ANSWER
     try:
-        bare = asyncio.run(listing([*NO_RULES, *server], patience))
+        bare = asyncio.run(listing([*WITHOUT_RULES, *server], patience))
     except Silent as silent:
         yield from _failure(silent, "the server does not list its tools")
         return
@@ -112,7 +112,7 @@ def _ledger(settings: Options) -> Finding:
 
 
 def _rule_files(settings: Options) -> Iterator[Finding]:
-    names = () if settings.rules == [NO_RULES[1]] else settings.rules or ()
+    names = () if settings.rules == [NO_RULES] else settings.rules or ()
     for reading in readings(names, allow_python=settings.allow_python):
         for problem in reading.problems:
             yield "error", str(problem)
@@ -131,7 +131,7 @@ def _tools(listed: Listed) -> str:
 
 def _rules(settings: Options, bare: Listed) -> Iterator[Finding]:
     """Yield the rule files and rules without effect here, and the tools that no rule covers."""
-    if settings.rules == [NO_RULES[1]]:
+    if settings.rules == [NO_RULES]:
         return
     files = None
     if settings.rules is not None:

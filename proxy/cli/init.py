@@ -12,7 +12,7 @@ from typing import Any
 
 from proxy.cli import PROGRAM, check, options, test
 from proxy.cli.call import UnusableCall, values_of
-from proxy.cli.server import FIRST_ANSWER, NO_RULES, Silent, Tools, listing
+from proxy.cli.server import FIRST_ANSWER, WITHOUT_RULES, Silent, Tools, listing
 from proxy.cli.suggest import suggest
 from proxy.cli.terminal import refuse
 from proxy.errors import AbridgeError
@@ -65,7 +65,7 @@ def _init(arguments: argparse.Namespace, server: list[str], folder: str) -> int:
         plan += _asked_for(tools, plan) if sys.stdin.isatty() else []
         return await _call(client, plan, tools)
 
-    words = [*NO_RULES, "--budget", "off", "--record", folder, *flags, *server]
+    words = [*WITHOUT_RULES, "--record", folder, *flags, *server]
     listed = asyncio.run(listing(words, arguments.deadline or FIRST_ANSWER, call))
     for _, line in listed.log:
         _say(line)

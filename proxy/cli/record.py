@@ -8,6 +8,7 @@ import os
 
 from proxy.cli import PROGRAM, options
 from proxy.cli.run import run as wrap
+from proxy.cli.server import WITHOUT_RULES
 from proxy.cli.terminal import refuse
 
 _OPTIONS = options.by_name(
@@ -30,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not (server := options.server_words(arguments)):
         return refuse("record", "one server: give its URL, or write its command after --")
     headers = options.flag_words(arguments, "header")
-    words = ["--rules", "none", "--record", arguments.folder, *headers, *server]
+    words = [*WITHOUT_RULES, "--record", arguments.folder, *headers, *server]
     try:
         settings = options.quick(words, os.environ)
         if settings is None:

@@ -18,8 +18,8 @@ from proxy.document.sizes import size
 from proxy.document.tokens import tokens
 from proxy.errors import AbridgeError, RuleErrors
 from proxy.ruleset.clients import client_for
-from proxy.ruleset.rule import RuleFile, RuleSet
-from proxy.ruleset.selection import Selection, load
+from proxy.ruleset.rule import RuleSet
+from proxy.ruleset.selection import Selection, selected
 from proxy.testing.fit import RuleFit
 from proxy.testing.play import Replay
 from proxy.testing.proof import ShapedAnswer, UsedValue, used_values
@@ -147,11 +147,7 @@ def _kinds(text: str) -> list[str]:
 def run(arguments: argparse.Namespace) -> int:
     """Print what the rules do. Returns 1 if they fail, 2 if rules or recordings are unusable."""
     try:
-        files: tuple[RuleFile, ...] | None = None
-        if arguments.rules is not None:
-            names = [] if arguments.rules == ["none"] else arguments.rules
-            files = load(names, allow_python=arguments.allow_python)
-        selection = Selection(files, arguments.budget, lambda _: None)
+        selection = selected(arguments.rules, arguments.budget, allow_python=arguments.allow_python)
         account = Account(selection, arguments.client, arguments.fail_over)
         for session in sessions(arguments.paths):
             account.add(session)

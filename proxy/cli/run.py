@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _BAD_RULES = 2
 _NOT_FOUND = 127
-_NONE = "none"
 _TERMINAL = (
     "an MCP client is expected on stdin, which is a terminal; this command belongs into a client's "
     "configuration. `mcp-abridge demo` shows it at work; Ctrl-C ends it"
@@ -225,12 +224,12 @@ class _Rules:
             self._loaded.set()
 
     def _read(self) -> "Selection":
-        from proxy.ruleset.selection import Selection
+        from proxy.ruleset.selection import NO_RULES, Selection
         from proxy.ruleset.watch import Watch
 
         names, allowed = self._options.rules, self._options.allow_python
         log, warn, budget = self._log.info, self._log.warning, self._options.budget
-        if names == [_NONE]:
+        if names == [NO_RULES]:
             return Selection((), "off", log)
         if names is None:
             return Selection(None, budget, log, environ=os.environ)

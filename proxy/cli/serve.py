@@ -25,7 +25,7 @@ from proxy.ruleset.loading.config_model import Command, LimitsSpec, ListenAddres
 from proxy.ruleset.loading.convert import fields
 from proxy.ruleset.loading.yaml_nodes import MAX_BYTES
 from proxy.ruleset.rule import Hidden, RuleFile
-from proxy.ruleset.selection import Selection, content, read_library
+from proxy.ruleset.selection import NO_RULES, Selection, content, read_library
 from proxy.ruleset.watch import Watch
 from proxy.session.session import Session
 from proxy.storage.calls import RecentCalls
@@ -290,7 +290,7 @@ def _with_rules(
             name = f"route {route.path}"
             limit = RuleFile(name=name, expose=route.tools, unexposed=_NOT_ALLOWED)
         try:
-            if route.rules == (config_model.NO_RULES,):
+            if route.rules == (NO_RULES,):
                 rules.append(Selection((), "off", log.info, limit))
             elif route.rules is None:
                 rules.append(Selection(None, route.budget, log.info, limit))

@@ -12,12 +12,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from proxy.cli import PROGRAM
+from proxy.ruleset.selection import NO_RULES
 
 FIRST_ANSWER = 10.0  # seconds for the first response, without --deadline
 _DISCOVER = 8.0  # of them for server/discover, which a server of an earlier revision may ignore
 _SECONDS = 30.0  # to list the tools after that
 _STDERR_LINES = 10
-NO_RULES = ("--rules", "none")
+WITHOUT_RULES = ("--rules", NO_RULES)
 
 Level = Literal["ok", "warning", "error"]
 Finding = tuple[Level, str]

@@ -7,10 +7,10 @@ import os
 from typing import Any
 
 from proxy.cli import PROGRAM, options
-from proxy.cli.server import FIRST_ANSWER, NO_RULES, Listed, Silent, json_size, listing
+from proxy.cli.server import FIRST_ANSWER, WITHOUT_RULES, Listed, Silent, json_size, listing
 from proxy.cli.terminal import console, refuse, table
 from proxy.document.tokens import tokens
-from proxy.ruleset.selection import Selection, load
+from proxy.ruleset.selection import selected
 
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     server = [*options.flag_words(settings, "header"), *options.server_words(settings)]
     patience = settings.deadline or FIRST_ANSWER
     try:
-        bare = asyncio.run(listing([*NO_RULES, "--budget", "off", *server], patience))
+        bare = asyncio.run(listing([*WITHOUT_RULES, *server], patience))
         edited = asyncio.run(listing(words, patience))
     except Silent as silent:
         return refuse("tools", "\n".join([str(silent), *silent.stderr]))
@@ -62,12 +62,8 @@ class _Row:
 
 
 def _rows(bare: Listed, edited: Listed, settings: options.Options) -> list[_Row]:
-    files = None
-    if settings.rules is not None:
-        names = [] if settings.rules == [NO_RULES[1]] else settings.rules
-        files = load(names, allow_python=settings.allow_python)
-    rules = Selection(files, settings.budget, lambda _: None)(bare.server, None)
-    rules = rules.fitting(bare.tools)
+    selection = selected(settings.rules, settings.budget, allow_python=settings.allow_python)
+    rules = selection(bare.server, None).fitting(bare.tools)
     rows = []
     for name, tool in bare.tools.items():
         covering = [rule.name for rule in rules.covering(name)]

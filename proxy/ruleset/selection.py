@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 Budget = int | Literal["auto", "off"]
 Log = Callable[[str], None]
 
+NO_RULES = "none"
+"""The name in place of rule files if everything passes through."""
+
 # More names than any session meets; endless new client names must not exhaust memory.
 _FIRST_LOOK = 2000  # bytes of a text: measured by `make answers`, see rules/REFERENCE.md
 _MAX_CACHED = 256
@@ -118,6 +121,23 @@ def library() -> "dict[str, Path]":
 @cache
 def _of_library(path: "Path") -> tuple[RuleFile, ...]:
     return load([str(path)])
+
+
+def selected(
+    names: list[str] | None,
+    budget: Budget | None,
+    *,
+    allow_python: bool = False,
+    environ: Mapping[str, str] = MappingProxyType({}),
+) -> "Selection":
+    """Return the rules that `--rules` and `--budget` choose; raises RuleErrors as `load` does.
+
+    `names`: None for the bundled files, ["none"] for none at all, which passes everything.
+    """
+    if names == [NO_RULES]:
+        names, budget = [], "off"
+    files = None if names is None else load(names, allow_python=allow_python)
+    return Selection(files, budget, lambda _: None, environ=environ)
 
 
 def read_library() -> None:

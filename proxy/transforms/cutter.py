@@ -30,6 +30,7 @@ _CONTAINERS = {ELEMENTS: "arrays", MEMBERS: "objects", CHARACTERS: "texts", COLU
 _NAMED = 6  # columns left out that a note names
 _PLENTY = 20  # plain values of an array that other content stands beside
 _AMPLE = 2000  # bytes: enough of a large element; with less than that or half of it, it is dropped
+_SOME = 150  # bytes: enough of an element if rows in brief take less than a quarter of the room
 _FAIR = 400  # bytes: a smaller element is kept or left out, not cut
 _MOST_MEMBERS = 1000  # an object with more is a map: it keeps its first members
 _RECORD = 60  # members: an object with more is a map if each would get less than _FAIR
@@ -185,8 +186,11 @@ class SizeReducer:
         if parts is None and self.breadth:
             rows = brief(value, room, table=self.table)
             if rows is not None:
-                return self._rows(rows, count, size, path, place)
-            if not numbered and _is_plain(value) and len(memoryview(value[-1])) + 3 <= room:
+                slim = few and rows.omitted and len(rows.value) < room // 4
+                parts = self._all(entries, room, depth, _SOME) if slim else None
+                if parts is None:
+                    return self._rows(rows, count, size, path, place)
+            elif not numbered and _is_plain(value) and len(memoryview(value[-1])) + 3 <= room:
                 last = [bytes(value[-1])]
                 room -= len(last[0]) + 1
                 value = value[: _PLENTY if beside else -1]

@@ -94,7 +94,7 @@ def test_a_call_prints_what_the_model_of_a_client_gets_and_saves_the_whole(
     assert json.loads(capsys.readouterr().out) == {"view": {"1": 300}}
 
 
-def test_a_call_goes_through_the_rules_and_an_error_is_shown(
+def test_a_call_goes_through_the_rules_or_none_and_an_error_is_shown(
     server: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--rules", rules(tmp_path), *server]
@@ -102,6 +102,10 @@ def test_a_call_goes_through_the_rules_and_an_error_is_shown(
     assert "title" not in capsys.readouterr().out
     assert main(["call", "fail", *server]) == 1
     assert "Error executing tool fail" in capsys.readouterr().out
+
+    # Without rules there is no budget either, as in `run`.
+    assert main(["call", "list_books", "count=300", "--rules", "none", *server]) == 0
+    assert len(json.loads(capsys.readouterr().out)["books"]) == 300
 
 
 def test_a_call_of_an_unknown_tool_is_refused(

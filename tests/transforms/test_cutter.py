@@ -53,3 +53,14 @@ def test_a_text_that_is_only_spelled_in_many_bytes_stays_whole() -> None:
     assert fitted is not None
     assert json.loads(bytes(fitted)) == "\u00e9" * 50
     assert cutter.cuts == []
+
+
+def test_a_tree_is_shown_as_deep_as_there_is_room() -> None:
+    files = [{"name": f"file {n}", "type": "file"} for n in range(300)]
+    folders = [{"name": f"folder {n}", "type": "directory", "children": files} for n in range(4)]
+    raw = Document.read(json.dumps([*files[:10], *folders]).encode()).encode()
+    fitted = SizeReducer(breadth=True).fit(Raw(raw), 4000, "", "", 0)
+    assert fitted is not None
+    tree = json.loads(bytes(fitted))
+    assert tree[:10] == files[:10]
+    assert all(folder["children"][:10] == files[:10] for folder in tree[10:])

@@ -19,7 +19,6 @@ from proxy.errors import Problem
 from proxy.ruleset.loading import config_model
 from proxy.ruleset.loading.config_model import (
     NO_DEFAULTS,
-    NO_RULES,
     TOKEN,
     Command,
     ConfigSpec,
@@ -37,6 +36,7 @@ from proxy.ruleset.loading.convert import (
 )
 from proxy.ruleset.loading.yaml_errors import quote
 from proxy.ruleset.loading.yaml_nodes import Node, merged
+from proxy.ruleset.selection import NO_RULES
 
 
 class Config(Struct, frozen=True):

@@ -10,13 +10,10 @@ from msgspec import Meta, Struct
 
 from proxy.document.sizes import Size
 from proxy.errors import AbridgeError, did_you_mean
-from proxy.ruleset.selection import library
+from proxy.ruleset.selection import NO_RULES, library
 
 TOKEN = "{token}"
 """The segment of a path that may hold the token of a client."""
-
-NO_RULES = "none"
-"""The name in place of rule files if everything passes through."""
 
 MEMORY = "memory"
 """The store of a single sidecar."""
