@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from proxy.cli import PROGRAM, transcripts
-from proxy.cli.suggest.draft import SMALL, Answered, drafts, listed
+from proxy.cli.suggest.draft import SMALL, Answered, drafts, short_list
 from proxy.cli.suggest.rules import DraftedRule, drafted, page
 from proxy.cli.terminal import refuse
 from proxy.document.tree import plain
@@ -99,7 +99,7 @@ class Suggestion:
             off = 1000 * (rule.before - rule.after) // max(rule.before, 1) / 10
             misfits = f"; {rule.misfits} do not fit and stay" if rule.misfits else ""
             if rule.drops:
-                misfits += f"; no view brings back {listed(rule.drops)}"
+                misfits += f"; no view brings back {short_list(rule.drops)}"
             print(
                 f"{PROGRAM}: {names}: {rule.before:,} bytes become {rule.after:,}, {off:g} % less"
                 f"{misfits}",
@@ -128,8 +128,8 @@ def suggest(
             if located is not None:
                 value = plain(located.document.root.get())
                 size = view.visible_size.most
-                followed = used and (number + 1 < len(calls) or any(n > number for n, _ in words))
-                each = Answered(exchange, value, size, partial(usage.user, number), followed)
+                later = used and (number + 1 < len(calls) or any(n > number for n, _ in words))
+                each = Answered(exchange, value, size, partial(usage.user, number), later)
                 tools.setdefault(exchange.tool, []).append(each)
     noisy = {tool for tool, each in tools.items() if max(one.size for one in each) > SMALL}
     answers = [each for tool in tools if tool in noisy for each in tools[tool]]

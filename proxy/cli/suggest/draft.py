@@ -43,14 +43,14 @@ Step = dict[str, Any]
 class Answered(Struct, frozen=True):
     """An exchange with its document: `value` is of JSON, or a text; `size` as a model sees it.
 
-    `user` returns who used a value of it later; `followed` is False if nobody could have.
+    `user` returns who used a value of it later; `later`: somebody could have, by a call or a text.
     """
 
     exchange: RecordedExchange
     value: Any
     size: int
     user: User
-    followed: bool
+    later: bool
 
 
 class Draft(Struct):
@@ -253,7 +253,7 @@ class _Drafting:
         for path, reason in self.drops.items():
             reasons.setdefault(reason, []).append(path)
         if self.drops:
-            comments = [f"{reason}: {listed(paths)}" for reason, paths in reasons.items()]
+            comments = [f"{reason}: {short_list(paths)}" for reason, paths in reasons.items()]
             steps.append((comments, {"drop": list(self.drops)}))
         for node in self.elides:
             most = f"{node.path}: up to {max(node.lengths):,} elements in a row"
@@ -264,7 +264,7 @@ class _Drafting:
         if self.pages:
             self._page_arrays()
         if self.constants:
-            constants = f"the same in all rows here, and kept: {listed(self.constants)}"
+            constants = f"the same in all rows here, and kept: {short_list(self.constants)}"
             self.result.evidence.append(constants)
 
     def _visit(self, node: MemberProfile) -> None:
@@ -300,7 +300,7 @@ class _Drafting:
         several = sum(max(lengths) >= _MANY for lengths in lists) > 1
         if not several or node.in_rows or not _is_id_list(node) or max(node.lengths) < _SOME:
             return False
-        return any(each.followed for each in self.result.answers) and lists.count(node.lengths) == 1
+        return any(each.later for each in self.result.answers) and lists.count(node.lengths) == 1
 
     def _array(self, node: MemberProfile) -> None:
         element = node.element
@@ -425,7 +425,7 @@ def _link_rank(column: RowColumn) -> tuple[int, int, int]:
     return (len(column.path), rank, column.position)
 
 
-def listed(paths: list[str]) -> str:
+def short_list(paths: list[str]) -> str:
     """Return six paths, and how many more there are."""
     more = f" and {len(paths) - 6} more" if len(paths) > 6 else ""
     return ", ".join(paths[:6]) + more
