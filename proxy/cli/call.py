@@ -29,7 +29,7 @@ from proxy.testing.exchange import RecordedExchange, recorded, request
 from proxy.testing.play import Replay
 
 
-class UnusableCall(Exception):
+class UnusableCall(AbridgeError):
     """A call that cannot be made: a tool or an argument that the server does not have."""
 
 
@@ -86,12 +86,8 @@ def run(arguments: argparse.Namespace) -> int:
             _save(_exchange(name, tool_call.upstream, tool_call.result), arguments.save)
         exchange = _exchange(name, tool_call.arguments, tool_call.result)
         replay = Replay(tool_call.rules, exchange, facts=tool_call.facts)
-    except UnusableCall as error:
-        return refuse("call", str(error))
     except Silent as silent:
-        if isinstance(silent.__cause__, UnusableCall):
-            return refuse("call", str(silent.__cause__))
-        return refuse("call", "\n".join([str(silent), *silent.stderr]))
+        return refuse("call", silent.report)
     except RuleErrors as errors:
         return list_problems(errors.problems)
     except (AbridgeError, OSError) as error:

@@ -11,9 +11,11 @@ from proxy.cli import main
 from proxy.cli.call import UnusableCall, values_of
 
 SERVER = """
+import sys
 from mcp.server.mcpserver import MCPServer
 from mcp_types import ToolAnnotations
 
+print("the shelf is being dusted", file=sys.stderr)
 mcp = MCPServer(name="shelf", version="2.1", log_level="ERROR")
 calls = 0
 
@@ -139,7 +141,7 @@ def test_a_call_of_an_unknown_tool_is_refused(
 ) -> None:
     assert main(["call", "list_book", *server]) == 2
     complaint = "the server has no tool 'list_book'; did you mean 'list_books'?"
-    assert complaint in capsys.readouterr().err
+    assert capsys.readouterr().err == f"mcp-abridge call: {complaint}\n"
 
 
 @pytest.mark.parametrize(
