@@ -4,7 +4,7 @@ import json
 
 from hypothesis import strategies as st
 
-from proxy.document.tree import Document
+from proxy.document.tree import Document, Slot
 from proxy.transforms.base import Call, Transform
 
 # What a decoder that is not careful would write differently.
@@ -75,3 +75,9 @@ def shaped(raw: bytes, *steps: Transform, at: Call | None = None) -> bytes:
 def said(text: str, *steps: Transform, at: Call | None = None) -> str:
     """Run steps over a document that is a text and return the text."""
     return str(json.loads(shaped(json.dumps(text).encode(), *steps, at=at)))
+
+
+def open_all(slot: Slot) -> None:
+    """Have everything in a document decoded, as by earlier steps."""
+    for child in slot.children():
+        open_all(child)

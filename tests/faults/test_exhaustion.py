@@ -20,6 +20,7 @@ if sys.platform != "linux":
 
 from tests.faults.processes import Process, memory, until
 from tests.faults.routes import NAUGHTY, Bridge, Local, Naughty, Remote, answer_of, failure, modern
+from tests.faults.scale import some
 from tests.faults.sidecar import (
     INITIALIZE,
     PROGRAM,
@@ -93,7 +94,7 @@ FIRST = {
 
 
 @pytest.mark.fault(47, "http")
-@pytest.mark.parametrize("first", FIRST.values(), ids=FIRST)
+@pytest.mark.parametrize("first", some(FIRST, "a head in drips", "half a body"))
 def test_clients_that_ask_nothing_keep_nobody_out(first: bytes) -> None:
     with serving(*PLAIN, program=LIMITED) as sidecar, ExitStack() as open:
         session = sidecar.begin()

@@ -29,6 +29,7 @@ def verdict(rule: str, case: str, name: str = "rules.yaml") -> list[str]:
     return found.message.splitlines()
 
 
+PASSING = Path(__file__).with_name("passing.yaml")
 DROP = "response: [{drop: b}]"
 
 
@@ -42,162 +43,11 @@ def guarded(case: str, guard: str = "careful") -> list[str]:
     return found.message.splitlines()
 
 
-# Cases that pass
-PASSING = r"""
-- tools: t
-  response: [{drop: b}]
-  tests:
-    - {given: {a: 1, b: 2}, expect: {a: 1.0}}
-    - {given: {a: [1, {c: null}], b: 2}, expect: {a: [1, {c: null}]}}
-    - {given: [{b: 1}, {c: 2}], expect: [{}, {c: 2}]}
-    - {given: {a: 12345678901234567890123, b: 1}, expect: {a: 12345678901234567890123}}
-    - {given: {a: 'ä', c: 'x', b: 1}, expect: {c: x, a: 'ä'}}
-    - {given_text: '{"a": 1.50, "b": 2}', expect: {a: 1.5}}
-    - {given: &value {a: {b: 1, c: [1, 2]}, items: [{id: 1, n: x}, {id: 2, n: y}], one: [{id: 7}]},
-       expect_at: {a.b: 1, 'a.c[-1]': 2, 'items[1].n': y, items.id: [1, 2], one.id: 7}}
-    - {given: *value, expect_at: {'items[].n': [x, y], one.id: [7], 'a.*': [1, [1, 2]], '': {
-       a: {b: 1, c: [1, 2]}, items: [{id: 1, n: x}, {id: 2, n: y}], one: [{id: 7}]}}}
-    - {given: *value, expect_at: {'**.id': [1, 2, 7]}, expect_keys: {'items[]': 2, a: 2}}
-    - {given: *value, absent: [x, a.x, items.x, '**.x', 'a.x*']}
-    - {given: {a: 1, b: 2}, max_bytes: 7}
-    - {given: {a: 1, b: {$repeat: x, times: 100}}, min_reduction: 58}
-    - {given: {a: 1}, untouched: true}
-    - given_result: {content: [{type: text, text: '{"b":1,"c":1}'}, {type: text, text: '{"b":2}'},
-                               {type: text, text: '[3]'}]}
-      expect: [{c: 1}, {}, [3]]
-    - given_result: &copies
-        {content: [{type: text, text: '{"a":1,"b":2}'}], structuredContent: {a: 1, b: 2}}
-      expect: {a: 1}
-- {tools: structured, copies: structured, response: [{drop: b}],
-   tests: [{given_result: *copies, expect: {a: 1}}]}
-- {tools: text, copies: text, response: [{drop: b}],
-   tests: [{given_result: *copies, expect: {a: 1}}]}
-- {tools: document of the text, document: text, response: [{drop: b}],
-   tests: [{given_result: *copies, expect_at: {a: 1}}]}
-- tools: texts
-  response: [{replace: {pattern: b, with: c}}]
-  tests: [{given_text: abc, expect: acc}, {given: abc, expect: acc}]
-- tools: clipped
-  response: [{clip: {max_chars: 4}}]
-  tests:
-    - {given_text: abcdefg, expect_text: 'abcd… (+3 chars)'}
-    - {given_text: abcdefg, expect_text: ['abcd… (+3 chars)']}
-    - {given_text: '{"a": 1.50}', expect_text: '{"a": 1.50}'}
-    - {given_text: {$repeat: '{n};', times: 2}, expect_text: '0;1;'}
-    - given_result:
-        {content: [{type: text, text: long text}], structuredContent: {result: long text}}
-      expect: long… (+5 chars)
-- {tools: conditional, when: "op == 'x'", response: [{drop: b}],
-   tests: [{given: {b: 1}, untouched: true}]}
-- {tools: hidden, hide: true, tests: [{refused: 'Unknown tool: hidden'}]}
-- tools: pages with a default
-  arguments: {n: {default: 5}}
-  response: [{paginate: {at: items, limit: 2}}]
-  tests:
-    - {arguments: {limit: 1, x: y}, upstream: {n: 5, x: y}}
-    - {arguments: {limit: 21}, refused: 'limit: 21 is greater than the maximum of 20'}
-    - {arguments: {offset: -1}, refused: 'offset: -1 is less than the minimum of 0'}
-    - {arguments: {offset: 4}, given: {items: [1, 2, 3, 4, 5]}, expect_at: {items: [5]}}
-- tools: views
-  max_bytes: 1000
-  tests:
-    - arguments: {view: 'items[99]', a: 1}
-      given: {items: {$repeat: 'a rather long element {n}', times: 100}}
-      upstream: {a: 1}
-      expect: a rather long element 99
-- tools: errors
-  arguments: {n: {maximum: 1}}
-  errors: [{recast: {unless: error, cases: [{match: '^n', to: {error: {message: '{text}'}}}]}}]
-  tests:
-    - {given_error: no, expect_error: {error: {message: no}}}
-    - {given_error: yes, expect_error: yes, warns: ['recast: no case fits']}
-    - {given_error: {error: 1}, expect_error: {error: 1}, untouched: true, warns: []}
-    - {arguments: {n: 2}, refused: {error: {message: 'n: 2 is greater than the maximum of 1'}}}
-- {tools: [a, b], response: [{drop: b}], tests: [{tool: b, given: {a: 1, b: 1}, expect: {a: 1}}]}
-- {tools: get_*, response: [{drop: b}], tests: [{tool: get_a, given: {b: 1, a: 1}, expect: {a: 1}}]}
-- {tools: shadow, mode: shadow, response: [{drop: b}],
-   tests: [{given: {a: 1, b: 2}, expect: {a: 1}}]}
-- {tools: may not grow, allow_growth: false, response: [{project: [a, b]}],
-   tests: [{given: {a: 1}, untouched: true}]}
-- {tools: may grow, allow_growth: true, response: [{project: [a, b]}],
-   tests: [{given: {a: 1}, absent: c}]}
-- {tools: emptied, response: [{drop: a}], tests: [{given: {a: 1}, untouched: true}]}
-- {name: r, tools: withheld, on_failure: refuse, response: [{drop: a}],
-   tests: [{given: {a: 1}, expect_error: everything was removed by rule 'r'}]}
-- {name: r, tools: misfit, on_failure: refuse, response: [{keep: a}],
-   tests: [{given: {b: 1}, expect_error: "the response was withheld: rule 'r' does not fit it"}]}
-- tools: pages
-  response: [{paginate: {at: items, limit: 2}}]
-  tests:
-    - {given: {items: [1, 2, 3, 4, 5]}, rejoins: true}
-    - {arguments: {offset: 2, limit: 1}, given: {items: [1, 2, 3]}, upstream: {}, rejoins: true}
-    - given_result:
-        content: [{type: text, text: '{"items": [1, 2, 3]}'}]
-        structuredContent: {items: [1, 2, 3]}
-      rejoins: true
-- tools: root array
-  response: [{drop: b}, {paginate: {limit: 2, as: rows}}]
-  tests: [{given: [{b: 1, c: 1}, {c: 2}, {c: 3}], rejoins: true}]
-- tools: other words
-  response: [{paginate: {at: a.items, limit: 1, page_info: {next: nextOffset}}}]
-  tests: [{given: {a: {items: [1, 2, 3]}}, rejoins: true}]
-- tools: two arrays
-  response: [{paginate: {at: [a, b], limit: 2}}]
-  tests: [{given: {a: [1, 2, 3], b: [1, 2, 3, 4, 5, 6]}, rejoins: true}]
-- tools: two holders
-  response: [{paginate: {at: [a.items, b.items], limit: 2}}]
-  tests: [{given: {a: {items: [1]}, b: {items: [1, 2, 3]}}, rejoins: true}]
-- tools: tables
-  response: [{paginate: {at: a, limit: 1}}, {table: {at: a}}]
-  tests: [{given: {a: [{x: 1, y: 2}, {x: 3, y: 4}]}, rejoins: true}]
-- tools: clipped pages
-  response: [{paginate: {at: a, limit: 1}}, {clip: {at: a.x, max_chars: 1}}]
-  tests: [{given: {a: [{x: long}, {x: text}]}, rejoins: true}]
-- tools: bounded pages
-  max_bytes: 600
-  response: [{paginate: {at: items, limit: 50}}]
-  tests: [{given: {items: {$repeat: 'a rather long element {n}', times: 60}}, rejoins: true}]
-- tools: nested arguments
-  response: [{paginate: {at: items, limit: 2, arguments: {limit: p.limit, offset: p.offset}}}]
-  tests: [{arguments: {p: {x: 1}}, given: {items: [1, 2, 3]}, upstream: {p: {x: 1}}, rejoins: true}]
-- tools: lines
-  response: [{parse: {as: lines}}, {paginate: {limit: 2}}]
-  tests: [{given_text: "a\nb\nc\nd\n", rejoins: true}]
-- tools: records
-  response: [{parse: {as: records}}, {paginate: {limit: 1}}]
-  tests: [{given_text: "a\n\nb\n\nc", rejoins: true}]
-- tools: fenced lines
-  response: [{parse: {as: lines, fence: yaml}}, {paginate: {limit: 1}}]
-  tests: [{given_text: "at x\n```yaml\n- a\n- b\n```\n", rejoins: true}]
-- tools: python
-  response: [{parse: {as: python}}, {paginate: {as: rows, limit: 1}}]
-  tests: [{given_text: "[{'a': None}, {'a': 1}]", rejoins: true}]
-- tools: windows
-  response: [{truncate: {max_length: 10}}]
-  tests:
-    - {given_text: one two three four five six, rejoins: true}
-    - {given_text: "a\u0301\n\U0001f469\u200d\U0001f469 and so on, further than ten", rejoins: true}
-    - given_result:
-        content: [{type: text, text: a long text of words}]
-        structuredContent: {result: a long text of words}
-      rejoins: true
-- tools: inline hint
-  response: [{truncate: {max_length: 10, hint: inline}}]
-  tests: [{given_text: one two three four five six, rejoins: true}]
-- tools: from the end
-  response: [{truncate: {max_length: 10, from: end}}]
-  tests: [{given_text: one two three four five six, rejoins: true}]
-- tools: windows of a member
-  response: [{truncate: {at: a.text, max_length: 5}}]
-  tests: [{given: {a: {text: one two three, x: 1}}, rejoins: true}]
-"""
-
-
 @pytest.mark.parametrize(
     "result",
     [
         pytest.param(each, id=f"{each.place}: {each.rule}: {each.case}")
-        for each in cases.run(ruled(PASSING))
+        for each in cases.run(file(PASSING.read_text(), "passing.yaml"))
     ],
 )
 def test_a_case_that_gets_what_it_expects_passes(result: CaseResult) -> None:

@@ -1,5 +1,4 @@
 import json
-import re
 from typing import Any
 
 import pytest
@@ -9,7 +8,6 @@ from hypothesis import strategies as st
 from proxy.document.paths import Path
 from proxy.document.patterns import Pattern
 from proxy.document.tree import Document
-from proxy.errors import ShapeMismatch
 from proxy.transforms.base import Call, Transform
 from proxy.transforms.clip import Clip
 from proxy.transforms.paginate import Paginate
@@ -59,24 +57,6 @@ def test_a_root_array_can_stay_one_with_the_metadata_beside_it(
     assert notice.value["hasMore"] == (total > 1)
 
 
-def test_page_info_names_the_metadata_and_replaces_what_has_these_names() -> None:
-    step = Paginate(
-        at=FILES,
-        limit=2,
-        page_info={"count": "returned", "meta.truncated": "hasMore", "next_offset": "nextOffset"},
-    )
-    raw = b'{"count": 7, "files": ["a", "b", "c"], "meta": {"own": 1.0}}'
-    assert shaped(raw, step) == (
-        b'{"count":2,"files":["a","b"],"meta":{"own":1.0,"truncated":true},"next_offset":2}'
-    )
-
-
-def test_page_info_below_what_is_no_object_is_a_mismatch() -> None:
-    step = Paginate(at=FILES, page_info={"meta.count": "returned"})
-    with pytest.raises(ShapeMismatch, match=r"page_info names meta.count, but meta is no object"):
-        shaped(b'{"files": [], "meta": "text"}', step)
-
-
 def test_a_member_that_is_called_pagination_already_is_left_alone() -> None:
     found = answered(b'{"files": ["a"], "pagination": "theirs"}', Paginate(at=FILES))
     assert found["pagination"] == "theirs"
@@ -97,18 +77,6 @@ def test_arrays_in_different_objects_have_their_metadata_where_they_stand() -> N
     found = answered(b'{"a": {"rows": [1, 2]}, "b": {"rows": [3]}}', step)
     assert found["a"]["pagination"]["hasMore"] is True
     assert found["b"]["pagination"]["hasMore"] is False
-
-
-@pytest.mark.parametrize("raw", [b'{"vault": 1.0}', b'{"files": null}', b'{"files": "none"}'])
-def test_where_no_array_stands_nothing_is_done_and_the_path_is_reported(raw: bytes) -> None:
-    told = call()
-    assert shaped(raw, Paginate(at=FILES), at=told) == Document.read(raw).encode()
-    assert told.missing == ["files"]
-
-
-def test_a_path_through_an_array_is_a_mismatch() -> None:
-    with pytest.raises(ShapeMismatch, match=r"^groups.files steps through an array at groups$"):
-        shaped(b'{"groups": [{"files": []}]}', Paginate(at=Path.parse("groups.files")))
 
 
 def test_lines_at_the_root_stay_a_text_and_the_notice_stands_beside_it() -> None:
@@ -226,42 +194,6 @@ def test_what_is_a_list_or_no_structure_at_all_is_no_warning(raw: bytes) -> None
 def test_the_description_gains_a_sentence_on_how_to_go_on(step: Paginate, sentence: str) -> None:
     shown = {"offset": "page_offset"}
     assert step.sentence(lambda name: shown.get(name, name)) == sentence
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"limit": 50, "max_limit": 20}, "'limit' 50 is greater than 'max_limit' 20"),
-        (
-            {"arguments": {"limit": "offset"}},
-            "'limit' and 'offset' cannot both be the argument 'offset'",
-        ),
-        ({"at": ()}, "'at' names no array"),
-        ({"at": (Path(), FILES)}, "'at' names the whole document beside a part of it"),
-        (
-            {"at": FILES, "page_info": {"files.count": "total"}},
-            "'page_info' has 'files.count', where the array itself stands",
-        ),
-        (
-            {"page_info": {"items": "total"}},
-            "'page_info' has 'items', where the array itself stands",
-        ),
-        (
-            {"at": FILES, "page_info": {"*": "total"}},
-            "'page_info' has '*', which is no path of plain names",
-        ),
-        (
-            {"at": (FILES, Path.parse("folders")), "page_info": {"n": "total"}},
-            "'page_info' names one place beside each array, and several arrays of 'at' stand in "
-            "one object; leave 'page_info' out, or page them by windows of their own",
-        ),
-    ],
-)
-def test_options_that_contradict_each_other_are_refused(
-    options: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        Paginate(**options)
 
 
 def test_max_bytes_ends_a_page_earlier_but_never_before_its_first_element() -> None:

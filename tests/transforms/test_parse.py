@@ -12,7 +12,6 @@ from proxy.document.tree import Document, Pieces
 from proxy.errors import OutOfFuel, ShapeMismatch
 from proxy.transforms.paginate import Paginate
 from proxy.transforms.parse import Parse
-from proxy.transforms.replace import Replace
 from tests.documents import call, said, shaped, values
 
 CONTENT = Path.parse("content")
@@ -81,59 +80,6 @@ def test_the_last_record_gets_an_end_where_others_follow_it_now() -> None:
     assert document.cell[0] == "a\n\nb\n\n"
 
 
-def test_a_text_without_any_record_is_a_mismatch() -> None:
-    with pytest.raises(
-        ShapeMismatch, match=r"^no record begins by '\(\?m\)\^\(\?=Commit: \)' in the"
-    ):
-        said("fatal: not a repository", Parse(as_="records", split="(?m)^(?=Commit: )"))
-
-
-def test_the_lines_of_a_fenced_block_are_read_and_what_stands_around_it_stays() -> None:
-    text = "- Page: http://a\n```js\nno\n```\n```yaml\n- a [x]\n- b\n- c [x]\n```\n- End\n"
-    step = Parse(as_="lines", fence="yaml")
-    assert opened(text, step) == ["- a [x]", "- b", "- c [x]"]
-    told = call(limit=2)
-    replace = Replace(pattern=Pattern(r" \[x\]"), with_="")
-    assert said(text, step, replace, Paginate(), at=told) == (
-        "- Page: http://a\n```js\nno\n```\n```yaml\n- a\n- b\n```\n- End\n"
-    )
-
-
-@pytest.mark.parametrize("text", ["no fence", "```yaml\nnot closed\n", "```yamlish\n```\n"])
-def test_a_text_without_the_fenced_block_is_a_mismatch(text: str) -> None:
-    with pytest.raises(
-        ShapeMismatch, match=r"^no block of 'yaml' between lines of three backticks"
-    ):
-        said(text, Parse(as_="lines", fence="yaml"))
-
-
-def test_a_longer_fence_holds_shorter_ones() -> None:
-    text = "````yaml\n```\nx\n```\n````\n"
-    assert opened(text, Parse(as_="lines", fence="yaml")) == ["```", "x", "```"]
-
-
-def test_json_behind_prose_is_read_and_written_compact_with_its_spelling() -> None:
-    text = 'Contents:\n {"a": [1.0, 1e400], "b": "\\/"}\nend'
-    step = Parse(as_="json", after=Pattern("^Contents:"))
-    assert said(text, step) == 'Contents:\n {"a":[1.0,1e400],"b":"\\/"}\nend'
-
-
-def test_yaml_and_python_literals_are_written_as_json() -> None:
-    assert said("```yaml\na: [1.50, x]\n```\n", Parse(as_="yaml", fence="yaml")) == (
-        '```yaml\n{"a":[1.50,"x"]}\n```\n'
-    )
-    assert said("[{'a': None, 'b': 'it\\'s'}]", Parse(as_="python")) == '[{"a":null,"b":"it\'s"}]'
-
-
-def test_csv_becomes_objects_whose_numbers_keep_their_digits() -> None:
-    csv = Parse(as_="csv")
-    assert said('id,note\r\n1.50,"a, ""b"""\r\n,', csv) == (
-        '[{"id":1.50,"note":"a, \\"b\\""},{"id":null,"note":""}]'
-    )
-    assert said("id\tnote\n007\tx", csv) == '[{"id":"007","note":"x"}]'
-    assert said("id,note", csv) == "[]"
-
-
 @pytest.mark.parametrize(
     ("form", "text"),
     [
@@ -154,11 +100,6 @@ def test_what_cannot_be_read_is_a_mismatch(form: Any, text: str) -> None:
         said(text, Parse(as_=form))
 
 
-def test_a_text_without_the_beginning_is_a_mismatch() -> None:
-    with pytest.raises(ShapeMismatch, match=r"^no 'Rows:' in the text$"):
-        said("[1]", Parse(as_="json", after=Pattern("Rows:")))
-
-
 def test_a_document_that_is_structure_already_is_left_to_the_next_step() -> None:
     assert shaped(b"[ ]", Parse(as_="python"), Paginate(as_="rows")).startswith(b'{"rows":[],')
     assert shaped(b"null", Parse(as_="json")) == b"null"
@@ -174,21 +115,6 @@ def test_the_strings_at_a_path_are_read_each_with_what_stands_around_it() -> Non
     first.get().pop()
     document.close()
     assert document.encode() == b'{"items":[{"content":"one\\r\\n"},{"content":"x\\ny"}]}'
-
-
-def test_nulls_beside_the_texts_stay_null() -> None:
-    raw = b'[{"content":null},{"content":"{\\"a\\": 1}"}]'
-    assert shaped(raw, Parse(as_="json", at=CONTENT)) == (
-        b'[{"content":null},{"content":"{\\"a\\":1}"}]'
-    )
-
-
-def test_texts_beside_objects_are_a_mismatch() -> None:
-    raw = b'[{"content":{}},{"content":"{}"}]'
-    with pytest.raises(
-        ShapeMismatch, match=r"^at content, some values are texts and some are not$"
-    ):
-        shaped(raw, Parse(as_="json", at=CONTENT))
 
 
 def test_texts_that_can_no_longer_be_told_apart_are_a_mismatch() -> None:
@@ -207,11 +133,6 @@ def test_a_text_that_no_step_changes_is_the_text_that_came() -> None:
     document.close()
     assert not document.changed
     assert document.encode() == b'"caf\\u00e9\\nb"'
-
-
-def test_split_is_for_records_alone() -> None:
-    with pytest.raises(ValueError, match=r"^'split' is for as: records, not as: lines$"):
-        Parse(as_="lines", split="x")
 
 
 @given(values(leaves=30))

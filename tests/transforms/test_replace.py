@@ -1,4 +1,3 @@
-import re
 from typing import Any
 
 import pytest
@@ -7,7 +6,6 @@ from proxy.document.fuel import LITTLE, Fuel
 from proxy.document.paths import Path
 from proxy.document.patterns import Pattern
 from proxy.errors import OutOfFuel
-from proxy.transforms.parse import Parse
 from proxy.transforms.replace import Replace
 from tests.documents import call, said, shaped
 
@@ -30,42 +28,6 @@ def replace(pattern: str, replacement: str, **options: Any) -> Replace:
 )
 def test_every_match_is_replaced(pattern: str, replacement: str, text: str, changed: str) -> None:
     assert said(text, replace(pattern, replacement)) == changed
-
-
-def test_only_strings_at_the_path_that_match_are_written_anew() -> None:
-    raw = b'{"a": ["x1", "\\/", 1.0], "b": "x1"}'
-    found = shaped(raw, replace("[0-9]", "#", at=Path.parse("a")))
-    assert found == b'{"a":["x#","\\/",1.0],"b":"x1"}'
-
-
-def test_lines_are_changed_each_for_itself() -> None:
-    assert said("ab\nab", Parse(as_="lines"), replace("b$", "c")) == "ac\nac"
-
-
-def test_a_path_that_matches_nothing_is_reported() -> None:
-    told = call()
-    shaped(b"{}", replace("a", "b", at=Path.parse("x.y")), at=told)
-    assert told.missing == ["x.y"]
-
-
-@pytest.mark.parametrize(
-    ("replacement", "message"),
-    [
-        (r"\2", r"with: '\\2' names a group that '(a)' does not have"),
-        (r"\g<n>", r"with: '\\g<n>' names a group that '(a)' does not have"),
-        (
-            r"\d",
-            r"with: '\\d' stands for nothing; groups are '\1' or '\g<name>', a backslash is '\\'",
-        ),
-        (
-            "a\\",
-            r"with: '\\' stands for nothing; groups are '\1' or '\g<name>', a backslash is '\\'",
-        ),
-    ],
-)
-def test_a_replacement_that_cannot_work_is_refused(replacement: str, message: str) -> None:
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        replace("(a)", replacement)
 
 
 @pytest.mark.fault(37, "inside")

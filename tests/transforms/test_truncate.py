@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.document.paths import Path
-from proxy.errors import ShapeMismatch
 from proxy.transforms.base import Call
 from proxy.transforms.parse import Parse
 from proxy.transforms.truncate import Truncate
@@ -54,18 +53,6 @@ def test_the_field_of_an_object_is_cut_and_the_notice_stands_beside_it() -> None
 def test_without_a_path_an_object_or_array_is_left_alone() -> None:
     for raw in (b'{"content":"' + b"x" * 50 + b'"}', b'["' + b"x" * 50 + b'"]'):
         assert shaped(raw, Truncate(max_length=2)) == raw
-
-
-@pytest.mark.parametrize("raw", [b'{"other":1}', b'{"content":null}', b'{"content":[1]}'])
-def test_where_no_text_stands_the_path_is_reported(raw: bytes) -> None:
-    told = call()
-    assert shaped(raw, Truncate(at=CONTENT, max_length=2), at=told) == raw
-    assert told.missing == ["content"]
-
-
-def test_texts_in_an_array_are_a_mismatch_since_a_window_needs_one_place() -> None:
-    with pytest.raises(ShapeMismatch, match=r"^items.content steps through an array at items$"):
-        shaped(b'{"items": [{"content": "x"}]}', Truncate(at=Path.parse("items.content")))
 
 
 @pytest.mark.fault(40, "inside")

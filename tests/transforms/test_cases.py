@@ -1,0 +1,43 @@
+"""What the transforms make of a document: the cases in cases/*.yaml, compared to the byte."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from proxy.document.tree import Document
+from proxy.errors import DocumentError
+from proxy.ruleset.rule import Rule, RuleFile
+from proxy.testing.cases import Case, cases, check_case
+from tests.documents import call, open_all
+from tests.given import file
+
+FILES = [file(path.read_text(), path.stem) for path in (Path(__file__).parent / "cases").iterdir()]
+CASES = [
+    pytest.param(each, rule, case, id=f"{each.name}: {rule.name}: {number}")
+    for each in FILES
+    for rule, number, case in cases(each)
+]
+
+
+@pytest.mark.parametrize(("rules", "rule", "case"), CASES)
+def test_a_case_of_a_transform(rules: RuleFile, rule: Rule, case: Case) -> None:
+    assert check_case(rules, rule, case) == []
+
+
+@pytest.mark.parametrize(("rules", "rule", "case"), CASES)
+def test_a_document_that_earlier_steps_have_opened_becomes_the_same(
+    rules: RuleFile, rule: Rule, case: Case
+) -> None:
+    text = case["given_text"]
+    try:
+        document, before = Document.read(text.encode()), Document.read(text.encode())
+    except DocumentError:
+        document = before = Document(text)
+    open_all(document.root)
+    for step in rule.pipeline:
+        step(document.root, call(**case.get("arguments", {})))
+    document.close()
+    after = document.encode().decode()
+    shown = json.loads(after) if after.startswith('"') else after
+    assert shown == case.get("expect_text", before.encode().decode())
