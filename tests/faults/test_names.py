@@ -174,7 +174,7 @@ def me(name: str) -> dict[str, object]:
 
 # Before a URL a name is read, in the short form, in each place that one may stand in; before a
 # command in that of a session, whose answers to long ids are kept, up to a bound.
-NAMES = {
+PLACES = {
     "URL": ("URL", ("a client", "a tool", "an id in a session", "a token in a session")),
     "command": ("command", ("a client of a session", "a token in a session")),
     "URL, others": ("URL", ("a client of a session", "a tool in a session", "an argument")),
@@ -183,7 +183,7 @@ NAMES = {
 
 
 @pytest.mark.fault(46, "http")
-@pytest.mark.parametrize(("place", "names"), some(NAMES, "URL", "command"))
+@pytest.mark.parametrize(("place", "names"), some(PLACES, "URL", "command"))
 def test_names_of_megabytes_are_not_kept(
     place: str, names: tuple[str, ...], tmp_path: Path
 ) -> None:
