@@ -51,8 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             return _init(arguments, server, arguments.record or scratch)
         except Silent as silent:
-            stderr = [] if isinstance(silent.__cause__, UnusableCall) else silent.stderr
-            return refuse("init", "\n".join([str(silent), *stderr]))
+            return refuse("init", silent.report)
         except (AbridgeError, OSError) as error:
             return refuse("init", str(error))
 
@@ -71,7 +70,7 @@ def _init(arguments: argparse.Namespace, server: list[str], folder: str) -> int:
         _say(line)
     path = arguments.output or re.sub(r"[^\w.-]+", "-", listed.server) + ".yaml"
     recordings = (each for each in sessions([folder]) if each.server == listed.server)
-    suggestion = suggest((each, []) for each in recordings)
+    suggestion = suggest(((each, []) for each in recordings), used=False)
     suggestion.show()
     if not suggestion.rules:
         return int(not listed.answer)

@@ -11,9 +11,11 @@ from proxy.cli import main
 from proxy.cli.call import UnusableCall, values_of
 
 SERVER = """
+import sys
 from mcp.server.mcpserver import MCPServer
 from mcp_types import ToolAnnotations
 
+print("the shelf is being dusted", file=sys.stderr)
 mcp = MCPServer(name="shelf", version="2.1", log_level="ERROR")
 calls = 0
 
@@ -36,6 +38,11 @@ version: 1
 rules:
   - {tools: list_books, name: brief books, response: [{keep: [books.id]}]}
   - {tools: fail, hide: true}
+"""
+PAGES = """
+version: 1
+rules:
+  - {tools: list_books, name: pages, response: [{paginate: {at: books, limit: 2}}]}
 """
 
 
@@ -108,12 +115,33 @@ def test_a_call_goes_through_the_rules_or_none_and_an_error_is_shown(
     assert len(json.loads(capsys.readouterr().out)["books"]) == 300
 
 
+def test_a_call_takes_the_arguments_that_rules_add_and_the_server_does_not_get_them(
+    server: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call = ["call", "list_books", "count=300"]
+    assert main([*call, *server]) == 0
+    assert "view=" in capsys.readouterr().out
+    saved = str(tmp_path / "answer.json")
+    assert main([*call, "view=books[298:].id", "--save", saved, *server]) == 0
+    assert json.loads(capsys.readouterr().out) == {"view": [298, 299]}
+    whole = json.loads(Path(saved).read_text())
+    assert whole["request"]["params"]["arguments"] == {"count": 300}
+
+    (tmp_path / "rules.yaml").write_text(PAGES)
+    words = ["--rules", str(tmp_path / "rules.yaml"), *server]
+    assert main([*call, "shelf=b", "offset=4", *words]) == 0
+    [fifth, sixth] = json.loads(capsys.readouterr().out)["books"]
+    assert (fifth["title"], sixth["id"]) == ("Book 4 of b", 5)
+    assert main([*call, "offset=many", *words]) == 2
+    assert "offset is of type integer, and 'many' is not" in capsys.readouterr().err
+
+
 def test_a_call_of_an_unknown_tool_is_refused(
     server: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["call", "list_book", *server]) == 2
     complaint = "the server has no tool 'list_book'; did you mean 'list_books'?"
-    assert complaint in capsys.readouterr().err
+    assert capsys.readouterr().err == f"mcp-abridge call: {complaint}\n"
 
 
 @pytest.mark.parametrize(

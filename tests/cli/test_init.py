@@ -21,6 +21,7 @@ import sys
 from mcp.server.mcpserver import MCPServer
 from mcp_types import ToolAnnotations
 
+print("the shelf is being dusted", file=sys.stderr)
 mcp = MCPServer(name="the shelf", version="2.1", log_level="ERROR")
 reads = ToolAnnotations(read_only_hint=True)
 
@@ -116,7 +117,8 @@ def test_a_sample_that_cannot_be_called_is_refused_before_any_call(
     sample: str, complaint: str, server: list[str], tmp_path: Path, capsys: Capture
 ) -> None:
     assert main(["init", "--sample", sample, *server]) == 2
-    assert complaint in capsys.readouterr().err
+    [line] = capsys.readouterr().err.splitlines()  # and not what the server wrote
+    assert complaint in line
     assert not (tmp_path / "calls").exists()
 
 
@@ -125,6 +127,11 @@ def test_a_server_that_does_not_start_is_reported(tmp_path: Path, capsys: Captur
     assert main(["init", "-o", str(tmp_path / "r.yaml"), "--", *command]) == 2
     assert "no database" in capsys.readouterr().err
     assert not (tmp_path / "r.yaml").exists()
+    assert main(["init", "no-such-command"]) == 2
+    complaint = "mcp-abridge init: 'no-such-command' cannot be started: no such file or directory\n"
+    assert capsys.readouterr().err == complaint
+    assert main(["init", "cat"]) == 2
+    assert "init: it does not answer as an MCP server: " in capsys.readouterr().err
     assert main(["init"]) == 2
     assert "give its URL, or write its command after --" in capsys.readouterr().err
 

@@ -20,6 +20,7 @@ if sys.platform != "linux":
 
 from tests.faults.processes import Process, memory, until
 from tests.faults.routes import NAUGHTY, Bridge, Local, Naughty, Remote, answer_of, failure, modern
+from tests.faults.scale import some
 from tests.faults.sidecar import (
     INITIALIZE,
     PROGRAM,
@@ -93,7 +94,7 @@ FIRST = {
 
 
 @pytest.mark.fault(47, "http")
-@pytest.mark.parametrize("first", FIRST.values(), ids=FIRST)
+@pytest.mark.parametrize("first", some(FIRST, "a head in drips", "half a body"))
 def test_clients_that_ask_nothing_keep_nobody_out(first: bytes) -> None:
     with serving(*PLAIN, program=LIMITED) as sidecar, ExitStack() as open:
         session = sidecar.begin()
@@ -152,6 +153,8 @@ def test_one_address_has_no_more_connections_than_its_share() -> None:
         assert "3 connections from 127.0.0.1 are open, the most from one address" in got.error
 
 
+# That it comes to an end at all, the half-open connections of test_http.py show.
+@pytest.mark.long_form
 @pytest.mark.fault(28, "http")
 def test_a_head_that_does_not_come_within_ten_seconds_ends_its_connection() -> None:
     with serving(*PLAIN) as sidecar, sidecar.client() as idle, sidecar.client() as dripping:

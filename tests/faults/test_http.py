@@ -48,7 +48,7 @@ from tests.faults.bad_requests import (
 )
 from tests.faults.bodies import GB, bomb
 from tests.faults.naughty import result as on_stdio
-from tests.faults.processes import LIFE, SECONDS, marked, still, until
+from tests.faults.processes import SECONDS, marked, still, until
 from tests.faults.routes import (
     META,
     MODERN,
@@ -63,7 +63,7 @@ from tests.faults.routes import (
     modern,
     stateless,
 )
-from tests.faults.scale import scaled
+from tests.faults.scale import scaled, some
 from tests.faults.sidecar import (
     INITIALIZE,
     ROOT,
@@ -106,9 +106,10 @@ def bridge() -> Iterator[Bridge]:
         assert bridge.close().code == 0
 
 
-@pytest.fixture(params=["remote", "local"])
-def either(request: pytest.FixtureRequest) -> Remote | Local:
-    """Return a sidecar before either kind of server."""
+# What is refused before the kind of server counts: the long form tries it before both.
+@pytest.fixture(params=some(["remote", "local"], "remote"))
+def before_any(request: pytest.FixtureRequest) -> Remote | Local:
+    """Return a sidecar before either kind of server, in the short form before a URL."""
     found: Remote | Local = request.getfixturevalue(request.param)
     return found
 
@@ -124,20 +125,23 @@ class HalfOpen(NamedTuple):
 @pytest.fixture(scope="module", autouse=True)
 def half_open() -> Iterator[HalfOpen]:
     """Open them before anything else, so that nobody has to wait for them long in the end."""
+    half = b"POST /mcp HTTP/1.1\r\nHost: loc"
     parts = {
         "nothing": b"",
-        "half a head": b"POST /mcp HTTP/1.1\r\nHost: loc",
+        "half a head": half,
         "no body": post(b"", "Content-Length: 100"),
         "half a body": post(b"{", "Content-Length: 100"),
         "half a body in chunks": post(b"5\r\n{", "Transfer-Encoding: chunked"),
         "an answer": get("/healthz"),
+        "half a head after an answer": get("/healthz") + half,
     }
     with serving("http://127.0.0.1:9/mcp") as sidecar:
         before = sidecar.left
         clients = {name: sidecar.client() for name in parts}
         for name, raw in parts.items():
             clients[name].send(raw)
-        clients["an answer"].answer()
+            if "answer" in name:
+                clients[name].answer()
         yield HalfOpen(sidecar, before, clients)
         for client in clients.values():
             client.socket.close()
@@ -146,14 +150,14 @@ def half_open() -> Iterator[HalfOpen]:
 @pytest.mark.fault(22, "http")
 @pytest.mark.parametrize("coding", ["gzip", "deflate"])
 def test_a_bomb_that_a_client_sends_is_stopped_at_the_bound(
-    either: Remote | Local, coding: str
+    before_any: Remote | Local, coding: str
 ) -> None:
     raw = bomb(START, END, raw=coding == "deflate")
     assert len(raw) < GB / 900
-    with either.sound(), either.sidecar.in_memory(64 * MB), soon():
-        got = either.sidecar.post(raw, f"Content-Encoding: {coding}")
+    with before_any.sound(), before_any.sidecar.in_memory(64 * MB), soon():
+        got = before_any.sidecar.post(raw, f"Content-Encoding: {coding}")
         assert (got.status, got.error) == (413, "the body is over the limit of 4194304 bytes")
-        assert either.sidecar.failures() == [got.error]
+        assert before_any.sidecar.failures() == [got.error]
 
 
 GROWN = "over 200 times larger when decompressed"
@@ -251,7 +255,7 @@ def has_said(sidecar: Sidecar, message: str) -> bool:
 
 @pytest.mark.fault(1, "http")
 @pytest.mark.parametrize("fault", ["ends", "ends_before"])
-@pytest.mark.parametrize("how", ["0", "3", "SIGKILL"])
+@pytest.mark.parametrize("how", some(["0", "3", "SIGKILL"], "3"))
 def test_a_server_on_stdio_that_dies_has_all_calls_in_flight_answered_with_the_cause(
     fault: str, how: str
 ) -> None:
@@ -384,11 +388,11 @@ def test_the_answers_of_a_batch_come_in_events_of_their_own(remote: Remote) -> N
         assert (got.status, got.body, got.ended) == (200, raw, True)
 
 
-LARGE = 20 * MB
+LARGE = scaled(10, 20) * MB
 
 
 @pytest.mark.fault(24, "http")
-@pytest.mark.parametrize("count", [1, 6])
+@pytest.mark.parametrize("count", some([1, 6], 6))
 def test_large_events_pass_as_they_came_and_do_not_pile_up(remote: Remote, count: int) -> None:
     raw = event(result(b"9", "y" * LARGE)) * (count - 1) + event(result(b"2", "x" * LARGE))
     with remote.sound(STREAM + raw), remote.sidecar.in_memory(12 * LARGE):
@@ -406,7 +410,9 @@ def test_a_large_event_is_a_line_on_stdio(bridge: Bridge) -> None:
 
 
 @pytest.mark.fault(8, "http")
-@pytest.mark.parametrize("accept", ["application/json", "text/event-stream", "*/*"])
+@pytest.mark.parametrize(
+    "accept", some(["application/json", "text/event-stream", "*/*"], "text/event-stream")
+)
 def test_a_large_line_of_a_server_on_stdio_is_an_answer(accept: str) -> None:
     size = scaled(20, 100) * MB
     naughty = [sys.executable, str(NAUGHTY), "large"]
@@ -575,7 +581,7 @@ def forwarding() -> Iterator[Remote]:
 
 @pytest.mark.fault(26, "http")
 @pytest.mark.fault(33, "http")
-@pytest.mark.parametrize("status", REDIRECTS)
+@pytest.mark.parametrize("status", some(REDIRECTS, 303, 307))
 def test_a_redirection_to_another_origin_is_refused(forwarding: Remote, status: int) -> None:
     sidecar, server = forwarding.sidecar, forwarding.server
     with Naughty() as evil:
@@ -647,7 +653,7 @@ def test_a_redirection_within_the_origin_sends_the_same_once_more(
 
 
 @pytest.mark.fault(26, "stdio")
-@pytest.mark.parametrize("status", REDIRECTS)
+@pytest.mark.parametrize("status", some(REDIRECTS, 303, 307))
 def test_a_redirection_elsewhere_is_an_error_on_stdio(
     status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -667,9 +673,9 @@ REFUSED = ("the Origin of the request is not allowed", "the Host of the request 
 
 @pytest.mark.fault(27, "http")
 @pytest.mark.parametrize("headers", EVIL.values(), ids=EVIL)
-def test_an_evil_origin_or_host_is_refused(either: Remote | Local, headers: list[str]) -> None:
-    with either.sound():
-        seen = len(either.server.asked) if isinstance(either, Remote) else 0
+def test_an_evil_origin_or_host_is_refused(before_any: Remote | Local, headers: list[str]) -> None:
+    with before_any.sound():
+        seen = len(before_any.server.asked) if isinstance(before_any, Remote) else 0
         for raw in (
             post(INITIALIZE, *headers),
             post(call(2), *headers, "Mcp-Session-Id: s"),
@@ -677,61 +683,57 @@ def test_an_evil_origin_or_host_is_refused(either: Remote | Local, headers: list
             request("DELETE", "/mcp", *headers, "Mcp-Session-Id: s"),
             request("OPTIONS", "/mcp", *headers, "Access-Control-Request-Method: POST"),
         ):
-            got = either.sidecar.ask(raw)
+            got = before_any.sidecar.ask(raw)
             assert (got.status, got.error in REFUSED) == (403, True), got
             assert b"evil" not in got.body
             assert not got.all("access-control-allow-origin")
-            assert either.sidecar.failures() == [got.error]
-        if isinstance(either, Remote):
-            assert len(either.server.asked) == seen
+            assert before_any.sidecar.failures() == [got.error]
+        if isinstance(before_any, Remote):
+            assert len(before_any.server.asked) == seen
 
 
 @pytest.mark.fault(27, "http")
 @pytest.mark.parametrize("headers", GOOD.values(), ids=GOOD)
-def test_hosts_and_origins_of_this_machine_pass(either: Remote | Local, headers: list[str]) -> None:
-    with either.sound():
-        got = either.sidecar.ask(modern(2, "ok", *headers))
+def test_hosts_and_origins_of_this_machine_pass(
+    before_any: Remote | Local, headers: list[str]
+) -> None:
+    with before_any.sound():
+        got = before_any.sidecar.ask(modern(2, "ok", *headers))
         assert json.loads(answer_of(got))["result"]["content"][0]["text"] == "ok"
-    if isinstance(either, Remote):
+    if isinstance(before_any, Remote):
         origin = next((each for each in headers if "Origin" in each), "Origin: ")
-        assert either.server.asked[0].headers.get("origin", "") == origin.partition(": ")[2]
+        assert before_any.server.asked[0].headers.get("origin", "") == origin.partition(": ")[2]
 
 
 @pytest.mark.fault(27, "http")
-def test_the_host_in_the_target_of_a_request_counts_too(either: Remote | Local) -> None:
-    with either.sound():
+def test_the_host_in_the_target_of_a_request_counts_too(before_any: Remote | Local) -> None:
+    with before_any.sound():
         raw = modern(2)
         hosts = (("evil.example", 403), ("[::2]", 403), ("localhost:5", 200), ("[::1]", 200))
         for host, status in hosts:
             target = f"POST http://{host}/mcp".encode()
-            assert either.sidecar.ask(raw.replace(b"POST /mcp", target)).status == status
+            assert before_any.sidecar.ask(raw.replace(b"POST /mcp", target)).status == status
         evil = raw.replace(b"POST /mcp", b"POST http://localhost/mcp").replace(
             b"Host: localhost", b"Host: evil.example"
         )
-        assert either.sidecar.ask(evil).status == 403
-
-
-@pytest.mark.fault(27, "http")
-def test_the_figures_are_not_for_a_page_that_leads_its_own_name_here(remote: Remote) -> None:
-    assert remote.sidecar.ask(get("/metrics", "Host: evil.example")).status == 403
-    assert remote.sidecar.ask(get("/metrics", "Host: 127.0.0.1")).status == 200
+        assert before_any.sidecar.ask(evil).status == 403
 
 
 @pytest.mark.fault(28, "http")
 @pytest.mark.parametrize(("body", "status"), BODIES.values(), ids=BODIES)
 def test_a_body_that_is_no_message_is_refused_without_an_echo(
-    either: Remote | Local, body: bytes, status: int
+    before_any: Remote | Local, body: bytes, status: int
 ) -> None:
     headers = ["Content-Encoding: gzip"] if body[:1] == b"\x1f" else []
     chunks = b"".join(chunk(part) for part in (body[:1], body[1:]) if part) + chunk(b"")
-    with either.sound(), either.sidecar.in_memory(32 * MB):
-        seen = len(either.server.asked) if isinstance(either, Remote) else 0
+    with before_any.sound(), before_any.sidecar.in_memory(32 * MB):
+        seen = len(before_any.server.asked) if isinstance(before_any, Remote) else 0
         for raw in (
             post(body, *headers),
             post(body, *headers, *stateless("ok")),
             post(chunks, *headers, "Transfer-Encoding: chunked"),
         ):
-            got = either.sidecar.ask(raw)
+            got = before_any.sidecar.ask(raw)
             assert got.status == status
             assert got.one("content-type").startswith("application/json")
             assert set(got.json) == {"jsonrpc", "id", "error"}
@@ -739,17 +741,17 @@ def test_a_body_that_is_no_message_is_refused_without_an_echo(
             assert got.json["error"]["code"] == (-32600 if status == 413 else -32700)
             assert b"ECHO" not in got.body
             assert len(got.body) < 300
-            assert either.sidecar.failures() == [got.error]
-        if isinstance(either, Remote):
-            assert len(either.server.asked) == seen
-    assert b"ECHO" not in either.sidecar.errors
+            assert before_any.sidecar.failures() == [got.error]
+        if isinstance(before_any, Remote):
+            assert len(before_any.server.asked) == seen
+    assert b"ECHO" not in before_any.sidecar.errors
 
 
 @pytest.mark.fault(28, "http")
 def test_a_body_that_is_announced_as_too_long_is_refused_before_it_comes(
-    either: Remote | Local,
+    before_any: Remote | Local,
 ) -> None:
-    with either.sound(), either.sidecar.client() as client:
+    with before_any.sound(), before_any.sidecar.client() as client:
         client.send(post(b"", "Content-Length: 99999999999", "Expect: 100-continue"))
         got = client.answer()
         assert (got.status, got.error) == (413, "the body is over the limit of 4194304 bytes")
@@ -771,11 +773,11 @@ def test_a_body_at_the_bound_passes_and_the_bound_can_be_moved(remote: Remote) -
 @pytest.mark.fault(28, "http")
 @pytest.mark.parametrize("raw", SMUGGLING.values(), ids=SMUGGLING)
 def test_what_could_be_read_in_two_ways_is_refused_and_nothing_after_it_is_read(
-    either: Remote | Local, raw: bytes
+    before_any: Remote | Local, raw: bytes
 ) -> None:
-    with either.sound():
-        seen = len(either.server.asked) if isinstance(either, Remote) else 0
-        with either.sidecar.client() as client:
+    with before_any.sound():
+        seen = len(before_any.server.asked) if isinstance(before_any, Remote) else 0
+        with before_any.sidecar.client() as client:
             client.send(raw + INNER)
             got = client.answer()
             assert got.status in (400, 501)
@@ -783,10 +785,10 @@ def test_what_could_be_read_in_two_ways_is_refused_and_nothing_after_it_is_read(
             assert (got.json["id"], got.json["error"]["code"]) == (None, -32600)
             assert b"SMUGG" not in got.body
             assert client.rest() == b""
-        assert len(either.sidecar.failures()) == 1
-        if isinstance(either, Remote):
-            assert len(either.server.asked) == seen
-    assert b"SMUGG" not in either.sidecar.errors
+        assert len(before_any.sidecar.failures()) == 1
+        if isinstance(before_any, Remote):
+            assert len(before_any.server.asked) == seen
+    assert b"SMUGG" not in before_any.sidecar.errors
 
 
 @pytest.mark.fault(28, "http")
@@ -872,14 +874,14 @@ def test_headers_pass_as_they_are_if_no_rule_changes_the_body(remote: Remote) ->
 def test_thousands_of_sessions_of_a_server_cost_little_and_leave_nothing(remote: Remote) -> None:
     most = scaled(32, 64) * MB
     with remote.sound(), remote.sidecar.in_memory(most), remote.sidecar.client() as client:
-        for _ in range(scaled(1_000, 10_000)):
+        for _ in range(scaled(400, 10_000)):
             client.send(post(INITIALIZE))
             assert client.answer().status == 200
         assert len({asked.id for asked in remote.server.asked}) == 1
     assert remote.sidecar.children == set()
 
 
-SESSIONS = scaled(150, 10_000)  # each starts a server
+SESSIONS = scaled(60, 10_000)  # each starts a server
 ANSWERS = r's/.*"id":\([0-9]*\).*/{"jsonrpc":"2.0","id":\1,"result":{}}/p'
 
 
@@ -906,32 +908,14 @@ def test_sessions_that_are_abandoned_make_room_and_leave_no_child() -> None:
     assert marked(marker) == set()
 
 
-@pytest.mark.fault(20, "http")
-@pytest.mark.fault(29, "http")
-@pytest.mark.parametrize("end", ["TERM", "KILL"])
-def test_children_that_do_not_want_to_end_are_ended_with_all_of_their_group(end: str) -> None:
-    marker = f"stubborn-{os.getpid()}-{end}"
-    server = [sys.executable, str(NAUGHTY), "stays", "ignore", "fork", marker]
-    options = keys(limits={"sessions": 2, "drain_seconds": 0.5})
-    with serving(*options, "--", *server, ends=end == "TERM") as sidecar:
-        sessions = [Local(sidecar).session for _ in range(4)]
-        assert [sidecar.post(call(2), each).status for each in sessions] == [404, 404, 200, 200]
-        if end == "TERM":
-            until(lambda: len(marked(marker)) == 4)
-        else:
-            sidecar.process.kill()
-            sidecar.process.wait(SECONDS)
-    until(lambda: marked(marker) == set(), LIFE)
-
-
 @pytest.mark.fault(29, "http")
 def test_a_client_that_goes_before_its_session_has_begun_leaves_no_child() -> None:
     with serving("--", "sleep", "1000") as sidecar:
         before = sidecar.left
-        for _ in range(30):
+        for _ in range(10):
             with sidecar.client() as client:
                 client.send(post(INITIALIZE, "Accept: application/json"))
-        assert {line["failure"] for line in sidecar.requests(30)} == {"the client went away"}
+        assert {line["failure"] for line in sidecar.requests(10)} == {"the client went away"}
         sidecar.settles(before)
 
 
@@ -1104,22 +1088,31 @@ def refused_start(*arguments: str, **env: str) -> str:
 
 
 @pytest.mark.fault(32, "http")
-@pytest.mark.parametrize("listen", ["0.0.0.0:0", "[::]:0", "example.org:80"])
+@pytest.mark.parametrize(
+    "listen", some(["0.0.0.0:0", "[::]:0", "example.org:80"], "example.org:80")
+)
 def test_it_does_not_start_where_others_can_connect_without_a_token(listen: str) -> None:
     said = refused_start("--listen", listen)
     assert f"/mcp on {listen} would be open to whoever can connect" in said
     assert "token_file in --config" in said
 
 
+NO_TOKENS = ("an empty file", "no file", "an empty variable of its name", "an empty variable")
+
+
 @pytest.mark.fault(32, "http")
-def test_a_token_that_is_none_does_not_count_as_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("none", some(NO_TOKENS, "an empty file", "an empty variable"))
+def test_a_token_that_is_none_does_not_count_as_one(tmp_path: Path, none: str) -> None:
     empty = tmp_path / "tokens"
     empty.write_text(" \n\n")
-    assert "holds no token" in refused_start(*ANYWHERE, *keys(token_file=str(empty)))
-    absent = keys(token_file=str(tmp_path / "absent"))
-    assert "no such file" in refused_start(*ANYWHERE, *absent)
-    assert "holds no token" in refused_start(*ANYWHERE, *keys(token_env="EMPTY"), EMPTY="")
-    assert "would be open" in refused_start(*ANYWHERE, MCP_ABRIDGE_TOKEN="")
+    absent = str(tmp_path / "absent")
+    options, env, said = {
+        "an empty file": (keys(token_file=str(empty)), {}, "holds no token"),
+        "no file": (keys(token_file=absent), {}, "no such file"),
+        "an empty variable of its name": (keys(token_env="A"), {"A": ""}, "holds no token"),
+        "an empty variable": ((), {"MCP_ABRIDGE_TOKEN": ""}, "would be open"),
+    }[none]
+    assert said in refused_start(*ANYWHERE, *options, **env)
 
 
 @pytest.mark.fault(32, "http")
@@ -1129,7 +1122,7 @@ def test_it_starts_without_a_token_where_it_is_told_so() -> None:
 
 
 @pytest.mark.fault(32, "http")
-@pytest.mark.parametrize("how", ["file", "variable", "named variable"])
+@pytest.mark.parametrize("how", some(["file", "variable", "named variable"], "file"))
 def test_a_token_opens_it_and_is_never_said(tmp_path: Path, how: str) -> None:
     file = tmp_path / "tokens"
     file.write_text("first-secret-token\nother-secret-token\n")

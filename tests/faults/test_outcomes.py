@@ -11,6 +11,7 @@ import pytest
 
 from tests.faults import echo
 from tests.faults.asking import Posting, Way, asks, on_stdio, over_http, result
+from tests.faults.scale import further
 from tests.faults.sidecar import compact
 from tests.given import document, said
 
@@ -33,7 +34,7 @@ def rules(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "way", [pytest.param(on_stdio, marks=STDIO), pytest.param(over_http, marks=HTTP)]
+    "way", [pytest.param(on_stdio, marks=STDIO), further(over_http, marks=[HTTP])]
 )
 def test_a_rule_that_fails_again_and_again_is_out_of_service_until_it_is_loaded_again(
     way: Way, rules: Path
@@ -82,6 +83,11 @@ WAYS = [
     pytest.param(way, marks=[pytest.mark.fault(row, name) for row in (35, 38)])
     for way, name in ((on_stdio, "stdio"), (over_http, "http"))
 ]
+# The long form has a sidecar do so as well, by the same session.
+WITHHOLDING = [
+    WAYS[0],
+    further(over_http, marks=[pytest.mark.fault(row, "http") for row in (35, 38)]),
+]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -105,7 +111,7 @@ def test_what_a_rule_does_not_fit_or_may_not_do_leaves_the_answer_as_it_came(
     assert counted == {name: words.get(name, "untouched") for name in CASES}
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", WITHHOLDING)
 def test_a_rule_that_withholds_names_itself_in_place_of_the_answer(
     way: Way, tmp_path: Path
 ) -> None:
@@ -134,7 +140,7 @@ LIST = b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}'
     "way",
     [
         pytest.param(on_stdio, marks=pytest.mark.fault(50, "stdio")),
-        pytest.param(over_http, marks=pytest.mark.fault(50, "http")),
+        further(over_http, marks=[pytest.mark.fault(50, "http")]),
     ],
 )
 def test_an_input_schema_that_a_client_would_not_take_is_logged_and_listed(

@@ -24,6 +24,7 @@ from proxy.storage.ledger import BY, MAX_BYTES, LedgerFile, rows
 from tests.faults.naughty import result
 from tests.faults.processes import until
 from tests.faults.recording import WAYS, Served, Way, recording, stopped
+from tests.faults.scale import further
 from tests.ledgers import BAD as NO_LEDGERS
 from tests.ledgers import filled, query
 
@@ -33,6 +34,14 @@ EITHER = pytest.mark.parametrize(
     [
         pytest.param("stdio", marks=pytest.mark.fault(44, "stdio")),
         pytest.param("http", marks=pytest.mark.fault(44, "http")),
+    ],
+)
+
+EITHER_IN_LONG_FORM = pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param("stdio", marks=pytest.mark.fault(44, "stdio")),
+        further("http", marks=[pytest.mark.fault(44, "http")]),
     ],
 )
 
@@ -81,8 +90,17 @@ BAD: dict[str, tuple[Callable[[str], str | None], str]] = {
 }
 
 
-@EITHER
-@pytest.mark.parametrize(("make", "reason"), BAD.values(), ids=BAD)
+@pytest.mark.parametrize(
+    ("way", "make", "reason"),
+    [
+        # What is wrong with a ledger is found before it is known who records.
+        (further if way == "http" and name != "nowhere" else pytest.param)(
+            way, *case, marks=[pytest.mark.fault(44, way)], id=f"{name}-{way}"
+        )
+        for way in WAYS
+        for name, case in BAD.items()
+    ],
+)
 def test_a_ledger_that_cannot_be_written_stops_and_nothing_else(
     path: str, make: Callable[[str], str | None], reason: str, way: Way
 ) -> None:
@@ -140,7 +158,7 @@ def test_a_disk_that_becomes_full_loses_nothing_that_was_there(tmp_path: Path, w
         assert {(each.name, each.calls) for each in rows(path)} == {("get", 2), ("after", 1)}
 
 
-@EITHER
+@EITHER_IN_LONG_FORM
 def test_a_disk_that_becomes_read_only_loses_nothing_that_was_there(
     tmp_path: Path, way: Way
 ) -> None:
@@ -158,7 +176,7 @@ def test_a_disk_that_becomes_read_only_loses_nothing_that_was_there(
         assert [(each.name, each.calls) for each in rows(path)] == [("get", 1)]
 
 
-@EITHER
+@EITHER_IN_LONG_FORM
 def test_a_file_that_may_not_grow_ends_the_recording(path: str, way: Way) -> None:
     with recording(way, path, lost=20) as recorder:
         until(lambda: os.path.exists(path) and len(rows(path)) == 1)
@@ -254,16 +272,24 @@ def test_without_a_ledger_nothing_is_written(home: Path) -> None:
 @pytest.mark.fault(45, "stdio")
 def test_a_ledger_that_has_grown_too_large_is_made_smaller_and_reports_the_same(path: str) -> None:
     first = int(time.time()) // DAY * DAY - 20 * DAY
-    kinds = [f"a rather long name of a tool, {number}" for number in range(10)]
+    times, kinds = 19 * 360, 10
     figures = "'a rule', 'shaped', 1, 100000, 900, 90000, 800, 90000, 1, 0, 800"
     LedgerFile(path).close()
     with closing(sqlite3.connect(path)) as db:
-        db.executemany(
-            f"INSERT INTO calls VALUES (?, 'a server', 'a client', ?, {figures})",
-            ((first + minute * 60, tool) for minute in range(19 * 1_440) for tool in kinds),
+        db.execute(
+            f"""
+            WITH RECURSIVE times(at) AS (
+                SELECT {first} UNION ALL SELECT at + 240 FROM times LIMIT {times}
+            ), kinds(number) AS (
+                SELECT 0 UNION ALL SELECT number + 1 FROM kinds LIMIT {kinds}
+            )
+            INSERT INTO calls SELECT
+                at, 'a server', 'a client', printf('a long name %0180d', number), {figures}
+            FROM times, kinds
+            """
         )
         db.commit()
-    calls = 19 * 1_440 * len(kinds)
+    calls = times * kinds
     assert os.path.getsize(path) > MAX_BYTES
     kept = [by for by in BY if by != "hour"]  # old calls are counted by the day then
     before = {by: rows(path, by=by) for by in kept}

@@ -1,23 +1,32 @@
 """Holds the table of faults to its tests: each row has one by every way that it requires."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.faults.rows import ROWS, WAYS
+from tests.faults.scale import LONG, in_short_form
 
 ROOT = Path(__file__).resolve().parents[2]
+MARKED = re.compile("mark\\.fault|each_way")
 
 
 @pytest.fixture(scope="module")
 def marked(request: pytest.FixtureRequest) -> set[tuple[int, str]]:
-    """Return what the tests of faults show, which are collected as for a run."""
-    session, found = request.session, set()
+    """Return what the tests of faults show in this form; those that this run has not, are found."""
+    session = request.session
+    items = list(session.items)
+    there = {item.path for item in items}
     for file in (ROOT / "tests").rglob("test_*.py"):
-        if any(word in file.read_text("utf-8") for word in ("mark.fault", "each_way")):
-            for item in session.genitems(pytest.Module.from_parent(session, path=file)):
-                found |= {mark.args for mark in item.iter_markers("fault")}
-    return found
+        if file not in there and MARKED.search(file.read_text("utf-8")):
+            items += session.genitems(pytest.Module.from_parent(session, path=file))
+    return {
+        mark.args
+        for item in items
+        if LONG or in_short_form(item)
+        for mark in item.iter_markers("fault")
+    }
 
 
 def test_there_are_fifty_rows_with_short_titles() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.asking import Client, Way, on_stdio, over_http
-from tests.faults.scale import scaled
+from tests.faults.scale import further, some
 from tests.faults.sidecar import INITIALIZE, PROGRAM, ROOT
 from tests.wire import Wire
 
@@ -72,9 +72,6 @@ NO_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
     "loop": (lambda file: file.symlink_to(file.name), ": too many levels of symbolic links"),
 }
 BAD = [*BOMBS, *NO_FILES]
-# `check` is given all of them at once; elsewhere each needs processes of its own.
-FIRST = ["dashes", "10 MB", "NUL", "pipe", "endless", "gone"]
-SOME = [*FIRST, *(name for name in BAD if name not in FIRST)][: scaled(len(FIRST), len(BAD))]
 
 
 def made(folder: Path, name: str) -> tuple[Path, str]:
@@ -145,7 +142,7 @@ def test_check_refuses_what_cannot_be_matched_in_linear_time(tmp_path: Path) -> 
 
 
 @pytest.mark.fault(42, "stdio")
-@pytest.mark.parametrize("name", SOME)
+@pytest.mark.parametrize("name", some(BAD, "dashes", "endless"))
 def test_a_wrapper_with_a_bad_file_answers_with_an_error_and_ends_with_2(
     name: str, tmp_path: Path
 ) -> None:
@@ -161,7 +158,7 @@ def test_a_wrapper_with_a_bad_file_answers_with_an_error_and_ends_with_2(
 
 
 @pytest.mark.fault(42, "http")
-@pytest.mark.parametrize("name", SOME)
+@pytest.mark.parametrize("name", some(BAD, "10 MB", "pipe"))
 def test_a_sidecar_with_a_bad_file_does_not_start_and_says_why(name: str, tmp_path: Path) -> None:
     file, said = made(tmp_path, name)
     port = ["--listen", "127.0.0.1:0", "--ledger", "off", "--log-format", "json"]
@@ -171,10 +168,9 @@ def test_a_sidecar_with_a_bad_file_does_not_start_and_says_why(name: str, tmp_pa
 
 
 HIDE = "version: 1\nrules: [{tools: note, hide: true}]\n"
-EACH = [
-    pytest.param(on_stdio, marks=pytest.mark.fault(43, "stdio")),
-    pytest.param(over_http, marks=pytest.mark.fault(43, "http")),
-]
+# `check` is given all bad files at once; elsewhere each needs processes of its own.
+SEEN: dict[Way, str] = {on_stdio: "stdio", over_http: "http"}
+SHORT: dict[Way, tuple[str, ...]] = {on_stdio: ("NUL", "pipe", "gone"), over_http: ("dashes",)}
 STAY = "the rules have changed, but the old ones stay: "
 
 
@@ -189,8 +185,16 @@ def hidden(client: Client) -> bool:
     return "error" in answer
 
 
-@pytest.mark.parametrize("way", EACH)
-@pytest.mark.parametrize("name", SOME)
+@pytest.mark.parametrize(
+    ("way", "name"),
+    [
+        (pytest.param if name in SHORT[way] else further)(
+            way, name, marks=[pytest.mark.fault(43, SEEN[way])]
+        )
+        for way in SHORT
+        for name in BAD
+    ],
+)
 def test_a_file_that_becomes_bad_leaves_the_old_rules_and_is_said_once(
     way: Way, name: str, tmp_path: Path
 ) -> None:

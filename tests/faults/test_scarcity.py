@@ -20,6 +20,7 @@ from proxy.storage.ledger import rows as totals
 from tests.faults.processes import memory, until
 from tests.faults.puppets import Written
 from tests.faults.routes import Local, answer_of
+from tests.faults.scale import some
 from tests.faults.sidecar import call as posted
 from tests.faults.sidecar import keys, serving, soon
 from tests.faults.wrapper import (
@@ -63,7 +64,7 @@ UNSHAPED = f"warning: shaping: {LONG}: failed at MemoryError: for a document of 
 
 
 @pytest.mark.fault(47, "stdio")
-@pytest.mark.parametrize("spare", [0, 40, 56])
+@pytest.mark.parametrize("spare", some([0, 40, 56], 0, 56))
 def test_a_line_that_there_is_no_memory_for_costs_its_call_alone(rules: Path, spare: int) -> None:
     with wrapped("large", options=("--rules", str(rules))) as wire:
         with wire.sound():
@@ -80,7 +81,7 @@ def test_a_line_that_there_is_no_memory_for_costs_its_call_alone(rules: Path, sp
 
 
 @pytest.mark.fault(47, "stdio")
-@pytest.mark.parametrize("spare", [0, 24, 32, 64])
+@pytest.mark.parametrize("spare", some([0, 24, 32, 64], 32, 64))
 def test_an_answer_that_there_is_no_memory_to_shape_passes_as_it_came(
     rules: Path, spare: int
 ) -> None:
@@ -151,7 +152,7 @@ def rows(wire: Wrapped) -> str:
 
 
 @pytest.mark.fault(47, "stdio")
-@pytest.mark.parametrize("most", [5, 9, 10, 11])
+@pytest.mark.parametrize("most", some([5, 9, 10, 11], 5, 10))
 def test_where_the_server_finds_no_descriptors_it_says_so(most: int) -> None:
     def few() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -12,15 +12,18 @@ from typing import Any
 import pytest
 
 from tests.faults.asking import Client, Way, on_stdio, over_http
+from tests.faults.scale import further
 from tests.faults.sidecar import call
 from tests.omissions import check_text
 
 SERVER = ("--", sys.executable, str(Path(__file__).with_name("changing.py")))
-EACH = [
-    pytest.param(on_stdio, marks=pytest.mark.fault(48, "stdio")),
-    pytest.param(over_http, marks=pytest.mark.fault(48, "http")),
-]
-pytestmark = pytest.mark.parametrize("way", EACH)
+STDIO = pytest.param(on_stdio, marks=pytest.mark.fault(48, "stdio"))
+HTTP = pytest.param(over_http, marks=pytest.mark.fault(48, "http"))
+EACH = pytest.mark.parametrize("way", [STDIO, HTTP])
+# What a session makes of an answer is the same over HTTP.
+EITHER = pytest.mark.parametrize(
+    "way", [STDIO, further(over_http, marks=[pytest.mark.fault(48, "http")])]
+)
 BUDGET = 8000
 BOUNDED = f"version: 1\nrules: [{{tools: '*', max_bytes: {BUDGET}}}]\n"
 CUT = """\
@@ -48,6 +51,7 @@ def result(raw: bytes) -> dict[str, Any]:
     return found
 
 
+@EITHER
 @pytest.mark.parametrize("text", [CUT, BOUNDED], ids=["page", "budget"])
 def test_20_mb_in_two_copies_are_made_short_in_both(way: Way, text: str, rules: Path) -> None:
     rules.write_text(text)
@@ -63,6 +67,7 @@ def test_20_mb_in_two_copies_are_made_short_in_both(way: Way, text: str, rules: 
         assert answer(client, "note", says="next").endswith(b'"text":"next"}]}}')
 
 
+@EITHER
 def test_a_long_error_shows_its_last_lines_too_and_the_others_on_demand(
     way: Way, rules: Path
 ) -> None:
@@ -80,6 +85,7 @@ def test_a_long_error_shows_its_last_lines_too_and_the_others_on_demand(
     assert result(raw)["isError"] is True
 
 
+@EITHER
 def test_a_log_shows_the_failure_at_its_end_and_the_lines_of_the_others(
     way: Way, rules: Path
 ) -> None:
@@ -102,6 +108,7 @@ def test_a_log_shows_the_failure_at_its_end_and_the_lines_of_the_others(
     assert around["content"][0]["text"] == "\n".join(lines[1199:1202]) + "\n"
 
 
+@EITHER
 def test_an_image_inside_a_document_becomes_a_note_and_all_else_stays(
     way: Way, rules: Path
 ) -> None:
@@ -126,6 +133,7 @@ SPELLED = (
 )
 
 
+@EACH
 @pytest.mark.parametrize("where", ["structured", "text"])
 def test_what_is_kept_is_spelled_as_it_came(way: Way, where: str, rules: Path) -> None:
     kept = SPELLED.replace(',"secret":1', "")
@@ -139,6 +147,7 @@ def test_what_is_kept_is_spelled_as_it_came(way: Way, where: str, rules: Path) -
     assert "secret" not in raw
 
 
+@EITHER
 def test_no_copy_is_left_as_it_was(way: Way, rules: Path) -> None:
     document = {"a": 1, "secret": "s"}
     said = {"content": [{"type": "text", "text": json.dumps(document)}]}
@@ -149,6 +158,7 @@ def test_no_copy_is_left_as_it_was(way: Way, rules: Path) -> None:
             assert found.get("structuredContent") == ({"a": 1} if more else None)
 
 
+@EITHER
 def test_each_of_several_texts_is_read(way: Way, rules: Path) -> None:
     rules.write_text(BOUNDED)
     texts = [f"{word} " * 1200 for word in ("first", "second", "third")]

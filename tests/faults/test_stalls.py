@@ -3,8 +3,8 @@
 What is promised is that each is answered within 50 ms, which `make faults` holds it to. A machine
 that runs other things holds up everybody: so the same pings go to a sidecar that has nothing to do,
 at the same time, and what the worst of those takes is no fault of ours. Each scene has a few tries:
-what holds up the loop does so every time. Beside all other tests only a second is asked for. The
-figures are shown with `-s`.
+what holds up the loop does so every time. Beside all other tests only a second is asked for, of
+what takes longer than that. The figures are shown with `-s`.
 """
 
 import itertools
@@ -24,12 +24,13 @@ if sys.platform != "linux":
 from tests.faults import weighty
 from tests.faults.processes import SECONDS, until
 from tests.faults.routes import META, stateless
-from tests.faults.scale import scaled
+from tests.faults.scale import further, scaled, some
 from tests.faults.sidecar import INITIALIZE, ROOT, Client, Sidecar, call, compact, post, serving
 from tests.raw_http import ACCEPTED, Asked, RawServer, whole
 from tests.wire import Wire
 
 PROMISED = scaled(1000, 50) / 1000  # seconds
+BETWEEN = scaled(50, 4) / 1000  # seconds between two pings
 TRIES = 5
 WEIGHTY = Path(weighty.__file__)
 COMMAND = ("--", sys.executable, str(WEIGHTY))
@@ -90,7 +91,7 @@ class Pings:
                 client.send(post(ping, JSON_ONLY, self.session))
                 assert client.answer().status == 200
                 self.took.append(time.perf_counter() - began)
-                if self.over.wait(0.004):
+                if self.over.wait(BETWEEN):
                     return
 
     @property
@@ -230,7 +231,9 @@ def viewed(tool: str) -> Work:
 
 
 def searched(served: Served) -> None:
-    assert json.loads(said(served.ask("search large", pattern=SLOW)))["items"] == []
+    answer = said(served.ask("search large", pattern=SLOW))
+    assert answer.startswith("{"), answer
+    assert json.loads(answer)["items"] == []
 
 
 def listed(served: Served) -> None:
@@ -258,11 +261,12 @@ def spinning(served: Served) -> None:
 LITTLE = "a large document, of which little is kept"
 EXPLODES = "an expression that explodes over a large document"
 SPINS = "Python of a rule's own that spins"
+SMALL = "an expression that explodes over a small document"
 SCENES: dict[str, Work] = {
     LITTLE: kept,
     "a large document, of which a page is cut": paged,
     "a large document, in which an expression selects": selected,
-    "an expression that explodes over a small document": exploding("small"),
+    SMALL: exploding("small"),
     EXPLODES: exploding("large"),
     "a view that explodes over a small document": viewed("look small"),
     "a view that explodes over a large document": viewed("look large"),
@@ -274,7 +278,7 @@ SCENES: dict[str, Work] = {
 
 
 @pytest.mark.fault(36, "http")
-@pytest.mark.parametrize("scene", SCENES)
+@pytest.mark.parametrize("scene", some(SCENES.keys(), SMALL, SPINS))
 def test_others_are_answered_while_a_rule_works_on_what_comes_by_http(
     before_url: Served, scene: str
 ) -> None:
@@ -286,11 +290,12 @@ def test_others_are_answered_while_a_rule_works_on_what_comes_by_http(
 @pytest.mark.parametrize(
     ("scene", "modern"),
     [
-        (LITTLE, False),
-        (EXPLODES, False),
+        further(LITTLE, False),
+        further(EXPLODES, False),
         (SPINS, False),
-        (LITTLE, True),
-        (EXPLODES, True),
+        further(LITTLE, True),
+        further(EXPLODES, True),
+        (SMALL, True),
     ],
 )
 def test_others_are_answered_while_a_rule_works_on_what_a_command_says(
@@ -301,7 +306,7 @@ def test_others_are_answered_while_a_rule_works_on_what_a_command_says(
         served.calmly(scene, lambda: SCENES[scene](served))
 
 
-SIZES = ("large", "small")[: scaled(1, 2)]
+SIZES = ("small", "large")[: scaled(1, 2)]
 
 
 class Wrapped(Wire):
@@ -344,7 +349,7 @@ def test_what_the_client_says_meanwhile_goes_on_while_a_rule_works(
 
 
 @pytest.mark.fault(36, "stdio")
-@pytest.mark.parametrize("place", ["command", "url"])
+@pytest.mark.parametrize("place", some(["command", "url"], "command"))
 def test_what_explodes_passes_as_it_came_and_views_are_refused(
     rules: Path, server: Weighty, place: str
 ) -> None:

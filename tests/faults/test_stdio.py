@@ -9,14 +9,13 @@ import os
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.faults.naughty import result, words
-from tests.faults.processes import LIFE, marked, still, until, written_by
-from tests.faults.scale import scaled
+from tests.faults.processes import LIFE, still, written_by
+from tests.faults.scale import scaled, some
 from tests.faults.sidecar import soon
 from tests.faults.wrapper import (
     OWN,
@@ -38,7 +37,7 @@ SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
 
 @pytest.mark.fault(1, "stdio")
 @pytest.mark.parametrize("fault", ["ends", "ends_before"])
-@pytest.mark.parametrize("how", ["0", "3", "SIGKILL", "SIGSEGV"])
+@pytest.mark.parametrize("how", some(["0", "3", "SIGKILL", "SIGSEGV"], "0", "SIGKILL"))
 def test_a_server_that_ends_has_all_calls_in_flight_answered_with_the_cause(
     fault: str, how: str
 ) -> None:
@@ -149,7 +148,7 @@ def test_noise_goes_to_stderr_and_messages_pass_as_they_are() -> None:
 
 
 @pytest.mark.fault(8, "stdio")
-@pytest.mark.parametrize("size", [1 << 20, 20 << 20, 100 << 20])
+@pytest.mark.parametrize("size", some({"1": 1 << 20, "20": 20 << 20, "100": 100 << 20}, "1", "20"))
 def test_long_lines_pass_as_they_are_in_little_memory(size: int) -> None:
     with wrapped("large") as wire:
         with wire.in_memory(16 << 20):
@@ -161,7 +160,7 @@ def test_long_lines_pass_as_they_are_in_little_memory(size: int) -> None:
 
 @pytest.mark.fault(8, "stdio")
 def test_a_long_line_that_must_be_looked_at_takes_at_most_three_times_its_size() -> None:
-    size = 100 << 20
+    size = scaled(30, 100) << 20
     with wrapped("large", "last") as wire:
         # While a list of tools is awaited, a line that does not begin with its id is held.
         listing = b'{"jsonrpc":"2.0","id":3,"method":"tools/list"}\n'
@@ -407,7 +406,7 @@ def test_a_server_that_closes_its_stdout_has_its_calls_answered() -> None:
 
 
 @pytest.mark.fault(19, "stdio")
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("number", some(SIGNALS, signal.SIGTERM, signal.SIGHUP))
 @pytest.mark.parametrize(
     "how", [("silent",), ("stays",), ("stays", "ignore", "fork")], ids=" ".join
 )
@@ -450,26 +449,6 @@ def test_when_the_wrapper_is_killed_the_whole_group_ends() -> None:
     with wrapped("stays", "ignore", "fork") as wire:
         wire.process.kill()
         wire.process.wait(20)
-
-
-@pytest.mark.fault(20, "stdio")
-def test_when_the_wrapper_is_killed_at_any_moment_no_process_is_left() -> None:
-    marker = f"naughty-{os.getpid()}-{time.monotonic_ns()}"
-    for turn in range(12):
-        process = subprocess.Popen(
-            command("stays", marker),
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        if turn % 2:
-            until(lambda own={process.pid}: marked(marker) > own)  # type: ignore[misc]
-        else:
-            time.sleep(turn * 0.04)
-        process.kill()
-        process.communicate()
-    until(lambda: marked(marker) == set(), LIFE)
 
 
 @pytest.mark.fault(20, "stdio")

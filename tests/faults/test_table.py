@@ -1,5 +1,6 @@
 """Tests of the table of faults: what it says of rows whose tests pass, fail or are not there."""
 
+import os
 import re
 import subprocess
 import sys
@@ -26,17 +27,33 @@ def test_divides(n): 1 / n
 @pytest.mark.fault(3, "stdio")
 def test_is_skipped(): pytest.skip("not here")
 
+@pytest.mark.long_form
+@pytest.mark.fault(1, "http")
+@pytest.mark.fault(1, "inside")
+def test_is_left_out(): raise RuntimeError
+
 @pytest.mark.fault(3, "inside")
 def test_cannot_begin(nothing): pass
 """
 
 
 def table_of(folder: Path, tests: str, *options: str) -> "subprocess.CompletedProcess[str]":
-    """Run some tests with the table."""
+    """Run some tests with the table, and no other plugin but xdist: each takes long to load."""
     (folder / "test_some.py").write_text(tests)
-    command = [sys.executable, "-m", "pytest", "-p", "tests.faults.table", "-q", *options]
+    (folder / "conftest.py").write_text("from tests.faults.conftest import *\n")
+    plugins = ("-p", "xdist", "-p", "tests.faults.table")
     return subprocess.run(
-        [*command, str(folder)], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "pytest", *plugins, "-q", *options, str(folder)],
+        cwd=folder,
+        env={
+            **os.environ,
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "PYTHONPATH": str(ROOT),
+            "FAULTS": "short",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -45,12 +62,15 @@ def test_a_row_is_held_where_every_way_has_a_test_and_all_pass(tmp_path: Path) -
     assert ended.returncode == 1, ended.stdout + ended.stderr
     rows = {found[1]: found[0] for found in re.finditer(r"(?m)^ +(\d+)  .*$", ended.stdout)}
     assert [re.split(r"  +", rows[str(number)])[3:] for number in (1, 2, 3, 4)] == [
-        ["held 1", "held 1", "-"],
+        ["held 1", "held 1 of 2", "0 of 1"],
         ["FAILED 1", "FAILED 1", "-"],
         ["FAILED 1", "NO TEST", "FAILED 1"],
         ["NO TEST", "NO TEST", "-"],
     ]
-    assert f"held: 1 of 50 rows; not held: {', '.join(map(str, range(2, 51)))}" in ended.stdout
+    others = ", ".join(map(str, range(2, 51)))
+    held = "held: 1 of 50 rows, 1 of them in part: the other tests are of the long form"
+    assert f"{held}; not held: {others}" in ended.stdout
+    assert "faults, in the short form: smaller sizes, and not every test" in ended.stdout
 
 
 def test_a_run_fails_where_all_tests_pass_but_a_row_has_none(tmp_path: Path) -> None:

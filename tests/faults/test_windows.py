@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.faults.asking import Client, Posting, Way, on_stdio, over_http
+from tests.faults.scale import further
 from tests.faults.sidecar import compact, keys
 
 SERVER = ("--", sys.executable, str(Path(__file__).with_name("changing.py")))
@@ -87,10 +88,10 @@ WRONG = {
     '{"offset":"next"}': 'offset: "next" is not an integer',
     '{"offset":false}': "offset: false is not an integer",
 }
-ODD = [
-    pytest.param(on_stdio, marks=pytest.mark.fault(39, "stdio")),
-    pytest.param(over_http, marks=pytest.mark.fault(39, "http")),
-]
+ODD_STDIO = pytest.param(on_stdio, marks=pytest.mark.fault(39, "stdio"))
+ODD = [ODD_STDIO, pytest.param(over_http, marks=pytest.mark.fault(39, "http"))]
+# A session answers the same over HTTP.
+ODD_IN_LONG_FORM = [ODD_STDIO, further(over_http, marks=[pytest.mark.fault(39, "http")])]
 
 
 @pytest.mark.parametrize("way", ODD)
@@ -103,19 +104,19 @@ def test_a_window_that_cannot_be_is_refused_in_words_and_asks_the_server_nothing
         assert page(called(client, "list", {}))["rows"] == ["1-0", "1-1", "1-2", "1-3"]
 
 
-@pytest.mark.parametrize("way", ODD)
-@pytest.mark.parametrize("offset", [10, 11, 10**9, 10**60])
-def test_past_the_end_there_is_an_empty_last_page(way: Way, offset: int, rules: str) -> None:
+@pytest.mark.parametrize("way", ODD_IN_LONG_FORM)
+def test_past_the_end_there_is_an_empty_last_page(way: Way, rules: str) -> None:
     with way("--rules", rules, server=SERVER) as client:
         called(client, "list", {})
-        found = page(called(client, "list", {"offset": offset}))
-        assert found["rows"] == []
-        assert found["pagination"]["hasMore"] is False
-        assert found["pagination"]["nextOffset"] is None
-        assert found["pagination"]["total"] == 10
+        for offset in (10, 11, 10**9, 10**60):
+            found = page(called(client, "list", {"offset": offset}))
+            assert found["rows"] == []
+            assert found["pagination"]["hasMore"] is False
+            assert found["pagination"]["nextOffset"] is None
+            assert found["pagination"]["total"] == 10
 
 
-@pytest.mark.parametrize("way", ODD)
+@pytest.mark.parametrize("way", ODD_IN_LONG_FORM)
 def test_pages_are_of_one_answer_though_the_list_has_changed(way: Way, rules: str) -> None:
     with way("--rules", rules, server=SERVER) as client:
         rows, offset = [], 0
@@ -130,35 +131,33 @@ def test_pages_are_of_one_answer_though_the_list_has_changed(way: Way, rules: st
         assert page(called(client, "list", {"offset": 4}))["rows"][0] == "2-4"
 
 
+TEXTS = {
+    "accents": "e\u0301o\u0308" * 20,
+    "family": "\U0001f468\u200d\U0001f469\u200d\U0001f467" * 10,
+    "flags": "\U0001f1e9\U0001f1ea" * 15,
+    "ends of lines": "\u2028\r\n\x00\ufeff" * 12,
+    "halves of pairs": "\udc00\ud83d lone \ude00\ude00" * 5,
+}
+
+
 @pytest.mark.fault(40, "stdio")
-@pytest.mark.parametrize(
-    "says",
-    [
-        "e\u0301o\u0308" * 20,
-        "\U0001f468\u200d\U0001f469\u200d\U0001f467" * 10,
-        "\U0001f1e9\U0001f1ea" * 15,
-        "\u2028\r\n\x00\ufeff" * 12,
-        "\udc00\ud83d lone \ude00\ude00" * 5,
-    ],
-    ids=["accents", "family", "flags", "ends of lines", "halves of pairs"],
-)
-def test_windows_of_any_characters_rejoin_to_the_text(says: str, rules: str) -> None:
+def test_windows_of_any_characters_rejoin_to_the_text(rules: str) -> None:
     with on_stdio("--rules", rules, server=SERVER) as client:
-        found, start = "", 0
-        while start is not None:
-            window = called(client, "note", {"says": says, "startIndex": start})
-            found += text(window)
-            notice = json.loads(window["content"][1]["text"])
-            start = notice.get("nextIndex")
-        # Half of a pair is no character, and cannot be shown.
-        assert found == re.sub("[\ud800-\udfff]", "\ufffd", says)
-        assert calls(client) == {"note": 1}
+        for name, says in TEXTS.items():
+            found, start = "", 0
+            while start is not None:
+                window = called(client, "note", {"says": says, "startIndex": start})
+                found += text(window)
+                notice = json.loads(window["content"][1]["text"])
+                start = notice.get("nextIndex")
+            # Half of a pair is no character, and cannot be shown.
+            assert found == re.sub("[\ud800-\udfff]", "\ufffd", says), name
+        assert calls(client) == {"note": len(TEXTS)}
 
 
-LOST = [
-    pytest.param(on_stdio, marks=pytest.mark.fault(41, "stdio")),
-    pytest.param(over_http, marks=pytest.mark.fault(41, "http")),
-]
+LOST_STDIO = pytest.param(on_stdio, marks=pytest.mark.fault(41, "stdio"))
+LOST = [LOST_STDIO, pytest.param(over_http, marks=pytest.mark.fault(41, "http"))]
+LOST_IN_LONG_FORM = [LOST_STDIO, further(over_http, marks=[pytest.mark.fault(41, "http")])]
 
 
 # The options with which an answer is lost.
@@ -192,7 +191,7 @@ def test_what_has_no_answer_behind_it_is_told_so_in_the_same_words(
         assert calls(client) == {"list": 1, "long": 1}
 
 
-@pytest.mark.parametrize("way", LOST)
+@pytest.mark.parametrize("way", LOST_IN_LONG_FORM)
 def test_a_call_that_nobody_has_made_runs_for_a_page_and_for_a_view(way: Way, rules: str) -> None:
     with way("--rules", rules, server=SERVER) as client:
         assert page(called(client, "list", {"offset": 8}))["rows"] == ["1-8", "1-9"]
@@ -202,7 +201,7 @@ def test_a_call_that_nobody_has_made_runs_for_a_page_and_for_a_view(way: Way, ru
         assert calls(client) == {"list": 2, "long": 1}
 
 
-@pytest.mark.parametrize("way", LOST)
+@pytest.mark.parametrize("way", LOST_IN_LONG_FORM)
 def test_a_tool_that_only_reads_is_called_anew_for_it(way: Way, rules: str) -> None:
     with way("--rules", rules, server=SERVER) as client:
         listed(client)

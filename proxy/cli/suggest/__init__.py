@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from proxy.cli import PROGRAM, transcripts
-from proxy.cli.suggest.draft import SMALL, Answered, drafts
+from proxy.cli.suggest.draft import SMALL, Answered, drafts, short_list
 from proxy.cli.suggest.rules import DraftedRule, drafted, page
 from proxy.cli.terminal import refuse
 from proxy.document.tree import plain
@@ -98,6 +98,8 @@ class Suggestion:
             names = ", ".join(rule.tools)
             off = 1000 * (rule.before - rule.after) // max(rule.before, 1) / 10
             misfits = f"; {rule.misfits} do not fit and stay" if rule.misfits else ""
+            if rule.drops:
+                misfits += f"; no view brings back {short_list(rule.drops)}"
             print(
                 f"{PROGRAM}: {names}: {rule.before:,} bytes become {rule.after:,}, {off:g} % less"
                 f"{misfits}",
@@ -109,8 +111,10 @@ Words = list[tuple[int, str]]
 """Texts of the model, each with the number of the call that it comes before."""
 
 
-def suggest(recordings: Iterable[tuple[RecordedSession, Words]]) -> Suggestion:
-    """Draft rules from the recordings of one server."""
+def suggest(
+    recordings: Iterable[tuple[RecordedSession, Words]], *, used: bool = True
+) -> Suggestion:
+    """Draft rules from the recordings of one server; `used`: by a model, which chose the calls."""
     tools: dict[str, list[Answered]] = {}
     server = None
     for session, words in recordings:
@@ -124,7 +128,8 @@ def suggest(recordings: Iterable[tuple[RecordedSession, Words]]) -> Suggestion:
             if located is not None:
                 value = plain(located.document.root.get())
                 size = view.visible_size.most
-                each = Answered(exchange, value, size, partial(usage.user, number))
+                later = used and (number + 1 < len(calls) or any(n > number for n, _ in words))
+                each = Answered(exchange, value, size, partial(usage.user, number), later)
                 tools.setdefault(exchange.tool, []).append(each)
     noisy = {tool for tool, each in tools.items() if max(one.size for one in each) > SMALL}
     answers = [each for tool in tools if tool in noisy for each in tools[tool]]

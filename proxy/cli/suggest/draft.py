@@ -27,13 +27,14 @@ _USUAL = {b"null", b"false", b"0", b'""', b"[]", b"{}"}
 FEW = 3  # elements that are shown of an array in a row
 _ROWS = 5  # fewer rows say nothing of what is constant
 _LONG, CLIP = 400, 200  # characters
-LIMITS = (100, 50, 30, 20, 10, 5)  # of pages: the first whose page is short
+_LIMIT = 100  # elements of a page, which ends earlier at MAX_BYTES
 _FEWEST_LINES, _FEWEST_RECORDS = 20, 10
 _ALIKE_SHAPES = 0.6
 _ALIKE = 0.5
 _PARSED = ("json", "yaml", "python")
 _PROSE = re.compile(r"^[^\[{]+(?=[\[{])")
 _HEAD = re.compile(r"\n\s*\n([A-Z]\w*:) ")  # of a record: its first word after a blank line
+_CURSOR = re.compile(r"(?i)next|cursor|continu|offset|has_?more|page_?(?:info|token)")
 _SHAPE = (re.compile(r"\d+"), re.compile(r"[^\W\d_]+"))
 
 Step = dict[str, Any]
@@ -42,13 +43,14 @@ Step = dict[str, Any]
 class Answered(Struct, frozen=True):
     """An exchange with its document: `value` is of JSON, or a text; `size` as a model sees it.
 
-    `user` returns who used a value of it later.
+    `user` returns who used a value of it later; `later`: somebody could have, by a call or a text.
     """
 
     exchange: RecordedExchange
     value: Any
     size: int
     user: User
+    later: bool
 
 
 class Draft(Struct):
@@ -203,7 +205,7 @@ def _shape(line: str) -> str:
 def _page(result: Draft, paths: list[str], size: str) -> None:
     options = {} if paths == [""] else {"at": paths[0] if len(paths) == 1 else paths}
     reason = f"{' and '.join(paths) or 'the whole'}: {size}; the rest by `offset`"
-    result.steps.append(([reason], {"paginate": {**options, "limit": LIMITS[0]}}))
+    result.steps.append(([reason], {"paginate": {**options, "limit": _LIMIT}}))
     result.window = {"limit": 1}
 
 
@@ -221,8 +223,11 @@ def _kind(node: MemberProfile) -> str:
         few, many = min(node.lengths), max(node.lengths)
         counts = f"{few:,} to {many:,}" if few != many else f"{many:,}"
         inner = "objects" if node.element and node.element.members else "values"
-        if inner == "values" and node.element:
-            inner = "ids" if node.element.are_ids else "texts" if node.element.longest else inner
+        if node.element and node.element.element:
+            inner = "arrays"
+        elif inner == "values" and node.element:
+            are_ids = node.element.are_ids and str in node.element.kinds
+            inner = "ids" if are_ids else "texts" if node.element.longest else inner
         return f"{counts} {inner}{', grows' if few != many and len(node.lengths) > 1 else ''}"
     if str in node.kinds:
         return f"texts of up to {node.longest:,} characters"
@@ -248,7 +253,7 @@ class _Drafting:
         for path, reason in self.drops.items():
             reasons.setdefault(reason, []).append(path)
         if self.drops:
-            comments = [f"{reason}: {_listed(paths)}" for reason, paths in reasons.items()]
+            comments = [f"{reason}: {short_list(paths)}" for reason, paths in reasons.items()]
             steps.append((comments, {"drop": list(self.drops)}))
         for node in self.elides:
             most = f"{node.path}: up to {max(node.lengths):,} elements in a row"
@@ -259,7 +264,7 @@ class _Drafting:
         if self.pages:
             self._page_arrays()
         if self.constants:
-            constants = f"the same in all rows here, and kept: {_listed(self.constants)}"
+            constants = f"the same in all rows here, and kept: {short_list(self.constants)}"
             self.result.evidence.append(constants)
 
     def _visit(self, node: MemberProfile) -> None:
@@ -287,10 +292,15 @@ class _Drafting:
         return node.size >= _LEAST_SHARE * self.root.size
 
     def _is_bookkeeping(self, node: MemberProfile, parent: MemberProfile) -> bool:
-        """Return True for a list of ids that has others beside it: what a run has seen so far."""
-        lengths = [max(each.lengths) for each in parent.members.values() if _is_id_list(each)]
-        several = sum(length >= _MANY for length in lengths) > 1
-        return several and not node.in_rows and _is_id_list(node) and max(node.lengths) >= _SOME
+        """Return True for a list of ids that has others beside it: what a run has seen so far.
+
+        Lists of the same length are the columns of a table.
+        """
+        lists = [each.lengths for each in parent.members.values() if _is_id_list(each)]
+        several = sum(max(lengths) >= _MANY for lengths in lists) > 1
+        if not several or node.in_rows or not _is_id_list(node) or max(node.lengths) < _SOME:
+            return False
+        return any(each.later for each in self.result.answers) and lists.count(node.lengths) == 1
 
     def _array(self, node: MemberProfile) -> None:
         element = node.element
@@ -366,8 +376,15 @@ class _Drafting:
 
     def _page_arrays(self) -> None:
         windows = [step for _, step in self.result.steps if "truncate" in step]
+        beside = [node for node in self.root.walk() if node not in self.pages and not node.in_rows]
+        lengths = [node.lengths for node in self.pages]
+        # Arrays of the same length are columns: a page has the same part of each.
+        self.pages += [node for node in beside if node.element and node.lengths in lengths]
         paths = [node.path for node in self.pages]
-        if windows or any("*" in path for path in paths):
+        own = next((each.path for each in self.root.walk() if _is_cursor(each)), None)
+        if own is not None:
+            self.result.evidence.append(f"{own}: the server has pages of its own")
+        if windows or own is not None or any("*" in path for path in paths):
             return
         longest = max(max(node.lengths) for node in self.pages)
         _page(self.result, paths, f"up to {longest:,} elements")
@@ -387,7 +404,13 @@ class _Drafting:
 
 def _is_id_list(node: MemberProfile) -> bool:
     element = node.element
-    return element is not None and not element.members and element.are_ids
+    if element is None or element.members or element.element is not None:
+        return False
+    return element.are_ids
+
+
+def _is_cursor(node: MemberProfile) -> bool:
+    return not node.in_rows and bool(node.names) and bool(_CURSOR.search(node.names[-1]))
 
 
 def _tells(column: list[Any], links: list[Any]) -> bool:
@@ -402,6 +425,7 @@ def _link_rank(column: RowColumn) -> tuple[int, int, int]:
     return (len(column.path), rank, column.position)
 
 
-def _listed(paths: list[str]) -> str:
+def short_list(paths: list[str]) -> str:
+    """Return six paths, and how many more there are."""
     more = f" and {len(paths) - 6} more" if len(paths) > 6 else ""
     return ", ".join(paths[:6]) + more

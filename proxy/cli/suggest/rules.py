@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 from msgspec import Struct
 
-from proxy.cli.suggest.draft import FIRST_LOOK, LIMITS, MAX_BYTES, SMALL, Draft
+from proxy.cli.suggest.draft import FIRST_LOOK, MAX_BYTES, SMALL, Draft
 from proxy.cli.suggest.sample import case_of
 from proxy.document.tokens import tokens
 from proxy.document.tree import encode
@@ -21,7 +21,6 @@ from proxy.testing.cases import check_case, play_case
 from proxy.testing.play import Replay
 
 _NAME_OF_CASE = "a recorded answer, shortened"
-_SHORT_PAGE = 3_000  # bytes
 _WIDTH = 110
 _MOST_USERS = 10
 
@@ -39,16 +38,20 @@ class DraftedRule(Struct):
     misfits: int
 
     @property
+    def drops(self) -> list[str]:
+        """The paths that the rule drops."""
+        return [path for step in _steps(self.drafts[0]) for path in step.get("drop", ())]
+
+    @property
     def tools(self) -> list[str]:
         """The tools of the rule."""
         return [tool for each in self.drafts for tool in each.tools]
 
 
 def drafted(drafts: Iterable[Draft]) -> Iterator[DraftedRule]:
-    """Yield a rule for the tools whose drafts have the same steps, with limits that fit."""
+    """Yield a rule for the tools whose drafts have the same steps."""
     alike: dict[str, list[Draft]] = {}
     for each in drafts:
-        _fit_limit(each)
         alike.setdefault(json.dumps([each.form == "text", _steps(each)]), []).append(each)
     for group in alike.values():
         spec = _spec(group)
@@ -105,17 +108,6 @@ def _sizes(file: RuleFile, draft: Draft) -> list[tuple[int, int, bool]]:
         misfit = any(result.outcome == "failed" for _, result in replay.shaped)
         sizes.append((each.size, replay.answer.visible_size.most, misfit))
     return sizes
-
-
-def _fit_limit(draft: Draft) -> None:
-    """Choose the greatest limit of a page with which the largest answer is short."""
-    windows = [step["paginate"] for _, step in draft.steps if "paginate" in step]
-    for limit in LIMITS if windows else ():
-        windows[0]["limit"] = limit
-        file = _file({**_spec([draft]), "max_bytes": 1 << 40})
-        replay = Replay(RuleSet((file,)), draft.largest().exchange)
-        if replay.answer.visible_size.most <= _SHORT_PAGE:
-            break
 
 
 def _steps(draft: Draft) -> list[dict[str, Any]]:

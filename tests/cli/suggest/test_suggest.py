@@ -112,6 +112,38 @@ def test_an_array_that_a_later_call_took_a_value_from_is_never_dropped(tmp_path:
     assert rule["after"] < 4_500
 
 
+SERIES = {
+    "metric": "cpu",
+    "timestamps": [*range(1_700_000_000, 1_700_000_400)],
+    "hosts": [f"host-{n}" for n in range(400)],
+    "values": [n % 90 for n in range(400)],
+}
+TABLE = {
+    "columns": [f"column_{n}" for n in range(60)],
+    "types": ["VARCHAR"] * 60,
+    "rows": [[n * m for m in range(60)] for n in range(120)],
+}
+
+
+def test_arrays_of_the_same_length_are_columns_and_rows_no_ids(tmp_path: Path) -> None:
+    recording = write(tmp_path, ("series", {}, SERIES), ("query", {}, TABLE), ("other", {}, {}))
+    path, rules = drafted(recording, tmp_path)
+    steps = {rule["tools"][0]: rule["steps"] for rule in rules}
+    columns = ["timestamps", "hosts", "values"]
+    assert steps["series"] == [{"paginate": {"at": columns, "limit": 100}}]
+    assert steps["query"] == [{"paginate": {"at": "rows", "limit": 100}}]
+    assert "rows: 120 arrays" in path.read_text()
+
+
+def test_a_list_without_a_later_call_or_with_pages_of_the_server_stays(tmp_path: Path) -> None:
+    ids = {"done": [f"d-{n}" for n in range(900)], "failed": [f"f-{n}" for n in range(700)]}
+    [rule] = figures(write(tmp_path, ("status", {}, ids)))
+    assert rule["steps"] == [{"paginate": {"at": ["done", "failed"], "limit": 100}}]
+    [rule] = figures(write(tmp_path, ("status", {}, {**ids, "next_range": "d-900"})))
+    assert rule["steps"] == []
+    assert "next_range: the server has pages of its own" in rule["evidence"]
+
+
 # Servers of other people
 
 
@@ -329,7 +361,7 @@ def test_a_transcript_has_the_answers_and_the_models_own_words(tmp_path: Path) -
         "progress": {
             "status": "running",
             "doneIds": [f"d-{n}" for n in range(3_000)],
-            "failedIds": [f"f-{n}" for n in range(3_000)],
+            "failedIds": [f"f-{n}" for n in range(2_500)],
         }
     }
     use = {"type": "tool_use", "id": "1", "name": "mcp__sync__status", "input": {"verbose": True}}
