@@ -9,7 +9,9 @@ import asyncio
 import json
 import os
 import sys
-from typing import Any
+from typing import Any, NamedTuple
+
+from msgspec import Raw
 
 from proxy.cli import PROGRAM, options
 from proxy.cli.server import FIRST_ANSWER, WITHOUT_RULES, Silent, Tools, listing
@@ -17,12 +19,17 @@ from proxy.cli.terminal import list_problems, refuse
 from proxy.document.tokens import tokens
 from proxy.errors import AbridgeError, RuleErrors, did_you_mean
 from proxy.ruleset.clients import client_for
+from proxy.ruleset.rule import RuleSet
 from proxy.ruleset.selection import selected
+from proxy.session.active_rules import plans_for
+from proxy.session.tool_lists import edit
+from proxy.session.tools.arguments import without_ours
+from proxy.session.tools.definitions import ToolFacts
 from proxy.testing.exchange import RecordedExchange, recorded, request
 from proxy.testing.play import Replay
 
 
-class UnusableCall(Exception):
+class UnusableCall(AbridgeError):
     """A call that cannot be made: a tool or an argument that the server does not have."""
 
 
@@ -54,35 +61,55 @@ def run(arguments: argparse.Namespace) -> int:
     headers = options.flag_words(arguments, "header")
     wrapper = [*WITHOUT_RULES, *headers, *server]
     patience = arguments.deadline or FIRST_ANSWER
+    name = arguments.tool
 
-    async def call(client: Any, tools: Tools) -> tuple[dict[str, Any], Any]:
-        values = values_of(arguments.tool, words, tools)
-        return values, await client.call_tool(arguments.tool, values)
+    async def call(client: Any, tools: Tools) -> _ToolCall:
+        server = client.server_info.name if client.server_info else None
+        rules = selection(server, arguments.client).fitting(tools)
+        client_tools, facts = _client_tools(tools, rules)
+        values = upstream = values_of(name, words, client_tools)
+        for _, plan in plans_for(rules, name, facts[name]):
+            upstream = without_ours(plan, upstream)
+        result = await client.call_tool(name, upstream)
+        return _ToolCall(rules, facts[name], values, upstream, result)
 
     try:
-        tools = asyncio.run(listing(wrapper, patience, call, arguments.client or ""))
-        exchange = _exchange(arguments.tool, *tools.answer)
-        if arguments.save:
-            _save(exchange, arguments.save)
         selection = selected(
             arguments.rules,
             arguments.budget,
             allow_python=arguments.allow_python,
             environ=os.environ,
         )
-        rules = selection(tools.server, arguments.client)
-        replay = Replay(rules, exchange)
-    except UnusableCall as error:
-        return refuse("call", str(error))
+        listed = asyncio.run(listing(wrapper, patience, call, arguments.client or ""))
+        tool_call: _ToolCall = listed.answer
+        if arguments.save:
+            _save(_exchange(name, tool_call.upstream, tool_call.result), arguments.save)
+        exchange = _exchange(name, tool_call.arguments, tool_call.result)
+        replay = Replay(tool_call.rules, exchange, facts=tool_call.facts)
     except Silent as silent:
-        if isinstance(silent.__cause__, UnusableCall):
-            return refuse("call", str(silent.__cause__))
-        return refuse("call", "\n".join([str(silent), *silent.stderr]))
+        return refuse("call", silent.report)
     except RuleErrors as errors:
         return list_problems(errors.problems)
     except (AbridgeError, OSError) as error:
         return refuse("call", str(error))
     return _print(replay, arguments)
+
+
+class _ToolCall(NamedTuple):
+    """A call: its arguments, those of them that the server got, and the server's result."""
+
+    rules: RuleSet
+    facts: ToolFacts
+    arguments: dict[str, Any]
+    upstream: dict[str, Any]
+    result: Any
+
+
+def _client_tools(tools: Tools, rules: RuleSet) -> tuple[Tools, dict[str, ToolFacts]]:
+    """Return the tools as rules offer them, hidden ones unchanged, and the facts of each."""
+    edited = edit(Raw(json.dumps({"tools": list(tools.values())}).encode()), rules)
+    changes = [] if edited.result is None else json.loads(bytes(edited.result))["tools"]
+    return {**tools, **{tool["name"]: tool for tool in changes}}, edited.facts
 
 
 def values_of(name: str, words: list[str], tools: Tools) -> dict[str, Any]:

@@ -51,8 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             return _init(arguments, server, arguments.record or scratch)
         except Silent as silent:
-            stderr = [] if isinstance(silent.__cause__, UnusableCall) else silent.stderr
-            return refuse("init", "\n".join([str(silent), *stderr]))
+            return refuse("init", silent.report)
         except (AbridgeError, OSError) as error:
             return refuse("init", str(error))
 

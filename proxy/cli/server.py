@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from proxy.cli import PROGRAM
+from proxy.errors import AbridgeError
 from proxy.ruleset.selection import NO_RULES
 
 FIRST_ANSWER = 10.0  # seconds for the first response, without --deadline
@@ -52,11 +53,17 @@ class Silent(Exception):
         self.log = log
         self.stderr = stderr
 
+    @property
+    def report(self) -> str:
+        """The wrapper's first error, the cause if it logged none, and the server's stderr."""
+        reason = next((text for level, text in self.log if level == "error"), str(self))
+        return "\n".join([reason, *self.stderr])
+
 
 async def listing(
     words: Sequence[str], patience: float, further: Further | None = None, client: str = ""
 ) -> Listed:
-    """Return the tools listed through the wrapper. Raises Silent.
+    """Return the tools listed through the wrapper. Raises Silent, or the AbridgeError of `further`.
 
     `patience` is the time limit in seconds for the first response. `client` is the name that the
     client tells the server.
@@ -83,7 +90,13 @@ async def listing(
             # The wrapper's errors only report that it was terminated here.
             raise Silent(cause, [each for each in log if each[0] != "error"], stderr) from None
         except Exception as error:  # from the client, alone or in an exception group
-            raise Silent(_innermost(error), *_outputs(errors)) from error
+            reason = _innermost(error)
+            if isinstance(reason, AbridgeError):
+                raise reason from None
+            cause = str(reason) or type(reason).__name__
+            if limit.when() == first_limit:
+                cause = f"it does not answer as an MCP server: {cause}"
+            raise Silent(cause, *_outputs(errors)) from error
         log, stderr = _outputs(errors)
         # A server/discover that was ignored is open until the end.
         log = [each for each in log if "the server ended with exit code 0" not in each[1]]
@@ -127,10 +140,10 @@ async def _tools_of(
     return Listed(title, version, revision, seconds, tools, [], [], answer)
 
 
-def _innermost(error: BaseException) -> str:
+def _innermost(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return str(error) or type(error).__name__
+    return error
 
 
 def _outputs(errors: Any) -> tuple[list[Finding], list[str]]:

@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
         bare = asyncio.run(listing([*WITHOUT_RULES, *server], patience))
         edited = asyncio.run(listing(words, patience))
     except Silent as silent:
-        return refuse("tools", "\n".join([str(silent), *silent.stderr]))
+        return refuse("tools", silent.report)
     rows = list(map(vars, _rows(bare, edited, settings)))
     if arguments.json:
         print(json.dumps(rows, indent=2))

@@ -26,6 +26,7 @@ from proxy.session.outputs import (
     ToServer,
 )
 from proxy.session.session import Session
+from proxy.session.tools.definitions import ToolFacts
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.shaping.pipeline import shape
 from proxy.shaping.result.read import LocatedDocument
@@ -164,20 +165,25 @@ class Replay(InMemoryTransport):
         *,
         first_call: bool = True,
         query_result: Raw | None = None,
+        facts: ToolFacts | None = None,
     ) -> None:
         """Make the call; without a `first_call`, that one alone. Raises PlayError or DocumentError.
 
-        `query_result` is the result that a guard gets for its query; None means no answer.
+        `query_result` is the result that a guard gets for its query; None means no answer. `facts`
+        are those of the tool, if its definition is known.
         """
         self.rules, self.exchange = rules, exchange
         self.calls: list[dict[str, Any]] = []
         self.queries: list[dict[str, Any]] = []
         self.decisions: list[Decided] = []
-        self._first_call, self._query_result = first_call, query_result
+        self._first_call, self._query_result, self._facts = first_call, query_result, facts
         recording = _recording_guards(rules, self.decisions)
         super().__init__(recording, self._serve, self._serve_query)
+        if facts is not None:
+            self._session.rules.learn({exchange.tool: facts})
         arguments, applied = exchange.arguments, self.applied
-        first = arguments if applied is None else walk.start(applied, arguments)
+        own = () if facts is None else facts.arguments
+        first = arguments if applied is None else walk.start(applied, arguments, own)
         if first == arguments or not first_call:
             self.opening = self.answer = self._call(exchange.request)
         else:
@@ -202,6 +208,7 @@ class Replay(InMemoryTransport):
             self.exchange,
             first_call=self._first_call,
             query_result=self._query_result,
+            facts=self._facts,
         )
 
     @property

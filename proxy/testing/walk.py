@@ -5,7 +5,7 @@ which every step of the rule except its windows was applied.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -35,9 +35,12 @@ class WalkError(AbridgeError):
     """A walk that cannot continue: an answer names no next page, or an invalid one."""
 
 
-def start(rule: Rule, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of the first call that precedes `arguments`: no offset, no view."""
-    for entry in plan(rule, ()).entries:
+def start(rule: Rule, arguments: dict[str, Any], own: Collection[str] = ()) -> dict[str, Any]:
+    """Return the arguments of the first call that precedes `arguments`: no offset, no view.
+
+    `own` are the arguments that the tool itself has.
+    """
+    for entry in plan(rule, own).entries:
         if entry.name == VIEW or (entry.steers and entry.schema.get("default") == 0):
             arguments = argument.without(arguments, entry.client_name)
     return arguments

@@ -1,4 +1,4 @@
-"""`tools` and `call`: a real server, seen through the real wrapper by the official client."""
+"""`tools` and `call`: a server, seen through the real wrapper."""
 
 import json
 import re
@@ -10,32 +10,63 @@ import pytest
 from proxy.cli import main
 from proxy.cli.call import UnusableCall, values_of
 
+# Without the SDK, of which nothing is shown here, and which takes a second to start.
 SERVER = """
-from mcp.server.mcpserver import MCPServer
-from mcp_types import ToolAnnotations
+import json, sys
 
-mcp = MCPServer(name="shelf", version="2.1", log_level="ERROR")
+print("the shelf is being dusted", file=sys.stderr)
 calls = 0
+LIST_BOOKS = {
+    "name": "list_books",
+    "description": "List the books of a shelf.",
+    "inputSchema": {
+        "type": "object",
+        "properties": {
+            "count": {"type": "integer"},
+            "shelf": {"type": "string", "default": "a"},
+            "tags": {"type": "array", "items": {"type": "string"}, "default": []},
+        },
+        "required": ["count"],
+    },
+    "annotations": {"readOnlyHint": True},
+}
+FAIL = {"name": "fail", "inputSchema": {"type": "object", "properties": {}}}
 
-@mcp.tool(annotations=ToolAnnotations(read_only_hint=True), structured_output=False)
-def list_books(count: int, shelf: str = "a", tags: list[str] = []) -> dict:
-    "List the books of a shelf."
+def list_books(count, shelf="a", tags=()):
     global calls
     calls += 1
     return {"books": [{"id": n, "title": f"Book {n} of {shelf}", "tags": tags, "text": "x" * 200,
                        "calls": calls} for n in range(count)]}
 
-@mcp.tool()
-def fail() -> str:
-    raise ValueError("no such shelf")
+def result(method, params):
+    if method == "initialize":
+        return {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                "serverInfo": {"name": "shelf", "version": "2.1"}}
+    if method == "tools/list":
+        return {"tools": [LIST_BOOKS, FAIL]}
+    failed = params["name"] == "fail"
+    text = "no such shelf" if failed else json.dumps(list_books(**params["arguments"]), indent=2)
+    return {"content": [{"type": "text", "text": text}], "isError": failed}
 
-mcp.run()
+for line in sys.stdin:
+    sent = json.loads(line)
+    if sent["method"] in ("initialize", "tools/list", "tools/call"):
+        answer = {"result": result(sent["method"], sent.get("params"))}
+    else:
+        answer = {"error": {"code": -32601, "message": "Method not found"}}
+    if "id" in sent:
+        print(json.dumps({"jsonrpc": "2.0", "id": sent["id"], **answer}), flush=True)
 """
 RULES = """
 version: 1
 rules:
   - {tools: list_books, name: brief books, response: [{keep: [books.id]}]}
   - {tools: fail, hide: true}
+"""
+PAGES = """
+version: 1
+rules:
+  - {tools: list_books, name: pages, response: [{paginate: {at: books, limit: 2}}]}
 """
 
 
@@ -101,11 +132,32 @@ def test_a_call_goes_through_the_rules_or_none_and_an_error_is_shown(
     assert main(["call", "list_books", '{"count": 2}', *words]) == 0
     assert "title" not in capsys.readouterr().out
     assert main(["call", "fail", *server]) == 1
-    assert "Error executing tool fail" in capsys.readouterr().out
+    assert "no such shelf" in capsys.readouterr().out
 
     # Without rules there is no budget either, as in `run`.
     assert main(["call", "list_books", "count=300", "--rules", "none", *server]) == 0
     assert len(json.loads(capsys.readouterr().out)["books"]) == 300
+
+
+def test_a_call_takes_the_arguments_that_rules_add_and_the_server_does_not_get_them(
+    server: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call = ["call", "list_books", "count=300"]
+    assert main([*call, *server]) == 0
+    assert "view=" in capsys.readouterr().out
+    saved = str(tmp_path / "answer.json")
+    assert main([*call, "view=books[298:].id", "--save", saved, *server]) == 0
+    assert json.loads(capsys.readouterr().out) == {"view": [298, 299]}
+    whole = json.loads(Path(saved).read_text())
+    assert whole["request"]["params"]["arguments"] == {"count": 300}
+
+    (tmp_path / "rules.yaml").write_text(PAGES)
+    words = ["--rules", str(tmp_path / "rules.yaml"), *server]
+    assert main([*call, "shelf=b", "offset=4", *words]) == 0
+    [fifth, sixth] = json.loads(capsys.readouterr().out)["books"]
+    assert (fifth["title"], sixth["id"]) == ("Book 4 of b", 5)
+    assert main([*call, "offset=many", *words]) == 2
+    assert "offset is of type integer, and 'many' is not" in capsys.readouterr().err
 
 
 def test_a_call_of_an_unknown_tool_is_refused(
@@ -113,7 +165,7 @@ def test_a_call_of_an_unknown_tool_is_refused(
 ) -> None:
     assert main(["call", "list_book", *server]) == 2
     complaint = "the server has no tool 'list_book'; did you mean 'list_books'?"
-    assert complaint in capsys.readouterr().err
+    assert capsys.readouterr().err == f"mcp-abridge call: {complaint}\n"
 
 
 @pytest.mark.parametrize(

@@ -15,37 +15,50 @@ from tests.wrapped import START
 
 Capture = pytest.CaptureFixture[str]
 
-# Each call is noted in a file.
+# Each call is noted in a file. The SDK, of which nothing is shown here, takes a second to start.
 SERVER = """
-import sys
-from mcp.server.mcpserver import MCPServer
-from mcp_types import ToolAnnotations
+import json, sys
 
-mcp = MCPServer(name="the shelf", version="2.1", log_level="ERROR")
-reads = ToolAnnotations(read_only_hint=True)
+def tool(name, *needed, reads=True):
+    schema = {"type": "object", "properties": {each: {"type": "string"} for each in needed},
+              "required": list(needed)}
+    hint = {"annotations": {"readOnlyHint": True}} if reads else {}
+    return {"name": name, "inputSchema": schema, **hint}
 
-def note(call):
+TOOLS = [tool("list_books"), tool("get_shelf", "name"), tool("count_books", reads=False)]
+
+def called(tool, name=""):
     with open(sys.argv[1], "a") as calls:
-        calls.write(call + "\\n")
-
-@mcp.tool(annotations=reads, structured_output=False)
-def list_books() -> dict:
-    note("list_books")
-    return {"books": [{"id": n, "title": f"Book {n}", "text": "x" * 500} for n in range(100)]}
-
-@mcp.tool(annotations=reads, structured_output=False)
-def get_shelf(name: str) -> list:
-    note(f"get_shelf {name}")
+        calls.write(f"{tool} {name}".strip() + "\\n")
     if name == "none":
         raise ValueError("no such shelf")
-    return [{"n": n, "place": f"{name} {n}", "width": n / 7} for n in range(200)]
+    return {
+        "list_books": {"books": [{"id": n, "title": f"Book {n}", "text": "x" * 500}
+                                 for n in range(100)]},
+        "get_shelf": [{"n": n, "place": f"{name} {n}", "width": n / 7} for n in range(200)],
+        "count_books": {"count": 100},
+    }[tool]
 
-@mcp.tool(structured_output=False)
-def count_books() -> dict:
-    note("count_books")
-    return {"count": 100}
+def result(method, params):
+    if method == "initialize":
+        return {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                "serverInfo": {"name": "the shelf", "version": "2.1"}}
+    if method == "tools/list":
+        return {"tools": TOOLS}
+    try:
+        text, error = json.dumps(called(params["name"], **params["arguments"])), False
+    except ValueError as problem:
+        text, error = str(problem), True
+    return {"content": [{"type": "text", "text": text}], "isError": error}
 
-mcp.run()
+for line in sys.stdin:
+    sent = json.loads(line)
+    if sent["method"] in ("initialize", "tools/list", "tools/call"):
+        answer = {"result": result(sent["method"], sent.get("params"))}
+    else:
+        answer = {"error": {"code": -32601, "message": "Method not found"}}
+    if "id" in sent:
+        print(json.dumps({"jsonrpc": "2.0", "id": sent["id"], **answer}), flush=True)
 """
 
 
@@ -116,7 +129,8 @@ def test_a_sample_that_cannot_be_called_is_refused_before_any_call(
     sample: str, complaint: str, server: list[str], tmp_path: Path, capsys: Capture
 ) -> None:
     assert main(["init", "--sample", sample, *server]) == 2
-    assert complaint in capsys.readouterr().err
+    [line] = capsys.readouterr().err.splitlines()  # and not what the server wrote
+    assert complaint in line
     assert not (tmp_path / "calls").exists()
 
 
@@ -125,6 +139,11 @@ def test_a_server_that_does_not_start_is_reported(tmp_path: Path, capsys: Captur
     assert main(["init", "-o", str(tmp_path / "r.yaml"), "--", *command]) == 2
     assert "no database" in capsys.readouterr().err
     assert not (tmp_path / "r.yaml").exists()
+    assert main(["init", "no-such-command"]) == 2
+    complaint = "mcp-abridge init: 'no-such-command' cannot be started: no such file or directory\n"
+    assert capsys.readouterr().err == complaint
+    assert main(["init", "cat"]) == 2
+    assert "init: it does not answer as an MCP server: " in capsys.readouterr().err
     assert main(["init"]) == 2
     assert "give its URL, or write its command after --" in capsys.readouterr().err
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from proxy.session.tools.definitions import ToolFacts
 from proxy.testing.exchange import RecordedExchange, make, text_result
 from proxy.testing.play import InMemoryTransport, Replay
 from tests.given import answer, call, document, line, rules, texts
@@ -37,6 +38,15 @@ def test_the_same_call_can_be_replayed_with_another_rule_in_place_of_the_one_tha
 
     assert items(again.answer.line) == [1, 2, 3, 4, 5]
     assert (items(play.answer.line), again.calls) == ([5], [{"offset": 4}])
+
+
+def test_with_the_facts_of_the_tool_its_own_arguments_are_not_those_of_the_rule() -> None:
+    call = exchange(limit=99, offset=3, page_offset=4)
+    play = Replay(PAGES, call, facts=ToolFacts(frozenset({"limit", "offset"})))
+
+    assert (items(play.answer.line), play.calls) == ([5], [{"limit": 99, "offset": 3}])
+    assert play.applied is not None
+    assert items(play.again(play.applied).answer.line) == [5]
 
 
 def test_a_transport_in_memory_keeps_and_drops_snapshots_as_the_rules_say() -> None:

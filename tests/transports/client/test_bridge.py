@@ -313,25 +313,6 @@ def test_progress_questions_and_cancellations_pass_in_both_directions(
     assert log.read_text() == "cancelled\n"
 
 
-def test_an_answer_comes_though_the_server_closed_the_stream_before(tmp_path: Path) -> None:
-    changed = threading.Event()
-
-    async def heard(message: Any) -> None:
-        if "ToolListChanged" in type(message).__name__:
-            changed.set()
-
-    with (
-        remote(tmp_path, str(TOOLS), "streamable", "PORT") as origin,
-        conversing(f"{origin}/mcp", "legacy", message_handler=heard) as (run, client),
-    ):
-        called = run(partial(client.call_tool, "leave_early", {}))
-        assert called.content[0].text == "here it is"
-        # What belongs to no request comes on a stream of its own.
-        called = run(partial(client.call_tool, "announce", {}))
-        assert called.content[0].text == "announced"
-        assert changed.wait(SECONDS)
-
-
 def test_a_server_of_2024_works_with_the_official_client(tmp_path: Path) -> None:
     with (
         remote(tmp_path, str(TOOLS), "sse", "PORT") as origin,
