@@ -231,7 +231,9 @@ def viewed(tool: str) -> Work:
 
 
 def searched(served: Served) -> None:
-    assert json.loads(said(served.ask("search large", pattern=SLOW)))["items"] == []
+    answer = said(served.ask("search large", pattern=SLOW))
+    assert answer.startswith("{"), answer
+    assert json.loads(answer)["items"] == []
 
 
 def listed(served: Served) -> None:

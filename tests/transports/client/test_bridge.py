@@ -244,7 +244,7 @@ def test_a_client_that_does_not_read_holds_up_the_server() -> None:
         asked.connection.settimeout(1.0)
         yield STREAM
         try:
-            for _ in range(1000):
+            for _ in range(2000):
                 asked.connection.sendall(piece)
                 sent += len(piece)
         except TimeoutError:
@@ -254,7 +254,7 @@ def test_a_client_that_does_not_read_holds_up_the_server() -> None:
     with RawServer(flood) as server, Wire(bridge(server.url), cwd=ROOT) as wire:
         wire.write(call(b"1") + b"\n", reading=False)
         assert stuck.wait(SECONDS)
-        assert sent < 32_000_000
+        assert sent < 64_000_000  # the kernel alone may hold 38 MB
         wire.process.send_signal(signal.SIGTERM)
         assert wire.close().code == 143
 
