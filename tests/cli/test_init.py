@@ -15,38 +15,50 @@ from tests.wrapped import START
 
 Capture = pytest.CaptureFixture[str]
 
-# Each call is noted in a file.
+# Each call is noted in a file. The SDK, of which nothing is shown here, takes a second to start.
 SERVER = """
-import sys
-from mcp.server.mcpserver import MCPServer
-from mcp_types import ToolAnnotations
+import json, sys
 
-print("the shelf is being dusted", file=sys.stderr)
-mcp = MCPServer(name="the shelf", version="2.1", log_level="ERROR")
-reads = ToolAnnotations(read_only_hint=True)
+def tool(name, *needed, reads=True):
+    schema = {"type": "object", "properties": {each: {"type": "string"} for each in needed},
+              "required": list(needed)}
+    hint = {"annotations": {"readOnlyHint": True}} if reads else {}
+    return {"name": name, "inputSchema": schema, **hint}
 
-def note(call):
+TOOLS = [tool("list_books"), tool("get_shelf", "name"), tool("count_books", reads=False)]
+
+def called(tool, name=""):
     with open(sys.argv[1], "a") as calls:
-        calls.write(call + "\\n")
-
-@mcp.tool(annotations=reads, structured_output=False)
-def list_books() -> dict:
-    note("list_books")
-    return {"books": [{"id": n, "title": f"Book {n}", "text": "x" * 500} for n in range(100)]}
-
-@mcp.tool(annotations=reads, structured_output=False)
-def get_shelf(name: str) -> list:
-    note(f"get_shelf {name}")
+        calls.write(f"{tool} {name}".strip() + "\\n")
     if name == "none":
         raise ValueError("no such shelf")
-    return [{"n": n, "place": f"{name} {n}", "width": n / 7} for n in range(200)]
+    return {
+        "list_books": {"books": [{"id": n, "title": f"Book {n}", "text": "x" * 500}
+                                 for n in range(100)]},
+        "get_shelf": [{"n": n, "place": f"{name} {n}", "width": n / 7} for n in range(200)],
+        "count_books": {"count": 100},
+    }[tool]
 
-@mcp.tool(structured_output=False)
-def count_books() -> dict:
-    note("count_books")
-    return {"count": 100}
+def result(method, params):
+    if method == "initialize":
+        return {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                "serverInfo": {"name": "the shelf", "version": "2.1"}}
+    if method == "tools/list":
+        return {"tools": TOOLS}
+    try:
+        text, error = json.dumps(called(params["name"], **params["arguments"])), False
+    except ValueError as problem:
+        text, error = str(problem), True
+    return {"content": [{"type": "text", "text": text}], "isError": error}
 
-mcp.run()
+for line in sys.stdin:
+    sent = json.loads(line)
+    if sent["method"] in ("initialize", "tools/list", "tools/call"):
+        answer = {"result": result(sent["method"], sent.get("params"))}
+    else:
+        answer = {"error": {"code": -32601, "message": "Method not found"}}
+    if "id" in sent:
+        print(json.dumps({"jsonrpc": "2.0", "id": sent["id"], **answer}), flush=True)
 """
 
 
