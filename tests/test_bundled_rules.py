@@ -3,16 +3,17 @@
 import os
 import re
 import shutil
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import orjson
 import pytest
 
+from proxy.cli import main
 from proxy.cli.explain import explained
 from proxy.document.paths import matches
 from proxy.ruleset import selection
@@ -47,19 +48,22 @@ class Answer(NamedTuple):
 class Ruled:
     """A running server, called directly, and what a bundled file makes of its answers."""
 
-    def __init__(self, wire: Wire, file: str) -> None:
+    def __init__(self, wire: Wire, file: str, folder: Path) -> None:
         self._wire = wire
+        self._folder = folder
         self._number = count(10)
         [self._file] = selection.load([file])
-        self._missing: dict[str, list[set[str]]] = defaultdict(list)
         info = {"name": "wire", "version": "1.0.0"}
         version = {"protocolVersion": "2025-11-25", "capabilities": {}}
         known = orjson.loads(wire.send("initialize", 1, clientInfo=info, **version)[-1])
         wire.send("notifications/initialized")
-        listed = orjson.loads(wire.send("tools/list", 2)[-1])["result"]["tools"]
-        tools = {tool["name"] for tool in listed}
+        listed = orjson.loads(wire.send("tools/list", 2)[-1])
+        tools = {tool["name"] for tool in listed["result"]["tools"]}
         assert self._file.server is not None
-        assert self._file.server.name == known["result"]["serverInfo"]["name"]
+        name = known["result"]["serverInfo"]["name"]
+        assert self._file.server.name == name
+        self._save("session", {"server": name})
+        self._save("0000-tools", {"request": {}, "response": listed})
         for pattern in {tool for rule in self._file.rules for tool in rule.tools}:
             assert any(matches(pattern, tool) for tool in tools), pattern
 
@@ -73,8 +77,6 @@ class Ruled:
         assert account["rule"] is not None
         before, after = account["before"]["visible"], account["after"]["visible"]
         assert after <= BUDGET
-        if account["outcome"] != "error":
-            self._missing[account["rule"]].append(set(account["missing"]))
         return Answer(replay.answer.text, before / after)
 
     def exchange(self, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -82,23 +84,22 @@ class Ruled:
         request = {"jsonrpc": "2.0", "id": next(self._number), "method": "tools/call"}
         request["params"] = {"name": tool, "arguments": arguments}
         [*_, answer] = self._wire.answer(orjson.dumps(request) + b"\n")
-        return {"request": request, "response": orjson.loads(answer)}
+        exchange = {"request": request, "response": orjson.loads(answer)}
+        self._save(f"{request['id']:04}-{tool}", exchange)
+        return exchange
 
-    def unmatched(self) -> dict[str, set[str]]:
-        """Return the paths of each rule that matched nothing in any answer to a call of it."""
-        return {
-            rule: paths
-            for rule, missing in self._missing.items()
-            if (paths := set.intersection(*missing))
-        }
+    def _save(self, name: str, content: dict[str, Any]) -> None:
+        """Write a file of a recording."""
+        (self._folder / f"{name}.json").write_bytes(orjson.dumps(content))
 
 
 @contextmanager
 def ruled(file: str, command: list[str], env: Mapping[str, str] | None = None) -> Iterator[Ruled]:
-    with Wire(command, env) as wire:
-        server = Ruled(wire, file)
-        yield server
-        assert server.unmatched() == {}
+    with TemporaryDirectory() as folder:
+        with Wire(command, env) as wire:
+            yield Ruled(wire, file, Path(folder))
+        words = ["--rules", file, "--fail-on", "loss,rot,drift"]
+        assert main(["replay", folder, *words]) == 0, "replay printed what has changed"
 
 
 def shop(asked: str) -> bytes:
