@@ -74,6 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _ToolCall(rules, facts[name], values, upstream, result)
 
     try:
+        parsed(words)
         selection = selected(
             arguments.rules,
             arguments.budget,
@@ -112,6 +113,28 @@ def _client_tools(tools: Tools, rules: RuleSet) -> tuple[Tools, dict[str, ToolFa
     return {**tools, **{tool["name"]: tool for tool in changes}}, edited.facts
 
 
+def parsed(words: list[str]) -> dict[str, Any] | list[tuple[str, str]]:
+    """Return the arguments of a call from one JSON object, else each name with its value's text.
+
+    Raises UnusableCall.
+    """
+    if len(words) == 1 and words[0].startswith("{"):
+        try:
+            whole: dict[str, Any] = json.loads(words[0])
+        except ValueError as error:
+            raise UnusableCall(f"the arguments are no JSON: {error}") from None
+        return whole
+    pairs: list[tuple[str, str]] = []
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals:
+            name = pairs[-1][0] if pairs else "NAME"
+            advice = f"quote a value with spaces: {name}='...', or write JSON"
+            raise UnusableCall(f"{word!r} is no argument; write NAME=VALUE; {advice}")
+        pairs.append((key, value))
+    return pairs
+
+
 def values_of(name: str, words: list[str], tools: Tools) -> dict[str, Any]:
     """Return the arguments of a call, each with the type that the tool's inputSchema says.
 
@@ -119,18 +142,12 @@ def values_of(name: str, words: list[str], tools: Tools) -> dict[str, Any]:
     """
     if name not in tools:
         raise UnusableCall(f"the server has no tool {name!r}{did_you_mean(name, tools)}")
-    if len(words) == 1 and words[0].startswith("{"):
-        try:
-            whole: dict[str, Any] = json.loads(words[0])
-        except ValueError as error:
-            raise UnusableCall(f"the arguments are no JSON: {error}") from None
-        return whole
+    pairs = parsed(words)
+    if isinstance(pairs, dict):
+        return pairs
     properties = tools[name].get("inputSchema", {}).get("properties", {})
     values: dict[str, Any] = {}
-    for word in words:
-        key, equals, value = word.partition("=")
-        if not equals:
-            raise UnusableCall(f"{word!r} is no argument; write NAME=VALUE")
+    for key, value in pairs:
         if key not in properties:
             advice = did_you_mean(key, properties) or f"; known: {', '.join(properties) or 'none'}"
             raise UnusableCall(f"{name} has no argument {key!r}{advice}")

@@ -164,6 +164,13 @@ def _outputs(errors: Any) -> tuple[list[Finding], list[str]]:
     return list(log), stderr[-_STDERR_LINES:]
 
 
+def arguments_of(tool: dict[str, Any]) -> dict[str, bool]:
+    """Return the names of a tool's arguments, True for those that are required."""
+    schema = tool.get("inputSchema") or {}
+    required = schema.get("required") or ()
+    return {name: name in required for name in (*required, *(schema.get("properties") or ()))}
+
+
 def json_size(value: Any) -> int:
     """Return the bytes of a value as JSON."""
     return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())

@@ -71,6 +71,16 @@ def test_tools_shows_what_each_definition_costs(
     assert 100 < first["bytes"] < first["as_sent"] + 1
     assert first["bytes"] / 6 < first["tokens"] < first["bytes"] / 2
     assert (second["tool"], second["as_sent"]) == ("fail", None)
+    assert [tuple(each.values()) for each in first["arguments"]] == [
+        ("count", True),
+        ("shelf", False),
+        ("tags", False),
+    ]
+
+    assert main(["tools", *server]) == 0
+    *_, total, legend = capsys.readouterr().out.splitlines()
+    assert total.startswith("shelf 2.1: 2 tools in ")
+    assert legend.startswith("As sent: ")
 
 
 def test_a_url_in_the_arguments_is_not_the_servers(
@@ -149,7 +159,7 @@ def test_a_call_of_an_unknown_tool_is_refused(
     [
         ("cuont=1", "list has no argument 'cuont'; did you mean 'count'?"),
         ("count=many", "count is of type integer, and 'many' is not"),
-        ("many", "'many' is no argument; write NAME=VALUE"),
+        ("many", "'many' is no argument; write NAME=VALUE; quote a value with spaces: NAME='...'"),
         ("{", "the arguments are no JSON: "),
     ],
 )

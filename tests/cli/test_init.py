@@ -35,7 +35,7 @@ def list_books() -> dict:
     return {"books": [{"id": n, "title": f"Book {n}", "text": "x" * 500} for n in range(100)]}
 
 @mcp.tool(annotations=reads, structured_output=False)
-def get_shelf(name: str) -> list:
+def get_shelf(name: str, floor: int = 1) -> list:
     note(f"get_shelf {name}")
     if name == "none":
         raise ValueError("no such shelf")
@@ -45,6 +45,25 @@ def get_shelf(name: str) -> list:
 def count_books() -> dict:
     note("count_books")
     return {"count": 100}
+
+mcp.run()
+"""
+
+DENSE = """
+import sys
+from mcp.server.mcpserver import MCPServer
+from mcp_types import ToolAnnotations
+
+mcp = MCPServer(name="dense", version="1", log_level="ERROR")
+
+@mcp.tool(annotations=ToolAnnotations(read_only_hint=True), structured_output=False)
+def digits() -> list:
+    if sys.argv[1:]:
+        raise ValueError("out of digits")
+    return list(range(1000))
+
+for n in range(38):
+    mcp.tool(name=f"change_{n}")(lambda: "changed")
 
 mcp.run()
 """
@@ -68,9 +87,9 @@ def test_tools_that_only_read_are_called_and_get_rules_that_pass(
     assert calls(tmp_path) == ["list_books"]
     out, error = capsys.readouterr()
     assert out.startswith("ok: the-shelf.yaml: 1 rule, 1 test\n1 passed in ")
-    assert "not called, since they need arguments: get_shelf\n" in error
+    assert "not called, since they need arguments: get_shelf (name)\n" in error
     assert "not called, since they do not declare readOnlyHint: count_books\n" in error
-    assert "--sample 'get_shelf NAME=VALUE ...'" in error
+    assert "init: --sample \"get_shelf name='...'\" calls such a tool" in error
     assert "bytes become" in error
     assert f"mcp-abridge --rules the-shelf.yaml -- {sys.executable}" in error
     assert main(["test", "--require-tests", "the-shelf.yaml"]) == 0
@@ -96,7 +115,8 @@ def test_samples_call_other_tools_and_the_calls_may_be_kept(
     assert calls(tmp_path) == ["list_books", "get_shelf top left", "get_shelf none", "count_books"]
     out, error = capsys.readouterr()
     assert "ok: r.yaml: 2 rules, 2 tests" in out
-    assert 'called get_shelf {"name": "none"}: an error' in error
+    complaint = "an error: Error executing tool get_shelf\n"
+    assert f'called get_shelf {{"name": "none"}}: {complaint}' in error
     assert "no rule for count_books: no answer above 4,000 bytes" in error
     assert len(list((tmp_path / "kept").glob("*/*-get_shelf.json"))) == 2
     capsys.readouterr()
@@ -109,8 +129,6 @@ def test_samples_call_other_tools_and_the_calls_may_be_kept(
     [
         ("get_shelv name=a", "the server has no tool 'get_shelv'; did you mean 'get_shelf'?"),
         ("get_shelf nam=a", "get_shelf has no argument 'nam'; did you mean 'name'?"),
-        ('get_shelf {"name": ', "the arguments are no JSON: "),
-        ("get_shelf name='a", '"name=\'a": No closing quotation'),
     ],
 )
 def test_a_sample_that_cannot_be_called_is_refused_before_any_call(
@@ -120,6 +138,46 @@ def test_a_sample_that_cannot_be_called_is_refused_before_any_call(
     [line] = capsys.readouterr().err.splitlines()  # and not what the server wrote
     assert complaint in line
     assert not (tmp_path / "calls").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--sample", 'get_shelf {"name": '], "the arguments are no JSON: "),
+        (["--sample", "get_shelf name='a"], '"name=\'a": No closing quotation'),
+        (
+            ["--sample", "get_shelf name=top left"],
+            "'left' is no argument; write NAME=VALUE; quote a value with spaces: name='...', or",
+        ),
+        (["-o", "nowhere/r.yaml"], "-o nowhere/r.yaml: there is no folder nowhere\n"),
+    ],
+)
+def test_a_mistake_that_needs_no_server_is_refused_without_one(
+    words: list[str], complaint: str, tmp_path: Path, capsys: Capture
+) -> None:
+    assert main(["init", *words, "--", "touch", str(tmp_path / "started")]) == 2
+    assert complaint in capsys.readouterr().err
+    assert not (tmp_path / "started").exists()
+
+
+def test_without_a_rule_no_file_is_written_and_the_reason_is_given(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "server.py").write_text(DENSE)
+    server = ["--", sys.executable, "server.py"]
+    assert main(["init", "-o", "r.yaml", *server]) == 1
+    error = capsys.readouterr().err
+    assert "init: no rule for digits: nothing to take off\n" in error
+    assert error.endswith("init: no file written: nothing to take off\n")
+    # Of many tools, six are named.
+    names = ", ".join(f"change_{n}" for n in range(6))
+    assert f"not declare readOnlyHint: {names} and 32 more\n" in error
+    assert 'init: --sample "change_0" calls such a tool' in error
+    assert not (tmp_path / "r.yaml").exists()
+
+    assert main(["init", "-o", "r.yaml", *server, "fail"]) == 1
+    assert capsys.readouterr().err.endswith("init: no file written: no call had a result\n")
 
 
 def test_a_server_that_does_not_start_is_reported(tmp_path: Path, capsys: Capture) -> None:
@@ -151,7 +209,7 @@ def test_on_a_terminal_it_asks_for_the_arguments_of_tools_that_only_read(
     assert init.stdout is not None
     assert init.stderr is not None
     with init.stdout, init.stderr:
-        until(init.stderr.fileno(), b"get_shelf needs name; NAME=VALUE ..., or nothing: ")
+        until(init.stderr.fileno(), b"get_shelf needs name (optional: floor); NAME=VALUE ")
         os.write(terminal, b"nmae=low\n")
         error = b"get_shelf has no argument 'nmae'; did you mean 'name'?"
         until(init.stderr.fileno(), error, b"or nothing: ")
