@@ -154,6 +154,15 @@ def test_a_call_of_an_unknown_tool_is_refused(
     assert capsys.readouterr().err == f"mcp-abridge call: {complaint}\n"
 
 
+def test_a_command_without_dashes_is_refused_with_advice(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["call", "list_books", "count=1", "shelf-server", "--db-path", "x"])
+    error = capsys.readouterr().err
+    assert error.endswith("unexpected '--db-path'; what is the server's goes after --\n")
+
+
 @pytest.mark.parametrize(
     ("word", "complaint"),
     [
