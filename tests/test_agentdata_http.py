@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from itertools import cycle
 from pathlib import Path
 from typing import Any, Literal
 
@@ -69,6 +70,7 @@ ROUTES: dict[str, tuple[list[str], int]] = {
     ),
 }  # fmt: skip
 everywhere = pytest.mark.parametrize("path", ROUTES)
+ERAS: tuple[Mode, ...] = ("legacy", "2026-07-28")
 
 
 class Base:
@@ -287,8 +289,7 @@ def test_a_malformed_body_gets_the_status_of_its_route(path: str, base: Base) ->
             error(post(base.url(path), body, accept), status, -32700, "Parse error")
 
 
-@everywhere
-@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+@pytest.mark.parametrize(("path", "mode"), [*zip(ROUTES, cycle(ERAS), strict=False)])
 def test_the_real_client_on_each_route(mode: Mode, path: str, base: Base) -> None:
     shown, _ = ROUTES[path]
     with reaching(base.url(path), mode=mode) as client:

@@ -26,8 +26,8 @@ from tests.wrapped import ROOT, texts, wrapped
 EXAMPLE = ROOT / "examples" / "codebase"
 SERVER = [sys.executable, str(EXAMPLE / "server.py")]
 # How the server is reached, and the era of the protocol that the client speaks.
-WAYS: dict[str, Mode] = {"stdio": "auto", "http": "legacy", "http to a command": "2026-07-28"}
-STRICT_WAYS: dict[str, Mode] = {"stdio": "legacy", "http": "2026-07-28"}
+WAYS: dict[str, Mode] = {"stdio": "auto", "http": "legacy"}
+STRICT_WAYS: dict[str, Mode] = {"http to a command": "2026-07-28"}
 STATUS = [
     "job_id", "status", "progress_percentage", "progress_message", "files_scanned",
     "files_indexed", "chunks_created", "created_at", "started_at", "completed_at", "cancelled_at",

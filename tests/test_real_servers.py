@@ -218,9 +218,7 @@ def of_long_answers(tree: Path, repository: Path) -> list[tuple[list[str], list[
     ("client", "budget", "bundled"),
     [
         ("wire", BUDGET, True),
-        ("wire", BUDGET, False),
         ("claude-code", 10_000, False),
-        ("gemini-cli", 10_000, True),
         ("github-copilot", BUDGET, False),
     ],
 )

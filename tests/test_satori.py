@@ -28,9 +28,6 @@ EXAMPLE = ROOT / "examples" / "satori"
 # envelope; clients of both eras.
 WAYS: dict[str, tuple[str, bool, Mode]] = {
     "stdio": ("stdio", False, "legacy"),
-    "stdio, envelopes": ("stdio", True, "2026-07-28"),
-    "http": ("http", False, "2026-07-28"),
-    "http to a command": ("http to a command", False, "legacy"),
     "http to a command, envelopes": ("http to a command", True, "2026-07-28"),
 }
 ENVELOPE = ["status", "reason", "warnings", "hints", "preflight", "message", "humanText"]

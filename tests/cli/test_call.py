@@ -1,4 +1,4 @@
-"""`tools` and `call`: a real server, seen through the real wrapper by the official client."""
+"""`tools` and `call`: a server, seen through the real wrapper."""
 
 import json
 import re
@@ -10,28 +10,52 @@ import pytest
 from proxy.cli import main
 from proxy.cli.call import UnusableCall, values_of
 
+# Without the SDK, of which nothing is shown here, and which takes a second to start.
 SERVER = """
-import sys
-from mcp.server.mcpserver import MCPServer
-from mcp_types import ToolAnnotations
+import json, sys
 
 print("the shelf is being dusted", file=sys.stderr)
-mcp = MCPServer(name="shelf", version="2.1", log_level="ERROR")
 calls = 0
+LIST_BOOKS = {
+    "name": "list_books",
+    "description": "List the books of a shelf.",
+    "inputSchema": {
+        "type": "object",
+        "properties": {
+            "count": {"type": "integer"},
+            "shelf": {"type": "string", "default": "a"},
+            "tags": {"type": "array", "items": {"type": "string"}, "default": []},
+        },
+        "required": ["count"],
+    },
+    "annotations": {"readOnlyHint": True},
+}
+FAIL = {"name": "fail", "inputSchema": {"type": "object", "properties": {}}}
 
-@mcp.tool(annotations=ToolAnnotations(read_only_hint=True), structured_output=False)
-def list_books(count: int, shelf: str = "a", tags: list[str] = []) -> dict:
-    "List the books of a shelf."
+def list_books(count, shelf="a", tags=()):
     global calls
     calls += 1
     return {"books": [{"id": n, "title": f"Book {n} of {shelf}", "tags": tags, "text": "x" * 200,
                        "calls": calls} for n in range(count)]}
 
-@mcp.tool()
-def fail() -> str:
-    raise ValueError("no such shelf")
+def result(method, params):
+    if method == "initialize":
+        return {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                "serverInfo": {"name": "shelf", "version": "2.1"}}
+    if method == "tools/list":
+        return {"tools": [LIST_BOOKS, FAIL]}
+    failed = params["name"] == "fail"
+    text = "no such shelf" if failed else json.dumps(list_books(**params["arguments"]), indent=2)
+    return {"content": [{"type": "text", "text": text}], "isError": failed}
 
-mcp.run()
+for line in sys.stdin:
+    sent = json.loads(line)
+    if sent["method"] in ("initialize", "tools/list", "tools/call"):
+        answer = {"result": result(sent["method"], sent.get("params"))}
+    else:
+        answer = {"error": {"code": -32601, "message": "Method not found"}}
+    if "id" in sent:
+        print(json.dumps({"jsonrpc": "2.0", "id": sent["id"], **answer}), flush=True)
 """
 RULES = """
 version: 1
@@ -118,7 +142,7 @@ def test_a_call_goes_through_the_rules_or_none_and_an_error_is_shown(
     assert main(["call", "list_books", '{"count": 2}', *words]) == 0
     assert "title" not in capsys.readouterr().out
     assert main(["call", "fail", *server]) == 1
-    assert "Error executing tool fail" in capsys.readouterr().out
+    assert "no such shelf" in capsys.readouterr().out
 
     # Without rules there is no budget either, as in `run`.
     assert main(["call", "list_books", "count=300", "--rules", "none", *server]) == 0

@@ -25,20 +25,37 @@ def list_books(shelf: str) -> str:
 def add_book(title: str) -> str:
     return title
 
+mcp.run()
+"""
+# The same without the SDK, which takes a second to start.
+PLAIN = """
+import json, sys
+
+def tool(name, argument):
+    schema = {"properties": {argument: {"title": argument.title(), "type": "string"}},
+              "required": [argument], "title": name + "Arguments", "type": "object"}
+    return {"name": name, "description": "x", "inputSchema": schema}
+
+info = {"io.modelcontextprotocol/serverInfo": {"name": "shelf", "version": "2.1"}}
+results = {
+    "server/discover": {"capabilities": {"tools": {}}, "supportedVersions": ["2026-07-28"]},
+    "tools/list": {"tools": [tool("list_books", "shelf"), tool("add_book", "title")]},
+}
 if "noise" in sys.argv:
     print("listening")
-if "warned" in sys.argv:
-    print("this version is old", file=sys.stderr)
-mcp.run()
+for line in sys.stdin:
+    sent = json.loads(line)
+    if sent["method"] in results:
+        result = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "_meta": info}
+        result |= results[sent["method"]]
+        print(json.dumps({"jsonrpc": "2.0", "id": sent["id"], "result": result}), flush=True)
 """
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> list[str]:
+def server() -> list[str]:
     """Return the command of a server with two tools."""
-    path = tmp_path / "server.py"
-    path.write_text(SERVER)
-    return [sys.executable, str(path)]
+    return [sys.executable, "-c", PLAIN]
 
 
 def started(*words: str, cwd: Path = ROOT, deadline: str = "60") -> "subprocess.Popen[str]":
@@ -96,7 +113,8 @@ def slow() -> Iterator[dict[str, "subprocess.Popen[str]"]]:
             process.kill()
 
 
-def test_a_set_up_that_is_as_it_should_be(server: list[str], tmp_path: Path) -> None:
+def test_a_set_up_that_is_as_it_should_be(tmp_path: Path) -> None:
+    server = [sys.executable, "-c", SERVER]
     (tmp_path / "rules.yaml").write_text(
         "version: 1\nrules: [{tools: list_books, response: [{keep: title}]}]\n"
     )

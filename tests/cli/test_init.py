@@ -15,58 +15,60 @@ from tests.wrapped import START
 
 Capture = pytest.CaptureFixture[str]
 
-# Each call is noted in a file.
+# Each call is noted in a file. The SDK, of which nothing is shown here, takes a second to start.
 SERVER = """
-import sys
-from mcp.server.mcpserver import MCPServer
-from mcp_types import ToolAnnotations
+import json, sys
 
 print("the shelf is being dusted", file=sys.stderr)
-mcp = MCPServer(name="the shelf", version="2.1", log_level="ERROR")
-reads = ToolAnnotations(read_only_hint=True)
 
-def note(call):
+def tool(name, *needed, optional=(), reads=True):
+    schema = {"type": "object", "required": list(needed),
+              "properties": {each: {"type": "string"} for each in (*needed, *optional)}}
+    hint = {"annotations": {"readOnlyHint": True}} if reads else {}
+    return {"name": name, "inputSchema": schema, **hint}
+
+TOOLS = [tool("list_books"), tool("get_shelf", "name", optional=["floor"]),
+         tool("count_books", reads=False)]
+
+def called(tool, name=""):
     with open(sys.argv[1], "a") as calls:
-        calls.write(call + "\\n")
-
-@mcp.tool(annotations=reads, structured_output=False)
-def list_books() -> dict:
-    note("list_books")
-    return {"books": [{"id": n, "title": f"Book {n}", "text": "x" * 500} for n in range(100)]}
-
-@mcp.tool(annotations=reads, structured_output=False)
-def get_shelf(name: str, floor: int = 1) -> list:
-    note(f"get_shelf {name}")
+        calls.write(f"{tool} {name}".strip() + "\\n")
     if name == "none":
         raise ValueError("no such shelf")
-    return [{"n": n, "place": f"{name} {n}", "width": n / 7} for n in range(200)]
+    return {
+        "list_books": {"books": [{"id": n, "title": f"Book {n}", "text": "x" * 500}
+                                 for n in range(100)]},
+        "get_shelf": [{"n": n, "place": f"{name} {n}", "width": n / 7} for n in range(200)],
+        "count_books": {"count": 100},
+        "digits": list(range(1000)),
+    }[tool]
 
-@mcp.tool(structured_output=False)
-def count_books() -> dict:
-    note("count_books")
-    return {"count": 100}
+def result(method, params):
+    if method == "initialize":
+        return {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                "serverInfo": {"name": "the shelf", "version": "2.1"}}
+    if method == "tools/list":
+        return {"tools": TOOLS}
+    try:
+        text, error = json.dumps(called(params["name"], **params["arguments"])), False
+    except (OSError, ValueError) as problem:
+        text, error = str(problem), True
+    return {"content": [{"type": "text", "text": text}], "isError": error}
 
-mcp.run()
+for line in sys.stdin:
+    sent = json.loads(line)
+    if sent["method"] in ("initialize", "tools/list", "tools/call"):
+        answer = {"result": result(sent["method"], sent.get("params"))}
+    else:
+        answer = {"error": {"code": -32601, "message": "Method not found"}}
+    if "id" in sent:
+        print(json.dumps({"jsonrpc": "2.0", "id": sent["id"], **answer}), flush=True)
 """
 
-DENSE = """
-import sys
-from mcp.server.mcpserver import MCPServer
-from mcp_types import ToolAnnotations
-
-mcp = MCPServer(name="dense", version="1", log_level="ERROR")
-
-@mcp.tool(annotations=ToolAnnotations(read_only_hint=True), structured_output=False)
-def digits() -> list:
-    if sys.argv[1:]:
-        raise ValueError("out of digits")
-    return list(range(1000))
-
-for n in range(38):
-    mcp.tool(name=f"change_{n}")(lambda: "changed")
-
-mcp.run()
-"""
+DENSE = SERVER.replace(
+    "def called",
+    'TOOLS = [tool("digits"), *(tool(f"t_{n}", reads=False) for n in range(38))]\n\ndef called',
+)
 
 
 @pytest.fixture
@@ -115,7 +117,7 @@ def test_samples_call_other_tools_and_the_calls_may_be_kept(
     assert calls(tmp_path) == ["list_books", "get_shelf top left", "get_shelf none", "count_books"]
     out, error = capsys.readouterr()
     assert "ok: r.yaml: 2 rules, 2 tests" in out
-    complaint = "an error: Error executing tool get_shelf\n"
+    complaint = "an error: no such shelf\n"
     assert f'called get_shelf {{"name": "none"}}: {complaint}' in error
     assert "no rule for count_books: no answer above 4,000 bytes" in error
     assert len(list((tmp_path / "kept").glob("*/*-get_shelf.json"))) == 2
@@ -166,17 +168,17 @@ def test_without_a_rule_no_file_is_written_and_the_reason_is_given(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "server.py").write_text(DENSE)
     server = ["--", sys.executable, "server.py"]
-    assert main(["init", "-o", "r.yaml", *server]) == 1
+    assert main(["init", "-o", "r.yaml", *server, "calls"]) == 1
     error = capsys.readouterr().err
     assert "init: no rule for digits: nothing to take off\n" in error
     assert error.endswith("init: no file written: nothing to take off\n")
     # Of many tools, six are named.
-    names = ", ".join(f"change_{n}" for n in range(6))
+    names = ", ".join(f"t_{n}" for n in range(6))
     assert f"not declare readOnlyHint: {names} and 32 more\n" in error
-    assert 'init: --sample "change_0" calls such a tool' in error
+    assert 'init: --sample "t_0" calls such a tool' in error
     assert not (tmp_path / "r.yaml").exists()
 
-    assert main(["init", "-o", "r.yaml", *server, "fail"]) == 1
+    assert main(["init", "-o", "r.yaml", *server, "no/calls"]) == 1
     assert capsys.readouterr().err.endswith("init: no file written: no call had a result\n")
 
 

@@ -235,7 +235,7 @@ mcp.run()
 
 
 @pytest.mark.parametrize(
-    ("front", "mode"), [*((front, "auto") for front in FRONTS), ("http", "legacy")]
+    ("front", "mode"), [("stdio", "auto"), ("http", "legacy"), ("http to a command", "auto")]
 )
 def test_each_transport_records_whole_answers(front: str, mode: Any, tmp_path: Path) -> None:
     path, folder = tmp_path / "shelf.py", tmp_path / "recorded"

@@ -87,6 +87,7 @@ def test_a_pattern_that_fits_an_empty_text_has_no_hit_in_a_value_without_texts()
     assert asked("grep('.*')", {"a": ""})["hits"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", ["@", "[rows, rows]"])
 def test_a_hit_in_a_long_array_has_the_path_that_leads_to_it(view: str) -> None:
     rows = [{"id": n, "in": [[]] * (n % 2), "tags": ["x"] * (n % 3)} for n in range(3000)]

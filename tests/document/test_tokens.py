@@ -1,8 +1,11 @@
 """The estimate of tokens is held to a real tokenizer."""
 
+import pytest
+
 from tests.tokens import errors
 
 
+@pytest.mark.slow
 def test_tokens_of_each_kind_of_text_are_estimated_to_within_a_tenth() -> None:
     found = list(errors())
     assert len(found) == 7

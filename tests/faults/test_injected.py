@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from tests.faults import echo
 from tests.faults.asking import SERVER, Client, Way, Written, on_stdio, over_http
-from tests.faults.scale import scaled
+from tests.faults.scale import further, scaled
 from tests.faults.sidecar import ROOT, compact
 from tests.given import document, said
 from tests.wire import Wire
@@ -105,7 +105,8 @@ def is_error(found: dict[str, Any]) -> bool:
     "way",
     [
         pytest.param(on_stdio, marks=pytest.mark.fault(34, "stdio")),
-        pytest.param(over_http, marks=pytest.mark.fault(34, "http")),
+        # The session is the same by either way.
+        further(over_http, marks=[pytest.mark.fault(34, "http")]),
     ],
 )
 def test_wherever_a_session_fails_each_request_has_one_answer_and_the_next_call_works(
@@ -114,8 +115,7 @@ def test_wherever_a_session_fails_each_request_has_one_answer_and_the_next_call_
     file = tmp_path / "places"
     file.touch()
     program = (sys.executable, str(HERE / "injecting.py"), str(file))
-    # The session is the same by either way.
-    step = scaled(7 if way is over_http else 3, 1)
+    step = scaled(3, 1)
     with way(*RULES, program=program) as client:
         for name, scene in list(SCENES.items())[::step]:
             fails_at_every_place(client, name, scene, file)

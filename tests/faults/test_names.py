@@ -19,7 +19,7 @@ from proxy.storage.ledger import rows
 from proxy.storage.meter import OTHER
 from tests.faults.processes import until
 from tests.faults.routes import META, NAUGHTY, Naughty, modern, stateless
-from tests.faults.scale import scaled
+from tests.faults.scale import scaled, some
 from tests.faults.sidecar import (
     INITIALIZE,
     Sidecar,
@@ -172,19 +172,33 @@ def me(name: str) -> dict[str, object]:
     return {**META, CLIENT: {"name": name, "version": "1"}}
 
 
+# Before a URL a name is read, in the short form, in each place that one may stand in; before a
+# command in that of a session, whose answers to long ids are kept, up to a bound.
+PLACES = {
+    "URL": ("URL", ("a client", "a tool", "an id in a session", "a token in a session")),
+    "command": ("command", ("a client of a session", "a token in a session")),
+    "URL, others": ("URL", ("a client of a session", "a tool in a session", "an argument")),
+    "command, others": ("command", ("a client",)),
+}
+
+
 @pytest.mark.fault(46, "http")
-def test_names_of_megabytes_are_not_kept(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("place", "names"), some(PLACES, "URL", "command"))
+def test_names_of_megabytes_are_not_kept(
+    place: str, names: tuple[str, ...], tmp_path: Path
+) -> None:
     (tmp_path / "rules.yaml").write_text(RULES)
     rules = ("--rules", str(tmp_path / "rules.yaml"))
-    with Unread() as server, serving(*rules, server.url) as sidecar:
-        for raw in NAMED.values():
-            flood(sidecar, raw)
-            server.asked.clear()
-    few = keys(limits={"sessions": 5})
-    with serving(*rules, *few, "--", sys.executable, str(NAUGHTY), "plain") as sidecar:
-        # The answers to long ids are kept, up to a bound, for clients that come back.
-        for what in ("a client", "a client of a session", "a token in a session"):
-            flood(sidecar, NAMED[what])
+    with Unread() as server:
+        few = keys(limits={"sessions": 5})
+        before = {
+            "URL": (server.url,),
+            "command": (*few, "--", sys.executable, str(NAUGHTY), "plain"),
+        }
+        with serving(*rules, *before[place]) as sidecar:
+            for name in names:
+                flood(sidecar, NAMED[name])
+                server.asked.clear()
 
 
 def flood(sidecar: Sidecar, raw: Callable[[str, str], bytes]) -> None:

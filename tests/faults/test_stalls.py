@@ -231,7 +231,9 @@ def viewed(tool: str) -> Work:
 
 
 def searched(served: Served) -> None:
-    assert json.loads(said(served.ask("search large", pattern=SLOW)))["items"] == []
+    answer = said(served.ask("search large", pattern=SLOW))
+    assert answer.startswith("{"), answer
+    assert json.loads(answer)["items"] == []
 
 
 def listed(served: Served) -> None:
@@ -260,14 +262,13 @@ LITTLE = "a large document, of which little is kept"
 EXPLODES = "an expression that explodes over a large document"
 SPINS = "Python of a rule's own that spins"
 SMALL = "an expression that explodes over a small document"
-VIEWED = "a view that explodes over a small document"
 SCENES: dict[str, Work] = {
     LITTLE: kept,
     "a large document, of which a page is cut": paged,
     "a large document, in which an expression selects": selected,
     SMALL: exploding("small"),
     EXPLODES: exploding("large"),
-    VIEWED: viewed("look small"),
+    "a view that explodes over a small document": viewed("look small"),
     "a view that explodes over a large document": viewed("look large"),
     "a regular expression of a client's that takes long": searched,
     SPINS: spinning,
@@ -277,7 +278,7 @@ SCENES: dict[str, Work] = {
 
 
 @pytest.mark.fault(36, "http")
-@pytest.mark.parametrize("scene", some(SCENES.keys(), SMALL, VIEWED, SPINS))
+@pytest.mark.parametrize("scene", some(SCENES.keys(), SMALL, SPINS))
 def test_others_are_answered_while_a_rule_works_on_what_comes_by_http(
     before_url: Served, scene: str
 ) -> None:

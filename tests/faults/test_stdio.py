@@ -9,13 +9,12 @@ import os
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.faults.naughty import result, words
-from tests.faults.processes import LIFE, marked, still, until, written_by
+from tests.faults.processes import LIFE, still, written_by
 from tests.faults.scale import scaled, some
 from tests.faults.sidecar import soon
 from tests.faults.wrapper import (
@@ -450,26 +449,6 @@ def test_when_the_wrapper_is_killed_the_whole_group_ends() -> None:
     with wrapped("stays", "ignore", "fork") as wire:
         wire.process.kill()
         wire.process.wait(20)
-
-
-@pytest.mark.fault(20, "stdio")
-def test_when_the_wrapper_is_killed_at_any_moment_no_process_is_left() -> None:
-    marker = f"naughty-{os.getpid()}-{time.monotonic_ns()}"
-    for turn in range(scaled(6, 12)):
-        process = subprocess.Popen(
-            command("stays", marker),
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        if turn % 2:
-            until(lambda own={process.pid}: marked(marker) > own)  # type: ignore[misc]
-        else:
-            time.sleep(turn * 0.48 / scaled(6, 12))
-        process.kill()
-        process.communicate()
-    until(lambda: marked(marker) == set(), LIFE)
 
 
 @pytest.mark.fault(20, "stdio")

@@ -113,6 +113,7 @@ def test_two_selections_share_no_rule_of_a_bundled_file(bundled: dict[str, Path]
     assert one.circuit_breaker is not other.circuit_breaker
 
 
+@pytest.mark.slow
 def test_the_bundled_files_can_be_read_beforehand() -> None:
     read_library()
     before = _of_library.cache_info().hits
@@ -121,6 +122,7 @@ def test_the_bundled_files_can_be_read_beforehand() -> None:
     assert _of_library.cache_info().hits - before == len(library())
 
 
+@pytest.mark.slow
 def test_every_bundled_file_is_found_by_its_server_without_being_loaded() -> None:
     for word, path in library().items():
         (file,) = load([word])

@@ -202,6 +202,7 @@ def history(*pages: tuple[Raw, Raw | None, bool]) -> ToolListHistory:
     return made
 
 
+@pytest.mark.slow
 def test_a_list_without_end_is_not_stored_without_end() -> None:
     pages = [(Raw(b'{"tools":["page %d"]}' % number), None, True) for number in range(5000)]
     made = history((ONE, None, False), *pages)

@@ -40,14 +40,6 @@ def test_a_response_that_is_too_long_is_abridged_in_both_copies() -> None:
     assert "_abridged" in found["structuredContent"]
 
 
-def test_what_stands_beside_the_document_counts_too() -> None:
-    value = said("p" * 500, json.dumps({"items": ["x" * 20] * 100}))
-
-    made = shaped(BOUND, value)
-
-    assert sum(map(len, texts(made.raw))) <= 1000
-
-
 PROSE = "A line of prose.\n" * 500
 
 

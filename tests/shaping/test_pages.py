@@ -37,15 +37,6 @@ def test_a_later_page_is_cut_from_the_snapshot_under_its_own_id() -> None:
     assert found["_meta"] == {"a": 1.50}
 
 
-def test_pages_of_one_snapshot_rejoin() -> None:
-    snapshot = kept(PAGES, document({"items": list(range(7))}))
-
-    pages = [json.loads(texts(page(PAGES, snapshot, offset=at).raw)[0]) for at in (0, 2, 4, 6)]
-
-    assert [item for each in pages for item in each["items"]] == list(range(7))
-    assert [each["pagination"]["nextOffset"] for each in pages] == [2, 4, 6, None]
-
-
 def test_the_snapshot_of_blocks_is_not_changed_by_the_steps_that_follow() -> None:
     text = "response: [{elide: {at: tags, first: 1}}, {paginate: {limit: 2}}]"
     value = said(*(json.dumps({"tags": [n, n, n]}) for n in range(3)))
@@ -121,7 +112,7 @@ def test_a_window_of_a_text_that_ends_early_says_what_is_next(view: str, rest: s
 
 
 def test_windows_that_follow_each_other_rejoin_to_the_whole() -> None:
-    lines = "".join(f"line {n}: {'é' * (n % 50)}\n" for n in range(300))
+    lines = "".join(f"line {n}: {'é' * (n % 50)}\n" for n in range(100))
     for whole, view in ((FOURS, "text[0:900]"), (lines, "text[0:500]"), (lines, "lines(1, 20)")):
         parts, count, more = [], 0, f"view='{view}'"
         while more:
@@ -157,10 +148,6 @@ def test_a_window_of_an_array_that_ends_early_says_what_is_next() -> None:
     cut = json.loads(texts(viewed("items[0:90]").raw)[0])
     assert "more" not in cut
     assert cut["_abridged"]["more"].startswith(f"call again with view='items[{len(cut['view'])}:")
-
-
-def test_a_view_that_is_too_long_is_abridged_in_turn() -> None:
-    assert len(texts(viewed("items").raw)[0]) <= 1000
 
 
 @pytest.mark.parametrize(

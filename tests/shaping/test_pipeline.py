@@ -12,16 +12,6 @@ from tests.given import answer, document, line, result, rule, said, texts
 from tests.jobs import CONTRACT, Raises, job, shaped, structured, with_step, withheld
 
 
-def test_the_steps_run_in_order_and_both_copies_are_rewritten() -> None:
-    made = shaped(
-        "response: [{keep: [items.id, items.n]}, {drop: items.n}]",
-        document({"items": [{"id": 1, "n": 2, "x": 3}], "y": 4}, structured=True),
-    )
-
-    assert made.raw == answer(document({"items": [{"id": 1}]}, structured=True))
-    assert made.outcome == "shaped"
-
-
 def test_the_envelope_stays_as_it_came() -> None:
     result = rb'"result" : {"content": [{"type":"text","text":"{\"a\":1,\"b\":2}"}]}'
     raw = rb'{ "id" : 5.0, "x": 1e400, ' + result + rb', "jsonrpc": "2.0" }'

@@ -106,6 +106,7 @@ def test_a_result_out_of_all_proportion_is_a_failure(times: int) -> None:
 
 
 @pytest.mark.fault(35, "inside")
+@pytest.mark.slow
 def test_a_computed_field_that_repeats_the_document_is_stopped_before_it_is_written() -> None:
     doubled = "@" + " | [@, @]" * 40
     raw = answer(document({"a": "x" * 1000}))

@@ -66,6 +66,7 @@ FAILING = {
   one.id[0]: expected 1, found 7
 {given: VALUE, expect_at: {a.x: null}}
   a.x: expected null, found nothing
+  note: matched nothing: b
 {given: VALUE, expect_at: {items.id: 1}}
   items.id: expected 1, found [1,2]
 {given: VALUE, expect_keys: {'': 3, items: 2, a: 3, x: 0, a.b: 0}}

@@ -17,7 +17,7 @@ def made(text: str) -> Transform:
     return step
 
 
-VALUES = values(SCALARS | st.sampled_from(SURROGATES), leaves=20)
+VALUES = values(SCALARS | st.sampled_from(SURROGATES), leaves=5)
 
 # A step, the document before with three values (1, 2 and 3), and after it.
 SPELLED: list[tuple[str, str, str]] = [

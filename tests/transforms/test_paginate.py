@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from proxy.document.paths import Path
 from proxy.document.patterns import Pattern
 from proxy.document.tree import Document
-from proxy.transforms.base import Call, Transform
+from proxy.transforms.base import Transform
 from proxy.transforms.clip import Clip
 from proxy.transforms.paginate import Paginate
 from proxy.transforms.parse import Parse
@@ -63,22 +63,6 @@ def test_a_member_that_is_called_pagination_already_is_left_alone() -> None:
     assert found["pagination_"]["total"] == 1
 
 
-def test_one_window_moves_all_arrays_and_each_has_its_own_metadata() -> None:
-    step = Paginate(at=(Path.parse("entities"), Path.parse("relations")), limit=2)
-    raw = b'{"entities": [1, 2, 3], "relations": [4, 5, 6, 7, 8]}'
-    found = answered(raw, step, offset=2)
-    assert (found["entities"], found["relations"]) == ([3], [6, 7])
-    stands = {name: said["nextOffset"] for name, said in found["pagination"].items()}
-    assert stands == {"entities": None, "relations": 4}
-
-
-def test_arrays_in_different_objects_have_their_metadata_where_they_stand() -> None:
-    step = Paginate(at=(Path.parse("a.rows"), Path.parse("b.rows")), limit=1)
-    found = answered(b'{"a": {"rows": [1, 2]}, "b": {"rows": [3]}}', step)
-    assert found["a"]["pagination"]["hasMore"] is True
-    assert found["b"]["pagination"]["hasMore"] is False
-
-
 def test_lines_at_the_root_stay_a_text_and_the_notice_stands_beside_it() -> None:
     told = call(offset=1)
     text = json.dumps("one\ntwo\nthree").encode()
@@ -106,13 +90,6 @@ def test_lines_that_are_all_on_one_page_are_left_alone(bound: int | None) -> Non
     assert document.encode() == b'"one\\ntwo"'
     assert not document.changed
     assert told.notices == []
-
-
-def test_the_arguments_may_have_other_names_dotted_ones_nested() -> None:
-    step = Paginate(at=FILES, arguments={"limit": "params.rows", "offset": "params.row"})
-    assert list(step.parameters) == ["params.rows", "params.row"]
-    told = Call("list", {"params": {"rows": 2, "row": 4}, "limit": 1})
-    assert json.loads(shaped(VAULT, step, at=told))["files"] == NAMES[4:6]
 
 
 def test_the_arguments_are_bounded_as_the_rule_says() -> None:

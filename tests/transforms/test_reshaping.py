@@ -60,6 +60,7 @@ GENERAL: Any = Transform.reshape
 RELAXING = [name for name, kind in TRANSFORMS.items() if kind.reshape is GENERAL]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*RELAXING, "paginate", "parse"])
 @given(fitting(), st.data())
 def test_what_is_left_fits_the_relaxed_schema(

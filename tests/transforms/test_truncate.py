@@ -74,15 +74,6 @@ def test_a_window_may_end_at_a_line_or_else_a_word_in_its_last_tenth(text: str, 
     assert window(text, Truncate(max_length=20, boundary="word"))[0] == found
 
 
-def test_windows_from_the_end_count_from_there() -> None:
-    step = Truncate(max_length=4, from_="end")
-    found, notice = window("abcdefghij", step)
-    assert found == "ghij"
-    assert notice is not None
-    assert (notice["startIndex"], notice["endIndex"], notice["nextIndex"]) == (0, 4, 4)
-    assert window("abcdefghij", step, startIndex=8)[0] == "ab"
-
-
 def test_a_window_from_the_end_may_begin_with_a_line() -> None:
     text = "first\n" + "x" * 8 + "\n" + "y" * 18
     step = Truncate(max_length=20, from_="end", boundary="word")

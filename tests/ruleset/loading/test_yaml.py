@@ -114,6 +114,7 @@ def test_aliases_of_aliases_are_counted_in_full() -> None:
 
 
 @pytest.mark.fault(42, "inside")
+@pytest.mark.slow
 def test_what_is_merged_again_and_again_is_counted_each_time() -> None:
     keys = ", ".join(f"k{n}: 1" for n in range(2_000))
     lines = [f"a: &a {{{keys}}}", "b:", *("- {<<: *a}" for _ in range(100))]

@@ -244,7 +244,7 @@ def test_a_client_that_does_not_read_holds_up_the_server() -> None:
         asked.connection.settimeout(1.0)
         yield STREAM
         try:
-            for _ in range(1000):
+            for _ in range(2000):
                 asked.connection.sendall(piece)
                 sent += len(piece)
         except TimeoutError:
@@ -254,7 +254,7 @@ def test_a_client_that_does_not_read_holds_up_the_server() -> None:
     with RawServer(flood) as server, Wire(bridge(server.url), cwd=ROOT) as wire:
         wire.write(call(b"1") + b"\n", reading=False)
         assert stuck.wait(SECONDS)
-        assert sent < 32_000_000
+        assert sent < 64_000_000  # the kernel alone may hold 38 MB
         wire.process.send_signal(signal.SIGTERM)
         assert wire.close().code == 143
 
@@ -311,25 +311,6 @@ def test_progress_questions_and_cancellations_pass_in_both_directions(
         assert called.structured_content == {"result": 2}
         until(log.exists)
     assert log.read_text() == "cancelled\n"
-
-
-def test_an_answer_comes_though_the_server_closed_the_stream_before(tmp_path: Path) -> None:
-    changed = threading.Event()
-
-    async def heard(message: Any) -> None:
-        if "ToolListChanged" in type(message).__name__:
-            changed.set()
-
-    with (
-        remote(tmp_path, str(TOOLS), "streamable", "PORT") as origin,
-        conversing(f"{origin}/mcp", "legacy", message_handler=heard) as (run, client),
-    ):
-        called = run(partial(client.call_tool, "leave_early", {}))
-        assert called.content[0].text == "here it is"
-        # What belongs to no request comes on a stream of its own.
-        called = run(partial(client.call_tool, "announce", {}))
-        assert called.content[0].text == "announced"
-        assert changed.wait(SECONDS)
 
 
 def test_a_server_of_2024_works_with_the_official_client(tmp_path: Path) -> None:

@@ -282,15 +282,6 @@ async def test_only_json_is_called_the_json_that_upstream_called_it(
     assert reply.named("Mcp-Session-Id") == ["abc"]
 
 
-@pytest.mark.parametrize("wanted", ["json", "stream"])
-async def test_an_event_of_20_megabytes_arrives(wanted: Wanted) -> None:
-    data = b'{"jsonrpc":"2.0","id":1,"result":"' + b"x" * (20 << 20) + b'"}'
-    reply, answer = await answered(wanted, data)
-
-    assert reply.body == (encode_event(data) if wanted == "stream" else data)
-    assert answer.bytes_sent == len(reply.body)
-
-
 # More than the system takes of a client that does not read.
 LONG = b'{"jsonrpc":"2.0","id":1,"result":"' + b"x" * (24 << 20) + b'"}'
 

@@ -13,7 +13,7 @@ import pytest
 from proxy.transports.log import Log
 from proxy.transports.sidecar.command.child import HASTY, ChildServer
 from proxy.transports.stdio.child import Guardian
-from proxy.transports.stdio.lines import Event, LineTooLong, LineTruncated
+from proxy.transports.stdio.lines import Event, LineTruncated
 from tests.transports.http.hosting import descriptors, wait_gone
 
 
@@ -79,14 +79,6 @@ async def test_a_server_that_does_not_read_holds_up_who_writes_and_nobody_else()
         await child.end(HASTY)
         await asyncio.wait_for(sender, 5)
         assert child.code == -signal.SIGTERM
-
-
-async def test_a_line_without_an_end_is_reported_and_the_next_one_read() -> None:
-    script = "import os; os.write(1, b'x' * 5000 + b'\\nok\\n')"
-    async with started(python(script), limit=1000) as child:
-        events = await said(child)
-    assert isinstance(events[0], LineTooLong)
-    assert events[-1] == [b"ok"]
 
 
 async def test_a_line_that_is_cut_off_is_reported() -> None:
