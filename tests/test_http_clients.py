@@ -1,7 +1,7 @@
 """The official clients get through `serve` what they get from the server itself, in both eras.
 
-Each client has one conversation by each way, see tests/conversation.py; what is the same there as
-in the direct one is compared with it, the rest is said here.
+Each client has one conversation directly and one by each of its ways, see tests/conversation.py;
+what is the same as in the direct one is compared with it, the rest is said here.
 """
 
 import os

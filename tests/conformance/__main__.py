@@ -31,7 +31,7 @@ def main() -> int:
     )
     add = parser.add_argument
     add("--leg", metavar="NAME", action="append", choices=LEGS, help="only this one")
-    add("--short", action="store_true", help="over stdio only 2026-07-28, which takes less long")
+    add("--short", action="store_true", help="but for `serve` only 2026-07-28: less long")
     add("--keep", type=Path, metavar="DIR", help="keep what the suite and the servers have written")
     chosen = parser.parse_args()
     # An end from outside ends what was started here too.

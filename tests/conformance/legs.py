@@ -17,8 +17,9 @@ class Leg(NamedTuple):
     """One way through the proxy.
 
     `command` returns what to start, by the port to serve and the URL of the everything-server.
-    `short` are the revisions of the short form: over stdio, each session of the handshake era
-    starts a server of its own, which takes long. `reshapes`: whether answers are to be other ones.
+    `short` are the revisions of the short form: one leg with both is enough, and over stdio, each
+    session of the handshake era starts a server of its own, which takes long.
+    `reshapes`: whether answers are to be other ones.
     `cannot` are checks that pass directly and cannot pass here: revision, scenario and id.
     """
 
@@ -51,6 +52,7 @@ LEGS = {
     "rules": Leg(
         "the same, with rules that cut every long text",
         lambda port, url: serve(port, str(RULES), url),
+        short=("2026-07-28",),
         reshapes=True,
     ),
     "child": Leg(

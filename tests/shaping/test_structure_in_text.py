@@ -98,8 +98,9 @@ def notes(outcome: ShapeResult) -> dict[str, str]:
     return found["_abridged"]  # type: ignore[return-value]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=3)
+@settings(max_examples=8)
 @given(rows=ROWS, data=st.data())
 def test_rows_in_a_text_can_be_asked_and_the_text_is_kept(
     form: str, rows: list[Row], data: st.DataObject

@@ -1,5 +1,7 @@
 """The parts that transforms share, and what all of them keep to."""
 
+from functools import cache
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from tests.documents import SCALARS, SURROGATES, call, open_all, shaped, values
 from tests.given import rule
 
 
+@cache
 def made(text: str) -> Transform:
     [step] = rule(f"response: [{{{text}}}]").pipeline
     return step
