@@ -38,7 +38,8 @@ def called(tool, name=""):
     return {
         "list_books": {"books": [{"id": n, "title": f"Book {n}", "text": "x" * 500}
                                  for n in range(100)]},
-        "get_shelf": [{"n": n, "place": f"{name} {n}", "width": n / 7} for n in range(200)],
+        "get_shelf": {"rows": [{"n": n, "place": f"{name} {n}", "width": n / 7}
+                               for n in range(200)]},
         "count_books": {"count": 100},
         "digits": list(range(1000)),
     }[tool]
@@ -50,10 +51,11 @@ def result(method, params):
     if method == "tools/list":
         return {"tools": TOOLS}
     try:
-        text, error = json.dumps(called(params["name"], **params["arguments"])), False
+        value, error = called(params["name"], **params["arguments"]), False
     except (OSError, ValueError) as problem:
-        text, error = str(problem), True
-    return {"content": [{"type": "text", "text": text}], "isError": error}
+        value, error = [problem], True
+    texts = map(str, value) if isinstance(value, list) else [json.dumps(value)]
+    return {"content": [{"type": "text", "text": text} for text in texts], "isError": error}
 
 for line in sys.stdin:
     sent = json.loads(line)
