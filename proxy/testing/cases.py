@@ -83,6 +83,17 @@ def location(rule: Rule, number: int) -> str:
     return f"{rule.place.rpartition(':')[0]}:{rule.test_lines[number - 1]}"
 
 
+def absent_files(file: RuleFile) -> Iterator[str]:
+    """Yield a message for each case whose `given_file` is not there."""
+    for rule, number, case in cases(file):
+        if "given_file" in case and not os.path.isfile(path := _given_path(file, case)):
+            yield f"{location(rule, number)}: given_file: there is no file {path!r}"
+
+
+def _given_path(file: RuleFile, case: Case) -> str:
+    return os.path.join(os.path.dirname(file.name), case["given_file"])
+
+
 def check_case(file: RuleFile, rule: Rule, case: Case) -> list[str]:
     """Run one case of `rule`; return the differences from the expectation, empty if it passes."""
     notes: list[str] = []
@@ -207,7 +218,7 @@ def exchange_of(file: RuleFile, rule: Rule, case: Case) -> RecordedExchange:
     ways = [key for key in (*_GIVEN, "given_file") if key in case]
     tool, arguments = case.get("tool"), case.get("arguments")
     if ways == ["given_file"]:
-        path = os.path.join(os.path.dirname(file.name), case["given_file"])
+        path = _given_path(file, case)
         try:
             raw = content(path, _MAX_GIVEN + 1)
         except (OSError, ValueError, AbridgeError) as error:
