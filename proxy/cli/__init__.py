@@ -95,7 +95,7 @@ def _verb(verb: str, words: list[str]) -> int:
     try:
         namespace = argparse.Namespace(command=command, words=words)
         # In `explain R --tool T FILE`, argparse would take FILE as absent before the option.
-        mixed = verb == "explain"
+        mixed = verb in ("explain", "call")
         parse = parser.parse_known_intermixed_args if mixed else parser.parse_known_args
         arguments, others = parse(ours, namespace)
         if others:

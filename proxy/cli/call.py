@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from msgspec import Raw
 
 from proxy.cli import PROGRAM, options
-from proxy.cli.server import FIRST_ANSWER, WITHOUT_RULES, Silent, Tools, listing
-from proxy.cli.terminal import list_problems, refuse
+from proxy.cli.server import FIRST_ANSWER, WITHOUT_RULES, Listed, Silent, Tools, listing
+from proxy.cli.terminal import check_output, list_problems, refuse
 from proxy.document.tokens import tokens
 from proxy.errors import AbridgeError, RuleErrors, did_you_mean
 from proxy.ruleset.clients import client_for
@@ -63,10 +63,9 @@ def run(arguments: argparse.Namespace) -> int:
     patience = arguments.deadline or FIRST_ANSWER
     name = arguments.tool
 
-    async def call(client: Any, tools: Tools) -> _ToolCall:
-        server = client.server_info.name if client.server_info else None
-        rules = selection(server, arguments.client).fitting(tools)
-        client_tools, facts = _client_tools(tools, rules)
+    async def call(client: Any, listed: Listed) -> _ToolCall:
+        rules = selection(listed.server, arguments.client).fitting(listed.tools)
+        client_tools, facts = _client_tools(listed.tools, rules)
         values = upstream = values_of(name, words, client_tools)
         for _, plan in plans_for(rules, name, facts[name]):
             upstream = without_ours(plan, upstream)
@@ -75,6 +74,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     try:
         parsed(words)
+        if arguments.save:
+            check_output(arguments.save, force=True)
         selection = selected(
             arguments.rules,
             arguments.budget,

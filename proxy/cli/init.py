@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import json
-import os
 import re
 import shlex
 import sys
@@ -12,10 +11,18 @@ from typing import Any
 
 from proxy.cli import PROGRAM, check, options, test
 from proxy.cli.call import UnusableCall, parsed, values_of
-from proxy.cli.server import FIRST_ANSWER, WITHOUT_RULES, Silent, Tools, arguments_of, listing
+from proxy.cli.server import (
+    FIRST_ANSWER,
+    WITHOUT_RULES,
+    Listed,
+    Silent,
+    Tools,
+    arguments_of,
+    listing,
+)
 from proxy.cli.suggest import suggest
 from proxy.cli.suggest.draft import short_list
-from proxy.cli.terminal import printable, refuse
+from proxy.cli.terminal import check_output, printable, refuse
 from proxy.errors import AbridgeError
 from proxy.testing.recordings import sessions
 
@@ -48,13 +55,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the rules. Returns 1 if no file was written, 2 if the server cannot be called."""
     if not (server := options.server_words(arguments)):
         return refuse("init", "one server: give its URL, or write its command after --")
-    if arguments.output and os.path.exists(arguments.output) and not arguments.force:
-        return refuse("init", f"{arguments.output} is there already; --force replaces it")
-    folder = os.path.dirname(arguments.output or "") or "."
-    if not os.path.isdir(folder):
-        return refuse("init", f"-o {arguments.output}: there is no folder {folder}")
     with tempfile.TemporaryDirectory() as scratch:
         try:
+            if arguments.output:
+                check_output(arguments.output, force=arguments.force)
             for _, words in map(_split, arguments.sample):
                 parsed(words)  # a mistake should not wait for the server
             return _init(arguments, server, arguments.record or scratch)
@@ -67,7 +71,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _init(arguments: argparse.Namespace, server: list[str], folder: str) -> int:
     flags = options.flag_words(arguments, "redact", "header")
 
-    async def call(client: Any, tools: Tools) -> list[str]:
+    async def call(client: Any, listed: Listed) -> list[str]:
+        check_output(_path(arguments, listed), force=arguments.force)
+        tools = listed.tools
         samples = map(_split, arguments.sample)
         plan = [*_harmless(tools), *((name, values_of(name, w, tools)) for name, w in samples)]
         plan += _asked_for(tools, plan) if sys.stdin.isatty() else []
@@ -77,7 +83,7 @@ def _init(arguments: argparse.Namespace, server: list[str], folder: str) -> int:
     listed = asyncio.run(listing(words, arguments.deadline or FIRST_ANSWER, call))
     for _, line in listed.log:
         _say(line)
-    path = arguments.output or re.sub(r"[^\w.-]+", "-", listed.server) + ".yaml"
+    path = _path(arguments, listed)
     recordings = (each for each in sessions([folder]) if each.server == listed.server)
     suggestion = suggest(((each, []) for each in recordings), used=False)
     suggestion.show()
@@ -89,10 +95,7 @@ def _init(arguments: argparse.Namespace, server: list[str], folder: str) -> int:
         reason = "nothing to take off" if listed.answer else "no call had a result"
         _say(f"no file written: {reason}")
         return 1
-    try:
-        suggestion.write(path, force=arguments.force)
-    except FileExistsError:
-        return refuse("init", f"{path} is there already; --force replaces it, -o names another")
+    suggestion.write(path, force=arguments.force)
     file = argparse.Namespace(
         rules=[path], allow_python=False, update=False, k="", junit=None, require_tests=True
     )
@@ -103,6 +106,10 @@ def _init(arguments: argparse.Namespace, server: list[str], folder: str) -> int:
         f"  {PROGRAM} wrap NAME --rules {shlex.quote(path)}    (a server of your clients)"
     )
     return code
+
+
+def _path(arguments: argparse.Namespace, listed: Listed) -> str:
+    return arguments.output or re.sub(r"[^\w.-]+", "-", listed.server) + ".yaml"
 
 
 def _harmless(tools: Tools) -> Plan:

@@ -24,8 +24,6 @@ WITHOUT_RULES = ("--rules", NO_RULES)
 Level = Literal["ok", "warning", "error"]
 Finding = tuple[Level, str]
 Tools = dict[str, dict[str, Any]]
-Further = Callable[[Any, Tools], Awaitable[Any]]
-"""The further work with the client, after the tools are listed."""
 
 
 class Listed(NamedTuple):
@@ -43,6 +41,10 @@ class Listed(NamedTuple):
     log: list[Finding]
     stderr: list[str]
     answer: Any = None
+
+
+Further = Callable[[Any, Listed], Awaitable[Any]]
+"""The further work with the client, after the tools are listed."""
 
 
 class Silent(Exception):
@@ -135,9 +137,10 @@ async def _tools_of(
         seconds = clock() - started
         server, revision = client.server_info, str(client.protocol_version)
         limit.reschedule(None)
-        answer = await further(client, tools) if further is not None else None
-    title, version = (server.name, server.version) if server else ("unnamed", "")
-    return Listed(title, version, revision, seconds, tools, [], [], answer)
+        title, version = (server.name, server.version) if server else ("unnamed", "")
+        listed = Listed(title, version, revision, seconds, tools, [], [])
+        answer = await further(client, listed) if further is not None else None
+    return listed._replace(answer=answer)
 
 
 def _innermost(error: BaseException) -> BaseException:
