@@ -36,8 +36,9 @@ VERBS = {
 """Each verb: the words of an example after it, and what the verb does."""
 
 
-# These verbs take the command of a server as well.
+# These verbs take the command of a server as well, the second ones only after --.
 _TAKE_A_SERVER = frozenset(("serve", "doctor", "tools", "init"))
+_TAKE_A_DASHED_SERVER = frozenset(("call", "record"))
 
 
 def main(words: list[str] | None = None) -> int:
@@ -83,7 +84,8 @@ def _verb(verb: str, words: list[str]) -> int:
     module.add(parser)
     ours = words
     command: list[str] = []
-    if verb in ("call", "record") and "--" in words:
+    dashed = verb in _TAKE_A_DASHED_SERVER
+    if dashed and "--" in words:
         at = words.index("--")
         ours, command = words[:at], words[at + 1 :]
     elif verb in _TAKE_A_SERVER:
@@ -93,11 +95,12 @@ def _verb(verb: str, words: list[str]) -> int:
     try:
         namespace = argparse.Namespace(command=command, words=words)
         # In `explain R --tool T FILE`, argparse would take FILE as absent before the option.
-        mixed = verb == "explain"
+        mixed = verb in ("explain", "call")
         parse = parser.parse_known_intermixed_args if mixed else parser.parse_known_args
         arguments, others = parse(ours, namespace)
         if others:
-            _unexpected(parser, others[0], getattr(module, "config_key", None))
+            key = getattr(module, "config_key", None)
+            _unexpected(parser, others[0], key, dashed=dashed and not command)
         code: int = module.run(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -111,8 +114,13 @@ def _verb(verb: str, words: list[str]) -> int:
 
 
 def _unexpected(
-    parser: "argparse.ArgumentParser", word: str, config_key: "Callable[[str], str | None] | None"
+    parser: "argparse.ArgumentParser",
+    word: str,
+    config_key: "Callable[[str], str | None] | None",
+    *,
+    dashed: bool,
 ) -> None:
+    from proxy.cli import options
     from proxy.errors import did_you_mean
 
     flag = word.partition("=")[0]
@@ -121,7 +129,7 @@ def _unexpected(
         parser.error(f"unexpected {flag!r}: it is the key {key!r} in the file of --config")
     flags = [flag for flag in parser._option_string_actions if flag.startswith("--")]
     advice = did_you_mean(flag, flags) if word.startswith("-") else ""
-    parser.error(f"unexpected {word!r}{advice}")
+    parser.error(f"unexpected {word!r}{advice}{options.after_dashes(advice) if dashed else ''}")
 
 
 def takes_rules(parser: "argparse.ArgumentParser", count: str = "+") -> None:

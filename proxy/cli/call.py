@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from msgspec import Raw
 
 from proxy.cli import PROGRAM, options
-from proxy.cli.server import FIRST_ANSWER, WITHOUT_RULES, Silent, Tools, listing
-from proxy.cli.terminal import list_problems, refuse
+from proxy.cli.server import FIRST_ANSWER, WITHOUT_RULES, Listed, Silent, Tools, listing
+from proxy.cli.terminal import check_output, list_problems, refuse
 from proxy.document.tokens import tokens
 from proxy.errors import AbridgeError, RuleErrors, did_you_mean
 from proxy.ruleset.clients import client_for
@@ -63,10 +63,9 @@ def run(arguments: argparse.Namespace) -> int:
     patience = arguments.deadline or FIRST_ANSWER
     name = arguments.tool
 
-    async def call(client: Any, tools: Tools) -> _ToolCall:
-        server = client.server_info.name if client.server_info else None
-        rules = selection(server, arguments.client).fitting(tools)
-        client_tools, facts = _client_tools(tools, rules)
+    async def call(client: Any, listed: Listed) -> _ToolCall:
+        rules = selection(listed.server, arguments.client).fitting(listed.tools)
+        client_tools, facts = _client_tools(listed.tools, rules)
         values = upstream = values_of(name, words, client_tools)
         for _, plan in plans_for(rules, name, facts[name]):
             upstream = without_ours(plan, upstream)
@@ -74,6 +73,9 @@ def run(arguments: argparse.Namespace) -> int:
         return _ToolCall(rules, facts[name], values, upstream, result)
 
     try:
+        parsed(words)
+        if arguments.save:
+            check_output(arguments.save, force=True)
         selection = selected(
             arguments.rules,
             arguments.budget,
@@ -112,6 +114,28 @@ def _client_tools(tools: Tools, rules: RuleSet) -> tuple[Tools, dict[str, ToolFa
     return {**tools, **{tool["name"]: tool for tool in changes}}, edited.facts
 
 
+def parsed(words: list[str]) -> dict[str, Any] | list[tuple[str, str]]:
+    """Return the arguments of a call from one JSON object, else each name with its value's text.
+
+    Raises UnusableCall.
+    """
+    if len(words) == 1 and words[0].startswith("{"):
+        try:
+            whole: dict[str, Any] = json.loads(words[0])
+        except ValueError as error:
+            raise UnusableCall(f"the arguments are no JSON: {error}") from None
+        return whole
+    pairs: list[tuple[str, str]] = []
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals:
+            name = pairs[-1][0] if pairs else "NAME"
+            advice = f"quote a value with spaces: {name}='...', or write JSON"
+            raise UnusableCall(f"{word!r} is no argument; write NAME=VALUE; {advice}")
+        pairs.append((key, value))
+    return pairs
+
+
 def values_of(name: str, words: list[str], tools: Tools) -> dict[str, Any]:
     """Return the arguments of a call, each with the type that the tool's inputSchema says.
 
@@ -119,18 +143,12 @@ def values_of(name: str, words: list[str], tools: Tools) -> dict[str, Any]:
     """
     if name not in tools:
         raise UnusableCall(f"the server has no tool {name!r}{did_you_mean(name, tools)}")
-    if len(words) == 1 and words[0].startswith("{"):
-        try:
-            whole: dict[str, Any] = json.loads(words[0])
-        except ValueError as error:
-            raise UnusableCall(f"the arguments are no JSON: {error}") from None
-        return whole
+    pairs = parsed(words)
+    if isinstance(pairs, dict):
+        return pairs
     properties = tools[name].get("inputSchema", {}).get("properties", {})
     values: dict[str, Any] = {}
-    for word in words:
-        key, equals, value = word.partition("=")
-        if not equals:
-            raise UnusableCall(f"{word!r} is no argument; write NAME=VALUE")
+    for key, value in pairs:
         if key not in properties:
             advice = did_you_mean(key, properties) or f"; known: {', '.join(properties) or 'none'}"
             raise UnusableCall(f"{name} has no argument {key!r}{advice}")

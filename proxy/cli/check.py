@@ -17,12 +17,14 @@ def run(arguments: argparse.Namespace) -> int:
     Returns 1 if there are problems, 2 if a file could not be read at all.
     """
     from proxy.ruleset.selection import readings
+    from proxy.testing.cases import absent_files
 
     code = 0
     for reading in readings(arguments.rules, allow_python=arguments.allow_python):
-        for problem in reading.problems:
+        absent = [] if reading.rules is None else list(absent_files(reading.rules))
+        for problem in (*reading.problems, *absent):
             print(problem, file=sys.stderr)
-        if reading.rules is not None:
+        if reading.rules is not None and not absent:
             rules = reading.rules.rules
             tests = sum(len(rule.tests) for rule in rules)
             print(f"ok: {reading.rules.name}: {_many(len(rules), 'rule')}, {_many(tests, 'test')}")

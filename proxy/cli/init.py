@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import json
-import os
 import re
 import shlex
 import sys
@@ -11,12 +10,23 @@ import tempfile
 from typing import Any
 
 from proxy.cli import PROGRAM, check, options, test
-from proxy.cli.call import UnusableCall, values_of
-from proxy.cli.server import FIRST_ANSWER, WITHOUT_RULES, Silent, Tools, listing
+from proxy.cli.call import UnusableCall, parsed, values_of
+from proxy.cli.server import (
+    FIRST_ANSWER,
+    WITHOUT_RULES,
+    Listed,
+    Silent,
+    Tools,
+    arguments_of,
+    listing,
+)
 from proxy.cli.suggest import suggest
-from proxy.cli.terminal import refuse
+from proxy.cli.suggest.draft import short_list
+from proxy.cli.terminal import check_output, printable, refuse
 from proxy.errors import AbridgeError
 from proxy.testing.recordings import sessions
+
+_WIDTH = 200  # characters of an error
 
 Plan = list[tuple[str, dict[str, Any]]]
 """Calls: tools with their arguments."""
@@ -42,13 +52,15 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the rules. Returns 1 if no call had a result, 2 if the server cannot be called."""
+    """Write the rules. Returns 1 if no file was written, 2 if the server cannot be called."""
     if not (server := options.server_words(arguments)):
         return refuse("init", "one server: give its URL, or write its command after --")
-    if arguments.output and os.path.exists(arguments.output) and not arguments.force:
-        return refuse("init", f"{arguments.output} is there already; --force replaces it")
     with tempfile.TemporaryDirectory() as scratch:
         try:
+            if arguments.output:
+                check_output(arguments.output, force=arguments.force)
+            for _, words in map(_split, arguments.sample):
+                parsed(words)  # a mistake should not wait for the server
             return _init(arguments, server, arguments.record or scratch)
         except Silent as silent:
             return refuse("init", silent.report)
@@ -59,8 +71,11 @@ def run(arguments: argparse.Namespace) -> int:
 def _init(arguments: argparse.Namespace, server: list[str], folder: str) -> int:
     flags = options.flag_words(arguments, "redact", "header")
 
-    async def call(client: Any, tools: Tools) -> int:
-        plan = [*_harmless(tools), *(_sample(text, tools) for text in arguments.sample)]
+    async def call(client: Any, listed: Listed) -> list[str]:
+        check_output(_path(arguments, listed), force=arguments.force)
+        tools = listed.tools
+        samples = map(_split, arguments.sample)
+        plan = [*_harmless(tools), *((name, values_of(name, w, tools)) for name, w in samples)]
         plan += _asked_for(tools, plan) if sys.stdin.isatty() else []
         return await _call(client, plan, tools)
 
@@ -68,16 +83,19 @@ def _init(arguments: argparse.Namespace, server: list[str], folder: str) -> int:
     listed = asyncio.run(listing(words, arguments.deadline or FIRST_ANSWER, call))
     for _, line in listed.log:
         _say(line)
-    path = arguments.output or re.sub(r"[^\w.-]+", "-", listed.server) + ".yaml"
+    path = _path(arguments, listed)
     recordings = (each for each in sessions([folder]) if each.server == listed.server)
     suggestion = suggest(((each, []) for each in recordings), used=False)
     suggestion.show()
+    drafted = {tool for rule in suggestion.rules for tool in rule.tools}
+    rest = [name for name in listed.answer if name not in drafted.union(suggestion.small)]
+    if rest:
+        _say(f"no rule for {', '.join(rest)}: nothing to take off")
     if not suggestion.rules:
-        return int(not listed.answer)
-    try:
-        suggestion.write(path, force=arguments.force)
-    except FileExistsError:
-        return refuse("init", f"{path} is there already; --force replaces it, -o names another")
+        reason = "nothing to take off" if listed.answer else "no call had a result"
+        _say(f"no file written: {reason}")
+        return 1
+    suggestion.write(path, force=arguments.force)
     file = argparse.Namespace(
         rules=[path], allow_python=False, update=False, k="", junit=None, require_tests=True
     )
@@ -90,6 +108,10 @@ def _init(arguments: argparse.Namespace, server: list[str], folder: str) -> int:
     return code
 
 
+def _path(arguments: argparse.Namespace, listed: Listed) -> str:
+    return arguments.output or re.sub(r"[^\w.-]+", "-", listed.server) + ".yaml"
+
+
 def _harmless(tools: Tools) -> Plan:
     """Return the calls that change nothing and need no arguments."""
     return [(name, {}) for name, tool in tools.items() if _reads(tool) and not _required(tool)]
@@ -100,21 +122,21 @@ def _reads(tool: dict[str, Any]) -> bool:
 
 
 def _required(tool: dict[str, Any]) -> list[str]:
-    return list(tool.get("inputSchema", {}).get("required") or ())
+    return [name for name, required in arguments_of(tool).items() if required]
 
 
-def _sample(text: str, tools: Tools) -> tuple[str, dict[str, Any]]:
-    """Return the call of a --sample. Raises UnusableCall."""
+def _split(text: str) -> tuple[str, list[str]]:
+    """Return the tool and the words of a --sample. Raises UnusableCall."""
     name, _, rest = text.strip().partition(" ")
-    return name, _values(name, rest, tools)
+    return name, _words(rest)
 
 
-def _values(name: str, text: str, tools: Tools) -> dict[str, Any]:
+def _words(text: str) -> list[str]:
+    text = text.strip()
     try:
-        words = [text] if text.lstrip().startswith("{") else shlex.split(text)
+        return [text] if text.startswith("{") else shlex.split(text)
     except ValueError as error:
         raise UnusableCall(f"{text!r}: {error}") from None
-    return values_of(name, [word.strip() for word in words], tools)
 
 
 def _asked_for(tools: Tools, plan: Plan) -> Plan:
@@ -124,6 +146,8 @@ def _asked_for(tools: Tools, plan: Plan) -> Plan:
         if not _reads(tool) or any(name == each for each, _ in plan):
             continue
         needs = ", ".join(_required(tool))
+        others = [each for each, required in arguments_of(tool).items() if not required]
+        needs += f" (optional: {', '.join(others)})" if others else ""
         while True:
             print(f"{name} needs {needs}; NAME=VALUE ..., or nothing: ", end="", file=sys.stderr)
             sys.stderr.flush()
@@ -131,35 +155,51 @@ def _asked_for(tools: Tools, plan: Plan) -> Plan:
             if not text:
                 break
             try:
-                calls.append((name, _values(name, text, tools)))
+                calls.append((name, values_of(name, _words(text), tools)))
                 break
             except UnusableCall as error:
                 _say(str(error))
     return calls
 
 
-async def _call(client: Any, plan: Plan, tools: Tools) -> int:
-    """Make the calls, and return how many had a result."""
-    results = 0
+async def _call(client: Any, plan: Plan, tools: Tools) -> list[str]:
+    """Make the calls, and return the tools that had a result."""
+    results: dict[str, None] = {}
     for name, values in plan:
         try:
             result = await client.call_tool(name, values)
-            results += not result.is_error
-            state = "an error" if result.is_error else "done"
+            state = f"an error{_first_line(result)}" if result.is_error else "done"
+            results |= {} if result.is_error else {name: None}
         except Exception as error:  # a JSON-RPC error, which is no reason to stop
             state = str(error)
-        _say(f"called {name} {json.dumps(values, ensure_ascii=False)}: {state}")
-    others = [name for name in tools if not any(name == each for each, _ in plan)]
+        _say(f"called {name} {json.dumps(values, ensure_ascii=False)}: {printable(state)}")
+    _name_others([name for name in tools if not any(name == each for each, _ in plan)], tools)
+    return list(results)
+
+
+def _first_line(result: Any) -> str:
+    """Return the first line of an error's text, behind a colon; nothing if there is no text."""
+    lines = "\n".join(getattr(block, "text", "") for block in result.content).split("\n")
+    return next((f": {line.strip()[:_WIDTH]}" for line in lines if line.strip()), "")
+
+
+def _name_others(others: list[str], tools: Tools) -> None:
+    """Name the tools that were not called, with the arguments that they need."""
     reading = [name for name in others if _reads(tools[name])]
-    if reading:
-        _say(f"not called, since they need arguments: {', '.join(reading)}")
-    if len(others) > len(reading):
-        changing = ", ".join(name for name in others if name not in reading)
-        _say(f"not called, since they do not declare readOnlyHint: {changing}")
+    changing = [name for name in others if name not in reading]
+    for names, reason in ((reading, "need arguments"), (changing, "do not declare readOnlyHint")):
+        if names:
+            signatures = [_with_needs(name, tools[name]) for name in names]
+            _say(f"not called, since they {reason}: {short_list(signatures)}")
     if others:
-        first = (reading or others)[0]
-        _say(f"--sample '{first} NAME=VALUE ...' calls such a tool; JSON will do, too")
-    return results
+        name = (reading or others)[0]
+        words = " ".join([name, *(f"{each}='...'" for each in _required(tools[name]))])
+        _say(f'--sample "{words}" calls such a tool; JSON will do, too')
+
+
+def _with_needs(name: str, tool: dict[str, Any]) -> str:
+    needs = _required(tool)
+    return f"{name} ({', '.join(needs)})" if needs else name
 
 
 def _say(text: str) -> None:

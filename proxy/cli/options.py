@@ -390,6 +390,11 @@ def split(parser: "argparse.ArgumentParser", words: list[str]) -> tuple[list[str
     return words[:at], words[at + 1 :]
 
 
+def after_dashes(advice: str) -> str:
+    """Return the end of an error of an unexpected word, behind advice or none."""
+    return f"{' What' if advice else '; what'} is the server's goes after --"
+
+
 def complain(
     parser: "argparse.ArgumentParser", words: list[str], environment: "Mapping[str, str]"
 ) -> "NoReturn":
@@ -402,8 +407,7 @@ def complain(
     others = [other for other in others if other not in urls]
     if others:
         advice = did_you_mean(others[0], _FLAGS) if others[0].startswith("-") else ""
-        then = " What" if advice else "; what"
-        parser.error(f"unexpected {others[0]!r}{advice}{then} is the server's goes after --")
+        parser.error(f"unexpected {others[0]!r}{advice}{after_dashes(advice)}")
     if len(urls) > 1 or (urls and command):
         parser.error("one server only: its URL, or its command after --")
     if flags.header and not urls:

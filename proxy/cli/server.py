@@ -24,8 +24,6 @@ WITHOUT_RULES = ("--rules", NO_RULES)
 Level = Literal["ok", "warning", "error"]
 Finding = tuple[Level, str]
 Tools = dict[str, dict[str, Any]]
-Further = Callable[[Any, Tools], Awaitable[Any]]
-"""The further work with the client, after the tools are listed."""
 
 
 class Listed(NamedTuple):
@@ -43,6 +41,10 @@ class Listed(NamedTuple):
     log: list[Finding]
     stderr: list[str]
     answer: Any = None
+
+
+Further = Callable[[Any, Listed], Awaitable[Any]]
+"""The further work with the client, after the tools are listed."""
 
 
 class Silent(Exception):
@@ -135,9 +137,10 @@ async def _tools_of(
         seconds = clock() - started
         server, revision = client.server_info, str(client.protocol_version)
         limit.reschedule(None)
-        answer = await further(client, tools) if further is not None else None
-    title, version = (server.name, server.version) if server else ("unnamed", "")
-    return Listed(title, version, revision, seconds, tools, [], [], answer)
+        title, version = (server.name, server.version) if server else ("unnamed", "")
+        listed = Listed(title, version, revision, seconds, tools, [], [])
+        answer = await further(client, listed) if further is not None else None
+    return listed._replace(answer=answer)
 
 
 def _innermost(error: BaseException) -> BaseException:
@@ -162,6 +165,13 @@ def _outputs(errors: Any) -> tuple[list[Finding], list[str]]:
         elif level in ("warning", "error"):
             log[level, message] = None  # type: ignore[index]
     return list(log), stderr[-_STDERR_LINES:]
+
+
+def arguments_of(tool: dict[str, Any]) -> dict[str, bool]:
+    """Return the names of a tool's arguments, True for those that are required."""
+    schema = tool.get("inputSchema") or {}
+    required = schema.get("required") or ()
+    return {name: name in required for name in (*required, *(schema.get("properties") or ()))}
 
 
 def json_size(value: Any) -> int:

@@ -1,11 +1,12 @@
 """Prints for people: tables, untrusted text, and the reason why a verb cannot do its work."""
 
+import os
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from proxy.cli import PROGRAM
-from proxy.errors import Problem
+from proxy.errors import AbridgeError, Problem
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,6 +17,15 @@ def refuse(verb: str, message: str) -> int:
     """Print why a verb cannot do its work, and return the exit code 2."""
     print(f"{PROGRAM} {verb}: {message}", file=sys.stderr)
     return 2
+
+
+def check_output(path: str, *, force: bool) -> None:
+    """Raise AbridgeError if a file cannot be made: its work should not be done in vain."""
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        raise AbridgeError(f"{path}: there is no folder {folder}")
+    if os.path.exists(path) and not force:
+        raise AbridgeError(f"{path} is there already; --force replaces it, -o names another")
 
 
 def list_problems(problems: Iterable[Problem]) -> int:

@@ -7,7 +7,15 @@ import os
 from typing import Any
 
 from proxy.cli import PROGRAM, options
-from proxy.cli.server import FIRST_ANSWER, WITHOUT_RULES, Listed, Silent, json_size, listing
+from proxy.cli.server import (
+    FIRST_ANSWER,
+    WITHOUT_RULES,
+    Listed,
+    Silent,
+    arguments_of,
+    json_size,
+    listing,
+)
 from proxy.cli.terminal import console, refuse, table
 from proxy.document.tokens import tokens
 from proxy.ruleset.selection import selected
@@ -54,6 +62,9 @@ class _Row:
         definition = json.dumps(tool, ensure_ascii=False, separators=(",", ":"))
         hints = tool.get("annotations") or {}
         self.tool = name
+        self.arguments = [
+            {"name": each, "required": required} for each, required in arguments_of(tool).items()
+        ]
         self.bytes = len(definition.encode())
         self.tokens = tokens(definition)
         self.as_sent = None if edited is None else json_size(edited)
@@ -82,5 +93,7 @@ def _print(bare: Listed, rows: list[dict[str, Any]]) -> None:
     as_sent_total = sum(row["as_sent"] or 0 for row in rows)
     print(
         f"{bare.server} {bare.version}: {len(rows)} tools in {total:,} bytes, about {count:,}"
-        f" tokens; {as_sent_total:,} bytes as sent."
+        f" tokens; {as_sent_total:,} bytes as sent.\n"
+        "As sent: the bytes that a client gets, with arguments that rules add, such as view; the"
+        " rule budget cuts the answers of tools that no rule file covers."
     )

@@ -83,20 +83,45 @@ def location(rule: Rule, number: int) -> str:
     return f"{rule.place.rpartition(':')[0]}:{rule.test_lines[number - 1]}"
 
 
+def absent_files(file: RuleFile) -> Iterator[str]:
+    """Yield a message for each case whose `given_file` is not there."""
+    for rule, number, case in cases(file):
+        if "given_file" in case and not os.path.isfile(path := _given_path(file, case)):
+            yield f"{location(rule, number)}: given_file: there is no file {path!r}"
+
+
+def _given_path(file: RuleFile, case: Case) -> str:
+    return os.path.join(os.path.dirname(file.name), case["given_file"])
+
+
 def check_case(file: RuleFile, rule: Rule, case: Case) -> list[str]:
     """Run one case of `rule`; return the differences from the expectation, empty if it passes."""
-    log: list[str] = []
+    notes: list[str] = []
     try:
         trial = play_case(file, rule, case)
-        log = trial.play.log
+        notes = trial.play.log
         messages = [line for always in _ALWAYS for line in always(trial)]
         for key, check in CHECKS.items():
             if not messages and case.get(key, False) is not False:
                 messages = list(check(trial, expand(case[key])))
+        if messages:
+            notes = [*notes, *_explanations(trial, messages)]
     except (AbridgeError, OSError, RecursionError) as error:
         messages = [str(error)]
-    notes = [f"note: {line}" for line in dict.fromkeys(log) if line not in messages]
+    notes = [f"note: {line}" for line in dict.fromkeys(notes) if line not in messages]
     return [*messages, *notes] if messages else []
+
+
+def _explanations(trial: "PlayedCase", messages: list[str]) -> Iterator[str]:
+    """Yield paths of the rule that matched nothing, if a value is absent, and a cut to size."""
+    play, limit = trial.play, trial.rule.max_bytes
+    if any(line.endswith("found nothing") for line in messages):
+        for _, result in play.shaped:
+            yield from (f"matched nothing: {path}" for path in result.missing)
+    if limit is not None and play.applied is trial.rule:
+        whole = play.again(msgspec.structs.replace(trial.rule, max_bytes=None))
+        if whole.answer.line != play.answer.line:
+            yield f"cut by max_bytes: {limit}"
 
 
 class PlayedCase(Struct, frozen=True):
@@ -193,7 +218,7 @@ def exchange_of(file: RuleFile, rule: Rule, case: Case) -> RecordedExchange:
     ways = [key for key in (*_GIVEN, "given_file") if key in case]
     tool, arguments = case.get("tool"), case.get("arguments")
     if ways == ["given_file"]:
-        path = os.path.join(os.path.dirname(file.name), case["given_file"])
+        path = _given_path(file, case)
         try:
             raw = content(path, _MAX_GIVEN + 1)
         except (OSError, ValueError, AbridgeError) as error:

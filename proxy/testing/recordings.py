@@ -32,10 +32,10 @@ class RecordedSession(Struct):
 
 
 def sessions(paths: Iterable[str]) -> Iterator[RecordedSession]:
-    """Yield the sessions in files and folders. Raises ExchangeError, or OSError for a bad path.
+    """Yield the sessions in files and folders. Raises ExchangeError.
 
     The JSON files of a folder are one session, and those of each folder in it another. A file is a
-    session of its own.
+    session of its own. A folder that may not be read is an OSError.
     """
     for path in paths:
         if not os.path.isdir(path):
@@ -58,9 +58,9 @@ def _order(name: str) -> tuple[int, str]:
 def _session(path: str, files: list[str]) -> RecordedSession:
     session = RecordedSession(path, None, None, {}, [])
     for file in files:
-        with open(file, "rb") as content:
-            raw = content.read()
         try:
+            with open(file, "rb") as content:
+                raw = content.read()
             match os.path.basename(file):
                 case name if name == SESSION:
                     about = loads(raw)
@@ -71,8 +71,9 @@ def _session(path: str, files: list[str]) -> RecordedSession:
                     session.exchanges.append((file, recorded(raw)))
         except (DocumentError, AttributeError, KeyError, TypeError) as error:
             raise ExchangeError(f"{file}: not as `record` writes it: {error}") from error
-        except ExchangeError as error:
-            raise ExchangeError(f"{file}: {error}") from error
+        except (ExchangeError, OSError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise ExchangeError(f"{file}: {reason}") from error
     return session
 
 

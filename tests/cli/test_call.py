@@ -95,6 +95,16 @@ def test_tools_shows_what_each_definition_costs(
     assert 100 < first["bytes"] < first["as_sent"] + 1
     assert first["bytes"] / 6 < first["tokens"] < first["bytes"] / 2
     assert (second["tool"], second["as_sent"]) == ("fail", None)
+    assert [tuple(each.values()) for each in first["arguments"]] == [
+        ("count", True),
+        ("shelf", False),
+        ("tags", False),
+    ]
+
+    assert main(["tools", *server]) == 0
+    *_, total, legend = capsys.readouterr().out.splitlines()
+    assert total.startswith("shelf 2.1: 2 tools in ")
+    assert legend.startswith("As sent: ")
 
 
 def test_a_url_in_the_arguments_is_not_the_servers(
@@ -128,8 +138,8 @@ def test_a_call_prints_what_the_model_of_a_client_gets_and_saves_the_whole(
 def test_a_call_goes_through_the_rules_or_none_and_an_error_is_shown(
     server: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["--rules", rules(tmp_path), *server]
-    assert main(["call", "list_books", '{"count": 2}', *words]) == 0
+    words = ["--rules", rules(tmp_path), '{"count": 2}', *server]
+    assert main(["call", "list_books", *words]) == 0
     assert "title" not in capsys.readouterr().out
     assert main(["call", "fail", *server]) == 1
     assert "no such shelf" in capsys.readouterr().out
@@ -160,12 +170,23 @@ def test_a_call_takes_the_arguments_that_rules_add_and_the_server_does_not_get_t
     assert "offset is of type integer, and 'many' is not" in capsys.readouterr().err
 
 
-def test_a_call_of_an_unknown_tool_is_refused(
+def test_a_call_that_cannot_be_made_or_saved_is_refused(
     server: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
+    assert main(["call", "list_books", "--save", "nowhere/a.json", "--", "no-such-command"]) == 2
+    assert capsys.readouterr().err.endswith("nowhere/a.json: there is no folder nowhere\n")
     assert main(["call", "list_book", *server]) == 2
     complaint = "the server has no tool 'list_book'; did you mean 'list_books'?"
     assert capsys.readouterr().err == f"mcp-abridge call: {complaint}\n"
+
+
+def test_a_command_without_dashes_is_refused_with_advice(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["call", "list_books", "count=1", "shelf-server", "--db-path", "x"])
+    error = capsys.readouterr().err
+    assert error.endswith("unexpected '--db-path'; what is the server's goes after --\n")
 
 
 @pytest.mark.parametrize(
@@ -173,7 +194,7 @@ def test_a_call_of_an_unknown_tool_is_refused(
     [
         ("cuont=1", "list has no argument 'cuont'; did you mean 'count'?"),
         ("count=many", "count is of type integer, and 'many' is not"),
-        ("many", "'many' is no argument; write NAME=VALUE"),
+        ("many", "'many' is no argument; write NAME=VALUE; quote a value with spaces: NAME='...'"),
         ("{", "the arguments are no JSON: "),
     ],
 )

@@ -35,6 +35,19 @@ def test_every_problem_is_on_stderr_and_the_code_is_1(capsys: pytest.CaptureFixt
     assert out.startswith(f"ok: {GOOD[0]}: ")
 
 
+def test_a_given_file_that_is_absent_is_a_problem_of_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rule = "version: 1\nrules:\n- tools: a\n  tests:\n  - {given_file: a.json, expect: 1}\n"
+    Path("r.yaml").write_text(rule)
+    assert checked("r.yaml") == 1
+    assert capsys.readouterr() == ("", "r.yaml:5: given_file: there is no file 'a.json'\n")
+
+    Path("a.json").write_text("1")
+    assert checked("r.yaml") == 0
+
+
 def test_what_cannot_be_read_gives_2_and_the_other_files_are_checked_all_the_same(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,13 +19,16 @@ Capture = pytest.CaptureFixture[str]
 SERVER = """
 import json, sys
 
-def tool(name, *needed, reads=True):
-    schema = {"type": "object", "properties": {each: {"type": "string"} for each in needed},
-              "required": list(needed)}
+print("the shelf is being dusted", file=sys.stderr)
+
+def tool(name, *needed, optional=(), reads=True):
+    schema = {"type": "object", "required": list(needed),
+              "properties": {each: {"type": "string"} for each in (*needed, *optional)}}
     hint = {"annotations": {"readOnlyHint": True}} if reads else {}
     return {"name": name, "inputSchema": schema, **hint}
 
-TOOLS = [tool("list_books"), tool("get_shelf", "name"), tool("count_books", reads=False)]
+TOOLS = [tool("list_books"), tool("get_shelf", "name", optional=["floor"]),
+         tool("count_books", reads=False)]
 
 def called(tool, name=""):
     with open(sys.argv[1], "a") as calls:
@@ -35,8 +38,10 @@ def called(tool, name=""):
     return {
         "list_books": {"books": [{"id": n, "title": f"Book {n}", "text": "x" * 500}
                                  for n in range(100)]},
-        "get_shelf": [{"n": n, "place": f"{name} {n}", "width": n / 7} for n in range(200)],
+        "get_shelf": {"rows": [{"n": n, "place": f"{name} {n}", "width": n / 7}
+                               for n in range(200)]},
         "count_books": {"count": 100},
+        "digits": list(range(1000)),
     }[tool]
 
 def result(method, params):
@@ -46,10 +51,11 @@ def result(method, params):
     if method == "tools/list":
         return {"tools": TOOLS}
     try:
-        text, error = json.dumps(called(params["name"], **params["arguments"])), False
-    except ValueError as problem:
-        text, error = str(problem), True
-    return {"content": [{"type": "text", "text": text}], "isError": error}
+        value, error = called(params["name"], **params["arguments"]), False
+    except (OSError, ValueError) as problem:
+        value, error = [problem], True
+    texts = map(str, value) if isinstance(value, list) else [json.dumps(value)]
+    return {"content": [{"type": "text", "text": text} for text in texts], "isError": error}
 
 for line in sys.stdin:
     sent = json.loads(line)
@@ -60,6 +66,11 @@ for line in sys.stdin:
     if "id" in sent:
         print(json.dumps({"jsonrpc": "2.0", "id": sent["id"], **answer}), flush=True)
 """
+
+DENSE = SERVER.replace(
+    "def called",
+    'TOOLS = [tool("digits"), *(tool(f"t_{n}", reads=False) for n in range(38))]\n\ndef called',
+)
 
 
 @pytest.fixture
@@ -80,9 +91,9 @@ def test_tools_that_only_read_are_called_and_get_rules_that_pass(
     assert calls(tmp_path) == ["list_books"]
     out, error = capsys.readouterr()
     assert out.startswith("ok: the-shelf.yaml: 1 rule, 1 test\n1 passed in ")
-    assert "not called, since they need arguments: get_shelf\n" in error
+    assert "not called, since they need arguments: get_shelf (name)\n" in error
     assert "not called, since they do not declare readOnlyHint: count_books\n" in error
-    assert "--sample 'get_shelf NAME=VALUE ...'" in error
+    assert "init: --sample \"get_shelf name='...'\" calls such a tool" in error
     assert "bytes become" in error
     assert f"mcp-abridge --rules the-shelf.yaml -- {sys.executable}" in error
     assert main(["test", "--require-tests", "the-shelf.yaml"]) == 0
@@ -90,10 +101,10 @@ def test_tools_that_only_read_are_called_and_get_rules_that_pass(
 
     # What is there is not touched, and nothing is called for it.
     (tmp_path / "the-shelf.yaml").write_text("mine")
-    assert main(["init", "-o", "the-shelf.yaml", *server]) == 2
-    assert "the-shelf.yaml is there already; --force replaces it" in capsys.readouterr().err
-    assert calls(tmp_path) == ["list_books"]
-    assert main(["init", *server]) == 2
+    for output in (["-o", "the-shelf.yaml"], []):
+        assert main(["init", *output, *server]) == 2
+        assert "the-shelf.yaml is there already; --force replaces it" in capsys.readouterr().err
+        assert calls(tmp_path) == ["list_books"]
     assert (tmp_path / "the-shelf.yaml").read_text() == "mine"
     assert main(["init", "--force", *server]) == 0
     assert "version: 1" in (tmp_path / "the-shelf.yaml").read_text()
@@ -108,7 +119,8 @@ def test_samples_call_other_tools_and_the_calls_may_be_kept(
     assert calls(tmp_path) == ["list_books", "get_shelf top left", "get_shelf none", "count_books"]
     out, error = capsys.readouterr()
     assert "ok: r.yaml: 2 rules, 2 tests" in out
-    assert 'called get_shelf {"name": "none"}: an error' in error
+    complaint = "an error: no such shelf\n"
+    assert f'called get_shelf {{"name": "none"}}: {complaint}' in error
     assert "no rule for count_books: no answer above 4,000 bytes" in error
     assert len(list((tmp_path / "kept").glob("*/*-get_shelf.json"))) == 2
     capsys.readouterr()
@@ -121,8 +133,6 @@ def test_samples_call_other_tools_and_the_calls_may_be_kept(
     [
         ("get_shelv name=a", "the server has no tool 'get_shelv'; did you mean 'get_shelf'?"),
         ("get_shelf nam=a", "get_shelf has no argument 'nam'; did you mean 'name'?"),
-        ('get_shelf {"name": ', "the arguments are no JSON: "),
-        ("get_shelf name='a", '"name=\'a": No closing quotation'),
     ],
 )
 def test_a_sample_that_cannot_be_called_is_refused_before_any_call(
@@ -132,6 +142,46 @@ def test_a_sample_that_cannot_be_called_is_refused_before_any_call(
     [line] = capsys.readouterr().err.splitlines()  # and not what the server wrote
     assert complaint in line
     assert not (tmp_path / "calls").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--sample", 'get_shelf {"name": '], "the arguments are no JSON: "),
+        (["--sample", "get_shelf name='a"], '"name=\'a": No closing quotation'),
+        (
+            ["--sample", "get_shelf name=top left"],
+            "'left' is no argument; write NAME=VALUE; quote a value with spaces: name='...', or",
+        ),
+        (["-o", "nowhere/r.yaml"], "nowhere/r.yaml: there is no folder nowhere\n"),
+    ],
+)
+def test_a_mistake_that_needs_no_server_is_refused_without_one(
+    words: list[str], complaint: str, tmp_path: Path, capsys: Capture
+) -> None:
+    assert main(["init", *words, "--", "touch", str(tmp_path / "started")]) == 2
+    assert complaint in capsys.readouterr().err
+    assert not (tmp_path / "started").exists()
+
+
+def test_without_a_rule_no_file_is_written_and_the_reason_is_given(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "server.py").write_text(DENSE)
+    server = ["--", sys.executable, "server.py"]
+    assert main(["init", "-o", "r.yaml", *server, "calls"]) == 1
+    error = capsys.readouterr().err
+    assert "init: no rule for digits: nothing to take off\n" in error
+    assert error.endswith("init: no file written: nothing to take off\n")
+    # Of many tools, six are named.
+    names = ", ".join(f"t_{n}" for n in range(6))
+    assert f"not declare readOnlyHint: {names} and 32 more\n" in error
+    assert 'init: --sample "t_0" calls such a tool' in error
+    assert not (tmp_path / "r.yaml").exists()
+
+    assert main(["init", "-o", "r.yaml", *server, "no/calls"]) == 1
+    assert capsys.readouterr().err.endswith("init: no file written: no call had a result\n")
 
 
 def test_a_server_that_does_not_start_is_reported(tmp_path: Path, capsys: Capture) -> None:
@@ -163,7 +213,7 @@ def test_on_a_terminal_it_asks_for_the_arguments_of_tools_that_only_read(
     assert init.stdout is not None
     assert init.stderr is not None
     with init.stdout, init.stderr:
-        until(init.stderr.fileno(), b"get_shelf needs name; NAME=VALUE ..., or nothing: ")
+        until(init.stderr.fileno(), b"get_shelf needs name (optional: floor); NAME=VALUE ")
         os.write(terminal, b"nmae=low\n")
         error = b"get_shelf has no argument 'nmae'; did you mean 'name'?"
         until(init.stderr.fileno(), error, b"or nothing: ")

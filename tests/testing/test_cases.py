@@ -66,6 +66,7 @@ FAILING = {
   one.id[0]: expected 1, found 7
 {given: VALUE, expect_at: {a.x: null}}
   a.x: expected null, found nothing
+  note: matched nothing: b
 {given: VALUE, expect_at: {items.id: 1}}
   items.id: expected 1, found [1,2]
 {given: VALUE, expect_keys: {'': 3, items: 2, a: 3, x: 0, a.b: 0}}
@@ -73,6 +74,7 @@ FAILING = {
   a: expected 3 keys, found 2: b, c
   x: expected 0 keys, found nothing
   a.b: expected 0 keys, found 1
+  note: matched nothing: b
 {given: VALUE, absent: ['**.i*d']}
   **.i*d: expected nothing, found 1 and in 2 more places
 {given: {a: 1, b: 2}, max_bytes: 6}
@@ -114,6 +116,13 @@ write `refused` or `upstream: null`
   upstream.n: expected nothing, found 5
 {given: {items: [1, 2]}, rejoins: true}
   rejoins: one page holds everything; ask for shorter pages, or give more
+""",
+    "max_bytes: 1000\nresponse: [{paginate: {at: items, limit: 40}}]": """
+{given: {items: {$repeat: a text of some length, times: 50}}, expect_at: {pagination.returned: 40}}
+  pagination.returned: expected 40, found 37
+  note: cut by max_bytes: 1000
+{given: {items: [1, 2]}, expect_at: {pagination.returned: 40}}
+  pagination.returned: expected 40, found 2
 """,
     "response: [{paginate: {at: items, limit: 2, page_info: {count: returned}}}]": """
 {given: {items: [1, 2, 3]}, rejoins: true}

@@ -74,6 +74,6 @@ def test_a_file_that_is_no_recording_is_named(tmp_path: Path, name: str, content
         list(sessions([str(tmp_path)]))
 
 
-def test_a_path_that_is_not_there_is_an_error_of_the_system(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
+def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ExchangeError, match="/none: No such file or directory"):
         list(sessions([f"{tmp_path}/none"]))

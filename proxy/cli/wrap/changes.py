@@ -75,23 +75,33 @@ def change(verb: str, arguments: argparse.Namespace, edit: Edit) -> int:
     if not selection:
         refuse(verb, "no client has a server here")
     records = Records()
-    rows = [_edit(configs.files[one.file], one, records, edit) for one in selection]
+    dry_run: bool = arguments.dry_run
+    rows = [
+        _edit(configs.files[one.file], one, records, edit, dry_run=dry_run) for one in selection
+    ]
     if not arguments.json:
         _print_differences(configs, selection)
-    if not arguments.dry_run:
+    if not dry_run:
         records.save()
         _write(configs, rows)
     _report(arguments, rows)
-    if verb == "wrap" and any(file.text != file.before for file in configs.files.values()):
+    if (
+        verb == "wrap"
+        and not dry_run
+        and any(file.text != file.before for file in configs.files.values())
+    ):
         words = "--all" if arguments.all else shlex.join(arguments.names)
         print(f"restart the clients; `{PROGRAM} unwrap {words}` restores", file=sys.stderr)
     return int(bool(configs.problems) or any(row["left"] for row in rows))
 
 
-def _edit(file: ConfigFile, server: Server, records: Records, edit: Edit) -> dict[str, Any]:
-    row = {**describe(server), "left": False}
+def _edit(
+    file: ConfigFile, server: Server, records: Records, edit: Edit, *, dry_run: bool
+) -> dict[str, Any]:
+    row, text = {**describe(server), "left": False}, file.text
     try:
-        row["result"] = edit(file, server, records)
+        result = edit(file, server, records)
+        row["result"] = f"would be {result}" if dry_run and file.text != text else result
     except NotPossible as error:
         row |= {"result": str(error), "left": True}
     except (AbridgeError, AttributeError, LookupError, TypeError, ValueError):

@@ -82,8 +82,10 @@ def test_all_clients_are_wrapped_once_and_restored_to_the_byte(home: Path, run: 
     assert {line.split()[0] for line in listing.splitlines()[3:] if line.strip()} == set(CLIENTS)
     assert "wrapped" not in listing
 
-    assert run("wrap", "--all", "--dry-run")[0] == 0
-    assert contents(home) == SAMPLES
+    code, _, words = run("wrap", "--all", "--dry-run")
+    assert (code, contents(home)) == (0, SAMPLES)
+    assert re.findall(r".*: (?!would be wrapped, by ).*\n", words) == []
+    assert words.endswith("nothing is written (--dry-run)\n")
 
     code, difference, words = run("wrap", "--all")
     assert code == 0
