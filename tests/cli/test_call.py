@@ -105,7 +105,8 @@ def test_tools_shows_what_each_definition_costs(
     ]
 
     assert main(["tools", *server]) == 0
-    *_, total, legend = capsys.readouterr().out.splitlines()
+    *rows, total, legend = capsys.readouterr().out.splitlines()
+    assert any(row.startswith(" list_books (count) ") for row in rows)
     assert total.startswith("shelf 2.1: 2 tools in ")
     assert legend.startswith("As sent: ")
 
