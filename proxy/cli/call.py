@@ -69,8 +69,8 @@ def run(arguments: argparse.Namespace) -> int:
         values = upstream = values_of(name, words, client_tools)
         for _, plan in plans_for(rules, name, facts[name]):
             upstream = without_ours(plan, upstream)
-        result = await client.call_tool(name, upstream)
-        return _ToolCall(rules, facts[name], values, upstream, result)
+        response = await _response(client, name, upstream)
+        return _ToolCall(rules, facts[name], values, upstream, response)
 
     try:
         parsed(words)
@@ -85,8 +85,8 @@ def run(arguments: argparse.Namespace) -> int:
         listed = asyncio.run(listing(wrapper, patience, call, arguments.client or ""))
         tool_call: _ToolCall = listed.answer
         if arguments.save:
-            _save(_exchange(name, tool_call.upstream, tool_call.result), arguments.save)
-        exchange = _exchange(name, tool_call.arguments, tool_call.result)
+            _save(_exchange(name, tool_call.upstream, tool_call.response), arguments.save)
+        exchange = _exchange(name, tool_call.arguments, tool_call.response)
         replay = Replay(tool_call.rules, exchange, facts=tool_call.facts)
     except Silent as silent:
         return refuse("call", silent.report)
@@ -98,13 +98,27 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 class _ToolCall(NamedTuple):
-    """A call: its arguments, those of them that the server got, and the server's result."""
+    """A call: its arguments, those of them that the server got, and the server's response."""
 
     rules: RuleSet
     facts: ToolFacts
     arguments: dict[str, Any]
     upstream: dict[str, Any]
-    result: Any
+    response: dict[str, Any]
+
+
+async def _response(client: Any, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the result or the error member of the response to a call."""
+    from mcp import MCPError
+    from mcp_types import CONNECTION_CLOSED
+
+    try:
+        result = await client.call_tool(tool, arguments)
+        return {"result": result.model_dump(mode="json", by_alias=True, exclude_none=True)}
+    except MCPError as error:
+        if error.code == CONNECTION_CLOSED:
+            raise
+        return {"error": error.error.model_dump(mode="json", exclude_none=True)}
 
 
 def _client_tools(tools: Tools, rules: RuleSet) -> tuple[Tools, dict[str, ToolFacts]]:
@@ -168,10 +182,9 @@ def _value(name: str, text: str, schema: Any) -> Any:
         raise UnusableCall(f"{name} is of type {kind}, and {text!r} is not") from None
 
 
-def _exchange(tool: str, arguments: dict[str, Any], result: Any) -> RecordedExchange:
-    content = result.model_dump(mode="json", by_alias=True, exclude_none=True)
-    response = json.dumps({"jsonrpc": "2.0", "id": 1, "result": content}, ensure_ascii=False)
-    lines = {"request": request(1, tool, arguments).decode(), "response": response}
+def _exchange(tool: str, arguments: dict[str, Any], response: dict[str, Any]) -> RecordedExchange:
+    line = json.dumps({"jsonrpc": "2.0", "id": 1, **response}, ensure_ascii=False)
+    lines = {"request": request(1, tool, arguments).decode(), "response": line}
     return recorded(json.dumps(lines, ensure_ascii=False).encode())
 
 

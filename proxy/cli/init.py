@@ -19,6 +19,7 @@ from proxy.cli.server import (
     Tools,
     arguments_of,
     listing,
+    with_needs,
 )
 from proxy.cli.suggest import suggest
 from proxy.cli.suggest.draft import short_list
@@ -189,17 +190,12 @@ def _name_others(others: list[str], tools: Tools) -> None:
     changing = [name for name in others if name not in reading]
     for names, reason in ((reading, "need arguments"), (changing, "do not declare readOnlyHint")):
         if names:
-            signatures = [_with_needs(name, tools[name]) for name in names]
+            signatures = [with_needs(name, arguments_of(tools[name])) for name in names]
             _say(f"not called, since they {reason}: {short_list(signatures)}")
     if others:
         name = (reading or others)[0]
         words = " ".join([name, *(f"{each}='...'" for each in _required(tools[name]))])
         _say(f'--sample "{words}" calls such a tool; JSON will do, too')
-
-
-def _with_needs(name: str, tool: dict[str, Any]) -> str:
-    needs = _required(tool)
-    return f"{name} ({', '.join(needs)})" if needs else name
 
 
 def _say(text: str) -> None:

@@ -174,6 +174,16 @@ def arguments_of(tool: dict[str, Any]) -> dict[str, bool]:
     return {name: name in required for name in (*required, *(schema.get("properties") or ()))}
 
 
+def with_needs(name: str, arguments: dict[str, bool]) -> str:
+    """Return the name of a tool with its required arguments.
+
+    >>> with_needs("list_books", {"shelf": True, "count": False})
+    'list_books (shelf)'
+    """
+    needs = ", ".join(each for each, required in arguments.items() if required)
+    return f"{name} ({needs})" if needs else name
+
+
 def json_size(value: Any) -> int:
     """Return the bytes of a value as JSON."""
     return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())

@@ -15,6 +15,7 @@ from proxy.cli.server import (
     arguments_of,
     json_size,
     listing,
+    with_needs,
 )
 from proxy.cli.terminal import console, refuse, table
 from proxy.document.tokens import tokens
@@ -87,7 +88,10 @@ def _print(bare: Listed, rows: list[dict[str, Any]]) -> None:
     for row in rows:
         as_sent = "hidden" if row["as_sent"] is None else f"{row['as_sent']:,}"
         sizes = (f"{row['bytes']:,}", f"{row['tokens']:,}", as_sent)
-        printed.add_row(row["tool"], *sizes, ", ".join(row["hints"]), ", ".join(row["rules"]))
+        needs = {each["name"]: each["required"] for each in row["arguments"]}
+        printed.add_row(
+            with_needs(row["tool"], needs), *sizes, ", ".join(row["hints"]), ", ".join(row["rules"])
+        )
     console().print(printed)
     total, count = sum(row["bytes"] for row in rows), sum(row["tokens"] for row in rows)
     as_sent_total = sum(row["as_sent"] or 0 for row in rows)

@@ -50,9 +50,12 @@ def result(method, params):
 
 for line in sys.stdin:
     sent = json.loads(line)
-    if sent["method"] in ("initialize", "tools/list", "tools/call"):
+    try:
+        assert sent["method"] in ("initialize", "tools/list", "tools/call")
         answer = {"result": result(sent["method"], sent.get("params"))}
-    else:
+    except TypeError:
+        answer = {"error": {"code": -32602, "message": "count is required"}}
+    except AssertionError:
         answer = {"error": {"code": -32601, "message": "Method not found"}}
     if "id" in sent:
         print(json.dumps({"jsonrpc": "2.0", "id": sent["id"], **answer}), flush=True)
@@ -102,7 +105,8 @@ def test_tools_shows_what_each_definition_costs(
     ]
 
     assert main(["tools", *server]) == 0
-    *_, total, legend = capsys.readouterr().out.splitlines()
+    *rows, total, legend = capsys.readouterr().out.splitlines()
+    assert any(row.startswith(" list_books (count) ") for row in rows)
     assert total.startswith("shelf 2.1: 2 tools in ")
     assert legend.startswith("As sent: ")
 
@@ -143,6 +147,11 @@ def test_a_call_goes_through_the_rules_or_none_and_an_error_is_shown(
     assert "title" not in capsys.readouterr().out
     assert main(["call", "fail", *server]) == 1
     assert "no such shelf" in capsys.readouterr().out
+
+    # An error of the protocol is an answer, too.
+    assert main(["call", "list_books", *server]) == 1
+    out, error = capsys.readouterr()
+    assert (out, len(error.splitlines())) == ("count is required\n", 1)
 
     # Without rules there is no budget either, as in `run`.
     assert main(["call", "list_books", "count=300", "--rules", "none", *server]) == 0
