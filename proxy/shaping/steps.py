@@ -28,6 +28,9 @@ def call(job: ShapeJob, frame: Frame, context: ShapeContext, excess: int = 0) ->
     rule = job.rule
     limited = rule.max_bytes is not None
     viewable = job.viewable and rule.snapshot_step.viewable
+    cutting = rule.pipeline[rule.snapshot_step.cut or 0 :]
+    # A clip moves nothing: the paths of the notes lead to the same places before it.
+    first_cut = next((step.name for step in cutting if step.name != "clip"), None)
     return Call(
         tool=job.tool,
         arguments=job.arguments,
@@ -36,7 +39,7 @@ def call(job: ShapeJob, frame: Frame, context: ShapeContext, excess: int = 0) ->
         blocks=any(copy.each for copy in frame.copies),
         names=job.names,
         member=next((copy.member for copy in frame.copies if copy.member), ""),
-        viewable=viewable and rule.pipeline[rule.snapshot_step.cut or 0].name == "abridge",
+        viewable=viewable and first_cut == "abridge",
         notices=[],
         missing=[],
         warnings=context.warnings,
