@@ -16,7 +16,7 @@ from tests.soak.ways import WAYS, Way
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's /proc")
 
 # So short a run says nothing of memory but that no call leaves much of it; what idles ends soon.
-SHORT = Plan(calls=scaled(150, 3000), parts=2, changed=50, calm=2.5, pause=0.0, spare=20_000)
+SHORT = Plan(calls=scaled(300, 3000), parts=2, changed=50, calm=2.5, pause=0.0, spare=20_000)
 
 
 @pytest.mark.parametrize("way", list(WAYS))
