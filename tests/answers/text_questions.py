@@ -1,7 +1,7 @@
 """The questions on texts."""
 
 from tests.answers import texts as t
-from tests.answers.question import Alone, Question, Row
+from tests.answers.question import Alone, Question, Row, question
 
 
 def _ask(
@@ -9,17 +9,15 @@ def _ask(
     text: str,
     *rows: Row,
     views: str | tuple[str, ...],
-    pattern: str,
     word: str,
+    pattern: str = "",
     count: bool = False,
 ) -> Question:
     """Return a question whose evidence are places in the text; or their number, with `count`."""
-    tool = name.partition("/")[0]
     number = str(len(rows))
     evidence = ((Alone((number,)),), rows) if count else (rows,)
-    views = (views,) if isinstance(views, str) else views
     answer = number if count else ", ".join(rows[0].answer)
-    return Question(name, "texts", tool, text, answer, evidence, views, word, pattern)
+    return question("texts", name, text, answer, *evidence, views=views, word=word, pattern=pattern)
 
 
 def _after(text: str, before: str, lines: int = 0) -> str:
@@ -50,7 +48,6 @@ def texts() -> list[Question]:
             "Which version of rustc was used?",
             Row(("1.89.3",), ("rustc",)),
             views="grep('rustc')",
-            pattern="rustc",
             word="rustc",
         ),
         _ask(
@@ -82,7 +79,6 @@ def texts() -> list[Question]:
             "How long ahead are swaps of on-call duty announced?",
             Row(("36 hours",)),
             views="grep('(?i)on-call duty')",
-            pattern="on-call",
             word="on-call",
         ),
         _ask(
@@ -98,7 +94,6 @@ def texts() -> list[Question]:
             "What does the Team plan cost?",
             Row(("34.50",), ("Team plan",)),
             views="grep('Team plan')",
-            pattern="Team plan",
             word="Team plan",
         ),
         _ask(
@@ -106,7 +101,6 @@ def texts() -> list[Question]:
             "When were prices last changed?",
             Row(("14 March 2026",)),
             views="grep('last changed')",
-            pattern="last changed",
             word="last changed",
         ),
         _ask(
@@ -130,7 +124,6 @@ def texts() -> list[Question]:
             "What is REQUEST_TIMEOUT set to?",
             Row(("125",), ("REQUEST_TIMEOUT",)),
             views="grep('REQUEST_TIMEOUT')",
-            pattern="REQUEST_TIMEOUT",
             word="REQUEST_TIMEOUT",
         ),
         _ask(
@@ -154,7 +147,6 @@ def texts() -> list[Question]:
             f"Who is the author of commit {commit}?",
             Row((author,), (commit,), near=120),
             views=f"grep('{commit}', 1)",
-            pattern=commit,
             word=commit,
         ),
         _ask(
@@ -187,7 +179,6 @@ def texts() -> list[Question]:
             f"What is the value of the field {field[1]}?",
             Row((f'value="{field[3]}"',), (field[1],)),
             views=f"grep('{field[1]}')",
-            pattern=field[1],
             word=field[1],
         ),
         _ask(
@@ -195,7 +186,6 @@ def texts() -> list[Question]:
             "Whose certificate is the first that is not trusted?",
             Row(("node-67",), ("certificate",)),
             views=grep,
-            pattern="certificate",
             word="certificate",
         ),
         _ask(
