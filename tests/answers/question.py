@@ -54,31 +54,3 @@ class Question(Struct, frozen=True):
     pattern: str
     counts: str = ""
     ranks: str = ""
-
-
-def question(
-    group: Group,
-    name: str,
-    text: str,
-    answer: str,
-    *evidence: Atom | tuple[Atom, ...],
-    views: str | tuple[str, ...],
-    word: str = "",
-    pattern: str = "",
-    counts: str = "",
-    ranks: str = "",
-) -> Question:
-    """Return a question, of which `name` begins with the tool; the pattern may be the word."""
-    return Question(
-        name,
-        group,
-        name.partition("/")[0],
-        text,
-        answer,
-        tuple(each if isinstance(each, tuple) else (each,) for each in evidence),
-        (views,) if isinstance(views, str) else views,
-        word,
-        pattern or word,
-        counts,
-        ranks,
-    )
