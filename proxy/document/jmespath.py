@@ -376,7 +376,6 @@ def _visited(function_name: str, arguments: list[Any]) -> list[Any]:
 
 
 def _outer_units(value: Any) -> int:
-    """Return the units for a copy of the outermost level of a value."""
     if isinstance(value, str):
         return characters(value)
     if isinstance(value, dict):

@@ -111,7 +111,6 @@ _WORDS = {"None": "null", "True": "true", "False": "false"}
 
 
 def _call_end(text: str, position: int) -> int:
-    """Return the offset after the brackets that open at `position`."""
     import re
 
     depth = 0
@@ -339,7 +338,6 @@ def _yaml_value(events: Iterable[Any], *, strict: bool = False) -> Value:
 
 
 def _scalar(text: str) -> str:
-    """Write a plain scalar; a string if JSON has no such value."""
     import re
 
     kind = scalar_kind(text)

@@ -89,12 +89,10 @@ class Slot:
         return content
 
     def set(self, value: Value) -> None:
-        """Store `value` at this place."""
         self.parent[self.key] = value
         self.document.changed = True
 
     def remove(self) -> None:
-        """Remove this member or element."""
         del self.parent[self.key]
         self.document.changed = True
 
@@ -171,7 +169,6 @@ class Document:
 
     @property
     def root(self) -> Slot:
-        """The place of the whole document."""
         return Slot(self, self.cell, 0)
 
     @property

@@ -110,7 +110,6 @@ def abridge(
 
 
 def _reserve(bound: int) -> int:
-    """Return the bytes of a bound that are for the notes."""
     return min(_NOTES, max(bound // 5, 150))
 
 
@@ -128,7 +127,6 @@ class _Task(Struct, frozen=True):
     form: str = ""
 
     def whole(self) -> list[Notice]:
-        """Cut the document as a whole; return the notices beside it."""
         value = self.document.cell[0]
         content = None if type(value) is Raw and memoryview(value)[0] != 0x22 else text(value)
         if content is not None:
@@ -244,7 +242,6 @@ class _Task(Struct, frozen=True):
         return expression if len(expression) <= 2 * cutter.LONGEST else None
 
     def _more(self, cuts: list[Omission]) -> str | None:
-        """Return the calls that show more: the next part, a filter, a search."""
         following = next((each for each in map(self._next, cuts[:3]) if each is not None), None)
         if following is None:
             return None
@@ -260,7 +257,6 @@ class _Task(Struct, frozen=True):
         return text
 
     def _notes(self, cuts: list[Omission], room: int) -> dict[str, str]:
-        """Return the notes, the greatest losses first, and how to see more."""
         more = self._more(cuts) if self.call.viewable else None
         way = {} if more is None else {"more": more}
         if self.form not in ("", "JSON"):

@@ -147,7 +147,6 @@ class SizeReducer:
     def _object(
         self, value: dict[str, Raw], size: int, room: int, path: str, place: str, depth: int
     ) -> bytes:
-        """Return an object with as many members as fit, all of them if possible."""
         entries = [
             (encode(name) + b":", raw, *member_place(path, place, name))
             for name, raw in islice(value.items(), room // 4)
@@ -177,7 +176,6 @@ class SizeReducer:
         depth: int,
         beside: bool,
     ) -> bytes:
-        """Return an array with as many elements as fit: all whole, or in brief, or the first."""
         numbered = self.blocks and depth == 0
         count, last = len(value), []
         few = count <= room // WHOLE
@@ -212,7 +210,6 @@ class SizeReducer:
     def _rows(
         self, rows: Brief, count: int, size: int, path: str, place: str, unit: str = ELEMENTS
     ) -> bytes:
-        """Return an array of `count` rows in brief, and record what it leaves out."""
         visible = rows.first + rows.last
         loss = size - len(rows.value) - rows.loss
         examples = rows.examples(place)

@@ -90,7 +90,6 @@ class Filter(Transform, frozen=True):
                 slot.set(value)
 
     def _test(self, call: Call) -> Test | None:
-        """Return the test of an element; None if the call lacks the argument."""
         if self.where is not None:
             evaluate = evaluator(self.name, self.where, call)
             return lambda element: truthy(evaluate(element))
@@ -106,7 +105,6 @@ class Filter(Transform, frozen=True):
         return lambda value: any(map(look, _texts(value)))
 
     def _pattern(self, call: Call) -> Pattern | None:
-        """Return the pattern that texts must fit; None if the call lacks the argument."""
         if isinstance(self.match, Pattern):
             return self.match
         if isinstance(self.glob, str):
@@ -129,7 +127,6 @@ _LONGEST = 1000  # characters of a glob, and of an expression that the model wro
 
 
 def _texts(value: Value) -> Iterator[str]:
-    """Yield `value` if it is a text, or the texts in it if it is an array."""
     inner = opened(value)
     if isinstance(inner, str):
         yield inner

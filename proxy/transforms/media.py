@@ -57,7 +57,6 @@ class MediaRemover:
         self._exempt = exempt
 
     def cleared(self, raw: Raw, path: str, place: str, depth: int = 0) -> Raw:
-        """Return `raw`, a value at `place`, with notes in place of data."""
         size = len(memoryview(raw))
         if size < _SHORTEST or depth > DEEPEST:
             return raw
@@ -142,7 +141,6 @@ def _kind(data: bytes) -> str:
 
 
 def _pixels(kind: str, data: bytes) -> str:
-    """Return the size of an image; empty if it is not found."""
     import struct
 
     width = height = 0
