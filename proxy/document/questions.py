@@ -59,7 +59,7 @@ class Questions:
             raise Refusal(f"{pattern!r} fits everywhere, since it fits no character at all, too")
         numbers = _fits_numbers(exact)
         texts, places = ([], []) if isinstance(value, str) else _texts(value, numbers)
-        self._fuel.burn(3 * len(texts))
+        self._fuel.burn(2 * len(texts))
 
         def search(flags: str) -> dict[str, Any]:
             compiled = self._pattern(f"(?{flags}){pattern}")
@@ -228,13 +228,13 @@ def _fits_numbers(pattern: Pattern) -> bool:
 
 
 def _strings_with(
-    texts: list[str], places: list[_Place], pattern: Pattern, fuel: Fuel
+    texts: list[str], places: list[Any], pattern: Pattern, fuel: Fuel
 ) -> dict[str, Any]:
     """Return the number of the texts with a hit, and the path of each with a snippet."""
     fuel.burn(len(texts))
     positions, more = _matching(texts, pattern, fuel)
     entries = [
-        {"path": _path(places[position]), "text": _snippet(texts[position], pattern, fuel)}
+        {"path": _path(*places[2 * position :][:2]), "text": _snippet(texts[position], pattern, fuel)}
         for position in positions[:_MOST_HITS]
     ]
     return _described(len(positions), "at", entries, more)
@@ -276,44 +276,42 @@ def _matching(texts: list[str], pattern: Pattern, fuel: Fuel) -> tuple[list[int]
     return positions, len(positions) == _MOST_COUNTED
 
 
-def _texts(value: Any, numbers: bool) -> tuple[list[str], list[_Place]]:
-    """Return the strings inside a value, and the numbers as they are written if asked for.
+def _texts(value: Any, numbers: bool) -> tuple[list[str], list[Any]]:
+    """Return the strings inside a value, the numbers too if asked for, and their places.
 
-    The names in a map come before their values.
+    The names in a map come before their values. Each place takes two elements: see _Place.
     """
     texts: list[str] = []
-    places: list[_Place] = []
+    places: list[Any] = []
 
     def walk(items: Iterable[tuple[Any, Any]], outer: _Place | None) -> None:
         for key, item in items:
             kind = type(item)
             if kind is str:
                 texts.append(item)
-                places.append((outer, key))
+                places.append(outer)
+                places.append(key)
             elif kind is dict:
-                walk(_by_name(item), (outer, key))
+                walk(item.items() if len(item) <= _RECORD else _with_names(item), (outer, key))
             elif kind is list:
                 walk(enumerate(item), (outer, key))
             elif numbers and item is not None and kind is not bool:
                 texts.append(str(item) if kind is int else encode(item).decode())
-                places.append((outer, key))
+                places.append(outer)
+                places.append(key)
 
     walk([(None, value)], None)
     return texts, places
 
 
-def _by_name(members: dict[str, Any]) -> Iterable[tuple[str, Any]]:
-    """Return the values inside an object by name; in a map, each name comes before its value."""
-    if len(members) <= _RECORD:
-        return members.items()
+def _with_names(members: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     return ((name, part) for name, member in members.items() for part in (name, member))
 
 
-def _path(place: _Place) -> str:
-    outer, key = place
+def _path(outer: _Place | None, key: Any) -> str:
     if outer is None:
         return "@"
-    before = _path(outer).removeprefix("@")
+    before = _path(*outer).removeprefix("@")
     if isinstance(key, int):
         return f"{before}[{key}]"
     return f"{before}.{spelled(key)}" if before else spelled(key)
