@@ -234,7 +234,10 @@ def _strings_with(
     fuel.burn(len(texts))
     positions, more = _matching(texts, pattern, fuel)
     entries = [
-        {"path": _path(*places[2 * position :][:2]), "text": _snippet(texts[position], pattern, fuel)}
+        {
+            "path": _path(*places[2 * position :][:2]),
+            "text": _snippet(texts[position], pattern, fuel),
+        }
         for position in positions[:_MOST_HITS]
     ]
     return _described(len(positions), "at", entries, more)

@@ -1,5 +1,6 @@
 """Keeps the elements of an array that meet a condition."""
 
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import ClassVar
@@ -141,17 +142,9 @@ def _regular(glob: str) -> str:
     >>> _regular("notes/**/*.m?")
     '\\A(?s:notes/(?:.*/)?[^/]*\\.m[^/])\\z'
     """
-    regular, position = "", 0
-    while position < len(glob):
-        sign = next(sign for sign in (*_WILD, glob[position]) if glob.startswith(sign, position))
-        regular += _WILD.get(sign) or _literal(sign)
-        position += len(sign)
-    return rf"\A(?s:{regular})\z"
+    parts = re.split(r"(\*\*/|\*\*|\*|\?)", glob)
+    return rf"\A(?s:{''.join(_WILD.get(part) or re.escape(part) for part in parts)})\z"
 
 
-# `**/` is any number of folders, including none; longer wildcards come first.
+# `**/` is any number of folders, including none.
 _WILD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-
-
-def _literal(sign: str) -> str:
-    return sign if sign.isalnum() or sign in "_/ " or not sign.isascii() else f"\\{sign}"
