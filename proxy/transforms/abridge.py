@@ -195,16 +195,16 @@ class _Task(Struct, frozen=True):
         # An array as whole document is written as {"items": [...]}, with the notes beside.
         path = "items" if head == 0x5B and not call.blocks else ""
         media = MediaRemover(blocks=call.blocks, exempt=_VIEW if self.viewed else None)
-        raw = media.cleared(raw, path, "")
+        raw = media.cleared(raw, (path, ""))
         reducer = SizeReducer(
             blocks=call.blocks,
             breadth=call.breadth,
             table=not call.structured,
             both_ends=not self.viewed,
-            cuts=media.cuts,
+            omissions=media.cuts,
         )
         if head == 0x7B:
-            fitted = reducer.fit(raw, bound - reserve, path, "", 0)
+            fitted = reducer.fit(raw, bound - reserve, (path, ""))
             members = level(Raw(fitted or b"{}"))
             if reducer.cuts:
                 name = unused_name(members, NAME)
@@ -213,7 +213,7 @@ class _Task(Struct, frozen=True):
         if head != 0x5B:
             return None, []
         room = bound - reserve - len('{"items":}')
-        fitted = Raw(reducer.fit(raw, room, path, "", 0) or b"[]")
+        fitted = Raw(reducer.fit(raw, room, (path, "")) or b"[]")
         notes = self._notes(reducer.cuts, reserve - 17)
         return fitted, [Notice(NAME, notes)] if notes else []
 
