@@ -31,10 +31,7 @@ class Interpreter(TreeInterpreter):
     whole: tuple[type, ...] = (str,)  # types whose slice is no projection
 
     def __init__(
-        self,
-        fuel: Fuel,
-        arguments: Mapping[str, Any] | None = None,
-        lookups: Lookups | None = None,
+        self, fuel: Fuel, arguments: Mapping[str, Any] | None = None, lookups: Lookups | None = None
     ) -> None:
         """Take the fuel and the arguments of a call; `lookups` records and corrects slips."""
         super().__init__(Options(custom_functions=MeteredFunctions(fuel, arguments or {})))

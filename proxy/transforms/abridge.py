@@ -16,14 +16,7 @@ from proxy.document.sizes import Size
 from proxy.document.tree import Document, Slot, Value, compact, encode, level, raw, text
 from proxy.transforms import cutter
 from proxy.transforms.base import Call, Notice, Transform, unused_name
-from proxy.transforms.cutter import (
-    CHARACTERS,
-    COLUMNS,
-    ELEMENTS,
-    MEMBERS,
-    Omission,
-    SizeReducer,
-)
+from proxy.transforms.cutter import CHARACTERS, COLUMNS, ELEMENTS, MEMBERS, Omission, SizeReducer
 from proxy.transforms.excerpt import calls_for_more, excerpt
 from proxy.transforms.media import MediaRemover, description
 
@@ -79,11 +72,7 @@ class Abridge(Transform, frozen=True):
 
 
 def abridge(
-    document: Document,
-    bound: int,
-    call: Call,
-    viewed: str = "",
-    first_look: int | None = None,
+    document: Document, bound: int, call: Call, viewed: str = "", first_look: int | None = None
 ) -> None:
     """Cut `document` to `bound` bytes, or a far longer text to `first_look`; see Abridge.
 

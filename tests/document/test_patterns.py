@@ -30,10 +30,7 @@ def test_a_pattern_searches_replaces_and_shows_its_text() -> None:
     [
         ("(a", "'(a' is not a regular expression RE2 takes: missing ): (a"),
         ("a(?=b)", "'a(?=b)' is not a regular expression RE2 takes: invalid perl operator: (?="),
-        (
-            "(" * 400,
-            f"'{'(' * 60}…' is not a regular expression RE2 takes: missing ): {'(' * 49}…",
-        ),
+        ("(" * 400, f"'{'(' * 60}…' is not a regular expression RE2 takes: missing ): {'(' * 49}…"),
     ],
 )
 def test_a_wrong_pattern_says_what_is_wrong(text: str, message: str) -> None:
