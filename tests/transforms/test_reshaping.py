@@ -169,5 +169,6 @@ def test_the_schema_of_a_table_admits_the_array_and_the_table() -> None:
     table = {"columns": ["a"], "rows": [[1]]}
     assert fits({"items": [{}]}, reshaped)
     assert fits({"items": table}, reshaped)
-    for other in ([], {"columns": ["a"]}, {**table, "columns": [1]}):
+    others: list[Any] = [[], {"columns": ["a"]}, {**table, "columns": [1]}]
+    for other in others:
         assert not fits({"items": other}, reshaped)
