@@ -7,7 +7,7 @@ import re
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -15,15 +15,13 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from proxy.cli import main
 from proxy.cli.options import quick
 from proxy.cli.wrap.entry import NotPossible
 from proxy.cli.wrap.files import ConfigFile
 from proxy.cli.wrap.places import CLIENTS, PLACES
+from tests.cli.conftest import Run
 from tests.cli.wrap.samples import SAMPLES
 from tests.wrapped import START
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -43,16 +41,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     monkeypatch.chdir(home / "project")
     return home
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Return a function that runs a command line, and returns its code, stdout and stderr."""
-
-    def run(*words: str) -> tuple[int, str, str]:
-        return main(list(words)), *capsys.readouterr()
-
-    return run
 
 
 def write(home: Path, name: str, text: str) -> Path:
@@ -379,7 +367,7 @@ def test_a_url_that_wants_a_login_goes_through_mcp_remote_or_is_left(
 
 
 def test_the_command_that_is_written_starts_without_the_path_of_a_shell(
-    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+    home: Path, run: Run
 ) -> None:
     answer = '{"jsonrpc": "2.0", "id": 1, "result": {}}'
     server = {
