@@ -15,10 +15,9 @@ from msgspec.structs import asdict
 
 from proxy.cli import transcripts
 from proxy.cli.report import Span, span
-from proxy.cli.terminal import console, refuse, table
+from proxy.cli.terminal import console, table
 from proxy.cli.transcripts import ToolAnswer
 from proxy.document.tokens import tokens
-from proxy.errors import AbridgeError
 from proxy.ruleset.clients import client_for
 from proxy.ruleset.selection import Selection
 from proxy.testing.exchange import make, text_result
@@ -67,10 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     endings = (".jsonl", SESSION)
     sessions = [path for each in endings for path in transcripts.files(paths, since, each)]
     every = (answer for path in sessions for answer in transcripts.answers(path))
-    try:
-        weights = sorted(weigh(every), key=lambda weight: -max(weight.read, weight.whole))
-    except AbridgeError as error:
-        return refuse("weigh", str(error))
+    weights = sorted(weigh(every), key=lambda weight: -max(weight.read, weight.whole))
     if arguments.json:
         print(json.dumps([asdict(weight) for weight in weights], indent=2))
     elif weights:

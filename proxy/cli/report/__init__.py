@@ -15,7 +15,6 @@ from proxy.storage.ledger import (
     BY,
     Counted,
     Figures,
-    LedgerError,
     default_path,
     definitions,
     home_path,
@@ -67,7 +66,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the report, or write its page.
 
-    Returns 2 if the ledger cannot be read or the page cannot be written, 1 if it would be empty.
+    Returns 2 if the page cannot be written, 1 if it would be empty. Raises LedgerError.
     """
     path = arguments.ledger or os.environ.get("MCP_ABRIDGE_LEDGER") or default_path()
     if path == _OFF:
@@ -77,14 +76,11 @@ def run(arguments: argparse.Namespace) -> int:
     since = period.since(now)
     # The first recorded call creates the default file; a file named by --ledger must exist.
     absent = arguments.ledger is None and not os.path.exists(path)
-    try:
-        figures = [] if absent else rows(path, since, arguments.by)
-        counts = [] if absent else warnings(path, since)
-        lists = [] if absent else definitions(path, since)
-        earlier = not (figures or absent) and bool(rows(path))
-        page = _page(path, period, now) if figures and arguments.html else ""
-    except LedgerError as error:
-        return refuse("report", str(error))
+    figures = [] if absent else rows(path, since, arguments.by)
+    counts = [] if absent else warnings(path, since)
+    lists = [] if absent else definitions(path, since)
+    earlier = not (figures or absent) and bool(rows(path))
+    page = _page(path, period, now) if figures and arguments.html else ""
     if page and not _write(page, arguments.html):
         return 2
     if arguments.json:
