@@ -9,7 +9,7 @@ import asyncio
 import json
 import os
 import sys
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Raw
 
@@ -63,14 +63,15 @@ def run(arguments: argparse.Namespace) -> int:
     patience = arguments.deadline or FIRST_ANSWER
     name = arguments.tool
 
-    async def call(client: Any, listed: Listed) -> _ToolCall:
+    async def call(client: Any, listed: Listed) -> tuple[RecordedExchange, Replay]:
         rules = selection(listed.server, arguments.client).fitting(listed.tools)
         client_tools, facts = _client_tools(listed.tools, rules)
         values = upstream = values_of(name, words, client_tools)
         for _, plan in plans_for(rules, name, facts[name]):
             upstream = without_ours(plan, upstream)
         response = await _response(client, name, upstream)
-        return _ToolCall(rules, facts[name], values, upstream, response)
+        replay = Replay(rules, _exchange(name, values, response), facts=facts[name])
+        return _exchange(name, upstream, response), replay
 
     parsed(words)
     if arguments.save:
@@ -82,22 +83,10 @@ def run(arguments: argparse.Namespace) -> int:
         environ=os.environ,
     )
     listed = asyncio.run(listing(wrapper, patience, call, arguments.client or ""))
-    tool_call: _ToolCall = listed.answer
+    exchange, replay = listed.answer
     if arguments.save:
-        _save(_exchange(name, tool_call.upstream, tool_call.response), arguments.save)
-    exchange = _exchange(name, tool_call.arguments, tool_call.response)
-    replay = Replay(tool_call.rules, exchange, facts=tool_call.facts)
+        _save(exchange, arguments.save)
     return _print(replay, arguments)
-
-
-class _ToolCall(NamedTuple):
-    """A call: its arguments, those of them that the server got, and the server's response."""
-
-    rules: RuleSet
-    facts: ToolFacts
-    arguments: dict[str, Any]
-    upstream: dict[str, Any]
-    response: dict[str, Any]
 
 
 async def _response(client: Any, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
