@@ -51,7 +51,7 @@ def console() -> "Console":
     console = Console(highlight=False, markup=False)
     if not console.is_terminal:
         # The reader of a pipe expects whole lines, not lines wrapped at 80 columns.
-        console = Console(highlight=False, markup=False, width=max(console.width, 160))
+        console.width = max(console.width, 160)
     return console
 
 
