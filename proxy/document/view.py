@@ -37,11 +37,6 @@ def look(
     expression keeps nulls, so that slices can be joined. `remarks` receives the messages for the
     model on members that no element has.
 
-    >>> from proxy.document.tree import encode
-    >>> document = Document.read(b'{"items": [{"id": 1.50, "body": "abcdef"}, null, {"id": 2}]}')
-    >>> look(document, "items[0].body[2:4]"), encode(look(document, "items[*].id"))
-    ('cd', b'[1.50,2]')
-
     Raises Refusal if the expression is wrong or does not fit the document, if it finds nothing
     since no element has a member that it requires, if it takes more fuel than there is, or if the
     value outgrows the document.
