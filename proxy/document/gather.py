@@ -29,7 +29,7 @@ def column_values(array: Value, path: Path) -> list[Value]:
 
 
 def values_at(value: Value, steps: tuple[Step, ...]) -> Value | UnsetType:
-    """Return the value at `steps` below `value`, or a list of values through arrays and patterns."""
+    """Return the value at `steps` below `value`; through arrays and patterns a list of values."""
     if not steps:
         return value
     step, rest = steps[0], steps[1:]

@@ -187,7 +187,11 @@ class _Search:
             message = f"{_excerpt(value)} fits more than one of the alternatives"
             yield Violation((), keyword, message)
             return
-        reasons = [self._reason(branch, value) for branch in branches]
+        for branch in branches:
+            if (id(branch), id(value)) not in self._reasons:
+                self._reasons[id(branch), id(value)] = next(self.violations(branch, value))
+        # No part of either is freed during the search.
+        reasons = [self._reasons[id(branch), id(value)] for branch in branches]
         others = [each for each in reasons if each.keyword != "type" or each.path]
         if not others:
             types = tuple(dict.fromkeys(name for each in reasons for name in each.types))
@@ -199,12 +203,6 @@ class _Search:
             yield likeliest[0]
         else:
             yield Violation((), keyword, f"{_excerpt(value)} fits none of the alternatives")
-
-    def _reason(self, node: Subschema, value: Any) -> Violation:
-        key = id(node), id(value)  # no part of either is freed during the search
-        if key not in self._reasons:
-            self._reasons[key] = next(self.violations(node, value))
-        return self._reasons[key]
 
     def _members(self, node: Schema, value: dict[str, Any]) -> Iterator[Violation]:
         declared: Schema = node.get("properties", {})

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import ClassVar
 
+from msgspec.structs import replace
+
 from proxy.document.measure import TextWriteback
 from proxy.document.tree import Document, Slot, encode, plain, text
 from proxy.errors import DocumentError, Refusal
@@ -79,9 +81,7 @@ def _as_sent(document: Document) -> bytes:
     copy = Document(plain(document.cell[0]))
     for closing in reversed(document.closers):
         if isinstance(closing, TextWriteback):
-            again = TextWriteback(copy, closing.at, closing.sources, among=closing.among)
-            again.more = closing.more
-            again()
+            replace(closing, document=copy)()
     inside = text(copy.cell[0])
     if inside is not None and inside[:1] == "{" and _is_json(inside):
         return inside.encode()
