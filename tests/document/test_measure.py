@@ -1,12 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.document.measure import (
-    chars_that_fit,
-    encoded_size,
-    size,
-    writeback_at,
-)
+from proxy.document.measure import chars_that_fit, encoded_size, size, writeback_at
 from proxy.document.paths import Path
 from proxy.document.tree import Document, encode
 from proxy.transforms.parse import Parse

@@ -112,11 +112,7 @@ EOF = 'is not a JMESPath expression: syntax error: Parse error at column 10, tok
     ("raw", "expression", "message"),
     [
         (RAW, "items[0:20", f"'items[0:20' {EOF}{TOP}"),
-        (
-            RAW,
-            "items[::0]",
-            f"'items[::0]' fails: slice step cannot be zero{TOP}",
-        ),
+        (RAW, "items[::0]", f"'items[::0]' fails: slice step cannot be zero{TOP}"),
         (RAW, "a" * 4001, f"more than 4000 characters{TOP}"),
         (RAW, "(" * 3000, f"nested too deeply{TOP}"),
         (b'"text"', "n(@)", f"{UNKNOWN}{SUCH}text[0:2000], or help"),

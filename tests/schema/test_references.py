@@ -3,13 +3,7 @@ from typing import Any
 
 import pytest
 
-from proxy.schema.references import (
-    Schema,
-    Unsupported,
-    bundle,
-    combine,
-    references,
-)
+from proxy.schema.references import Schema, Unsupported, bundle, combine, references
 from tests.fitting import fits
 
 TREE: Schema = {
