@@ -108,7 +108,6 @@ class _ToolCall(NamedTuple):
 
 
 async def _response(client: Any, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the result or the error member of the response to a call."""
     from mcp import MCPError
     from mcp_types import CONNECTION_CLOSED
 
@@ -122,7 +121,6 @@ async def _response(client: Any, tool: str, arguments: dict[str, Any]) -> dict[s
 
 
 def _client_tools(tools: Tools, rules: RuleSet) -> tuple[Tools, dict[str, ToolFacts]]:
-    """Return the tools as rules offer them, hidden ones unchanged, and the facts of each."""
     edited = edit(Raw(json.dumps({"tools": list(tools.values())}).encode()), rules)
     changes = [] if edited.result is None else json.loads(bytes(edited.result))["tools"]
     return {**tools, **{tool["name"]: tool for tool in changes}}, edited.facts

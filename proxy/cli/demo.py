@@ -76,7 +76,6 @@ def run(_: argparse.Namespace) -> int:
 
 
 async def _perform() -> list[tuple[int, int]]:
-    """Return the visible bytes of each act, directly and through the proxy."""
     setups = list(dict.fromkeys((act.server, act.rules) for act in _ACTS))
     direct: dict[str, int] = {}
     sizes_of: dict[int, tuple[int, int]] = {}
@@ -108,7 +107,6 @@ def _looks_again(act: Act) -> bool:
 
 
 async def _calls(command: list[str], acts: list[Act], directory: str) -> list[int]:
-    """Return the visible bytes of each call that the official client makes to a command."""
     from mcp import Client, StdioServerParameters
     from mcp.client.stdio import stdio_client
 

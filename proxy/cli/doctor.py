@@ -29,7 +29,6 @@ from proxy.ruleset.rule import Rule
 from proxy.ruleset.selection import NO_RULES, Selection, load, readings
 from proxy.session.tools.definitions import MOST_INPUT_SCHEMA
 
-_OPTIONS = ("rules", "allow_python", "budget", "ledger", "max_message", "deadline", "header")
 _SHOWN = 5  # how many names of tools are printed
 
 
@@ -38,7 +37,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.usage = f"{PROGRAM} doctor [OPTION]... (URL | [--] COMMAND [ARG]...)"
     parser.allow_abbrev = False
     parser.add_argument("url", nargs="?", metavar="URL", help="the server's URL")
-    options.add(parser, [each for each in options.OPTIONS if each.name in _OPTIONS])
+    names = ("rules", "allow_python", "budget", "ledger", "max_message", "deadline", "header")
+    options.add(parser, options.by_name(*names))
     parser.epilog = options.VARIABLES
 
 
@@ -91,7 +91,6 @@ def _findings(settings: Options, words: list[str]) -> Iterator[Finding]:
 
 
 def _failure(silent: Silent, title: str) -> Iterator[Finding]:
-    """Yield the wrapper's log lines, an error with a title if it logged none, and stderr."""
     yield from silent.log
     if all(level != "error" for level, _ in silent.log):
         yield "error", f"{title}: {silent}"
@@ -130,7 +129,6 @@ def _tools(listed: Listed) -> str:
 
 
 def _rules(settings: Options, bare: Listed) -> Iterator[Finding]:
-    """Yield the rule files and rules without effect here, and the tools that no rule covers."""
     if settings.rules == [NO_RULES]:
         return
     files = None
@@ -169,7 +167,6 @@ _CLIENT_INFO = {
 
 
 def _clients(settings: Options) -> Iterator[Finding]:
-    """Yield the budget of each client with servers on this machine, and those not wrapped."""
     from proxy.cli.wrap.changes import Configs
 
     servers: dict[str, dict[str, bool]] = {}
@@ -189,7 +186,6 @@ def _clients(settings: Options) -> Iterator[Finding]:
 
 
 def _idle(rule: Rule, bare: Listed) -> Iterator[Finding]:
-    """Yield a warning for each entry of a rule's `tools` that matches no tool."""
     for pattern in rule.tools:
         if not any(matches(pattern, tool) for tool in bare.tools):
             advice = did_you_mean(pattern, bare.tools)

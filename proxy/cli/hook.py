@@ -76,7 +76,6 @@ def _in_brief(raw: bytes, arguments: argparse.Namespace) -> list[Block] | None:
 
 
 def _blocks(response: str | list[Block]) -> list[Block]:
-    """Return the blocks of an answer: of one that is too long, from the file that has it."""
     if isinstance(response, list):
         return response
     if match := _SAVED.match(response):
@@ -86,7 +85,6 @@ def _blocks(response: str | list[Block]) -> list[Block]:
 
 
 def _as_mcp(block: Block) -> Block:
-    """Return a block of the model's API as one of MCP."""
     source = block.get("source", {})
     if block["type"] != "image" or source.get("type") != "base64":
         return block

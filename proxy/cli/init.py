@@ -114,7 +114,6 @@ def _path(arguments: argparse.Namespace, listed: Listed) -> str:
 
 
 def _harmless(tools: Tools) -> Plan:
-    """Return the calls that change nothing and need no arguments."""
     return [(name, {}) for name, tool in tools.items() if _reads(tool) and not _required(tool)]
 
 
@@ -141,7 +140,6 @@ def _words(text: str) -> list[str]:
 
 
 def _asked_for(tools: Tools, plan: Plan) -> Plan:
-    """Ask for the arguments of the other tools that only read."""
     calls: Plan = []
     for name, tool in tools.items():
         if not _reads(tool) or any(name == each for each, _ in plan):
@@ -164,7 +162,6 @@ def _asked_for(tools: Tools, plan: Plan) -> Plan:
 
 
 async def _call(client: Any, plan: Plan, tools: Tools) -> list[str]:
-    """Make the calls, and return the tools that had a result."""
     results: dict[str, None] = {}
     for name, values in plan:
         try:
@@ -185,7 +182,6 @@ def _first_line(result: Any) -> str:
 
 
 def _name_others(others: list[str], tools: Tools) -> None:
-    """Name the tools that were not called, with the arguments that they need."""
     reading = [name for name in others if _reads(tools[name])]
     changing = [name for name in others if name not in reading]
     for names, reason in ((reading, "need arguments"), (changing, "do not declare readOnlyHint")):

@@ -233,7 +233,8 @@ _FLAGS = {flag: option for option in OPTIONS for flag in (option.flag, option.sh
 
 def by_name(*names: str) -> "list[Option]":
     """Return the options of these names, for a verb that takes some of them."""
-    return [option for option in OPTIONS if option.name in names]
+    options = {option.name: option for option in OPTIONS}
+    return [options[name] for name in names]
 
 
 def quick(words: list[str], environment: "Mapping[str, str]") -> Options | None:
@@ -293,7 +294,6 @@ def _locates(word: str) -> bool:
 
 
 def _complete(options: Options, environment: "Mapping[str, str]") -> None:
-    """Read the URL and the headers of a remote server. Raises ValueError."""
     from proxy.ruleset.loading import config_model
 
     options.url = config_model.url(options.url or "")

@@ -12,7 +12,7 @@ from proxy.cli.server import WITHOUT_RULES
 from proxy.cli.terminal import refuse
 
 _OPTIONS = options.by_name(
-    *("record_size", "redact", "ledger", "max_message", "deadline", "header"),
+    *("ledger", "record_size", "redact", "max_message", "deadline", "header"),
     *("log_format", "verbose", "quiet"),
 )
 

@@ -71,7 +71,6 @@ def _no_verb(word: str) -> str:
 
 
 def _stillborn(cause: str) -> child.ChildProcess:
-    """Return a placeholder for a server that could not be started, for the reason `cause`."""
     try:
         server = child.stillborn()
         # Check that descriptors are left: shutdown and later imports need at least four.
@@ -255,7 +254,6 @@ class _Rules:
             raise
 
     def _fail(self, error: Exception) -> None:
-        """Log the problems, and refuse all calls."""
         from proxy.errors import RuleErrors
 
         self.failed = True

@@ -62,7 +62,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _shipped(name: str) -> str:
-    """Return the text of a page that lies beside the package: in a wheel inside, else above it."""
     package = pathlib.Path(__file__).parents[1]
     files = (folder / name for folder in (package, package.parent))
     return next(file for file in files if file.is_file()).read_text(encoding="utf-8")
@@ -275,5 +274,4 @@ def _required(kind: Any) -> bool:
 
 
 def _summary(kind: type) -> str:
-    """Return the first paragraph of a docstring as one line."""
     return " ".join((inspect.getdoc(kind) or "").partition("\n\n")[0].split())

@@ -59,8 +59,6 @@ _SWITCH = 0.001  # seconds until a thread yields to the others, 0.005 by default
 _NOT_ALLOWED = Hidden(code=-32601, message="{tool} is not allowed")
 
 
-_OF_RUN = {option.name: option for option in options.OPTIONS}
-
 OPTIONS = (
     Option(
         "--listen",
@@ -69,25 +67,16 @@ OPTIONS = (
         config_model.listen_address,
     ),
     Option("--config", "YAML file of routes, limits and all else", "F", str),
-    _OF_RUN["rules"],
-    _OF_RUN["allow_python"],
-    _OF_RUN["budget"],
-    _OF_RUN["header"],
-    _OF_RUN["deadline"],
+    *options.by_name("rules", "allow_python", "budget", "header", "deadline"),
     Option(
         "--store",
         "redis://HOST:PORT/N of all replicas (default: memory)",
         "URL",
         config_model.store_url,
     ),
-    _OF_RUN["ledger"],
-    _OF_RUN["record"],
-    _OF_RUN["record_size"],
-    _OF_RUN["redact"],
+    *options.by_name("ledger", "record", "record_size", "redact"),
     Option("--insecure", "let others than this machine connect without a token", default=False),
-    _OF_RUN["log_format"],
-    _OF_RUN["verbose"],
-    _OF_RUN["quiet"],
+    *options.by_name("log_format", "verbose", "quiet"),
 )
 
 # Flags that replace a key at the top of a configuration, and that key.
@@ -170,7 +159,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _flags(arguments: argparse.Namespace, environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return the values of the options that a flag or else a variable sets. Raises ValueError."""
     values: dict[str, Any] = {}
     for option in OPTIONS:
         value = getattr(arguments, option.name)
@@ -184,7 +172,6 @@ def _flags(arguments: argparse.Namespace, environment: Mapping[str, str]) -> dic
 def _upstream(
     arguments: argparse.Namespace, flags: Mapping[str, Any]
 ) -> config_model.Url | Command | None:
-    """Return the server of the command line; None if the configuration has it."""
     command = arguments.command
     if command and "--" not in arguments.words and which(command[0]) is None:
         raise AbridgeError(
@@ -205,7 +192,6 @@ def _top(
     upstream: config_model.Url | Command | None,
     environment: Mapping[str, str],
 ) -> dict[str, Any]:
-    """Return the values that replace keys at the top of a configuration. Raises AbridgeError."""
     top: dict[str, Any] = {key: flags[name] for name, key in KEYS.items() if name in flags}
     if "rules" in top:
         top["rules"] = tuple(top["rules"])
@@ -219,7 +205,6 @@ def _top(
 
 
 def _config(file: str | None, top: Mapping[str, Any], environment: Mapping[str, str]) -> Config:
-    """Return the routes. Raises RuleErrors for problems in a file."""
     if file is None:
         return Config((RouteSpec(path="/mcp", **top),))
     try:
@@ -262,7 +247,6 @@ def _route(spec: RouteSpec) -> Route:
 
 
 def _require_tokens(routes: Sequence[Route], *, insecure: bool) -> None:
-    """Raise AbridgeError if a route without a token would be open to the network."""
     for route in routes:
         if not (insecure or route.access.tokens or ListenAddress(route.listen).loopback):
             raise AbridgeError(
@@ -310,7 +294,6 @@ def _with_rules(
 
 
 def _store(url: str | None, limits: LimitsSpec) -> Store:
-    """Return the store of snapshots. Raises StoreError."""
     seconds = limits.snapshot_seconds or _AGE
     if url in (None, config_model.MEMORY):
         size = limits.snapshots or _SIZE
@@ -323,10 +306,9 @@ def _store(url: str | None, limits: LimitsSpec) -> Store:
 def _recording(
     flags: Mapping[str, Any], log: Log
 ) -> tuple[Recorder | None, Callable[..., Session]]:
-    """Return the recorder, None without --record, and what makes a session that it records."""
     if "record" not in flags:
         return None, Session
-    size = flags.get("record_size", _OF_RUN["record_size"].default)
+    size = flags.get("record_size", options.by_name("record_size")[0].default)
     redaction = Redaction(flags.get("redact", ()))
     recorder = Recorder(flags["record"], size, redaction, log.warning)
     return recorder, partial(RecordingSession, recorder)

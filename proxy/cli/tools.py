@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
         edited = asyncio.run(listing(words, patience))
     except Silent as silent:
         return refuse("tools", silent.report)
-    rows = list(map(vars, _rows(bare, edited, settings)))
+    rows = _rows(bare, edited, settings)
     if arguments.json:
         print(json.dumps(rows, indent=2))
     else:
@@ -58,29 +58,26 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-class _Row:
-    def __init__(self, name: str, tool: Any, edited: Any, rules: list[str]) -> None:
-        definition = json.dumps(tool, ensure_ascii=False, separators=(",", ":"))
-        hints = tool.get("annotations") or {}
-        self.tool = name
-        self.arguments = [
-            {"name": each, "required": required} for each, required in arguments_of(tool).items()
-        ]
-        self.bytes = len(definition.encode())
-        self.tokens = tokens(definition)
-        self.as_sent = None if edited is None else json_size(edited)
-        self.hints = [hint.removesuffix("Hint") for hint in _HINTS if hints.get(hint)]
-        self.rules = rules
-
-
-def _rows(bare: Listed, edited: Listed, settings: options.Options) -> list[_Row]:
+def _rows(bare: Listed, edited: Listed, settings: options.Options) -> list[dict[str, Any]]:
     selection = selected(settings.rules, settings.budget, allow_python=settings.allow_python)
     rules = selection(bare.server, None).fitting(bare.tools)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, tool in bare.tools.items():
-        covering = [rule.name for rule in rules.covering(name)]
-        rows.append(_Row(name, tool, edited.tools.get(name), covering))
-    return sorted(rows, key=lambda row: -row.bytes)
+        definition = json.dumps(tool, ensure_ascii=False, separators=(",", ":"))
+        hints, edit = tool.get("annotations") or {}, edited.tools.get(name)
+        arguments = arguments_of(tool).items()
+        rows.append(
+            {
+                "tool": name,
+                "arguments": [{"name": each, "required": need} for each, need in arguments],
+                "bytes": len(definition.encode()),
+                "tokens": tokens(definition),
+                "as_sent": None if edit is None else json_size(edit),
+                "hints": [hint.removesuffix("Hint") for hint in _HINTS if hints.get(hint)],
+                "rules": [rule.name for rule in rules.covering(name)],
+            }
+        )
+    return sorted(rows, key=lambda row: -row["bytes"])
 
 
 def _print(bare: Listed, rows: list[dict[str, Any]]) -> None:

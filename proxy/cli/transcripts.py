@@ -173,7 +173,6 @@ _Call = tuple[str, dict[str, Any]]
 
 
 def _object(text: Any) -> dict[str, Any]:
-    """Return the arguments of a call, which Codex writes as a text."""
     try:
         value = json.loads(text)
     except (TypeError, ValueError):
@@ -187,7 +186,6 @@ def _name(name: str) -> str:
 
 
 def _text(content: Any) -> str:
-    """Return the texts of an answer: a text, or blocks of which some have one."""
     if isinstance(content, str):
         return content
     blocks = content if isinstance(content, list) else ()
@@ -195,7 +193,6 @@ def _text(content: Any) -> str:
 
 
 def _saved(text: str) -> str | None:
-    """Return the file that a client has put in place of an answer."""
     match = _CLAUDE_FILE.search(text)
     try:
         with open(match[1] if match else "", encoding="utf-8", errors="replace") as file:

@@ -27,7 +27,10 @@ def _unwrap(file: ConfigFile, server: entry.Server, records: Records) -> str:
         return "is not wrapped"
 
     def is_original(text: str) -> bool:
-        return _is_original(file, text, server)
+        if changes.entry_in(file, text, server).own_words is not None:
+            return False
+        deepcopy(file).change(text, server.path)
+        return True
 
     if (text := records.restore(server, file, is_original)) is None:
         text = entry.take_apart(file.syntax, file.text, server)
@@ -36,12 +39,3 @@ def _unwrap(file: ConfigFile, server: entry.Server, records: Records) -> str:
         word = "restored"
     file.change(text, server.path)
     return word
-
-
-def _is_original(file: ConfigFile, text: str, server: entry.Server) -> bool:
-    """Return True if a text differs in this entry alone, and there has no wrapper."""
-    if changes.entry_in(file, text, server).own_words is not None:
-        return False
-    probe = deepcopy(file)
-    probe.change(text, server.path)
-    return True

@@ -104,7 +104,6 @@ def weigh(answers: Iterable[ToolAnswer]) -> list[Weight]:
 
 
 def _in_budget(answer: ToolAnswer) -> int:
-    """Return the bytes that the budget leaves of an answer."""
     assert answer.whole is not None
     if len(answer.whole) * 4 <= client_for(answer.client).budget_bytes:
         return len(answer.whole.encode(errors="replace"))

@@ -57,18 +57,14 @@ def values_at(value: Value, steps: tuple[Step, ...]) -> Value | UnsetType:
         if isinstance(step, Index):
             at = step.position
             return values_at(inner[at], rest) if -len(inner) <= at < len(inner) else UNSET
-        further = rest if isinstance(step, Each) else steps
-        return [
-            found_value for each in inner if (found_value := values_at(each, further)) is not UNSET
-        ]
-    if not isinstance(inner, dict) or not isinstance(step, Name):
+        below, further = inner, rest if isinstance(step, Each) else steps
+    elif not isinstance(inner, dict) or not isinstance(step, Name):
         return UNSET
-    if not step.glob:
+    elif not step.glob:
         return values_at(inner[step.text], rest) if step.text in inner else UNSET
-    matches = [member for name, member in inner.items() if fits(step, name)]
-    return [
-        each_value for member in matches if (each_value := values_at(member, rest)) is not UNSET
-    ]
+    else:
+        below, further = [inner[name] for name in inner if fits(step, name)], rest
+    return [part for each in below if (part := values_at(each, further)) is not UNSET]
 
 
 def _deep(value: Value, steps: tuple[Step, ...]) -> Iterator[Value]:

@@ -31,10 +31,7 @@ class Interpreter(TreeInterpreter):
     whole: tuple[type, ...] = (str,)  # types whose slice is no projection
 
     def __init__(
-        self,
-        fuel: Fuel,
-        arguments: Mapping[str, Any] | None = None,
-        lookups: Lookups | None = None,
+        self, fuel: Fuel, arguments: Mapping[str, Any] | None = None, lookups: Lookups | None = None
     ) -> None:
         """Take the fuel and the arguments of a call; `lookups` records and corrects slips."""
         super().__init__(Options(custom_functions=MeteredFunctions(fuel, arguments or {})))
@@ -376,7 +373,6 @@ def _visited(function_name: str, arguments: list[Any]) -> list[Any]:
 
 
 def _outer_units(value: Any) -> int:
-    """Return the units for a copy of the outermost level of a value."""
     if isinstance(value, str):
         return characters(value)
     if isinstance(value, dict):

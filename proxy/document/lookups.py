@@ -109,7 +109,6 @@ class _Place:
         self._kind: str | None = None  # the kind of the elements that are no objects
 
     def scan(self, base: Sequence[Any], open: Callable[[Any], Any], fuel: Fuel) -> None:
-        """Search the elements for the wanted members, until all are found."""
         for element in base:
             fuel.burn(_SCANNED)
             value = open(element)
@@ -155,7 +154,6 @@ class _Place:
         }
 
     def messages(self, firm: bool) -> Iterator[str]:
-        """Yield a message for each member that no element has: the `firm` ones, or the others."""
         literals = self.literals
         corrected = {(node["value"],) for node, _ in self._pairs if id(node) in literals}
         others = [(node["value"],) for node, other in self._pairs if _open(other, literals)]
@@ -183,7 +181,6 @@ class _Place:
 
 
 def _function(name: str) -> str:
-    """Return a hint if the name of a missing member is that of a function."""
     from proxy.document.jmespath import MeteredFunctions
 
     exists = name in MeteredFunctions.FUNCTION_TABLE
@@ -275,7 +272,6 @@ def _null(node: Node) -> bool:
 
 
 def _replaced(node: Node, by: dict[int, Node]) -> Node:
-    """Return `node` with some parts replaced; the other parts stay the same objects."""
     if id(node) in by:
         return by[id(node)]
     children = node.get("children", [])

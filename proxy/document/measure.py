@@ -56,20 +56,17 @@ Source = tuple[Raw | str, str, TextFrame]
 """A text that was read as structure: the original, the decoded text, and its frame."""
 
 
-class TextWriteback:
+class TextWriteback(Struct):
     """The last step on a document: it writes the texts at one path back.
 
     `among`: the path also has null, booleans or numbers beside the texts.
     """
 
-    __slots__ = ("among", "at", "document", "more", "sources")
-
-    def __init__(self, document: Document, at: Path, sources: list[Source], *, among: bool) -> None:
-        self.document = document
-        self.at = at
-        self.sources = sources
-        self.among = among
-        self.more = False
+    document: Document
+    at: Path
+    sources: list[Source]
+    among: bool
+    more: bool = False
 
     @property
     def whole(self) -> TextFrame | None:

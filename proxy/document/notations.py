@@ -5,11 +5,12 @@ ends. Nothing is evaluated, and the work grows with the length of the text, not 
 Errors of JSON itself (a missing comma, unbalanced brackets) are left to its decoder.
 """
 
+import re
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from msgspec import Raw
-from msgspec.json import encode
+from msgspec import DecodeError, Raw
+from msgspec.json import decode, encode
 
 from proxy.document.measure import exceeds
 from proxy.document.tree import Value, row_type, uncollected
@@ -29,13 +30,11 @@ def json(text: str) -> tuple[str, int]:
 
     Raises DocumentError if there is none.
     """
-    import msgspec
-
     content = text.strip()
     try:
-        msgspec.json.decode(content, type=msgspec.Raw)
+        decode(content, type=Raw)
         return content, len(text.rstrip())
-    except (msgspec.DecodeError, UnicodeEncodeError):
+    except (DecodeError, UnicodeEncodeError):
         pass
     import json
 
@@ -61,8 +60,6 @@ def python(text: str) -> tuple[str, int]:
 
     Raises DocumentError for a character that no literal has.
     """
-    import re
-
     tokens = re.compile(
         rf"\s*+(?:(?P<mark>[\[\](){{}}:,])|(?P<quoted>b?(?:{_QUOTED}))"
         r"|(?P<number>-?[0-9][0-9.eE+\-]*+)|(?P<word>[A-Za-z_][\w.]*+)|(?P<end>\Z))",
@@ -111,9 +108,6 @@ _WORDS = {"None": "null", "True": "true", "False": "false"}
 
 
 def _call_end(text: str, position: int) -> int:
-    """Return the offset after the brackets that open at `position`."""
-    import re
-
     depth = 0
     for match in re.compile(rf"{_QUOTED}|[()\[\]{{}}]", re.DOTALL).finditer(text, position):
         depth += (match[0] in "([{") - (match[0] in ")]}")
@@ -132,8 +126,6 @@ def _iso(call: str) -> str:
     >>> _iso("datetime.time(9, 5)"), _iso("datetime.timedelta(days=1)")
     ('09:05', 'datetime.timedelta(days=1)')
     """
-    import re
-
     match = re.fullmatch(_MOMENT, call)
     if match is None:
         return call
@@ -158,8 +150,6 @@ def _string(body: str) -> str:
     >>> _string(r"it\'s \x41 \U0001f600 \ud83d\ude00 \ud800")
     '"it\'s A 😀 😀 \ufffd"'
     """
-    import re
-
     if "\\" not in body:
         return encode(body).decode()
     escapes = re.match(rf"(?:[^\\]|\\(?:{_ESCAPE}))*+", body, re.DOTALL)
@@ -222,8 +212,6 @@ def csv(text: str, *, fewest: int = 0) -> tuple[str, int]:
 
 
 def _is_head(cells: list[str]) -> bool:
-    import re
-
     names = {cell for cell in cells if len(cell) <= 60 and re.fullmatch(_COLUMN, cell)}
     return len(cells) > 1 and len(names) == len(cells)
 
@@ -237,8 +225,6 @@ def _column(cells: tuple[str, ...]) -> list[Value]:
     >>> _column(("007", "8")), [bytes(cell) for cell in _column(("1.50", "-2"))]
     (['007', '8'], [b'1.50', b'-2'])
     """
-    import re
-
     is_number = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?").fullmatch
     filled = [cell for cell in cells if cell]
     if not filled or not all(map(is_number, filled)):
@@ -246,7 +232,7 @@ def _column(cells: tuple[str, ...]) -> list[Value]:
     return [Raw(cell.encode()) if cell else None for cell in cells]
 
 
-def yaml(text: str) -> tuple[str, int]:
+def yaml(text: str, *, strict: bool = False) -> tuple[str, int]:
     r"""Return the one document of a YAML text as JSON; plain scalars follow YAML 1.2 core.
 
     >>> yaml("on: no\nat: 12:30\nn: 010\nitems: [~, 1.50, '2', &x {a: b}, *x]")[0]
@@ -254,24 +240,14 @@ def yaml(text: str) -> tuple[str, int]:
 
     Raises DocumentError if the text is not YAML, holds several documents, is longer than 512K
     characters, or grows by its aliases.
-    """
-    return _read_yaml(text)
 
-
-def strict_yaml(text: str) -> tuple[str, int]:
-    """Do what `yaml` does, quickly, for a text that may be no YAML at all.
-
-    Raises DocumentError too if it is no mapping with nested values, nor a list of mappings, or if
-    a key is repeated: then one of the values would be lost.
+    `strict`: for a text that may be no YAML at all. It is read quickly, by the parser in C, and is
+    an error too if it is no mapping with nested values, nor a list of mappings, or if a key is
+    repeated: then one of the values would be lost.
     """
     import yaml as pyyaml
 
-    return _read_yaml(text, getattr(pyyaml, "CBaseLoader", None), strict=True)
-
-
-def _read_yaml(text: str, loader: Any = None, *, strict: bool = False) -> tuple[str, int]:
-    import yaml as pyyaml
-
+    loader: Any = getattr(pyyaml, "CBaseLoader", None) if strict else None
     if len(text) > MOST_YAML:
         raise DocumentError(f"{len(text)} characters of YAML are more than {MOST_YAML}")
     try:
@@ -339,9 +315,6 @@ def _yaml_value(events: Iterable[Any], *, strict: bool = False) -> Value:
 
 
 def _scalar(text: str) -> str:
-    """Write a plain scalar; a string if JSON has no such value."""
-    import re
-
     kind = scalar_kind(text)
     if kind == "text":
         return encode(text).decode()
@@ -369,8 +342,6 @@ def scalar_kind(text: str) -> ScalarKind:
     >>> scalar_kind("~"), scalar_kind("on"), scalar_kind("010"), scalar_kind("0x1F")
     ('null', 'text', 'integer', 'based')
     """
-    import re
-
     if text in ("", "~", "null", "Null", "NULL"):
         return "null"
     if text in ("true", "True", "TRUE", "false", "False", "FALSE"):

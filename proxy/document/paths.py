@@ -74,7 +74,6 @@ class Path(Struct, frozen=True):
 
     @property
     def plain(self) -> bool:
-        """True if every step is a name without a glob."""
         return all(_plain(step) for step in self.steps)
 
 
@@ -289,12 +288,10 @@ class PathMatches(Struct):
             self.present |= paths.ends | paths.open
 
     def add(self, other: "PathMatches") -> None:
-        """Add the findings of `other`."""
         self.present |= other.present
         self.excused |= other.excused
 
     def missing(self, paths: Iterable[Path]) -> list[Path]:
-        """Return the paths of `paths` that are neither present nor excused."""
         matched = self.present | self.excused
         return [path for number, path in enumerate(paths) if number not in matched]
 

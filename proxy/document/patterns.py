@@ -213,7 +213,6 @@ class Expression:
 
     @property
     def tree(self) -> dict[str, Any]:
-        """The parsed expression, a tree of the jmespath library."""
         return dict(self._parsed.parsed)
 
     @property
@@ -309,13 +308,8 @@ def _error_text(error: Exception) -> str:
 
 
 FIRST_ALONE = {
-    "filter_projection",
-    "flatten",
-    "index_expression",
-    "pipe",
-    "projection",
-    "value_projection",
-}
+    "filter_projection", "flatten", "index_expression", "pipe", "projection", "value_projection",
+}  # fmt: skip
 """Kinds of nodes of which only the first child is evaluated over the same value as the node."""
 
 
@@ -339,7 +333,6 @@ def truthy(value: Any) -> bool:
 
 
 def _length(content: bytes) -> int:
-    """Count the characters of UTF-8."""
     return len(content.translate(None, _CONTINUING))
 
 

@@ -5,10 +5,9 @@ the expressions of rules. Each applies to the value before it: `items[0].body | 
 """
 
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from io import StringIO
-from itertools import accumulate, chain, count, islice
+from itertools import accumulate, count, islice
 from operator import add
 from typing import Any
 
@@ -30,11 +29,10 @@ _HEADINGS = 200  # headings of an outline
 _PATTERNS = 16  # compiled patterns that are kept
 _COMPILED = 100  # units to compile a pattern
 _SAMPLE = 200  # elements of an array that an outline reads
-_LONG = 1000  # elements; of a longer array, a search finds the element of a text at once
 _RECORD = 60  # members; of an object with more, a map, the names are searched, too
 
-_Starts = dict[tuple[int, int], list[int]]
-"""Of a long array, by its id and place: the number of texts before each element, and at the end."""
+_Place = tuple["_Place | None", Any]
+"""The place of a value: the place of what it is inside of, and its name or position there."""
 
 
 class Questions:
@@ -60,13 +58,14 @@ class Questions:
         if (exact := self._pattern(f"(?m){pattern}")).is_everywhere:
             raise Refusal(f"{pattern!r} fits everywhere, since it fits no character at all, too")
         numbers = _fits_numbers(exact)
-        texts, starts = ([], {}) if isinstance(value, str) else _texts(value, numbers)
+        texts, places = ([], []) if isinstance(value, str) else _texts(value, numbers)
+        self._fuel.burn(2 * len(texts))
 
         def search(flags: str) -> dict[str, Any]:
             compiled = self._pattern(f"(?{flags}){pattern}")
             if isinstance(value, str):
                 return _lines_with(value, compiled, around, self._fuel)
-            return _strings_with(value, numbers, texts, starts, compiled, self._fuel)
+            return _strings_with(texts, places, compiled, self._fuel)
 
         result = search("m")
         if result["hits"] or 3 * self._fuel.remaining < 2 * remaining:
@@ -76,17 +75,14 @@ class Questions:
 
     @signature({"types": ["number"]})
     def _func_head(self, count: Any) -> Any:
-        """Return the first lines of a text, or elements of an array."""
         return self._part("head", 1, int(count))
 
     @signature({"types": ["number"]})
     def _func_tail(self, count: Any) -> Any:
-        """Return the last lines of a text, or elements of an array."""
         return self._part("tail", -int(count), None if count > 0 else 0)
 
     @signature({"types": ["number"]}, {"types": ["number"]})
     def _func_lines(self, first: Any, last: Any) -> Any:
-        """Return the lines `first` to `last` of a text; the first line is 1."""
         return self._part("lines", int(first), int(last))
 
     def _part(self, name: str, first: int, last: int | None) -> Any:
@@ -137,20 +133,25 @@ class Questions:
 
     @signature({"types": ["object"]})
     def _func_entries(self, value: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return an array of the members of an object, each as `{key, value}`."""
         self._fuel.burn(len(value))
         return [{"key": name, "value": member} for name, member in value.items()]
 
     @signature({"types": ["array"]}, {"types": ["expref"]})
     def _func_count_by(self, array: list[Any], by: Any) -> dict[str, int]:
         """Return how many elements have each value of an expression, the most frequent first."""
-        counts = {key: len(elements) for key, elements in self._groups(array, by).items()}
+        counts = {key: len(elements) for key, elements in self._func_group_by(array, by).items()}
         return dict(sorted(counts.items(), key=lambda item: -item[1]))
 
     @signature({"types": ["array"]}, {"types": ["expref"]})
     def _func_group_by(self, array: list[Any], by: Any) -> dict[str, list[Any]]:
-        """Return the elements by the value of an expression."""
-        return self._groups(array, by)
+        groups: dict[str, list[Any]] = {}
+        visit = self._visitor(by)
+        for element in array:
+            value = visit(element)
+            self._fuel.burn(2)
+            key = value if isinstance(value, str) else encode(value).decode()
+            groups.setdefault(key, []).append(element)
+        return groups
 
     @signature({"types": ["array"]}, {"types": ["expref"]})
     def _func_max_by(self, array: list[Any], by: Any) -> Any:
@@ -168,41 +169,23 @@ class Questions:
 
     @signature({"types": ["array"]}, {"types": ["expref"]}, {"types": ["expref"]})
     def _func_sum_by(self, array: list[Any], by: Any, of: Any) -> dict[str, Any]:
-        """Return the sum of the numbers `of` the elements, for each value of `by`."""
-        return {
-            key: sum(number for number in map(self._visitor(of), elements) if _is_number(number))
-            for key, elements in self._groups(array, by).items()
-        }
+        visit, groups = self._visitor(of), self._func_group_by(array, by)
+        return {key: sum(filter(_is_number, map(visit, groups[key]))) for key in groups}
 
     @signature({"types": ["array"]})
     def _func_unique(self, array: list[Any]) -> list[Any]:
-        """Return the elements without repetitions, in their order."""
         charge(array, self._fuel, 2)
         first: dict[bytes, Any] = {}
         for element in array:
             first.setdefault(encode(element), element)
         return [*first.values()]
 
-    def _groups(self, array: list[Any], by: Any) -> dict[str, list[Any]]:
-        groups: dict[str, list[Any]] = {}
-        visit = self._visitor(by)
-        for element in array:
-            value = visit(element)
-            self._fuel.burn(2)
-            key = value if isinstance(value, str) else _key(value)
-            groups.setdefault(key, []).append(element)
-        return groups
-
     def _visitor(self, expression: Any) -> Callable[[Any], Any]:
         return lambda element: expression.visit(expression.expression, element)
 
 
 def _lines_with(text: str, pattern: Pattern, context: int, fuel: Fuel) -> dict[str, Any]:
-    """Return the number of hits, and the lines with a hit: number, offset, and the line.
-
-    >>> _lines_with("one\\ntwo", Pattern("(?m)^t"), 0, Fuel())
-    {'hits': 1, 'lines': [{'line': 2, 'offset': 4, 'text': 'two'}]}
-    """
+    """Return the number of hits, and the lines with a hit: number, offset, and the line."""
     hits, number, counted, visible_end = 0, 1, 0, -1
     lines: list[dict[str, Any]] = []
     for at, _ in pattern.spans(text, fuel, _MOST_COUNTED):
@@ -245,33 +228,22 @@ def _fits_numbers(pattern: Pattern) -> bool:
 
 
 def _strings_with(
-    value: Any,
-    numbers: bool,
-    texts: list[str],
-    starts: _Starts,
-    pattern: Pattern,
-    fuel: Fuel,
+    texts: list[str], places: list[Any], pattern: Pattern, fuel: Fuel
 ) -> dict[str, Any]:
-    """Return the number of the texts of a value with a hit, and the path of each with a snippet.
-
-    >>> value = {"items": [{"id": 7}, {"id": 8, "note": "no 7"}]}
-    >>> _strings_with(value, True, *_texts(value, True), Pattern("(?m)7"), Fuel())["at"]
-    [{'path': 'items[0].id', 'text': '7'}, {'path': 'items[1].note', 'text': 'no 7'}]
-    """
+    """Return the number of the texts with a hit, and the path of each with a snippet."""
     fuel.burn(len(texts))
     positions, more = _matching(texts, pattern, fuel)
-    listed = positions[:_MOST_HITS]
-    fuel.burn(listed[-1] if listed else 0)
-    paths = _paths(value, numbers, listed, starts)
     entries = [
-        {"path": path, "text": _snippet(texts[position], pattern, fuel)}
-        for position, path in zip(listed, paths, strict=True)
+        {
+            "path": _path(*places[2 * position :][:2]),
+            "text": _snippet(texts[position], pattern, fuel),
+        }
+        for position in positions[:_MOST_HITS]
     ]
     return _described(len(positions), "at", entries, more)
 
 
 def _described(hits: int, name: str, entries: list[dict[str, Any]], more: bool) -> dict[str, Any]:
-    """Return the number of hits with the entries; if some are missing, a note on that."""
     result: dict[str, Any] = {"hits": hits, name: entries}
     first = f"only the first {_MOST_COUNTED} matches are counted, " if more else ""
     if more or len(entries) == _MOST_HITS:
@@ -307,81 +279,48 @@ def _matching(texts: list[str], pattern: Pattern, fuel: Fuel) -> tuple[list[int]
     return positions, len(positions) == _MOST_COUNTED
 
 
-def _texts(value: Any, numbers: bool) -> tuple[list[str], _Starts]:
-    """Return the strings inside a value, and the numbers as they are written if asked for.
+def _texts(value: Any, numbers: bool) -> tuple[list[str], list[Any]]:
+    """Return the strings inside a value, the numbers too if asked for, and their places.
 
-    The names in a map come before their values.
+    The names in a map come before their values. Each place takes two elements: see _Place.
     """
     texts: list[str] = []
-    starts: _Starts = {}
+    places: list[Any] = []
 
-    def walk(items: Iterable[Any]) -> None:
-        for item in items:
+    def walk(items: Iterable[tuple[Any, Any]], outer: _Place | None) -> None:
+        for key, item in items:
             kind = type(item)
             if kind is str:
                 texts.append(item)
+                places.append(outer)
+                places.append(key)
             elif kind is dict:
-                walk(item.values() if len(item) <= _RECORD else chain.from_iterable(item.items()))
-            elif kind is list and len(item) <= _LONG:
-                walk(item)
+                walk(item.items() if len(item) <= _RECORD else _with_names(item), (outer, key))
             elif kind is list:
-                positions = starts[id(item), len(texts)] = []
-                for each in item:
-                    positions.append(len(texts))
-                    walk((each,))
-                positions.append(len(texts))
+                walk(enumerate(item), (outer, key))
             elif numbers and item is not None and kind is not bool:
                 texts.append(str(item) if kind is int else encode(item).decode())
+                places.append(outer)
+                places.append(key)
 
-    walk([value])
-    return texts, starts
-
-
-def _paths(value: Any, numbers: bool, positions: list[int], starts: _Starts) -> list[str]:
-    """Return the JMESPaths of the texts at these positions, in order, of those of `_texts`."""
-    paths: list[str] = []
-    count = 0
-
-    def walk(items: Iterable[tuple[Any, Any]], keys: list[Any]) -> None:
-        nonlocal count
-        for key, item in items:
-            if len(paths) == len(positions):
-                return
-            kind = type(item)
-            if kind is dict:
-                walk(_by_name(item), [*keys, key])
-            elif kind is list and (ends := starts.get((id(item), count))):
-                while len(paths) < len(positions) and positions[len(paths)] < ends[-1]:
-                    index = bisect_right(ends, positions[len(paths)]) - 1
-                    count = ends[index]
-                    walk([(index, item[index])], [*keys, key])
-                count = ends[-1]
-            elif kind is list:
-                walk(enumerate(item), [*keys, key])
-            elif kind is str or (numbers and item is not None and kind is not bool):
-                if count == positions[len(paths)]:
-                    paths.append(_path([*keys, key]))
-                count += 1
-
-    walk([(None, value)], [])
-    return paths
+    walk([(None, value)], None)
+    return texts, places
 
 
-def _by_name(members: dict[str, Any]) -> Iterable[tuple[str, Any]]:
-    """Return the values inside an object by name; in a map, each name comes before its value."""
-    if len(members) <= _RECORD:
-        return members.items()
+def _with_names(members: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     return ((name, part) for name, member in members.items() for part in (name, member))
 
 
-def _path(keys: list[Any]) -> str:
-    """Return the JMESPath of names and positions, the outermost first; the first is the whole."""
-    parts = (f"[{key}]" if isinstance(key, int) else f".{spelled(key)}" for key in keys[1:])
-    return "".join(parts).removeprefix(".") or "@"
+def _path(outer: _Place | None, key: Any) -> str:
+    if outer is None:
+        return "@"
+    before = _path(*outer).removeprefix("@")
+    if isinstance(key, int):
+        return f"{before}[{key}]"
+    return f"{before}.{spelled(key)}" if before else spelled(key)
 
 
 def _snippet(text: str, pattern: Pattern, fuel: Fuel) -> str:
-    """Return the part of a text around its first match."""
     if len(text) <= _SNIPPET:
         return text
     match = pattern.search(text, 0, fuel)
@@ -391,11 +330,7 @@ def _snippet(text: str, pattern: Pattern, fuel: Fuel) -> str:
 
 
 def _headings(text: str, fuel: Fuel) -> dict[str, Any]:
-    """Describe a text: its size, and the headings of Markdown and HTML with their lines.
-
-    >>> _headings("intro\\n# A\\ntext\\n", Fuel())
-    {'text': '3 lines, 15 characters', 'headings': [{'line': 2, 'text': '# A'}]}
-    """
+    """Describe a text: its size, and the headings of Markdown and HTML with their lines."""
     listed = [
         {"line": heading.line, "text": heading.text}
         for heading in islice(headings(text, fuel), _HEADINGS)
@@ -405,11 +340,7 @@ def _headings(text: str, fuel: Fuel) -> dict[str, Any]:
 
 
 def _members(value: Any) -> Iterator[tuple[str, str]]:
-    """Yield the paths inside a value to two levels, each with the kind and size of what is there.
-
-    >>> dict(_members({"items": [{"id": 1}, {"id": 2, "by": {"name": "x"}}]}))["items[].by"]
-    'object of 1, 12 bytes; in 1 of 2'
-    """
+    """Yield the paths inside a value to two levels, each with its kind and size."""
     yield "@", _kind(value)
     waiting = [("", value, 2)]
     while waiting:
@@ -441,7 +372,6 @@ def _weight(value: Any) -> int:
 
 
 def _kind(value: Any) -> str:
-    """Return the kind and the size of a value."""
     if isinstance(value, str):
         return f"text of {len(value)}"
     if isinstance(value, dict | list):
@@ -454,8 +384,3 @@ def _kind(value: Any) -> str:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _key(value: Any) -> str:
-    """Return the name of a group: the JSON of a value that is no text."""
-    return encode(value).decode()

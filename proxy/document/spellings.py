@@ -119,7 +119,6 @@ def translated(view: str) -> str:
 
 
 def _masked(view: str) -> tuple[str, dict[str, str]]:
-    """Return a view with a character in place of each literal, and the literals."""
     literals: dict[str, str] = {}
 
     def mask(match: re.Match[str]) -> str:

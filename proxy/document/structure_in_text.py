@@ -134,7 +134,7 @@ def _yaml(text: str) -> Reading | None:
     start = text[:4000]
     if len(text) > _LONGEST_YAML or not (_YAML.match(start) and _NESTED.search(start)):
         return None
-    return _converted(text, "YAML", notations.strict_yaml)
+    return _converted(text, "YAML", partial(notations.yaml, strict=True))
 
 
 def _converted(text: str, form: str, read: Callable[[str], tuple[str, int]]) -> Reading | None:

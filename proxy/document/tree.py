@@ -22,10 +22,7 @@ _TIMES = 8  # bytes of memory for each byte of a document, nearly always at most
 
 
 def have_room(size: int) -> None:
-    """Raise MemoryError if a document of `size` bytes is likely to exceed the memory.
-
-    >>> have_room(1000)
-    """
+    """Raise MemoryError if a document of `size` bytes is likely to exceed the memory."""
     if size < _LARGE:
         return
     try:
@@ -51,6 +48,7 @@ _STRING = msgspec.json.Decoder(str)
 _ANY = msgspec.json.Decoder(Raw)
 _PAUSE = 30.0  # seconds that garbage collection may be delayed
 _collected = monotonic()
+_KINDS = {'"': "string", "{": "object", "[": "array", "n": "null"}
 _WORDS: dict[bytes, Value] = {b"null": None, b"true": True, b"false": False}
 
 
@@ -89,12 +87,10 @@ class Slot:
         return content
 
     def set(self, value: Value) -> None:
-        """Store `value` at this place."""
         self.parent[self.key] = value
         self.document.changed = True
 
     def remove(self) -> None:
-        """Remove this member or element."""
         del self.parent[self.key]
         self.document.changed = True
 
@@ -171,33 +167,24 @@ class Document:
 
     @property
     def root(self) -> Slot:
-        """The place of the whole document."""
         return Slot(self, self.cell, 0)
 
     @property
     def textual(self) -> bool:
         """True if the whole document is a text (or a text read as lines or records)."""
-        value = self.cell[0]
-        if type(value) is Raw:
-            return bytes(memoryview(value)[:1]) == b'"'
-        return isinstance(value, str | Pieces)
+        return self.kind == "string"
 
     @property
     def kind(self) -> str:
-        """The JSON type of the whole document; unopened parts and rows stay as they are.
-
-        >>> Document.read(b'{"a": 1}').kind, Document.read(b"[1]").kind, Document("x").kind
-        ('object', 'array', 'string')
-        """
+        """The JSON type of the whole document; unopened parts and rows stay as they are."""
         value = self.cell[0]
-        if self.textual:
+        if type(value) is Raw:
+            return _KINDS.get(chr(memoryview(value)[0]), "scalar")
+        if isinstance(value, str | Pieces):
             return "string"
-        head = memoryview(value)[:1].tobytes() if type(value) is Raw else b""
-        if head == b"{" or isinstance(value, dict | msgspec.Struct):
+        if isinstance(value, dict | msgspec.Struct):
             return "object"
-        if head == b"[" or isinstance(value, list):
-            return "array"
-        return "null" if value is None or head == b"n" else "scalar"
+        return "array" if isinstance(value, list) else "null" if value is None else "scalar"
 
     def close(self) -> None:
         """Write back the texts that steps read as structure for later steps, the last one first."""
@@ -275,12 +262,8 @@ def raw(value: Value) -> Raw:
 class Number(float):
     """A number that keeps its spelling."""
 
-    def __new__(cls, spelling: str) -> "Number":
-        number = super().__new__(cls, spelling)
-        number.spelling = spelling
-        return number
-
-    spelling: str
+    def __init__(self, spelling: str) -> None:
+        self.spelling = spelling
 
 
 # jmespath identifies types by the name of the class.

@@ -151,7 +151,6 @@ def _asks_for_text(expression: Expression, name: str, frame: TextFrame, whole: V
 
 
 def _begins_with_question(node: dict[str, Any]) -> bool:
-    """Return True if an expression begins with a function that applies to the whole document."""
     while node["type"] in FIRST_ALONE or node["type"] == "subexpression":
         node = node["children"][0]
     return node["type"] == "function_expression" and node["value"] in _OF_THE_WHOLE

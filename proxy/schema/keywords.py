@@ -43,7 +43,6 @@ def compiled(schema: Schema) -> Any:
 
 
 def _without_notes(node: Subschema) -> Any:
-    """Return a schema without the formats that are not checked."""
     if isinstance(node, bool):
         return node
     checked = within(node, _without_notes)

@@ -13,28 +13,13 @@ Subschema = Schema | bool
 
 # Which keywords hold schemas (2020-12 and draft-07), and how. All others hold plain values.
 HOLDS_ONE = {
-    "additionalItems",
-    "additionalProperties",
-    "contains",
-    "contentSchema",
-    "else",
-    "if",
-    "items",
-    "not",
-    "propertyNames",
-    "then",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-}
+    "additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items",
+    "not", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
+}  # fmt: skip
 HOLDS_LIST = {"allOf", "anyOf", "items", "oneOf", "prefixItems"}
 HOLDS_NAMED = {
-    "$defs",
-    "definitions",
-    "dependencies",
-    "dependentSchemas",
-    "patternProperties",
-    "properties",
-}
+    "$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties",
+}  # fmt: skip
 DEFINITIONS = ("$defs", "definitions")
 _OF_THE_ROOT = ("$schema", *DEFINITIONS)
 DYNAMIC = {"$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"}
@@ -246,7 +231,6 @@ def references(schema: Subschema) -> set[str]:
 
 
 def _definition(reference: str) -> tuple[str, str] | None:
-    """Return the keyword and the name of the definition that `reference` names, or None."""
     parts = _unquoted(reference).split("/")
     if len(parts) != 3 or parts[0] != "#" or parts[1] not in DEFINITIONS:
         return None
@@ -268,7 +252,6 @@ def _unquoted(reference: str) -> str:
 
 
 def _free(name: str, names_in_use: Collection[str]) -> str:
-    """Return `name`, with a number appended if it is taken."""
     if name not in names_in_use:
         return name
     return next(free for number in count(2) if (free := f"{name}_{number}") not in names_in_use)

@@ -89,7 +89,6 @@ class Checker:
                 yield Violation((), "depth", "does not fit, and is too deep to say where")
 
     def single(self, node: Schema, keyword: str) -> Schema:
-        """Return the schema of one keyword of `node`, the same object every time."""
         key = id(node), keyword
         if key not in self._singles:
             single: Schema = {keyword: node[keyword]}
@@ -101,7 +100,6 @@ class Checker:
         return self._singles[key]
 
     def validator(self, node: Schema) -> Any:
-        """Return the library's validator for a part of the schema."""
         if id(node) not in self._validators:
             self._validators[id(node)] = node, compiled(self.head | node)
         return self._validators[id(node)][1]
@@ -133,7 +131,6 @@ class _Search:
         self._reasons: dict[tuple[int, int], Violation] = {}
 
     def fits(self, node: Subschema, value: Any) -> bool:
-        """Return True if `value` fits a part of the schema."""
         if isinstance(node, bool):
             return node
         start = perf_counter_ns()
@@ -217,7 +214,6 @@ class _Search:
             yield Violation((), keyword, f"{_excerpt(value)} fits none of the alternatives")
 
     def _reason(self, node: Subschema, value: Any) -> Violation:
-        """Return the first violation of a value that does not fit."""
         key = id(node), id(value)  # no part of either is freed during the search
         if key not in self._reasons:
             self._reasons[key] = next(self.violations(node, value))
@@ -276,7 +272,6 @@ def _of_pattern(text: str) -> Schema:
 
 
 def _missing(node: Schema, value: dict[str, Any]) -> Iterator[Violation]:
-    """Yield a violation for each member that is required and missing."""
     for name in node.get("required", ()):
         if name not in value:
             yield Violation((name,), "required", "is missing")
@@ -345,7 +340,6 @@ def _listed(value: Any) -> Any:
 
 
 def _excerpt(value: Any) -> str:
-    """Show a value briefly and on one line."""
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "an array"
     if isinstance(value, str):
@@ -357,7 +351,6 @@ def _excerpt(value: Any) -> str:
 
 
 def _spelled(path: Steps) -> str:
-    """Spell a path as the path language does."""
     text = ""
     for step in path:
         if isinstance(step, int):

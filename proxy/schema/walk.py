@@ -14,32 +14,15 @@ from proxy.schema.references import Schema, Subschema, Unsupported, target
 Change = Callable[[Schema], Schema]
 
 NOTES = {
-    "title",
-    "description",
-    "default",
-    "examples",
-    "deprecated",
-    "readOnly",
-    "writeOnly",
+    "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly",
     "$comment",
-}
+}  # fmt: skip
 # Keywords that may no longer hold after a change inside, and are hard to derive again.
 _FRAGILE = {
-    "not",
-    "if",
-    "then",
-    "else",
-    "dependentSchemas",
-    "dependencies",
-    "contains",
-    "minContains",
-    "maxContains",
-    "uniqueItems",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-    "default",
+    "not", "if", "then", "else", "dependentSchemas", "dependencies", "contains", "minContains",
+    "maxContains", "uniqueItems", "unevaluatedItems", "unevaluatedProperties", "default",
     "examples",
-}
+}  # fmt: skip
 _GROUPS = ("allOf", "anyOf", "oneOf")
 
 
@@ -96,7 +79,6 @@ def _step(part: Schema, walk: Walk, steps: tuple[Step, ...]) -> Schema:
 
 
 def _elements(part: Schema, change: Callable[[Subschema], Subschema]) -> Schema:
-    """Change the schema of an array's elements; those by position are dropped."""
     if positional(part):
         return lacking(part, {"items", "prefixItems", "additionalItems"})
     return part | ({"items": change(part["items"])} if "items" in part else {})
@@ -161,7 +143,6 @@ def add_group(part: Schema, keyword: str, branches: list[Subschema]) -> None:
 
 
 def _loosened(part: Schema) -> Schema:
-    """Return `part` without the keywords that may no longer hold after a change inside."""
     values = [*part.get("enum", ()), *([part["const"]] if "const" in part else [])]
     whole = {"enum", "const"} if any(isinstance(value, dict | list) for value in values) else set()
     return lacking(part, _FRAGILE | whole)

@@ -113,7 +113,6 @@ def check_case(file: RuleFile, rule: Rule, case: Case) -> list[str]:
 
 
 def _explanations(trial: "PlayedCase", messages: list[str]) -> Iterator[str]:
-    """Yield paths of the rule that matched nothing, if a value is absent, and a cut to size."""
     play, limit = trial.play, trial.rule.max_bytes
     if any(line.endswith("found nothing") for line in messages):
         for _, result in play.shaped:
@@ -460,7 +459,6 @@ def _lines(text: str) -> list[str]:
 
 
 def _some(lines: Iterator[str]) -> Iterator[str]:
-    """Yield the first lines, then the number of the others."""
     yield from itertools.islice(lines, _MAX_LINES)
     rest = sum(1 for _ in lines)
     if rest:

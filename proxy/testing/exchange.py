@@ -101,7 +101,6 @@ def recorded(
 
 
 def _line(value: Raw) -> bytes:
-    """Return a message as a line: the recorded line, or the message on one line."""
     line = text(value)
     return compact(bytes(value)) if line is None else line.strip().encode()
 
@@ -109,7 +108,6 @@ def _line(value: Raw) -> bytes:
 def _recorded_call(
     line: bytes, tool: str | None = None, arguments: dict[str, Any] | None = None
 ) -> tuple[str, dict[str, Any]]:
-    """Return the tool and the arguments of a recorded request, if not given, else the given."""
     try:
         call = message.read(line)
         verb = call.verb if isinstance(call, Message) else ""

@@ -51,7 +51,6 @@ class FillError(AbridgeError):
 
 
 def _expectation(trial: PlayedCase) -> str:
-    """Return the line of YAML that expects the actual result."""
     play = trial.play
     if not play.calls:
         return f"refused: {_yaml(play.answer.text)}"
@@ -81,7 +80,6 @@ _UNPRINTABLE = re.compile(
 def _filled(
     read: Callable[[bytes], LoadedRules], text: str, rule: int, case: int, line: str
 ) -> str:
-    """Return the text with `line` added to the case. Raises FillError if the result is wrong."""
     before = read(text.encode()).rules
     node = _case_node(text, rule, case)
     if node.flow_style:

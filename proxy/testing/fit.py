@@ -104,7 +104,6 @@ def _members(value: Any, path: Member = ()) -> set[Member]:
 
 
 def _names(part: Any) -> Iterator[str]:
-    """Yield the names in the paths of steps."""
     if isinstance(part, Path):
         yield from (step.text for step in part.steps if isinstance(step, Name))
     elif isinstance(part, Struct):

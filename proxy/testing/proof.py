@@ -96,7 +96,6 @@ def _lines(texts: Iterable[str]) -> str:
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Yield each text, number and name of a member, with its path."""
     if isinstance(value, dict):
         for name, member in value.items():
             inner = f"{path}.{name}" if path else name

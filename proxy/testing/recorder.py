@@ -177,7 +177,6 @@ class SessionRecorder:
         write(os.path.join(self._folder, name), _file_content(request, response))
 
     def _whole_list(self, response: bytes, *, next_page: bool) -> bytes:
-        """Return a page of a tool list with the pages before it. Raises DocumentError."""
         result = members(members(response).get("result", Raw(b"{}")))
         tools = level(result.get("tools", Raw(b"[]")))
         assert isinstance(tools, list)

@@ -64,7 +64,6 @@ class RecordingSession(Session):
 
 
 def _key(raw: bytes) -> bytes:
-    """Return the key of the request that a line answers; empty if it answers none."""
     key = message.responds_to(raw)
     if key is None:
         try:

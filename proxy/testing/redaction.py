@@ -98,7 +98,6 @@ class Redaction:
 
 
 def _indented_as(value: Any, like: str) -> str:
-    """Return `value` as JSON, indented as the text `like` is."""
     indent = _INDENT.search(like)
     raw = encode(value)
     return (msgspec.json.format(raw, indent=len(indent[1])) if indent else raw).decode()

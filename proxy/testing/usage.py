@@ -110,7 +110,6 @@ def _stands(value: str, text: str) -> bool:
 
 
 def _alike(member: str, argument: str) -> bool:
-    """Return True if an argument of this name may take the value of such a member."""
     first, second = ([part.lower() for part in _PART.findall(name)] for name in (member, argument))
     if not first or not second:
         return False

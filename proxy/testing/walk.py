@@ -165,7 +165,6 @@ _HINT = re.compile(rf"\A{_HINT_TEXT}\n\n|\n\n{_HINT_TEXT}\Z")
 def _walk(
     rule: Rule, exchange: RecordedExchange, track: Track, opening: ClientView, ask: Ask
 ) -> Iterator[Any]:
-    """Yield the documents of all pages."""
     before = answers.located(exchange.response, rule)
     first, names = start(rule, exchange.arguments), plan(rule, ()).names
     answer, offset = opening, 0
@@ -225,7 +224,6 @@ def _at(page: Any, path: Path) -> Any:
 
 
 def _rows(table: dict[str, Any]) -> list[Any] | None:
-    """Return the objects that a table represents."""
     try:
         return [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
     except (KeyError, TypeError, ValueError):

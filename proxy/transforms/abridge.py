@@ -16,14 +16,7 @@ from proxy.document.sizes import Size
 from proxy.document.tree import Document, Slot, Value, compact, encode, level, raw, text
 from proxy.transforms import cutter
 from proxy.transforms.base import Call, Notice, Transform, unused_name
-from proxy.transforms.cutter import (
-    CHARACTERS,
-    COLUMNS,
-    ELEMENTS,
-    MEMBERS,
-    Omission,
-    SizeReducer,
-)
+from proxy.transforms.cutter import CHARACTERS, COLUMNS, ELEMENTS, MEMBERS, Omission, SizeReducer
 from proxy.transforms.excerpt import calls_for_more, excerpt
 from proxy.transforms.media import MediaRemover, description
 
@@ -79,11 +72,7 @@ class Abridge(Transform, frozen=True):
 
 
 def abridge(
-    document: Document,
-    bound: int,
-    call: Call,
-    viewed: str = "",
-    first_look: int | None = None,
+    document: Document, bound: int, call: Call, viewed: str = "", first_look: int | None = None
 ) -> None:
     """Cut `document` to `bound` bytes, or a far longer text to `first_look`; see Abridge.
 
@@ -110,7 +99,6 @@ def abridge(
 
 
 def _reserve(bound: int) -> int:
-    """Return the bytes of a bound that are for the notes."""
     return min(_NOTES, max(bound // 5, 150))
 
 
@@ -128,7 +116,6 @@ class _Task(Struct, frozen=True):
     form: str = ""
 
     def whole(self) -> list[Notice]:
-        """Cut the document as a whole; return the notices beside it."""
         value = self.document.cell[0]
         content = None if type(value) is Raw and memoryview(value)[0] != 0x22 else text(value)
         if content is not None:
@@ -197,16 +184,16 @@ class _Task(Struct, frozen=True):
         # An array as whole document is written as {"items": [...]}, with the notes beside.
         path = "items" if head == 0x5B and not call.blocks else ""
         media = MediaRemover(blocks=call.blocks, exempt=_VIEW if self.viewed else None)
-        raw = media.cleared(raw, path, "")
+        raw = media.cleared(raw, (path, ""))
         reducer = SizeReducer(
             blocks=call.blocks,
             breadth=call.breadth,
             table=not call.structured,
             both_ends=not self.viewed,
-            cuts=media.cuts,
+            omissions=media.cuts,
         )
         if head == 0x7B:
-            fitted = reducer.fit(raw, bound - reserve, path, "", 0)
+            fitted = reducer.fit(raw, bound - reserve, (path, ""))
             members = level(Raw(fitted or b"{}"))
             if reducer.cuts:
                 name = unused_name(members, NAME)
@@ -215,7 +202,7 @@ class _Task(Struct, frozen=True):
         if head != 0x5B:
             return None, []
         room = bound - reserve - len('{"items":}')
-        fitted = Raw(reducer.fit(raw, room, path, "", 0) or b"[]")
+        fitted = Raw(reducer.fit(raw, room, (path, "")) or b"[]")
         notes = self._notes(reducer.cuts, reserve - 17)
         return fitted, [Notice(NAME, notes)] if notes else []
 
@@ -244,7 +231,6 @@ class _Task(Struct, frozen=True):
         return expression if len(expression) <= 2 * cutter.LONGEST else None
 
     def _more(self, cuts: list[Omission]) -> str | None:
-        """Return the calls that show more: the next part, a filter, a search."""
         following = next((each for each in map(self._next, cuts[:3]) if each is not None), None)
         if following is None:
             return None
@@ -260,7 +246,6 @@ class _Task(Struct, frozen=True):
         return text
 
     def _notes(self, cuts: list[Omission], room: int) -> dict[str, str]:
-        """Return the notes, the greatest losses first, and how to see more."""
         more = self._more(cuts) if self.call.viewable else None
         way = {} if more is None else {"more": more}
         if self.form not in ("", "JSON"):

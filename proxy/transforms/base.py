@@ -95,18 +95,15 @@ class Call(Struct):
     reader: str = ""
 
     def warn(self, kind: str, text: str) -> None:
-        """Add a warning, which is counted and logged; see Warned."""
         self.warnings.append(Warned(kind, text))
 
     def argument(self, name: str) -> Any:
-        """Return the argument at the dotted `name`, or None."""
         value: Any = self.arguments
         for part in name.split("."):
             value = value.get(part) if isinstance(value, dict) else None
         return value
 
     def advertised_name(self, name: str) -> str:
-        """Return the advertised name of the rule's argument `name`."""
         return self.names.get(name, name)
 
     def question(self, view: str) -> str:
@@ -190,7 +187,6 @@ class WindowTransform(Transform, frozen=True):
         return renamed.get(length, length), renamed.get(start, start)
 
     def __post_init__(self) -> None:
-        """Raise ValueError if both arguments have the same name."""
         (length, start), (name, other) = self.words, self.names
         if name == other:
             raise ValueError(f"{length!r} and {start!r} cannot both be the argument {name!r}")
@@ -205,7 +201,6 @@ class WindowTransform(Transform, frozen=True):
         return parameters
 
     def span(self, call: Call, defaults: tuple[int, int]) -> tuple[int, int]:
-        """Return the length and the start that the call asks for."""
         values = (call.argument(name) for name in self.names)
         length, start = (
             value if isinstance(value, int) else default

@@ -153,7 +153,6 @@ def _choose(
 
 
 def _same(columns: list[RowColumn], room: int) -> list[RowColumn]:
-    """Return the constant columns that take at most `room` bytes, those of most worth first."""
     picks = []
     for column in columns:
         cost = len(column.name) + len(column.values[0]) + 4
@@ -171,14 +170,11 @@ def _longest_clip(columns: list[RowColumn], rest: int, table: bool) -> int:
 
 
 class _Lines(Struct):
-    """Rows as they are written, and what was left out of them."""
-
     contents: list[bytes] = []
     clips: list[_Clip] = []
     levels: _Levels = {}
 
     def add(self, other: "_Lines", count: int) -> None:
-        """Append the first `count` rows of `other`."""
         before = len(self.contents)
         self.contents += other.contents[:count]
         self.clips += [(before + clip[0], *clip[1:]) for clip in other.clips if clip[0] < count]
@@ -187,8 +183,6 @@ class _Lines(Struct):
 
 
 class _Selection(Struct, dict=True):
-    """The columns with which rows are written."""
-
     columns: list[RowColumn]
     same: list[RowColumn]
     table: bool
@@ -226,7 +220,6 @@ class _Selection(Struct, dict=True):
         return lines
 
     def value(self, contents: list[bytes]) -> bytes:
-        """Return the array as it is written."""
         content = b"[%b]" % b",".join(contents)
         if not self.table:
             return content
@@ -289,7 +282,6 @@ class _Selection(Struct, dict=True):
         return cells
 
     def brief(self, columns: list[RowColumn], rows: list[Raw], lines: _Lines, room: int) -> Brief:
-        """Return the array in brief, with all that is left out of these lines."""
         visible = [column.path for column in (*self.columns, *self.same) if not column.each]
         opened = {path[:length] for path in visible for length in range(1, len(path) + 1)}
         levels = lines.levels.items()
@@ -320,7 +312,6 @@ class _Selection(Struct, dict=True):
     def _following(
         self, sizes: dict[Names, float], links: set[Names], count: int, room: int
     ) -> str:
-        """Return the selection of as many columns left out as fit, the lightest first."""
         names = [column.name for column in self.columns[:1]]
         width = sum(column.size + 4 for column in self.columns[:1])
         for path in sorted(sizes, key=lambda path: (path in links, sizes[path], path)):
@@ -334,7 +325,6 @@ class _Selection(Struct, dict=True):
         return f"[{rows}].{{{', '.join(names)}}}"
 
     def _condition(self, category: RowColumn | None) -> str:
-        """Return a filter for the rows of a category; empty if there is none."""
         if category is None:
             return ""
         value = min(category.groups).decode().replace('"', "'")

@@ -57,7 +57,6 @@ class Clip(Transform, frozen=True):
 
 
 def _first_lines(text: str, most: int) -> tuple[str, int]:
-    """Return the first lines, with the end of the last one, and how many lines follow."""
     end = 0
     for _ in range(most):
         end = text.find("\n", end) + 1

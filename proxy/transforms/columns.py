@@ -52,7 +52,6 @@ class RowColumn(Struct):
 
     @property
     def name(self) -> str:
-        """Its path as a JMESPath expression."""
         name = ".".join(map(spelled, self.path))
         return f"{name}[].{spelled(self.each)}" if self.each else name
 
@@ -94,11 +93,9 @@ class RowColumn(Struct):
         return (LITTLE + heavy, depth, self.size)
 
     def holds(self, path: Names) -> bool:
-        """Return True if it is the member at a path, or a part of it."""
         return not self.each and self.path[: len(path)] == path
 
     def cost(self, clip: int, table: bool) -> float:
-        """Return the bytes of the column in an average row."""
         size = min(self.size, clip + 5) if self.textual else self.size
         return size + (1 if table else len(self.path[-1]) + 4)
 
@@ -184,7 +181,6 @@ def _gather(
     closed: frozenset[Names],
     prefix: Names = (),
 ) -> None:
-    """Append the members of a row to the values at their paths."""
     for name, value in members.items():
         path, content = (*prefix, name), bytes(value)
         opens = content[0] == 0x7B and len(path) < _DEEPEST and path not in closed

@@ -138,7 +138,6 @@ def _with_null(part: Schema) -> Schema:
 
 
 def _properties(node: Subschema) -> Iterator[str]:
-    """Yield the names of all properties that a schema names, at any depth."""
     if isinstance(node, bool):
         return
     inner: list[Subschema] = []

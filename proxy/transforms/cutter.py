@@ -9,7 +9,6 @@ Invariant: at each path, the elements, members and characters shown, plus those 
 count as left out, are the whole.
 """
 
-from collections.abc import Iterable
 from itertools import chain, islice
 
 from msgspec import Raw, Struct
@@ -38,8 +37,11 @@ _BOTH_ENDS = 1000  # bytes of a string whose end is shown too
 DEEPEST = 30  # levels; a deeper container that does not fit is emptied
 
 
-_Entry = tuple[bytes, Raw, str, str]
-"""A member or element: its encoded name, its value, its path and its place."""
+Place = tuple[str, str]
+"""The path of a value, without positions, and the view expression of the value."""
+
+_Entry = tuple[bytes, Raw, Place]
+"""A member or element: its encoded name, its value, its place."""
 
 
 class Omission(Struct, frozen=True):
@@ -77,40 +79,31 @@ class Omission(Struct, frozen=True):
         return f"{amount}, without {', '.join(self.names[:_NAMED])}{more}"
 
 
-class SizeReducer:
+class SizeReducer(Struct, kw_only=True):
     """Cuts values to a number of bytes, and records each omission.
 
     `blocks`: the value is an array of the texts of several blocks, which all stay if they can.
     `breadth`: of arrays of objects all rows stay in brief, as objects or as a `table`.
-    `both_ends`: of a long string the end is shown too, if the room is ample. `cuts` are those made
-    before.
+    `both_ends`: of a long string the end is shown too, if the room is ample. `omissions` begins
+    with those made before.
     """
 
-    def __init__(
-        self,
-        *,
-        blocks: bool = False,
-        breadth: bool = False,
-        table: bool = False,
-        both_ends: bool = True,
-        cuts: Iterable[Omission] = (),
-    ) -> None:
-        self.blocks = blocks
-        self.breadth = breadth
-        self.table = table
-        self.both_ends = both_ends
-        self._cuts = list(cuts)
+    blocks: bool = False
+    breadth: bool = False
+    table: bool = False
+    both_ends: bool = True
+    omissions: list[Omission] = []
 
     @property
     def cuts(self) -> list[Omission]:
         """The omissions, one for each path and unit; the greatest loss first."""
         alike: dict[tuple[str, str], list[Omission]] = {}
-        for cut in self._cuts:
+        for cut in self.omissions:
             alike.setdefault((cut.path, cut.unit), []).append(cut)
         return sorted(map(_sum, alike.values()), key=lambda cut: -cut.loss)
 
     def fit(
-        self, raw: Raw, room: int, path: str, place: str, depth: int, *, beside: bool = False
+        self, raw: Raw, room: int, at: Place, depth: int = 0, *, beside: bool = False
     ) -> bytes | Raw | None:
         """Return `raw` cut to at most `room` bytes; None if that is impossible.
 
@@ -124,14 +117,14 @@ class SizeReducer:
             return None
         value = level(raw)
         if isinstance(value, str):
-            return self._string(value, room, path, place)
+            return self._string(value, room, at)
         if depth > DEEPEST:
             room = 2  # for an empty one
         if isinstance(value, dict):
-            return self._object(value, size, room, path, place, depth)
-        return self._array(value, size, room, path, place, depth, beside)
+            return self._object(value, size, room, at, depth)
+        return self._array(value, size, room, at, depth, beside)
 
-    def _string(self, text: str, room: int, path: str, place: str) -> bytes:
+    def _string(self, text: str, room: int, at: Place) -> bytes:
         total = len(text)
         if total <= room and encoded_size(text) <= room:
             return encode(text)  # only its original spelling took more bytes
@@ -141,15 +134,12 @@ class SizeReducer:
         else:
             end, tail = ending(text, chars_that_fit(text, room)), total
         last = total - tail
-        self._note(path, place, end + last, total, CHARACTERS, total - end - last, last)
+        self._note(at, end + last, total, CHARACTERS, total - end - last, last)
         return encode(text[:end] + MARK + text[tail:]) if end else b'""'
 
-    def _object(
-        self, value: dict[str, Raw], size: int, room: int, path: str, place: str, depth: int
-    ) -> bytes:
-        """Return an object with as many members as fit, all of them if possible."""
+    def _object(self, value: dict[str, Raw], size: int, room: int, at: Place, depth: int) -> bytes:
         entries = [
-            (encode(name) + b":", raw, *member_place(path, place, name))
+            (encode(name) + b":", raw, member_place(at, name))
             for name, raw in islice(value.items(), room // 4)
         ]
         parts = None
@@ -159,29 +149,21 @@ class SizeReducer:
             pairs = islice(value.items(), room // 4)
             rows = brief([_entry(*pair) for pair in pairs], room, table=True)
             if rows is not None:
-                place = f"entries({place or '@'})"
-                return self._rows(rows, len(value), size, path, place, MEMBERS)
+                at = at[0], f"entries({at[1] or '@'})"
+                return self._rows(rows, len(value), size, at, MEMBERS)
         if parts is None:
             parts = self._first(entries, room, depth)
         loss = size - sum(map(len, parts))
-        self._note(path, place, len(parts), len(value), MEMBERS, loss)
+        self._note(at, len(parts), len(value), MEMBERS, loss)
         return b"{%b}" % b",".join(parts)
 
     def _array(
-        self,
-        value: list[Raw],
-        size: int,
-        room: int,
-        path: str,
-        place: str,
-        depth: int,
-        beside: bool,
+        self, value: list[Raw], size: int, room: int, at: Place, depth: int, beside: bool
     ) -> bytes:
-        """Return an array with as many elements as fit: all whole, or in brief, or the first."""
         numbered = self.blocks and depth == 0
         count, last = len(value), []
         few = count <= room // WHOLE
-        entries = self._elements(value, path, place, numbered) if few else []
+        entries = _elements(value, at, numbered) if few else []
         parts = self._all(entries, room, depth, _FAIR if numbered else _AMPLE) if few else None
         if parts is None and self.breadth:
             rows = brief(value, room, table=self.table)
@@ -189,66 +171,57 @@ class SizeReducer:
                 slim = few and rows.omitted and len(rows.value) < room // 4
                 parts = self._all(entries, room, depth, _SOME) if slim else None
                 if parts is None:
-                    return self._rows(rows, count, size, path, place)
+                    return self._rows(rows, count, size, at)
             elif not numbered and _is_plain(value) and len(memoryview(value[-1])) + 3 <= room:
                 last = [bytes(value[-1])]
                 room -= len(last[0]) + 1
                 value = value[: _PLENTY if beside else -1]
         if parts is None:
-            entries = self._elements(value[: room // 2], path, place, numbered)
+            entries = _elements(value[: room // 2], at, numbered)
             parts = self._first(entries, room, depth) + last
         loss = size - sum(map(len, parts))
-        examples = _greatest_point(value, place)
-        self._note(path, place, len(parts), count, ELEMENTS, loss, len(last), examples)
+        examples = _greatest_point(value, at[1])
+        self._note(at, len(parts), count, ELEMENTS, loss, len(last), examples)
         return b"[%b]" % b",".join(parts)
 
-    @staticmethod
-    def _elements(value: list[Raw], path: str, place: str, numbered: bool) -> list[_Entry]:
-        return [
-            (b"", raw, f"{path}[{index}]" if numbered else f"{path}[]", f"{place}[{index}]")
-            for index, raw in enumerate(value)
-        ]
-
-    def _rows(
-        self, rows: Brief, count: int, size: int, path: str, place: str, unit: str = ELEMENTS
-    ) -> bytes:
-        """Return an array of `count` rows in brief, and record what it leaves out."""
+    def _rows(self, rows: Brief, count: int, size: int, at: Place, unit: str = ELEMENTS) -> bytes:
+        path, place = at
         visible = rows.first + rows.last
         loss = size - len(rows.value) - rows.loss
         examples = rows.examples(place)
-        self._note(path, place, visible, count, unit, loss, rows.last, examples)
+        self._note(at, visible, count, unit, loss, rows.last, examples)
         names = tuple(".".join(map(spelled, path)) for path in rows.omitted)
         total = rows.columns + len(names)
         cut = Omission(path or "@", COLUMNS, place, visible, count, rows.loss, rows.columns, total)
         if names:
             cut = replace(cut, names=names, following=rows.following, examples=examples)
-            self._cuts.append(cut)
+            self.omissions.append(cut)
         for index, column, visible, total in rows.clips:
             below = f"{path}[]", f"{place}[{index if index < rows.first else -1}]"
             for name in column:
-                below = member_place(*below, name)
-            self._note(*below, visible, total, CHARACTERS, total - visible)
+                below = member_place(below, name)
+            self._note(below, visible, total, CHARACTERS, total - visible)
         return rows.value
 
     def _all(self, entries: list[_Entry], room: int, depth: int, least: int) -> list[bytes] | None:
         """Return all entries, the large ones cut to a fair share; None if that is below `least`."""
-        sizes = [len(memoryview(raw)) for _, raw, _, _ in entries]
-        rest = room - 1 - sum(len(prefix) + 1 for prefix, _, _, _ in entries)
-        elastic = [at for at, (_, raw, _, _) in enumerate(entries) if not _rigid(raw)]
+        sizes = [len(memoryview(raw)) for _, raw, _ in entries]
+        rest = room - 1 - sum(len(prefix) + 1 for prefix, _, _ in entries)
+        elastic = [index for index, (_, raw, _) in enumerate(entries) if not _rigid(raw)]
         elastic.sort(key=sizes.__getitem__)
-        rest -= sum(sizes) - sum(sizes[at] for at in elastic)
-        if _share([sizes[at] for at in elastic], rest) < least:
+        rest -= sum(sizes) - sum(sizes[index] for index in elastic)
+        if _share([sizes[index] for index in elastic], rest) < least:
             return None
-        parts = [prefix + bytes(raw) for prefix, raw, _, _ in entries]
-        before = len(self._cuts)
-        for number, at in enumerate(elastic):
-            prefix, raw, path, place = entries[at]
+        parts = [prefix + bytes(raw) for prefix, raw, _ in entries]
+        before = len(self.omissions)
+        for number, index in enumerate(elastic):
+            prefix, raw, at = entries[index]
             fair, beside = rest // (len(elastic) - number), len(elastic) > 1
-            cut = self.fit(raw, fair, path, place, depth + 1, beside=beside)
+            cut = self.fit(raw, fair, at, depth + 1, beside=beside)
             if cut is None:
-                del self._cuts[before:]
+                del self.omissions[before:]
                 return None
-            parts[at] = prefix + bytes(cut)
+            parts[index] = prefix + bytes(cut)
             rest -= len(memoryview(cut))
         return parts
 
@@ -257,14 +230,14 @@ class SizeReducer:
         rest = room - 1
         limit = max(_AMPLE, rest // 3)
         parts: list[bytes] = []
-        for prefix, raw, path, place in entries:
+        for prefix, raw, at in entries:
             rest -= len(prefix) + 1
             most, needed_size = rest, len(memoryview(raw))
             if needed_size > min(rest, limit * 3 // 2):
                 if parts and (needed_size < _FAIR or rest < min(needed_size // 2, _AMPLE)):
                     break
                 most = min(rest, limit)
-            cut = self.fit(raw, most, path, place, depth + 1)
+            cut = self.fit(raw, most, at, depth + 1)
             if cut is None:
                 break
             parts.append(prefix + bytes(cut))
@@ -273,8 +246,7 @@ class SizeReducer:
 
     def _note(
         self,
-        path: str,
-        place: str,
+        at: Place,
         visible: int,
         total: int,
         unit: str,
@@ -283,8 +255,9 @@ class SizeReducer:
         examples: tuple[Example, ...] = (),
     ) -> None:
         if visible < total:
+            path, place = at
             cut = Omission(path or "@", unit, place, visible - last, total, loss, visible, total)
-            self._cuts.append(replace(cut, last=last, examples=examples))
+            self.omissions.append(replace(cut, last=last, examples=examples))
 
 
 def _greatest_point(points: list[Raw], place: str) -> tuple[Example, ...]:
@@ -307,14 +280,10 @@ def _rigid(raw: Raw) -> bool:
     head, length = memoryview(raw)[0], len(memoryview(raw))
     if head == 0x22:
         # A character takes from one byte to six.
-        if length > 6 * WHOLE + 2:
-            return False
-        return length <= WHOLE + 2 or _is_short(level(raw))
+        if not WHOLE + 2 < length <= 6 * WHOLE + 2:
+            return length <= WHOLE + 2
+        return len(text := level(raw)) <= WHOLE or text.endswith(NOTE_END)
     return head not in (0x7B, 0x5B) or length <= 2
-
-
-def _is_short(text: str) -> bool:
-    return len(text) <= WHOLE or text.endswith(NOTE_END)
 
 
 def _entry(name: str, value: Raw) -> Raw:
@@ -341,11 +310,21 @@ def _share(sizes: list[int], room: int) -> int:
     return room + max(sizes, default=0)
 
 
-def member_place(path: str, place: str, name: str) -> tuple[str, str]:
-    """Return the path and the place of a member, as JMESPath spells them.
+def _elements(value: list[Raw], at: Place, numbered: bool) -> list[_Entry]:
+    return [(b"", raw, element_place(at, index, numbered)) for index, raw in enumerate(value)]
+
+
+def element_place(at: Place, index: int, numbered: bool) -> Place:
+    """Return the place of an element; `numbered`: it has a path of its own."""
+    return f"{at[0]}[{index if numbered else ''}]", f"{at[1]}[{index}]"
+
+
+def member_place(at: Place, name: str) -> Place:
+    """Return the place of a member, spelled as in JMESPath.
 
     In paths, a name after an array applies to each element (`items.title`).
     """
+    path, place = at
     while path.endswith("[]") and path != "[]":
         path = path.removesuffix("[]")
     member = spelled(name)

@@ -78,7 +78,6 @@ def _without(value: Value, paths: Paths, matches: PathMatches) -> Value:
 
 
 def _drop(members: list[dict[str, Value]], paths: Paths, matches: PathMatches) -> None:
-    """Drop from objects the members that `paths` name, one name at a time."""
     for name, after in paths.names.items():
         holders = [each for each in members if name in each]
         if after.ends and holders:

@@ -66,7 +66,6 @@ class Elide(Transform, frozen=True):
 
 
 def _notify(root: Slot, call: Call, name: str, counts: str) -> None:
-    """Add the note to the document, or beside it if the document is not an object."""
     value = root.get()
     if isinstance(value, dict):
         _add_note(value, name, counts)

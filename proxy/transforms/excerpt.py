@@ -93,7 +93,6 @@ def calls_for_more(call: Call, view: str) -> list[str]:
 def _facts(
     text: str, head: int, tail: int, failures: list[_Span], window: str, call: Call
 ) -> tuple[list[str], list[str]]:
-    """Return the sentences about the part left out, and the calls that show some of it."""
     last = f" and last {len(text) - tail}" if tail < len(text) else ""
     facts = [f"first {head}{last} of {len(text)} chars"]
     ways = calls_for_more(call, window)
@@ -116,7 +115,6 @@ def _facts(
 
 
 def _quoted(text: str, places: list[_Span], room: int) -> str:
-    """Return the first of the lines at some places with their numbers, in `room` bytes."""
     quoted = ""
     for start, word_end in places[:_LISTED]:
         number = text.count("\n", 0, start) + 1
@@ -131,7 +129,6 @@ def _quoted(text: str, places: list[_Span], room: int) -> str:
 
 
 def _failures(text: str, start: int, end: int) -> list[_Span]:
-    """Return the lines that speak of failure, of a part of a text: the first 1000."""
     return list(islice(_each_failure(text, start, end), _MOST_FAILURES))
 
 

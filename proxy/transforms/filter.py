@@ -1,5 +1,6 @@
 """Keeps the elements of an array that meet a condition."""
 
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import ClassVar
@@ -90,7 +91,6 @@ class Filter(Transform, frozen=True):
                 slot.set(value)
 
     def _test(self, call: Call) -> Test | None:
-        """Return the test of an element; None if the call lacks the argument."""
         if self.where is not None:
             evaluate = evaluator(self.name, self.where, call)
             return lambda element: truthy(evaluate(element))
@@ -106,7 +106,6 @@ class Filter(Transform, frozen=True):
         return lambda value: any(map(look, _texts(value)))
 
     def _pattern(self, call: Call) -> Pattern | None:
-        """Return the pattern that texts must fit; None if the call lacks the argument."""
         if isinstance(self.match, Pattern):
             return self.match
         if isinstance(self.glob, str):
@@ -129,7 +128,6 @@ _LONGEST = 1000  # characters of a glob, and of an expression that the model wro
 
 
 def _texts(value: Value) -> Iterator[str]:
-    """Yield `value` if it is a text, or the texts in it if it is an array."""
     inner = opened(value)
     if isinstance(inner, str):
         yield inner
@@ -144,17 +142,9 @@ def _regular(glob: str) -> str:
     >>> _regular("notes/**/*.m?")
     '\\A(?s:notes/(?:.*/)?[^/]*\\.m[^/])\\z'
     """
-    regular, position = "", 0
-    while position < len(glob):
-        sign = next(sign for sign in (*_WILD, glob[position]) if glob.startswith(sign, position))
-        regular += _WILD.get(sign) or _literal(sign)
-        position += len(sign)
-    return rf"\A(?s:{regular})\z"
+    parts = re.split(r"(\*\*/|\*\*|\*|\?)", glob)
+    return rf"\A(?s:{''.join(_WILD.get(part) or re.escape(part) for part in parts)})\z"
 
 
-# `**/` is any number of folders, including none; longer wildcards come first.
+# `**/` is any number of folders, including none.
 _WILD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-
-
-def _literal(sign: str) -> str:
-    return sign if sign.isalnum() or sign in "_/ " or not sign.isascii() else f"\\{sign}"

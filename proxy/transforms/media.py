@@ -4,11 +4,21 @@ A model can read nothing in them, and one image takes the room of all other cont
 """
 
 import re
+from collections.abc import Iterator
+from typing import Any
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from proxy.document.tree import encode, level
-from proxy.transforms.cutter import CHARACTERS, DEEPEST, UNSHOWN, Omission, member_place
+from proxy.transforms.cutter import (
+    CHARACTERS,
+    DEEPEST,
+    UNSHOWN,
+    Omission,
+    Place,
+    element_place,
+    member_place,
+)
 from proxy.transforms.excerpt import NOTE_END
 
 _SHORTEST = 512  # characters
@@ -44,20 +54,19 @@ def _may_hold_data(raw: memoryview) -> bool:
     return False
 
 
-class MediaRemover:
+class MediaRemover(Struct, kw_only=True):
     """Replaces data in a document, and records an omission for each, shown or not.
 
     `blocks`: the document is an array of the texts of several blocks. The value at the place
     `exempt` stays: a view shows it.
     """
 
-    def __init__(self, *, blocks: bool = False, exempt: str | None = None) -> None:
-        self.cuts: list[Omission] = []
-        self._blocks = blocks
-        self._exempt = exempt
+    blocks: bool = False
+    exempt: str | None = None
+    cuts: list[Omission] = []
 
-    def cleared(self, raw: Raw, path: str, place: str, depth: int = 0) -> Raw:
-        """Return `raw`, a value at `place`, with notes in place of data."""
+    def cleared(self, raw: Raw, at: Place, depth: int = 0) -> Raw:
+        """Return `raw`, the value at a place, with notes in place of data."""
         size = len(memoryview(raw))
         if size < _SHORTEST or depth > DEEPEST:
             return raw
@@ -65,43 +74,36 @@ class MediaRemover:
             return raw  # to open all takes four times as long
         head = memoryview(raw)[0]
         if head == 0x22:
-            return raw if place == self._exempt else self._string(raw, path)
-        if head == 0x7B:
-            return self._object(raw, path, place, depth)
-        return self._array(raw, path, place, depth) if head == 0x5B else raw
+            return raw if at[1] == self.exempt else self._string(raw, at[0])
+        if head not in b"{[":
+            return raw
+        inner, changed = level(raw), False
+        for key, part, below in self._parts(inner, at, self.blocks and depth == 0):
+            inner[key] = self.cleared(part, below, depth + 1)
+            changed = changed or inner[key] is not part
+        return Raw(encode(inner)) if changed else raw
+
+    @staticmethod
+    def _parts(inner: Any, at: Place, numbered: bool) -> Iterator[tuple[Any, Raw, Place]]:
+        """Yield the long members or elements, but for members that later calls pass back."""
+        if isinstance(inner, dict):
+            for name, part in inner.items():
+                if len(memoryview(part)) >= _SHORTEST and not _HANDLE.search(name):
+                    yield name, part, member_place(at, name)
+        else:
+            for index, part in enumerate(inner):
+                if len(memoryview(part)) >= _SHORTEST:
+                    yield index, part, element_place(at, index, numbered)
 
     def _string(self, raw: Raw, path: str) -> Raw:
-        if not _OPENING.match(memoryview(raw)):
-            return raw
-        text = level(raw)
+        text = level(raw) if _OPENING.match(memoryview(raw)) else ""
         note = description(text)
         if note is None:
             return raw
         total = len(text)
         # Nobody wants the next thousand characters: no view is advised.
-        cut = Omission(path or "@", CHARACTERS, UNSHOWN, 0, total, total, 0, total)
-        self.cuts.append(cut)
+        self.cuts.append(Omission(path or "@", CHARACTERS, UNSHOWN, 0, total, total, 0, total))
         return Raw(encode(note))
-
-    def _object(self, raw: Raw, path: str, place: str, depth: int) -> Raw:
-        members, changed = level(raw), False
-        for name, member in members.items():
-            if len(memoryview(member)) < _SHORTEST or _HANDLE.search(name):
-                continue
-            members[name] = self.cleared(member, *member_place(path, place, name), depth + 1)
-            changed = changed or members[name] is not member
-        return Raw(encode(members)) if changed else raw
-
-    def _array(self, raw: Raw, path: str, place: str, depth: int) -> Raw:
-        elements, changed = level(raw), False
-        numbered = self._blocks and depth == 0
-        for index, element in enumerate(elements):
-            if len(memoryview(element)) < _SHORTEST:
-                continue
-            inner = f"{path}[{index}]" if numbered else f"{path}[]"
-            elements[index] = self.cleared(element, inner, f"{place}[{index}]", depth + 1)
-            changed = changed or elements[index] is not element
-        return Raw(encode(elements)) if changed else raw
 
 
 def description(text: str) -> str | None:
@@ -142,7 +144,6 @@ def _kind(data: bytes) -> str:
 
 
 def _pixels(kind: str, data: bytes) -> str:
-    """Return the size of an image; empty if it is not found."""
     import struct
 
     width = height = 0

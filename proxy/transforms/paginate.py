@@ -35,7 +35,6 @@ class Window(Struct, frozen=True):
     name: str
 
     def metadata(self, offset: int, limit: int, returned: int, next_offset: int | None) -> Holder:
-        """Return the metadata of a page, in the order of `_WORDS`."""
         values = len(self.value), offset, limit, returned, next_offset is not None, next_offset
         return dict(zip(_WORDS, values, strict=True))
 
@@ -123,7 +122,6 @@ class Paginate(WindowTransform, frozen=True):
 
     @property
     def most(self) -> int:
-        """The greatest limit that a call may ask for."""
         return self.max_limit if self.max_limit is not None else 10 * self.limit
 
     @property
@@ -184,7 +182,6 @@ class Paginate(WindowTransform, frozen=True):
         return at(reshaped, ROOT, self._wrapped)
 
     def _wrapped(self, part: Schema) -> Schema:
-        """Return the schema of the result for an array that is the whole document."""
         if not may_be(part, "array"):
             return part
         metadata = {"pagination": _METADATA} if self.page_info is None else {}
@@ -197,7 +194,6 @@ class Paginate(WindowTransform, frozen=True):
 
     @property
     def _shared(self) -> bool:
-        """True if several of the arrays are in one object."""
         holders = [path.steps[:-1] for path in self.paths]
         return len(set(holders)) < len(holders)
 
@@ -233,7 +229,6 @@ class Paginate(WindowTransform, frozen=True):
     def _room(
         self, root: Slot, call: Call, windows: list[Window], limit: int, offset: int
     ) -> int | None:
-        """Return the number of bytes that the elements may take, None if there is no bound."""
         if self.max_bytes is None and call.bound is None:
             return None
         notice_size, metadata_size = 0, 0
@@ -279,7 +274,6 @@ class Paginate(WindowTransform, frozen=True):
 
 
 def _count(root: Slot, windows: list[Window], room: int, limit: int, offset: int) -> int:
-    """Return the number of elements of each array that fit on a page."""
     weights = [_weight(root, window) for window in windows]
     for position in range(limit):
         here = offset + position
@@ -308,7 +302,6 @@ def _remark(members: dict[str, Value]) -> str:
 
 
 def _weight(root: Slot, window: Window) -> Callable[[Value], int]:
-    """Return the function that gives the bytes of an element and its separator."""
     closing = writeback_at(root.document, window.path)
     if closing is None:
         return lambda element: encoded_size(element) + 1

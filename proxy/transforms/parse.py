@@ -118,7 +118,6 @@ class Parse(Transform, frozen=True):
 
 
 def _fenced(text: str, start: int, language: str) -> tuple[int, int]:
-    """Return the start and end of the content of the first fenced block of `language`."""
     begin_content, marks = -1, ""
     for begin, end in line_bounds(text, start):
         line = text[begin:end].strip()
@@ -168,7 +167,6 @@ def _records(
 
 
 def _marks(content: str, split: str | None, fuel: Fuel) -> Iterator[int]:
-    """Yield the positions at which one record ends and the next one begins."""
     pattern, beginning = _separator(split if split is not None else r"\r?\n(?:\r?\n)+")
     for match in pattern.finditer(content, fuel):
         # google-re2 gives the start of a group only by its number; this group ends with the match.

@@ -126,7 +126,6 @@ class Project(Transform, frozen=True, dict=True):
 
     @property
     def repeats(self) -> bool:
-        """True if an expression may repeat parts of the document without end."""
         return any(column.expression is not None for column in self._columns)
 
     def reshape(self, schema: Schema) -> Schema | None:
@@ -161,7 +160,6 @@ class Column(Struct, frozen=True):
 
     @property
     def path(self) -> Path | None:
-        """The path of the value, None if it is computed."""
         return self.source if self.expression is None else None
 
 
@@ -238,7 +236,6 @@ class Making:
         self.excused = False
 
     def missing(self) -> list[Path]:
-        """Return the paths that do not exist and are not optional."""
         return [
             column.path
             for at, column in enumerate(self._plan.columns)

@@ -140,12 +140,10 @@ class Filling:
 
     @cached_property
     def text(self) -> str:
-        """The document if it is a text, else the document as JSON."""
         return compact(encode(self._value)).decode() if self._content is None else self._content
 
     @property
     def beginning(self) -> str:
-        """The first characters of the document, for a message."""
         if self._content is not None:
             return self._content[:_SHOWN]
         return bytes(memoryview(raw(self._value))[: 4 * _SHOWN]).decode(errors="ignore")[:_SHOWN]
@@ -165,7 +163,6 @@ class Filling:
         return evaluator(Recast.name, expression, self._call)(over)
 
     def filled(self, shape: Shape) -> Value:
-        """Return a new value of this shape."""
         if isinstance(shape, dict):
             return {word: self.filled(member) for word, member in shape.items()}
         if isinstance(shape, list):

@@ -44,7 +44,6 @@ class Table(Transform, frozen=True):
 
 
 def _table(unopened: Value, value: list[Value]) -> dict[str, Any] | None:
-    """Return the array as a table, None unless all elements are objects of the same members."""
     first = None if isinstance(value, Pieces) or not value else opened(value[0])
     if not isinstance(first, dict) or not first:
         return None

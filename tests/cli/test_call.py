@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from proxy.cli import main
 from proxy.cli.call import UnusableCall, values_of
+from tests.cli.conftest import Run
+from tests.plain_server import IMPORT
 
-# Without the SDK, of which nothing is shown here, and which takes a second to start.
 SERVER = """
-import json, sys
-
 print("the shelf is being dusted", file=sys.stderr)
 calls = 0
 LIST_BOOKS = {
@@ -38,27 +36,13 @@ def list_books(count, shelf="a", tags=()):
     return {"books": [{"id": n, "title": f"Book {n} of {shelf}", "tags": tags, "text": "x" * 200,
                        "calls": calls} for n in range(count)]}
 
-def result(method, params):
-    if method == "initialize":
-        return {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
-                "serverInfo": {"name": "shelf", "version": "2.1"}}
-    if method == "tools/list":
-        return {"tools": [LIST_BOOKS, FAIL]}
-    failed = params["name"] == "fail"
-    text = "no such shelf" if failed else json.dumps(list_books(**params["arguments"]), indent=2)
-    return {"content": [{"type": "text", "text": text}], "isError": failed}
+def call(name, arguments):
+    if name == "list_books" and "count" not in arguments:
+        raise LookupError("count is required")
+    text = "no such shelf" if name == "fail" else json.dumps(list_books(**arguments), indent=2)
+    return {"content": [{"type": "text", "text": text}], "isError": name == "fail"}
 
-for line in sys.stdin:
-    sent = json.loads(line)
-    try:
-        assert sent["method"] in ("initialize", "tools/list", "tools/call")
-        answer = {"result": result(sent["method"], sent.get("params"))}
-    except TypeError:
-        answer = {"error": {"code": -32602, "message": "count is required"}}
-    except AssertionError:
-        answer = {"error": {"code": -32601, "message": "Method not found"}}
-    if "id" in sent:
-        print(json.dumps({"jsonrpc": "2.0", "id": sent["id"], **answer}), flush=True)
+serve("shelf", "2.1", [LIST_BOOKS, FAIL], call)
 """
 RULES = """
 version: 1
@@ -76,7 +60,7 @@ rules:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     path = tmp_path_factory.mktemp("server") / "server.py"
-    path.write_text(SERVER)
+    path.write_text(IMPORT + SERVER)
     return ["--", sys.executable, str(path)]
 
 
@@ -86,10 +70,10 @@ def rules(folder: Path) -> str:
 
 
 def test_tools_shows_what_each_definition_costs(
-    server: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    server: list[str], tmp_path: Path, run: Run
 ) -> None:
-    assert main(["tools", "--json", "--rules", rules(tmp_path), *server]) == 0
-    first, second = json.loads(capsys.readouterr().out)
+    _, out, _ = run("tools", "--json", "--rules", rules(tmp_path), *server)
+    first, second = json.loads(out)
     assert (first["tool"], first["hints"], first["rules"]) == (
         "list_books",
         ["readOnly"],
@@ -104,28 +88,24 @@ def test_tools_shows_what_each_definition_costs(
         ("tags", False),
     ]
 
-    assert main(["tools", *server]) == 0
-    *rows, total, legend = capsys.readouterr().out.splitlines()
+    *rows, total, legend = run("tools", *server)[1].splitlines()
     assert any(row.startswith(" list_books (count) ") for row in rows)
     assert total.startswith("shelf 2.1: 2 tools in ")
     assert legend.startswith("As sent: ")
 
 
-def test_a_url_in_the_arguments_is_not_the_servers(
-    server: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_url_in_the_arguments_is_not_the_servers(server: list[str], run: Run) -> None:
     words = '{"count": 1, "shelf": "https://example.org/a"}'
-    assert main(["call", "list_books", words, *server]) == 0
-    assert "of https://example.org/a" in capsys.readouterr().out
+    assert "of https://example.org/a" in run("call", "list_books", words, *server)[1]
 
 
 def test_a_call_prints_what_the_model_of_a_client_gets_and_saves_the_whole(
-    server: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    server: list[str], tmp_path: Path, run: Run
 ) -> None:
     saved = str(tmp_path / "answer.json")
     words = ["call", "list_books", "count=300", "shelf=7", 'tags=["new"]', "--save", saved]
-    assert main([*words, "--client", "codex-mcp-client", *server]) == 0
-    out, error = capsys.readouterr()
+    code, out, error = run(*words, "--client", "codex-mcp-client", *server)
+    assert code == 0
     assert json.loads(out)["books"]["rows"][1][:2] == [1, "Book 1 of 7"]
     assert len(out) < 8200
     assert "codex alone would show 48,000" in error
@@ -135,66 +115,58 @@ def test_a_call_prints_what_the_model_of_a_client_gets_and_saves_the_whole(
     assert whole["request"]["params"]["arguments"] == {"count": 300, "shelf": "7", "tags": ["new"]}
     [block] = whole["response"]["result"]["content"]
     assert [book["calls"] for book in json.loads(block["text"])["books"]] == [1] * 300
-    assert main(["view", saved, "count_by(books, &calls)"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"view": {"1": 300}}
+    _, out, _ = run("view", saved, "count_by(books, &calls)")
+    assert json.loads(out) == {"view": {"1": 300}}
 
 
 def test_a_call_goes_through_the_rules_or_none_and_an_error_is_shown(
-    server: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    server: list[str], tmp_path: Path, run: Run
 ) -> None:
     words = ["--rules", rules(tmp_path), '{"count": 2}', *server]
-    assert main(["call", "list_books", *words]) == 0
-    assert "title" not in capsys.readouterr().out
-    assert main(["call", "fail", *server]) == 1
-    assert "no such shelf" in capsys.readouterr().out
+    code, out, _ = run("call", "list_books", *words)
+    assert (code, "title" in out) == (0, False)
+    code, out, _ = run("call", "fail", *server)
+    assert (code, "no such shelf" in out) == (1, True)
 
     # An error of the protocol is an answer, too.
-    assert main(["call", "list_books", *server]) == 1
-    out, error = capsys.readouterr()
-    assert (out, len(error.splitlines())) == ("count is required\n", 1)
+    code, out, error = run("call", "list_books", *server)
+    assert (code, out, len(error.splitlines())) == (1, "count is required\n", 1)
 
     # Without rules there is no budget either, as in `run`.
-    assert main(["call", "list_books", "count=300", "--rules", "none", *server]) == 0
-    assert len(json.loads(capsys.readouterr().out)["books"]) == 300
+    _, out, _ = run("call", "list_books", "count=300", "--rules", "none", *server)
+    assert len(json.loads(out)["books"]) == 300
 
 
 def test_a_call_takes_the_arguments_that_rules_add_and_the_server_does_not_get_them(
-    server: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    server: list[str], tmp_path: Path, run: Run
 ) -> None:
     call = ["call", "list_books", "count=300"]
-    assert main([*call, *server]) == 0
-    assert "view=" in capsys.readouterr().out
+    assert "view=" in run(*call, *server)[1]
     saved = str(tmp_path / "answer.json")
-    assert main([*call, "view=books[298:].id", "--save", saved, *server]) == 0
-    assert json.loads(capsys.readouterr().out) == {"view": [298, 299]}
+    _, out, _ = run(*call, "view=books[298:].id", "--save", saved, *server)
+    assert json.loads(out) == {"view": [298, 299]}
     whole = json.loads(Path(saved).read_text())
     assert whole["request"]["params"]["arguments"] == {"count": 300}
 
     (tmp_path / "rules.yaml").write_text(PAGES)
     words = ["--rules", str(tmp_path / "rules.yaml"), *server]
-    assert main([*call, "shelf=b", "offset=4", *words]) == 0
-    [fifth, sixth] = json.loads(capsys.readouterr().out)["books"]
+    [fifth, sixth] = json.loads(run(*call, "shelf=b", "offset=4", *words)[1])["books"]
     assert (fifth["title"], sixth["id"]) == ("Book 4 of b", 5)
-    assert main([*call, "offset=many", *words]) == 2
-    assert "offset is of type integer, and 'many' is not" in capsys.readouterr().err
+    code, _, error = run(*call, "offset=many", *words)
+    assert (code, "offset is of type integer, and 'many' is not" in error) == (2, True)
 
 
-def test_a_call_that_cannot_be_made_or_saved_is_refused(
-    server: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["call", "list_books", "--save", "nowhere/a.json", "--", "no-such-command"]) == 2
-    assert capsys.readouterr().err.endswith("nowhere/a.json: there is no folder nowhere\n")
-    assert main(["call", "list_book", *server]) == 2
+def test_a_call_that_cannot_be_made_or_saved_is_refused(server: list[str], run: Run) -> None:
+    words = ("call", "list_books", "--save", "nowhere/a.json", "--", "no-such-command")
+    code, _, error = run(*words)
+    assert (code, error.endswith("nowhere/a.json: there is no folder nowhere\n")) == (2, True)
     complaint = "the server has no tool 'list_book'; did you mean 'list_books'?"
-    assert capsys.readouterr().err == f"mcp-abridge call: {complaint}\n"
+    assert run("call", "list_book", *server) == (2, "", f"mcp-abridge call: {complaint}\n")
 
 
-def test_a_command_without_dashes_is_refused_with_advice(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        main(["call", "list_books", "count=1", "shelf-server", "--db-path", "x"])
-    error = capsys.readouterr().err
+def test_a_command_without_dashes_is_refused_with_advice(run: Run) -> None:
+    code, _, error = run("call", "list_books", "count=1", "shelf-server", "--db-path", "x")
+    assert code == 2
     assert error.endswith("unexpected '--db-path'; what is the server's goes after --\n")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.cli import main
+from tests.cli.conftest import Run
 
 TYPED = [("ex", "explain"), ("explain --sh", "--show")]
 # The shell prints the candidates for $words, one on each line.
@@ -25,9 +25,9 @@ ASK = {
 @pytest.mark.parametrize("shell", ASK)
 @pytest.mark.parametrize(("words", "meant"), TYPED)
 def test_a_shell_completes_verbs_and_their_flags(
-    shell: str, words: str, meant: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    shell: str, words: str, meant: str, tmp_path: Path, run: Run
 ) -> None:
-    script = written(shell, tmp_path / "script", capsys)
+    script = written(shell, tmp_path / "script", run)
     ended = subprocess.run(
         [shell, "-c", ASK[shell]],
         env={"script": str(script), "words": f"mcp-abridge {words}", "PATH": os.environ["PATH"]},
@@ -39,10 +39,8 @@ def test_a_shell_completes_verbs_and_their_flags(
     assert meant in ended.stdout.split()
 
 
-def test_zsh_completes_them_on_its_command_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    written("zsh", tmp_path / "_mcp-abridge", capsys)
+def test_zsh_completes_them_on_its_command_line(tmp_path: Path, run: Run) -> None:
+    written("zsh", tmp_path / "_mcp-abridge", run)
     terminal, end = os.openpty()
     with subprocess.Popen(["zsh", "-f", "-i"], stdin=end, stdout=end, stderr=end) as zsh:
         os.write(terminal, b"fpath=(%b $fpath); autoload -U compinit\n" % bytes(tmp_path))
@@ -57,11 +55,10 @@ def test_zsh_completes_them_on_its_command_line(
     os.close(end)
 
 
-def written(shell: str, path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+def written(shell: str, path: Path, run: Run) -> Path:
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
-    assert main(["completion", shell]) == 0
-    path.write_text(capsys.readouterr().out)
+    path.write_text(run("completion", shell)[1])
     return path
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from proxy.cli import main
+from tests.cli.conftest import Run
 
 ROWS = [
     {"id": n, "title": f"Row {n}", "state": "open" if n % 3 else "closed", "body": "b" * 150}
@@ -27,17 +27,17 @@ SAVED = (
 )
 
 
-Hooked = Callable[..., tuple[int, Any, str]]
+Hooked = Callable[..., tuple[object, Any, str]]
 
 
 @pytest.fixture
-def hooked(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> Hooked:
+def hooked(monkeypatch: pytest.MonkeyPatch, run: Run, tmp_path: Path) -> Hooked:
     """Return a function that hands an answer to `hook`, and returns the exit code and output."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
-    def hooked(response: Any, *options: str, tool: str = "mcp__crm__list") -> tuple[int, Any, str]:
+    def hooked(
+        response: Any, *options: str, tool: str = "mcp__crm__list"
+    ) -> tuple[object, Any, str]:
         event = {
             "hook_event_name": "PostToolUse",
             "tool_name": tool,
@@ -46,8 +46,7 @@ def hooked(
         }
         stdin = io.TextIOWrapper(io.BytesIO(json.dumps(event).encode()))
         monkeypatch.setattr("sys.stdin", stdin)
-        code = main(["hook", *options])
-        out, error = capsys.readouterr()
+        code, out, error = run("hook", *options)
         output = json.loads(out)["hookSpecificOutput"] if out else None
         return code, output, error
 
@@ -60,7 +59,7 @@ def blocks(*texts: str) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("form", ["blocks", "structuredContent", "file"])
 def test_a_long_answer_is_cut_and_the_commands_in_its_notice_read_the_rest(
-    form: str, hooked: Hooked, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    form: str, hooked: Hooked, tmp_path: Path, run: Run
 ) -> None:
     (tmp_path / "saved.txt").write_text(WHOLE)
     saved = SAVED % (len(WHOLE), tmp_path / "saved.txt")
@@ -77,28 +76,25 @@ def test_a_long_answer_is_cut_and_the_commands_in_its_notice_read_the_rest(
     words = shlex.split(following.removeprefix("run "))
     assert (Path(words[0]).name, words[1]) == ("mcp-abridge", "view")
 
-    rest = asked(words[1:], capsys)["view"]
+    rest = asked(run, words[1:])["view"]
     assert rest["rows"][0][0] == len(first)
     [counts] = [shlex.split(way)[0] for way in ways if way.endswith(" counts")]
-    assert asked([*words[1:3], counts], capsys)["view"] == {"open": 600, "closed": 300}
+    assert asked(run, [*words[1:3], counts])["view"] == {"open": 600, "closed": 300}
 
 
-def asked(words: list[str], capsys: pytest.CaptureFixture[str]) -> Any:
-    assert main(words) == 0
-    return json.loads(capsys.readouterr().out)
+def asked(run: Run, words: list[str]) -> Any:
+    return json.loads(run(*words)[1])
 
 
-def test_the_notice_of_a_view_names_the_command_too(
-    hooked: Hooked, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_notice_of_a_view_names_the_command_too(hooked: Hooked, run: Run) -> None:
     lines = "".join(f"line {n} of the log\n" for n in range(9000))
     _, output, _ = hooked(blocks(lines))
     command = re.search(
         r"run (\S*mcp-abridge view \S+ '[^']+')", output["updatedMCPToolOutput"][1]["text"]
     )
     assert command is not None
-    assert main(shlex.split(command[1])[1:]) == 0
-    out = capsys.readouterr().out
+    code, out, _ = run(*shlex.split(command[1])[1:])
+    assert code == 0
     assert "is next" in out
     assert "view='" not in out
 
@@ -112,7 +108,7 @@ def test_an_answer_within_the_budget_and_other_blocks_stay_as_they_are(hooked: H
 
 
 def test_the_rules_apply_to_the_tool_of_any_server(
-    hooked: Hooked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    hooked: Hooked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     rules = tmp_path / "crm.yaml"
     rules.write_text(
@@ -125,10 +121,12 @@ def test_the_rules_apply_to_the_tool_of_any_server(
     assert len(text) <= 3000
     words = shlex.split(json.loads(text)["_abridged"]["more"].partition("; ")[0])
     monkeypatch.chdir("/")
-    assert "Row 1" not in json.dumps(asked(words[2:], capsys))
+    assert "Row 1" not in json.dumps(asked(run, words[2:]))
 
 
-def test_answers_are_kept_for_an_hour_for_their_owner_alone(hooked: Hooked, tmp_path: Path) -> None:
+def test_answers_are_kept_for_an_hour_for_their_owner_alone(
+    hooked: Hooked, tmp_path: Path, run: Run
+) -> None:
     folder = tmp_path / "mcp-abridge" / "answers"
     hooked(blocks(WHOLE))
     [first] = folder.iterdir()
@@ -136,7 +134,7 @@ def test_answers_are_kept_for_an_hour_for_their_owner_alone(hooked: Hooked, tmp_
     os.utime(first, (time.time() - 3700,) * 2)
     hooked(blocks(WHOLE.replace("Row", "Line")))
     assert first not in folder.iterdir()
-    assert main(["view", str(first), "items[0]"]) == 2
+    assert run("view", first, "items[0]")[0] == 2
 
 
 def test_an_event_that_cannot_be_used_leaves_the_answer_as_it_is(hooked: Hooked) -> None:
@@ -159,30 +157,27 @@ def test_an_event_that_cannot_be_used_leaves_the_answer_as_it_is(hooked: Hooked)
     ],
 )
 def test_wrap_adds_the_hook_to_the_settings_and_unwrap_restores_them_to_the_byte(
-    settings: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    settings: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path))
     path = tmp_path / "settings.json"
     path.write_bytes(settings.encode())
-    assert main(["wrap", "--hook", "--dry-run"]) == 0
-    assert "+" in capsys.readouterr().out
+    code, out, _ = run("wrap", "--hook", "--dry-run")
+    assert (code, "+" in out) == (0, True)
     assert path.read_bytes() == settings.encode()
-    assert main(["wrap", "--hook", "--rules", "github"]) == 0
+    assert run("wrap", "--hook", "--rules", "github")[0] == 0
     edited = path.read_bytes().decode()
     [command] = re.findall(r'"command": "(\S*mcp-abridge hook --rules github)"', edited)
     assert len(edited) - len(settings) < len(command) + 120
-    assert main(["wrap", "--hook"]) == 0
+    assert run("wrap", "--hook")[0] == 0
     assert path.read_bytes().decode() == edited
-    assert main(["unwrap", "--hook"]) == 0
+    assert run("unwrap", "--hook")[0] == 0
     assert path.read_bytes() == settings.encode()
 
 
-def test_wrap_makes_the_settings_for_the_hook_if_there_are_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "none"))
-    assert main(["unwrap", "--hook"]) == 1
-    assert main(["wrap", "--hook"]) == 0
+def test_wrap_makes_the_settings_for_the_hook_if_there_are_none(tmp_path: Path, run: Run) -> None:
+    folders = {"XDG_STATE_HOME": f"{tmp_path}/state", "CLAUDE_CONFIG_DIR": f"{tmp_path}/none"}
+    assert run("unwrap", "--hook", **folders)[0] == 1
+    assert run("wrap", "--hook")[0] == 0
     assert list(json.loads((tmp_path / "none" / "settings.json").read_text())) == ["hooks"]

@@ -10,15 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from proxy.cli import main
+from tests.cli.conftest import Run
+from tests.plain_server import IMPORT
 from tests.wrapped import START
 
-Capture = pytest.CaptureFixture[str]
-
-# Each call is noted in a file. The SDK, of which nothing is shown here, takes a second to start.
+# Each call is noted in a file.
 SERVER = """
-import json, sys
-
 print("the shelf is being dusted", file=sys.stderr)
 
 def tool(name, *needed, optional=(), reads=True):
@@ -44,27 +41,15 @@ def called(tool, name=""):
         "digits": list(range(1000)),
     }[tool]
 
-def result(method, params):
-    if method == "initialize":
-        return {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
-                "serverInfo": {"name": "the shelf", "version": "2.1"}}
-    if method == "tools/list":
-        return {"tools": TOOLS}
+def call(name, arguments):
     try:
-        value, error = called(params["name"], **params["arguments"]), False
+        value, error = called(name, **arguments), False
     except (OSError, ValueError) as problem:
         value, error = [problem], True
     texts = map(str, value) if isinstance(value, list) else [json.dumps(value)]
     return {"content": [{"type": "text", "text": text} for text in texts], "isError": error}
 
-for line in sys.stdin:
-    sent = json.loads(line)
-    if sent["method"] in ("initialize", "tools/list", "tools/call"):
-        answer = {"result": result(sent["method"], sent.get("params"))}
-    else:
-        answer = {"error": {"code": -32601, "message": "Method not found"}}
-    if "id" in sent:
-        print(json.dumps({"jsonrpc": "2.0", "id": sent["id"], **answer}), flush=True)
+serve("the shelf", "2.1", TOOLS, call)
 """
 
 DENSE = SERVER.replace(
@@ -76,7 +61,7 @@ DENSE = SERVER.replace(
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "server.py").write_text(SERVER)
+    (tmp_path / "server.py").write_text(IMPORT + SERVER)
     return ["--", sys.executable, str(tmp_path / "server.py"), str(tmp_path / "calls")]
 
 
@@ -85,47 +70,44 @@ def calls(folder: Path) -> list[str]:
 
 
 def test_tools_that_only_read_are_called_and_get_rules_that_pass(
-    server: list[str], tmp_path: Path, capsys: Capture
+    server: list[str], tmp_path: Path, run: Run
 ) -> None:
-    assert main(["init", *server]) == 0
-    assert calls(tmp_path) == ["list_books"]
-    out, error = capsys.readouterr()
+    code, out, error = run("init", *server)
+    assert (code, calls(tmp_path)) == (0, ["list_books"])
     assert out.startswith("ok: the-shelf.yaml: 1 rule, 1 test\n1 passed in ")
     assert "not called, since they need arguments: get_shelf (name)\n" in error
     assert "not called, since they do not declare readOnlyHint: count_books\n" in error
     assert "init: --sample \"get_shelf name='...'\" calls such a tool" in error
     assert "bytes become" in error
     assert f"mcp-abridge --rules the-shelf.yaml -- {sys.executable}" in error
-    assert main(["test", "--require-tests", "the-shelf.yaml"]) == 0
+    assert run("test", "--require-tests", "the-shelf.yaml")[0] == 0
     assert "server: {name: the shelf}" in (tmp_path / "the-shelf.yaml").read_text()
 
     # What is there is not touched, and nothing is called for it.
     (tmp_path / "the-shelf.yaml").write_text("mine")
     for output in (["-o", "the-shelf.yaml"], []):
-        assert main(["init", *output, *server]) == 2
-        assert "the-shelf.yaml is there already; --force replaces it" in capsys.readouterr().err
+        code, _, error = run("init", *output, *server)
+        assert (code, "the-shelf.yaml is there already; --force replaces it" in error) == (2, True)
         assert calls(tmp_path) == ["list_books"]
     assert (tmp_path / "the-shelf.yaml").read_text() == "mine"
-    assert main(["init", "--force", *server]) == 0
+    assert run("init", "--force", *server)[0] == 0
     assert "version: 1" in (tmp_path / "the-shelf.yaml").read_text()
 
 
 def test_samples_call_other_tools_and_the_calls_may_be_kept(
-    server: list[str], tmp_path: Path, capsys: Capture
+    server: list[str], tmp_path: Path, run: Run
 ) -> None:
     samples = ["get_shelf name='top left'", 'get_shelf {"name": "none"}', "count_books"]
     words = [word for sample in samples for word in ("--sample", sample)]
-    assert main(["init", "-o", "r.yaml", "--record", "kept", *words, *server]) == 0
+    code, out, error = run("init", "-o", "r.yaml", "--record", "kept", *words, *server)
+    assert code == 0
     assert calls(tmp_path) == ["list_books", "get_shelf top left", "get_shelf none", "count_books"]
-    out, error = capsys.readouterr()
     assert "ok: r.yaml: 2 rules, 2 tests" in out
     complaint = "an error: no such shelf\n"
     assert f'called get_shelf {{"name": "none"}}: {complaint}' in error
     assert "no rule for count_books: no answer above 4,000 bytes" in error
     assert len(list((tmp_path / "kept").glob("*/*-get_shelf.json"))) == 2
-    capsys.readouterr()
-    assert main(["suggest", "kept", "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)) == 2
+    assert len(json.loads(run("suggest", "kept", "--json")[1])) == 2
 
 
 @pytest.mark.parametrize(
@@ -136,10 +118,11 @@ def test_samples_call_other_tools_and_the_calls_may_be_kept(
     ],
 )
 def test_a_sample_that_cannot_be_called_is_refused_before_any_call(
-    sample: str, complaint: str, server: list[str], tmp_path: Path, capsys: Capture
+    sample: str, complaint: str, server: list[str], tmp_path: Path, run: Run
 ) -> None:
-    assert main(["init", "--sample", sample, *server]) == 2
-    [line] = capsys.readouterr().err.splitlines()  # and not what the server wrote
+    code, _, error = run("init", "--sample", sample, *server)
+    assert code == 2
+    [line] = error.splitlines()  # and not what the server wrote
     assert complaint in line
     assert not (tmp_path / "calls").exists()
 
@@ -157,21 +140,21 @@ def test_a_sample_that_cannot_be_called_is_refused_before_any_call(
     ],
 )
 def test_a_mistake_that_needs_no_server_is_refused_without_one(
-    words: list[str], complaint: str, tmp_path: Path, capsys: Capture
+    words: list[str], complaint: str, tmp_path: Path, run: Run
 ) -> None:
-    assert main(["init", *words, "--", "touch", str(tmp_path / "started")]) == 2
-    assert complaint in capsys.readouterr().err
+    code, _, error = run("init", *words, "--", "touch", tmp_path / "started")
+    assert (code, complaint in error) == (2, True)
     assert not (tmp_path / "started").exists()
 
 
 def test_without_a_rule_no_file_is_written_and_the_reason_is_given(
-    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "server.py").write_text(DENSE)
+    (tmp_path / "server.py").write_text(IMPORT + DENSE)
     server = ["--", sys.executable, "server.py"]
-    assert main(["init", "-o", "r.yaml", *server, "calls"]) == 1
-    error = capsys.readouterr().err
+    code, _, error = run("init", "-o", "r.yaml", *server, "calls")
+    assert code == 1
     assert "init: no rule for digits: nothing to take off\n" in error
     assert error.endswith("init: no file written: nothing to take off\n")
     # Of many tools, six are named.
@@ -180,22 +163,22 @@ def test_without_a_rule_no_file_is_written_and_the_reason_is_given(
     assert 'init: --sample "t_0" calls such a tool' in error
     assert not (tmp_path / "r.yaml").exists()
 
-    assert main(["init", "-o", "r.yaml", *server, "no/calls"]) == 1
-    assert capsys.readouterr().err.endswith("init: no file written: no call had a result\n")
+    code, _, error = run("init", "-o", "r.yaml", *server, "no/calls")
+    assert (code, error.endswith("init: no file written: no call had a result\n")) == (1, True)
 
 
-def test_a_server_that_does_not_start_is_reported(tmp_path: Path, capsys: Capture) -> None:
+def test_a_server_that_does_not_start_is_reported(tmp_path: Path, run: Run) -> None:
     command = [sys.executable, "-c", "raise SystemExit('no database')"]
-    assert main(["init", "-o", str(tmp_path / "r.yaml"), "--", *command]) == 2
-    assert "no database" in capsys.readouterr().err
+    for words, complaint in (
+        (["-o", tmp_path / "r.yaml", "--", *command], "no database"),
+        (["cat"], "init: it does not answer as an MCP server: "),
+        ([], "give its URL, or write its command after --"),
+    ):
+        code, _, error = run("init", *words)
+        assert (code, complaint in error) == (2, True)
     assert not (tmp_path / "r.yaml").exists()
-    assert main(["init", "no-such-command"]) == 2
     complaint = "mcp-abridge init: 'no-such-command' cannot be started: no such file or directory\n"
-    assert capsys.readouterr().err == complaint
-    assert main(["init", "cat"]) == 2
-    assert "init: it does not answer as an MCP server: " in capsys.readouterr().err
-    assert main(["init"]) == 2
-    assert "give its URL, or write its command after --" in capsys.readouterr().err
+    assert run("init", "no-such-command") == (2, "", complaint)
 
 
 def test_on_a_terminal_it_asks_for_the_arguments_of_tools_that_only_read(

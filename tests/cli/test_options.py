@@ -2,33 +2,16 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from proxy.cli import VERBS, main
+from proxy.cli import VERBS
 from proxy.cli.options import OPTIONS, header, quick
 from proxy.errors import AbridgeError
+from tests.cli.conftest import Run
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-Ended = Callable[..., tuple[object, str, str]]
-
-
-@pytest.fixture
-def ended(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ended:
-    """Return a function that runs a command line which ends, and returns its code and output."""
-
-    def ended(*words: str, **variables: str) -> tuple[object, str, str]:
-        for name, value in variables.items():
-            monkeypatch.setenv(name, value)
-        with pytest.raises(SystemExit) as caught:
-            main(list(words))
-        return caught.value.code, *capsys.readouterr()
-
-    return ended
 
 
 @pytest.mark.parametrize("ours", [[], ["--budget", "8kB", "-v"], ["--budget=8kB"]])
@@ -200,15 +183,15 @@ def test_the_readme_s_lines_for_clients_wrap_the_server_of_its_first_command() -
     ],
 )
 def test_an_unusable_command_line_is_refused_in_one_line(
-    words: tuple[str, ...], complaint: str, ended: Ended
+    words: tuple[str, ...], complaint: str, run: Run
 ) -> None:
-    code, out, error = ended(*words)
+    code, out, error = run(*words)
     assert (code, out) == (2, "")
     assert complaint in error.splitlines()[-1]
 
 
-def test_an_unusable_variable_is_refused_by_its_name(ended: Ended) -> None:
-    code, _, error = ended("--", "server", MCP_ABRIDGE_BUDGET="much")
+def test_an_unusable_variable_is_refused_by_its_name(run: Run) -> None:
+    code, _, error = run("--", "server", MCP_ABRIDGE_BUDGET="much")
     assert code == 2
     assert error.splitlines()[-1] == (
         "mcp-abridge: error: MCP_ABRIDGE_BUDGET: 'much' is not a size; "
@@ -218,9 +201,9 @@ def test_an_unusable_variable_is_refused_by_its_name(ended: Ended) -> None:
 
 @pytest.mark.parametrize("words", [("--help",), ("run", "-h")])
 def test_help_names_every_option_how_variables_are_named_and_every_verb(
-    words: tuple[str, ...], ended: Ended
+    words: tuple[str, ...], run: Run
 ) -> None:
-    code, out, _ = ended(*words)
+    code, out, _ = run(*words)
     assert len(out.splitlines()) <= 60
     assert max(map(len, out.splitlines())) <= 80
     shown = " ".join(out.split())  # argparse breaks long lines

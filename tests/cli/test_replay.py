@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from proxy.cli import main
+from tests.cli.conftest import Run
 from tests.python_client import connected
 from tests.wrapped import START
 
@@ -52,30 +52,22 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> str:
     return folder
 
 
-def replay(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    code = main(["replay", *words])
-    return code, *capsys.readouterr()
-
-
 def rules(folder: Path, *paths: str) -> list[str]:
     file = folder / "rules.yaml"
     file.write_text(RULES % ", ".join(paths))
     return ["--rules", str(file)]
 
 
-def account(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
-    _, out, _ = replay(capsys, "--json", *words)
-    return json.loads(out)
+def account(run: Run, *words: str) -> Any:
+    return json.loads(run("replay", "--json", *words)[1])
 
 
-def test_the_budget_alone_loses_nothing(
-    recordings: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, out, error = replay(capsys, recordings)
+def test_the_budget_alone_loses_nothing(recordings: str, run: Run) -> None:
+    code, out, error = run("replay", recordings)
     assert (code, error) == (0, "")
     assert "later calls used: 1; still shown: 1, a view or page away: 0, lost: 0" in out
 
-    both = account(capsys, recordings)
+    both = account(run, recordings)
     [books, book] = both["tools"]
     assert (books["tool"], books["rule"], books["calls"]) == ("list_books", "budget", 1)
     assert 45_000 < books["before"] < 60_000
@@ -85,10 +77,10 @@ def test_the_budget_alone_loses_nothing(
 
 
 def test_a_lost_value_rotten_paths_and_new_members_are_findings(
-    recordings: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    recordings: str, tmp_path: Path, run: Run
 ) -> None:
     lossy = rules(tmp_path, "books.title", "books.author")
-    code, out, _ = replay(capsys, recordings, *lossy)
+    code, out, _ = run("replay", recordings, *lossy)
 
     assert code == 1
     [path] = Path(recordings).glob("*/0001-list_books.json")
@@ -98,7 +90,7 @@ def test_a_lost_value_rotten_paths_and_new_members_are_findings(
         f"rot: {place}: books: books.author matches nothing, in 1 answers",
         f"new: {place}: books: books.text, as in {path}",
     ]
-    found = account(capsys, recordings, *lossy)
+    found = account(run, recordings, *lossy)
     assert [len(found[kind]) for kind in ("loss", "rot", "drift", "over")] == [1, 1, 1, 0]
     assert found["used"] == {"shown": 0, "view": 0, "lost": 1}
 
@@ -117,51 +109,40 @@ def test_a_lost_value_rotten_paths_and_new_members_are_findings(
     ],
 )
 def test_a_ci_job_chooses_what_fails(
-    paths: Sequence[str],
-    words: list[str],
-    code: int,
-    recordings: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    paths: Sequence[str], words: list[str], code: int, recordings: str, tmp_path: Path, run: Run
 ) -> None:
-    assert replay(capsys, recordings, *rules(tmp_path, *paths), *words)[0] == code
+    assert run("replay", recordings, *rules(tmp_path, *paths), *words)[0] == code
 
 
 def test_a_rule_in_shadow_mode_is_replayed_as_if_it_were_active(
-    recordings: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    recordings: str, tmp_path: Path, run: Run
 ) -> None:
     words = rules(tmp_path, "books.id")
     file = tmp_path / "rules.yaml"
     file.write_text(file.read_text().replace("name: books", "mode: shadow"))
-    assert account(capsys, recordings, *words)["tools"][0]["after"] < 2000
+    assert account(run, recordings, *words)["tools"][0]["after"] < 2000
 
 
-def test_recordings_are_weighed_as_transcripts_are(
-    recordings: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["weigh", recordings, "--json"]) == 0
-    books, book = json.loads(capsys.readouterr().out)
+def test_recordings_are_weighed_as_transcripts_are(recordings: str, run: Run) -> None:
+    books, book = json.loads(run("weigh", recordings, "--json")[1])
     assert (books["tool"], book["tool"]) == ("shelf/list_books", "shelf/get_book")
     assert books["in_budget"] < 10_000 < 45_000 < books["read"] == books["whole"]
 
 
-def test_what_cannot_be_replayed_is_refused(
-    recordings: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_replayed_is_refused(recordings: str, tmp_path: Path, run: Run) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
-    code, out, error = replay(capsys, str(empty))
+    code, out, error = run("replay", str(empty))
     assert (code, out) == (2, "")
     assert f"no recorded call in {empty}; `mcp-abridge record` makes recordings" in error
-    code, _, error = replay(capsys, str(empty / "none"))
+    code, _, error = run("replay", str(empty / "none"))
     assert (code, error) == (2, f"mcp-abridge replay: {empty}/none: No such file or directory\n")
     (empty / "0001-t.json").write_text("{")
-    code, _, error = replay(capsys, str(empty))
+    code, _, error = run("replay", str(empty))
     assert code == 2
     assert f"{empty}/0001-t.json: neither a recorded exchange nor JSON" in error
-    code, _, error = replay(capsys, recordings, *rules(tmp_path, "books..id"))
+    code, _, error = run("replay", recordings, *rules(tmp_path, "books..id"))
     assert code == 2
     assert "rules.yaml:6:24: keep: path 'books..id'" in error
-    with pytest.raises(SystemExit):
-        main(["replay", recordings, "--fail-on", "los"])
-    assert "'los' is none of loss, rot, drift; or write none" in capsys.readouterr().err
+    _, _, error = run("replay", recordings, "--fail-on", "los")
+    assert "'los' is none of loss, rot, drift; or write none" in error

@@ -1,4 +1,3 @@
-import argparse
 import json
 import re
 from pathlib import Path
@@ -10,6 +9,7 @@ from jsonschema import Draft7Validator
 from proxy.cli import schema
 from proxy.ruleset.loading.yaml_nodes import plain_value, read
 from proxy.ruleset.selection import library
+from tests.cli.conftest import Run
 from tests.reference.pages import RULES, SIDECAR
 from tests.rulecases import BAD, GOOD, PYTHON, editor
 
@@ -32,11 +32,13 @@ def value(path: Path) -> Any:
     return plain_value(root)
 
 
-def test_the_verb_prints_a_valid_schema(capsys: pytest.CaptureFixture[str]) -> None:
-    parser = argparse.ArgumentParser()
-    schema.add(parser)
-    assert schema.run(parser.parse_args([])) == 0
-    Draft7Validator.check_schema(json.loads(capsys.readouterr().out))
+@pytest.mark.parametrize(
+    ("flag", "made"), [((), schema.schema), (("--config",), schema.configuration)]
+)
+def test_the_verb_prints_valid_schemas(flag: tuple[str], made: Any, run: Run) -> None:
+    code, out, _ = run("schema", *flag)
+    assert (code, json.loads(out)) == (0, made())
+    Draft7Validator.check_schema(made())
 
 
 OWN = sorted(PYTHON.glob("*.yaml"))
@@ -106,23 +108,8 @@ def test_every_option_of_the_schema_is_described_by_a_sentence(whole: schema.Sch
 
 
 @pytest.mark.parametrize(("flag", "page"), [("--reference", RULES), ("--sidecar", SIDECAR)])
-def test_the_verb_prints_a_reference_on_demand(
-    flag: str, page: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    parser = argparse.ArgumentParser()
-    schema.add(parser)
-    assert schema.run(parser.parse_args([flag])) == 0
-    assert capsys.readouterr().out == page.read_text(encoding="utf-8")
-
-
-def test_the_verb_prints_the_schema_of_a_configuration_on_demand(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    parser = argparse.ArgumentParser()
-    schema.add(parser)
-    assert schema.run(parser.parse_args(["--config"])) == 0
-    assert json.loads(capsys.readouterr().out) == schema.configuration()
-    Draft7Validator.check_schema(schema.configuration())
+def test_the_verb_prints_a_reference_on_demand(flag: str, page: Path, run: Run) -> None:
+    assert run("schema", flag) == (0, page.read_text(encoding="utf-8"), "")
 
 
 @pytest.mark.parametrize("whole", WHOLE)

@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from proxy.cli import main
 from proxy.cli.serve import _limits, _store, _with_rules
 from proxy.errors import RuleErrors
 from proxy.ruleset.loading.config_model import LimitsSpec
@@ -24,6 +23,7 @@ from proxy.storage.snapshots import Memory
 from proxy.transports.log import Log
 from proxy.transports.sidecar.access import Access
 from proxy.transports.sidecar.route import Route, RouteLimits
+from tests.cli.conftest import Run
 from tests.faults.processes import until
 from tests.raw_http import Answer, Asked, RawServer, always, whole
 from tests.rulecases import PYTHON
@@ -77,20 +77,12 @@ Refused = Callable[..., str]
 
 
 @pytest.fixture
-def refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Refused:
+def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> Refused:
     """Return a function that runs `serve`, which must not start, and returns the reason."""
     monkeypatch.chdir(tmp_path)
 
     def refused(*words: str, **variables: str) -> str:
-        for name, value in variables.items():
-            monkeypatch.setenv(name, value)
-        try:
-            code: object = main(["serve", *words])
-        except SystemExit as ended:
-            code = ended.code
-        out, reason = capfd.readouterr()
+        code, out, reason = run("serve", *words, **variables)
         assert (code, out) == (2, "")
         return re.sub(r"^[-0-9T:]+Z (?=mcp-abridge: )", "", reason, flags=re.MULTILINE)
 
@@ -303,9 +295,7 @@ def test_an_address_that_is_in_use_is_refused() -> None:
     )
 
 
-def test_help_fits_on_one_screen(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["serve", "--help"])
-    lines = capsys.readouterr().out.splitlines()
+def test_help_fits_on_one_screen(run: Run) -> None:
+    lines = run("serve", "--help")[1].splitlines()
     assert len(lines) <= 30
     assert max(map(len, lines)) < 80

@@ -1,13 +1,13 @@
 """`test`: what is printed, the exit codes, the JUnit report, the filling of cases."""
 
-import argparse
 import re
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from proxy.cli import test as verb
+from proxy.testing import filling
+from tests.cli.conftest import Run
 from tests.rulecases import PYTHON
 
 RULES = """\
@@ -32,18 +32,10 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def run(*words: object) -> int:
-    parser = argparse.ArgumentParser(prog="mcp-abridge test")
-    verb.add(parser)
-    return verb.run(parser.parse_args([str(word) for word in words]))
-
-
 def test_a_failure_is_printed_with_its_differences_and_the_exit_code_is_1(
-    path: Path, capsys: pytest.CaptureFixture[str]
+    path: Path, run: Run
 ) -> None:
-    assert run(path) == 1
-
-    out, err = capsys.readouterr()
+    code, out, err = run("test", path)
     *lines, summary = out.splitlines()
     assert lines == [
         f"FAILED {path}:8: issues: wrong",
@@ -51,47 +43,33 @@ def test_a_failure_is_printed_with_its_differences_and_the_exit_code_is_1(
         "    pagination.total: expected 2, found 1",
     ]
     assert re.fullmatch(r"2 passed, 1 failed in \d+\.\d\d s", summary)
-    assert err == ""
-    assert run(path, "-k", "A PAGE") == 0
+    assert (code, err) == (1, "")
+    assert run("test", path, "-k", "A PAGE")[0] == 0
 
 
-def test_a_pattern_that_no_case_fits_is_a_mistake(
-    path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(path, "-k", "typo") == 2
-
-    assert capsys.readouterr().err == (
-        "mcp-abridge test: no case has 'typo' in its rule or its name\n"
-    )
+def test_a_pattern_that_no_case_fits_is_a_mistake(path: Path, run: Run) -> None:
+    code, _, err = run("test", path, "-k", "typo")
+    assert (code, err) == (2, "mcp-abridge test: no case has 'typo' in its rule or its name\n")
 
 
-def test_rules_that_do_not_load_are_told_and_the_exit_code_is_2(
-    path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rules_that_do_not_load_are_told_and_the_exit_code_is_2(path: Path, run: Run) -> None:
     path.write_text(RULES.replace("drop", "dorp", 1))
 
-    assert run(path) == 2
-
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err == f"{path}:5:17: unknown transform 'dorp'; did you mean 'drop'?\n"
+    reason = f"{path}:5:17: unknown transform 'dorp'; did you mean 'drop'?\n"
+    assert run("test", path) == (2, "", reason)
 
 
-def test_rules_without_a_test_fail_where_they_must_have_one(
-    path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(path, "--require-tests", "-k", "a page") == 1
-
-    out = capsys.readouterr().out
+def test_rules_without_a_test_fail_where_they_must_have_one(path: Path, run: Run) -> None:
+    code, out, _ = run("test", path, "--require-tests", "-k", "a page")
+    assert code == 1
     assert f"FAILED {path}:10: other: the rule has no test\n" in out
     assert "1 passed, 1 without a test in " in out
 
 
-def test_the_outcome_is_written_as_junit_xml(path: Path, tmp_path: Path) -> None:
+def test_the_outcome_is_written_as_junit_xml(path: Path, tmp_path: Path, run: Run) -> None:
     path.write_text(RULES.replace("wrong", '"wr\\u0001ng <&>"'))
 
-    assert run(path, "--junit", tmp_path / "out.xml") == 1
-
+    assert run("test", path, "--junit", tmp_path / "out.xml")[0] == 1
     root = ElementTree.parse(tmp_path / "out.xml").getroot()
     assert root is not None
     assert (root.tag, root.get("tests"), root.get("failures")) == ("testsuites", "3", "1")
@@ -108,65 +86,49 @@ def test_the_outcome_is_written_as_junit_xml(path: Path, tmp_path: Path) -> None
     assert failure.text.splitlines()[1] == "pagination.total: expected 2, found 1"
 
 
-def test_a_report_that_cannot_be_written_is_told(
-    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(path, "-k", "a page", "--junit", tmp_path / "none" / "out.xml") == 2
-
-    assert capsys.readouterr().err == (
-        f"mcp-abridge test: {tmp_path}/none/out.xml: No such file or directory\n"
-    )
+def test_a_report_that_cannot_be_written_is_told(path: Path, tmp_path: Path, run: Run) -> None:
+    code, _, err = run("test", path, "-k", "a page", "--junit", tmp_path / "none" / "out.xml")
+    reason = f"{tmp_path}/none/out.xml: No such file or directory"
+    assert (code, err) == (2, f"mcp-abridge test: {reason}\n")
 
 
-def test_update_fills_what_expects_nothing_and_then_runs(
-    path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_update_fills_what_expects_nothing_and_then_runs(path: Path, run: Run) -> None:
     path.write_text(RULES.replace(", expect_at: {items: [2], pagination.total: 2}", ""))
 
-    assert run(path, "--update") == 0
-
-    out = capsys.readouterr().out
+    code, out, _ = run("test", path, "--update")
+    assert code == 0
     assert out.startswith(f"filled {path}:8: issues: wrong: expect\n3 passed in ")
     assert '- {name: wrong, given: {items: [1]}, expect: {"items": [1], "pagination": {' in (
         path.read_text()
     )
 
 
-def test_python_that_rules_name_is_run_where_that_is_allowed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_python_that_rules_name_is_run_where_that_is_allowed(tmp_path: Path, run: Run) -> None:
     for file in PYTHON.iterdir():
         if file.is_file():
             (tmp_path / file.name).write_text(file.read_text())
     path = tmp_path / "rules.yaml"
     path.write_text(path.read_text().replace(", expect: [a, b]}", "}", 1))
 
-    assert run(path) == 2
-    assert "is Python code, which runs only with --allow-python" in capsys.readouterr().err
-    assert run(path, "--allow-python", "--update") == 0
-    assert capsys.readouterr().out.startswith(f"filled {path}:")
+    code, _, err = run("test", path)
+    assert (code, "is Python code, which runs only with --allow-python" in err) == (2, True)
+    code, out, _ = run("test", path, "--allow-python", "--update")
+    assert (code, out.startswith(f"filled {path}:")) == (0, True)
     assert '- {given: {a: 1}, expect: ["a", "b"]}' in path.read_text()
 
 
-def test_update_changes_no_case_that_expects_something(
-    path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(path, "--update") == 1
-
-    assert path.read_text() == RULES
-    assert "FAILED" in capsys.readouterr().out
+def test_update_changes_no_case_that_expects_something(path: Path, run: Run) -> None:
+    code, out, _ = run("test", path, "--update")
+    assert (code, path.read_text()) == (1, RULES)
+    assert "FAILED" in out
 
 
 def test_update_tells_what_it_cannot_write(
-    path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from proxy.testing import filling
-
     def refuse(file: object, *, allow_python: bool) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(filling, "fill", refuse)
-
-    assert run(path, "--update") == 2
-
-    assert capsys.readouterr().err == f"mcp-abridge test: {path}: Permission denied\n"
+    reason = f"mcp-abridge test: {path}: Permission denied\n"
+    assert run("test", path, "--update") == (2, "", reason)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from proxy.cli import main
+from tests.cli.conftest import Run
 
 ROWS = json.dumps([{"id": n, "title": f"Row {n}", "body": "b" * 300} for n in range(400)])
 SAVED = (
@@ -42,14 +42,11 @@ def output(text: str) -> dict[str, Any]:
 CALL = {"type": "function_call", "name": "list", "namespace": "mcp__crm", "call_id": "c"}
 
 
-def weighed(folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, Any]]:
-    assert main(["weigh", str(folder), "--json"]) == 0
-    return {each.pop("tool"): each for each in json.loads(capsys.readouterr().out)}
+def weighed(run: Run, folder: Path) -> dict[str, dict[str, Any]]:
+    return {each.pop("tool"): each for each in json.loads(run("weigh", folder, "--json")[1])}
 
 
-def test_answers_are_counted_as_the_model_read_them(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_answers_are_counted_as_the_model_read_them(tmp_path: Path, run: Run) -> None:
     (tmp_path / "a").mkdir()
     blocks = [{"type": "text", "text": "äb\ud83d"}, {"type": "image", "source": {}}]
     (tmp_path / "a" / "s.jsonl").write_text(
@@ -66,7 +63,7 @@ def test_answers_are_counted_as_the_model_read_them(
     (tmp_path / "rollout.jsonl").write_text(codex(CALL, output("x" * 300)))
     (tmp_path / "notes.txt").write_text("no transcript")
 
-    tools = weighed(tmp_path, capsys)
+    tools = weighed(run, tmp_path)
     assert list(tools) == ["crm/list", "crm/get_item"]
     size = len(ROWS)
     assert tools["crm/list"]["calls"] == 2
@@ -77,9 +74,7 @@ def test_answers_are_counted_as_the_model_read_them(
     assert tools["crm/get_item"]["read"] == 4
 
 
-def test_an_answer_that_the_client_saved_is_weighed_whole(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_answer_that_the_client_saved_is_weighed_whole(tmp_path: Path, run: Run) -> None:
     (tmp_path / "saved.txt").write_text(ROWS)
     text = SAVED % (len(ROWS), tmp_path / "saved.txt")
     lost = SAVED % (9, "/nowhere.txt")
@@ -88,25 +83,25 @@ def test_an_answer_that_the_client_saved_is_weighed_whole(
         + claude(use("2", "mcp__crm__gone"), result("2", lost))
         + codex(CALL, output("x" * 9 + "…2000 tokens truncated…" + "y" * 9))
     )
-    tools = weighed(tmp_path, capsys)
+    tools = weighed(run, tmp_path)
     assert (tools["crm/list"]["whole"], tools["crm/list"]["cut"]) == (len(ROWS), 2)
     assert tools["crm/list"]["in_budget"] < 12_000
     assert (tools["crm/gone"]["whole"], tools["crm/gone"]["cut"]) == (0, 1)
 
 
 def test_a_table_shows_the_largest_and_what_to_do_next(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path))
     monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
-    assert main(["weigh"]) == 1
-    assert "no answer of an MCP tool in 0 sessions" in capsys.readouterr().err
+    code, _, error = run("weigh")
+    assert (code, "no answer of an MCP tool in 0 sessions" in error) == (1, True)
 
     (tmp_path / "projects" / "p").mkdir(parents=True)
     path = tmp_path / "projects" / "p" / "s.jsonl"
     path.write_text(claude(use("1", "mcp__crm__list"), result("1", ROWS)))
-    assert main(["weigh"]) == 0
-    out = capsys.readouterr().out
+    code, out, _ = run("weigh")
+    assert code == 0
     assert f"1 answers of 1 MCP tools in 1 sessions of the last 30 days: {len(ROWS):,} bytes" in out
     assert "crm/list" in out
     assert "mcp-abridge wrap" in out

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from msgspec import UNSET, Raw
 
-from proxy.document.gather import column_values, row_type_for, values_at
-from proxy.document.paths import Path, Paths
+from proxy.document.gather import column_values, values_at
+from proxy.document.paths import Path
 from proxy.document.tree import Value, encode, opened
 from tests.fitting import fitting, paths
 
@@ -60,8 +60,3 @@ def test_a_column_is_the_same_however_the_array_is_read(pair: tuple[Any, Any], p
     columns = [list(map(said, column_values(array, path))) for array in (raw, opened(raw))]
     assert columns[0] == columns[1]
     assert columns[0][1:] == [said(values_at(None, path.steps)), said(values_at({}, path.steps))]
-
-
-@pytest.mark.parametrize("path", ["*", "a.**", "a[0]", ""])
-def test_patterns_positions_and_the_whole_have_no_row_type(path: str) -> None:
-    assert row_type_for(Paths.of([Path.parse(path)])) is None

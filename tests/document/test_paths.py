@@ -11,14 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.document.paths import (
-    DEEP,
-    Each,
-    Index,
-    Name,
     Path,
     Paths,
     bare,
-    blocked,
     find,
     matches,
     places,
@@ -151,28 +146,6 @@ def test_what_is_barred_holds_nothing_that_is_named(pair: tuple[Any, Any], path:
         assert named(document(pair[1]).root, path.text) == []
 
 
-STEPS: list[tuple[str, tuple[Any, ...]]] = [
-    ("a", (Name("a"),)),
-    ("a.b", (Name("a"), Name("b"))),
-    ("a*.*b", (Name("a*", glob=True), Name("*b", glob=True))),
-    ("**", (DEEP,)),
-    ("a[]", (Name("a"), Each())),
-    ("a[ * ].b", (Name("a"), Each(), Name("b"))),
-    ("[-1]", (Index(-1),)),
-    ('"a.b"[0]', (Name("a.b"), Index(0))),
-    ('"*"', (Name("*"),)),
-    ('""', (Name(""),)),
-]
-
-
-@pytest.mark.parametrize(("text", "steps"), STEPS)
-def test_a_path_is_read_as_these_steps(text: str, steps: tuple[Any, ...]) -> None:
-    path = Path.parse(text)
-    assert path.steps == steps
-    assert str(path) == text
-    assert path.plain == all(type(step) is Name and not step.glob for step in steps)
-
-
 QUOTES = "is not a plain name; put odd names in double quotes, write expressions in a jmespath step"
 ERRORS = [
     ("a[", "'[' without ']' in path 'a['"),
@@ -208,25 +181,6 @@ def test_reading_a_path_never_fails_otherwise(text: str) -> None:
 def test_a_glob_matches_as_the_shell_has_it(pattern: str, name: str) -> None:
     expected = re.fullmatch(fnmatch.translate(pattern), name) is not None
     assert matches(pattern, name) == expected
-
-
-BLOCKED = [
-    ({}, "items.id", True),
-    ([], "id", True),
-    ({"items": []}, "items.id", True),
-    ({"items": None}, "items.id", True),
-    ({"items": [{"user": None}]}, "items.user.id", True),
-    ({"items": [[]]}, "items.id", True),
-    ({"items": [{"user": 1}]}, "items.user.id", False),
-    ({"other": []}, "items.id", False),
-    ({"x": []}, "**.id", False),
-    ({"items": [1]}, "items[3].id", False),
-]
-
-
-@pytest.mark.parametrize(("value", "path", "expected"), BLOCKED)
-def test_a_path_is_blocked_by_what_is_empty_or_null(value: Any, path: str, expected: bool) -> None:
-    assert blocked(document(value).root, Path.parse(path)) is expected
 
 
 @pytest.mark.parametrize("text", ["a.b", "*", "", "a[0]", "**"])

@@ -1,4 +1,3 @@
-import gc
 import json
 import sys
 import time
@@ -19,13 +18,10 @@ from proxy.document.tree import (
     compact,
     encode,
     have_room,
-    level,
     loads,
-    objects,
     plain,
     row_type,
     rows,
-    uncollected,
 )
 from proxy.errors import DocumentError
 from tests.documents import SCALARS, SURROGATES, values
@@ -81,52 +77,6 @@ def test_a_full_decode_and_the_written_value_agree(data: bytes) -> None:
     assert spelled(encode(plain(Raw(data)))) == spelled(data)
 
 
-def test_of_an_object_only_the_members_of_a_row_are_decoded() -> None:
-    assert plain(Raw(b'{"a": 1, "b": [1.0], "c": 2}'), row_type(("b", "d"))) == {"b": [1.0]}
-    assert plain(Raw(b"[1]"), row_type(("b",))) == [1]
-
-
-def test_slots_set_remove_and_rename_where_they_stand() -> None:
-    document = Document.read(b'{"a": 1, "b": [1, 2], "c": 3}')
-    document.root.open()
-    document.root.child("a").rename("c")
-    assert document.encode() == b'{"c":1,"b":[1,2]}'
-    inner = document.root.child("b")
-    inner.open()
-    inner.child(0).remove()
-    inner.child(0).set({"x": None})
-    assert document.encode() == b'{"c":1,"b":[{"x":null}]}'
-    assert document.changed
-
-
-def test_rows_skip_what_no_field_names_and_stay_in_the_order_of_the_fields() -> None:
-    row = row_type(("b", "a.b"))
-    found = rows(Raw(b'[{"x": {}, "a.b": 1.0, "b": null}, null, {"\\u0062": "\\/"}]'), row)
-    assert encode(found) == b'[{"b":null,"a.b":1.0},null,{"b":"\\/"}]'
-
-
-def test_rows_may_hold_rows() -> None:
-    row = row_type(("id", "by"), {"by": row_type(("n",))})
-    data = b'[{"by": {"n": 1, "m": 2}}, {"by": [{"n": 3}, null]}, {"by": null, "id": 1e400}, {}]'
-    expected = b'[{"by":{"n":1}},{"by":[{"n":3},null]},{"id":1e400,"by":null},{}]'
-    assert encode(rows(Raw(data), row)) == expected
-    assert rows(Raw(b'[{"by": 1}]'), row) is None
-
-
-def test_strict_rows_have_all_the_fields_and_no_others() -> None:
-    row = row_type(("a", "b"), strict=True)
-    assert rows(Raw(b'[{"b": 1, "a": 2}]'), row) is not None
-    assert rows(Raw(b'[{"a": 1}]'), row) is None
-    assert rows(Raw(b'[{"a": 1, "b": 2, "c": 3}]'), row) is None
-
-
-@pytest.mark.parametrize("data", [b"{}", b"1", b"[1]", b'[{"a": 1}, []]', b'["a"]'])
-def test_what_is_no_array_of_objects_gives_no_rows(data: bytes) -> None:
-    assert rows(Raw(data), row_type(("a",))) is None
-    assert objects(Raw(data)) is None
-    assert rows(level(Raw(data)), row_type(("a",))) is None
-
-
 def test_rows_open_as_objects_with_the_members_they_have() -> None:
     found = rows(Raw(b'[null, {"a": 1}, {"c": 1}]'), row_type(("a", "b")))
     document = Document(found)
@@ -136,16 +86,6 @@ def test_rows_open_as_objects_with_the_members_they_have() -> None:
     assert value[2] == {}
     single: Any = Document(msgspec.json.decode(b'{"a": 1}', type=row_type(("a",))))
     assert list(single.root.open()) == ["a"]
-
-
-def test_the_collector_is_put_off_for_a_while_and_only_where_it_is_on() -> None:
-    assert gc.isenabled()
-    with uncollected():
-        assert not gc.isenabled()
-        with uncollected():
-            pass
-        assert not gc.isenabled()
-    assert gc.isenabled()
 
 
 def test_circles_are_collected_though_large_documents_come_without_a_pause(

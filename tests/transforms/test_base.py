@@ -1,23 +1,32 @@
 """The parts that transforms share, and what all of them keep to."""
 
+import json
 from functools import cache
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from proxy.document.paths import Path
 from proxy.document.surrogates import replace_lone
 from proxy.document.tree import Document, Pieces, compact
 from proxy.errors import ShapeMismatch
-from proxy.transforms.base import Transform
+from proxy.transforms.base import Call, Notice, Transform
+from proxy.transforms.keep import Keep
+from proxy.transforms.sort import Sort
 from tests.documents import SCALARS, SURROGATES, call, open_all, shaped, values
 from tests.given import rule
 
 
 @cache
-def made(text: str) -> Transform:
-    [step] = rule(f"response: [{{{text}}}]").pipeline
-    return step
+def made(text: str) -> tuple[Transform, ...]:
+    return rule(f"response: [{{{text}}}]").pipeline
+
+
+def run(text: str, document: Document, told: Call) -> None:
+    for step in made(text):
+        step(document.root, told)
 
 
 VALUES = values(SCALARS | st.sampled_from(SURROGATES), leaves=5)
@@ -60,7 +69,7 @@ def test_values_that_stay_keep_their_spelling(
         parts = {"1": one, "2": other, "3": gone, "@": b"1", "#": b"3"}
         return b"".join(parts.get(sign, sign.encode()) for sign in template)
 
-    assert shaped(filled(before), made(text)) == compact(replace_lone(filled(after)))
+    assert shaped(filled(before), *made(text)) == compact(replace_lone(filled(after)))
 
 
 NO_TABLE = ['[{"a": 1}, {"b": 1}]', '[{"a": 1}, {"a": 1, "b": 2}]', '[{"a": 1, "b": 2}, {"a": 1}]']
@@ -103,6 +112,10 @@ ABSENT: list[tuple[str, str, list[str]]] = [
     ("keep: [id, a.x]", '[{"id": 1}, {"a": [{}]}]', ["a.x"]),
     ("keep: [a, a.x]", '{"a": 1}', []),
     ("keep: {at: items, paths: [id, nope]}", '{"items": [{"id": 1}]}', ["items.nope"]),
+    ("keep: {at: items, paths: [id]}", "{}", []),
+    *((f"{step}: {{at: items.user, {options}}}", before, [])
+      for step, options in (("keep", "paths: [id]"), ("project", "fields: [n]"))
+      for before in ("{}", '{"items": []}', '{"items": [{"user": null}]}')),
     ("project: [a, {b: {path: b, default: 0}}]", '{"a": 1, "b": 0}', []),
     ("project: {at: p, fields: [a, {b: x.y}, {c: a.n}]}", '{"p": [{"a": 1, "b": null, "c": null}]}',
      ["p.x.y", "p.a.n"]),
@@ -117,7 +130,7 @@ def test_paths_that_name_nothing_are_noted(
     document, told = Document.read(before.encode()), call()
     if opened:
         open_all(document.root)
-    made(text)(document.root, told)
+    run(text, document, told)
     assert document.encode() == compact(before.encode())
     assert told.missing == missing
 
@@ -149,6 +162,9 @@ MISMATCHES: list[tuple[str, str, str]] = [
      "page_info names meta.count, but meta is no object"),
     ("truncate: {at: items.content}", '{"items": [{"content": "x"}]}',
      "items.content steps through an array at items"),
+    ("parse: {as: lines}}, {keep: id", r'"a\nb"', "no id in the document"),
+    ("parse: {as: lines}}, {project: [id]", r'"a\nb"',
+     "none of the fields to project is in the document"),
     ("filter: {glob: {argument: n}}", '["a"]', "n: 5 is not a string"),
     ("parse: {as: records, split: '(?m)^(?=Commit: )'}", '"fatal: not a repository"',
      r"no record begins by '(?m)^(?=Commit: )' in the text"),
@@ -164,16 +180,113 @@ MISMATCHES: list[tuple[str, str, str]] = [
 @pytest.mark.parametrize(("text", "before", "message"), MISMATCHES)
 def test_a_document_of_another_shape_is_a_mismatch(text: str, before: str, message: str) -> None:
     with pytest.raises(ShapeMismatch) as mismatch:
-        shaped(before.encode(), made(text), at=call(n=5))
+        shaped(before.encode(), *made(text), at=call(n=5))
     assert str(mismatch.value) == message
+
+
+LINES = ["a 3", "b 2", "a 1"]
 
 
 @pytest.mark.parametrize(
     ("text", "lines"),
-    [("filter: {match: ^a}", ["a 3", "a 1"]), ("sort: {}", ["a 1", "a 3", "b 2"])],
+    [
+        ("filter: {match: ^a}", ["a 3", "a 1"]),
+        ("sort: {}", ["a 1", "a 3", "b 2"]),
+        ("drop: ['[0]', '[-1]']", ["b 2"]),
+        ("elide: {first: 1, last: 1}", ["a 3", "a 1"]),
+        ("prune: {empty: true}", LINES),
+        ("table: {}", LINES),
+    ],
 )
 def test_lines_stay_lines(text: str, lines: list[str]) -> None:
-    document = Document(Pieces(["a 3", "b 2", "a 1"]))
-    made(text)(document.root, call())
+    document = Document(Pieces(LINES))
+    run(text, document, call())
     assert isinstance(document.cell[0], Pieces)
     assert document.cell[0] == lines
+
+
+STEPS = [
+    "drop: b",
+    "drop: a.b",
+    "drop: '**.b'",
+    "drop: 'b[0]'",
+    "rename: {a.b: x, d.e: y}",
+    "sort: {}",
+]
+STEPS += ["prune: {}", "prune: {empty: true}"]
+
+
+@pytest.mark.parametrize("text", STEPS)
+@pytest.mark.parametrize(
+    "before", ['{"a": {"c": 1}}', "[]", "null", '"null and void"', "17", "[1, 2.0, [2]]"]
+)
+def test_a_document_without_what_a_step_changes_is_not_changed(text: str, before: str) -> None:
+    document = Document.read(before.encode())
+    run(text, document, call())
+    assert not document.changed
+    assert document.encode() == compact(before.encode())
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "after", "note"),
+    [
+        ("elide: {first: 2}", b"[1, 2.0, 3]", b"[1,2.0]", {"items": "2 of 3"}),
+        ("elide: {at: '[]', first: 1}", b"[[1, 2], [3, 4]]", b"[[1],[3]]", {"[]": "2 of 4"}),
+        ("parse: {as: lines}}, {elide: {last: 1}", rb'"a\nb"', b'"b"', "last 1 of 2"),
+    ],
+)
+def test_what_is_no_object_has_the_note_of_elide_beside_it(
+    text: str, before: bytes, after: bytes, note: object
+) -> None:
+    told = call()
+    assert shaped(before, *made(text), at=told) == after
+    assert told.notices == [Notice("_elided", note)]
+
+
+@given(st.lists(st.integers() | st.floats(allow_nan=False, allow_infinity=False)))
+def test_numbers_are_sorted_as_python_sorts_them(numbers: list[float]) -> None:
+    assert json.loads(shaped(json.dumps(numbers).encode(), Sort())) == sorted(numbers)
+
+
+@given(st.lists(st.text()), st.booleans())
+def test_texts_are_sorted_by_their_bytes(texts: list[str], descending: bool) -> None:
+    after = json.loads(shaped(json.dumps(texts).encode(), Sort(descending=descending)))
+    assert after == sorted(texts, key=str.encode, reverse=descending)
+
+
+@given(st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=4), st.booleans())
+def test_a_table_loses_nothing_and_spells_all_as_it_came(
+    rows: list[tuple[bytes, bytes]], opened: bool
+) -> None:
+    document = Document.read(
+        b'{"items": [%s]}' % b", ".join(b'{"a": %s, "b": %s}' % each for each in rows)
+    )
+    if opened:
+        list(next(document.root.children()).children())
+    run("table: items", document, call())
+    table = b", ".join(b"[%s, %s]" % each for each in rows)
+    after = b'{"items": {"columns": ["a", "b"], "rows": [%s]}}' % table
+    assert document.encode() == compact(replace_lone(after))
+
+
+def spelled(data: bytes) -> Any:
+    return json.loads(data, parse_float=str, parse_int=str, object_pairs_hook=list)
+
+
+NAMES = st.sampled_from(["id", "body", "items", "more", "text", '"a.b"', '""'])
+
+
+@given(values(), st.lists(st.lists(NAMES, min_size=1, max_size=3).map(".".join), min_size=1))
+def test_rows_and_the_tree_keep_the_same(data: bytes, paths: list[str]) -> None:
+    outcomes: list[Any] = []
+    for opening in (False, True):
+        document, told = Document.read(data), call()
+        if opening:
+            open_all(document.root)
+        try:
+            Keep(tuple(map(Path.parse, paths)))(document.root, told)
+        except ShapeMismatch as mismatch:
+            outcomes.append(str(mismatch))
+        else:
+            outcomes.append((spelled(document.encode()), told.missing))
+    assert outcomes[0] == outcomes[1]

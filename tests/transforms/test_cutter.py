@@ -10,7 +10,7 @@ from proxy.transforms.cutter import SizeReducer
 def cut(value: Any, room: int) -> tuple[Any, dict[str, str]]:
     raw = Document.read(json.dumps(value).encode()).encode()
     cutter = SizeReducer()
-    fitted = cutter.fit(Raw(raw), room, "", "", 0)
+    fitted = cutter.fit(Raw(raw), room, ("", ""))
     assert fitted is not None
     assert len(bytes(fitted)) <= room
     return json.loads(bytes(fitted)), {cut.path: str(cut) for cut in cutter.cuts}
@@ -49,7 +49,7 @@ def test_a_large_element_is_cut_to_leave_room_for_the_next_ones() -> None:
 def test_a_text_that_is_only_spelled_in_many_bytes_stays_whole() -> None:
     cutter = SizeReducer()
     escaped = Raw(json.dumps("\u00e9" * 50).encode())
-    fitted = cutter.fit(escaped, 110, "", "", 0)
+    fitted = cutter.fit(escaped, 110, ("", ""))
     assert fitted is not None
     assert json.loads(bytes(fitted)) == "\u00e9" * 50
     assert cutter.cuts == []
@@ -59,7 +59,7 @@ def test_a_tree_is_shown_as_deep_as_there_is_room() -> None:
     files = [{"name": f"file {n}", "type": "file"} for n in range(300)]
     folders = [{"name": f"folder {n}", "type": "directory", "children": files} for n in range(4)]
     raw = Document.read(json.dumps([*files[:10], *folders]).encode()).encode()
-    fitted = SizeReducer(breadth=True).fit(Raw(raw), 4000, "", "", 0)
+    fitted = SizeReducer(breadth=True).fit(Raw(raw), 4000, ("", ""))
     assert fitted is not None
     tree = json.loads(bytes(fitted))
     assert tree[:10] == files[:10]

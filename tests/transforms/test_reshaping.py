@@ -19,11 +19,14 @@ from proxy.transforms.filter import Filter
 from proxy.transforms.keep import Keep
 from proxy.transforms.paginate import Paginate
 from proxy.transforms.parse import Parse
+from proxy.transforms.project import FromExpression, FromPath, Project
+from proxy.transforms.rename import Rename
 from proxy.transforms.replace import Replace
 from proxy.transforms.sort import Sort
+from proxy.transforms.table import Table
 from proxy.transforms.truncate import Truncate
 from tests.documents import call, shaped
-from tests.fitting import arrays, assert_reshaped, fits, fitting, there, where
+from tests.fitting import NAMES, arrays, assert_reshaped, fits, fitting, there, where
 from tests.given import rule
 from tests.reference import examples
 
@@ -53,7 +56,31 @@ def relaxing(document: Any) -> dict[str, st.SearchStrategy[Any]]:
         "replace": st.builds(Replace, st.just(Pattern("[a-z]")), st.just("-"), at),
         "abridge": st.just(Abridge(max_bytes=300)),
         "parse": st.builds(Parse, st.just("lines"), at),
+        "project": projections(document),
+        "rename": renames(document),
+        "table": st.builds(Table, where(document)),
     }
+
+
+@st.composite
+def renames(draw: st.DrawFn, document: Any) -> Rename:
+    some = there(document).filter(lambda path: path.text[-1] not in "*]")
+    names = draw(st.dictionaries(some, st.sampled_from([*NAMES, "new"]), min_size=1))
+    taken = {(path.text.rpartition(".")[0], name): path for path, name in names.items()}
+    return Rename({path: name for (_, name), path in taken.items()})
+
+
+@st.composite
+def projections(draw: st.DrawFn, document: Any) -> Project:
+    source = there(document) | there(document).map(lambda path: FromPath(path, "none", True))
+    fields: list[Any] = [draw(st.dictionaries(st.sampled_from("abxy"), source, min_size=1))]
+    at, to = ROOT, None
+    if draw(st.booleans()):
+        at = draw(there(document))
+        to = draw(st.sampled_from([None, "a", "new"])) if at.text[-1] not in "*]" else None
+    if draw(st.booleans()):
+        fields.append({"z": FromExpression(Expression("a || b"))})
+    return Project(tuple(fields), at, to, draw(st.sampled_from([None, 0, []])))
 
 
 GENERAL: Any = Transform.reshape
@@ -61,9 +88,9 @@ RELAXING = [name for name, kind in TRANSFORMS.items() if kind.reshape is GENERAL
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*RELAXING, "paginate", "parse"])
+@pytest.mark.parametrize("name", [*RELAXING, "paginate", "parse", "project", "rename", "table"])
 @given(fitting(), st.data())
-def test_what_is_left_fits_the_relaxed_schema(
+def test_a_result_fits_the_schema_that_is_advertised_for_it(
     name: str, pair: tuple[Any, Any], data: st.DataObject
 ) -> None:
     schema, document = pair
@@ -132,3 +159,16 @@ def assert_fits(step: Transform, schema: Any, document: Any, structured: bool = 
     if structured and asked.notices and not isinstance(after, dict):
         after = {"items": after} | {each.name: each.value for each in asked.notices}
     assert fits(after, reshaped), (after, reshaped)
+
+
+def test_the_schema_of_a_table_admits_the_array_and_the_table() -> None:
+    items = {"type": "array", "items": {"type": "object"}, "minItems": 1}
+    schema = {"type": "object", "properties": {"items": items}}
+    reshaped = Table(Path.parse("items")).reshape(schema)
+    assert reshaped is not None
+    table = {"columns": ["a"], "rows": [[1]]}
+    assert fits({"items": [{}]}, reshaped)
+    assert fits({"items": table}, reshaped)
+    others: list[Any] = [[], {"columns": ["a"]}, {**table, "columns": [1]}]
+    for other in others:
+        assert not fits({"items": other}, reshaped)

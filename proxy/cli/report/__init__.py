@@ -151,7 +151,6 @@ def _page(path: str, period: Span, now: float) -> str:
 
 
 def _write(page: str, file: str) -> bool:
-    """Write the page to a file, or to stdout for `-`; return False, with a message, if it fails."""
     if file == "-":
         sys.stdout.write(page)
         return True

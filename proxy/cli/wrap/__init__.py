@@ -71,7 +71,6 @@ def _wrap(
 
 
 def _absolute(name: str) -> str:
-    """Return a rule file's absolute path, or the name of a bundled one; raises AbridgeError."""
     from proxy.ruleset.selection import library, paths
 
     if name == "none" or name in library():
@@ -125,7 +124,6 @@ def _print_table(configs: changes.Configs) -> None:
 
 
 def _print_lines(arguments: argparse.Namespace, launch: list[str]) -> int:
-    """Print what adds a server to each client: a command line, an entry, a link to click."""
     words: list[str] = arguments.words
     command = words[words.index("--") + 1 :] if "--" in words else []
     names = arguments.names[: len(arguments.names) - len(command)]

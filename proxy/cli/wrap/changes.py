@@ -1,7 +1,6 @@
 """Choosing servers, showing the difference, writing the files: the same in `wrap` and `unwrap`."""
 
 import argparse
-import difflib
 import json
 import shlex
 import sys
@@ -121,9 +120,8 @@ def describe(server: Server) -> dict[str, Any]:
 
 def _print_differences(configs: Configs, selection: list[Server]) -> None:
     secrets = {text for server in selection for text in server.secrets() if len(text) > 3}
-    for path, file in configs.files.items():
-        old, new = file.before.splitlines(), file.text.splitlines()
-        for line in difflib.unified_diff(old, new, path, path, lineterm=""):
+    for file in configs.files.values():
+        for line in file.difference():
             for secret in sorted(secrets, key=len, reverse=True):
                 line = line.replace(secret, "***")
             print(printable(line))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from proxy.cli import PROGRAM
-from proxy.cli.wrap.places import Dialect, Place, dialect
+from proxy.cli.wrap.places import Place, dialect
 from proxy.cli.wrap.text import Path, Syntax, entry_at, put_first, replace
 from proxy.errors import AbridgeError
 
@@ -125,7 +125,6 @@ def launcher(*, shared: bool) -> list[str]:
 
 
 def _origin() -> list[str]:
-    """Return the words for uvx if it did not take the package from an index."""
     import json
     from importlib.metadata import distribution
 
@@ -136,8 +135,6 @@ def _origin() -> list[str]:
 
 def wrap(syntax: Syntax, text: str, server: Server, launch: list[str], *, login: bool) -> str:
     """Return the text with the server behind `launch`. Raises NotPossible."""
-    if server.own_words is not None:
-        raise NotPossible("is wrapped already")
     if server.words:
         return _wrap_command(syntax, text, server, launch)
     return _wrap_url(syntax, text, server, launch, login=login)
@@ -214,7 +211,6 @@ def usable_url(server: Server) -> str:
 
 
 def _headers(entry: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """Return the lines of a remote server's headers, and the variables that Codex takes them of."""
     by_variable = dict(entry.get("env_http_headers") or {})
     fixed = {**(entry.get("headers") or {}), **(entry.get("http_headers") or {})}
     lines = [f"{name}: {value}" for name, value in fixed.items()]
@@ -227,7 +223,6 @@ def _headers(entry: dict[str, Any]) -> tuple[list[str], list[str]]:
 
 
 def _wants_login(url: str) -> bool:
-    """Return True if a server at a URL refuses a client without credentials."""
     from urllib.error import HTTPError
     from urllib.request import Request, urlopen
 
@@ -259,23 +254,16 @@ def take_apart(syntax: Syntax, text: str, server: Server) -> str:
     except ValueError:
         own = None
     starter = re.split(r"[/\\]", server.words[0])[-1]
-    headers = HEADER in (server.entry.get(dialect(server.place.client).env) or {})
+    spelling = dialect(server.place.client)
+    headers = HEADER in (server.entry.get(spelling.env) or {})
     if own is None or own.header or headers or starter not in (PROGRAM, "uvx", "uv", "pipx"):
         raise NotPossible("its original entry is not recorded; write it by hand")
-    spelling = dialect(server.place.client)
     if own.url:
         text = _with_type(syntax, text, server, spelling.remote)
-    return _put_back(syntax, text, server, _inner(server, spelling, own.url, own.command))
-
-
-def _inner(server: Server, spelling: Dialect, url: str | None, words: list[str]) -> dict[str, Any]:
-    if url:
-        return {spelling.url: url}
-    members = _as_command(words, as_list=isinstance(server.entry["command"], list))
-    return {name: value for name, value in members.items() if value}
-
-
-def _put_back(syntax: Syntax, text: str, server: Server, members: dict[str, Any]) -> str:
+        members: dict[str, Any] = {spelling.url: own.url}
+    else:
+        members = _as_command(own.command, as_list=isinstance(server.entry["command"], list))
+        members = {name: value for name, value in members.items() if value}
     if "args" in server.entry:
         value = {"args": members.pop("args")} if "args" in members else {}
         text = replace(syntax, text, (*server.path, "args"), value)

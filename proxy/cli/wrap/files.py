@@ -1,11 +1,13 @@
 """Files of clients, and what is recorded of them: without it, a wrapped entry could not go back."""
 
+import difflib
 import hashlib
 import json
 import os
 import stat
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -41,6 +43,11 @@ class ConfigFile:
         if _without(self.syntax.read(text), path) != _without(self.read(), path):
             raise NotPossible("its file has an unusual form; edit it by hand")
         self.text = text
+
+    def difference(self) -> Iterator[str]:
+        """Yield the lines of what was changed."""
+        old, new = self.before.splitlines(), self.text.splitlines()
+        return difflib.unified_diff(old, new, self.path, self.path, lineterm="")
 
     def write(self) -> str:
         """Replace the file at once, with its mode; return the path of the backup.
@@ -137,7 +144,6 @@ class Records:
 
 
 def _same(one: str, other: str) -> int:
-    """Return how many characters are equal at the start of both."""
     shorter = min(len(one), len(other))
     return next((at for at in range(shorter) if one[at] != other[at]), shorter)
 

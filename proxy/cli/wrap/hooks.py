@@ -4,7 +4,6 @@
 """
 
 import argparse
-import difflib
 import json
 import os
 import re
@@ -51,7 +50,9 @@ def _edit(verb: str, arguments: argparse.Namespace, edit: Any) -> int:
         file = ConfigFile(path)
         file.text = edit(file.text, file.read())
         file.read()
-        _show(file)
+        for line in file.difference():
+            print(printable(line))
+        sys.stdout.flush()
         if not arguments.dry_run and file.text != file.before:
             backup = file.write()
             print(f"{path} is written; its backup is {backup}", file=sys.stderr)
@@ -64,15 +65,7 @@ def _edit(verb: str, arguments: argparse.Namespace, edit: Any) -> int:
     return 0
 
 
-def _show(file: ConfigFile) -> None:
-    old, new = file.before.splitlines(), file.text.splitlines()
-    for line in difflib.unified_diff(old, new, file.path, file.path, lineterm=""):
-        print(printable(line))
-    sys.stdout.flush()
-
-
 def _own_group(settings: Any) -> Any:
-    """Return the entry that runs this program's hook; None if there is none."""
     for group in entry_at(settings, _EVENT) or ():
         for hook in group.get("hooks", ()):
             if re.search(rf"\b{PROGRAM}\b.* hook\b", str(hook.get("command"))):
@@ -97,7 +90,6 @@ def _with_hook(text: str, settings: Any, group: Any) -> str:
 
 
 def _pieces(group: Any) -> list[str]:
-    """Return the text to add to settings without hooks, without any of this event, with some."""
     literal = json.dumps(group, ensure_ascii=False)
     return [
         f'"hooks": {{"PostToolUse": [{literal}]}}',

@@ -178,7 +178,6 @@ def _blank(word: str) -> str:
 
 
 def _members(text: str, at: int) -> Iterator[tuple[str, int, int]]:
-    """Yield the key of each member of the object at a place, and where its value is."""
     decoder = json.JSONDecoder(strict=False)
     if text[at] != "{":
         return

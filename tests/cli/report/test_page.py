@@ -18,6 +18,7 @@ from proxy import cli
 from proxy.cli.report import page
 from proxy.storage.ledger import LedgerFile
 from proxy.storage.meter import Definitions, Row, Warnings
+from tests.cli.conftest import Run
 from tests.ledgers import filled
 from tests.servers import install
 
@@ -139,33 +140,23 @@ def test_a_period_of_hours_is_shown_by_hours(ledger: str) -> None:
     assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:00", rows[days + 1][0])
 
 
-def test_the_page_goes_to_a_pipe_or_a_file(
-    ledger: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = ["report", "--ledger", ledger, "--html"]
-    assert cli.main([*command, "-"]) == 0
-    out, err = capsys.readouterr()
+def test_the_page_goes_to_a_pipe_or_a_file(ledger: str, tmp_path: Path, run: Run) -> None:
+    code, out, err = run("report", "--ledger", ledger, "--html", "-")
+    assert (code, err) == (0, "")
     assert out.startswith("<!DOCTYPE html>")
-    assert err == ""
-    file = tmp_path / "page.html"
-    assert cli.main([*command, str(file)]) == 0
-    told = f"mcp-abridge report: wrote {file}; open it in a browser\n"
-    assert capsys.readouterr() == ("", told)
+    for name, code, told in (
+        ("page", 0, f"wrote {tmp_path}/page; open it in a browser"),
+        ("no/page", 2, f"--html {tmp_path}/no/page: No such file or directory"),
+    ):
+        told = f"mcp-abridge report: {told}\n"
+        assert run("report", "--ledger", ledger, "--html", tmp_path / name) == (code, "", told)
 
 
-def test_a_page_that_cannot_be_written_is_an_error(
-    ledger: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["report", "--ledger", ledger, "--html", str(tmp_path / "no" / "page")]) == 2
-    reason = f"--html {tmp_path}/no/page: No such file or directory"
-    assert capsys.readouterr() == ("", f"mcp-abridge report: {reason}\n")
-
-
-def test_nothing_recorded_makes_no_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_recorded_makes_no_page(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "ledger.sqlite3"
     LedgerFile(str(path)).close()
-    assert cli.main(["report", "--ledger", str(path), "--html", str(tmp_path / "page")]) == 1
-    assert "nothing is recorded yet" in capsys.readouterr().err
+    code, _, err = run("report", "--ledger", path, "--html", tmp_path / "page")
+    assert (code, "nothing is recorded yet" in err) == (1, True)
     assert not (tmp_path / "page").exists()
 
 

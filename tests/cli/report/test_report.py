@@ -1,6 +1,5 @@
 """`report`: what the table leads with, the keys of the JSON, what is said of an empty ledger."""
 
-import argparse
 import json
 import os
 import re
@@ -15,19 +14,12 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from proxy.cli import report
 from proxy.storage.ledger import LedgerFile
 from proxy.storage.meter import Definitions, Row, Warnings
+from tests.cli.conftest import Run
 from tests.ledgers import query
 
 ROOT = Path(__file__).parents[3]
-MAIN = """
-import argparse, sys
-from proxy.cli import report
-parser = argparse.ArgumentParser()
-report.add(parser)
-sys.exit(report.run(parser.parse_args()))
-"""
 SHAPED = Row("list_issues", "issues", "shaped", 1, 700_000, 9_000, 630_000, 8_000, largest=8_000)
 VIEWED = Row("list_issues", "issues", "view", 1, 0, 2_400, 0, 2_000, largest=2_000)
 PASSED = Row("get_me", None, "untouched", 300, 150_000, 150_000, 150_000, 150_000, largest=500)
@@ -45,16 +37,16 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(tmp_path / "mcp-abridge" / "ledger.sqlite3")
 
 
-Run = Callable[..., Any]
+Printed = Callable[..., Any]
 
 
 @pytest.fixture
-def printed(path: str, capsys: pytest.CaptureFixture[str]) -> Run:
+def printed(path: str, run: Run) -> Printed:
     """Return a function that runs the verb, and returns its text or, with `--json`, its value."""
 
     def printed(*arguments: str) -> Any:
-        assert run(*arguments) == 0
-        out = capsys.readouterr().out
+        code, out, _ = run("report", *arguments)
+        assert code == 0
         return json.loads(out) if "--json" in arguments else out
 
     return printed
@@ -76,14 +68,8 @@ def warned(path: str, *warnings: tuple[str, str, int]) -> None:
         file.write((), [Warnings("a tool", rule, kind, count) for rule, kind, count in warnings])
 
 
-def run(*arguments: str) -> int:
-    parser = argparse.ArgumentParser(prog="mcp-abridge report")
-    report.add(parser)
-    return report.run(parser.parse_args(arguments))
-
-
 def test_the_report_leads_with_the_tools_of_which_the_model_read_most(
-    path: str, printed: Run
+    path: str, printed: Printed
 ) -> None:
     filled(path, SHAPED, VIEWED, PASSED)
     lines = printed().splitlines()
@@ -100,7 +86,7 @@ def test_the_report_leads_with_the_tools_of_which_the_model_read_most(
     ]
 
 
-def test_what_is_still_cut_by_a_client_comes_first(path: str, printed: Run) -> None:
+def test_what_is_still_cut_by_a_client_comes_first(path: str, printed: Printed) -> None:
     cut = {"client_cut": 500_000, "cuts_before": 4}
     filled(path, structs.replace(SHAPED, **cut, cuts_after=1), structs.replace(PASSED, **cut))
     lines = printed().splitlines()
@@ -111,12 +97,14 @@ def test_what_is_still_cut_by_a_client_comes_first(path: str, printed: Run) -> N
     assert re.search(r"list_issues +1 +8\.00 kB +8\.00 kB +1 +630 kB +78\.8 +4 +1 ", printed())
 
 
-def test_sums_of_a_ledger_of_before_have_no_largest_response(path: str, printed: Run) -> None:
+def test_sums_of_a_ledger_of_before_have_no_largest_response(path: str, printed: Printed) -> None:
     filled(path, structs.replace(SHAPED, largest=0))
     assert "largest" not in printed()
 
 
-def test_what_a_client_would_have_shown_by_itself_is_told_apart(path: str, printed: Run) -> None:
+def test_what_a_client_would_have_shown_by_itself_is_told_apart(
+    path: str, printed: Printed
+) -> None:
     filled(path, structs.replace(SHAPED, client_cut=628_500), PASSED)
     out = printed()
     assert (
@@ -126,7 +114,7 @@ def test_what_a_client_would_have_shown_by_itself_is_told_apart(path: str, print
     assert printed("--json")["total"]["client_cut"] == 628_500
 
 
-def test_definitions_are_counted_beside_the_calls(path: str, printed: Run) -> None:
+def test_definitions_are_counted_beside_the_calls(path: str, printed: Printed) -> None:
     filled(path, SHAPED)
     assert "Definitions" not in printed()
     assert printed("--json")["definitions"] == []
@@ -141,7 +129,7 @@ def test_definitions_are_counted_beside_the_calls(path: str, printed: Run) -> No
     ]
 
 
-def test_a_ledger_of_before_has_no_definitions_and_gains_them(path: str, printed: Run) -> None:
+def test_a_ledger_of_before_has_no_definitions_and_gains_them(path: str, printed: Printed) -> None:
     filled(path, SHAPED)
     query(path, "DROP TABLE definitions")
     assert printed("--json")["definitions"] == []
@@ -150,7 +138,7 @@ def test_a_ledger_of_before_has_no_definitions_and_gains_them(path: str, printed
     assert len(printed("--json")["definitions"]) == len(printed("--json")["rows"]) == 1
 
 
-def test_failed_rules_are_counted_where_there_are_any(path: str, printed: Run) -> None:
+def test_failed_rules_are_counted_where_there_are_any(path: str, printed: Printed) -> None:
     filled(path, SHAPED)
     assert "failed" not in printed()
     filled(path, FAILED)
@@ -158,7 +146,7 @@ def test_failed_rules_are_counted_where_there_are_any(path: str, printed: Run) -
     assert re.search(r"list_issues +3 +14\.0 kB +8\.00 kB +636 kB +45\.4 +2 +1 ", printed())
 
 
-def test_what_a_shadow_rule_would_have_saved_is_said_apart(path: str, printed: Run) -> None:
+def test_what_a_shadow_rule_would_have_saved_is_said_apart(path: str, printed: Printed) -> None:
     filled(path, SHAPED, SHADOWED)
     out = printed("--by", "rule")
     assert "the model read 98.0 kB in 2 calls" in out
@@ -166,7 +154,9 @@ def test_what_a_shadow_rule_would_have_saved_is_said_apart(path: str, printed: R
     assert out.endswith("\nRules in shadow mode would have saved 86.0 kB more.\n")
 
 
-def test_what_rules_warned_of_is_listed_where_there_is_anything(path: str, printed: Run) -> None:
+def test_what_rules_warned_of_is_listed_where_there_is_anything(
+    path: str, printed: Printed
+) -> None:
     filled(path, SHAPED)
     assert "warned" not in printed()
     warned(path, ("jobs", "recast: no case fits", 1_234), ("[b]\x1b[2J", "status enum", 1))
@@ -179,7 +169,9 @@ def test_what_rules_warned_of_is_listed_where_there_is_anything(path: str, print
     ]
 
 
-def test_of_many_kinds_of_warnings_the_most_frequent_are_listed(path: str, printed: Run) -> None:
+def test_of_many_kinds_of_warnings_the_most_frequent_are_listed(
+    path: str, printed: Printed
+) -> None:
     filled(path, SHAPED)
     warned(path, *(("jobs", f"kind {number}", number) for number in range(1, 24)))
     out = printed()
@@ -203,7 +195,7 @@ def test_of_many_kinds_of_warnings_the_most_frequent_are_listed(path: str, print
     ],
 )
 def test_the_figures_are_summed_by_what_is_asked_for(
-    path: str, printed: Run, by: str, names: set[str]
+    path: str, printed: Printed, by: str, names: set[str]
 ) -> None:
     # Not when tests are collected: the hour may end before this test runs.
     names = {time.strftime(name) for name in names}
@@ -213,7 +205,7 @@ def test_the_figures_are_summed_by_what_is_asked_for(
     assert {name for name in names if re.search(rf"^ ?{name}  ", out, re.MULTILINE)} == names
 
 
-def test_the_json_has_stable_keys(path: str, printed: Run) -> None:
+def test_the_json_has_stable_keys(path: str, printed: Printed) -> None:
     filled(path, SHAPED, PASSED, SHADOWED)
     keys = ["calls", "shaped", "failed", "wire_before", "wire_after"]
     keys += ["visible_before", "visible_after", "shadow_saves", "client_cut"]
@@ -241,7 +233,7 @@ def test_the_json_has_stable_keys(path: str, printed: Run) -> None:
     }
 
 
-def test_only_what_was_recorded_in_the_span_counts(path: str, printed: Run) -> None:
+def test_only_what_was_recorded_in_the_span_counts(path: str, printed: Printed) -> None:
     filled(path, SHAPED, days_ago=3)
     filled(path, PASSED)
     for span, calls in (("1d", 300), ("71h", 300), ("73h", 301), ("1w", 301), ("all", 301)):
@@ -251,62 +243,40 @@ def test_only_what_was_recorded_in_the_span_counts(path: str, printed: Run) -> N
 @pytest.mark.parametrize(
     "span", ["", "7", "d", "-1d", "7x", "1.5d", "٣d", "9999999d", "seven days"]
 )
-def test_a_span_that_cannot_be_read_is_refused(
-    path: str, capsys: pytest.CaptureFixture[str], span: str
-) -> None:
-    with pytest.raises(SystemExit) as ended:
-        run(f"--since={span}")
-
-    assert ended.value.code == 2
-    assert capsys.readouterr().err.endswith(
+def test_a_span_that_cannot_be_read_is_refused(path: str, run: Run, span: str) -> None:
+    code, _, err = run("report", f"--since={span}")
+    assert code == 2
+    assert err.endswith(
         f"mcp-abridge report: error: argument --since: {span!r} is not a span of time; "
         "write it like 30m, 12h, 7d or 2w, or all\n"
     )
 
 
-def test_an_empty_ledger_says_what_to_do_next(
-    path: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_empty_ledger_says_what_to_do_next(path: str, run: Run) -> None:
     advice = (
         f"mcp-abridge report: nothing is recorded yet in {path}; write `mcp-abridge --` before a "
         "server's command, call one of its tools and come back\n"
     )
-
-    assert run() == 0
-    assert capsys.readouterr() == ("", advice)
-
+    assert run("report") == (0, "", advice)
     LedgerFile(path).close()
-    assert run() == 0
-    assert capsys.readouterr() == ("", advice)
+    assert run("report") == (0, "", advice)
 
 
-def test_a_span_without_calls_is_told_from_an_empty_ledger(
-    path: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_span_without_calls_is_told_from_an_empty_ledger(path: str, run: Run) -> None:
     filled(path, SHAPED, days_ago=3)
-
-    assert run("--since", "1d") == 0
-    assert capsys.readouterr() == (
-        "",
-        "mcp-abridge report: nothing was recorded in the last day; try --since all\n",
-    )
+    advice = "mcp-abridge report: nothing was recorded in the last day; try --since all\n"
+    assert run("report", "--since", "1d") == (0, "", advice)
 
 
-def test_a_ledger_that_cannot_be_read_is_an_error(
-    tmp_path: Path, path: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_ledger_that_cannot_be_read_is_an_error(tmp_path: Path, path: str, run: Run) -> None:
     (tmp_path / "list").write_text("milk, eggs\n" * 99)
     for name, reason in (("absent", "no such file"), ("list", "file is not a database")):
-        assert run("--ledger", str(tmp_path / name)) == 2
-        assert capsys.readouterr() == ("", f"mcp-abridge report: {tmp_path / name}: {reason}\n")
+        error = f"mcp-abridge report: {tmp_path / name}: {reason}\n"
+        assert run("report", "--ledger", tmp_path / name) == (2, "", error)
 
 
 def test_the_environment_names_the_ledger_where_no_option_does(
-    tmp_path: Path,
-    path: str,
-    printed: Run,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, path: str, printed: Printed, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = str(tmp_path / "other.sqlite3")
     filled(other, PASSED)
@@ -314,10 +284,8 @@ def test_the_environment_names_the_ledger_where_no_option_does(
     monkeypatch.setenv("MCP_ABRIDGE_LEDGER", other)
     assert printed("--json")["total"]["calls"] == 300
     assert printed("--json", "--ledger", path)["total"]["calls"] == 1
-    monkeypatch.setenv("MCP_ABRIDGE_LEDGER", "off")
-    assert run() == 2
-    reason = "the ledger is off; say which one to read: --ledger PATH"
-    assert capsys.readouterr() == ("", f"mcp-abridge report: {reason}\n")
+    reason = "mcp-abridge report: the ledger is off; say which one to read: --ledger PATH\n"
+    assert run("report", MCP_ABRIDGE_LEDGER="off") == (2, "", reason)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals are POSIX's")
@@ -330,7 +298,11 @@ def test_a_terminal_gets_lines_that_fit_and_no_colour_under_no_color(
     ours, theirs = os.openpty()
     environment = os.environ | {"COLUMNS": columns, "NO_COLOR": "1", "TERM": "xterm-256color"}
     with subprocess.Popen(
-        [sys.executable, "-c", MAIN], cwd=ROOT, stdout=theirs, stderr=theirs, env=environment
+        [sys.executable, "-m", "proxy", "report"],
+        cwd=ROOT,
+        stdout=theirs,
+        stderr=theirs,
+        env=environment,
     ):
         os.close(theirs)
         printed = b""
@@ -353,19 +325,16 @@ def test_a_terminal_gets_lines_that_fit_and_no_colour_under_no_color(
 
 
 def test_a_ledger_of_clients_that_pass_no_environment_on_is_named(
-    path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    path: str, tmp_path: Path, run: Run
 ) -> None:
     filled(path, PASSED)
-    assert (run(), capsys.readouterr().err) == (0, "")
-
+    assert run("report")[2] == ""
     other = str(tmp_path / ".local" / "state" / "mcp-abridge" / "ledger.sqlite3")
     filled(other, SHAPED)
-
-    assert (run(), capsys.readouterr().err) == (
-        0,
+    assert run("report")[2] == (
         f"mcp-abridge report: this was {path}; clients that do not pass XDG_STATE_HOME on, such as "
-        f"Codex, have another one: mcp-abridge report --ledger {other}\n",
+        f"Codex, have another one: mcp-abridge report --ledger {other}\n"
     )
-    assert run("--html", str(tmp_path / "page")) == 0
-    assert f"mcp-abridge report --ledger {other}\n" in capsys.readouterr().err
-    assert (run("--ledger", other), capsys.readouterr().err) == (0, "")
+    code, _, err = run("report", "--html", tmp_path / "page")
+    assert (code, f"mcp-abridge report --ledger {other}\n" in err) == (0, True)
+    assert run("report", "--ledger", other)[2] == ""

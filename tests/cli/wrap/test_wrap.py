@@ -7,7 +7,7 @@ import re
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -15,15 +15,13 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from proxy.cli import main
 from proxy.cli.options import quick
 from proxy.cli.wrap.entry import NotPossible
 from proxy.cli.wrap.files import ConfigFile
 from proxy.cli.wrap.places import CLIENTS, PLACES
+from tests.cli.conftest import Run
 from tests.cli.wrap.samples import SAMPLES
 from tests.wrapped import START
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -45,21 +43,16 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Return a function that runs a command line, and returns its code, stdout and stderr."""
-
-    def run(*words: str) -> tuple[int, str, str]:
-        return main(list(words)), *capsys.readouterr()
-
-    return run
-
-
 def write(home: Path, name: str, text: str) -> Path:
     path = home / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(text.encode())
     return path
+
+
+def write_samples(home: Path) -> None:
+    for name, text in SAMPLES.items():
+        write(home, name, text)
 
 
 def contents(home: Path) -> dict[str, str]:
@@ -75,8 +68,7 @@ def program(home: Path) -> str:
 
 
 def test_all_clients_are_wrapped_once_and_restored_to_the_byte(home: Path, run: Run) -> None:
-    for name, text in SAMPLES.items():
-        write(home, name, text)
+    write_samples(home)
     state, listing, advice = run("wrap")
     assert (state, "next: mcp-abridge wrap mem, or wrap --all" in advice) == (0, True)
     assert {line.split()[0] for line in listing.splitlines()[3:] if line.strip()} == set(CLIENTS)
@@ -130,8 +122,7 @@ def test_all_clients_are_wrapped_once_and_restored_to_the_byte(home: Path, run: 
 def test_the_entries_keep_their_other_members_and_no_secret_is_on_a_command_line(
     home: Path, run: Run
 ) -> None:
-    for name, text in SAMPLES.items():
-        write(home, name, text)
+    write_samples(home)
     run("wrap", "--all")
     us = program(home)
     cursor = (home / ".cursor/mcp.json").read_text()
@@ -183,8 +174,7 @@ env_vars = ["HOME_TOKEN"] # at home\r
 
 
 def test_an_edit_between_the_two_survives(home: Path, run: Run) -> None:
-    for name, text in SAMPLES.items():
-        write(home, name, text)
+    write_samples(home)
     run("wrap", "--all")
     edits = {
         ".codex/config.toml": ('TOKEN = "s3cr3t"', 'TOKEN = "other"\r\nMORE = "1"'),
@@ -218,8 +208,7 @@ def test_a_file_that_its_client_wrote_anew_is_restored(home: Path, run: Run) -> 
 
 
 def test_without_its_record_an_entry_is_taken_apart(home: Path, run: Run) -> None:
-    for name, text in SAMPLES.items():
-        write(home, name, text)
+    write_samples(home)
     before = [(s["server"], s["starts"]) for s in json.loads(run("wrap", "--json")[1])]
     run("wrap", "--all")
     (state_folder() / "originals.json").unlink()
@@ -379,7 +368,7 @@ def test_a_url_that_wants_a_login_goes_through_mcp_remote_or_is_left(
 
 
 def test_the_command_that_is_written_starts_without_the_path_of_a_shell(
-    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+    home: Path, run: Run
 ) -> None:
     answer = '{"jsonrpc": "2.0", "id": 1, "result": {}}'
     server = {
