@@ -14,10 +14,9 @@ from tests.answers import model, table
 from tests.answers.arm import Arm
 from tests.answers.direct import ClaudeCode, Codex, Direct, VisualStudioCode
 from tests.answers.ours import Best, Look, Notices, Paging
-from tests.answers.questions import structured
+from tests.answers.questions import questions
 from tests.answers.rivals import rivals
 from tests.answers.session import Attempt, attempts
-from tests.answers.text_questions import texts
 
 OURS = (Paging, Notices, Look, Best)
 
@@ -43,14 +42,10 @@ def main() -> int:
     chosen = parser.parse_args()
     if (chosen.model is None) != (chosen.endpoint is None):
         parser.error("--model and --endpoint belong together")
-    questions = [
-        question
-        for question in (*structured(), *texts())
-        if re.search(chosen.k or "", question.name)
-    ]
+    some = [question for question in questions() if re.search(chosen.k or "", question.name)]
     if chosen.model:
         endpoint = model.endpoint_of(chosen.endpoint, chosen.model, chosen.key_env)
-        print(model.report(endpoint, questions, chosen.budget))
+        print(model.report(endpoint, some, chosen.budget))
         return 0
     results: dict[str, list[Attempt]] = {}
     failures: dict[str, str] = {}
@@ -60,14 +55,14 @@ def main() -> int:
             continue
         started = time.monotonic()
         try:
-            results[arm.name] = attempts(arm, questions, watch)
+            results[arm.name] = attempts(arm, some, watch)
         except Exception as error:
             failures[arm.name] = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
             print(f"{arm.name}: not measured: {error}", file=sys.stderr)
         print(f"{arm.name}: {time.monotonic() - started:.1f} s", file=sys.stderr)
-    print(table.summary(questions, results, failures))
+    print(table.summary(some, results, failures))
     if chosen.by_question:
-        chosen.by_question.write_text(table.by_question(questions, results))
+        chosen.by_question.write_text(table.by_question(some, results))
     return 1 if failures else 0
 
 

@@ -14,7 +14,7 @@ from tests.answers.arm import Arm, Call, Look, Reply
 from tests.answers.direct import Direct
 from tests.answers.ours import Look as LookThenView
 from tests.answers.question import Question
-from tests.answers.questions import structured
+from tests.answers.questions import questions
 from tests.answers.session import opened
 
 FILE = Path(__file__).resolve().parents[2] / "examples" / "answer.svg"
@@ -58,7 +58,7 @@ def steps(arm: Arm, question: Question) -> list[Step]:
 
 def drawing() -> str:
     """Return the picture as SVG, light or dark as the reader's page is."""
-    [question] = [each for each in structured() if each.name == QUESTION]
+    [question] = [each for each in questions() if each.name == QUESTION]
     direct, ours = steps(Direct(), question), steps(LookThenView(), question)
     read = [sum(step.size for step in each) for each in (direct, ours)]
     words = f"“{question.text}” The answer: {question.answer}."

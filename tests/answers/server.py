@@ -13,6 +13,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.answers import structured, texts
+from tests.plain_server import serve
 
 Result = dict[str, Any]
 
@@ -119,37 +120,11 @@ def tools() -> list[dict[str, Any]]:
     ]
 
 
-def answer(method: str, params: dict[str, Any]) -> Result | None:
-    """Return the result of a request; None if there is none."""
-    match method:
-        case "initialize":
-            return {
-                "protocolVersion": params["protocolVersion"],
-                "capabilities": {"tools": {}},
-                "serverInfo": {"name": "answers", "version": "1"},
-            }
-        case "ping":
-            return {}
-        case "tools/list":
-            return {"tools": tools()}
-        case "tools/call" if params["name"] in RESULTS:
-            return RESULTS[params["name"]][1]()
-    return None
-
-
-def main() -> None:
-    for line in sys.stdin:
-        request = json.loads(line)
-        if "id" not in request or "method" not in request:
-            continue
-        message = {"jsonrpc": "2.0", "id": request["id"]}
-        result = answer(request["method"], request.get("params") or {})
-        if result is None:
-            message["error"] = {"code": -32601, "message": f"there is no {request['method']}"}
-        else:
-            message["result"] = result
-        print(json.dumps(message, separators=(",", ":")), flush=True)
+def call(name: str, _: dict[str, Any]) -> Result:
+    if name not in RESULTS:
+        raise LookupError("there is no tools/call")
+    return RESULTS[name][1]()
 
 
 if __name__ == "__main__":
-    main()
+    serve("answers", "1", tools(), call)

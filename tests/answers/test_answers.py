@@ -10,12 +10,11 @@ from tests.answers.direct import ClaudeCode, Codex, Direct
 from tests.answers.evidence import Evidence
 from tests.answers.ours import Best, Notices
 from tests.answers.question import Question, Row
-from tests.answers.questions import structured
+from tests.answers.questions import questions
 from tests.answers.server import RESULTS
 from tests.answers.session import Attempt, attempts, opened
-from tests.answers.text_questions import texts
 
-QUESTIONS = [*structured(), *texts()]
+QUESTIONS = questions()
 FEW = [question for question in QUESTIONS if question.name.startswith(("get_sync", "git_log"))]
 WHOLE = {tool: shown(result()) for tool, (_, result) in RESULTS.items()}
 

@@ -11,10 +11,9 @@ import pytest
 
 from tests.answers import __main__ as main
 from tests.answers import model
-from tests.answers.questions import structured
-from tests.answers.text_questions import texts
+from tests.answers.questions import questions
 
-QUESTION = next(each for each in structured() if each.name.startswith("get_pods"))
+QUESTION = next(each for each in questions() if each.name.startswith("get_pods"))
 READ = 100
 
 
@@ -84,7 +83,6 @@ def test_a_model_is_asked_directly_and_through_the_proxy(
 
 
 def test_a_right_answer_counts_and_one_to_another_question_does_not() -> None:
-    questions = [*structured(), *texts()]
-    for question, other in pairwise(questions):
+    for question, other in pairwise(questions()):
         assert model.answers(question, f"The answer is **{question.answer}**."), question.name
         assert not model.answers(question, other.answer), question.name

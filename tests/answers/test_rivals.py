@@ -8,15 +8,14 @@ import pytest
 
 from tests.answers import __main__ as command
 from tests.answers.arm import Arm
-from tests.answers.questions import structured
+from tests.answers.questions import questions
 from tests.answers.rivals import install
 from tests.answers.rivals.encoders import Compressor, Terse, UltraLean
 from tests.answers.rivals.jmunch import QUERIES, Jmunch
 from tests.answers.session import Attempt, attempts
-from tests.answers.text_questions import texts
 from tests.servers.install import is_installed
 
-QUESTIONS = {question.name: question for question in (*structured(), *texts())}
+QUESTIONS = {question.name: question for question in questions()}
 
 
 def ask(arm: Arm, *names: str) -> list[Attempt]:

@@ -9,11 +9,9 @@ import pytest
 
 from proxy.cli.call import UnusableCall, values_of
 from tests.cli.conftest import Run
+from tests.plain_server import IMPORT
 
-# Without the SDK, of which nothing is shown here, and which takes a second to start.
 SERVER = """
-import json, sys
-
 print("the shelf is being dusted", file=sys.stderr)
 calls = 0
 LIST_BOOKS = {
@@ -38,27 +36,13 @@ def list_books(count, shelf="a", tags=()):
     return {"books": [{"id": n, "title": f"Book {n} of {shelf}", "tags": tags, "text": "x" * 200,
                        "calls": calls} for n in range(count)]}
 
-def result(method, params):
-    if method == "initialize":
-        return {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
-                "serverInfo": {"name": "shelf", "version": "2.1"}}
-    if method == "tools/list":
-        return {"tools": [LIST_BOOKS, FAIL]}
-    failed = params["name"] == "fail"
-    text = "no such shelf" if failed else json.dumps(list_books(**params["arguments"]), indent=2)
-    return {"content": [{"type": "text", "text": text}], "isError": failed}
+def call(name, arguments):
+    if name == "list_books" and "count" not in arguments:
+        raise LookupError("count is required")
+    text = "no such shelf" if name == "fail" else json.dumps(list_books(**arguments), indent=2)
+    return {"content": [{"type": "text", "text": text}], "isError": name == "fail"}
 
-for line in sys.stdin:
-    sent = json.loads(line)
-    try:
-        assert sent["method"] in ("initialize", "tools/list", "tools/call")
-        answer = {"result": result(sent["method"], sent.get("params"))}
-    except TypeError:
-        answer = {"error": {"code": -32602, "message": "count is required"}}
-    except AssertionError:
-        answer = {"error": {"code": -32601, "message": "Method not found"}}
-    if "id" in sent:
-        print(json.dumps({"jsonrpc": "2.0", "id": sent["id"], **answer}), flush=True)
+serve("shelf", "2.1", [LIST_BOOKS, FAIL], call)
 """
 RULES = """
 version: 1
@@ -76,7 +60,7 @@ rules:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     path = tmp_path_factory.mktemp("server") / "server.py"
-    path.write_text(SERVER)
+    path.write_text(IMPORT + SERVER)
     return ["--", sys.executable, str(path)]
 
 

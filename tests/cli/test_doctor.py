@@ -11,24 +11,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+# Without the SDK, of which nothing is shown here, and which takes a second to start.
 SERVER = """
-import sys
-from mcp.server.mcpserver import MCPServer
-
-mcp = MCPServer(name="shelf", version="2.1", log_level="ERROR")
-
-@mcp.tool(description="x")
-def list_books(shelf: str) -> str:
-    return shelf
-
-@mcp.tool()
-def add_book(title: str) -> str:
-    return title
-
-mcp.run()
-"""
-# The same without the SDK, which takes a second to start.
-PLAIN = """
 import json, sys
 
 def tool(name, argument):
@@ -55,7 +39,7 @@ for line in sys.stdin:
 @pytest.fixture
 def server() -> list[str]:
     """Return the command of a server with two tools."""
-    return [sys.executable, "-c", PLAIN]
+    return [sys.executable, "-c", SERVER]
 
 
 def started(*words: str, cwd: Path = ROOT, deadline: str = "60") -> "subprocess.Popen[str]":
@@ -113,8 +97,7 @@ def slow() -> Iterator[dict[str, "subprocess.Popen[str]"]]:
             process.kill()
 
 
-def test_a_set_up_that_is_as_it_should_be(tmp_path: Path) -> None:
-    server = [sys.executable, "-c", SERVER]
+def test_a_set_up_that_is_as_it_should_be(server: list[str], tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_text(
         "version: 1\nrules: [{tools: list_books, response: [{keep: title}]}]\n"
     )

@@ -11,12 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
+from tests.plain_server import IMPORT
 from tests.wrapped import START
 
-# Each call is noted in a file. The SDK, of which nothing is shown here, takes a second to start.
+# Each call is noted in a file.
 SERVER = """
-import json, sys
-
 print("the shelf is being dusted", file=sys.stderr)
 
 def tool(name, *needed, optional=(), reads=True):
@@ -42,27 +41,15 @@ def called(tool, name=""):
         "digits": list(range(1000)),
     }[tool]
 
-def result(method, params):
-    if method == "initialize":
-        return {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
-                "serverInfo": {"name": "the shelf", "version": "2.1"}}
-    if method == "tools/list":
-        return {"tools": TOOLS}
+def call(name, arguments):
     try:
-        value, error = called(params["name"], **params["arguments"]), False
+        value, error = called(name, **arguments), False
     except (OSError, ValueError) as problem:
         value, error = [problem], True
     texts = map(str, value) if isinstance(value, list) else [json.dumps(value)]
     return {"content": [{"type": "text", "text": text} for text in texts], "isError": error}
 
-for line in sys.stdin:
-    sent = json.loads(line)
-    if sent["method"] in ("initialize", "tools/list", "tools/call"):
-        answer = {"result": result(sent["method"], sent.get("params"))}
-    else:
-        answer = {"error": {"code": -32601, "message": "Method not found"}}
-    if "id" in sent:
-        print(json.dumps({"jsonrpc": "2.0", "id": sent["id"], **answer}), flush=True)
+serve("the shelf", "2.1", TOOLS, call)
 """
 
 DENSE = SERVER.replace(
@@ -74,7 +61,7 @@ DENSE = SERVER.replace(
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "server.py").write_text(SERVER)
+    (tmp_path / "server.py").write_text(IMPORT + SERVER)
     return ["--", sys.executable, str(tmp_path / "server.py"), str(tmp_path / "calls")]
 
 
@@ -164,7 +151,7 @@ def test_without_a_rule_no_file_is_written_and_the_reason_is_given(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "server.py").write_text(DENSE)
+    (tmp_path / "server.py").write_text(IMPORT + DENSE)
     server = ["--", sys.executable, "server.py"]
     code, _, error = run("init", "-o", "r.yaml", *server, "calls")
     assert code == 1

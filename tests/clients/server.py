@@ -9,12 +9,17 @@ import json
 import struct
 import sys
 import zlib
+from pathlib import Path
 from typing import Any
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tests.plain_server import serve
 
 Json = dict[str, Any]
 
 LONG = 200_000
-VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 
 
 def rows() -> list[Json]:
@@ -89,32 +94,11 @@ def tool(name: str) -> Json:
     return definition
 
 
-def answer(method: str, params: Json) -> Json:
-    if method == "initialize":
-        version = params.get("protocolVersion")
-        return {"result": {
-            "protocolVersion": version if version in VERSIONS else VERSIONS[-1],
-            "capabilities": {"tools": {}},
-            "serverInfo": {"name": "probe", "version": "1.0.0"},
-        }}  # fmt: skip
-    if method == "ping":
-        return {"result": {}}
-    if method == "tools/list":
-        return {"result": {"tools": [tool(name) for name in sys.argv[1:] or RESULTS]}}
-    if method == "tools/call" and params.get("name") in RESULTS:
-        return {"result": RESULTS[params["name"]]}
-    return {"error": {"code": -32601, "message": f"Method or tool not found: {method}"}}
-
-
-def main() -> None:
-    for line in sys.stdin.buffer:
-        message = json.loads(line)
-        if "id" in message and "method" in message:
-            response = answer(message["method"], message.get("params") or {})
-            line = json.dumps({"jsonrpc": "2.0", "id": message["id"], **response}).encode()
-            sys.stdout.buffer.write(line + b"\n")
-            sys.stdout.buffer.flush()
+def call(name: str, _: Json) -> Json:
+    if name not in RESULTS:
+        raise LookupError(f"there is no tool {name}")
+    return RESULTS[name]
 
 
 if __name__ == "__main__":
-    main()
+    serve("probe", "1.0.0", [tool(name) for name in sys.argv[1:] or RESULTS], call)

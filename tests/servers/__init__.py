@@ -8,26 +8,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from tests.servers.install import CACHE, node
-
-__all__ = [
-    "Call",
-    "Seen",
-    "atlassian",
-    "chrome_devtools",
-    "everything",
-    "filesystem",
-    "firecrawl",
-    "git",
-    "grafana",
-    "kubernetes",
-    "memory",
-    "node",
-    "playwright",
-    "sentry",
-    "sqlite",
-    "typescript",
-]
+from tests.servers.install import CACHE
+from tests.servers.install import node as node
 
 CLIENTS = Path(__file__).parent / "clients"
 

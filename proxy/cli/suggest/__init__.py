@@ -10,7 +10,7 @@ from typing import Any
 from proxy.cli import PROGRAM, transcripts
 from proxy.cli.suggest.draft import SMALL, Answered, drafts, short_list
 from proxy.cli.suggest.rules import DraftedRule, drafted, page
-from proxy.cli.terminal import refuse
+from proxy.cli.terminal import check_output, refuse
 from proxy.document.tree import plain
 from proxy.errors import AbridgeError, did_you_mean
 from proxy.ruleset.rule import Rule
@@ -36,6 +36,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print a rule file. Returns 2 if the recordings cannot be read, or are of several servers."""
     try:
+        if arguments.output:
+            check_output(arguments.output, force=arguments.force)
         recordings = list(_sessions(arguments.paths))
         servers = list(dict.fromkeys(each.server for each, _ in recordings if each.server))
         server = arguments.server or (servers[0] if servers else None)

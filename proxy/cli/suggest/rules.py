@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 from msgspec import Struct
 
+from proxy.cli import PROGRAM
 from proxy.cli.suggest.draft import FIRST_LOOK, MAX_BYTES, SMALL, Draft
 from proxy.cli.suggest.sample import case_of
 from proxy.document.tokens import tokens
@@ -77,6 +78,7 @@ def page(server: str | None, rules: Iterable[DraftedRule], small: list[str]) -> 
     """Return the rule file, with a line for editors at its head."""
     head = [
         "# yaml-language-server: $schema=rules.schema.json",
+        f"# `{PROGRAM} schema > rules.schema.json` writes that file, for completion in an editor.",
         "# Drafted by `mcp-abridge suggest`. Read each rule: what it drops, no view brings back.",
     ]
     if small:

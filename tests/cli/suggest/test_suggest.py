@@ -404,7 +404,7 @@ def test_a_file_is_replaced_by_force_alone(sync: str, tmp_path: Path, capsys: Ca
     path = tmp_path / "mine.yaml"
     path.write_text("mine\n")
     assert main(["suggest", sync, "-o", str(path)]) == 2
-    assert "mine.yaml" in capsys.readouterr().err
+    assert "mine.yaml is there already; --force replaces it" in capsys.readouterr().err
     assert path.read_text() == "mine\n"
     assert main(["suggest", sync, "-o", str(path), "--force"]) == 0
     assert "version: 1" in path.read_text()

@@ -50,6 +50,11 @@ def write(home: Path, name: str, text: str) -> Path:
     return path
 
 
+def write_samples(home: Path) -> None:
+    for name, text in SAMPLES.items():
+        write(home, name, text)
+
+
 def contents(home: Path) -> dict[str, str]:
     return {name: (home / name).read_bytes().decode() for name in SAMPLES}
 
@@ -63,8 +68,7 @@ def program(home: Path) -> str:
 
 
 def test_all_clients_are_wrapped_once_and_restored_to_the_byte(home: Path, run: Run) -> None:
-    for name, text in SAMPLES.items():
-        write(home, name, text)
+    write_samples(home)
     state, listing, advice = run("wrap")
     assert (state, "next: mcp-abridge wrap mem, or wrap --all" in advice) == (0, True)
     assert {line.split()[0] for line in listing.splitlines()[3:] if line.strip()} == set(CLIENTS)
@@ -118,8 +122,7 @@ def test_all_clients_are_wrapped_once_and_restored_to_the_byte(home: Path, run: 
 def test_the_entries_keep_their_other_members_and_no_secret_is_on_a_command_line(
     home: Path, run: Run
 ) -> None:
-    for name, text in SAMPLES.items():
-        write(home, name, text)
+    write_samples(home)
     run("wrap", "--all")
     us = program(home)
     cursor = (home / ".cursor/mcp.json").read_text()
@@ -171,8 +174,7 @@ env_vars = ["HOME_TOKEN"] # at home\r
 
 
 def test_an_edit_between_the_two_survives(home: Path, run: Run) -> None:
-    for name, text in SAMPLES.items():
-        write(home, name, text)
+    write_samples(home)
     run("wrap", "--all")
     edits = {
         ".codex/config.toml": ('TOKEN = "s3cr3t"', 'TOKEN = "other"\r\nMORE = "1"'),
@@ -206,8 +208,7 @@ def test_a_file_that_its_client_wrote_anew_is_restored(home: Path, run: Run) -> 
 
 
 def test_without_its_record_an_entry_is_taken_apart(home: Path, run: Run) -> None:
-    for name, text in SAMPLES.items():
-        write(home, name, text)
+    write_samples(home)
     before = [(s["server"], s["starts"]) for s in json.loads(run("wrap", "--json")[1])]
     run("wrap", "--all")
     (state_folder() / "originals.json").unlink()
