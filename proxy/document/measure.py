@@ -158,9 +158,6 @@ def ending(text: str, most: int) -> int:
     r"""Return the position of a cut after at most `most` characters: at a line, a word, or there.
 
     An empty line is better, if it is near.
-
-    >>> ending("one\ntwo\nthree", 10), ending("no line end", 5)
-    (8, 5)
     """
     if most >= len(text):
         return len(text)

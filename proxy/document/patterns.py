@@ -121,9 +121,6 @@ class Pattern:
         r"""Return `subject` with every match replaced; `\1` in the replacement is a group.
 
         Raises OutOfFuel if that takes too long, or the result is too large.
-
-        >>> Pattern("(a)b*").replace("abba", r"<\1>", Fuel())
-        '<a><a>'
         """
         parts: list[str] = []
         end, last, groups = 0, None, replacement.count("\\")

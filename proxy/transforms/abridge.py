@@ -273,11 +273,7 @@ def _beside(way: dict[str, str], cuts: list[Omission], room: int) -> dict[str, s
 
 
 def _sums(cuts: list[Omission]) -> dict[str, str]:
-    """Return the note on all paths without a note of their own: the sums shown of each unit.
-
-    >>> _sums([Omission("a", " chars", "a", 3, 9, 6, 3, 9), Omission("b", "", "b", 0, 2, 50, 0, 2)])
-    {'others': '0 of 2, 3 of 9 chars at 2 paths'}
-    """
+    """Return the note on all paths without a note of their own: the sums shown of each unit."""
     sums = {
         unit: (sum(cut.visible for cut in cuts if cut.unit == unit), total)
         for unit in (ELEMENTS, MEMBERS, COLUMNS, CHARACTERS)

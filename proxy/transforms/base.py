@@ -44,11 +44,7 @@ DROPPED = "_dropped"  # the notice on how many blocks of each type a rule droppe
 
 
 def unused_name(members: object, name: str) -> str:
-    """Return `name`, with as many `_` appended as make it differ from all `members`.
-
-    >>> unused_name({"pagination": 1}, "pagination"), unused_name([], "pagination")
-    ('pagination_', 'pagination')
-    """
+    """Return `name`, with as many `_` appended as make it differ from all `members`."""
     while isinstance(members, dict) and name in members:
         name += "_"
     return name
