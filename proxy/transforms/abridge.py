@@ -4,14 +4,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta, Raw, Struct
 
-from proxy.document.measure import (
-    TextFrame,
-    TextWriteback,
-    chars_that_fit,
-    encoded_size,
-    ending,
-    size,
-)
+from proxy.document.measure import TextFrame, chars_that_fit, encoded_size, ending, size
 from proxy.document.sizes import Size
 from proxy.document.tree import Document, Slot, Value, compact, encode, level, raw, text
 from proxy.transforms import cutter
@@ -286,11 +279,7 @@ def _sums(cuts: list[Omission]) -> dict[str, str]:
 
 def _inside(document: Document) -> TextFrame | None:
     """Return the text around the structure, if the whole document was read from a text."""
-    whole = [
-        closing.whole
-        for closing in document.closers
-        if isinstance(closing, TextWriteback) and closing.whole is not None
-    ]
+    whole = [frame for each in document.closers if (frame := each.whole) is not None]
     if len(whole) != 1 or document.textual or whole[0].separator is not None:
         return None
     return whole[0]

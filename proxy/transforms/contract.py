@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from proxy.document.measure import TextWriteback
 from proxy.document.tree import Document, Slot, encode, plain, text
 from proxy.errors import DocumentError, Refusal
 from proxy.schema.derive import nullable
@@ -80,8 +79,7 @@ def _as_sent(document: Document) -> bytes:
         return encode(document.cell[0])
     copy = Document(plain(document.cell[0]))
     for closing in reversed(document.closers):
-        if isinstance(closing, TextWriteback):
-            replace(closing, document=copy)()
+        replace(closing, document=copy)()
     inside = text(copy.cell[0])
     if inside is not None and inside[:1] == "{" and _is_json(inside):
         return inside.encode()
