@@ -126,7 +126,6 @@ class _Place:
 
     @property
     def literals(self) -> dict[int, Node]:
-        """Return the literals in place of compared names that no element has, by node id."""
         values: dict[int, Any] = {}
         for node, other in self._pairs:
             name = node["value"]

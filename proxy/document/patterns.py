@@ -247,7 +247,6 @@ class Expression:
         return evaluate
 
     def search(self, value: Any, fuel: Fuel | None = None) -> Any:
-        """Evaluate once over a plain value, without arguments; see `bind`."""
         return self.bind({}, fuel or Fuel())(value)
 
     def __repr__(self) -> str:

@@ -70,7 +70,6 @@ class Slot:
         self.key = key
 
     def get(self) -> Value:
-        """Return the value at this place unchanged, opened or not."""
         return self.parent[self.key]
 
     def open(self) -> Value:

@@ -200,7 +200,6 @@ class _Task(Struct, frozen=True):
         return fitted, [Notice(NAME, notes)] if notes else []
 
     def _next(self, cut: Omission) -> str | None:
-        """Return the view that shows the part after the first cut of this kind."""
         place = cut.place
         if cutter.UNSHOWN in place or (self.viewed and not place.startswith(_VIEW)):
             return None
@@ -252,7 +251,6 @@ class _Task(Struct, frozen=True):
 
 
 def _beside(way: dict[str, str], cuts: list[Omission], room: int) -> dict[str, str]:
-    """Return a note on each cut there is room for, the sums of the others, and how to see more."""
     notes: dict[str, str] = {}
     others = list(cuts)
     for cut in cuts:
@@ -278,7 +276,6 @@ def _sums(cuts: list[Omission]) -> dict[str, str]:
 
 
 def _inside(document: Document) -> TextFrame | None:
-    """Return the text around the structure, if the whole document was read from a text."""
     whole = [frame for each in document.closers if (frame := each.whole) is not None]
     if len(whole) != 1 or document.textual or whole[0].separator is not None:
         return None

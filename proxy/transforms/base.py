@@ -177,7 +177,6 @@ class WindowTransform(Transform, frozen=True):
 
     @property
     def names(self) -> tuple[str, str]:
-        """The names of the arguments in the rule file: those that the option `arguments` gives."""
         length, start = self.words
         renamed: Mapping[str, str] = self.arguments  # type: ignore[attr-defined]
         return renamed.get(length, length), renamed.get(start, start)
@@ -188,7 +187,6 @@ class WindowTransform(Transform, frozen=True):
             raise ValueError(f"{length!r} and {start!r} cannot both be the argument {name!r}")
 
     def integers(self, *bounds: tuple[int, int, int | None, str]) -> Mapping[str, Parameter]:
-        """Return the two arguments, each by its minimum, default, maximum and description."""
         parameters = {}
         for name, (minimum, default, maximum, description) in zip(self.names, bounds, strict=True):
             most = {} if maximum is None else {"maximum": maximum}

@@ -58,7 +58,6 @@ class Contract(Transform, frozen=True, dict=True):
         return frozenset(_properties(self.schema))
 
     def _kind(self, violation: Violation) -> str:
-        """Return the kind of a violation, in words of the schema alone."""
         names = [name for name in violation.path if isinstance(name, str)]
         # The name of a member that the schema does not name is upstream text.
         names_of_schema = [name if name in self._names else "*" for name in names[:_DEEPEST]]
