@@ -29,16 +29,6 @@ class Lookups:
     """The members that one evaluation of an expression looks for, and those that it did not find.
 
     A member exists if one element of the array has it, even as null: an optional member is no slip.
-
-    >>> expression = Expression('status == "open" && size > `1`')
-    >>> lookups = Lookups(expression)
-    >>> elements = [{"status": "open", "sise": 2}, {"status": "closed"}]
-    >>> items = Expression("items").tree
-    >>> tree = lookups.corrected(expression.tree, elements, lambda value: value, Fuel(), items)
-    >>> tree["children"][0]["children"][1]
-    {'type': 'literal', 'value': 'open', 'children': []}
-    >>> lookups.slips
-    ["no element of items has 'size'; members: status, sise; did you mean 'sise'?"]
     """
 
     def __init__(self, expression: Expression, *, guess: bool = True) -> None:

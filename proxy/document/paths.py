@@ -93,11 +93,7 @@ def spelled(name: str) -> str:
 
 
 def bare(text: str) -> str:
-    """Return the one name in `text`, with or without quotes. Raises PathError if it is not one.
-
-    >>> bare("title"), bare('"app.kubernetes.io/name"')
-    ('title', 'app.kubernetes.io/name')
-    """
+    """Return the one name in `text`, with or without quotes. Raises PathError if it is not one."""
     steps = Path.parse(text).steps
     if len(steps) == 1 and _plain(steps[0]):
         return steps[0].text
@@ -170,14 +166,6 @@ class Paths:
     `ends` and `open` hold the numbers of the paths that end here and that continue. If all of these
     are `plain`, `names` has all continuations. `spelled` holds the next members that are named in
     full, not just by a pattern. `indexed`: an element is named by its position.
-
-    >>> start = Paths.of([Path.parse("*s.name"), Path.parse("user.id"), Path.parse("user.login")])
-    >>> [name for name, _ in start.members({"size": 1, "user": {}, "labels": []})]
-    ['labels', 'user']
-    >>> start.member("user").names.keys(), start.member("size")
-    (dict_keys(['id', 'login']), None)
-    >>> start.member("labels").element(0, 1).member("name").ends
-    {0}
     """
 
     def __init__(self, branches: "_Branches", cache: "dict[_Branches, Paths]") -> None:
@@ -339,11 +327,7 @@ def fits(step: Step, name: str) -> bool:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Return True if `name` fits `pattern`, in which `*` stands for any characters.
-
-    >>> matches("*Ids", "folderIds"), matches("a*b*c", "abc"), matches("a*a", "a")
-    (True, True, False)
-    """
+    """Return True if `name` fits `pattern`, in which `*` stands for any characters."""
     head, *parts = pattern.split("*")
     if not parts:
         return name == pattern

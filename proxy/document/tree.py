@@ -122,13 +122,7 @@ class Slot:
 
 
 class Document:
-    """A root value, a flag for changes in it, and functions to be called before writing.
-
-    >>> document = Document.read(b'{"a": [1.0, {"b": "x"}], "c": 1e400}')
-    >>> document.root.child("a").remove() if document.root.open() else None
-    >>> document.encode()
-    b'{"c":1e400}'
-    """
+    """A root value, a flag for changes in it, and functions to be called before writing."""
 
     __slots__ = ("cell", "changed", "closers", "ready", "source")
 

@@ -10,15 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.document.paths import (
-    Path,
-    Paths,
-    bare,
-    find,
-    matches,
-    places,
-    select,
-)
+from proxy.document.paths import Path, Paths, bare, find, matches, places, select
 from proxy.document.tree import Document, Slot
 from proxy.errors import PathError
 from tests.fitting import fitting, paths

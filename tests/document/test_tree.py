@@ -4,7 +4,6 @@ import time
 import weakref
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,22 +13,14 @@ from proxy.document.surrogates import replace_lone
 from proxy.document.tree import (
     Document,
     Number,
-    Slot,
     compact,
     encode,
     have_room,
     loads,
     plain,
-    row_type,
-    rows,
 )
 from proxy.errors import DocumentError
-from tests.documents import SCALARS, SURROGATES, values
-
-
-def open_all(slot: Slot) -> None:
-    for child in slot.children():
-        open_all(child)
+from tests.documents import SCALARS, SURROGATES, open_all, values
 
 
 def spelled(data: bytes) -> Any:
@@ -75,17 +66,6 @@ def test_no_json_is_refused_by_a_full_decode(data: bytes) -> None:
 @given(values())
 def test_a_full_decode_and_the_written_value_agree(data: bytes) -> None:
     assert spelled(encode(plain(Raw(data)))) == spelled(data)
-
-
-def test_rows_open_as_objects_with_the_members_they_have() -> None:
-    found = rows(Raw(b'[null, {"a": 1}, {"c": 1}]'), row_type(("a", "b")))
-    document = Document(found)
-    value = document.root.open()
-    assert value[0] is None
-    assert list(value[1]) == ["a"]
-    assert value[2] == {}
-    single: Any = Document(msgspec.json.decode(b'{"a": 1}', type=row_type(("a",))))
-    assert list(single.root.open()) == ["a"]
 
 
 def test_circles_are_collected_though_large_documents_come_without_a_pause(

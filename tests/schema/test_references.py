@@ -3,15 +3,7 @@ from typing import Any
 
 import pytest
 
-from proxy.schema.references import (
-    Schema,
-    Unsupported,
-    bundle,
-    combine,
-    drop_unused_definitions,
-    references,
-    target,
-)
+from proxy.schema.references import Schema, Unsupported, bundle, combine, references
 from tests.fitting import fits
 
 TREE: Schema = {
@@ -86,48 +78,10 @@ def test_what_cannot_be_moved_is_unclear(schema: Any, message: str) -> None:
     assert str(unclear.value) == message
 
 
-def test_joined_schemas_share_equal_definitions_and_rename_others() -> None:
-    one: Schema = {"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"const": 1}}}
-    other: Schema = {
-        "$ref": "#/$defs/A",
-        "$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"const": 2}, "C": {}},
-    }
-    both = combine([one, one, other], lambda parts: {"oneOf": parts})
-    assert both == {
-        "oneOf": [{"$ref": "#/$defs/A"}, {"$ref": "#/$defs/A"}, {"$ref": "#/$defs/A_2"}],
-        "$defs": {
-            "A": {"$ref": "#/$defs/B"},
-            "B": {"const": 1},
-            "A_2": {"$ref": "#/$defs/B_2"},
-            "B_2": {"const": 2},
-            "C": {},
-        },
-    }
-    assert fits(2, both)
-    assert not fits(1, both)
-
-
-def test_the_dialect_moves_to_the_root_and_two_of_them_are_unclear() -> None:
-    draft = {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}
-    assert combine([draft, {}], lambda parts: {"anyOf": parts}) == {
-        "$schema": "http://json-schema.org/draft-07/schema#",
-        "anyOf": [{"type": "object"}, {}],
-    }
+def test_schemas_of_two_dialects_cannot_be_joined() -> None:
+    dialects = (
+        "http://json-schema.org/draft-07/schema#",
+        "https://json-schema.org/draft/2020-12/schema",
+    )
     with pytest.raises(Unsupported, match="schemas of different dialects"):
-        combine([draft, {"$schema": "https://json-schema.org/draft/2020-12/schema"}], lambda _: {})
-
-
-def test_definitions_that_nothing_refers_to_are_pruned() -> None:
-    defs: Schema = {"a": {"$ref": "#/$defs/b"}, "b": {}, "c": {"$ref": "#/$defs/a"}}
-    kept = {"a": defs["a"], "b": {}}
-    assert drop_unused_definitions({"$ref": "#/$defs/a", "$defs": defs}) == {
-        "$ref": "#/$defs/a",
-        "$defs": kept,
-    }
-    assert drop_unused_definitions({"type": "object", "$defs": defs}) == {"type": "object"}
-
-
-def test_a_reference_names_its_target() -> None:
-    root = {"$defs": {"a/b": {"anyOf": [True, {"const": 1}]}}}
-    assert target(root, "#/$defs/a~1b/anyOf/1") == {"const": 1}
-    assert target(root, "#") is root
+        combine([{"$schema": each} for each in dialects], lambda parts: {"anyOf": parts})
