@@ -83,10 +83,10 @@ class Remote:
         """The process, for what it holds."""
         return self.sidecar
 
-    def fails(self, status: int) -> Iterator[list[bytes]]:
+    def fails(self, status: int, seconds: float = 1.0) -> Iterator[list[bytes]]:
         """Make a call of `fault` in either era; yield its messages, JSON having this status."""
         for raw in (post(call(2, "fault")), modern(2, "fault")):
-            with soon():
+            with soon(seconds):
                 got = self.sidecar.ask(raw)
             assert got.ended
             assert got.status == (200 if got.events else status)
@@ -184,9 +184,9 @@ class Bridge(Wire):
         lines = bytes(self.errors).splitlines()
         return [json.loads(line).get("message", "") for line in lines if line[:1] == b"{"]
 
-    def fails(self, status: int) -> Iterator[list[bytes]]:
+    def fails(self, status: int, seconds: float = 1.0) -> Iterator[list[bytes]]:
         """Make a call of `fault`; yield its messages."""
-        with soon():
+        with soon(seconds):
             yield [line[:-1] for line in self.ask(2)]
 
     def has_said(self, pattern: str) -> None:

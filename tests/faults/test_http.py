@@ -39,10 +39,7 @@ from tests.faults.bad_requests import (
     BODIES,
     EVIL,
     FOUR,
-    GOOD,
     INNER,
-    ODD_BUT_GOOD,
-    SLY,
     SMUGGLING,
     TOKENS,
 )
@@ -634,19 +631,6 @@ def test_an_evil_origin_or_host_is_refused(before_any: Remote | Local, headers: 
 
 
 @pytest.mark.fault(27, "http")
-@pytest.mark.parametrize("headers", GOOD.values(), ids=GOOD)
-def test_hosts_and_origins_of_this_machine_pass(
-    before_any: Remote | Local, headers: list[str]
-) -> None:
-    with before_any.sound():
-        got = before_any.sidecar.ask(modern(2, "ok", *headers))
-        assert json.loads(answer_of(got))["result"]["content"][0]["text"] == "ok"
-    if isinstance(before_any, Remote):
-        origin = next((each for each in headers if "Origin" in each), "Origin: ")
-        assert before_any.server.asked[0].headers.get("origin", "") == origin.partition(": ")[2]
-
-
-@pytest.mark.fault(27, "http")
 def test_the_host_in_the_target_of_a_request_counts_too(before_any: Remote | Local) -> None:
     with before_any.sound():
         raw = modern(2)
@@ -730,36 +714,6 @@ def test_what_could_be_read_in_two_ways_is_refused_and_nothing_after_it_is_read(
         if isinstance(before_any, Remote):
             assert len(before_any.server.asked) == seen
     assert b"SMUGG" not in before_any.sidecar.errors
-
-
-@pytest.mark.fault(28, "http")
-@pytest.mark.parametrize("raw", ODD_BUT_GOOD.values(), ids=ODD_BUT_GOOD)
-def test_what_can_be_read_in_one_way_only_is_answered(remote: Remote, raw: bytes) -> None:
-    with remote.sound(), remote.sidecar.client() as client:
-        client.send(raw)
-        assert client.answer().body == result(b"2")
-        if raw.count(b"POST") == 2:
-            assert client.answer().body == result(b"3")
-        assert remote.server.asked[0].body == call(2)
-
-
-@pytest.fixture(scope="module")
-def hiding(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Remote]:
-    rules = tmp_path_factory.mktemp("hiding") / "rules.yaml"
-    rules.write_text("version: 1\nrules:\n- {tools: hidden, hide: true}\n")
-    with Naughty() as server, serving("--rules", str(rules), server.url) as sidecar:
-        yield Remote(sidecar, server)
-
-
-@pytest.mark.fault(28, "http")
-@pytest.mark.parametrize("raw", SLY.values(), ids=SLY)
-def test_no_body_leads_past_a_rule_that_hides_a_tool(hiding: Remote, raw: bytes) -> None:
-    hiding.server.asked.clear()
-    got = hiding.sidecar.post(raw)
-    assert (got.status, got.ended) in ((200, True), (202, True), (400, True))
-    assert b"ok" not in got.body
-    assert hiding.server.asked == []
-    hiding.works()
 
 
 UNANSWERABLE = {
@@ -1026,16 +980,6 @@ def refused_start(*arguments: str, **env: str) -> str:
     assert ended.returncode == 2, ended.stderr
     assert b"Traceback" not in ended.stderr
     return ended.stderr.decode()
-
-
-@pytest.mark.fault(32, "http")
-@pytest.mark.parametrize(
-    "listen", some(["0.0.0.0:0", "[::]:0", "example.org:80"], "example.org:80")
-)
-def test_it_does_not_start_where_others_can_connect_without_a_token(listen: str) -> None:
-    said = refused_start("--listen", listen)
-    assert f"/mcp on {listen} would be open to whoever can connect" in said
-    assert "token_file in --config" in said
 
 
 NO_TOKENS = ("an empty file", "no file", "an empty variable of its name", "an empty variable")
