@@ -3,9 +3,9 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any
+
+from tests.raw_http import Asked, RawServer, whole
 
 
 @contextmanager
@@ -15,37 +15,15 @@ def web_api(answers: Mapping[str, Any] | Callable[[str], Any]) -> Iterator[str]:
     If `answers` is a function, it gets `METHOD /path?query`; bytes are a page of HTML.
     """
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def answer(asked: Asked) -> Iterator[bytes]:
+        line = f"{asked.method} {asked.path}"
+        body = answers(line) if callable(answers) else answers.get(line.partition("?")[0])
+        if isinstance(body, bytes):
+            yield whole(body, "200 OK", "Content-Type: text/html; charset=utf-8")
+        elif body is None:
+            yield whole(b'{"error": "Not found"}', "404 Not Found")
+        else:
+            yield whole(json.dumps(body).encode())
 
-        def do_GET(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            asked = f"{self.command} {self.path}"
-            if callable(answers):
-                found = answers(asked)
-            else:
-                found = answers.get(asked.partition("?")[0])
-            kind, body = "text/html; charset=utf-8", found
-            if not isinstance(found, bytes):
-                kind = "application/json"
-                body = json.dumps({"error": "Not found"} if found is None else found).encode()
-            self.send_response(404 if found is None else 200)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def do_POST(self) -> None:
-            self.do_GET()
-
-        def log_message(self, *_: object) -> None:
-            """Write nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with RawServer(answer) as server:
+        yield server.url.removesuffix("/mcp")
