@@ -12,9 +12,6 @@ from pathlib import Path
 
 import pytest
 
-if sys.platform != "linux":
-    pytest.skip("limits are set by prlimit", allow_module_level=True)
-
 from proxy.storage.ledger import LedgerError
 from proxy.storage.ledger import rows as totals
 from tests.faults.processes import memory, until
