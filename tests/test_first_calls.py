@@ -170,22 +170,6 @@ def test_what_another_session_of_the_user_did_is_not_done_again_for_a_view(
     assert server.calls == ["plain", "plain", "reads", "plain"]
 
 
-def test_a_filter_as_it_is_meant_gives_the_forty_pods_that_are_pending(server: Counting) -> None:
-    spellings = (
-        'items[?status=="Pending"].name',
-        "items[?status=='Pending'].name",
-        '.items[] | select(.status == "Pending") | .name',
-        '$.items[?(@.status=="Pending")].name',
-        "items[?status = 'Pending'].name",
-    )
-    pending = [f"merge-api-de67fc9ff-{n:05}" for n in range(0, 120, 3)]
-    with server.wrapped("--ledger", "off") as client:
-        for view in spellings:
-            assert json.loads(look(client, "pods", view)) == {"view": pending}, view
-        assert "did you mean 'status'?" in look(client, "pods", "items[?state=='Pending'].name")
-    assert server.calls == ["pods"]
-
-
 def test_without_a_ledger_a_session_knows_of_its_own_calls_alone(server: Counting) -> None:
     for _ in range(2):
         with server.wrapped("--ledger", "off", "--snapshots", "1") as client:

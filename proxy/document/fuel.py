@@ -20,17 +20,7 @@ LITTLE = 20_000
 
 
 class Fuel:
-    """A number of units of work that can be used up.
-
-    >>> fuel = Fuel(3)
-    >>> fuel.burn(2)
-    >>> fuel.remaining
-    1
-    >>> fuel.burn(2)
-    Traceback (most recent call last):
-    ...
-    proxy.errors.OutOfFuel: it takes more than 3 units of work
-    """
+    """A number of units of work that can be used up."""
 
     __slots__ = ("_most", "remaining")
 
@@ -46,11 +36,7 @@ class Fuel:
 
 
 def characters(text: str) -> int:
-    """Return the units for making a text: one per about 16 bytes in memory.
-
-    >>> characters("a" * 64), characters("é" * 64)
-    (4, 16)
-    """
+    """Return the units for making a text: one per about 16 bytes in memory."""
     return len(text) // (16 if text.isascii() else 4)
 
 

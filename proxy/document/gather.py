@@ -22,25 +22,14 @@ def row_type_for(paths: Paths) -> type[Struct] | None:
 
 
 def column_values(array: Value, path: Path) -> list[Value]:
-    """Return the value at `path` in each element of an array, UNSET if an element has none.
-
-    >>> from msgspec import Raw
-    >>> column_values(Raw(b'[{"a": {"n": null}}, {"b": 1}]'), Path.parse("a.n"))[1]
-    UNSET
-    """
+    """Return the value at `path` in each element of an array, UNSET if an element has none."""
     row = _row(path)
     decoded = None if row is None else rows(array, row)
     return [values_at(each, path.steps) for each in (opened(array) if decoded is None else decoded)]
 
 
 def values_at(value: Value, steps: tuple[Step, ...]) -> Value | UnsetType:
-    """Return the value at `steps` below `value`, or a list of values through arrays and patterns.
-
-    >>> from msgspec import Raw
-    >>> rows = Raw(b'[{"n": 1}, {}, {"n": 1.0}]')
-    >>> [bytes(name) for name in values_at(rows, Path.parse("n").steps)]
-    [b'1', b'1.0']
-    """
+    """Return the value at `steps` below `value`; through arrays and patterns a list of values."""
     if not steps:
         return value
     step, rest = steps[0], steps[1:]

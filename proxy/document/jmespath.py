@@ -58,7 +58,6 @@ class Interpreter(TreeInterpreter):
         return value
 
     def _corrected(self, node: Any, base: Any, of: Any, *, firm: bool) -> Any:
-        """Return `node`, corrected for the elements of `base`; see `Lookups.corrected`."""
         if self.lookups is None or not isinstance(base, list):
             return node
         return self.lookups.corrected(node, base, self.open, self.fuel, of, firm)
@@ -104,7 +103,11 @@ class Interpreter(TreeInterpreter):
     def visit_projection(self, node: Any, value: Any) -> Any:
         array, result = node["children"]
         base = self.open(self.visit(array, value))
-        if result["type"] == "identity" and _slices(array) and isinstance(base, self.whole):
+        if (
+            result["type"] == "identity"
+            and _ends_in(array, "slice")
+            and isinstance(base, self.whole)
+        ):
             return base
         return self._projected(base, self._corrected(result, base, array, firm=True))
 
@@ -205,7 +208,7 @@ class _OfViews(Interpreter):
 
     def visit_subexpression(self, node: Any, value: Any) -> Any:
         first, *others = node["children"]
-        if not _takes_element(first):
+        if not _ends_in(first, "index"):
             return super().visit_subexpression(node, value)
         of, value = spelled(first), self.visit(first, value)
         for each in others:
@@ -214,10 +217,6 @@ class _OfViews(Interpreter):
             value = self.visit(self._corrected(each, [value], of, firm=False), value)
             of = f"{of}.{spelled(each)}"
         return value
-
-
-def _takes_element(node: Any) -> bool:
-    return bool(node["type"] == "index_expression" and node["children"][-1]["type"] == "index")
 
 
 _UNOPENED = 4  # units for a value that stays unopened: it takes some 64 bytes in memory
@@ -282,8 +281,8 @@ def _null(value: Value) -> bool:
     return type(value) is Raw and len(memoryview(value)) == 4 and bytes(value) == b"null"
 
 
-def _slices(node: Any) -> bool:
-    return bool(node["type"] == "index_expression" and node["children"][-1]["type"] == "slice")
+def _ends_in(node: Any, kind: str) -> bool:
+    return bool(node["type"] == "index_expression" and node["children"][-1]["type"] == kind)
 
 
 _ORDERED = {int, float, str, Number}

@@ -114,29 +114,19 @@ def size(document: Document) -> int:
     """Count the bytes of the whole document as it will be written."""
     total = encoded_size(document.cell[0])
     for closing in document.closers:
-        if isinstance(closing, TextWriteback):
-            for slot, string in closing.texts():
-                total += encoded_size(string) - encoded_size(slot.get())
+        for slot, string in closing.texts():
+            total += encoded_size(string) - encoded_size(slot.get())
     return total
 
 
 def writeback_at(document: Document, path: Path) -> TextWriteback | None:
     """Return the TextWriteback of the text that `path` leads into, if any."""
-    for closing in reversed(document.closers):
-        if (
-            isinstance(closing, TextWriteback)
-            and path.steps[: len(closing.at.steps)] == closing.at.steps
-        ):
-            return closing
-    return None
+    last_first = reversed(document.closers)
+    return next((c for c in last_first if path.steps[: len(c.at.steps)] == c.at.steps), None)
 
 
 def chars_that_fit(string: str, room: int) -> int:
-    r"""Count the characters at the start of `string` that take at most `room` bytes as JSON.
-
-    >>> chars_that_fit('ab"\n', 4), chars_that_fit("äöü", 5)
-    (3, 2)
-    """
+    r"""Count the characters at the start of `string` that take at most `room` bytes as JSON."""
     string = string[: max(room, 0)]
     count, span = 0, len(string)
     while span and count < len(string):
@@ -162,9 +152,6 @@ def ending(text: str, most: int) -> int:
     r"""Return the position of a cut after at most `most` characters: at a line, a word, or there.
 
     An empty line is better, if it is near.
-
-    >>> ending("one\ntwo\nthree", 10), ending("no line end", 5)
-    (8, 5)
     """
     if most >= len(text):
         return len(text)

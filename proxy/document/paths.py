@@ -6,6 +6,7 @@ r"""The path language: names joined by dots; a name steps into every element of 
 (Name(text='rows', glob=False), Index(position=-1), Name(text='app.kubernetes.io/name', glob=False))
 """
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from typing import TypeGuard
@@ -93,11 +94,7 @@ def spelled(name: str) -> str:
 
 
 def bare(text: str) -> str:
-    """Return the one name in `text`, with or without quotes. Raises PathError if it is not one.
-
-    >>> bare("title"), bare('"app.kubernetes.io/name"')
-    ('title', 'app.kubernetes.io/name')
-    """
+    """Return the one name in `text`, with or without quotes. Raises PathError if it is not one."""
     steps = Path.parse(text).steps
     if len(steps) == 1 and _plain(steps[0]):
         return steps[0].text
@@ -170,14 +167,6 @@ class Paths:
     `ends` and `open` hold the numbers of the paths that end here and that continue. If all of these
     are `plain`, `names` has all continuations. `spelled` holds the next members that are named in
     full, not just by a pattern. `indexed`: an element is named by its position.
-
-    >>> start = Paths.of([Path.parse("*s.name"), Path.parse("user.id"), Path.parse("user.login")])
-    >>> [name for name, _ in start.members({"size": 1, "user": {}, "labels": []})]
-    ['labels', 'user']
-    >>> start.member("user").names.keys(), start.member("size")
-    (dict_keys(['id', 'login']), None)
-    >>> start.member("labels").element(0, 1).member("name").ends
-    {0}
     """
 
     def __init__(self, branches: "_Branches", cache: "dict[_Branches, Paths]") -> None:
@@ -339,11 +328,7 @@ def fits(step: Step, name: str) -> bool:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Return True if `name` fits `pattern`, in which `*` stands for any characters.
-
-    >>> matches("*Ids", "folderIds"), matches("a*b*c", "abc"), matches("a*a", "a")
-    (True, True, False)
-    """
+    """Return True if `name` fits `pattern`, in which `*` stands for any characters."""
     head, *parts = pattern.split("*")
     if not parts:
         return name == pattern
@@ -359,55 +344,54 @@ def matches(pattern: str, name: str) -> bool:
     return True
 
 
+_TOKEN = re.compile(
+    r'\[(?P<inside>[^\]]*)\]|"(?P<quoted>[^"]*)"|(?P<dot>\.)|(?P<open>[\["])|(?P<name>[^.\["]+)'
+)
+
+
 def _steps(text: str) -> Iterator[Step]:
-    position, expects_name = 0, True
-    while position < len(text):
-        if text[position] == "[":
-            end = text.find("]", position)
-            if end < 0:
-                raise PathError(f"'[' without ']' in path {text!r}")
-            inside = text[position + 1 : end].strip()
-            if inside in ("", "*"):
-                yield Each()
-            elif inside.lstrip("-").isdecimal() and inside.count("-") < 2:
-                yield Index(int(inside))
-            else:
-                raise PathError(
-                    f"'[{inside}]' in path {text!r} is not '[]' or an index such as '[0]'; "
-                    "conditions and slices belong in a filter or a jmespath step"
-                )
-            position, expects_name = end + 1, False
-        elif text[position] == "." and not expects_name:
-            position, expects_name = position + 1, True
-        elif not expects_name:
-            raise PathError(f"expected '.' before {text[position:]!r} in path {text!r}")
+    expects_name = True
+    for token in _TOKEN.finditer(text):
+        kind, part = token.lastgroup, token[token.lastgroup or 0]
+        if kind == "inside":
+            yield _element(part.strip(), text)
+            expects_name = False
+        elif part == "[":
+            raise PathError(f"'[' without ']' in path {text!r}")
+        elif not expects_name and kind != "dot":
+            raise PathError(f"expected '.' before {text[token.start() :]!r} in path {text!r}")
+        elif part == '"' and kind == "open":
+            raise PathError(f"a quoted name in path {text!r} is not closed")
+        elif kind == "dot":
+            if expects_name:
+                raise PathError(f"path {text!r} has an empty name before {text[token.start() :]!r}")
+            expects_name = True
         else:
-            step, position = _name(text, position)
-            yield step
+            yield Name(part) if kind == "quoted" else _name(part, text)
             expects_name = False
     if expects_name and text:
         raise PathError(f"path {text!r} ends in '.'; a name should follow")
 
 
-def _name(text: str, start: int) -> tuple[Step, int]:
-    if text[start] == '"':
-        end = text.find('"', start + 1)
-        if end < 0:
-            raise PathError(f"a quoted name in path {text!r} is not closed")
-        return Name(text[start + 1 : end]), end + 1
-    end = start
-    while end < len(text) and text[end] not in '.["':
-        end += 1
-    name = text[start:end]
-    if not name:
-        raise PathError(f"path {text!r} has an empty name before {text[start:]!r}")
+def _element(inside: str, text: str) -> Step:
+    if inside in ("", "*"):
+        return Each()
+    if inside.lstrip("-").isdecimal() and inside.count("-") < 2:
+        return Index(int(inside))
+    raise PathError(
+        f"'[{inside}]' in path {text!r} is not '[]' or an index such as '[0]'; "
+        "conditions and slices belong in a filter or a jmespath step"
+    )
+
+
+def _name(name: str, text: str) -> Step:
     if name != name.strip() or name.startswith("$") or any(sign in name for sign in "]|&()"):
         raise PathError(
             f"{name!r} in path {text!r} is not a plain name; "
             "put odd names in double quotes, write expressions in a jmespath step"
         )
     if name == "**":
-        return Deep(), end
+        return DEEP
     if "**" in name:
         raise PathError(f"{name!r} in path {text!r}: '**' stands alone between dots")
-    return Name(name, "*" in name), end
+    return Name(name, "*" in name)

@@ -23,11 +23,7 @@ class PatternError(AbridgeError):
 
 
 class Pattern:
-    """A regular expression of the linear-time engine (RE2 syntax).
-
-    >>> Pattern("^a+$").search("aaa") is not None
-    True
-    """
+    """A regular expression of the linear-time engine (RE2 syntax)."""
 
     __slots__ = ("_compiled", "_worst", "text")
 
@@ -69,11 +65,7 @@ class Pattern:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        r"""The names of its groups, in alphabetical order.
-
-        >>> Pattern(r"(?P<done>\d+) of (?P<all>\d+)").groups
-        ('all', 'done')
-        """
+        r"""The names of its groups, in alphabetical order."""
         return tuple(sorted(self._compiled.groupindex))
 
     def search(self, subject: str, start: int = 0, fuel: Fuel | None = None) -> Any:
@@ -129,9 +121,6 @@ class Pattern:
         r"""Return `subject` with every match replaced; `\1` in the replacement is a group.
 
         Raises OutOfFuel if that takes too long, or the result is too large.
-
-        >>> Pattern("(a)b*").replace("abba", r"<\1>", Fuel())
-        '<a><a>'
         """
         parts: list[str] = []
         end, last, groups = 0, None, replacement.count("\\")
@@ -174,11 +163,7 @@ class Pattern:
 
 
 class Expression:
-    """A JMESPath expression; `argument('name')` in it is the call's argument.
-
-    >>> Expression("items[?n > `1`].n").search({"items": [{"n": 1}, {"n": 2}]})
-    [2]
-    """
+    """A JMESPath expression; `argument('name')` in it is the call's argument."""
 
     __slots__ = ("_parsed", "text")
 
@@ -217,11 +202,7 @@ class Expression:
 
     @property
     def quoted(self) -> set[str]:
-        """The names in double quotes: they are members, though a text may be meant.
-
-        >>> Expression('status == "open"').quoted
-        {'open'}
-        """
+        """The names in double quotes: they are members, though a text may be meant."""
         import warnings
 
         from jmespath.lexer import Lexer
@@ -233,11 +214,7 @@ class Expression:
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """The members of an object that the expression reads; None if it may read any.
-
-        >>> Expression("a.b && !c[0].d").names, Expression("length(@)").names
-        (('a', 'c'), None)
-        """
+        """The members of an object that the expression reads; None if it may read any."""
         try:
             names = _names(self.tree)
         except RecursionError:
@@ -270,7 +247,6 @@ class Expression:
         return evaluate
 
     def search(self, value: Any, fuel: Fuel | None = None) -> Any:
-        """Evaluate once over a plain value, without arguments; see `bind`."""
         return self.bind({}, fuel or Fuel())(value)
 
     def __repr__(self) -> str:

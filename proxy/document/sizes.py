@@ -27,9 +27,6 @@ _UNITS = {
 def size(text: str) -> int:
     """Parse a number of bytes.
 
-    >>> size("8kB"), size("256MiB"), size("900")
-    (8000, 268435456, 900)
-
     Raises ValueError if `text` is not a size.
     """
     number = text.rstrip("BGKMik")

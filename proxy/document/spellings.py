@@ -85,13 +85,6 @@ def respelled(view: str) -> str:
     """Return a view in the spelling of JMESPath, if it has what JMESPath never takes.
 
     Each of these is an error in JMESPath, so that no valid view gets another meaning.
-
-    >>> for view in ("$.items[0]", "grep -i x+", "items[?n > 5].{id, name}", 'grep("a", 3)'):
-    ...     respelled(view)
-    'items[0]'
-    "grep('(?i)x+')"
-    'items[?n > `5`].{id: id, name: name}'
-    "grep('a', `3`)"
     """
     view = re.sub(r"^\$(?=\.\w|\[)\.?|^\.(?=\w)", "", view.strip())
     if grep := _BARE_GREP.match(view) or _SLASHES.match(view):
@@ -105,13 +98,7 @@ def respelled(view: str) -> str:
 
 
 def translated(view: str) -> str:
-    """Return a view that is no JMESPath as the one that another language seems to mean.
-
-    >>> for view in ('items[] | select(.n==`1` and .ok) | .title', "len(items)"):
-    ...     translated(view)
-    'items[?n==`1` && ok].title'
-    'length(items)'
-    """
+    """Return a view that is no JMESPath as the one that another language seems to mean."""
     view, literals = _masked(_QUOTED_MEMBER.sub(r'."\2"', view))
     for pattern, replacement in _TABLE:
         view = re.sub(pattern, replacement, view)

@@ -13,9 +13,6 @@ def replace_lone(raw: bytes) -> bytes:
     r"""Return JSON with U+FFFD in place of each lone surrogate escape.
 
     Without any, the result is the object `raw` itself.
-
-    >>> replace_lone(rb'["a\ud800", "\uD83D\uDE00", "\\ud800"]').decode()
-    '["a\ufffd", "\\uD83D\\uDE00", "\\\\ud800"]'
     """
     if b"\\ud" not in raw and b"\\uD" not in raw:
         return raw

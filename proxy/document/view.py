@@ -37,19 +37,16 @@ def look(
     expression keeps nulls, so that slices can be joined. `remarks` receives the messages for the
     model on members that no element has.
 
-    >>> from proxy.document.tree import encode
-    >>> document = Document.read(b'{"items": [{"id": 1.50, "body": "abcdef"}, null, {"id": 2}]}')
-    >>> look(document, "items[0].body[2:4]"), encode(look(document, "items[*].id"))
-    ('cd', b'[1.50,2]')
-
     Raises Refusal if the expression is wrong or does not fit the document, if it finds nothing
     since no element has a member that it requires, if it takes more fuel than there is, or if the
     value outgrows the document.
     """
     if len(expression) > _LONGEST:
         raise Refusal(f"view: more than {_LONGEST} characters; {advice(document)}")
-    if expression.strip() in ("help", "help()") and not _has_help(document):
-        return usage(document)
+    if expression.strip() in ("help", "help()"):
+        value = opened(document.cell[0])
+        if not (isinstance(value, dict) and "help" in value):
+            return usage(document)
     expression = respelled(expression)
     fuel = fuel or Fuel()
     lookups = None
@@ -157,7 +154,6 @@ def _begins_with_question(node: dict[str, Any]) -> bool:
 
 
 def _shortened(message: str) -> str:
-    """Return the start of a message of the jmespath library, which quotes the whole value."""
     words = " ".join(message[: 2 * _TOLD].split())
     return words if len(words) <= _TOLD else f"{words[: _TOLD - 1]}…"
 
@@ -168,14 +164,23 @@ def advice(document: Document) -> str:
 
 
 def _example(document: Document) -> str:
-    value = opened(document.cell[0])
     if document.textual:
         return "text[0:2000]"
+    array = _first_array(document)
+    return "keys(@)" if array is None else f"{array[0]}[0:20]"
+
+
+def _first_array(document: Document) -> tuple[str, list[Value]] | None:
+    """Return the name and the elements of an array of the document, or the whole, without a name.
+
+    None if it has none of a plain name.
+    """
+    value = opened(document.cell[0])
     if isinstance(value, list):
-        return "[0:20]"
-    members = value if isinstance(value, dict) else {}
-    arrays = (name for name, value in members.items() if isinstance(opened(value), list))
-    return next((f"{name}[0:20]" for name in arrays if _plain(name)), "keys(@)")
+        return "", value
+    members = value.items() if isinstance(value, dict) else ()
+    pairs = ((name, opened(member)) for name, member in members if spelled(name) == name)
+    return next((pair for pair in pairs if isinstance(pair[1], list)), None)
 
 
 _USAGE = """\
@@ -192,30 +197,14 @@ For this result: """
 
 def usage(document: Document) -> str:
     """List the functions of views, with two examples in the names of this document."""
-    value = opened(document.cell[0])
-    rows = value if isinstance(value, list) else None
-    path = "@" if rows is not None else ""
-    for name, member in value.items() if isinstance(value, dict) else ():
-        content = opened(member)
-        if isinstance(content, list) and _plain(name):
-            path, rows = name, content
-            break
+    array, rows = _first_array(document) or ("", [])
     row = opened(rows[0]) if rows else None
-    names = [name for name in row if _plain(name)][:2] if isinstance(row, dict) else []
+    names = [name for name in row if spelled(name) == name] if isinstance(row, dict) else []
     if document.textual:
         examples = ["tail(40)", "grep('(?i)error')"]
     elif names:
-        array = "" if path == "@" else path
-        examples = [f"{array}[*].[{', '.join(names)}]", f"count_by({path}, &{names[-1]})"]
+        listed = ", ".join(names[:2])
+        examples = [f"{array}[*].[{listed}]", f"count_by({array or '@'}, &{names[:2][-1]})"]
     else:
         examples = ["outline()", _example(document)]
     return _USAGE + " or ".join(examples)
-
-
-def _has_help(document: Document) -> bool:
-    value = opened(document.cell[0])
-    return isinstance(value, dict) and "help" in value
-
-
-def _plain(name: str) -> bool:
-    return spelled(name) == name

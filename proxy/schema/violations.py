@@ -51,21 +51,12 @@ class Violation(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The path and the message; of upstream text, never more than a short excerpt.
-
-        >>> Violation(("jobs", 3, "job_id"), "required", "is missing").text
-        'jobs[3].job_id: is missing'
-        """
+        """The path and the message; of upstream text, never more than a short excerpt."""
         return f"{_spelled(self.path)}: {self.message}"
 
 
 class Checker:
-    """A JSON Schema that values are checked against.
-
-    >>> checker = Checker({"properties": {"a": {"maximum": 5}}, "required": ["b"]})
-    >>> [each.text for each in checker.violations({"a": 6}, Fuel())]
-    ['b: is missing', 'a: 6 is greater than the maximum of 5']
-    """
+    """A JSON Schema that values are checked against."""
 
     def __init__(self, schema: Schema) -> None:
         """Prepare a valid schema without references to elsewhere. Raises Unsupported."""
@@ -106,11 +97,7 @@ class Checker:
 
 
 def decoded(raw: bytes) -> Any:
-    """Decode JSON for a Checker: a number that is no integer is a Decimal, as it is spelled.
-
-    >>> decoded(b'[7.50, 1, 1e400]')
-    [Decimal('7.50'), 1, Decimal('1E+400')]
-    """
+    """Decode JSON for a Checker: a number that is no integer is a Decimal, as it is spelled."""
     from decimal import Decimal
 
     try:
@@ -169,7 +156,6 @@ class _Search:
             yield from self._elements(node, value)
 
     def _own(self, node: Schema, value: Any) -> Iterator[Violation]:
-        """Yield the violations of the keywords that hold no schemas for parts of the value."""
         for keyword in [each for each in node if each in _MESSAGES]:
             single = self._checker.single(node, keyword)
             if not self.fits(single, value):
@@ -178,7 +164,6 @@ class _Search:
                 yield Violation((), keyword, _MESSAGES[keyword](expected, value), types)
 
     def _in_place(self, node: Schema, value: Any) -> Iterator[Subschema]:
-        """Yield the schemas that the value as a whole must fit."""
         if "$ref" in node:
             yield target(self._checker.root, node["$ref"])
         yield from node.get("allOf", ())
@@ -200,7 +185,11 @@ class _Search:
             message = f"{_excerpt(value)} fits more than one of the alternatives"
             yield Violation((), keyword, message)
             return
-        reasons = [self._reason(branch, value) for branch in branches]
+        for branch in branches:
+            if (id(branch), id(value)) not in self._reasons:
+                self._reasons[id(branch), id(value)] = next(self.violations(branch, value))
+        # No part of either is freed during the search.
+        reasons = [self._reasons[id(branch), id(value)] for branch in branches]
         others = [each for each in reasons if each.keyword != "type" or each.path]
         if not others:
             types = tuple(dict.fromkeys(name for each in reasons for name in each.types))
@@ -212,12 +201,6 @@ class _Search:
             yield likeliest[0]
         else:
             yield Violation((), keyword, f"{_excerpt(value)} fits none of the alternatives")
-
-    def _reason(self, node: Subschema, value: Any) -> Violation:
-        key = id(node), id(value)  # no part of either is freed during the search
-        if key not in self._reasons:
-            self._reasons[key] = next(self.violations(node, value))
-        return self._reasons[key]
 
     def _members(self, node: Schema, value: dict[str, Any]) -> Iterator[Violation]:
         declared: Schema = node.get("properties", {})

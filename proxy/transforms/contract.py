@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import ClassVar
 
-from proxy.document.measure import TextWriteback
+from msgspec.structs import replace
+
 from proxy.document.tree import Document, Slot, encode, plain, text
 from proxy.errors import DocumentError, Refusal
 from proxy.schema.derive import nullable
@@ -23,12 +24,6 @@ class Contract(Transform, frozen=True, dict=True):
     If it does not, each kind of violation is a warning; if the contract `refuses`, the step also
     raises Refusal. `schema` is a result of `normalised`. A text that was read as structure
     (`parse`) is checked as it is written back: as an object if it is an object in JSON.
-
-    >>> call = Call("status")
-    >>> held = Contract({"type": "object", "properties": {"n": {"maximum": 100}}}, refuses=False)
-    >>> held(Document.read(b'{"n": 150}').root, call)
-    >>> call.warnings
-    [Warned(kind='contract: n maximum', text='n: 150 is greater than the maximum of 100')]
     """
 
     name: ClassVar[str] = "contract"
@@ -63,7 +58,6 @@ class Contract(Transform, frozen=True, dict=True):
         return frozenset(_properties(self.schema))
 
     def _kind(self, violation: Violation) -> str:
-        """Return the kind of a violation, in words of the schema alone."""
         names = [name for name in violation.path if isinstance(name, str)]
         # The name of a member that the schema does not name is upstream text.
         names_of_schema = [name if name in self._names else "*" for name in names[:_DEEPEST]]
@@ -84,10 +78,7 @@ def _as_sent(document: Document) -> bytes:
         return encode(document.cell[0])
     copy = Document(plain(document.cell[0]))
     for closing in reversed(document.closers):
-        if isinstance(closing, TextWriteback):
-            again = TextWriteback(copy, closing.at, closing.sources, among=closing.among)
-            again.more = closing.more
-            again()
+        replace(closing, document=copy)()
     inside = text(copy.cell[0])
     if inside is not None and inside[:1] == "{" and _is_json(inside):
         return inside.encode()
@@ -106,9 +97,6 @@ def normalised(schema: Schema) -> Schema:
     """Return a valid schema with `nullable: true` (OpenAPI) translated to JSON Schema.
 
     The `$id` of the root is removed: the schemas of several tools must not share one.
-
-    >>> normalised({"type": "object", "properties": {"a": {"type": "string", "nullable": True}}})
-    {'type': 'object', 'properties': {'a': {'type': ['string', 'null']}}}
     """
 
     def change(node: Subschema) -> Subschema:

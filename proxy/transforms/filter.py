@@ -65,7 +65,6 @@ class Filter(Transform, frozen=True):
             raise ValueError(f"glob: more than {_LONGEST} characters")
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Filter. Raises Refusal if an argument is an invalid or too expensive expression."""
         pattern = self.match if self.glob is None else self.glob
         try:
             self._filter(root, call)
@@ -137,11 +136,7 @@ def _texts(value: Value) -> Iterator[str]:
 
 
 def _regular(glob: str) -> str:
-    r"""Return a glob as a regular expression of RE2.
-
-    >>> _regular("notes/**/*.m?")
-    '\\A(?s:notes/(?:.*/)?[^/]*\\.m[^/])\\z'
-    """
+    r"""Return a glob as a regular expression of RE2."""
     parts = re.split(r"(\*\*/|\*\*|\*|\?)", glob)
     return rf"\A(?s:{''.join(_WILD.get(part) or re.escape(part) for part in parts)})\z"
 

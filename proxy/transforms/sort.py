@@ -51,11 +51,7 @@ class Sort(Transform, frozen=True):
 
 
 def key(value: Value) -> tuple[int, Any] | None:
-    """Return the sort key of `value`, None for null and for a missing value.
-
-    >>> key(Raw(b"2")) < key(Raw(b"10.0")) < key(Raw(b"1e400")) < key("a") < key(False) < key([])
-    True
-    """
+    """Return the sort key of `value`, None for null and for a missing value."""
     if type(value) is Raw:
         value = level(value)
     if value is None or value is UNSET:

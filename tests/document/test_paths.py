@@ -10,15 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.document.paths import (
-    Path,
-    Paths,
-    bare,
-    find,
-    matches,
-    places,
-    select,
-)
+from proxy.document.paths import Path, Paths, bare, find, matches, places, select
 from proxy.document.tree import Document, Slot
 from proxy.errors import PathError
 from tests.fitting import fitting, paths
@@ -109,35 +101,6 @@ def test_no_place_is_gone_through_again_and_again(raw: bytes, path: str) -> None
 def test_each_place_comes_once(pair: tuple[Any, Any], path: Path) -> None:
     found = [(id(slot.parent), slot.key) for slot in select(document(pair[1]).root, path)]
     assert len(found) == len(set(found))
-
-
-@given(fitting(), st.lists(paths(), min_size=1, max_size=3))
-def test_paths_followed_together_lead_to_what_each_names(
-    pair: tuple[Any, Any], wanted: list[Path]
-) -> None:
-    start = Paths.of(wanted)
-    root = document(pair[1]).root
-    together: set[tuple[int, int, str | int]] = {(n, id(root.parent), 0) for n in start.ends}
-
-    def follow(slot: Slot, here: Paths) -> None:
-        value = slot.open()
-        steps: list[tuple[str | int, Paths | None]] = []
-        if isinstance(value, dict):
-            steps = list(here.members(value))
-        elif isinstance(value, list):
-            steps = [(at, here.element(at, len(value))) for at in range(len(value))]
-        for key, after in steps:
-            if after is not None:
-                together.update((number, id(value), key) for number in after.ends)
-                follow(slot.child(key), after)
-
-    follow(root, start)
-    alone = {
-        (number, id(slot.parent), slot.key)
-        for number, path in enumerate(wanted)
-        for slot in select(root, path)
-    }
-    assert together == alone
 
 
 @given(fitting(), paths())

@@ -4,7 +4,6 @@ import time
 import weakref
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,22 +13,14 @@ from proxy.document.surrogates import replace_lone
 from proxy.document.tree import (
     Document,
     Number,
-    Slot,
     compact,
     encode,
     have_room,
     loads,
     plain,
-    row_type,
-    rows,
 )
 from proxy.errors import DocumentError
-from tests.documents import SCALARS, SURROGATES, values
-
-
-def open_all(slot: Slot) -> None:
-    for child in slot.children():
-        open_all(child)
+from tests.documents import SCALARS, SURROGATES, open_all, values
 
 
 def spelled(data: bytes) -> Any:
@@ -77,17 +68,6 @@ def test_a_full_decode_and_the_written_value_agree(data: bytes) -> None:
     assert spelled(encode(plain(Raw(data)))) == spelled(data)
 
 
-def test_rows_open_as_objects_with_the_members_they_have() -> None:
-    found = rows(Raw(b'[null, {"a": 1}, {"c": 1}]'), row_type(("a", "b")))
-    document = Document(found)
-    value = document.root.open()
-    assert value[0] is None
-    assert list(value[1]) == ["a"]
-    assert value[2] == {}
-    single: Any = Document(msgspec.json.decode(b'{"a": 1}', type=row_type(("a",))))
-    assert list(single.root.open()) == ["a"]
-
-
 def test_circles_are_collected_though_large_documents_come_without_a_pause(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -107,3 +87,30 @@ def test_circles_are_collected_though_large_documents_come_without_a_pause(
 def test_what_no_machine_can_hold_has_no_room() -> None:
     with pytest.raises(MemoryError, match=r"^for a document of 9223372036854775807 bytes$"):
         have_room(sys.maxsize)
+
+
+LONE = [r"\ud800", r"\uDFFF", r"\uD8ab"]
+WHOLE = [r"\ud83d\ude00", r"\uD83D\uDE00", r"\\", r"\n", r"x", r"\\ud800", r"\ud7ff"]
+
+
+@given(st.lists(st.sampled_from(LONE + WHOLE)).map("".join))
+def test_lone_surrogates_and_no_others_become_the_replacement_character(inner: str) -> None:
+    raw = f'"{inner}"'
+    characters = json.loads(raw)
+
+    assert json.loads(replace_lone(raw.encode())) == "".join(
+        "\ufffd" if "\ud800" <= each <= "\udfff" else each for each in characters
+    )
+
+
+@given(st.lists(st.sampled_from(WHOLE)).map("".join))
+def test_a_text_without_a_lone_surrogate_stays_the_same_object(inner: str) -> None:
+    raw = f'"{inner}"'.encode()
+    assert replace_lone(raw) is raw
+
+
+@pytest.mark.parametrize(
+    "unit", [b"\\", b"\\u", b"\\ud8", rb"\ud83d", rb"\ude00", rb"\ud83d\ude00"]
+)
+def test_the_time_is_linear_whatever_the_bytes(unit: bytes) -> None:
+    replace_lone(unit * 200_000 + rb"\ud800")

@@ -2,38 +2,20 @@
 
 import gzip
 
-from tests.faults.bad_answers import chunk
 from tests.faults.sidecar import call, post
 
 MB = 1 << 20
 EVIL = {
     "an evil origin": ["Origin: http://evil.example"],
     "null": ["Origin: null"],
-    "a file": ["Origin: file://"],
-    "an empty origin": ["Origin: "],
     "a name that begins like ours": ["Origin: http://localhost.evil.example"],
     "a name that ends like ours": ["Origin: http://evil-localhost"],
-    "a user like ours": ["Origin: http://localhost@evil.example"],
-    "a path like ours": ["Origin: http://evil.example/http://localhost"],
-    "another scheme": ["Origin: chrome-extension://localhost"],
     "a list": ["Origin: http://localhost, http://evil.example"],
     "two origins": ["Origin: http://localhost", "Origin: http://evil.example"],
     "an evil host": ["Host: evil.example"],
-    "an evil host with our port": ["Host: evil.example:8808"],
     "a host that ends like ours": ["Host: evil.localhost"],
-    "a host that begins like ours": ["Host: localhost.evil.example"],
-    "an address like ours": ["Host: 127.0.0.1.evil.example"],
     "a user in the host": ["Host: localhost@evil.example"],
-    "an empty host": ["Host: "],
-    "a port that is none": ["Host: localhost:evil"],
     "both evil": ["Host: evil.example", "Origin: http://evil.example"],
-}
-GOOD = {
-    "no origin": [],
-    "a page of this machine": ["Origin: http://localhost:5173"],
-    "with an address": ["Origin: http://127.0.0.1"],
-    "of the sixth version": ["Origin: https://[::1]:3000", "Host: [::1]:8808"],
-    "in capitals": ["Host: LOCALHOST:80"],
 }
 FOUR = 4 * MB
 BODIES = {
@@ -97,45 +79,13 @@ SMUGGLING = {
     "HTTP of no version": HEAD.replace(b"/1.1", b"/SMUGGLED") + SIZE + b"\r\n" + BODY,
     "a long line": HEAD + b"X: " + b"SMUGGLED" * 10_000 + b"\r\n" + SIZE + b"\r\n" + BODY,
 }
-LAST = chunk(b"")
-ODD_BUT_GOOD = {
-    "chunks": HEAD + CHUNKS + b"\r\n" + chunk(call(2)) + LAST,
-    "small chunks": HEAD
-    + CHUNKS
-    + b"\r\n"
-    + b"".join(chunk(bytes([byte])) for byte in call(2))
-    + LAST,
-    "extensions of chunks": HEAD
-    + CHUNKS
-    + b"\r\n%x;a=b\r\n%s\r\n0;c\r\nX: y\r\n\r\n" % (len(call(2)), call(2)),
-    "capitals": HEAD + b"TRANSFER-ENCODING: Chunked\r\n\r\n" + chunk(call(2)) + chunk(b""),
-    "two requests at once": post(call(2)) + post(call(3)),
-    "gzip": post(gzip.compress(call(2)), "Content-Encoding: gzip"),
-    "gzip by its old name": post(gzip.compress(call(2)), "Content-Encoding: X-GZIP"),
-}
-HIDDEN = call(2, "hidden", arguments={"a": "HERE"})
-SLY = {
-    "plainly": HIDDEN,
-    "with NaN": HIDDEN.replace(b'"HERE"', b"NaN"),
-    "in UTF-16": HIDDEN.decode().encode("utf-16"),
-    "in a batch": b"[" + HIDDEN + b"]",
-    "in a batch with NaN": b"[" + HIDDEN.replace(b'"HERE"', b"NaN") + b"]",
-    "deep": HIDDEN.replace(b'"HERE"', b"[" * 600 + b"]" * 600),
-    "as a notification": HIDDEN.replace(b'"id":2,', b""),
-}
 TOKENS = {
     "the token": (["Authorization: Bearer first-secret-token"], True),
     "another token": (["Authorization: Bearer other-secret-token"], True),
-    "in small letters": (["authorization: bearer first-secret-token"], True),
     "nothing": ([], False),
     "another scheme": (["Authorization: Basic first-secret-token"], False),
-    "no scheme": (["Authorization: first-secret-token"], False),
-    "an empty one": (["Authorization: Bearer "], False),
     "the start of one": (["Authorization: Bearer first-secret-toke"], False),
-    "more than one": (["Authorization: Bearer first-secret-tokens"], False),
-    "other letters": (["Authorization: Bearer First-Secret-Token"], False),
     "both": (["Authorization: Bearer first-secret-token other-secret-token"], False),
     "twice": (["Authorization: Bearer x", "Authorization: Bearer first-secret-token"], False),
-    "no ASCII": (["Authorization: Bearer \xff\xfe"], False),
     "in the query": (["X: y"], False),
 }

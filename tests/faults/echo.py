@@ -30,9 +30,6 @@ def answered(message: dict[str, Any]) -> dict[str, Any]:
             return {"result": {**CHECKED, **LONG}}
         case "tools/call", "check":
             return {"result": CHECKED}
-        case "tools/call", "rows":
-            rows = ",".join(['{"a":1}'] * params["arguments"]["number"])
-            return {"result": {"content": [{"type": "text", "text": f"[{rows}]"}]}}
         case "tools/call", _:
             found: dict[str, Any] = params["arguments"]["answer"]
             return found

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+TOOLS = ("act", "check")
 NOTE = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"checking"}}'
 ASKS = b'{"jsonrpc":"2.0","id":"s-1","method":"roots/list"}'
 
@@ -25,11 +26,14 @@ def answer(id: bytes, text: str = "done", *, failed: bool = False) -> bytes:
     return b'{"jsonrpc":"2.0","id":%s,"result":{"content":[%s]%s}}' % (id, block, more)
 
 
-def tools(id: bytes, message: dict[str, Any]) -> bytes:
-    """Return a page of the tool list."""
-    second = message.get("params", {}).get("cursor") == "2"
-    names, more = (["look"], {}) if second else (["act", "check"], {"nextCursor": "2"})
-    page = {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in names], **more}
+def initialized(id: bytes) -> bytes:
+    told = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "p"}}
+    return b'{"jsonrpc":"2.0","id":%s,"result":%s}' % (id, json.dumps(told).encode())
+
+
+def tools(id: bytes) -> bytes:
+    """Return the tool list."""
+    page = {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]}
     return b'{"jsonrpc":"2.0","id":%s,"result":%s}' % (id, json.dumps(page).encode())
 
 
@@ -52,24 +56,20 @@ def said(id: bytes, how: str) -> list[bytes]:
         "question": [ASKS, right],
         "long": [answer(id, "x" * 2_000_000)],
         "never": [],
-        "late": [],
         "belated": [],
     }[how]
 
 
-def tells(message: dict[str, Any], how: str) -> Iterator[bytes]:
-    """Report progress for three seconds, then answer; or that of another call, and do not."""
-    id = json.dumps(message["id"]).encode()
-    mine = how == "alive"
-    token = json.dumps(message["params"]["_meta"]["progressToken"] if mine else "nobody's").encode()
+def tells(message: dict[str, Any]) -> Iterator[bytes]:
+    """Report progress for three seconds, then answer."""
+    token = json.dumps(message["params"]["_meta"]["progressToken"]).encode()
     for count in range(60):
         time.sleep(0.05)
         yield (
             b'{"jsonrpc":"2.0","method":"notifications/progress",'
             b'"params":{"progressToken":%s,"progress":%d}}' % (token, count)
         )
-    if mine:
-        yield answer(id)
+    yield answer(json.dumps(message["id"]).encode())
 
 
 def name(message: dict[str, Any]) -> str:
@@ -78,27 +78,21 @@ def name(message: dict[str, Any]) -> str:
     return named
 
 
-def spoken() -> Iterator[dict[str, Any]]:
-    for line in sys.stdin.buffer:
-        found = json.loads(line)
-        yield from found if isinstance(found, list) else [found]
-
-
 def say(*lines: bytes) -> None:
     for line in lines:
         sys.stdout.buffer.write(line + b"\n")
     sys.stdout.buffer.flush()
 
 
-def tell(message: dict[str, Any], how: str) -> None:
-    for line in tells(message, how):
+def tell(message: dict[str, Any]) -> None:
+    for line in tells(message):
         say(line)
 
 
 def main() -> None:
     heard: list[dict[str, Any]] = []
     late: dict[str, bytes] = {}
-    for message in spoken():
+    for message in map(json.loads, sys.stdin.buffer):
         tool, id = name(message), json.dumps(message.get("id")).encode()
         if tool == "heard":
             # Nothing of the proxy's own questions may be seen in what clients are sent.
@@ -107,14 +101,9 @@ def main() -> None:
             continue
         heard.append(message)
         if tool == "initialize":
-            told = {
-                "protocolVersion": "2025-11-25",
-                "capabilities": {},
-                "serverInfo": {"name": "p"},
-            }
-            say(b'{"jsonrpc":"2.0","id":%s,"result":%s}' % (id, json.dumps(told).encode()))
+            say(initialized(id))
         elif tool == "tools/list":
-            say(tools(id, message))
+            say(tools(id))
         elif tool == "notifications/cancelled":
             say(*filter(None, [late.pop(message["params"]["requestId"], b"")]))
         elif tool == "check":
@@ -125,11 +114,11 @@ def main() -> None:
             if how == "slow":
                 time.sleep(0.3)
                 how = "fine"
-            if how in ("alive", "foreign"):
-                telling = threading.Thread(target=tell, args=(message, how), daemon=True)
+            if how == "alive":
+                telling = threading.Thread(target=tell, args=(message,), daemon=True)
                 telling.start()
                 continue
-            if how in ("late", "belated"):
+            if how == "belated":
                 late[message["id"]] = answer(id)
             say(*said(id, how))
         elif "id" in message and "method" in message:

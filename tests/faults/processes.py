@@ -23,7 +23,7 @@ class Process:
     @property
     def children(self) -> set[int]:
         """Return the children that have not ended."""
-        return {pid for pid, parent, _ in processes() if parent == self.pid}
+        return set(children(self.pid))
 
     @property
     def descriptors(self) -> int:
@@ -72,6 +72,11 @@ def processes() -> list[tuple[int, int, int]]:
             if state != "Z":
                 found.append((int(entry.name), int(parent), int(group)))
     return found
+
+
+def children(of: int) -> list[int]:
+    """Return the children of a process that have not ended."""
+    return [pid for pid, parent, _ in processes() if parent == of]
 
 
 def command_line(pid: int) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.faults import naughty
 from tests.faults.processes import Process, until
-from tests.faults.sidecar import INITIALIZE, ROOT, Got, Left, Sidecar, call, post
+from tests.faults.sidecar import INITIALIZE, ROOT, Got, Left, Sidecar, call, post, soon
 from tests.raw_http import ACCEPTED, Answer, Asked, RawServer, initialized, result, whole
 from tests.wire import Wire
 
@@ -77,6 +77,26 @@ class Remote:
         id = next(self.ids)
         got = self.sidecar.post(call(id))
         assert (got.status, got.body) == (200, result(b"%d" % id))
+
+    @property
+    def holds(self) -> Process:
+        """The process, for what it holds."""
+        return self.sidecar
+
+    def fails(self, status: int, seconds: float = 1.0) -> Iterator[list[bytes]]:
+        """Make a call of `fault` in either era; yield its messages, JSON having this status."""
+        for raw in (post(call(2, "fault")), modern(2, "fault")):
+            with soon(seconds):
+                got = self.sidecar.ask(raw)
+            assert got.ended
+            assert got.status == (200 if got.events else status)
+            yield [data for data in got.events if data] or [got.body]
+
+    def has_said(self, pattern: str) -> None:
+        """Wait until the log has told of the failure of both calls."""
+        said = self.sidecar.failures(2)
+        assert len(said) == 2
+        assert all(re.search(pattern, each) for each in said), said
 
     @contextmanager
     def sound(self, fault: Answer | bytes = b"") -> Iterator[None]:
@@ -164,9 +184,14 @@ class Bridge(Wire):
         lines = bytes(self.errors).splitlines()
         return [json.loads(line).get("message", "") for line in lines if line[:1] == b"{"]
 
-    def has_said(self, text: str) -> None:
+    def fails(self, status: int, seconds: float = 1.0) -> Iterator[list[bytes]]:
+        """Make a call of `fault`; yield its messages."""
+        with soon(seconds):
+            yield [line[:-1] for line in self.ask(2)]
+
+    def has_said(self, pattern: str) -> None:
         """Wait until its log has said something."""
-        until(lambda: any(text in said for said in self.said()))
+        until(lambda: any(re.search(pattern, said) for said in self.said()))
 
     @contextmanager
     def sound(self, fault: Answer | bytes = b"") -> Iterator[None]:

@@ -1,12 +1,11 @@
 """A plugin of pytest that says of each fault whether it is held: `-p tests.faults.table`.
 
 A row is held where every way that it requires has a test, and all of its tests pass; where a row
-is not, the run fails. A test that is skipped shows nothing. Where the short form leaves tests of a
-row out, the table says of how many it has run some, and that the row is held in part.
+is not, the run fails. A test that is skipped shows nothing, nor does one that the short form
+leaves out.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable
 
 import pytest
 
@@ -14,7 +13,6 @@ from tests.faults.rows import ROWS, WAYS, Row, Way
 from tests.faults.scale import LONG
 
 _MARK = "fault"
-_LEFT_OUT = "left out"
 _SHORT = "faults, in the short form: smaller sizes, and not every test"
 _MISSED = ("FAILED", "NO TEST")
 _HEADS: dict[Way, str] = {"stdio": "stdio", "http": "HTTP", "inside": "inside"}
@@ -27,16 +25,11 @@ class Verdicts:
     def __init__(self, rows: dict[int, Row] = ROWS) -> None:
         self._rows = rows
         self._tests: dict[tuple[int, Way], set[str]] = {}
-        self._left_out: dict[tuple[int, Way], set[str]] = {}
         self._bad: set[str] = set()
 
     def shows(self, test: str, row: int, way: Way) -> None:
         """Take note that a test shows a row by a way."""
         self._tests.setdefault((row, way), set()).add(test)
-
-    def leaves_out(self, test: str, row: int, way: Way) -> None:
-        """Take note that a test that would show a row by a way does not run."""
-        self._left_out.setdefault((row, way), set()).add(test)
 
     def failed(self, test: str) -> None:
         """Take note that a test did not pass."""
@@ -53,12 +46,9 @@ class Verdicts:
         tests = self._tests.get((row, way), set())
         if bad := len(tests & self._bad):
             return f"FAILED {bad}"
-        left_out = len(self._left_out.get((row, way), ()))
         if tests:
-            return f"held {len(tests)}" + f" of {len(tests) + left_out}" * (left_out > 0)
-        if way in self._rows[row].ways:
-            return "NO TEST"
-        return f"0 of {left_out}" if left_out else "-"
+            return f"held {len(tests)}"
+        return "NO TEST" if way in self._rows[row].ways else "-"
 
     def missed(self) -> list[int]:
         """Return the rows that are not held."""
@@ -75,8 +65,6 @@ class Verdicts:
             yield _line(str(number), row.title, *(self.verdict(number, way) for way in WAYS))
         missed = self.missed()
         held = f"held: {len(self._rows) - len(missed)} of {len(self._rows)} rows"
-        if parts := {row for row, _ in self._left_out}.difference(missed):
-            held += f", {len(parts)} of them in part: the other tests are of the long form"
         yield f"{held}; not held: {', '.join(map(str, missed))}" if missed else held
 
 
@@ -85,27 +73,11 @@ def _line(number: str, title: str, *verdicts: str) -> str:
     return f"{number:>3}  {title:{_TITLE}}{cells}".rstrip()
 
 
-class _LeftOut:
-    """Collects what does not run, in the process that finds the tests."""
-
-    def __init__(self) -> None:
-        self.tests: list[tuple[str, int, Way]] = []
-
-    def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
-        for item in items:
-            self.tests += [(item.nodeid, *mark.args) for mark in item.iter_markers(_MARK)]
-
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        output: dict[str, object] = getattr(session.config, "workeroutput", {})
-        output[_LEFT_OUT] = self.tests
-
-
 class _Table:
     """Collects the reports of one run, whichever process they come from."""
 
-    def __init__(self, left_out: _LeftOut) -> None:
+    def __init__(self) -> None:
         self.verdicts = Verdicts()
-        self.left_out = left_out
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         for name, value in report.user_properties:
@@ -115,13 +87,7 @@ class _Table:
         if not report.passed:
             self.verdicts.failed(report.nodeid)
 
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: Any) -> None:
-        self.left_out.tests += getattr(node, "workeroutput", {}).get(_LEFT_OUT, [])
-
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        for left_out in self.left_out.tests:
-            self.verdicts.leaves_out(*left_out)
         terminalreporter.section("faults" if LONG else _SHORT)
         for line in self.verdicts.lines():
             terminalreporter.write_line(line)
@@ -134,10 +100,8 @@ class _Table:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Collect the reports where they come together, which is not where xdist runs the tests."""
-    left_out = _LeftOut()
-    config.pluginmanager.register(left_out)
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(_Table(left_out))
+        config.pluginmanager.register(_Table())
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

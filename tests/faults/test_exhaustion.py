@@ -153,21 +153,6 @@ def test_one_address_has_no_more_connections_than_its_share() -> None:
         assert "3 connections from 127.0.0.1 are open, the most from one address" in got.error
 
 
-# That it comes to an end at all, the half-open connections of test_http.py show.
-@pytest.mark.long_form
-@pytest.mark.fault(28, "http")
-def test_a_head_that_does_not_come_within_ten_seconds_ends_its_connection() -> None:
-    with serving(*PLAIN) as sidecar, sidecar.client() as idle, sidecar.client() as dripping:
-        kept = sidecar.client()
-        kept.send(get("/healthz"))
-        assert kept.answer().status == 200
-        dripping.send(HALF + b"X-Drip: ")
-        kept.send(HALF)
-        with soon(20.0):
-            assert idle.rest() == dripping.rest() == kept.rest() == b""
-        kept.socket.close()
-
-
 ROOM = 48 * MB
 HUGE = 64 * MB
 
@@ -188,23 +173,32 @@ def huge() -> Iterator[bytes]:
     yield STREAM + event(raw)
 
 
-@pytest.mark.fault(47, "http")
-def test_a_huge_answer_of_a_server_fails_where_there_is_no_memory_and_all_others_come() -> None:
-    with Naughty() as server, serving(server.url) as sidecar:
-        remote = Remote(sidecar, server)
-        remote.works()
-        with scarce(sidecar):
+@contextmanager
+def before(kind: str, server: Naughty) -> Iterator[Remote | Bridge]:
+    """Start a sidecar or `run` before a URL."""
+    if kind == "http":
+        with serving(server.url) as sidecar:
+            yield Remote(sidecar, server)
+    else:
+        with Bridge(server) as bridge:
+            yield bridge
+            assert bridge.close().code == 0
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(way, marks=pytest.mark.fault(47, way)) for way in ("http", "stdio")]
+)
+def test_a_huge_answer_fails_if_there_is_no_memory_and_all_others_come(kind: str) -> None:
+    with Naughty() as server, before(kind, server) as tried:
+        tried.works()
+        with scarce(tried.holds):
             for said in huge():
-                with remote.sound(said):
-                    for era in (post(call(2, "fault")), modern(2, "fault")):
-                        got = sidecar.ask(era)
-                        assert got.ended
-                        told = failure(got.events[-1] if got.events else got.body, 2)
-                        assert re.search(
-                            "no memory for the server's|the server's .*(no memory|broke off)", told
-                        )
-                        remote.works()
-                    assert len(server.faults()) == 2, "a call was sent again"
+                with tried.sound(said):
+                    answers = list(tried.fails(502, 20.0))
+                    for each in answers:
+                        told = failure(each[-1], 2)
+                        assert re.search("memory|broke off", told, re.IGNORECASE)
+                    assert len(server.faults()) == len(answers), "a call was sent again"
 
 
 @pytest.mark.fault(47, "http")
@@ -217,19 +211,6 @@ def test_a_huge_line_of_a_server_fails_where_there_is_no_memory_and_its_session_
                 told = failure(got.events[-1] if got.events else got.body, id)
                 assert re.fullmatch("there is no memory for a message of .* from the server", told)
                 local.works()
-
-
-@pytest.mark.fault(47, "stdio")
-def test_a_huge_answer_fails_over_run_url_where_there_is_no_memory_and_all_others_come() -> None:
-    with Naughty() as server, Bridge(server) as bridge:
-        bridge.works()
-        with scarce(bridge.holds):
-            for said in huge():
-                with bridge.sound(said):
-                    told = failure(bridge.ask(2)[-1], 2)
-                    assert re.search("memory|broke off", told, re.IGNORECASE)
-                    assert len(server.faults()) == 1, "a call was sent again"
-        assert bridge.close().code == 0
 
 
 def nobody() -> int:
@@ -256,17 +237,6 @@ def test_a_server_that_is_gone_is_a_502_at_once_and_answers_once_it_is_back() ->
                 with remote.sound():
                     pass
             assert sidecar.post(call(3)).status == 502
-
-
-@pytest.mark.fault(47, "http")
-def test_a_server_whose_name_nobody_knows_is_a_502() -> None:
-    with serving("http://no-such-host.invalid/mcp") as sidecar:
-        got = sidecar.ask(post(call(2)), 60.0)
-        told = failure(got.body, 2)
-        assert got.status == 502
-        assert told.startswith(
-            "the server cannot be reached: no connection to no-such-host.invalid:80: "
-        )
 
 
 @pytest.mark.fault(47, "stdio")

@@ -39,10 +39,7 @@ from tests.faults.bad_requests import (
     BODIES,
     EVIL,
     FOUR,
-    GOOD,
     INNER,
-    ODD_BUT_GOOD,
-    SLY,
     SMUGGLING,
     TOKENS,
 )
@@ -106,6 +103,19 @@ def bridge() -> Iterator[Bridge]:
         assert bridge.close().code == 0
 
 
+def by_both(row: int) -> pytest.MarkDecorator:
+    """Have a test show a row before a URL, by a sidecar and over `run URL`."""
+    ways = {"remote": "http", "bridge": "stdio"}
+    marked = [pytest.param(name, marks=pytest.mark.fault(row, way)) for name, way in ways.items()]
+    return pytest.mark.parametrize("tried", marked, indirect=True)
+
+
+@pytest.fixture
+def tried(request: pytest.FixtureRequest) -> Remote | Bridge:
+    found: Remote | Bridge = request.getfixturevalue(request.param)
+    return found
+
+
 # What is refused before the kind of server counts: the long form tries it before both.
 @pytest.fixture(params=some(["remote", "local"], "remote"))
 def before_any(request: pytest.FixtureRequest) -> Remote | Local:
@@ -163,28 +173,16 @@ def test_a_bomb_that_a_client_sends_is_stopped_at_the_bound(
 GROWN = "over 200 times larger when decompressed"
 
 
-@pytest.mark.fault(22, "http")
+@by_both(22)
 @pytest.mark.parametrize("said", BOMBS.values(), ids=BOMBS)
-def test_a_bomb_that_a_server_answers_is_stopped_at_the_bound(remote: Remote, said: bytes) -> None:
-    with remote.sound(said), remote.sidecar.in_memory(64 * MB):
-        with soon():
-            got = remote.sidecar.post(call(2, "fault"))
-        told = failure(got.events[-1] if got.events else got.body, 2)
-        assert GROWN in told
-        [logged] = remote.sidecar.failures()
-        assert GROWN in logged
-        assert len(remote.server.faults()) == 1
-
-
-@pytest.mark.fault(22, "stdio")
-@pytest.mark.parametrize("said", BOMBS.values(), ids=BOMBS)
-def test_a_bomb_costs_a_client_on_stdio_no_more(bridge: Bridge, said: bytes) -> None:
-    with bridge.sound(said), bridge.holds.in_memory(64 * MB):
-        with soon():
-            [line] = bridge.ask(2)
-        assert failure(line, 2) == f"the server's answer cannot be read: it is {GROWN}"
-        bridge.has_said(GROWN)
-        assert len(bridge.server.faults()) == 1
+def test_a_bomb_that_a_server_answers_is_stopped_at_the_bound(
+    tried: Remote | Bridge, said: bytes
+) -> None:
+    with tried.sound(said), tried.holds.in_memory(64 * MB):
+        answers = list(tried.fails(502))
+        assert all(GROWN in failure(each[-1], 2) for each in answers)
+        tried.has_said(GROWN)
+        assert len(tried.server.faults()) == len(answers), "a call was sent again"
 
 
 def cut(raw: bytes, *, reset: bool) -> Answer:
@@ -197,45 +195,21 @@ def cut(raw: bytes, *, reset: bool) -> Answer:
     return answer
 
 
-def named(why: str, said: str, *, reset: bool) -> bool:
-    """Say whether an error names what has happened."""
-    # Where the reset comes first, there was nothing else to see.
-    return bool(re.search(f"{why}|connection reset by peer" if reset else why, said))
-
-
-@pytest.mark.fault(23, "http")
+@by_both(23)
 @pytest.mark.parametrize("reset", [False, True], ids=["closed", "reset"])
 @pytest.mark.parametrize(("raw", "why"), CUTS.values(), ids=CUTS)
 def test_an_answer_that_is_cut_is_an_error_that_says_so(
-    remote: Remote, raw: bytes, why: str, reset: bool
+    tried: Remote | Bridge, raw: bytes, why: str, reset: bool
 ) -> None:
-    with remote.sound(cut(raw, reset=reset)):
-        for era in (post(call(2, "fault")), modern(2, "fault")):
-            with soon():
-                got = remote.sidecar.ask(era)
-            answers = got.events or [got.body]
-            assert got.ended
-            assert named(why, failure(answers[-1], 2), reset=reset)
-            assert answers[:-1] in ([], [NOTE])
-            assert got.status == (200 if got.events else 502)
-            [logged] = remote.sidecar.failures()
-            assert named(why, logged, reset=reset)
-        assert len(remote.server.faults()) == 2, "a call was sent again"
-
-
-@pytest.mark.fault(23, "stdio")
-@pytest.mark.parametrize(("raw", "why"), CUTS.values(), ids=CUTS)
-def test_an_answer_that_is_cut_is_an_error_on_stdio_too(
-    bridge: Bridge, raw: bytes, why: str
-) -> None:
-    for reset in (False, True):
-        with bridge.sound(cut(raw, reset=reset)):
-            with soon():
-                line = bridge.ask(2)[-1]
-            told = failure(line, 2)
-            assert named(why, told, reset=reset)
-            bridge.has_said(told)
-            assert len(bridge.server.faults()) == 1, "a call was sent again"
+    # If the reset comes first, there was nothing else to see.
+    why = f"{why}|connection reset by peer" if reset else why
+    with tried.sound(cut(raw, reset=reset)):
+        answers = list(tried.fails(502))
+        for *others, last in answers:
+            assert re.search(why, failure(last, 2))
+            assert set(others) <= {NOTE}
+        tried.has_said(why)
+        assert len(tried.server.faults()) == len(answers), "a call was sent again"
 
 
 @pytest.mark.fault(23, "http")
@@ -379,15 +353,6 @@ def test_a_client_on_stdio_gets_a_line_for_each_message_of_a_stream(
                 assert bridge.line()[:-1] == after, name
 
 
-@pytest.mark.fault(13, "http")
-@pytest.mark.fault(24, "http")
-def test_the_answers_of_a_batch_come_in_events_of_their_own(remote: Remote) -> None:
-    raw = event(result(b"3")) + event(NOTE) + event(result(b'"2"'), "id: 4")
-    with remote.sound(STREAM + raw):
-        got = remote.sidecar.post(b"[" + call("2", "fault") + b"," + call(3, "fault") + b"]")
-        assert (got.status, got.body, got.ended) == (200, raw, True)
-
-
 LARGE = scaled(10, 20) * MB
 
 
@@ -399,14 +364,6 @@ def test_large_events_pass_as_they_came_and_do_not_pile_up(remote: Remote, count
         got = remote.sidecar.post(call(2, "fault"))
         assert got.ended
         assert got.body == raw
-
-
-@pytest.mark.fault(24, "stdio")
-def test_a_large_event_is_a_line_on_stdio(bridge: Bridge) -> None:
-    raw = result(b"2", "x" * LARGE)
-    with bridge.sound(STREAM + event(raw)), bridge.holds.in_memory(12 * LARGE):
-        # What an earlier stream still had to say may come before it.
-        assert bridge.ask(2)[-1] == raw + b"\n"
 
 
 @pytest.mark.fault(8, "http")
@@ -512,31 +469,18 @@ def glued(first: bytes, behind: bytes) -> str:
     return f"the server's answer is not JSON: {size} bytes follow its end at byte {len(first)}; "
 
 
-@pytest.mark.fault(25, "stdio")
+@by_both(25)
 @pytest.mark.parametrize("behind", GLUED)
 def test_an_answer_that_holds_more_than_one_text_is_an_error_at_once(
-    bridge: Bridge, behind: bytes
+    tried: Remote | Bridge, behind: bytes
 ) -> None:
     first = result(b"2")
     for said in (whole(first + behind), STREAM + event((first + behind).replace(b"\n", b""))):
-        with bridge.sound(said), soon():
-            line = next(each for each in bridge.ask(2) if b'"id":2,' in each)
-            assert glued(first, behind)[:60] in failure(line, 2)
-
-
-@pytest.mark.fault(25, "http")
-@pytest.mark.parametrize("behind", GLUED)
-def test_a_client_of_the_sidecar_is_told_of_an_answer_that_holds_more_than_one_text(
-    remote: Remote, behind: bytes
-) -> None:
-    first = result(b"2")
-    for said in (whole(first + behind), STREAM + event((first + behind).replace(b"\n", b""))):
-        with remote.sound(said):
-            for era in (post(call(2, "fault")), modern(2, "fault")):
-                got = remote.sidecar.ask(era)
-                assert got.status == 200
-                assert glued(first, behind)[:60] in failure((got.events or [got.body])[0], 2)
-                assert result(b"2") not in got.events
+        with tried.sound(said):
+            for lines in tried.fails(200):
+                assert first not in lines
+                line = next(each for each in lines if b'"id":2,' in each)
+                assert glued(first, behind)[:60] in failure(line, 2)
 
 
 @pytest.mark.fault(25, "http")
@@ -622,18 +566,12 @@ def test_a_redirection_to_another_origin_after_several_of_its_own_is_refused(
         assert evil.asked == []
 
 
-@pytest.mark.fault(26, "http")
-@pytest.mark.fault(26, "stdio")
-def test_a_redirection_in_a_circle_comes_to_an_end(remote: Remote, bridge: Bridge) -> None:
-    with remote.sound(redirect(307, "/mcp")):
-        got = remote.sidecar.post(call(2, "fault"))
-        assert got.status == 502
-        assert "redirects more than" in failure(got.body, 2)
-        assert len(remote.server.faults()) < 10
-    with bridge.sound(redirect(307, "/mcp")):
-        [line] = bridge.ask(2)
-        assert "redirects more than" in failure(line, 2)
-        assert len(bridge.server.faults()) < 10
+@by_both(26)
+def test_a_redirection_in_a_circle_comes_to_an_end(tried: Remote | Bridge) -> None:
+    with tried.sound(redirect(307, "/mcp")):
+        answers = list(tried.fails(502))
+        assert all("redirects more than" in failure(each[-1], 2) for each in answers)
+        assert len(tried.server.faults()) < 10 * len(answers)
 
 
 @pytest.mark.fault(26, "http")
@@ -690,19 +628,6 @@ def test_an_evil_origin_or_host_is_refused(before_any: Remote | Local, headers: 
             assert before_any.sidecar.failures() == [got.error]
         if isinstance(before_any, Remote):
             assert len(before_any.server.asked) == seen
-
-
-@pytest.mark.fault(27, "http")
-@pytest.mark.parametrize("headers", GOOD.values(), ids=GOOD)
-def test_hosts_and_origins_of_this_machine_pass(
-    before_any: Remote | Local, headers: list[str]
-) -> None:
-    with before_any.sound():
-        got = before_any.sidecar.ask(modern(2, "ok", *headers))
-        assert json.loads(answer_of(got))["result"]["content"][0]["text"] == "ok"
-    if isinstance(before_any, Remote):
-        origin = next((each for each in headers if "Origin" in each), "Origin: ")
-        assert before_any.server.asked[0].headers.get("origin", "") == origin.partition(": ")[2]
 
 
 @pytest.mark.fault(27, "http")
@@ -789,36 +714,6 @@ def test_what_could_be_read_in_two_ways_is_refused_and_nothing_after_it_is_read(
         if isinstance(before_any, Remote):
             assert len(before_any.server.asked) == seen
     assert b"SMUGG" not in before_any.sidecar.errors
-
-
-@pytest.mark.fault(28, "http")
-@pytest.mark.parametrize("raw", ODD_BUT_GOOD.values(), ids=ODD_BUT_GOOD)
-def test_what_can_be_read_in_one_way_only_is_answered(remote: Remote, raw: bytes) -> None:
-    with remote.sound(), remote.sidecar.client() as client:
-        client.send(raw)
-        assert client.answer().body == result(b"2")
-        if raw.count(b"POST") == 2:
-            assert client.answer().body == result(b"3")
-        assert remote.server.asked[0].body == call(2)
-
-
-@pytest.fixture(scope="module")
-def hiding(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Remote]:
-    rules = tmp_path_factory.mktemp("hiding") / "rules.yaml"
-    rules.write_text("version: 1\nrules:\n- {tools: hidden, hide: true}\n")
-    with Naughty() as server, serving("--rules", str(rules), server.url) as sidecar:
-        yield Remote(sidecar, server)
-
-
-@pytest.mark.fault(28, "http")
-@pytest.mark.parametrize("raw", SLY.values(), ids=SLY)
-def test_no_body_leads_past_a_rule_that_hides_a_tool(hiding: Remote, raw: bytes) -> None:
-    hiding.server.asked.clear()
-    got = hiding.sidecar.post(raw)
-    assert (got.status, got.ended) in ((200, True), (202, True), (400, True))
-    assert b"ok" not in got.body
-    assert hiding.server.asked == []
-    hiding.works()
 
 
 UNANSWERABLE = {
@@ -1085,16 +980,6 @@ def refused_start(*arguments: str, **env: str) -> str:
     assert ended.returncode == 2, ended.stderr
     assert b"Traceback" not in ended.stderr
     return ended.stderr.decode()
-
-
-@pytest.mark.fault(32, "http")
-@pytest.mark.parametrize(
-    "listen", some(["0.0.0.0:0", "[::]:0", "example.org:80"], "example.org:80")
-)
-def test_it_does_not_start_where_others_can_connect_without_a_token(listen: str) -> None:
-    said = refused_start("--listen", listen)
-    assert f"/mcp on {listen} would be open to whoever can connect" in said
-    assert "token_file in --config" in said
 
 
 NO_TOKENS = ("an empty file", "no file", "an empty variable of its name", "an empty variable")

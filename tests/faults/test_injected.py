@@ -4,8 +4,6 @@ Each request gets one answer, the right one or an error, and the next call works
 """
 
 import json
-import os
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,11 +12,10 @@ import pytest
 from msgspec import Struct
 
 from tests.faults import echo
-from tests.faults.asking import SERVER, Client, Way, Written, on_stdio, over_http
+from tests.faults.asking import Client, Way, on_stdio, over_http
 from tests.faults.scale import further, scaled
-from tests.faults.sidecar import ROOT, compact
+from tests.faults.sidecar import compact
 from tests.given import document, said
-from tests.wire import Wire
 
 HERE = Path(__file__).parent
 RULES = ("--allow-python", "--rules", str(HERE / "injected.yaml"))
@@ -147,40 +144,3 @@ def fails_at_every_place(client: Client, name: str, scene: Scene, file: Path) ->
         if file.stat().st_size == known:
             return
     raise AssertionError(f"{name}: there is no end of places")
-
-
-# Has the memory that it has once it is loaded, and so many bytes more.
-LIMITED = """
-import resource, sys
-from proxy.cli import main
-with open("/proc/self/statm") as held:
-    pages = int(held.read().split()[0])
-most = pages * resource.getpagesize() + int(sys.argv.pop(1))
-resource.setrlimit(resource.RLIMIT_AS, (most, most))
-sys.exit(main())
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="what a process holds is read from /proc")
-@pytest.mark.fault(34, "stdio")
-def test_where_memory_runs_out_in_a_rule_the_answer_goes_out_as_it_came(tmp_path: Path) -> None:
-    # Decoded, rows take some thirty times the memory that they take as bytes.
-    rules = tmp_path / "rules.yaml"
-    rules.write_text("version: 1\nrules: [{tools: rows, response: [{jmespath: '[0]'}]}]\n")
-    env = {**os.environ, "MALLOC_ARENA_MAX": "1"}  # threads set much aside otherwise
-    own = [sys.executable, "-c", LIMITED, str(400 << 20), "--rules", str(rules)]
-    with Wire([*own, "--ledger", "off", *SERVER], env, cwd=ROOT) as wire:
-        for number in (10, 2_500_000, 20):
-            message = call_of_rows(number)
-            raw = Written(wire).ask(compact(message))
-            if number < 1000:
-                assert json.loads(raw)["result"] == document({"a": 1})
-            else:
-                assert raw == echo.line(message)
-        ended = wire.close()
-        assert (ended.code, ended.rest) == (0, b"")
-        assert len(re.findall(rb"rows: failed at .*MemoryError", ended.stderr)) == 1
-
-
-def call_of_rows(number: int) -> dict[str, Any]:
-    return Scene("tools/call", {"name": "rows", "arguments": {"number": number}}).message(number)

@@ -83,11 +83,6 @@ WAYS = [
     pytest.param(way, marks=[pytest.mark.fault(row, name) for row in (35, 38)])
     for way, name in ((on_stdio, "stdio"), (over_http, "http"))
 ]
-# The long form has a sidecar do so as well, by the same session.
-WITHHOLDING = [
-    WAYS[0],
-    further(over_http, marks=[pytest.mark.fault(row, "http") for row in (35, 38)]),
-]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -109,27 +104,6 @@ def test_what_a_rule_does_not_fit_or_may_not_do_leaves_the_answer_as_it_came(
     with closing(sqlite3.connect(ledger)) as db:
         counted = dict(db.execute("SELECT tool, outcome FROM calls").fetchall())
     assert counted == {name: words.get(name, "untouched") for name in CASES}
-
-
-@pytest.mark.parametrize("way", WITHHOLDING)
-def test_a_rule_that_withholds_names_itself_in_place_of_the_answer(
-    way: Way, tmp_path: Path
-) -> None:
-    file = tmp_path / "cases.yaml"
-    rules = [
-        f"- {{tools: {name!r}, on_failure: refuse, {keys}}}" for name, (keys, _) in CASES.items()
-    ]
-    file.write_text("\n".join(["version: 1", "rules:", *rules]))
-    with way("--rules", str(file)) as client:
-        for name, (_, answer) in CASES.items():
-            found = result(client, asks(name, {"result": answer}))
-            if name == "an error":
-                assert found == answer
-                continue
-            assert found["isError"] is True, name
-            [block] = found["content"]
-            assert repr(name) in block["text"]
-            assert ("everything was removed" in block["text"]) == name.startswith("emptied")
 
 
 CHANGING = ("--", sys.executable, str(Path(__file__).with_name("changing.py")))

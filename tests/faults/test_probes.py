@@ -20,7 +20,6 @@ if sys.platform != "linux":
 from tests.faults.probed import ASKS, NOTE, answer
 from tests.faults.processes import until
 from tests.faults.routes import NAUGHTY
-from tests.faults.scale import some
 from tests.faults.ways import (
     ALL,
     CANCELLED,
@@ -30,6 +29,7 @@ from tests.faults.ways import (
     RUN_URL,
     SERVE_URL,
     SERVED,
+    SESSIONS,
     STATELESS,
     WRITTEN,
     Probed,
@@ -52,11 +52,7 @@ def ways() -> Iterator[Ways]:
         yield started
 
 
-# One era before a URL either way: what a guard asks goes out as any request of that way does.
-SHORT = tuple(name for name in ALL if name not in (RUN_URL[1], SERVE_URL[0]))
-
-
-@pytest.fixture(params=some(ALL, *SHORT))
+@pytest.fixture(params=ALL)
 def name(request: pytest.FixtureRequest) -> str:
     found: str = request.param
     return found
@@ -74,8 +70,7 @@ def way(ways: Ways, name: str) -> Iterator[Way]:
 
 
 def only(*names: str) -> pytest.MarkDecorator:
-    short = [name for name in names if name in SHORT]
-    return pytest.mark.parametrize("name", some(names, *short), indirect=True)
+    return pytest.mark.parametrize("name", names, indirect=True)
 
 
 def decided(
@@ -86,21 +81,6 @@ def decided(
     *others, last = way.call(id, "act", how=how, then=then, seconds=seconds).messages()
     assert last["id"] == id
     return text(last), others
-
-
-def test_a_first_call_with_a_view_waits_for_all_tools_and_then_for_its_guard(
-    way: Way, name: str
-) -> None:
-    id = next(IDS)
-    arguments = {"how": "fine", "then": "pass", "of": name, "view": "text"}
-    [last] = way.call(id, "look", **arguments).messages()
-    assert (last["id"], text(last)) == (id, "done")
-    # One wrapper serves both eras, and asks once.
-    lists = 0 if name == f"run URL, {STATELESS}" else 2
-    hears(way, *["tools/list"] * lists, "check", "look")
-    [last] = way.call(id + 1000, "look", **arguments).messages()
-    assert text(last) == "done"
-    assert way.heard() == []
 
 
 FREE = '{"busy":false}'
@@ -129,7 +109,7 @@ SEEN = {
 def test_what_the_server_answers_is_what_a_guard_finds(way: Way, name: str) -> None:
     for how, found in ANSWERS.items():
         beside = [STRAY[how]] if how in SEEN.get(name, ()) else []
-        declined = ["answer"] if how == "question" and name in SERVE_URL else []
+        declined = ["answer"] if how == "question" and name == SERVE_URL else []
         assert (how, *decided(way, how)) == (how, found, beside)
         hears(way, "check", *declined)
         assert (how, *decided(way, how, "pass")) == (how, "done", beside)
@@ -141,21 +121,6 @@ def test_what_the_server_answers_is_what_a_guard_finds(way: Way, name: str) -> N
             assert each["error"]["message"] == (
                 "nobody can be asked anything before the call that this is about"
             )
-
-
-LONG = {
-    **dict.fromkeys(
-        ALL, r"a message of \d+ bytes from the server is over the limit of 1000000 bytes"
-    ),
-    **dict.fromkeys(RUN_URL, "the answer is over the limit of 1000000 bytes"),
-    **dict.fromkeys(SERVE_URL, "the server's answer is too long: more than 1000000 bytes"),
-}
-
-
-def test_an_answer_over_the_limit_is_a_failure(way: Way, name: str) -> None:
-    found, _ = decided(way, "long")
-    assert re.fullmatch(LONG[name], found)
-    hears(way, "check")
 
 
 BROKEN_OFF = "the server ended its stream before it had answered"
@@ -185,13 +150,13 @@ HTTP = {
 }
 
 
-@only(*RUN_URL, *SERVE_URL)
+@only(RUN_URL, SERVE_URL)
 def test_what_becomes_of_the_http_request_is_what_a_guard_finds(way: Way, name: str) -> None:
     assert way.http is not None
     for how, words in HTTP.items():
         found, _ = decided(way, how)
         found = re.sub(r"after \d+ bytes", "after N bytes", found)
-        assert (how, found) == (how, words[name in SERVE_URL].replace("{url}", way.http.url))
+        assert (how, found) == (how, words[name == SERVE_URL].replace("{url}", way.http.url))
         hears(way, "check")
         assert (how, decided(way, how, "pass")[0]) == (how, "done")
         hears(way, "check", "act")
@@ -203,54 +168,38 @@ def ended(http: Probed, count: int) -> None:
     assert http.left == count
 
 
-@pytest.mark.parametrize("how", ["never", "late"])
 def test_a_server_that_does_not_answer_in_time_is_told_and_waited_for_no_longer(
-    way: Way, name: str, how: str
+    way: Way, name: str
 ) -> None:
-    # In the stateless era the end of the connection says so.
-    told = [] if way.http is not None and way.modern else [CANCELLED]
+    # In the stateless era over HTTP the end of the connection says so.
+    told = [] if name == SERVE_URL else [CANCELLED]
     left = 0 if way.http is None else way.http.left
-    assert decided(way, how, seconds=0.1) == ("no answer in time", [])
+    assert decided(way, "never", seconds=0.1) == ("no answer in time", [])
     check, *cancelled = hears(way, "check", *told)
     assert [each["params"]["requestId"] for each in cancelled] == [check["id"]] * len(told)
-    assert decided(way, how, "pass", seconds=0.1) == ("done", [])
+    assert decided(way, "never", "pass", seconds=0.1) == ("done", [])
     hears(way, "check", *told, "act")
-    if way.http is not None and way.modern:
+    if way.http is not None and name == SERVE_URL:
         ended(way.http, left + 2)
 
 
-@only("stdio", RUN_URL[0], SERVE_URL[0], COMMAND[0])
-def test_a_call_that_is_taken_back_takes_the_question_along(way: Way, name: str) -> None:
-    id = next(IDS)
-    call = way.call(id, "act", how="never", then="pass")
-    [check] = hears(way, "check")
-    way.cancel(id)
-    [cancelled] = hears(way, CANCELLED)
-    assert cancelled["params"]["requestId"] == check["id"]
-    if name in SERVED:
-        # Not left waiting: the server knows of nothing that it could answer.
-        [answer] = call.messages()
-        assert answer["error"] == {"code": -32800, "message": "Request cancelled"}
-
-
 @only(*SERVED)
-def test_a_client_that_goes_away_takes_the_question_along(way: Way, name: str, ways: Ways) -> None:
-    sidecar = ways.sidecar(name)
-    before = sidecar.left
+def test_a_client_that_goes_away_takes_the_question_along(way: Way, name: str) -> None:
+    assert isinstance(way, Served)
+    before = way.sidecar.left
     left = 0 if way.http is None else way.http.left
-    id = next(IDS)
-    call = way.call(id, "act", how="never", then="pass", seconds=3.0)
+    call = way.call(next(IDS), "act", how="never", then="pass", seconds=3.0)
     [check] = hears(way, "check")
     call.leave()
     if way.http is not None:
         ended(way.http, left + 1)
-    if name == COMMAND[0]:
+    elif name == COMMAND[0]:
         # The call goes on, as calls of a session do.
         hears(way, CANCELLED, "act")
-    elif name != SERVE_URL[1]:
+    else:
         [cancelled] = hears(way, CANCELLED)
         assert cancelled["params"]["requestId"] == check["id"]
-    sidecar.settles(before)
+    way.sidecar.settles(before)
 
 
 @pytest.mark.parametrize("server", ["command", "URL"])
@@ -293,15 +242,12 @@ def test_a_server_on_stdio_that_dies_answers_what_is_held() -> None:
         assert (ended.code, ended.rest) == (3, b"")
 
 
-@only(*COMMAND)
-def test_a_server_behind_a_sidecar_that_dies_answers_what_is_held(name: str, ways: Ways) -> None:
-    sidecar = ways.sidecar(name)
+@pytest.mark.parametrize("era", [SESSIONS, STATELESS])
+def test_a_server_behind_a_sidecar_that_dies_answers_what_is_held(era: str, ways: Ways) -> None:
+    sidecar = ways.command
     before = sidecar.left
-    way = Served(sidecar, name.partition(", ")[2])
+    way = Served(sidecar, era)
     [answer] = way.call(7, "act", how="death", then="pass").messages()
     assert text(answer) == DEATH
     sidecar.settles(before)
     assert OWN not in way.shown()
-
-
-# The guard

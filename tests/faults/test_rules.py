@@ -55,15 +55,6 @@ BOMBS: dict[str, tuple[bytes, str]] = {
     "open quote": (b"version: 'one\n", ":1:10: this quote is not closed"),
     "nothing": (b"", ":1:1: an empty file; a rule file begins with 'version: 1'"),
 }
-MISTAKES = b"""\
-version: 1
-version: 1
-ruels: []
-rules:
-  - {tools: a, respons: []}
-"""
-
-
 NO_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
     "pipe": (os.mkfifo, f": {NO_FILE}"),
     "endless": (lambda file: file.symlink_to("/dev/zero"), f": {NO_FILE}"),
@@ -109,19 +100,6 @@ def test_check_says_in_a_line_each_what_is_wrong_with_bad_files_and_ends_with_2(
     assert ended.returncode == 2
     assert ended.stderr.splitlines() == [said for _, said in bad]
     assert ended.stdout == ""
-
-
-@pytest.mark.fault(42, "stdio")
-def test_check_says_every_mistake_of_a_file_that_can_be_read(tmp_path: Path) -> None:
-    file = tmp_path / "rules.yaml"
-    file.write_bytes(MISTAKES)
-    ended = done("check", str(file))
-    assert ended.returncode == 1
-    assert ended.stderr.splitlines() == [
-        f"{file}:2:1: duplicate key 'version'; the first stands in line 1",
-        f"{file}:3:1: unknown key 'ruels' of a rule file; did you mean 'rules'?",
-        f"{file}:5:16: unknown key 'respons' of a rule; did you mean 'response'?",
-    ]
 
 
 @pytest.mark.fault(37, "stdio")

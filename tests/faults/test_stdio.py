@@ -131,22 +131,6 @@ def test_a_last_answer_without_newline_is_delivered(size: int) -> None:
     assert said(ended) == []
 
 
-@pytest.mark.fault(4, "stdio")
-def test_noise_goes_to_stderr_and_messages_pass_as_they_are() -> None:
-    with wrapped("noisy") as wire:
-        wire.ask(2)
-        assert wire.line() == ok(2)[:-1] + b"\r\n"
-        ended = wire.close()
-    assert ended.rest == b""
-    assert ended.code == 0
-    for noise in (b"\xef\xbb\xbf\n", b"Server listening...\n", b"\xff\xfe binary \x00\n"):
-        assert noise in ended.stderr
-    assert said(ended) == [
-        "warning: the server writes lines that are no messages to its stdout",
-        "warning: 5 lines of the server's stdout were no messages",
-    ]
-
-
 @pytest.mark.fault(8, "stdio")
 @pytest.mark.parametrize("size", some({"1": 1 << 20, "20": 20 << 20, "100": 100 << 20}, "1", "20"))
 def test_long_lines_pass_as_they_are_in_little_memory(size: int) -> None:
@@ -253,19 +237,6 @@ def test_calls_that_are_never_answered_do_not_pile_up() -> None:
         ended = wire.close()
     # The oldest were forgotten.
     assert most - 10 < len(ended.rest.splitlines()) <= most
-
-
-@pytest.mark.fault(14, "stdio")
-def test_calls_that_are_never_answered_are_answered_when_the_server_has_ended() -> None:
-    with wrapped("silent") as wire:
-        wire.write(call(2, "never") + call(3, "never"))
-        wire.shut_stdin()
-        lines = wire.rest()
-        ended = wire.close()
-    assert [failure(line, id) for line, id in zip(lines, (2, 3), strict=True)] == [
-        "the server ended with exit code 0"
-    ] * 2
-    assert ended.code == 0
 
 
 @pytest.mark.fault(15, "stdio")

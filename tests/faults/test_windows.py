@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from tests.faults.asking import Client, Posting, Way, on_stdio, over_http
-from tests.faults.scale import further
 from tests.faults.sidecar import compact, keys
 
 SERVER = ("--", sys.executable, str(Path(__file__).with_name("changing.py")))
@@ -90,8 +89,6 @@ WRONG = {
 }
 ODD_STDIO = pytest.param(on_stdio, marks=pytest.mark.fault(39, "stdio"))
 ODD = [ODD_STDIO, pytest.param(over_http, marks=pytest.mark.fault(39, "http"))]
-# A session answers the same over HTTP.
-ODD_IN_LONG_FORM = [ODD_STDIO, further(over_http, marks=[pytest.mark.fault(39, "http")])]
 
 
 @pytest.mark.parametrize("way", ODD)
@@ -104,19 +101,7 @@ def test_a_window_that_cannot_be_is_refused_in_words_and_asks_the_server_nothing
         assert page(called(client, "list", {}))["rows"] == ["1-0", "1-1", "1-2", "1-3"]
 
 
-@pytest.mark.parametrize("way", ODD_IN_LONG_FORM)
-def test_past_the_end_there_is_an_empty_last_page(way: Way, rules: str) -> None:
-    with way("--rules", rules, server=SERVER) as client:
-        called(client, "list", {})
-        for offset in (10, 11, 10**9, 10**60):
-            found = page(called(client, "list", {"offset": offset}))
-            assert found["rows"] == []
-            assert found["pagination"]["hasMore"] is False
-            assert found["pagination"]["nextOffset"] is None
-            assert found["pagination"]["total"] == 10
-
-
-@pytest.mark.parametrize("way", ODD_IN_LONG_FORM)
+@pytest.mark.parametrize("way", ODD)
 def test_pages_are_of_one_answer_though_the_list_has_changed(way: Way, rules: str) -> None:
     with way("--rules", rules, server=SERVER) as client:
         rows, offset = [], 0
@@ -157,7 +142,6 @@ def test_windows_of_any_characters_rejoin_to_the_text(rules: str) -> None:
 
 LOST_STDIO = pytest.param(on_stdio, marks=pytest.mark.fault(41, "stdio"))
 LOST = [LOST_STDIO, pytest.param(over_http, marks=pytest.mark.fault(41, "http"))]
-LOST_IN_LONG_FORM = [LOST_STDIO, further(over_http, marks=[pytest.mark.fault(41, "http")])]
 
 
 # The options with which an answer is lost.
@@ -189,25 +173,6 @@ def test_what_has_no_answer_behind_it_is_told_so_in_the_same_words(
         assert refusal(first) == PAGE_LOST
         assert refusal(called(client, "long", {"view": "rows"})) == VIEW_LOST
         assert calls(client) == {"list": 1, "long": 1}
-
-
-@pytest.mark.parametrize("way", LOST_IN_LONG_FORM)
-def test_a_call_that_nobody_has_made_runs_for_a_page_and_for_a_view(way: Way, rules: str) -> None:
-    with way("--rules", rules, server=SERVER) as client:
-        assert page(called(client, "list", {"offset": 8}))["rows"] == ["1-8", "1-9"]
-        assert page(called(client, "list", {"offset": 4}))["rows"][0] == "1-4"
-        assert text(called(client, "long", {"view": "rows[3]"})) == "1-3"
-        called(client, "list", {"of": "other"})
-        assert calls(client) == {"list": 2, "long": 1}
-
-
-@pytest.mark.parametrize("way", LOST_IN_LONG_FORM)
-def test_a_tool_that_only_reads_is_called_anew_for_it(way: Way, rules: str) -> None:
-    with way("--rules", rules, server=SERVER) as client:
-        listed(client)
-        assert page(called(client, "read", {"offset": 8}))["rows"] == ["1-8", "1-9"]
-        assert page(called(client, "read", {"offset": 4}))["rows"][0] == "1-4"
-        assert calls(client) == {"read": 1}
 
 
 @pytest.mark.fault(41, "http")

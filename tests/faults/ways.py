@@ -9,9 +9,9 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from tests.faults import probed
 from tests.faults.probed import name
@@ -40,57 +40,17 @@ OWN = b"abridge-"
 """What every id of the proxy's own questions has in it."""
 
 SESSIONS, STATELESS = "sessions", "stateless"
-WRITTEN = ("stdio", f"run URL, {SESSIONS}", f"run URL, {STATELESS}")
-SERVED = (
-    f"serve URL, {SESSIONS}",
-    f"serve URL, {STATELESS}",
-    f"serve command, {SESSIONS}",
-    f"serve command, {STATELESS}",
-)
+STDIO, RUN_URL, SERVE_URL = "stdio", "run URL", f"serve URL, {STATELESS}"
+COMMAND = (f"serve command, {SESSIONS}", f"serve command, {STATELESS}")
+"""What a guard asks goes out as any request of its way does: before a URL one era shows it."""
+WRITTEN, SERVED = (STDIO, RUN_URL), (SERVE_URL, *COMMAND)
 ALL = (*WRITTEN, *SERVED)
-RUN_URL, SERVE_URL, COMMAND = ALL[1:3], ALL[3:5], ALL[5:]
 CANCELLED = "notifications/cancelled"
 
 Said = list[dict[str, Any]]
-Called = tuple[int, str, dict[str, Any]]
 
 
-class Exchange(Protocol):
-    """A call on its way."""
-
-    def messages(self) -> Said:
-        """Return what comes up to its answer, which is the last."""
-
-    def leave(self) -> None:
-        """Go away without a word."""
-
-
-class Way(Protocol):
-    """A client, the proxy and a server, in a conversation that goes on.
-
-    `http` is the server, where it is one over HTTP; `modern` is true in the stateless era.
-    """
-
-    http: "Probed | None"
-    modern: bool
-
-    def call(self, id: int, tool: str, **arguments: Any) -> Exchange:
-        """Begin a call."""
-
-    def cancel(self, id: int) -> None:
-        """Take a call back."""
-
-    def heard(self) -> Said:
-        """Return what the server was told since the last time."""
-
-    def shown(self) -> bytes:
-        """Return all that clients were sent."""
-
-    def batch(self, *calls: Called) -> Said:
-        """Make several calls at once; return the answers."""
-
-
-def hears(way: Way, *names: str) -> Said:
+def hears(way: "Way", *names: str) -> Said:
     """Wait until the server was told this, and nothing else; return the messages in this order."""
     found: Said = []
 
@@ -111,7 +71,6 @@ class Written(Wire):
         own = [sys.executable, "-m", "proxy", "--ledger", "off", "--max-message", "1MB", *GUARDED]
         super().__init__([*own, *server], cwd=ROOT)
         self.http = http
-        self.modern = False
         self.all = bytearray()
         self.write(INITIALIZE + b"\n")
         self.line()
@@ -122,12 +81,9 @@ class Written(Wire):
         return found
 
     def call(self, id: int, tool: str, **arguments: Any) -> "Line":
-        params = params_of(arguments, modern=self.modern)
+        params = params_of(arguments, modern=False)
         self.write(call(id, tool, **params) + b"\n")
         return Line(self, id)
-
-    def cancel(self, id: int) -> None:
-        self.send(CANCELLED, requestId=id)
 
     def heard(self) -> Said:
         if self.http is not None:
@@ -136,14 +92,6 @@ class Written(Wire):
 
     def shown(self) -> bytes:
         return bytes(self.all)
-
-    def batch(self, *calls: Called) -> Said:
-        self.write(batched(calls) + b"\n")
-        found: Said = []
-        while len(found) < len(calls):
-            said = json.loads(self.line())
-            found += said if isinstance(said, list) else [said]
-        return found
 
 
 class Line:
@@ -160,9 +108,6 @@ class Line:
             assert line, bytes(self.wire.errors)
             found.append(json.loads(line))
         return found
-
-    def leave(self) -> None:
-        raise NotImplementedError
 
 
 class Served:
@@ -185,14 +130,6 @@ class Served:
         client.send(post(call(id, tool, **params), *own, *headers))
         return Posted(self, client)
 
-    def cancel(self, id: int) -> None:
-        assert not self.modern
-        self.tell(CANCELLED, requestId=id)
-
-    def tell(self, method: str, **params: Any) -> None:
-        note = {"jsonrpc": "2.0", "method": method, "params": params}
-        assert self.sidecar.post(compact(note), *self.headers).status == 202
-
     def heard(self) -> Said:
         if self.http is not None:
             return self.http.heard()
@@ -200,12 +137,6 @@ class Served:
 
     def shown(self) -> bytes:
         return bytes(self.all)
-
-    def batch(self, *calls: Called) -> Said:
-        client = self.sidecar.client()
-        client.send(post(batched(calls), *self.headers))
-        found: list[Any] = [*Posted(self, client).messages()]
-        return [each for said in found for each in (said if isinstance(said, list) else [said])]
 
 
 class Posted:
@@ -224,18 +155,11 @@ class Posted:
         found: Said = [json.loads(raw) for raw in events or [got.body]]
         return found
 
-    def so_far(self) -> Said:
-        """Return what has come by now."""
-        self.client.socket.setblocking(False)
-        with suppress(BlockingIOError):
-            while self.client.more():
-                pass
-        lines = bytes(self.client.buffer).splitlines()
-        data = [line.removeprefix(b"data: ") for line in lines if line.startswith(b"data: ")]
-        return [json.loads(raw) for raw in data if raw]
-
     def leave(self) -> None:
         self.client.reset()
+
+
+Way = Written | Served
 
 
 class Ways:
@@ -247,25 +171,15 @@ class Ways:
         self.command = open.enter_context(serving(*LIMITED, *options, "--", *PROBED))
         self.stdio = open.enter_context(Written(*options, "--", *PROBED))
         self.run = open.enter_context(Written(*options, self.http.url, http=self.http))
-        self.served = {
-            f"{kind}, {era}": Served(sidecar, era, http)
-            for era in (SESSIONS, STATELESS)
-            for kind, sidecar, http in (
-                ("serve URL", self.url, self.http),
-                ("serve command", self.command, None),
-            )
+        self.by_name: dict[str, Way] = {
+            STDIO: self.stdio,
+            RUN_URL: self.run,
+            SERVE_URL: Served(self.url, STATELESS, self.http),
+            **{f"serve command, {era}": Served(self.command, era) for era in (SESSIONS, STATELESS)},
         }
 
-    def __getitem__(self, name: str) -> Way:
-        if name in self.served:
-            return self.served[name]
-        written = self.stdio if name == "stdio" else self.run
-        written.modern = name.endswith(STATELESS)
-        return written
-
-    def sidecar(self, name: str) -> Sidecar:
-        """Return the sidecar of a way by `serve`."""
-        return self.served[name].sidecar
+    def __getitem__(self, name: str) -> "Way":
+        return self.by_name[name]
 
 
 @contextmanager
@@ -285,11 +199,6 @@ def params_of(arguments: dict[str, Any], *, modern: bool) -> dict[str, Any]:
     token = arguments.pop("token", None)
     meta = {**(META if modern else {}), **({} if token is None else {"progressToken": token})}
     return {"arguments": arguments, **({"_meta": meta} if meta else {})}
-
-
-def batched(calls: Iterable[Called]) -> bytes:
-    each = [call(id, tool, arguments=arguments) for id, tool, arguments in calls]
-    return b"[" + b",".join(each) + b"]"
 
 
 def listed(messages: Said) -> Said:
@@ -318,30 +227,20 @@ class Probed(RawServer):
     def heard(self) -> Said:
         asked = self.of("POST")
         self.read, before = len(asked), self.read
-        bodies = [json.loads(each.body) for each in asked[before:]]
-        return [each for body in bodies for each in (body if isinstance(body, list) else [body])]
+        return [each.message for each in asked[before:]]
 
     def _answer(self, asked: Asked) -> Iterator[bytes]:
         yield from self._said(asked) if asked.method == "POST" else [_closing("405 No", b"")]
         yield b""
 
     def _said(self, asked: Asked) -> Iterator[bytes]:
-        if asked.body[:1] == b"[":
-            batch = json.loads(asked.body)
-            ids = [b"%d" % message["id"] for message in batch if not _never(message)]
-            if len(ids) == len(batch):
-                yield _closing("200 OK", b"[" + b",".join(map(probed.answer, ids)) + b"]")
-                return
-            yield STREAM + b"".join(event(probed.answer(id)) for id in ids)
-            self._leaves(asked)
-            return
         message = asked.message
         match name(message):
             case "initialize":
                 session = f"Mcp-Session-Id: s-{next(self.sessions)}"
                 yield _closing("200 OK", initialized(asked.id), session)
             case "tools/list":
-                yield _closing("200 OK", probed.tools(asked.id, message))
+                yield _closing("200 OK", probed.tools(asked.id))
             case "check":
                 yield from self._checked(asked, message["params"]["arguments"]["how"])
             case _ if "id" in message and "method" in message:
@@ -350,18 +249,18 @@ class Probed(RawServer):
                 yield _closing("202 Accepted", b"")
 
     def _checked(self, asked: Asked, how: str) -> Iterator[bytes]:
+        if how == "reset":
+            raise Reset
         if how in FAULTS:
-            yield from FAULTS[how](asked)
+            yield from FAULTS[how](asked.id)
             return
         if how == "slow":
             time.sleep(0.3)
             how = "fine"
-        if how in ("alive", "foreign"):
+        if how == "alive":
             yield STREAM
-            yield from map(event, probed.tells(asked.message, how))
-            if how == "alive":
-                return
-            how = "never"
+            yield from map(event, probed.tells(asked.message))
+            return
         if how == "belated" and "mcp-method" not in asked.headers:
             with self.arrived:
                 assert self.arrived.wait_for(lambda: self._cancelled(asked), 20)
@@ -369,82 +268,41 @@ class Probed(RawServer):
             return
         messages = probed.said(asked.id, how)
         if not messages:
-            self._leaves(asked)
+            gone = asked.gone()
+            # Only now: the count is another one after that wait.
+            self.left += gone
         elif len(messages) == 1:
             yield _closing("200 OK", messages[0])
         else:
             yield STREAM + b"".join(map(event, messages))
 
-    def _leaves(self, asked: Asked) -> None:
-        gone = asked.gone()
-        # Only now: the count is another one after that wait.
-        self.left += gone
-
     def _cancelled(self, asked: Asked) -> bool:
-        own = [each.message for each in self.of("POST") if each.body[:1] == b"{"]
+        own = [each.message for each in self.of("POST")]
         told = [each["params"] for each in own if name(each) == "notifications/cancelled"]
         return asked.message["id"] in [params["requestId"] for params in told]
-
-
-def _never(message: dict[str, Any]) -> bool:
-    how = message["params"].get("arguments", {}).get("how")
-    return bool(how == "never")
 
 
 def _closing(status: str, body: bytes, *headers: str) -> bytes:
     return whole(body, status, "Connection: close", *headers)
 
 
-def _reset(asked: Asked) -> Iterator[bytes]:
-    yield from ()
-    raise Reset
-
-
-def _broken(asked: Asked) -> Iterator[bytes]:
-    yield STREAM + event(probed.answer(asked.id))[:-9]
-
-
-def _ended(asked: Asked) -> Iterator[bytes]:
-    yield STREAM + event(probed.NOTE)
-
-
-def _failing(asked: Asked) -> Iterator[bytes]:
-    yield _closing("500 Internal Server Error", b"<h1>Oops</h1>", "Content-Type: text/html")
-
-
-def _failing_with_an_error(asked: Asked) -> Iterator[bytes]:
-    yield _closing("404 Not Found", probed.error(asked.id))
-
-
-def _empty(asked: Asked) -> Iterator[bytes]:
-    yield _closing("202 Accepted", b"")
-
-
-def _other(asked: Asked) -> Iterator[bytes]:
-    yield _closing("200 OK", b"<h1>Hello</h1>", "Content-Type: text/html")
-
-
-def _streamed(asked: Asked) -> Iterator[bytes]:
-    [raw] = probed.said(asked.id, "fine")
-    yield STREAM + event(b"", "id: 1") + event(raw, "id: 2")
-
-
-def _chunked(asked: Asked) -> Iterator[bytes]:
-    [raw] = probed.said(asked.id, "fine")
+def _chunked(raw: bytes) -> list[bytes]:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
-    yield head + b"Connection: close\r\n\r\n"
-    yield from (b"1\r\n%c\r\n" % byte for byte in raw)
-    yield b"0\r\n\r\n"
+    pieces = [b"1\r\n%c\r\n" % byte for byte in raw]
+    return [head + b"Connection: close\r\n\r\n", *pieces, b"0\r\n\r\n"]
 
 
-FAULTS: dict[str, Callable[[Asked], Iterator[bytes]]] = {
-    "reset": _reset,
-    "broken": _broken,
-    "ended": _ended,
-    "failing": _failing,
-    "failing with an error": _failing_with_an_error,
-    "empty": _empty,
-    "other": _other,
-    "streamed": _streamed,
-    "chunked": _chunked,
+_HTML = "Content-Type: text/html"
+_OOPS = _closing("500 Internal Server Error", b"<h1>Oops</h1>", _HTML)
+FAULTS: dict[str, Callable[[bytes], Iterable[bytes]]] = {
+    "broken": lambda id: [STREAM + event(probed.answer(id))[:-9]],
+    "ended": lambda id: [STREAM + event(probed.NOTE)],
+    "failing": lambda id: [_OOPS],
+    "failing with an error": lambda id: [_closing("404 Not Found", probed.error(id))],
+    "empty": lambda id: [_closing("202 Accepted", b"")],
+    "other": lambda id: [_closing("200 OK", b"<h1>Hello</h1>", _HTML)],
+    "streamed": lambda id: [
+        STREAM + event(b"", "id: 1") + event(probed.said(id, "fine")[0], "id: 2")
+    ],
+    "chunked": lambda id: _chunked(probed.said(id, "fine")[0]),
 }

@@ -3,14 +3,13 @@
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
-from tests.fuzz import messages, omissions, pairs, traces
+from tests.fuzz import messages, pairs, traces
 from tests.fuzz.fuzzer import Fuzzer, Report, run
 
 # Each with how many inputs are tried by default.
 FUZZERS: dict[str, tuple[Fuzzer, int]] = {
     "messages": (messages.check_one, 1_000_000),
     "pairs": (pairs.check_one, 100_000),
-    "omissions": (omissions.check_one, 100_000),
     "traces": (traces.check_one, 20_000),
 }
 _ENDLESS = 100_000_000  # inputs, if time is what ends them

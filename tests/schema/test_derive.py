@@ -8,7 +8,7 @@ import pytest
 
 from proxy.document.paths import ROOT, Path
 from proxy.schema.derive import advertised, at, projected, relaxed, renamed
-from proxy.schema.references import Schema
+from proxy.schema.references import Schema, Unsupported, bundle, combine, references
 from tests.fitting import fits
 
 STRING: Schema = {"type": "string"}
@@ -39,17 +39,11 @@ def rename(path: str, name: str) -> Edit:
 
 # What is done to a schema, and the schema of the changed documents.
 EDITS: dict[str, tuple[Edit, Schema, Schema | None]] = {
-    "all parts of a pattern": (
-        marked("a*"),
-        {"properties": {"a": True, "ab": {}, "b": {}}},
-        {"properties": {"a": {"title": "here"}, "ab": {"title": "here"}, "b": {}}},
-    ),
     "through arrays": (
         marked("a"),
         array({"properties": {"a": {}}}),
         array({"properties": {"a": {"title": "here"}}}),
     ),
-    "elements": (marked("[]"), {"items": {}}, {"items": {"title": "here"}}),
     "elements by their position": (marked("a"), array(False, prefixItems=[{}]), {"type": "array"}),
     "one element": (marked("[0]"), array({}), None),
     "any depth": (marked("**.a"), ISSUE, None),
@@ -95,13 +89,7 @@ EDITS: dict[str, tuple[Edit, Schema, Schema | None]] = {
             **DEFINED,
         },
     ),
-    "a reference to itself": (marked("a"), {"$ref": "#/$defs/a", "$defs": {"a": {}}}, {
-        "$defs": {"a": {}},
-    }),
     "a circle": (marked("a"), {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}, None),
-    "nothing fits": (marked("a"), {"$ref": "#/$defs/a", "$defs": {"a": False}}, {
-        "$defs": {"a": False},
-    }),
     "a renamed property is as it was by its new name": (
         rename("labels.name", "title"),
         ISSUE,
@@ -113,10 +101,6 @@ EDITS: dict[str, tuple[Edit, Schema, Schema | None]] = {
         closed("b", a=STRING, b={"type": "null"}),
         closed("b", b={"anyOf": [STRING, {"type": "null"}]}),
     ),
-    "no member may have the new name": (
-        rename("a", "b"), closed(a=STRING, b=False), closed(b=STRING)
-    ),
-    "what is never there is never renamed": (rename("x", "b"), closed(a=STRING), closed(a=STRING)),
     "a pattern cannot be renamed": (rename("a*", "b"), ISSUE, None),
     "a projection has exactly its fields, with the schemas of their sources": (
         lambda schema: projected(
@@ -163,15 +147,6 @@ EDITS: dict[str, tuple[Edit, Schema, Schema | None]] = {
                 "e": {"type": "array"},
             },
             "anyOf": [{}, {}],
-        },
-    ),
-    "definitions are relaxed where they are": (
-        relaxed,
-        {"type": "object", "$ref": "#/$defs/a", "$defs": {"a": closed("x", x=array(False))}},
-        {
-            "type": "object",
-            "$ref": "#/$defs/a",
-            "$defs": {"a": {"type": "object", "properties": {"x": array(False)}}},
         },
     ),
     "members that are replaced may be anything": (
@@ -270,3 +245,84 @@ def test_what_is_advertised(
     own: Schema, derived: list[Schema | None], expected: Schema | None
 ) -> None:
     assert advertised(own, derived) == expected
+
+
+TREE: Schema = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "inner": {"type": "array", "items": {"$ref": "#"}}},
+    "required": ["name"],
+}
+
+
+def test_a_reference_to_the_root_becomes_a_definition() -> None:
+    before = copy.deepcopy(TREE)
+    after = bundle(TREE)
+    assert before == TREE
+    assert references(after) == {"#/$defs/root"}
+    for document, valid in [
+        ({"name": "a", "inner": [{"name": "b", "inner": []}]}, True),
+        ({"name": "a", "inner": [{"inner": []}]}, False),
+    ]:
+        assert fits(document, TREE) is valid
+        assert fits(document, after) is valid
+
+
+def test_a_reference_into_the_root_becomes_a_definition_by_a_free_name() -> None:
+    schema = {
+        "properties": {"a": {"type": "string"}, "b": {"$ref": "#/properties/a"}},
+        "$defs": {"a": {}},
+    }
+    assert bundle(schema) == {
+        "properties": {"a": {"type": "string"}, "b": {"$ref": "#/$defs/a_2"}},
+        "$defs": {"a": {}, "a_2": {"type": "string"}},
+    }
+
+
+def test_references_to_definitions_stay_and_are_spelled_alike() -> None:
+    schema = {
+        "anyOf": [{"$ref": "#/$defs/Page%5BItem%5D"}, {"$ref": "#/definitions/a~1b"}],
+        "$defs": {"Page[Item]": {"type": "null"}},
+        "definitions": {"a/b": True},
+    }
+    assert references(bundle(schema)) == {"#/$defs/Page[Item]", "#/definitions/a~1b"}
+    assert fits(None, bundle(schema))
+
+
+def test_a_property_or_a_value_called_ref_is_no_reference() -> None:
+    schema = {
+        "properties": {"$ref": {"type": "string"}},
+        "const": {"$ref": "#/nowhere"},
+        "default": {"$ref": 1},
+    }
+    assert bundle(schema) == schema
+
+
+UNCLEAR: list[tuple[Any, str]] = [
+    ({"$ref": "other.json#/a"}, "a reference to 'other.json#/a'"),
+    ({"$ref": 1}, "a reference to 1"),
+    ({"$ref": "#name"}, "an anchor: '#name'"),
+    ({"$ref": "#/$defs/missing"}, "nothing stands at '#/$defs/missing'"),
+    ({"$ref": "#/required", "required": ["a"]}, "['a'] is no schema"),
+    ({"items": {"$dynamicRef": "#a"}}, "references that depend on where they stand"),
+    ({"properties": {"a": {"$id": "x"}}}, "references that depend on where they stand"),
+    ({"properties": {"a": 1}}, "1 is no schema"),
+    ({"properties": []}, "properties holds no schemas"),
+    ({"anyOf": {}}, "anyOf holds no schemas"),
+    (True, "no schema of an object"),
+]
+
+
+@pytest.mark.parametrize(("schema", "message"), UNCLEAR)
+def test_what_cannot_be_moved_is_unclear(schema: Any, message: str) -> None:
+    with pytest.raises(Unsupported) as unclear:
+        bundle(schema)
+    assert str(unclear.value) == message
+
+
+def test_schemas_of_two_dialects_cannot_be_joined() -> None:
+    dialects = (
+        "http://json-schema.org/draft-07/schema#",
+        "https://json-schema.org/draft/2020-12/schema",
+    )
+    with pytest.raises(Unsupported, match="schemas of different dialects"):
+        combine([{"$schema": each} for each in dialects], lambda parts: {"anyOf": parts})

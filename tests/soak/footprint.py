@@ -8,6 +8,8 @@ from typing import Self
 
 from msgspec import Struct
 
+from tests.faults.processes import children, command_line
+
 GLANCE = 0.1  # seconds between two looks
 
 
@@ -25,47 +27,16 @@ class Footprint(Struct, frozen=True):
 def footprint(pid: int, servers: str | None = None) -> Footprint:
     """Look at a process; children with `servers` in their command line are no workers of it."""
     own = Path(f"/proc/{pid}")
-    at_work = [Path(f"/proc/{each}/status") for each in workers(pid, servers)]
+    there = children(pid)
+    at_work = [child for child in there if servers is None or servers not in command_line(child)]
     return Footprint(
         resident=_kilobytes(own / "status", "VmRSS:") / 1000,
         proportional=_kilobytes(own / "smaps_rollup", "Pss:") / 1000,
-        workers=sum(_kilobytes(each, "VmRSS:") for each in at_work) / 1000,
+        workers=sum(_kilobytes(Path(f"/proc/{each}/status"), "VmRSS:") for each in at_work) / 1000,
         descriptors=len(os.listdir(own / "fd")),
         threads=len(os.listdir(own / "task")),
-        children=len(list(filter(_there, _children(pid)))),
+        children=len(there),
     )
-
-
-def workers(pid: int, servers: str | None = None) -> list[int]:
-    """Return the children of a process but those with `servers` in their command line."""
-    there = filter(_there, _children(pid))
-    return [child for child in there if servers is None or servers not in _command(child)]
-
-
-def _children(pid: int) -> list[int]:
-    # Each is the child of the thread that has started it.
-    found: list[int] = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        try:
-            found += map(int, (task / "children").read_text().split())
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-    return found
-
-
-def _there(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state != "Z"
-
-
-def _command(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
-    except (FileNotFoundError, ProcessLookupError):
-        return ""
 
 
 def _kilobytes(file: Path, word: str) -> int:

@@ -8,14 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from proxy.document.fuel import LITTLE, Fuel
 from proxy.document.paths import Path
+from proxy.document.patterns import Expression, Pattern
 from proxy.document.surrogates import replace_lone
 from proxy.document.tree import Document, Pieces, compact
-from proxy.errors import ShapeMismatch
+from proxy.errors import AbridgeError, OutOfFuel, ShapeMismatch
 from proxy.transforms.base import Call, Notice, Transform
+from proxy.transforms.clip import Clip
+from proxy.transforms.jmespath import Jmespath
 from proxy.transforms.keep import Keep
+from proxy.transforms.replace import Replace
 from proxy.transforms.sort import Sort
-from tests.documents import SCALARS, SURROGATES, call, open_all, shaped, values
+from tests.documents import SCALARS, SURROGATES, call, open_all, said, shaped, values
 from tests.given import rule
 
 
@@ -290,3 +295,56 @@ def test_rows_and_the_tree_keep_the_same(data: bytes, paths: list[str]) -> None:
         else:
             outcomes.append((spelled(document.encode()), told.missing))
     assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize(
+    ("step", "text", "clipped"),
+    [
+        (Clip(max_chars=4), "abcdefghij", "abcd… (+6 chars)"),
+        (Clip(max_chars=4), "abcd", "abcd"),
+        (Clip(max_chars=0), "ab", "… (+2 chars)"),
+        (Clip(max_chars=1), "😀é", "😀… (+1 chars)"),
+        (Clip(max_lines=2), "a\nb\nc\nd", "a\nb\n… (+2 lines)"),
+        (Clip(max_lines=2), "a\nb\nc\nd\n", "a\nb\n… (+2 lines)"),
+        (Clip(max_lines=2), "a\nb\n", "a\nb\n"),
+        (Clip(max_lines=2), "a\nb", "a\nb"),
+        (Clip(max_lines=0), "a\nb", "… (+2 lines)"),
+        (Clip(max_lines=1, max_chars=2), "abc\nd", "ab… (+3 chars)"),
+        (Clip(max_lines=1, max_chars=9), "abc\nd\ne", "abc\n… (+2 lines)"),
+    ],
+)
+def test_a_text_is_shortened_and_what_is_left_out_is_counted(
+    step: Clip, text: str, clipped: str
+) -> None:
+    assert said(text, step) == clipped
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replacement", "text", "changed"),
+    [
+        (r" \[cursor=pointer\]", "", "link [cursor=pointer]", "link"),
+        (r"(\w+)@(\w+)", r"\2 at \1", "me@home", "home at me"),
+        (r"(?P<k>key)=\S+", r"\g<k>=…é", "key=1 key=2", "key=…é key=…é"),
+        ("é", r"\\n is not \n", "é", "\\n is not \n"),
+        ("^", "> ", "a\nb", "> a\nb"),
+        ("(?m)^", "> ", "a\nb", "> a\n> b"),
+        ("(a)|b", r"[\1]", "ab", "[a][]"),
+    ],
+)
+def test_every_match_is_replaced(pattern: str, replacement: str, text: str, changed: str) -> None:
+    assert said(text, Replace(pattern=Pattern(pattern), with_=replacement)) == changed
+
+
+@pytest.mark.fault(37, "inside")
+def test_what_takes_long_to_replace_ends_where_the_fuel_does() -> None:
+    told = call()
+    told.fuel = Fuel(LITTLE)
+    with pytest.raises(OutOfFuel):
+        said("a" * 300_000, Replace(pattern=Pattern("a(.*b)?"), with_="x"), at=told)
+
+
+@pytest.mark.slow
+def test_a_result_that_grows_without_end_is_refused_unwritten() -> None:
+    explosive = " | ".join(["[@, @]"] * 40)
+    with pytest.raises(AbridgeError, match=r"gives more than 1048604 bytes$"):
+        shaped(b'{"a":1}', Jmespath(Expression(explosive)))

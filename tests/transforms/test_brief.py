@@ -197,12 +197,6 @@ def test_a_map_of_like_objects_is_shown_as_its_entries() -> None:
     assert following[0]["key"] == f"package-{len(rows)}"
 
 
-def test_breadth_can_be_switched_off() -> None:
-    found, _ = brief({"items": ISSUES}, breadth=False)
-
-    assert found["items"][0] == ISSUES[0]
-
-
 TEXTS = st.sampled_from(["", "a", "a longer text ", "µ" * 30]).flatmap(
     lambda part: st.integers(0, 40).map(lambda count: part * count)
 )

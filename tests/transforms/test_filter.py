@@ -3,11 +3,11 @@ from random import Random
 
 import pytest
 
-from proxy.document.fuel import LITTLE, MOST, Fuel
+from proxy.document.fuel import LITTLE, Fuel
 from proxy.document.paths import Path
 from proxy.document.patterns import Expression
 from proxy.document.tree import Document
-from proxy.errors import OutOfFuel, Refusal, TransformError
+from proxy.errors import Refusal, TransformError
 from proxy.transforms.base import Argument
 from proxy.transforms.filter import Filter
 from tests.documents import call, shaped
@@ -79,21 +79,3 @@ def test_what_a_model_asks_for_has_at_most_1000_characters(step: Filter) -> None
     with pytest.raises(Refusal) as refused:
         shaped(b'["a"]', step, at=call(glob="a" * 1001))
     assert str(refused.value) == "glob: more than 1000 characters"
-
-
-@pytest.mark.fault(36, "inside")
-def test_a_condition_of_the_rule_that_takes_too_much_work_fails_the_rule() -> None:
-    told = call()
-    told.fuel = Fuel(1000)
-    with pytest.raises(OutOfFuel):
-        shaped(b"[%s]" % b",".join([b"1"] * 1000), Filter(where=Expression("@ > `0`")), at=told)
-
-
-@pytest.mark.slow
-@pytest.mark.fault(36, "inside")
-def test_200000_rows_are_filtered_with_half_of_the_fuel_to_spare() -> None:
-    told = call()
-    rows = b",".join(b'{"id":%d,"state":"open","x":"y"}' % n for n in range(200_000))
-    step = Filter(where=Expression("state == 'open' && id < `3`"))
-    assert shaped(b"[" + rows + b"]", step, at=told).count(b"id") == 3
-    assert told.fuel.remaining > MOST // 2

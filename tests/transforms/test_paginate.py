@@ -40,12 +40,6 @@ def test_the_last_page_says_that_nothing_follows_even_past_the_end(
     }
 
 
-def test_a_root_array_is_wrapped_under_the_name_that_the_rule_gives() -> None:
-    found = answered(b'["a", "b"]', Paginate(as_="results", limit=1))
-    assert list(found) == ["results", "pagination"]
-    assert found["results"] == ["a"]
-
-
 @pytest.mark.parametrize(("raw", "page", "total"), [(b'["a", "b"]', ["a"], 2), (b"[]", [], 0)])
 def test_a_root_array_can_stay_one_with_the_metadata_beside_it(
     raw: bytes, page: list[str], total: int
@@ -68,16 +62,8 @@ def test_lines_at_the_root_stay_a_text_and_the_notice_stands_beside_it() -> None
     text = json.dumps("one\ntwo\nthree").encode()
     assert shaped(text, Parse(as_="lines"), Paginate(limit=1), at=told) == b'"two\\n"'
     [notice] = told.notices
-    assert notice.bare
-    assert notice.name == "pagination"
-    assert notice.value == {
-        "total": 3,
-        "offset": 1,
-        "limit": 1,
-        "returned": 1,
-        "hasMore": True,
-        "nextOffset": 2,
-    }
+    assert (notice.name, notice.bare) == ("pagination", True)
+    assert list(notice.value.values()) == [3, 1, 1, 1, True, 2]
 
 
 @pytest.mark.parametrize("bound", [None, 300])

@@ -127,14 +127,6 @@ def test_texts_that_can_no_longer_be_told_apart_are_a_mismatch() -> None:
         document.close()
 
 
-def test_a_text_that_no_step_changes_is_the_text_that_came() -> None:
-    document = Document.read(b'"caf\\u00e9\\nb"')
-    Parse(as_="lines")(document.root, call())
-    document.close()
-    assert not document.changed
-    assert document.encode() == b'"caf\\u00e9\\nb"'
-
-
 @given(values(leaves=30))
 def test_json_in_a_text_keeps_its_spelling(raw: bytes) -> None:
     inner = b'{"v": ' + raw + b"}"
