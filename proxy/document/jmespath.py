@@ -58,7 +58,6 @@ class Interpreter(TreeInterpreter):
         return value
 
     def _corrected(self, node: Any, base: Any, of: Any, *, firm: bool) -> Any:
-        """Return `node`, corrected for the elements of `base`; see `Lookups.corrected`."""
         if self.lookups is None or not isinstance(base, list):
             return node
         return self.lookups.corrected(node, base, self.open, self.fuel, of, firm)

@@ -126,7 +126,6 @@ class _Place:
 
     @property
     def literals(self) -> dict[int, Node]:
-        """Return the literals in place of compared names that no element has, by node id."""
         values: dict[int, Any] = {}
         for node, other in self._pairs:
             name = node["value"]
@@ -178,11 +177,7 @@ def _function(name: str) -> str:
 
 
 def renamed(tree: Node, names: Collection[str]) -> Node:
-    """Return an expression in which these members of the value that it applies to are the value.
-
-    >>> renamed(Expression("items[0]").tree, {"items"})["children"][0]
-    {'type': 'current', 'children': []}
-    """
+    """Return an expression in which these members of the value that it applies to are the value."""
     current = {"type": "current", "children": []}
     inside = (node for node, at, _ in _alongside(tree, firm=False) if not at)
     fields = (node for node in inside if node["type"] == "field")
@@ -190,11 +185,7 @@ def renamed(tree: Node, names: Collection[str]) -> Node:
 
 
 def compared(node: Node) -> list[tuple[Node, Node]]:
-    """Return the names that `node` compares, each with the other operand; the right name first.
-
-    >>> [(name["value"], other["value"]) for name, other in compared(Expression("a == 'b'").tree)]
-    [('a', 'b')]
-    """
+    """Return the names that `node` compares, each with the other operand; the right name first."""
     kind = node["type"]
     compares = kind == "function_expression" and node["value"] in _COMPARING
     if not (compares or kind == "comparator") or len(node["children"]) != 2:
@@ -204,11 +195,7 @@ def compared(node: Node) -> list[tuple[Node, Node]]:
 
 
 def spelled(node: Node) -> str:
-    """Return the approximate text of an expression that gives an array.
-
-    >>> spelled(Expression("a.b[0].c[]").tree["children"][0])
-    'a.b[0].c[]'
-    """
+    """Return the approximate text of an expression that gives an array."""
     kind, children = node["type"], node.get("children", [])
     if kind == "field":
         return str(node["value"])

@@ -114,21 +114,15 @@ def size(document: Document) -> int:
     """Count the bytes of the whole document as it will be written."""
     total = encoded_size(document.cell[0])
     for closing in document.closers:
-        if isinstance(closing, TextWriteback):
-            for slot, string in closing.texts():
-                total += encoded_size(string) - encoded_size(slot.get())
+        for slot, string in closing.texts():
+            total += encoded_size(string) - encoded_size(slot.get())
     return total
 
 
 def writeback_at(document: Document, path: Path) -> TextWriteback | None:
     """Return the TextWriteback of the text that `path` leads into, if any."""
-    for closing in reversed(document.closers):
-        if (
-            isinstance(closing, TextWriteback)
-            and path.steps[: len(closing.at.steps)] == closing.at.steps
-        ):
-            return closing
-    return None
+    last_first = reversed(document.closers)
+    return next((c for c in last_first if path.steps[: len(c.at.steps)] == c.at.steps), None)
 
 
 def chars_that_fit(string: str, room: int) -> int:
@@ -158,9 +152,6 @@ def ending(text: str, most: int) -> int:
     r"""Return the position of a cut after at most `most` characters: at a line, a word, or there.
 
     An empty line is better, if it is near.
-
-    >>> ending("one\ntwo\nthree", 10), ending("no line end", 5)
-    (8, 5)
     """
     if most >= len(text):
         return len(text)

@@ -68,7 +68,6 @@ class Message(Struct, gc=False):
 
     @property
     def responds(self) -> bool:
-        """True for a response, with a result or an error."""
         return self.method is ABSENT and (self.result is not ABSENT or self.error is not ABSENT)
 
     @property

@@ -6,6 +6,7 @@ r"""The path language: names joined by dots; a name steps into every element of 
 (Name(text='rows', glob=False), Index(position=-1), Name(text='app.kubernetes.io/name', glob=False))
 """
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from typing import TypeGuard
@@ -343,55 +344,54 @@ def matches(pattern: str, name: str) -> bool:
     return True
 
 
+_TOKEN = re.compile(
+    r'\[(?P<inside>[^\]]*)\]|"(?P<quoted>[^"]*)"|(?P<dot>\.)|(?P<open>[\["])|(?P<name>[^.\["]+)'
+)
+
+
 def _steps(text: str) -> Iterator[Step]:
-    position, expects_name = 0, True
-    while position < len(text):
-        if text[position] == "[":
-            end = text.find("]", position)
-            if end < 0:
-                raise PathError(f"'[' without ']' in path {text!r}")
-            inside = text[position + 1 : end].strip()
-            if inside in ("", "*"):
-                yield Each()
-            elif inside.lstrip("-").isdecimal() and inside.count("-") < 2:
-                yield Index(int(inside))
-            else:
-                raise PathError(
-                    f"'[{inside}]' in path {text!r} is not '[]' or an index such as '[0]'; "
-                    "conditions and slices belong in a filter or a jmespath step"
-                )
-            position, expects_name = end + 1, False
-        elif text[position] == "." and not expects_name:
-            position, expects_name = position + 1, True
-        elif not expects_name:
-            raise PathError(f"expected '.' before {text[position:]!r} in path {text!r}")
+    expects_name = True
+    for token in _TOKEN.finditer(text):
+        kind, part = token.lastgroup, token[token.lastgroup or 0]
+        if kind == "inside":
+            yield _element(part.strip(), text)
+            expects_name = False
+        elif part == "[":
+            raise PathError(f"'[' without ']' in path {text!r}")
+        elif not expects_name and kind != "dot":
+            raise PathError(f"expected '.' before {text[token.start() :]!r} in path {text!r}")
+        elif part == '"' and kind == "open":
+            raise PathError(f"a quoted name in path {text!r} is not closed")
+        elif kind == "dot":
+            if expects_name:
+                raise PathError(f"path {text!r} has an empty name before {text[token.start() :]!r}")
+            expects_name = True
         else:
-            step, position = _name(text, position)
-            yield step
+            yield Name(part) if kind == "quoted" else _name(part, text)
             expects_name = False
     if expects_name and text:
         raise PathError(f"path {text!r} ends in '.'; a name should follow")
 
 
-def _name(text: str, start: int) -> tuple[Step, int]:
-    if text[start] == '"':
-        end = text.find('"', start + 1)
-        if end < 0:
-            raise PathError(f"a quoted name in path {text!r} is not closed")
-        return Name(text[start + 1 : end]), end + 1
-    end = start
-    while end < len(text) and text[end] not in '.["':
-        end += 1
-    name = text[start:end]
-    if not name:
-        raise PathError(f"path {text!r} has an empty name before {text[start:]!r}")
+def _element(inside: str, text: str) -> Step:
+    if inside in ("", "*"):
+        return Each()
+    if inside.lstrip("-").isdecimal() and inside.count("-") < 2:
+        return Index(int(inside))
+    raise PathError(
+        f"'[{inside}]' in path {text!r} is not '[]' or an index such as '[0]'; "
+        "conditions and slices belong in a filter or a jmespath step"
+    )
+
+
+def _name(name: str, text: str) -> Step:
     if name != name.strip() or name.startswith("$") or any(sign in name for sign in "]|&()"):
         raise PathError(
             f"{name!r} in path {text!r} is not a plain name; "
             "put odd names in double quotes, write expressions in a jmespath step"
         )
     if name == "**":
-        return Deep(), end
+        return DEEP
     if "**" in name:
         raise PathError(f"{name!r} in path {text!r}: '**' stands alone between dots")
-    return Name(name, "*" in name), end
+    return Name(name, "*" in name)

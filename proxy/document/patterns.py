@@ -121,9 +121,6 @@ class Pattern:
         r"""Return `subject` with every match replaced; `\1` in the replacement is a group.
 
         Raises OutOfFuel if that takes too long, or the result is too large.
-
-        >>> Pattern("(a)b*").replace("abba", r"<\1>", Fuel())
-        '<a><a>'
         """
         parts: list[str] = []
         end, last, groups = 0, None, replacement.count("\\")
@@ -250,7 +247,6 @@ class Expression:
         return evaluate
 
     def search(self, value: Any, fuel: Fuel | None = None) -> Any:
-        """Evaluate once over a plain value, without arguments; see `bind`."""
         return self.bind({}, fuel or Fuel())(value)
 
     def __repr__(self) -> str:

@@ -108,7 +108,6 @@ def _json(text: str, form: str = "JSON") -> Reading | None:
 
 
 def _json_lines(text: str) -> Reading | None:
-    """Read two or more lines, each of them an object."""
     lines = (line for line in _lines(text) if line.strip())
     if not all(next(lines, "").strip()[-1:] == "}" for _ in range(2)):
         return None
@@ -130,7 +129,6 @@ def _python(text: str) -> Reading | None:
 
 
 def _yaml(text: str) -> Reading | None:
-    """Read YAML: a mapping with nested values, or a list of mappings."""
     start = text[:4000]
     if len(text) > _LONGEST_YAML or not (_YAML.match(start) and _NESTED.search(start)):
         return None
@@ -145,7 +143,6 @@ def _converted(text: str, form: str, read: Callable[[str], tuple[str, int]]) -> 
 
 
 def _table(text: str) -> Reading | None:
-    """Read CSV or TSV with three rows at least."""
     first = next(_lines(text), "")
     if not any(each in first[:_LONGEST_HEAD] for each in "\t,;"):
         return None

@@ -5,10 +5,10 @@ Unopened parts stay the bytes that the upstream sent, so that a kept value keeps
 """
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -16,6 +16,9 @@ from msgspec import UNSET, Raw, UnsetType
 from proxy.document.fuel import Fuel
 from proxy.document.surrogates import replace_lone
 from proxy.errors import DocumentError
+
+if TYPE_CHECKING:
+    from proxy.document.measure import TextWriteback
 
 _LARGE = 256 << 10  # bytes of JSON from which time and memory need care
 _TIMES = 8  # bytes of memory for each byte of a document, nearly always at most
@@ -67,7 +70,6 @@ class Slot:
         self.key = key
 
     def get(self) -> Value:
-        """Return the value at this place unchanged, opened or not."""
         return self.parent[self.key]
 
     def open(self) -> Value:
@@ -122,7 +124,7 @@ class Slot:
 
 
 class Document:
-    """A root value, a flag for changes in it, and functions to be called before writing."""
+    """A root value, a flag for changes in it, and what writes parsed texts back."""
 
     __slots__ = ("cell", "changed", "closers", "ready", "source")
 
@@ -132,7 +134,7 @@ class Document:
         self.source = value.copy() if type(value) is list else value
         self.ready: dict[str, Raw] | None = None  # the source's outermost level, once decoded
         self.changed = False
-        self.closers: list[Callable[[], None]] = []
+        self.closers: list[TextWriteback] = []
 
     @classmethod
     def read(cls, raw: bytes) -> "Document":

@@ -154,7 +154,6 @@ def _begins_with_question(node: dict[str, Any]) -> bool:
 
 
 def _shortened(message: str) -> str:
-    """Return the start of a message of the jmespath library, which quotes the whole value."""
     words = " ".join(message[: 2 * _TOLD].split())
     return words if len(words) <= _TOLD else f"{words[: _TOLD - 1]}…"
 

@@ -156,7 +156,6 @@ class _Search:
             yield from self._elements(node, value)
 
     def _own(self, node: Schema, value: Any) -> Iterator[Violation]:
-        """Yield the violations of the keywords that hold no schemas for parts of the value."""
         for keyword in [each for each in node if each in _MESSAGES]:
             single = self._checker.single(node, keyword)
             if not self.fits(single, value):
@@ -165,7 +164,6 @@ class _Search:
                 yield Violation((), keyword, _MESSAGES[keyword](expected, value), types)
 
     def _in_place(self, node: Schema, value: Any) -> Iterator[Subschema]:
-        """Yield the schemas that the value as a whole must fit."""
         if "$ref" in node:
             yield target(self._checker.root, node["$ref"])
         yield from node.get("allOf", ())

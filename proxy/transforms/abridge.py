@@ -4,14 +4,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta, Raw, Struct
 
-from proxy.document.measure import (
-    TextFrame,
-    TextWriteback,
-    chars_that_fit,
-    encoded_size,
-    ending,
-    size,
-)
+from proxy.document.measure import TextFrame, chars_that_fit, encoded_size, ending, size
 from proxy.document.sizes import Size
 from proxy.document.tree import Document, Slot, Value, compact, encode, level, raw, text
 from proxy.transforms import cutter
@@ -207,7 +200,6 @@ class _Task(Struct, frozen=True):
         return fitted, [Notice(NAME, notes)] if notes else []
 
     def _next(self, cut: Omission) -> str | None:
-        """Return the view that shows the part after the first cut of this kind."""
         place = cut.place
         if cutter.UNSHOWN in place or (self.viewed and not place.startswith(_VIEW)):
             return None
@@ -259,7 +251,6 @@ class _Task(Struct, frozen=True):
 
 
 def _beside(way: dict[str, str], cuts: list[Omission], room: int) -> dict[str, str]:
-    """Return a note on each cut there is room for, the sums of the others, and how to see more."""
     notes: dict[str, str] = {}
     others = list(cuts)
     for cut in cuts:
@@ -273,11 +264,7 @@ def _beside(way: dict[str, str], cuts: list[Omission], room: int) -> dict[str, s
 
 
 def _sums(cuts: list[Omission]) -> dict[str, str]:
-    """Return the note on all paths without a note of their own: the sums shown of each unit.
-
-    >>> _sums([Omission("a", " chars", "a", 3, 9, 6, 3, 9), Omission("b", "", "b", 0, 2, 50, 0, 2)])
-    {'others': '0 of 2, 3 of 9 chars at 2 paths'}
-    """
+    """Return the note on all paths without a note of their own: the sums shown of each unit."""
     sums = {
         unit: (sum(cut.visible for cut in cuts if cut.unit == unit), total)
         for unit in (ELEMENTS, MEMBERS, COLUMNS, CHARACTERS)
@@ -289,12 +276,7 @@ def _sums(cuts: list[Omission]) -> dict[str, str]:
 
 
 def _inside(document: Document) -> TextFrame | None:
-    """Return the text around the structure, if the whole document was read from a text."""
-    whole = [
-        closing.whole
-        for closing in document.closers
-        if isinstance(closing, TextWriteback) and closing.whole is not None
-    ]
+    whole = [frame for each in document.closers if (frame := each.whole) is not None]
     if len(whole) != 1 or document.textual or whole[0].separator is not None:
         return None
     return whole[0]

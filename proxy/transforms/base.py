@@ -44,11 +44,7 @@ DROPPED = "_dropped"  # the notice on how many blocks of each type a rule droppe
 
 
 def unused_name(members: object, name: str) -> str:
-    """Return `name`, with as many `_` appended as make it differ from all `members`.
-
-    >>> unused_name({"pagination": 1}, "pagination"), unused_name([], "pagination")
-    ('pagination_', 'pagination')
-    """
+    """Return `name`, with as many `_` appended as make it differ from all `members`."""
     while isinstance(members, dict) and name in members:
         name += "_"
     return name
@@ -181,7 +177,6 @@ class WindowTransform(Transform, frozen=True):
 
     @property
     def names(self) -> tuple[str, str]:
-        """The names of the arguments in the rule file: those that the option `arguments` gives."""
         length, start = self.words
         renamed: Mapping[str, str] = self.arguments  # type: ignore[attr-defined]
         return renamed.get(length, length), renamed.get(start, start)
@@ -192,7 +187,6 @@ class WindowTransform(Transform, frozen=True):
             raise ValueError(f"{length!r} and {start!r} cannot both be the argument {name!r}")
 
     def integers(self, *bounds: tuple[int, int, int | None, str]) -> Mapping[str, Parameter]:
-        """Return the two arguments, each by its minimum, default, maximum and description."""
         parameters = {}
         for name, (minimum, default, maximum, description) in zip(self.names, bounds, strict=True):
             most = {} if maximum is None else {"maximum": maximum}

@@ -76,7 +76,6 @@ class Brief(Struct):
     quantity: str
 
     def examples(self, place: str) -> tuple[Example, ...]:
-        """Return questions on all rows, in their own names; the rows are at `place`."""
         array = place or "@"
         examples = []
         if self.condition:
@@ -163,7 +162,6 @@ def _same(columns: list[RowColumn], room: int) -> list[RowColumn]:
 
 
 def _longest_clip(columns: list[RowColumn], rest: int, table: bool) -> int:
-    """Return the characters to show of long texts, if `rest` bytes of each row are left."""
     least = sum(column.cost(_CLIPS[0], table) for column in columns)
     fitting = (c for c in _CLIPS if sum(each.cost(c, table) for each in columns) - least <= rest)
     return max(fitting)
@@ -192,7 +190,6 @@ class _Selection(Struct, dict=True):
 
     @cached_property
     def objects(self) -> list[Names]:
-        """The paths of the objects that the columns lie in, the outer ones first."""
         paths = [column.path for column in (*self.columns, *self.same)]
         return sorted({path[:length] for path in paths for length in range(len(path))}, key=len)
 

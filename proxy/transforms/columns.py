@@ -57,7 +57,6 @@ class RowColumn(Struct):
 
     @property
     def is_link(self) -> bool:
-        """True if it holds URLs, which tell a model little."""
         return self.values[0].startswith((b'"http:', b'"https:'))
 
     @property
@@ -68,7 +67,6 @@ class RowColumn(Struct):
 
     @property
     def is_quantity(self) -> bool:
-        """True if it holds numbers that measure something, and do not name or place the row."""
         words = [word.lower() for word in _WORD.findall(self.path[-1])]
         if self.each or self.constant or not words or words[-1] in _NO_QUANTITIES:
             return False
@@ -169,7 +167,6 @@ def members_of(array: Raw, name: str) -> Raw:
 
 
 def _alike(columns: dict[Names, RowColumn], parent: Names) -> bool:
-    """Return True if the objects at a path have most of their members in common."""
     inner = [column for path, column in columns.items() if path[: len(parent)] == parent]
     most = max((len(column.values) for column in inner), default=0)
     return sum(len(column.values) for column in inner) >= _ALIKE * most * len(inner)

@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from proxy.document.measure import TextWriteback
 from proxy.document.tree import Document, Slot, encode, plain, text
 from proxy.errors import DocumentError, Refusal
 from proxy.schema.derive import nullable
@@ -59,7 +58,6 @@ class Contract(Transform, frozen=True, dict=True):
         return frozenset(_properties(self.schema))
 
     def _kind(self, violation: Violation) -> str:
-        """Return the kind of a violation, in words of the schema alone."""
         names = [name for name in violation.path if isinstance(name, str)]
         # The name of a member that the schema does not name is upstream text.
         names_of_schema = [name if name in self._names else "*" for name in names[:_DEEPEST]]
@@ -80,8 +78,7 @@ def _as_sent(document: Document) -> bytes:
         return encode(document.cell[0])
     copy = Document(plain(document.cell[0]))
     for closing in reversed(document.closers):
-        if isinstance(closing, TextWriteback):
-            replace(closing, document=copy)()
+        replace(closing, document=copy)()
     inside = text(copy.cell[0])
     if inside is not None and inside[:1] == "{" and _is_json(inside):
         return inside.encode()

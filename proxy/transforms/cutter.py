@@ -261,7 +261,6 @@ class SizeReducer(Struct, kw_only=True):
 
 
 def _greatest_point(points: list[Raw], place: str) -> tuple[Example, ...]:
-    """Return the question for the greatest of points, `[time, number]`, if these are points."""
     point = level(points[0]) if points and memoryview(points[0])[0] == 0x5B else []
     if len(point) != 2 or not bytes(point[1]).lstrip(b"-")[:1].isdigit():
         return ()

@@ -52,7 +52,6 @@ class Drop(Transform, frozen=True, dict=True):
 
 
 def _without(value: Value, paths: Paths, matches: PathMatches) -> Value:
-    """Return `value` without the parts that `paths` name; record in `matches` which existed."""
     members = objects(value) if paths.plain else None
     if members:
         present = [each for each in members if each is not None]

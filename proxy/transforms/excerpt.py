@@ -135,7 +135,6 @@ def _failures(text: str, start: int, end: int) -> list[_Span]:
 def _more_failures(
     text: str, start: int, end: int, failures: list[_Span], inner: _Span
 ) -> list[_Span]:
-    """Return the failures of a part of a text, given those of a part `inner` to it."""
     if not text[inner[0] - 1] == "\n" == text[inner[1] : inner[1] + 1]:
         return _failures(text, start, end)
     before, after = _failures(text, start, inner[0]), _failures(text, inner[1], end)

@@ -65,7 +65,6 @@ class Filter(Transform, frozen=True):
             raise ValueError(f"glob: more than {_LONGEST} characters")
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Filter. Raises Refusal if an argument is an invalid or too expensive expression."""
         pattern = self.match if self.glob is None else self.glob
         try:
             self._filter(root, call)

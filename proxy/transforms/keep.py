@@ -41,7 +41,6 @@ class Keep(Transform, frozen=True, dict=True):
             raise ValueError("no path to keep")
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Keep the paths. Raises ShapeMismatch if none of them exists."""
         matches, slots = PathMatches(), places(root, self.at)
         if not slots and blocked(root, self.at):
             return
@@ -73,7 +72,6 @@ class KeepPlan:
         self.row = row_type_for(paths)
 
     def keep(self, value: Value, matches: PathMatches, *, typed: bool = True) -> Value:
-        """Return the kept parts of `value`, and record in `matches` which paths exist."""
         if self._paths.ends:
             matches.note(self._paths)
             return value

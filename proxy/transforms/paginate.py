@@ -133,7 +133,6 @@ class Paginate(WindowTransform, frozen=True):
         )
 
     def sentence(self, display: Callable[[str], str]) -> str:
-        """Return the sentence for the tool's description; `display` gives the advertised names."""
         limit, offset = map(display, self.names)
         what = f"{_listed(self._arrays)} in pages of {self.limit}"
         first = f"Returns {what}"
@@ -199,12 +198,10 @@ class Paginate(WindowTransform, frozen=True):
 
     @property
     def _arrays(self) -> list[str]:
-        """The arrays as the tool's description names them; empty for the whole document."""
         return [f"`{path}`" for path in self.paths if path.steps]
 
     @property
     def _metadata_names(self) -> Mapping[str, Word]:
-        """The words of the metadata, by the path at which the model finds them."""
         if self._shared or (self.page_info is None and not self._arrays):
             return {word: word for word in _WORDS}
         holder = self.paths[0].steps[:-1] if len(self.paths) == 1 else ()
@@ -316,12 +313,10 @@ def _texts(steps: tuple[Step, ...]) -> list[str]:
 
 
 def _listed(words: list[str]) -> str:
-    """Join words as in a sentence: `a`, `b` and `c`."""
     return " and ".join([*([", ".join(words[:-1])] if words[:-1] else []), *words[-1:]])
 
 
 def _set(holder: Holder, names: list[str], value: Value) -> None:
-    """Set the member at the end of a chain of objects; missing objects are created."""
     first, *rest = names
     if not rest:
         holder[first] = value

@@ -107,7 +107,6 @@ class Project(Transform, frozen=True, dict=True):
                 raise ValueError("'to' renames what 'at' names, and 'at' ends in no name")
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Build the objects. Raises ShapeMismatch if none of the sources exists."""
         slots = places(root, self.at)
         if not slots and blocked(root, self.at):
             return
@@ -243,7 +242,6 @@ class Making:
         ]
 
     def build(self, value: Value) -> Value:
-        """Return the new value for `value`; for an array, one for each element."""
         row = self._plan.row
         array = None if row is None else rows(value, row)
         if array is not None:
@@ -295,7 +293,6 @@ class Making:
         return columns
 
     def _touched(self, value: Value) -> bool:
-        """Return True if an object has a member that a path goes through."""
         if isinstance(value, Struct):
             return any(member is not UNSET for member in astuple(value))
         return isinstance(value, dict) and any(name in value for name in self._plan.heads)

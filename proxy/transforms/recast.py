@@ -97,7 +97,6 @@ class Recast(Transform, frozen=True, dict=True):
             raise OptionErrors(wrong)
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Recast. Raises TransformError for a failing expression or a word of no vocabulary."""
         filling = Filling(root, call)
         if self.unless is not None and truthy(filling.evaluated(self.unless, root.get())):
             return
@@ -149,7 +148,6 @@ class Filling:
         return bytes(memoryview(raw(self._value))[: 4 * _SHOWN]).decode(errors="ignore")[:_SHOWN]
 
     def fits(self, case: RecastCase) -> bool:
-        """Return True if the case fits, and keep the captures of its match."""
         if case.match is None:
             return case.where is None or truthy(self.evaluated(case.where, self._value))
         if self._content is None:

@@ -49,11 +49,7 @@ def taken_apart(part: Any, at: tuple[str | int, ...]) -> Shape:
 
 
 def deep_merge(over: Shape, under: Shape) -> Shape:
-    """Merge one shape over another: mappings are merged, anything else is replaced.
-
-    >>> deep_merge({"b": {"x": Leaf(1, ())}}, {"a": [], "b": {"y": []}})
-    {'a': [], 'b': {'y': [], 'x': Leaf(part=1, at=())}}
-    """
+    """Merge one shape over another: mappings are merged, anything else is replaced."""
     if not isinstance(over, dict) or not isinstance(under, dict):
         return over
     both = {word: deep_merge(over[word], under[word]) for word in over if word in under}
@@ -71,11 +67,7 @@ def leaves(shape: Shape) -> Iterator[Leaf]:
 
 @lru_cache(maxsize=1024)
 def spelled(content: str) -> tuple[str, ...]:
-    """Split a text at its names: every second part is a name. Raises ValueError.
-
-    >>> spelled("{{{name}}} of {text}")
-    ('{', 'name', '} of ', 'text', '')
-    """
+    """Split a text at its names: every second part is a name. Raises ValueError."""
     parts, end = [""], 0
     for mark in re.finditer(r"\{\{|\}\}|\{(\w+)\}|[{}]", content):
         parts[-1] += content[end : mark.start()]
@@ -125,11 +117,7 @@ def constant(leaf: Leaf, rest: tuple[Step, ...]) -> Any:
 
 
 def unknown_word(value: Value, words: tuple[str, ...]) -> Value:
-    """Return the first value that is none of `words` or null, arrays included; else None.
-
-    >>> unknown_word(["ok", None], ("ok",)), unknown_word(["ok", "fine"], ("ok",))
-    (None, 'fine')
-    """
+    """Return the first value that is none of `words` or null, arrays included; else None."""
     content = text(value)
     inner = opened(value) if content is None else content
     if isinstance(inner, list):

@@ -66,7 +66,6 @@ class Truncate(WindowTransform, frozen=True):
         )
 
     def sentence(self, display: Callable[[str], str]) -> str:
-        """Return the sentence for the tool's description; `display` gives the advertised names."""
         length, start = map(display, self.names)
         what = f"`{self.at}`" if self.at.steps else "a long text"
         end = " from its end" if self.from_ == "end" else ""

@@ -103,35 +103,6 @@ def test_each_place_comes_once(pair: tuple[Any, Any], path: Path) -> None:
     assert len(found) == len(set(found))
 
 
-@given(fitting(), st.lists(paths(), min_size=1, max_size=3))
-def test_paths_followed_together_lead_to_what_each_names(
-    pair: tuple[Any, Any], wanted: list[Path]
-) -> None:
-    start = Paths.of(wanted)
-    root = document(pair[1]).root
-    together: set[tuple[int, int, str | int]] = {(n, id(root.parent), 0) for n in start.ends}
-
-    def follow(slot: Slot, here: Paths) -> None:
-        value = slot.open()
-        steps: list[tuple[str | int, Paths | None]] = []
-        if isinstance(value, dict):
-            steps = list(here.members(value))
-        elif isinstance(value, list):
-            steps = [(at, here.element(at, len(value))) for at in range(len(value))]
-        for key, after in steps:
-            if after is not None:
-                together.update((number, id(value), key) for number in after.ends)
-                follow(slot.child(key), after)
-
-    follow(root, start)
-    alone = {
-        (number, id(slot.parent), slot.key)
-        for number, path in enumerate(wanted)
-        for slot in select(root, path)
-    }
-    assert together == alone
-
-
 @given(fitting(), paths())
 def test_what_is_barred_holds_nothing_that_is_named(pair: tuple[Any, Any], path: Path) -> None:
     if Paths.of([path]).barred(document(pair[1]).root.get()):

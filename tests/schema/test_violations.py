@@ -2,10 +2,7 @@
 
 from typing import Any
 
-import jsonschema
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from proxy.document.fuel import Fuel
 from proxy.errors import OutOfFuel
@@ -255,55 +252,3 @@ def test_a_value_too_deep_to_search_has_a_violation_all_the_same() -> None:
         value = [value]
     schema = {"items": {"$ref": "#"}, "type": "array"}
     assert messages(schema, value) == ["the document: does not fit, and is too deep to say where"]
-
-
-NAMES = st.sampled_from(["a", "b", "x-1"])
-SCALARS = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from("ab")
-VALUES = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3)
-)
-SCHEMAS = st.recursive(
-    st.fixed_dictionaries(
-        {},
-        optional={
-            "type": st.sampled_from(["object", "array", ["integer", "string"]]),
-            "required": st.lists(NAMES, unique=True, max_size=2),
-            "dependentRequired": st.dictionaries(NAMES, st.just(["b"]), max_size=2),
-            "multipleOf": st.sampled_from([1, 2, 0.5]),
-            "pattern": st.sampled_from(["^a", "b$"]),
-            "uniqueItems": st.booleans(),
-            "$ref": st.sampled_from(["#", "#/$defs/node"]),
-        },
-    ),
-    lambda inner: st.fixed_dictionaries(
-        {},
-        optional={
-            "properties": st.dictionaries(NAMES, inner, max_size=2),
-            "patternProperties": st.fixed_dictionaries({"^x-": inner}),
-            "additionalProperties": inner | st.booleans(),
-            "items": inner | st.booleans(),
-            "prefixItems": st.lists(inner, min_size=1, max_size=2),
-            "contains": inner,
-            "unevaluatedItems": st.booleans(),
-            "unevaluatedProperties": st.booleans(),
-            "anyOf": st.lists(inner, min_size=1, max_size=2),
-            "oneOf": st.lists(inner, min_size=1, max_size=2),
-            "allOf": st.lists(inner, min_size=1, max_size=2),
-            "if": inner,
-            "then": inner,
-            "else": inner,
-            "not": inner,
-        },
-    ),
-    max_leaves=4,
-)
-
-
-@pytest.mark.slow
-@settings(max_examples=300)
-@given(SCHEMAS, VALUES, st.sampled_from(WAYS))
-def test_a_value_has_violations_if_another_library_finds_any(
-    inner: dict[str, Any], value: Any, node: dict[str, Any]
-) -> None:
-    schema = {"items": inner, "properties": {"a": inner}, "$defs": {"node": node}}
-    assert fits(schema, value) is jsonschema.Draft202012Validator(schema).is_valid(value)
