@@ -56,7 +56,6 @@ def written(ledger: str, *arguments: str, name: str = "page.html") -> str:
 
 
 def cells(html: str) -> list[list[str]]:
-    """Return the rows of all tables, as texts."""
     return [
         [
             unescape(re.sub(r"<[^>]+>", "", cell)).strip()
