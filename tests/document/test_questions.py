@@ -68,6 +68,14 @@ def test_grep_of_structure_has_paths_that_can_be_asked_for() -> None:
         assert str(asked(each["path"])) == each["text"]
 
 
+def test_grep_of_structure_shows_a_part_of_a_text_that_is_long() -> None:
+    [hit] = asked("grep needle", {"a": ["x" * 200 + "needle" + "y" * 200]})["at"]
+
+    assert hit["path"] == "a[0]"
+    assert hit["text"].strip("…") == "x" * 40 + "needle" + "y" * 74
+    assert len(hit["text"]) == 122
+
+
 def test_every_string_and_number_has_the_path_that_leads_to_it() -> None:
     value = {
         "a": ["x1", {"b c": "x2", "d": [], "e": {}}, [["x3"], 4], None, True],
