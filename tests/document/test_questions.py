@@ -95,6 +95,19 @@ def test_a_pattern_that_fits_an_empty_text_has_no_hit_in_a_value_without_texts()
     assert asked("grep('.*')", {"a": ""})["hits"] == 1
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("view", ["@", "[rows, rows]"])
+def test_a_hit_in_a_long_array_has_the_path_that_leads_to_it(view: str) -> None:
+    rows = [{"id": n, "in": [[]] * (n % 2), "tags": ["x"] * (n % 3)} for n in range(3000)]
+    value = {"a": "tag 7", "rows": [*rows, "7", [f"no {n}" for n in range(1500)]], "z": "7"}
+    place = asked(view, value)
+
+    hits = asked(f"{view} | grep('^(tag |no )?(7|1234|2999)$')", value)["at"]
+
+    assert len(hits) == (8 if view == "@" else 12)
+    assert [str(asked(hit["path"], place)) for hit in hits] == [hit["text"] for hit in hits]
+
+
 def test_grep_without_a_hit_shows_those_in_other_case_beside_the_zero() -> None:
     assert asked("grep('crash')", "one\nA Crash\n") == {
         "hits": 0,
