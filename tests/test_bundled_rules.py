@@ -21,9 +21,17 @@ from proxy.ruleset.rule import RuleSet
 from proxy.testing.exchange import recorded
 from proxy.testing.play import Replay
 from tests import servers
-from tests.servers import atlassian_api, firecrawl_api, grafana_api, kubernetes_api, sentry_api
+from tests.servers import (
+    atlassian_api,
+    firecrawl_api,
+    grafana_api,
+    kubernetes_api,
+    sentry_api,
+    slack_api,
+    supabase_api,
+)
 from tests.servers.install import has
-from tests.servers.web_api import web_api
+from tests.servers.web_api import certificate, web_api
 from tests.wire import Wire
 
 pytestmark = pytest.mark.usefixtures("servers")
@@ -269,3 +277,51 @@ def test_the_rules_for_grafana_keep_the_course_of_series_and_every_line() -> Non
         board = orjson.loads(server.call("get_dashboard_by_uid", uid="dash1").text)
         assert "canEdit" not in board["meta"]
         assert "404" in server.call("get_dashboard_by_uid", uid="gone").text
+
+
+@needs("apis")
+def test_the_rules_for_slack_keep_every_message_and_its_ids(tmp_path: Path) -> None:
+    own = certificate(tmp_path, "slack.com", "shop.slack.com")
+    team = {"channel_id": "#team-1"}
+    with (
+        web_api(slack_api.answer, own) as url,
+        ruled("slack", servers.slack(url, own, tmp_path)) as server,
+    ):
+        channels = server.call("channels_list", channel_types="public_channel")
+        assert channels.reduction > 2
+        assert orjson.loads(channels.text)["pagination"]["total"] == 60
+        assert "C00000059" in channels.text
+        history = server.call("conversations_history", limit="45", **team)
+        assert history.reduction > 1.5
+        messages = orjson.loads(history.text)
+        assert messages["pagination"]["total"] == 45
+        assert messages["cursor"] == "bmV4dF90czoxNzYwNDAwMDAw"
+        assert "MsgID" in messages["messages"]["columns"]
+        assert messages["messages"]["rows"][1][-1] == "F00001 (a.log)"
+        replies = server.call("conversations_replies", thread_ts="1760400000.000000", **team)
+        assert "Message 2: the build of release 2 is green" in replies.text
+        assert "xoxp token: scanned" in server.call("conversations_unreads").text
+        matches = server.call("conversations_search_messages", search_query="green", limit=45)
+        assert orjson.loads(matches.text)["pagination"]["total"] == 45
+        assert "ann@example.org" in server.call("users_search", query="ann").text
+        assert "No users found" in server.call("users_search", query="zebra").text
+        assert '"S01"' in server.call("usergroups_list").text
+        error = server.call("conversations_history", channel_id="#gone")
+        assert error.text == 'channel "#gone" not found'
+
+
+@needs("apis")
+def test_the_rules_for_supabase_keep_every_row_inside_the_boundaries() -> None:
+    boundary = re.compile(r"<untrusted-data-[0-9a-f-]+>")
+    with web_api(supabase_api.ANSWERS) as url, ruled("supabase", servers.supabase(url)) as server:
+        rows = server.call("execute_sql", query="select * from orders")
+        assert rows.reduction > 1.7
+        assert len(boundary.findall(rows.text)) == 3
+        assert "SO-000007" in rows.text
+        lines = server.call("query_logs", sql="select * from postgres_logs")
+        assert lines.reduction > 1.4
+        assert "0199a1b2-0007" in lines.text
+        advice = server.call("get_advisors", type="performance")
+        assert advice.reduction > 1.2
+        assert "own rows 23" in advice.text
+        server.call("get_advisors", type="security")

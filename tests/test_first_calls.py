@@ -141,21 +141,6 @@ MADE_BEFORE = (
 )
 
 
-def test_an_expired_answer_of_a_tool_that_may_do_something_is_refused(server: Counting) -> None:
-    with server.wrapped("--snapshot-age", "0.2") as client:
-        client.call("plain", {})
-        client.call("plain", {"query": "first with a view", "view": "rows[0]"})
-        end = time.monotonic() + 20
-        while not client.call("plain", {"view": "rows[7].id"}).get("isError"):
-            assert time.monotonic() < end, "it is kept for ever"
-            time.sleep(0.4)
-        time.sleep(0.4)
-        assert refused(client, "plain") == MADE_BEFORE
-        assert refused(client, "plain", query="first with a view") == MADE_BEFORE
-        assert look(client, "plain", query="another call") == ANSWER
-        assert server.calls == ["plain"] * 3
-
-
 def test_what_another_session_of_the_user_did_is_not_done_again_for_a_view(
     server: Counting,
 ) -> None:
@@ -194,16 +179,6 @@ def test_a_call_that_still_runs_in_another_session_is_not_made_a_second_time(
             server.finish()
         assert running.result(20)["content"]
     assert server.calls == ["reads", "slow"]
-
-
-def test_of_two_sessions_at_once_just_one_runs_the_tool(server: Counting) -> None:
-    with server.wrapped() as one, server.wrapped() as other:
-        assert look(one, "plain") == ANSWER
-        assert refused(other, "plain") == MADE_BEFORE
-        # A plain call says what the other session could not see.
-        assert json.loads(texts(other.call("plain", {}))[0])["rows"]
-        assert look(other, "plain") == ANSWER
-    assert server.calls == ["plain", "plain"]
 
 
 def test_with_a_store_a_later_session_looks_into_the_answer_of_an_earlier_one(

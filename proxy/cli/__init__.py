@@ -74,6 +74,8 @@ def _verb(verb: str, words: list[str]) -> int:
     import argparse
     from importlib import import_module
 
+    from proxy.errors import AbridgeError
+
     module = import_module(f"proxy.cli.{verb}")
     example, help = VERBS[verb]
     parser = argparse.ArgumentParser(
@@ -110,6 +112,10 @@ def _verb(verb: str, words: list[str]) -> int:
         # Python would report an error when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141  # the exit code in a shell of a program that SIGPIPE ended
+    except (AbridgeError, OSError) as error:
+        from proxy.cli.terminal import refuse_error
+
+        return refuse_error(verb, error)
     return code
 
 

@@ -9,15 +9,15 @@ import asyncio
 import json
 import os
 import sys
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Raw
 
 from proxy.cli import PROGRAM, options
-from proxy.cli.server import FIRST_ANSWER, WITHOUT_RULES, Listed, Silent, Tools, listing
-from proxy.cli.terminal import check_output, list_problems, refuse
+from proxy.cli.server import FIRST_ANSWER, WITHOUT_RULES, Listed, Tools, listing
+from proxy.cli.terminal import check_output, refuse
 from proxy.document.tokens import tokens
-from proxy.errors import AbridgeError, RuleErrors, did_you_mean
+from proxy.errors import AbridgeError, did_you_mean
 from proxy.ruleset.clients import client_for
 from proxy.ruleset.rule import RuleSet
 from proxy.ruleset.selection import selected
@@ -51,7 +51,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the answer. Returns 1 if it is an error, 2 if the call cannot be made."""
+    """Print the answer. Returns 1 if it is an error; raises AbridgeError if there is no call."""
     schemes = ("http://", "https://")
     urls = [word for word in arguments.arguments if word.startswith(schemes)]
     words = [word for word in arguments.arguments if word not in urls]
@@ -63,48 +63,30 @@ def run(arguments: argparse.Namespace) -> int:
     patience = arguments.deadline or FIRST_ANSWER
     name = arguments.tool
 
-    async def call(client: Any, listed: Listed) -> _ToolCall:
+    async def call(client: Any, listed: Listed) -> tuple[RecordedExchange, Replay]:
         rules = selection(listed.server, arguments.client).fitting(listed.tools)
         client_tools, facts = _client_tools(listed.tools, rules)
         values = upstream = values_of(name, words, client_tools)
         for _, plan in plans_for(rules, name, facts[name]):
             upstream = without_ours(plan, upstream)
         response = await _response(client, name, upstream)
-        return _ToolCall(rules, facts[name], values, upstream, response)
+        replay = Replay(rules, _exchange(name, values, response), facts=facts[name])
+        return _exchange(name, upstream, response), replay
 
-    try:
-        parsed(words)
-        if arguments.save:
-            check_output(arguments.save, force=True)
-        selection = selected(
-            arguments.rules,
-            arguments.budget,
-            allow_python=arguments.allow_python,
-            environ=os.environ,
-        )
-        listed = asyncio.run(listing(wrapper, patience, call, arguments.client or ""))
-        tool_call: _ToolCall = listed.answer
-        if arguments.save:
-            _save(_exchange(name, tool_call.upstream, tool_call.response), arguments.save)
-        exchange = _exchange(name, tool_call.arguments, tool_call.response)
-        replay = Replay(tool_call.rules, exchange, facts=tool_call.facts)
-    except Silent as silent:
-        return refuse("call", silent.report)
-    except RuleErrors as errors:
-        return list_problems(errors.problems)
-    except (AbridgeError, OSError) as error:
-        return refuse("call", str(error))
+    parsed(words)
+    if arguments.save:
+        check_output(arguments.save, force=True)
+    selection = selected(
+        arguments.rules,
+        arguments.budget,
+        allow_python=arguments.allow_python,
+        environ=os.environ,
+    )
+    listed = asyncio.run(listing(wrapper, patience, call, arguments.client or ""))
+    exchange, replay = listed.answer
+    if arguments.save:
+        _save(exchange, arguments.save)
     return _print(replay, arguments)
-
-
-class _ToolCall(NamedTuple):
-    """A call: its arguments, those of them that the server got, and the server's response."""
-
-    rules: RuleSet
-    facts: ToolFacts
-    arguments: dict[str, Any]
-    upstream: dict[str, Any]
-    response: dict[str, Any]
 
 
 async def _response(client: Any, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:

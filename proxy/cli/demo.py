@@ -5,6 +5,7 @@ import asyncio
 import os
 import sys
 import tempfile
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -76,24 +77,22 @@ def run(_: argparse.Namespace) -> int:
 
 
 async def _perform() -> list[tuple[int, int]]:
-    setups = list(dict.fromkeys((act.server, act.rules) for act in _ACTS))
     direct: dict[str, int] = {}
-    sizes_of: dict[int, tuple[int, int]] = {}
+    sizes: list[tuple[int, int]] = []
     with tempfile.TemporaryDirectory(prefix="mcp-abridge-demo-") as directory:
-        for server, rules in setups:
-            acts = [act for act in _ACTS if (act.server, act.rules) == (server, rules)]
+        for (server, rules), group in groupby(_ACTS, key=lambda act: (act.server, act.rules)):
+            acts = list(group)
             folder = _EXAMPLES / server
             options = ["--rules", str(folder / rules)] if rules else ["--budget", "10kB"]
             command = [sys.executable, str(folder / "server.py")]
             wrapper = [sys.executable, "-m", "proxy", "-q", "--ledger", "off", *options, "--"]
             plain = [act for act in acts if not (_looks_again(act) or _request(act) in direct)]
             if plain:
-                sizes = await _calls(command, plain, directory)
-                direct |= zip(map(_request, plain), sizes, strict=True)
+                before = await _calls(command, plain, directory)
+                direct |= zip(map(_request, plain), before, strict=True)
             after = await _calls([*wrapper, *command], acts, directory)
-            for act, size in zip(acts, after, strict=True):
-                sizes_of[_ACTS.index(act)] = (direct.get(_request(act), 0), size)
-    return [sizes_of[index] for index in range(len(_ACTS))]
+            sizes += zip((direct.get(_request(act), 0) for act in acts), after, strict=True)
+    return sizes
 
 
 def _request(act: Act) -> str:

@@ -93,7 +93,7 @@ def _findings(settings: Options, words: list[str]) -> Iterator[Finding]:
 def _failure(silent: Silent, title: str) -> Iterator[Finding]:
     yield from silent.log
     if all(level != "error" for level, _ in silent.log):
-        yield "error", f"{title}: {silent}"
+        yield "error", f"{title}: {silent.cause}"
     yield from _quoted("error", silent.stderr)
 
 

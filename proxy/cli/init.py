@@ -15,7 +15,6 @@ from proxy.cli.server import (
     FIRST_ANSWER,
     WITHOUT_RULES,
     Listed,
-    Silent,
     Tools,
     arguments_of,
     listing,
@@ -24,7 +23,6 @@ from proxy.cli.server import (
 from proxy.cli.suggest import suggest
 from proxy.cli.suggest.draft import short_list
 from proxy.cli.terminal import check_output, printable, refuse
-from proxy.errors import AbridgeError
 from proxy.testing.recordings import sessions
 
 _WIDTH = 200  # characters of an error
@@ -53,20 +51,15 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the rules. Returns 1 if no file was written, 2 if the server cannot be called."""
+    """Write the rules. Returns 1 if no file was written; raises AbridgeError or OSError."""
     if not (server := options.server_words(arguments)):
         return refuse("init", "one server: give its URL, or write its command after --")
     with tempfile.TemporaryDirectory() as scratch:
-        try:
-            if arguments.output:
-                check_output(arguments.output, force=arguments.force)
-            for _, words in map(_split, arguments.sample):
-                parsed(words)  # a mistake should not wait for the server
-            return _init(arguments, server, arguments.record or scratch)
-        except Silent as silent:
-            return refuse("init", silent.report)
-        except (AbridgeError, OSError) as error:
-            return refuse("init", str(error))
+        if arguments.output:
+            check_output(arguments.output, force=arguments.force)
+        for _, words in map(_split, arguments.sample):
+            parsed(words)  # a mistake should not wait for the server
+        return _init(arguments, server, arguments.record or scratch)
 
 
 def _init(arguments: argparse.Namespace, server: list[str], folder: str) -> int:

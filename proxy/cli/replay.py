@@ -13,10 +13,10 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from proxy.cli import PROGRAM, options
-from proxy.cli.terminal import console, list_problems, printable, refuse, table
+from proxy.cli.terminal import console, printable, refuse, table
 from proxy.document.sizes import size
 from proxy.document.tokens import tokens
-from proxy.errors import AbridgeError, RuleErrors
+from proxy.errors import AbridgeError
 from proxy.ruleset.clients import client_for
 from proxy.ruleset.rule import RuleSet
 from proxy.ruleset.selection import Selection, selected
@@ -145,21 +145,14 @@ def _kinds(text: str) -> list[str]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what the rules do. Returns 1 if they fail, 2 if rules or recordings are unusable."""
-    try:
-        selection = selected(arguments.rules, arguments.budget, allow_python=arguments.allow_python)
-        account = Account(selection, arguments.client, arguments.fail_over)
-        for session in sessions(arguments.paths):
-            account.add(session)
-            if sys.stderr.isatty():
-                print(f"\r{account.sessions} sessions\r", end="", file=sys.stderr, flush=True)
-        report = _report(account)
-    except RuleErrors as errors:
-        return list_problems(errors.problems)
-    except OSError as error:
-        return refuse("replay", f"{error.filename}: {error.strerror}")
-    except AbridgeError as error:
-        return refuse("replay", str(error))
+    """Print what the rules do. Returns 1 if they fail; raises AbridgeError or OSError."""
+    selection = selected(arguments.rules, arguments.budget, allow_python=arguments.allow_python)
+    account = Account(selection, arguments.client, arguments.fail_over)
+    for session in sessions(arguments.paths):
+        account.add(session)
+        if sys.stderr.isatty():
+            print(f"\r{account.sessions} sessions\r", end="", file=sys.stderr, flush=True)
+    report = _report(account)
     if not account.sessions:
         advice = f"`{PROGRAM} record` makes recordings"
         return refuse("replay", f"no recorded call in {', '.join(arguments.paths)}; {advice}")

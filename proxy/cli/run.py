@@ -141,9 +141,12 @@ def _session(options: "Options") -> "tuple[Log, _Rules, list[Ledger | Recorder],
         records.append(Ledger(path, meters, warn=log.warning, recent=calls))
     new_session: Callable[..., Session] = Session
     if options.record:
+        from proxy.testing import recorder, redaction
         from proxy.testing.recording_session import RecordingSession
 
-        records.append(writer := recorder(options, log))
+        masks = redaction.Redaction(options.redact or ())
+        writer = recorder.Recorder(options.record, options.record_size, masks, log.warning)
+        records.append(writer)
         new_session = partial(RecordingSession, writer)
     session = new_session(
         rules,
@@ -154,15 +157,6 @@ def _session(options: "Options") -> "tuple[Log, _Rules, list[Ledger | Recorder],
         deadline=options.deadline,
     )
     return log, rules, records, session
-
-
-def recorder(options: "Options", log: "Log") -> "Recorder":
-    """Return the recorder that the options ask for."""
-    from proxy.testing.recorder import Recorder
-    from proxy.testing.redaction import Redaction
-
-    redaction = Redaction(options.redact or ())
-    return Recorder(options.record or "", options.record_size, redaction, log.warning)
 
 
 def _server(options: "Options") -> str:

@@ -47,19 +47,16 @@ Further = Callable[[Any, Listed], Awaitable[Any]]
 """The further work with the client, after the tools are listed."""
 
 
-class Silent(Exception):
-    """A server did not list its tools: the cause, the wrapper's log, the server's stderr."""
+class Silent(AbridgeError):
+    """A server did not list its tools: the cause, the wrapper's log, the server's stderr.
+
+    The text is the wrapper's first error, the cause if it logged none, and the server's stderr.
+    """
 
     def __init__(self, cause: str, log: list[Finding], stderr: list[str]) -> None:
-        super().__init__(cause)
-        self.log = log
-        self.stderr = stderr
-
-    @property
-    def report(self) -> str:
-        """The wrapper's first error, the cause if it logged none, and the server's stderr."""
-        reason = next((text for level, text in self.log if level == "error"), str(self))
-        return "\n".join([reason, *self.stderr])
+        reason = next((text for level, text in log if level == "error"), cause)
+        super().__init__("\n".join([reason, *stderr]))
+        self.cause, self.log, self.stderr = cause, log, stderr
 
 
 async def listing(

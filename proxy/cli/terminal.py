@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from proxy.cli import PROGRAM
-from proxy.errors import AbridgeError, Problem
+from proxy.errors import AbridgeError, Problem, RuleErrors
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,6 +17,15 @@ def refuse(verb: str, message: str) -> int:
     """Print why a verb cannot do its work, and return the exit code 2."""
     print(f"{PROGRAM} {verb}: {message}", file=sys.stderr)
     return 2
+
+
+def refuse_error(verb: str, error: AbridgeError | OSError) -> int:
+    """Print the error that has ended a verb, and return the exit code 2."""
+    if isinstance(error, RuleErrors):
+        return list_problems(error.problems)
+    if isinstance(error, OSError) and error.filename is not None:
+        return refuse(verb, f"{error.filename}: {error.strerror or error}")
+    return refuse(verb, str(error))
 
 
 def check_output(path: str, *, force: bool) -> None:
@@ -42,7 +51,7 @@ def console() -> "Console":
     console = Console(highlight=False, markup=False)
     if not console.is_terminal:
         # The reader of a pipe expects whole lines, not lines wrapped at 80 columns.
-        console = Console(highlight=False, markup=False, width=max(console.width, 160))
+        console.width = max(console.width, 160)
     return console
 
 

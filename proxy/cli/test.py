@@ -8,8 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from proxy.cli import takes_rules
-from proxy.cli.terminal import list_problems, refuse
-from proxy.errors import RuleErrors
+from proxy.cli.terminal import refuse
 from proxy.ruleset.rule import Rule, RuleFile
 from proxy.ruleset.selection import load
 from proxy.testing import cases, filling
@@ -39,29 +38,21 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the cases.
 
-    Returns 1 if a case fails or a rule lacks a required test, 2 if a file does not load, no case
-    matches `-k` or the report cannot be written.
+    Returns 1 if a case fails or a rule lacks a required test, 2 if no case matches `-k`. Raises
+    RuleErrors if a file does not load, OSError if a file or the report cannot be written.
     """
     started = time.perf_counter()
-    try:
-        loaded = partial(load, arguments.rules, allow_python=arguments.allow_python)
+    loaded = partial(load, arguments.rules, allow_python=arguments.allow_python)
+    files = loaded()
+    if arguments.update and _updated(files, allow_python=arguments.allow_python):
         files = loaded()
-        if arguments.update and _updated(files, allow_python=arguments.allow_python):
-            files = loaded()
-    except RuleErrors as errors:
-        return list_problems(errors.problems)
-    except OSError as error:
-        return refuse("test", f"{error.filename}: {error.strerror or error}")
     results = [(file, list(cases.run(file, arguments.k))) for file in files]
     seconds = time.perf_counter() - started
     bare = [rule for file in files for rule in file.rules if not rule.tests]
     every = [result for _, ran in results for result in ran]
     _print(every, bare if arguments.require_tests else [], seconds)
     if arguments.junit is not None:
-        try:
-            _write(arguments.junit, results)
-        except OSError as error:
-            return refuse("test", f"{arguments.junit}: {error.strerror or error}")
+        _write(arguments.junit, results)
     if arguments.k and not every:
         return refuse("test", f"no case has {arguments.k!r} in its rule or its name")
     failed = any(not result.ok for result in every)

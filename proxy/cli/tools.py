@@ -11,7 +11,6 @@ from proxy.cli.server import (
     FIRST_ANSWER,
     WITHOUT_RULES,
     Listed,
-    Silent,
     arguments_of,
     json_size,
     listing,
@@ -35,7 +34,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print a line for each tool. Returns 2 if the server does not list its tools."""
+    """Print a line for each tool. Raises Silent if the server does not list its tools."""
     words = [word for word in arguments.words if word != "--json"]
     try:
         settings = options.quick(words, os.environ)
@@ -45,11 +44,8 @@ def run(arguments: argparse.Namespace) -> int:
         return refuse("tools", "no server: give its URL, or write its command after --")
     server = [*options.flag_words(settings, "header"), *options.server_words(settings)]
     patience = settings.deadline or FIRST_ANSWER
-    try:
-        bare = asyncio.run(listing([*WITHOUT_RULES, *server], patience))
-        edited = asyncio.run(listing(words, patience))
-    except Silent as silent:
-        return refuse("tools", silent.report)
+    bare = asyncio.run(listing([*WITHOUT_RULES, *server], patience))
+    edited = asyncio.run(listing(words, patience))
     rows = _rows(bare, edited, settings)
     if arguments.json:
         print(json.dumps(rows, indent=2))

@@ -7,7 +7,6 @@ import argparse
 import os
 import shlex
 import sys
-from collections.abc import Iterator
 
 from msgspec.structs import replace
 
@@ -79,13 +78,10 @@ def command(arguments: argparse.Namespace, file: str) -> str:
         program = launcher(shared=True)
     except NotPossible:
         program = [PROGRAM]
-    return shlex.join([*program, "view", *_flags(arguments), file])
-
-
-def _flags(arguments: argparse.Namespace) -> Iterator[str]:
-    for rules in arguments.rules or []:
-        yield f"--rules={os.path.abspath(rules) if os.path.exists(rules) else rules}"
-    if arguments.allow_python:
-        yield "--allow-python"
-    if arguments.budget:
-        yield f"--budget={arguments.budget}"
+    flags = [
+        f"--rules={os.path.abspath(rules) if os.path.exists(rules) else rules}"
+        for rules in arguments.rules or ()
+    ]
+    flags += ["--allow-python"] if arguments.allow_python else []
+    flags += [f"--budget={arguments.budget}"] if arguments.budget else []
+    return shlex.join([*program, "view", *flags, file])

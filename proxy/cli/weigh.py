@@ -11,14 +11,13 @@ import time
 from collections.abc import Iterable
 
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, astuple
 
 from proxy.cli import transcripts
 from proxy.cli.report import Span, span
-from proxy.cli.terminal import console, refuse, table
+from proxy.cli.terminal import console, table
 from proxy.cli.transcripts import ToolAnswer
 from proxy.document.tokens import tokens
-from proxy.errors import AbridgeError
 from proxy.ruleset.clients import client_for
 from proxy.ruleset.selection import Selection
 from proxy.testing.exchange import make, text_result
@@ -63,14 +62,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the tools whose answers were largest. Returns 1 if there are none."""
     paths = arguments.paths or transcripts.folders(os.environ)
     period: Span = arguments.since
-    since = 0.0 if period.seconds is None else time.time() - period.seconds
-    endings = (".jsonl", SESSION)
+    since = period.since(time.time()) or 0.0
+    endings = (transcripts.ENDING, SESSION)
     sessions = [path for each in endings for path in transcripts.files(paths, since, each)]
     every = (answer for path in sessions for answer in transcripts.answers(path))
-    try:
-        weights = sorted(weigh(every), key=lambda weight: -max(weight.read, weight.whole))
-    except AbridgeError as error:
-        return refuse("weigh", str(error))
+    weights = sorted(weigh(every), key=lambda weight: -max(weight.read, weight.whole))
     if arguments.json:
         print(json.dumps([asdict(weight) for weight in weights], indent=2))
     elif weights:
@@ -126,15 +122,7 @@ def _print(weights: list[Weight], sessions: int, period: Span) -> None:
     columns = ("tool", ">calls", ">bytes read", ">about tokens", ">largest", ">cut by client")
     rows = table(*columns, ">server sent", ">budget leaves")
     for each in weights[:_SHOWN]:
-        sizes = (
-            each.calls,
-            each.read,
-            each.tokens,
-            each.largest,
-            each.cut,
-            each.whole,
-            each.in_budget,
-        )
-        rows.add_row(each.tool, *(f"{size:,}" for size in sizes))
+        tool, *sizes = astuple(each)
+        rows.add_row(tool, *(f"{size:,}" for size in sizes))
     console().print(rows)
     print("Next: `mcp-abridge wrap` lists the servers of your clients, and wraps them.")

@@ -89,8 +89,12 @@ def recorded(
         raise ExchangeError(f"neither a recorded exchange nor JSON: {error}") from error
     if "request" in members and "response" in members:
         call, response = _line(members["request"]), _line(members["response"])
-        tool, arguments = _recorded_call(call, tool, arguments)
-        return _replayed(call, response, tool, arguments)
+        before = _recorded_call(call)
+        tool = before[0] if tool is None else tool
+        arguments = before[1] if arguments is None else arguments
+        if before != (tool, arguments):
+            call = request(message.members(call).get("id", Raw(b"null")), tool, arguments)
+        return RecordedExchange(tool, arguments, call, response)
     tool, arguments = tool or otherwise, arguments or {}
     if tool is None:
         raise ExchangeError("no call is recorded here; name its tool: --tool, or tool in a test")
@@ -105,9 +109,7 @@ def _line(value: Raw) -> bytes:
     return compact(bytes(value)) if line is None else line.strip().encode()
 
 
-def _recorded_call(
-    line: bytes, tool: str | None = None, arguments: dict[str, Any] | None = None
-) -> tuple[str, dict[str, Any]]:
+def _recorded_call(line: bytes) -> tuple[str, dict[str, Any]]:
     try:
         call = message.read(line)
         verb = call.verb if isinstance(call, Message) else ""
@@ -120,16 +122,7 @@ def _recorded_call(
         raise ExchangeError(f"the recorded request cannot be read: {error}") from error
     if name is None or not isinstance(values, dict):
         raise ExchangeError("the recorded request names no tool, or its arguments are no object")
-    return (name if tool is None else tool), (values if arguments is None else arguments)
-
-
-def _replayed(
-    call: bytes, response: bytes, tool: str, arguments: dict[str, Any]
-) -> RecordedExchange:
-    """Return the recorded lines; the request is rewritten if its tool or arguments changed."""
-    if _recorded_call(call) != (tool, arguments):
-        call = request(message.members(call).get("id", Raw(b"null")), tool, arguments)
-    return RecordedExchange(tool, arguments, call, response)
+    return name, values
 
 
 def _is_result(members: dict[str, Raw]) -> bool:

@@ -29,19 +29,12 @@ class UsedValue(Struct):
 class ShapedAnswer(Struct):
     """An answer with its recorded file, as the server sent it and as a client shows it.
 
-    `visible` are the texts that the model sees; `stored` are the documents from which its views and
-    pages are cut.
+    `visible` are the texts that the model sees.
     """
 
     file: str
     replay: Replay
     visible: tuple[str, ...]
-
-    @property
-    def stored(self) -> list[bytes]:
-        """The snapshots of the answer."""
-        results = (result for _, result in self.replay.shaped)
-        return [result.snapshot.document for result in results if result.snapshot is not None]
 
 
 def used_values(session: Sequence[ShapedAnswer], definitions: str = "") -> list[UsedValue]:
@@ -79,7 +72,10 @@ def used_values(session: Sequence[ShapedAnswer], definitions: str = "") -> list[
 
 
 def _is_stored(value: str, answer: ShapedAnswer) -> bool:
-    return any(has_word(value, leaf) for raw in answer.stored for _, leaf in _leaves(loads(raw)))
+    """Return True if a view or a page may show a value."""
+    results = (result for _, result in answer.replay.shaped)
+    stored = [result.snapshot.document for result in results if result.snapshot is not None]
+    return any(has_word(value, leaf) for raw in stored for _, leaf in _leaves(loads(raw)))
 
 
 def _parts(answer: ShapedAnswer) -> Any:

@@ -11,7 +11,7 @@ from proxy.document.message import Message, string_at
 from proxy.errors import DocumentError
 from proxy.session.outputs import Output
 from proxy.session.session import Session
-from proxy.testing.recorder import CallRecord, Recorder
+from proxy.testing.recorder import CallRecord, Recorder, SessionRecorder
 
 _MOST_REQUESTS = 1000  # without a response; the oldest is forgotten first
 
@@ -21,7 +21,7 @@ class RecordingSession(Session):
 
     def __init__(self, recorder: Recorder, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._recorder = recorder.session()
+        self._recorder = SessionRecorder(recorder)
         self._requests: OrderedDict[bytes, CallRecord] = OrderedDict()
         self._calls = 0
 

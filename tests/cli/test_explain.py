@@ -1,6 +1,5 @@
 """`explain`: the steps with their bytes, why a rule applies, what each kind of client shows."""
 
-import argparse
 import json
 import subprocess
 import sys
@@ -13,13 +12,13 @@ from msgspec import Struct
 from msgspec.json import encode
 from msgspec.structs import replace
 
-from proxy.cli import explain
 from proxy.cli.explain import explained
 from proxy.ruleset.guard import Decision, Query, QueryResult
 from proxy.ruleset.rule import RuleFile, RuleSet
 from proxy.testing import exchange
 from proxy.testing.play import Replay
 from proxy.transforms.base import Call, Parameter
+from tests.cli.conftest import Run
 from tests.given import answer, call, document, line, rule, rules, said
 from tests.rulecases import PYTHON
 
@@ -64,34 +63,30 @@ def record(
     Path("recorded.json").write_text(json.dumps(recorded))
 
 
-def run(*words: str) -> int:
-    parser = argparse.ArgumentParser(prog="mcp-abridge explain")
-    explain.add(parser)
-    return explain.run(parser.parse_args(["rules.yaml", "recorded.json", *words]))
-
-
 class Explain:
     """The verb, in a folder with rules and a recorded call."""
 
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
-        self.capsys = capsys
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def run(self, *words: str) -> tuple[object, str, str]:
+        return self._run("explain", "rules.yaml", "recorded.json", *words)
 
     def text(self, *words: str) -> str:
-        assert run(*words) == 0
-        return self.capsys.readouterr().out
+        code, out, _ = self.run(*words)
+        assert code == 0
+        return out
 
     def json(self, *words: str) -> Any:
         return json.loads(self.text("--json", *words))
 
 
 @pytest.fixture
-def verb(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Explain:
+def verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> Explain:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     Path("rules.yaml").write_text(RULES)
-    return Explain(capsys)
+    return Explain(run)
 
 
 def test_each_step_is_told_with_its_bytes_and_the_paths_that_matched_nothing(verb: Explain) -> None:
@@ -361,10 +356,8 @@ def test_a_recording_that_cannot_be_used_is_told(
     if text is not None:
         Path("recorded.json").write_text(text)
 
-    assert run() == 2
-
-    out, err = verb.capsys.readouterr()
-    assert out == ""
+    code, out, err = verb.run()
+    assert (code, out) == (2, "")
     assert err.startswith(f"mcp-abridge explain: {message}")
 
 
@@ -401,16 +394,14 @@ def test_definitions_are_weighed_as_sent_and_with_a_bound_in_any_recording(verb:
 def test_definitions_of_no_list_are_refused(verb: Explain) -> None:
     Path("recorded.json").write_text('{"content": []}')
 
-    assert run("--definitions", "300") == 2
     message = "recorded.json: no tools: --definitions takes a recorded result of tools/list\n"
-    assert verb.capsys.readouterr().err == f"mcp-abridge explain: {message}"
+    assert verb.run("--definitions", "300") == (2, "", f"mcp-abridge explain: {message}")
 
 
 def test_rules_that_do_not_load_are_told(verb: Explain) -> None:
     Path("rules.yaml").write_text("version: 2\nrules: []\n")
 
-    assert run() == 2
-    assert verb.capsys.readouterr().err == "rules.yaml:1:10: version: expected 1, found 2\n"
+    assert verb.run() == (2, "", "rules.yaml:1:10: version: expected 1, found 2\n")
 
 
 def test_what_a_guard_asked_found_and_decided_is_printed(verb: Explain) -> None:
@@ -464,10 +455,8 @@ def test_what_became_of_an_error_is_printed(verb: Explain) -> None:
 def test_arguments_that_are_no_object_are_a_mistake(verb: Explain, text: str) -> None:
     record("list", said("a"))
 
-    with pytest.raises(SystemExit) as caught:
-        run("--arguments", text)
-    assert caught.value.code == 2
-    assert "argument --arguments: " in verb.capsys.readouterr().err
+    code, _, err = verb.run("--arguments", text)
+    assert (code, "argument --arguments: " in err) == (2, True)
 
 
 LOCK = said("lock: try again", isError=True)

@@ -25,6 +25,10 @@ class Client(Protocol):
     def logged(self, wanted: str) -> int:
         """Wait until the log says what is wanted; return how often."""
 
+    @property
+    def errors(self) -> bytes:
+        """All that came on stderr so far."""
+
 
 Way = Callable[..., AbstractContextManager[Client]]
 
@@ -44,22 +48,30 @@ class Written:
     def logged(self, wanted: str) -> int:
         return _count(self.wire.errors, wanted)
 
+    @property
+    def errors(self) -> bytes:
+        return bytes(self.wire.errors)
+
 
 class Posting:
     """A client over HTTP."""
 
     def __init__(self, sidecar: Sidecar) -> None:
         self.sidecar = sidecar
-        self.session = sidecar.begin()
+        self.headers = [sidecar.begin()]
 
     def ask(self, raw: bytes) -> bytes:
-        got = self.sidecar.post(raw, self.session)
+        got = self.sidecar.post(raw, *self.headers)
         assert got.ended
         [answer] = [data for data in got.events if data] or [got.body]
         return answer
 
     def logged(self, wanted: str) -> int:
         return _count(self.sidecar.errors, wanted)
+
+    @property
+    def errors(self) -> bytes:
+        return bytes(self.sidecar.errors)
 
 
 def _count(errors: bytearray, wanted: str) -> int:

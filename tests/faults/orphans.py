@@ -109,43 +109,27 @@ def heard(process: "subprocess.Popen[bytes]") -> float:
     return time.monotonic()
 
 
-def go_round(
-    turns: Iterable[Cycle], most: int, turn: Callable[[Cycle], float], life: float = LIFE
-) -> float:
-    """Do `turn` for each cycle, at most so many at the same time; return who took longest to go.
+def go_round(turns: Iterable[Cycle], most: int, turn: Callable[[Cycle], float]) -> None:
+    """Do `turn` for each cycle, at most so many at the same time.
 
     `turn` starts a proxy, brings its end about, waits until it has ended, and returns when it
-    brought the end about, as time.monotonic() says it (see `heard`). The figure is in seconds.
-    Raises AssertionError, with who they are, where somebody is left for longer than `life` then.
+    brought the end about, as time.monotonic() says it (see `heard`). Raises AssertionError, with
+    who they are, if somebody is left for longer than LIFE then.
     """
-    turns = list(turns)
-    longest, ended = 0.0, dict[str, float]()
-    with ThreadPoolExecutor(most) as pool:
-        running = {pool.submit(turn, cycle): cycle for cycle in turns}
+
+    def whole(cycle: Cycle) -> None:
         try:
-            while running or ended:
-                for each in [each for each in running if each.done()]:
-                    ended[running.pop(each).marker] = each.result()
-                longest = max(longest, _gone(ended, life))
+            ended = turn(cycle)
+            while there := left([cycle.marker]):
+                assert time.monotonic() < ended + LIFE + _NOISE, f"left: {there}"
                 time.sleep(_LOOK)
+            took = time.monotonic() - ended
+            assert took < LIFE + _NOISE, f"gone only after {took:.1f} s, {LIFE:g} are promised"
         finally:
-            for each in running:
-                each.cancel()
-            pool.shutdown()
-            _kill(left(cycle.marker for cycle in turns))
-    return longest
+            _kill(left([cycle.marker]))
 
-
-def _gone(ended: dict[str, float], life: float) -> float:
-    """Take those out of whom nobody is left; return how long the last of them took."""
-    looked = time.monotonic()
-    there = left(ended) if ended else {}
-    gone = [looked - ended.pop(marker) for marker in list(ended) if marker not in there]
-    late = {marker: there[marker] for marker in ended if looked - ended[marker] > life + _NOISE}
-    assert not late, f"left after {life:g} seconds: {late}"
-    last = max(gone, default=0.0)
-    assert last < life + _NOISE, f"gone only after {last:.1f} seconds, {life:g} are promised"
-    return last
+    with ThreadPoolExecutor(most) as pool:
+        list(pool.map(whole, turns))
 
 
 def _kill(those: Mapping[str, list[str]]) -> None:

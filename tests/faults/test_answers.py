@@ -10,7 +10,6 @@ import pytest
 from tests.faults.processes import until
 from tests.faults.puppets import Posted, Puppet, Written, each_way, puppet
 from tests.faults.routes import failure
-from tests.faults.sidecar import compact, post
 
 Folders = pytest.TempPathFactory
 
@@ -373,7 +372,6 @@ def test_methods_that_are_not_known_pass_as_they_are(puppets: Puppet) -> None:
     assert came.lines == [note, asks, SHAPED.replace(b"ID", came.id)]
 
 
-IN_BATCH = "a rule protects a call of this batch: send each call in a message of its own"
 LEVEL = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":1.10}}'
 
 
@@ -381,21 +379,6 @@ LEVEL = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":1.
 def test_a_batch_of_the_server_that_no_rule_is_for_passes_as_it_is(puppets: Puppet) -> None:
     for batch in (b"[%s,%s]", b"[ %s , %s ]", b"[%s,%s,1.10,null,{},[]]"):
         same(puppets, "plain", batch % (GOOD, LEVEL))
-
-
-@each_way(13, "http")
-def test_a_batch_with_a_call_that_a_rule_protects_is_refused(puppets: Puppet) -> None:
-    assert isinstance(puppets, Posted)
-    puppets.heard()
-    limited = {"name": "limited", "arguments": {"limit": 9}}
-    protected = compact({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": limited})
-    plain = b'{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"plain","x":1.10}}'
-    with puppets.sidecar.client() as client:
-        client.send(post(b"[%s, %s]" % (protected, plain), puppets.session))
-        found = {json.loads(data)["id"]: data for data in client.answer().events if data}
-    assert {failure(data, id) for id, data in found.items()} == {IN_BATCH}
-    assert sorted(found) == [7, 8]
-    assert puppets.heard() == b""
 
 
 @each_way(13, "stdio", "http")

@@ -10,9 +10,6 @@ from typing import Any
 
 import pytest
 
-if sys.platform != "linux":
-    pytest.skip("what a process holds is read from /proc", allow_module_level=True)
-
 from tests.faults.processes import until
 from tests.faults.routes import NAUGHTY, Local, answer_of, modern
 from tests.faults.sidecar import call, get, post, serving

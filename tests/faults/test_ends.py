@@ -4,15 +4,11 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
 
 import pytest
-
-if sys.platform != "linux":
-    pytest.skip("whom a process has left is read from /proc", allow_module_level=True)
 
 from tests.faults.orphans import Cycle, End, brood, cycles, environment, go_round, left
 from tests.faults.processes import LIFE, until

@@ -15,9 +15,6 @@ from pathlib import Path
 
 import pytest
 
-if sys.platform != "linux":
-    pytest.skip("limits are set by prlimit", allow_module_level=True)
-
 from tests.faults.processes import Process, memory, until
 from tests.faults.routes import NAUGHTY, Bridge, Local, Naughty, Remote, answer_of, failure, modern
 from tests.faults.scale import some

@@ -18,9 +18,6 @@ from typing import NamedTuple
 
 import pytest
 
-if sys.platform != "linux":
-    pytest.skip("what a process holds is read from /proc", allow_module_level=True)
-
 from tests.faults.bad_answers import (
     BOMBS,
     CHUNKED,

@@ -12,8 +12,8 @@ import pytest
 from msgspec import Struct
 
 from tests.faults import echo
-from tests.faults.asking import Client, Way, on_stdio, over_http
-from tests.faults.scale import further, scaled
+from tests.faults.asking import Client, on_stdio
+from tests.faults.scale import scaled
 from tests.faults.sidecar import compact
 from tests.given import document, said
 
@@ -98,22 +98,15 @@ def is_error(found: dict[str, Any]) -> bool:
     return "error" in found or bool(found["result"].get("isError"))
 
 
-@pytest.mark.parametrize(
-    "way",
-    [
-        pytest.param(on_stdio, marks=pytest.mark.fault(34, "stdio")),
-        # The session is the same by either way.
-        further(over_http, marks=[pytest.mark.fault(34, "http")]),
-    ],
-)
+@pytest.mark.fault(34, "stdio")
 def test_wherever_a_session_fails_each_request_has_one_answer_and_the_next_call_works(
-    way: Way, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     file = tmp_path / "places"
     file.touch()
     program = (sys.executable, str(HERE / "injecting.py"), str(file))
     step = scaled(3, 1)
-    with way(*RULES, program=program) as client:
+    with on_stdio(*RULES, program=program) as client:
         for name, scene in list(SCENES.items())[::step]:
             fails_at_every_place(client, name, scene, file)
     places = file.read_text().splitlines()

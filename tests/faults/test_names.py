@@ -9,10 +9,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-
-if sys.platform != "linux":
-    pytest.skip("what a process holds is read from /proc", allow_module_level=True)
-
 from prometheus_client.parser import text_string_to_metric_families
 
 from proxy.storage.ledger import rows

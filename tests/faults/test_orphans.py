@@ -7,9 +7,6 @@ import time
 
 import pytest
 
-if sys.platform != "linux":
-    pytest.skip("whom a process has left is read from /proc", allow_module_level=True)
-
 from tests.faults.orphans import Cycle, brood, cycles, environment, go_round, heard, left
 from tests.faults.routes import Bridge, Naughty
 from tests.faults.scale import scaled

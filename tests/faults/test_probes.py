@@ -14,9 +14,6 @@ from pathlib import Path
 
 import pytest
 
-if sys.platform != "linux":
-    pytest.skip("what a process holds is read from /proc", allow_module_level=True)
-
 from tests.faults.probed import ASKS, NOTE, answer
 from tests.faults.processes import until
 from tests.faults.routes import NAUGHTY

@@ -12,14 +12,11 @@ from pathlib import Path
 
 import pytest
 
-if sys.platform != "linux":
-    pytest.skip("limits are set by prlimit", allow_module_level=True)
-
 from proxy.storage.ledger import LedgerError
 from proxy.storage.ledger import rows as totals
 from tests.faults.processes import memory, until
 from tests.faults.puppets import Written
-from tests.faults.routes import Local, answer_of
+from tests.faults.routes import Local, answer_of, failure
 from tests.faults.scale import some
 from tests.faults.sidecar import call as posted
 from tests.faults.sidecar import keys, serving, soon
@@ -30,7 +27,6 @@ from tests.faults.wrapper import (
     Wrapped,
     call,
     command,
-    failure,
     ok,
     said,
     wrapped,

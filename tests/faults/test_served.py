@@ -9,9 +9,6 @@ import sys
 
 import pytest
 
-if sys.platform != "linux":
-    pytest.skip("what a process holds is read from /proc", allow_module_level=True)
-
 from tests.faults.naughty import result
 from tests.faults.processes import until
 from tests.faults.routes import NAUGHTY, Local, answer_of, modern

@@ -18,9 +18,6 @@ from typing import Any, NamedTuple, Self
 
 import pytest
 
-if sys.platform != "linux":
-    pytest.skip("what a process holds is read from /proc", allow_module_level=True)
-
 from tests.faults import weighty
 from tests.faults.processes import SECONDS, until
 from tests.faults.routes import META, stateless

@@ -15,6 +15,7 @@ import pytest
 
 from tests.faults.naughty import result, words
 from tests.faults.processes import LIFE, still, written_by
+from tests.faults.routes import failure
 from tests.faults.scale import scaled, some
 from tests.faults.sidecar import soon
 from tests.faults.wrapper import (
@@ -25,7 +26,6 @@ from tests.faults.wrapper import (
     call,
     codes,
     command,
-    failure,
     ok,
     said,
     wrapped,

@@ -8,9 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.rows import Row
-from tests.faults.table import Verdicts
-
 ROOT = Path(__file__).resolve().parents[2]
 FILE = """\
 import pytest
@@ -83,17 +80,3 @@ def test_a_mark_of_no_row_ends_the_run(tmp_path: Path) -> None:
     ended = table_of(tmp_path, tests, "-n", "0")
     assert ended.returncode == pytest.ExitCode.USAGE_ERROR
     assert "test_a: no row and way of the table: (51, 'stdio')" in ended.stdout + ended.stderr
-
-
-def test_the_table_says_what_it_comes_to() -> None:
-    verdicts = Verdicts({1: Row("first", ("stdio",)), 2: Row("second", ("inside",))})
-    verdicts.shows("test_a", 1, "stdio")
-    verdicts.shows("test_b", 2, "inside")
-    assert list(verdicts.lines())[-1] == "held: 2 of 2 rows"
-    verdicts.failed("test_b")
-    assert [line.split("  ")[-1].strip() for line in verdicts.lines()] == [
-        "inside",
-        "-",
-        "FAILED 1",
-        "held: 1 of 2 rows; not held: 2",
-    ]

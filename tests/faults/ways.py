@@ -8,6 +8,7 @@ import itertools
 import json
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -64,7 +65,29 @@ def hears(way: "Way", *names: str) -> Said:
     return sorted(found, key=lambda message: names.index(name(message)))
 
 
-class Written(Wire):
+class Hearing(ABC):
+    """A client whose server can be asked what it was told; `http` is one over HTTP."""
+
+    http: "Probed | None"
+    all: bytearray
+
+    @abstractmethod
+    def call(self, id: int, tool: str, **arguments: Any) -> "Line | Posted":
+        """Begin a call."""
+
+    def heard(self) -> Said:
+        """Return what the server was told since the last time."""
+        if self.http is not None:
+            return self.http.heard()
+        found: Said = json.loads(bytes.fromhex(text(self.call(0, "heard").messages()[-1])))
+        return found
+
+    def shown(self) -> bytes:
+        """Return all that clients were sent."""
+        return bytes(self.all)
+
+
+class Written(Wire, Hearing):
     """`run`: lines on stdin and stdout, before a command or a URL."""
 
     def __init__(self, *server: str, http: "Probed | None" = None) -> None:
@@ -85,14 +108,6 @@ class Written(Wire):
         self.write(call(id, tool, **params) + b"\n")
         return Line(self, id)
 
-    def heard(self) -> Said:
-        if self.http is not None:
-            return self.http.heard()
-        return listed(self.call(0, "heard").messages())
-
-    def shown(self) -> bytes:
-        return bytes(self.all)
-
 
 class Line:
     """A call that was written."""
@@ -110,7 +125,7 @@ class Line:
         return found
 
 
-class Served:
+class Served(Hearing):
     """`serve`: a client of one era before a command or a URL."""
 
     def __init__(self, sidecar: Sidecar, era: str, http: "Probed | None" = None) -> None:
@@ -123,20 +138,12 @@ class Served:
             self.headers = [sidecar.begin()]
         self.heard()
 
-    def call(self, id: int, tool: str, *headers: str, **arguments: Any) -> "Posted":
+    def call(self, id: int, tool: str, **arguments: Any) -> "Posted":
         params = params_of(arguments, modern=self.modern)
         own = stateless(tool) if self.modern else self.headers
         client = self.sidecar.client()
-        client.send(post(call(id, tool, **params), *own, *headers))
+        client.send(post(call(id, tool, **params), *own))
         return Posted(self, client)
-
-    def heard(self) -> Said:
-        if self.http is not None:
-            return self.http.heard()
-        return listed(self.call(0, "heard").messages())
-
-    def shown(self) -> bytes:
-        return bytes(self.all)
 
 
 class Posted:
@@ -199,12 +206,6 @@ def params_of(arguments: dict[str, Any], *, modern: bool) -> dict[str, Any]:
     token = arguments.pop("token", None)
     meta = {**(META if modern else {}), **({} if token is None else {"progressToken": token})}
     return {"arguments": arguments, **({"_meta": meta} if meta else {})}
-
-
-def listed(messages: Said) -> Said:
-    """Return what a server over stdio says that it was told."""
-    found: Said = json.loads(bytes.fromhex(text(messages[-1])))
-    return found
 
 
 def text(answer: dict[str, Any]) -> str:

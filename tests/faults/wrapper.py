@@ -197,16 +197,6 @@ def answers(line: bytes, id: int) -> bool:
     return line.strip(b"\xef\xbb\xbf\r\n") == ok(id)[:-1]
 
 
-def failure(line: bytes, id: int) -> str:
-    """Return what an error result says, which must answer the call with this id."""
-    message = json.loads(line)
-    assert message["id"] == id
-    assert message["result"]["isError"] is True
-    [block] = message["result"]["content"]
-    text: str = block["text"]
-    return text
-
-
 def said(errors: Ended | bytes) -> list[str]:
     """Return what the log has said, each line with its level where that is worth a word."""
     raw = errors.stderr if isinstance(errors, Ended) else bytes(errors)

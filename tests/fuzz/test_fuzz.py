@@ -1,8 +1,6 @@
 """The fuzzers themselves: what they say of a proxy that is right, and of ones that are broken."""
 
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Hashable, Iterator
 from pathlib import Path
 from typing import Any
@@ -157,26 +155,3 @@ def test_a_finding_is_printed_with_its_input_and_can_be_tried_again(
     assert found is not None
     assert main([*words, "--first", found[1], "--count", "1"]) == 1
     assert found[0] in capsys.readouterr().out
-
-
-def test_the_command_prints_a_line_for_each_fuzzer_and_ends_when_its_time_is_up() -> None:
-    command = [sys.executable, "-m", "tests.fuzz", "messages", "traces", "--seconds", "0.5"]
-    done = subprocess.run(
-        [*command, "--seed", "3", "--processes", "2"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert (done.returncode, done.stderr) == (0, "")
-    form = r"{}: seed 3, [\d,]+ inputs, [\d,]+ per second, [\d,]+ distinct states, slowest .* s"
-    for name, line in zip(("messages", "traces"), done.stdout.splitlines(), strict=True):
-        assert re.fullmatch(form.format(name) + r" \(#\d+\), 0 findings", line)
-
-
-def test_a_fuzzer_that_there_is_not_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["frames"])
-    said = capsys.readouterr().err
-    assert said.endswith(f"error: unknown fuzzer 'frames'; known: {', '.join(FUZZERS)}\n")

@@ -90,6 +90,24 @@ def firecrawl() -> list[str]:
     return [node(), str(package / "dist" / "index.js")]
 
 
+def slack(proxy: str, certificate: Path, folder: Path) -> list[str]:
+    """Serve the Slack behind a proxy with its own certificate; what is known of people is kept."""
+    known = {"SLACK_MCP_XOXP_TOKEN": "xoxp-none", "SLACK_MCP_PROXY": proxy}
+    known |= {"SLACK_MCP_SERVER_CA": str(certificate), "SLACK_MCP_LOG_LEVEL": "error"}
+    known |= {"SLACK_MCP_ATTACHMENT_TOOL": "true"}
+    known |= {"HOME": str(folder), "XDG_CACHE_HOME": str(folder)}
+    file = CACHE / "apis" / "node_modules" / "slack-mcp-server" / "bin" / "index.js"
+    environ = [f"{name}={value}" for name, value in known.items()]
+    return ["env", *environ, node(), str(file), "--transport", "stdio"]
+
+
+def supabase(url: str) -> list[str]:
+    """Serve a project of the Supabase whose Management API is at a URL."""
+    package = CACHE / "apis" / "node_modules" / "@supabase" / "mcp-server-supabase"
+    options = ["--access-token=none", "--project-ref=shop", f"--api-url={url}"]
+    return [node(), str(package / "dist" / "cli.js"), *options, "--features=database,debugging"]
+
+
 def grafana() -> list[str]:
     """Serve the Grafana whose URL is in the environment."""
     return [str(CACHE / "grafana" / "bin" / "mcp-grafana"), "--log-level", "error"]

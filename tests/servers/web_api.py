@@ -1,18 +1,30 @@
 """A web API on loopback that gives fixed answers, for servers that are told where theirs is."""
 
 import json
+import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
 
 @contextmanager
-def web_api(answers: Mapping[str, Any] | Callable[[str], Any]) -> Iterator[str]:
+def web_api(
+    answers: Mapping[str, Any] | Callable[[str], Any], certificate: Path | None = None
+) -> Iterator[str]:
     """Answer each `METHOD /path` of `answers` with its JSON, all else with 404; yield the URL.
 
-    If `answers` is a function, it gets `METHOD /path?query`; bytes are a page of HTML.
+    If `answers` is a function, it gets `METHOD /path?query`; bytes are a page of HTML. With a
+    certificate it is an HTTP proxy, too, for a server that insists on its API's name: it gives
+    the answers itself.
     """
 
     class Handler(BaseHTTPRequestHandler):
@@ -20,6 +32,10 @@ def web_api(answers: Mapping[str, Any] | Callable[[str], Any]) -> Iterator[str]:
 
         def do_GET(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            if self.headers.get("Transfer-Encoding") == "chunked":
+                while size := int(self.rfile.readline(), 16):
+                    self.rfile.read(size + 2)
+                self.rfile.readline()
             asked = f"{self.command} {self.path}"
             if callable(answers):
                 found = answers(asked)
@@ -38,6 +54,20 @@ def web_api(answers: Mapping[str, Any] | Callable[[str], Any]) -> Iterator[str]:
         def do_POST(self) -> None:
             self.do_GET()
 
+        def do_CONNECT(self) -> None:
+            assert certificate is not None
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            self.send_response(200)
+            self.end_headers()
+            self.request = context.wrap_socket(self.connection, server_side=True)
+            self.setup()  # the next request comes inside TLS
+            self.close_connection = False
+
+        def finish(self) -> None:
+            super().finish()
+            self.connection.close()
+
         def log_message(self, *_: object) -> None:
             """Write nothing."""
 
@@ -49,3 +79,24 @@ def web_api(answers: Mapping[str, Any] | Callable[[str], Any]) -> Iterator[str]:
     finally:
         server.shutdown()
         server.server_close()
+
+
+def certificate(folder: Path, *hosts: str) -> Path:
+    """Write a certificate of its own for some hosts, with its key, and return the file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, hosts[0])])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([*map(x509.DNSName, hosts)]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    private = key.private_bytes(
+        pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    file = folder / "certificate.pem"
+    file.write_bytes(private + made.public_bytes(pem))
+    return file

@@ -48,15 +48,6 @@ def test_a_verdict_says_what_grows_and_by_how_much() -> None:
     ]
 
 
-def test_a_verdict_overlooks_threads_that_a_pool_may_have() -> None:
-    rests = [rest(10_000 * n) for n in range(1, 5)]
-    most = verdict.POOLS
-    assert verdict.findings([*rests, rest(50_000, threads=most)]) == []
-    assert verdict.findings([*rests, rest(50_000, threads=most + 1)]) == [
-        f"{most + 1} threads are left, 5 there were"
-    ]
-
-
 def test_a_verdict_overlooks_workers_that_a_pool_may_have_and_their_pipes() -> None:
     then = rest(10_000).seen
     most = verdict.WORKERS

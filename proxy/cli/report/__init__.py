@@ -15,7 +15,6 @@ from proxy.storage.ledger import (
     BY,
     Counted,
     Figures,
-    LedgerError,
     default_path,
     definitions,
     home_path,
@@ -67,7 +66,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the report, or write its page.
 
-    Returns 2 if the ledger cannot be read or the page cannot be written, 1 if it would be empty.
+    Returns 2 if the page cannot be written, 1 if it would be empty. Raises LedgerError.
     """
     path = arguments.ledger or os.environ.get("MCP_ABRIDGE_LEDGER") or default_path()
     if path == _OFF:
@@ -77,14 +76,11 @@ def run(arguments: argparse.Namespace) -> int:
     since = period.since(now)
     # The first recorded call creates the default file; a file named by --ledger must exist.
     absent = arguments.ledger is None and not os.path.exists(path)
-    try:
-        figures = [] if absent else rows(path, since, arguments.by)
-        counts = [] if absent else warnings(path, since)
-        lists = [] if absent else definitions(path, since)
-        earlier = not (figures or absent) and bool(rows(path))
-        page = _page(path, period, now) if figures and arguments.html else ""
-    except LedgerError as error:
-        return refuse("report", str(error))
+    figures = [] if absent else rows(path, since, arguments.by)
+    counts = [] if absent else warnings(path, since)
+    lists = [] if absent else definitions(path, since)
+    earlier = not (figures or absent) and bool(rows(path))
+    page = _page(path, period, now) if figures and arguments.html else ""
     if page and not _write(page, arguments.html):
         return 2
     if arguments.json:
@@ -93,10 +89,21 @@ def run(arguments: argparse.Namespace) -> int:
         _print_table(figures, period, arguments.by)
         _print_definitions(lists)
         _print_warnings(counts)
-    if not figures:
-        print(f"mcp-abridge report: {_advice(path, period, earlier)}", file=sys.stderr)
+    advice = []
+    if earlier:
+        advice += [f"nothing was recorded in {period.words}; try --since all"]
+    elif not figures:
+        advice += [
+            f"nothing is recorded yet in {path}; write `mcp-abridge --` before a server's command,"
+            " call one of its tools and come back"
+        ]
     if path == default_path() != home_path() and os.path.exists(home_path()):
-        print(f"mcp-abridge report: {_two_ledgers(path, home_path())}", file=sys.stderr)
+        advice += [
+            f"this was {path}; clients that do not pass XDG_STATE_HOME on, such as Codex, have"
+            f" another one: mcp-abridge report --ledger {shlex.quote(home_path())}"
+        ]
+    for line in advice:
+        print(f"mcp-abridge report: {line}", file=sys.stderr)
     return 1 if arguments.html and not page else 0
 
 
@@ -121,22 +128,6 @@ def span(text: str) -> Span:
     count = int(number)
     return Span(
         count * seconds, f"the last {words[:-1]}" if count == 1 else f"the last {count} {words}"
-    )
-
-
-def _advice(path: str, period: Span, earlier: bool) -> str:
-    if earlier:
-        return f"nothing was recorded in {period.words}; try --since all"
-    return (
-        f"nothing is recorded yet in {path}; write `mcp-abridge --` before a server's command, "
-        "call one of its tools and come back"
-    )
-
-
-def _two_ledgers(path: str, other: str) -> str:
-    return (
-        f"this was {path}; clients that do not pass XDG_STATE_HOME on, such as Codex, have another "
-        f"one: mcp-abridge report --ledger {shlex.quote(other)}"
     )
 
 

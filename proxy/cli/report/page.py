@@ -9,6 +9,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping
 from html import escape
 from pathlib import Path
+from string import Template
 from typing import Any
 
 from msgspec import Struct
@@ -56,39 +57,21 @@ def render(sums: Sums, period: str) -> str:
     """Return the page as HTML, for the sums of a period, which is given in words."""
     style = "".join(map(_file, _STYLES))
     script = f"/*!\n{_file('uplot/LICENSE')}\n*/\n" + "".join(map(_file, _SCRIPTS))
-    policy = f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'"
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy"
- content="{policy}; base-uri 'none'; form-action 'none'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>mcp-abridge report</title>
-<style>{style}</style>
-</head>
-<body>
-<header>
-<h1>mcp-abridge report</h1>
-<p>In {escape(period)}</p>
-<button type="button" id="theme" hidden></button>
-</header>
-<main>
-{_totals(total_of(sums.times), sums.definitions)}
-{_large(sums)}
-{_over_time(sums.times)}
-{_saved(sums)}
-{_others(sums)}
-</main>
-<footer>
-<p>These are sizes and names; the ledger holds no content. Sizes are bytes of what the model reads.
-How many tokens they are depends on the text: <code>mcp-abridge weigh</code> estimates them.</p>
-</footer>
-<script>{script}</script>
-</body>
-</html>
-"""
+    parts = (
+        _totals(total_of(sums.times), sums.definitions),
+        _large(sums),
+        _over_time(sums.times),
+        _saved(sums),
+        _others(sums),
+    )
+    return Template(_file("page.html")).substitute(
+        style=style,
+        style_hash=_hash(style),
+        script=script,
+        script_hash=_hash(script),
+        period=escape(period),
+        main="\n".join(parts),
+    )
 
 
 def _totals(total: Figures, definitions: list[Definitions]) -> str:
