@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal, Protocol
+from typing import Literal
 
 from tests.benchmarks import raw, web_client
 from tests.benchmarks.commands import direct, environment, options, wrapped
@@ -47,17 +47,8 @@ def service(command: Sequence[str], port: int) -> Iterator["subprocess.Popen[byt
         yield process
 
 
-class Client(Protocol):
-    """A client that is measured, with all that it talks to running."""
-
-    def connect(self) -> None:
-        """Do what comes before a call of a tool."""
-
-    def call(self, request: bytes) -> memoryview:
-        """Send one request; return what came for it, which is good until the next call."""
-
-    def answer(self, request: bytes) -> bytes:
-        """Send one request; return the message that answers it."""
+Client = raw.Client | web_client.Client
+"""A client that is measured, with all that it talks to running."""
 
 
 @contextmanager

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 
@@ -16,23 +16,6 @@ from tests.wire import Wire
 SERVER = ("--", sys.executable, str(Path(__file__).with_name("echo.py")))
 
 
-class Client(Protocol):
-    """A client in a session that goes on."""
-
-    def ask(self, raw: bytes) -> bytes:
-        """Make a request; return its one answer."""
-
-    def logged(self, wanted: str) -> int:
-        """Wait until the log says what is wanted; return how often."""
-
-    @property
-    def errors(self) -> bytes:
-        """All that came on stderr so far."""
-
-
-Way = Callable[..., AbstractContextManager[Client]]
-
-
 class Written:
     """A client on stdio."""
 
@@ -40,12 +23,14 @@ class Written:
         self.wire = wire
 
     def ask(self, raw: bytes) -> bytes:
+        """Make a request; return its one answer."""
         self.wire.write(raw + b"\n")
         line = self.wire.line()
         assert line, bytes(self.wire.errors)
         return line[:-1]
 
     def logged(self, wanted: str) -> int:
+        """Wait until the log says what is wanted; return how often."""
         return _count(self.wire.errors, wanted)
 
     @property
@@ -72,6 +57,10 @@ class Posting:
     @property
     def errors(self) -> bytes:
         return bytes(self.sidecar.errors)
+
+
+Client = Written | Posting
+Way = Callable[..., AbstractContextManager[Client]]
 
 
 def _count(errors: bytearray, wanted: str) -> int:

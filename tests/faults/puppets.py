@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import pytest
 
@@ -48,23 +48,6 @@ class Came(NamedTuple):
         return line
 
 
-class Puppet(Protocol):
-    """A client of such a server, in a conversation that goes on."""
-
-    def ask(self, tool: str, says: bytes, cut: int | None = None) -> Came:
-        """Make a call, to be answered by these bytes, `ID` being its id; perhaps in pieces."""
-
-    @property
-    def errors(self) -> bytes:
-        """What came on stderr so far."""
-
-    def log(self) -> list[str]:
-        """Return what the log has said so far."""
-
-    def sound(self) -> AbstractContextManager[None]:
-        """What happens leaves nothing behind, and the next call works."""
-
-
 class Written:
     """Over stdio."""
 
@@ -73,6 +56,7 @@ class Written:
         self.numbers = count(100)
 
     def ask(self, tool: str, says: bytes, cut: int | None = None) -> Came:
+        """Make a call, to be answered by these bytes, `ID` being its id; perhaps in pieces."""
         number = next(self.numbers)
         self.wire.write(told(number, tool, says, cut) + b"\n")
         return Came(b"%d" % number, self.so_far())
@@ -140,6 +124,9 @@ class Posted(Local):
     def log(self) -> list[str]:
         lines = tuple(self.sidecar.said)
         return [f"{line['level']}: {line['message']}" for line in lines if line.get("message")]
+
+
+Puppet = Written | Posted
 
 
 def told(id: int, tool: str, says: bytes | None = None, cut: int | None = None) -> bytes:

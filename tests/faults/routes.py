@@ -79,6 +79,11 @@ class Remote:
         assert (got.status, got.body) == (200, result(b"%d" % id))
 
     @property
+    def arrived(self) -> int:
+        """How many requests the server was asked so far."""
+        return len(self.server.asked)
+
+    @property
     def holds(self) -> Process:
         """The process, for what it holds."""
         return self.sidecar
@@ -111,6 +116,8 @@ class Remote:
 
 class Local:
     """A sidecar before a command, with a session that goes on through all faults."""
+
+    arrived = 0  # requests that nobody counts
 
     def __init__(self, sidecar: Sidecar) -> None:
         self.sidecar = sidecar
