@@ -72,7 +72,6 @@ def _count(errors: bytearray, wanted: str) -> int:
 def on_stdio(
     *options: str, program: Sequence[str] = PROGRAM, server: Sequence[str] = SERVER
 ) -> Iterator[Written]:
-    """Speak with the wrapper; in the end it must have said nothing more."""
     with Wire([*program, "--ledger", "off", *options, *server], cwd=ROOT) as wire:
         client = Written(wire)
         client.ask(INITIALIZE)
@@ -85,7 +84,6 @@ def on_stdio(
 def over_http(
     *options: str, program: Sequence[str] = PROGRAM, server: Sequence[str] = SERVER
 ) -> Iterator[Posting]:
-    """Speak with the sidecar, in a session."""
     if sys.platform != "linux":
         pytest.skip("what a process holds is read from /proc")
     with serving(*options, *server, program=program) as sidecar:
@@ -93,11 +91,9 @@ def over_http(
 
 
 def asks(tool: str, answer: dict[str, Any], id: int | str = 2, **arguments: Any) -> dict[str, Any]:
-    """Return the call of a tool that answers with these members."""
     params = {"name": tool, "arguments": {"answer": answer, **arguments}}
     return {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}
 
 
 def result(client: Client, message: dict[str, Any]) -> Any:
-    """Ask, and return the result."""
     return json.loads(client.ask(compact(message)))["result"]

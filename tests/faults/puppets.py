@@ -43,7 +43,6 @@ class Came(NamedTuple):
 
     @property
     def line(self) -> bytes:
-        """The only one."""
         [line] = self.lines
         return line
 
@@ -62,7 +61,6 @@ class Written:
         return Came(b"%d" % number, self.so_far())
 
     def so_far(self) -> list[bytes]:
-        """Return the lines that came so far."""
         *lines, _ = self._up_to("ok")
         return lines
 
@@ -130,7 +128,6 @@ Puppet = Written | Posted
 
 
 def told(id: int, tool: str, says: bytes | None = None, cut: int | None = None) -> bytes:
-    """Return a call of a tool, to be answered so."""
     params = {"name": tool, **({} if says is None else {"arguments": arguments(says, cut)})}
     return compact({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
 
@@ -141,7 +138,6 @@ def arguments(says: bytes, cut: int | None = None) -> dict[str, str | int]:
 
 @contextmanager
 def puppet(way: Way, folder: Path) -> Iterator[Puppet]:
-    """Start such a server behind the proxy; `way` is stdio or http."""
     rules = folder / "rules.yaml"
     rules.write_text(RULES)
     if way == "stdio":
