@@ -14,17 +14,6 @@ from tests.cli.conftest import Run
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("ours", [[], ["--budget", "8kB", "-v"], ["--budget=8kB"]])
-def test_a_word_that_is_no_option_begins_the_command_though_no_hyphens_stand_before_it(
-    ours: list[str],
-) -> None:
-    chosen = quick([*ours, "npx", "--rules", "x", "--", "-q", "https://a.b"], {})
-    assert chosen is not None
-    assert chosen.command == ["npx", "--rules", "x", "--", "-q", "https://a.b"]
-    assert (chosen.rules, chosen.quiet, chosen.url) == (None, False, None)
-    assert chosen.budget == (8000 if ours else None)
-
-
 def test_each_option_is_read_in_both_spellings() -> None:
     apart = (
         "--rules a --rules b --budget 8kB --ledger off --max-message 1MiB --log-format json -v -q"

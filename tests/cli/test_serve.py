@@ -14,15 +14,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from proxy.cli.serve import _limits, _store, _with_rules
-from proxy.errors import RuleErrors
+from proxy.cli.serve import _limits, _store
 from proxy.ruleset.loading.config_model import LimitsSpec
 from proxy.storage.ledger import rows
 from proxy.storage.redis import Redis
 from proxy.storage.snapshots import Memory
-from proxy.transports.log import Log
-from proxy.transports.sidecar.access import Access
-from proxy.transports.sidecar.route import Route, RouteLimits
+from proxy.transports.sidecar.route import RouteLimits
 from tests.cli.conftest import Run
 from tests.faults.processes import until
 from tests.raw_http import Answer, Asked, RawServer, always, whole
@@ -180,19 +177,13 @@ def test_a_path_that_holds_the_token_leaves_authorization_to_the_server(tmp_path
         assert "authorization" not in second.headers
 
 
-@pytest.mark.parametrize("allowed", [True, False])
-def test_python_that_rules_name_is_loaded_where_that_is_allowed(allowed: bool) -> None:
-    route = Route(
-        path="/mcp", upstream="http://a", rules=(str(PYTHON / "rules.yaml"),), access=Access()
-    )
-    log = Log("error", "text")
-    if allowed:
-        _, [rules] = _with_rules([route], log, allow_python=True)
-        assert rules(None, None).files[0].rules[0].foreign
-    else:
-        with pytest.raises(RuleErrors) as caught:
-            _with_rules([route], log, allow_python=False)
-        assert len(caught.value.problems) == 3
+def test_python_that_rules_name_is_loaded_where_that_is_allowed(refused: Refused) -> None:
+    words = ("--rules", str(PYTHON / "rules.yaml"), "http://a")
+    reasons = refused(*words).splitlines()
+    assert len(reasons) == 3
+    assert "is Python code, which runs only with --allow-python" in reasons[0]
+    with Sidecar("--allow-python", *words) as sidecar:
+        sidecar.said("serving", rules=words[1])
 
 
 def test_variables_are_flags_and_flags_go_before_them() -> None:

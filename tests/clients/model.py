@@ -7,13 +7,12 @@ of results in the request, so a client may repeat a request.
 
 import json
 import re
-import threading
 from collections.abc import Callable, Iterator, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, Self
 
 from tests.clients.server import Json
+from tests.raw_http import Asked, RawServer, whole
 
 
 class Step(NamedTuple):
@@ -295,21 +294,32 @@ class Model:
         self._arguments: list[Json] = []
         self._number = 0
         self._searches = 0
-        handler = type("Handler", (_Handler,), {"model": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self._server = RawServer(self._answer)
+        self.url = f"http://127.0.0.1:{self._server.port}"
 
     def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+    def __exit__(self, *error: Any) -> None:
+        self._server.__exit__(*error)
 
-    def respond(self, api: Api, body: Json) -> Json:
-        """Return the answer to a request."""
+    def _answer(self, asked: Asked) -> Iterator[bytes]:
+        path = asked.path.partition("?")[0]
+        api = next((each for each in APIS if re.search(each.path, path)), None)
+        if asked.method != "POST":
+            models = {"data": [{"id": "stand-in", "object": "model"}], "models": []}
+            yield _json(models) if asked.method == "GET" else whole(b"", "501 Not Implemented")
+        elif re.search("count_?tokens$", path, re.IGNORECASE):
+            # Claude Code counts a result's tokens so.
+            yield _json({key: len(asked.body) // 4 for key in ("input_tokens", "totalTokens")})
+        elif api is None:
+            yield _json({}, "404 Not Found")
+        else:
+            response = self._respond(api, asked.message)
+            stream = asked.message.get("stream") or "stream" in path
+            yield _stream(api, response) if stream else _json(response)
+
+    def _respond(self, api: Api, body: Json) -> Json:
         self._number += 1
         results = api.results(body)
         if len(results) > len(self.results):
@@ -342,46 +352,15 @@ class Model:
         return {**self._arguments[-1], **dict(VIEW.findall(text))}
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    model: Model
+def _json(value: Json, status: str = "200 OK") -> bytes:
+    return whole(json.dumps(value).encode(), status)
 
-    def log_message(self, *_: object) -> None:
-        """Nothing is logged."""
 
-    def do_GET(self) -> None:
-        self._json({"data": [{"id": "stand-in", "object": "model"}], "models": []})
-
-    def do_POST(self) -> None:
-        raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        body = json.loads(raw or b"{}")
-        path = self.path.partition("?")[0]
-        if re.search("count_?tokens$", path, re.IGNORECASE):
-            # Claude Code counts a result's tokens so.
-            return self._json({"input_tokens": len(raw) // 4, "totalTokens": len(raw) // 4})
-        api = next((each for each in APIS if re.search(each.path, path)), None)
-        if api is None:
-            return self._json({}, 404)
-        whole = self.model.respond(api, body)
-        if body.get("stream") or "stream" in path:
-            return self._stream(api, whole)
-        return self._json(whole)
-
-    def _json(self, value: Json, status: int = 200) -> None:
-        self._send(json.dumps(value).encode(), "application/json", status)
-
-    def _stream(self, api: Api, whole: Json) -> None:
-        lines = []
-        for event in api.events(whole):
-            if "type" in event:
-                lines += [f"event: {event['type']}\n"]
-            text = event if isinstance(event, str) else json.dumps(event)
-            lines += [f"data: {text}\n\n"]
-        self._send("".join(lines).encode(), "text/event-stream")
-
-    def _send(self, data: bytes, kind: str, status: int = 200) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+def _stream(api: Api, response: Json) -> bytes:
+    lines = []
+    for event in api.events(response):
+        if "type" in event:
+            lines += [f"event: {event['type']}\n"]
+        text = event if isinstance(event, str) else json.dumps(event)
+        lines += [f"data: {text}\n\n"]
+    return whole("".join(lines).encode(), "200 OK", "Content-Type: text/event-stream")

@@ -6,27 +6,9 @@ from proxy.ruleset.rule import RuleSet
 from proxy.testing.choice import applying, choices
 from tests.given import rule, rules
 
-SEVERAL = rules(
-    """
-    - {name: other, tools: [set, put_*]}
-    - {name: first, tools: get, when: "op == 'a'"}
-    - {name: second, tools: get}
-    - {name: third, tools: "*"}
-    """
-)
-
 
 def told(chosen: RuleSet, tool: str, arguments: dict[str, Any]) -> dict[str, str]:
     return {each.rule.name: each.reason or "applies" for each in choices(chosen, tool, arguments)}
-
-
-def test_every_rule_is_told_with_its_reason() -> None:
-    assert told(SEVERAL, "get", {"op": "b"}) == {
-        "other": "it is for set, put_*",
-        "first": "`when` is not true of the arguments: op == 'a'",
-        "second": "applies",
-        "third": "second comes first",
-    }
 
 
 def test_a_condition_that_fails_is_no_match() -> None:

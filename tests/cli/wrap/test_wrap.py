@@ -8,9 +8,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
@@ -21,6 +19,7 @@ from proxy.cli.wrap.files import ConfigFile
 from proxy.cli.wrap.places import CLIENTS, PLACES
 from tests.cli.conftest import Run
 from tests.cli.wrap.samples import SAMPLES
+from tests.raw_http import RawServer, always, whole
 from tests.wrapped import START
 
 
@@ -315,21 +314,9 @@ def test_nothing_to_wrap_is_said(home: Path, run: Run) -> None:
 @pytest.fixture(scope="module")
 def login_url() -> Iterator[str]:
     """Yield the URL of a server that refuses clients without a token."""
-
-    class Refusing(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.send_response(401)
-            self.send_header("WWW-Authenticate", 'Bearer resource_metadata="x"')
-            self.end_headers()
-
-        def log_message(self, *words: object) -> None:
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Refusing)
-    Thread(target=server.serve_forever, args=(0.01,)).start()
-    yield f"http://127.0.0.1:{server.server_port}/mcp"
-    server.shutdown()
-    server.server_close()
+    challenge = 'WWW-Authenticate: Bearer resource_metadata="x"'
+    with RawServer(always(whole(b"", "401 Unauthorized", challenge))) as server:
+        yield server.url
 
 
 def test_a_url_that_wants_a_login_goes_through_mcp_remote_or_is_left(
