@@ -325,3 +325,27 @@ def test_the_rules_for_supabase_keep_every_row_inside_the_boundaries() -> None:
         assert advice.reduction > 1.2
         assert "own rows 23" in advice.text
         server.call("get_advisors", type="security")
+
+
+@needs("apis")
+@needs("serena")
+def test_the_rules_for_serena_keep_every_place_of_a_symbol(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    method = "    def price(self) -> int:\n        return 1\n"
+    (project / "base.py").write_text(f"class Lamp:\n{method}")
+    for number in range(20):
+        lamp = f"class Lamp{number}(Lamp):\n    watts = {number}\n\n{method}"
+        (project / f"lamp_{number}.py").write_text(f"from base import Lamp\n\n\n{lamp}")
+    with ruled("serena", servers.serena(project, tmp_path)) as server:
+        symbols = server.call("find_symbol", name_path_pattern="price", include_body=False)
+        assert symbols.reduction > 1.5
+        assert [f"Lamp{n}/price" in symbols.text for n in range(20)] == [True] * 20
+        server.call("find_symbol", name_path_pattern="Lamp", substring_matching=True, depth=1)
+        base = {"relative_path": "base.py"}
+        users = server.call("find_referencing_symbols", name_path="Lamp", **base)
+        assert users.reduction > 1.4
+        assert [f"lamp_{n}.py" in users.text for n in range(20)] == [True] * 20
+        server.call("search_for_pattern", substring_pattern="class Lamp")
+        server.call("list_dir", relative_path=".", recursive=True)
+        assert '"symbols":[]' in server.call("find_symbol", name_path_pattern="zebra").text

@@ -149,8 +149,6 @@ def blocked(slot: Slot, path: Path) -> bool:
     The document then has the expected shape, but no content.
     """
     value = slot.open()
-    if not path.steps:
-        return False
     if value is None or value == [] or value == {}:
         return True
     first, rest = path.steps[0], Path(steps=path.steps[1:])

@@ -5,9 +5,10 @@ the expressions of rules. Each applies to the value before it: `items[0].body | 
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from io import StringIO
-from itertools import accumulate, count, islice
+from itertools import accumulate, chain, count, islice
 from operator import add
 from typing import Any
 
@@ -29,10 +30,11 @@ _HEADINGS = 200  # headings of an outline
 _PATTERNS = 16  # compiled patterns that are kept
 _COMPILED = 100  # units to compile a pattern
 _SAMPLE = 200  # elements of an array that an outline reads
+_LONG = 1000  # elements; of a longer array, a search finds the element of a text at once
 _RECORD = 60  # members; of an object with more, a map, the names are searched, too
 
-_Place = tuple["_Place | None", Any]
-"""The place of a value: the place of what it is inside of, and its name or position there."""
+_Starts = dict[tuple[int, int], list[int]]
+"""Of a long array, by its id and place: the number of texts before each element, and at the end."""
 
 
 class Questions:
@@ -58,14 +60,13 @@ class Questions:
         if (exact := self._pattern(f"(?m){pattern}")).is_everywhere:
             raise Refusal(f"{pattern!r} fits everywhere, since it fits no character at all, too")
         numbers = _fits_numbers(exact)
-        texts, places = ([], []) if isinstance(value, str) else _texts(value, numbers)
-        self._fuel.burn(2 * len(texts))
+        texts, starts = ([], {}) if isinstance(value, str) else _texts(value, numbers)
 
         def search(flags: str) -> dict[str, Any]:
             compiled = self._pattern(f"(?{flags}){pattern}")
             if isinstance(value, str):
                 return _lines_with(value, compiled, around, self._fuel)
-            return _strings_with(texts, places, compiled, self._fuel)
+            return _strings_with(value, numbers, texts, starts, compiled, self._fuel)
 
         result = search("m")
         if result["hits"] or 3 * self._fuel.remaining < 2 * remaining:
@@ -228,17 +229,22 @@ def _fits_numbers(pattern: Pattern) -> bool:
 
 
 def _strings_with(
-    texts: list[str], places: list[Any], pattern: Pattern, fuel: Fuel
+    value: Any,
+    numbers: bool,
+    texts: list[str],
+    starts: _Starts,
+    pattern: Pattern,
+    fuel: Fuel,
 ) -> dict[str, Any]:
-    """Return the number of the texts with a hit, and the path of each with a snippet."""
+    """Return the number of the texts of a value with a hit, and the path of each with a snippet."""
     fuel.burn(len(texts))
     positions, more = _matching(texts, pattern, fuel)
+    listed = positions[:_MOST_HITS]
+    fuel.burn(listed[-1] if listed else 0)
+    paths = _paths(value, numbers, listed, starts)
     entries = [
-        {
-            "path": _path(*places[2 * position :][:2]),
-            "text": _snippet(texts[position], pattern, fuel),
-        }
-        for position in positions[:_MOST_HITS]
+        {"path": path, "text": _snippet(texts[position], pattern, fuel)}
+        for position, path in zip(listed, paths, strict=True)
     ]
     return _described(len(positions), "at", entries, more)
 
@@ -279,45 +285,76 @@ def _matching(texts: list[str], pattern: Pattern, fuel: Fuel) -> tuple[list[int]
     return positions, len(positions) == _MOST_COUNTED
 
 
-def _texts(value: Any, numbers: bool) -> tuple[list[str], list[Any]]:
-    """Return the strings inside a value, the numbers too if asked for, and their places.
+def _texts(value: Any, numbers: bool) -> tuple[list[str], _Starts]:
+    """Return the strings inside a value, and the numbers as they are written if asked for.
 
-    The names in a map come before their values. Each place takes two elements: see _Place.
+    The names in a map come before their values.
     """
     texts: list[str] = []
-    places: list[Any] = []
+    starts: _Starts = {}
 
-    def walk(items: Iterable[tuple[Any, Any]], outer: _Place | None) -> None:
-        for key, item in items:
+    def walk(items: Iterable[Any]) -> None:
+        for item in items:
             kind = type(item)
             if kind is str:
                 texts.append(item)
-                places.append(outer)
-                places.append(key)
             elif kind is dict:
-                walk(item.items() if len(item) <= _RECORD else _with_names(item), (outer, key))
+                walk(item.values() if len(item) <= _RECORD else chain.from_iterable(item.items()))
+            elif kind is list and len(item) <= _LONG:
+                walk(item)
             elif kind is list:
-                walk(enumerate(item), (outer, key))
+                positions = starts[id(item), len(texts)] = []
+                for each in item:
+                    positions.append(len(texts))
+                    walk((each,))
+                positions.append(len(texts))
             elif numbers and item is not None and kind is not bool:
                 texts.append(str(item) if kind is int else encode(item).decode())
-                places.append(outer)
-                places.append(key)
 
-    walk([(None, value)], None)
-    return texts, places
+    walk([value])
+    return texts, starts
 
 
-def _with_names(members: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _paths(value: Any, numbers: bool, positions: list[int], starts: _Starts) -> list[str]:
+    """Return the JMESPaths of the texts at these positions, in order, of those of `_texts`."""
+    paths: list[str] = []
+    count = 0
+
+    def walk(items: Iterable[tuple[Any, Any]], keys: list[Any]) -> None:
+        nonlocal count
+        for key, item in items:
+            if len(paths) == len(positions):
+                return
+            kind = type(item)
+            if kind is dict:
+                walk(_by_name(item), [*keys, key])
+            elif kind is list and (ends := starts.get((id(item), count))):
+                while len(paths) < len(positions) and positions[len(paths)] < ends[-1]:
+                    index = bisect_right(ends, positions[len(paths)]) - 1
+                    count = ends[index]
+                    walk([(index, item[index])], [*keys, key])
+                count = ends[-1]
+            elif kind is list:
+                walk(enumerate(item), [*keys, key])
+            elif kind is str or (numbers and item is not None and kind is not bool):
+                if count == positions[len(paths)]:
+                    paths.append(_path([*keys, key]))
+                count += 1
+
+    walk([(None, value)], [])
+    return paths
+
+
+def _by_name(members: dict[str, Any]) -> Iterable[tuple[str, Any]]:
+    """Return the values inside an object by name; in a map, each name comes before its value."""
+    if len(members) <= _RECORD:
+        return members.items()
     return ((name, part) for name, member in members.items() for part in (name, member))
 
 
-def _path(outer: _Place | None, key: Any) -> str:
-    if outer is None:
-        return "@"
-    before = _path(*outer).removeprefix("@")
-    if isinstance(key, int):
-        return f"{before}[{key}]"
-    return f"{before}.{spelled(key)}" if before else spelled(key)
+def _path(keys: list[Any]) -> str:
+    parts = (f"[{key}]" if isinstance(key, int) else f".{spelled(key)}" for key in keys[1:])
+    return "".join(parts).removeprefix(".") or "@"
 
 
 def _snippet(text: str, pattern: Pattern, fuel: Fuel) -> str:

@@ -46,7 +46,6 @@ def extra() -> dict[str, str]:
 
 
 def direct(server: Sequence[str] = ()) -> list[str]:
-    """Return the command of the benchmark server, with these options."""
     return [sys.executable, str(SERVER), *server]
 
 

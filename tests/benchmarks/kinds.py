@@ -95,7 +95,6 @@ def shares(seconds: float) -> list[float]:
 
 
 def compared(leg: Leg, seconds: float, side: Callable[[services.Client], raw.Timed]) -> Figures:
-    """Measure a side of each of both clients in turn, at several starts."""
     figures = Figures()
     for share in shares(seconds):
         with both(leg) as (one, other):
@@ -109,8 +108,6 @@ def calls(leg: Leg, seconds: float) -> Figures:
 
 
 def flights(leg: Leg, seconds: float) -> Figures:
-    """Calls per second, many of them in flight."""
-
     def side(client: services.Client) -> raw.Timed:
         assert isinstance(client, raw.Client)
         return raw.flights(client, leg.tool)
@@ -122,13 +119,11 @@ def flights(leg: Leg, seconds: float) -> Figures:
 
 
 def starts(leg: Leg, seconds: float) -> Figures:
-    """From the start of the process to the answer to `initialize`."""
     first, second = map(raw.starts, leg.commands)
     return interleaved(first, second, seconds)
 
 
 def listings(leg: Leg, seconds: float) -> Figures:
-    """From the start of the process to the answer to the first tools/list."""
     first, second = (raw.starts(command, listing=True) for command in leg.commands)
     return interleaved(first, second, seconds)
 
@@ -197,8 +192,6 @@ def sidecar_starts(leg: Leg, seconds: float) -> Figures:
 
 
 def _listening(command: Sequence[str], port: int) -> raw.Timed:
-    """From the start of a process that listens to its answer to `initialize`."""
-
     def once() -> float:
         began = time.perf_counter()
         with services.service(command, port), web_client.Client(port) as client:

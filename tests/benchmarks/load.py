@@ -123,7 +123,6 @@ def row(kind: Kind, clients: int, direct: Tally, through: Tally) -> tuple[str, .
 
 
 def verdict(bound: float, json: Sequence[Took], stream: Sequence[Took]) -> str:
-    """Say which targets are missed, and by how much."""
     if not json or not stream:
         return "not measured: too few answers"
     found = p95([each.whole for each in (*json, *stream)])

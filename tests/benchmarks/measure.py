@@ -62,7 +62,6 @@ def interleaved(direct: Side, wrapped: Side, seconds: float) -> Figures:
 
 
 def cost(side: Side) -> float:
-    """Return the seconds that it takes to measure a side once."""
     began = perf_counter()
     side.times(1)
     return perf_counter() - began

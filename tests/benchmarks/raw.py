@@ -26,7 +26,6 @@ TOOLS_LIST = b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}\n'
 
 
 def tools_call(tool: str, arguments: str = "{}", number: int = 2) -> bytes:
-    """Return the line of a request."""
     params = f'{{"name":"{tool}","arguments":{arguments}}}'
     line = f'{{"jsonrpc":"2.0","id":{number},"method":"tools/call","params":{params}}}\n'
     return line.encode()

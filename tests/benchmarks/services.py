@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal, Protocol
+from typing import Literal
 
 from tests.benchmarks import raw, web_client
 from tests.benchmarks.commands import direct, environment, options, wrapped
@@ -17,19 +17,16 @@ Way = Literal["stdio to stdio", "HTTP to stdio", "stdio to HTTP", "HTTP to HTTP"
 
 
 def web_server(port: int, server: Sequence[str] = ()) -> list[str]:
-    """Return the command of the benchmark server over HTTP, with these options."""
     return [sys.executable, "-m", "tests.benchmarks.web_server", f"--port={port}", *server]
 
 
 def sidecar(port: int, rules: str, *upstream: str) -> list[str]:
-    """Return the command of a sidecar before a URL, or before a command after `--`."""
     listen = f"127.0.0.1:{port}"
     serve = [sys.executable, "-m", "proxy", "serve", "--listen", listen]
     return [*serve, *options(rules), *upstream]
 
 
 def remote(rules: str, url: str) -> list[str]:
-    """Return the command of the wrapper before a URL."""
     return [sys.executable, "-m", "proxy", "run", *options(rules), url]
 
 
@@ -47,24 +44,14 @@ def service(command: Sequence[str], port: int) -> Iterator["subprocess.Popen[byt
         yield process
 
 
-class Client(Protocol):
-    """A client that is measured, with all that it talks to running."""
-
-    def connect(self) -> None:
-        """Do what comes before a call of a tool."""
-
-    def call(self, request: bytes) -> memoryview:
-        """Send one request; return what came for it, which is good until the next call."""
-
-    def answer(self, request: bytes) -> bytes:
-        """Send one request; return the message that answers it."""
+Client = raw.Client | web_client.Client
+"""A client that is measured, with all that it talks to running."""
 
 
 @contextmanager
 def pair(
     way: Way, rules: str, server: Sequence[str], accept: str = web_client.BOTH
 ) -> Iterator[tuple[Client, Client]]:
-    """Start the server with these options, and a client of it without and with the proxy."""
     with ExitStack() as stack:
         enter = stack.enter_context
         if way == "stdio to stdio":

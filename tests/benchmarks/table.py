@@ -41,13 +41,11 @@ def text(
 
 
 def machine(load: float) -> str:
-    """Name the machine, and how loaded it was at the start."""
     cores = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
     return f"{cores} (load at the start: {load:.1f}), Python {platform.python_version()}"
 
 
 def verdict(leg: Leg, figures: Figures) -> str:
-    """Say whether the target is met, or by how much it is missed."""
     if leg.target is None or not figures.wrapped:
         return ""
     found = value(leg.target, figures)

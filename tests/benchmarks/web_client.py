@@ -104,7 +104,6 @@ class Client:
         self.call(TOOLS_LIST)
 
     def wants(self, accept: str) -> None:
-        """Take another form of answers from now on."""
         self.head = ACCEPT.sub(f"\r\nAccept: {accept}".encode(), self.head, count=1)
 
     def call(self, request: bytes) -> memoryview:
@@ -114,7 +113,6 @@ class Client:
         return self.ask(request).message().strip()
 
     def ask(self, request: bytes) -> Answer:
-        """Send one request, and read its answer to the end."""
         self.socket.sendall(b"%s%d\r\n\r\n%s" % (self.head, len(request), request))
         memory, size, head, first, ends = self.memory, 0, 0, 0.0, None
         while True:

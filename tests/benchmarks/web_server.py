@@ -50,12 +50,10 @@ class Service:
 
 
 def whole(parts: tuple[bytes, bytes, bytes]) -> list[bytes | memoryview]:
-    """Return the pieces of a message, without the end of its line."""
     return [*parts[:2], memoryview(parts[2])[:-1]]
 
 
 def framed(parts: tuple[bytes, bytes, bytes]) -> list[bytes | memoryview]:
-    """Return the pieces of an event that carries it."""
     return [b"event: message\ndata: ", *whole(parts), b"\n\n"]
 
 

@@ -68,6 +68,14 @@ def test_grep_of_structure_has_paths_that_can_be_asked_for() -> None:
         assert str(asked(each["path"])) == each["text"]
 
 
+def test_grep_of_structure_shows_a_part_of_a_text_that_is_long() -> None:
+    [hit] = asked("grep needle", {"a": ["x" * 200 + "needle" + "y" * 200]})["at"]
+
+    assert hit["path"] == "a[0]"
+    assert hit["text"].strip("…") == "x" * 40 + "needle" + "y" * 74
+    assert len(hit["text"]) == 122
+
+
 def test_every_string_and_number_has_the_path_that_leads_to_it() -> None:
     value = {
         "a": ["x1", {"b c": "x2", "d": [], "e": {}}, [["x3"], 4], None, True],
@@ -85,6 +93,19 @@ def test_every_string_and_number_has_the_path_that_leads_to_it() -> None:
 def test_a_pattern_that_fits_an_empty_text_has_no_hit_in_a_value_without_texts() -> None:
     assert asked("grep('.*')", {"a": [], "b": {}}) == {"hits": 0, "at": []}
     assert asked("grep('.*')", {"a": ""})["hits"] == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("view", ["@", "[rows, rows]"])
+def test_a_hit_in_a_long_array_has_the_path_that_leads_to_it(view: str) -> None:
+    rows = [{"id": n, "in": [[]] * (n % 2), "tags": ["x"] * (n % 3)} for n in range(3000)]
+    value = {"a": "tag 7", "rows": [*rows, "7", [f"no {n}" for n in range(1500)]], "z": "7"}
+    place = asked(view, value)
+
+    hits = asked(f"{view} | grep('^(tag |no )?(7|1234|2999)$')", value)["at"]
+
+    assert len(hits) == (8 if view == "@" else 12)
+    assert [str(asked(hit["path"], place)) for hit in hits] == [hit["text"] for hit in hits]
 
 
 def test_grep_without_a_hit_shows_those_in_other_case_beside_the_zero() -> None:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 
@@ -16,23 +16,6 @@ from tests.wire import Wire
 SERVER = ("--", sys.executable, str(Path(__file__).with_name("echo.py")))
 
 
-class Client(Protocol):
-    """A client in a session that goes on."""
-
-    def ask(self, raw: bytes) -> bytes:
-        """Make a request; return its one answer."""
-
-    def logged(self, wanted: str) -> int:
-        """Wait until the log says what is wanted; return how often."""
-
-    @property
-    def errors(self) -> bytes:
-        """All that came on stderr so far."""
-
-
-Way = Callable[..., AbstractContextManager[Client]]
-
-
 class Written:
     """A client on stdio."""
 
@@ -40,12 +23,14 @@ class Written:
         self.wire = wire
 
     def ask(self, raw: bytes) -> bytes:
+        """Make a request; return its one answer."""
         self.wire.write(raw + b"\n")
         line = self.wire.line()
         assert line, bytes(self.wire.errors)
         return line[:-1]
 
     def logged(self, wanted: str) -> int:
+        """Wait until the log says what is wanted; return how often."""
         return _count(self.wire.errors, wanted)
 
     @property
@@ -74,6 +59,10 @@ class Posting:
         return bytes(self.sidecar.errors)
 
 
+Client = Written | Posting
+Way = Callable[..., AbstractContextManager[Client]]
+
+
 def _count(errors: bytearray, wanted: str) -> int:
     until(lambda: wanted.encode() in errors, said=lambda: errors.decode())
     return errors.decode().count(wanted)
@@ -83,7 +72,6 @@ def _count(errors: bytearray, wanted: str) -> int:
 def on_stdio(
     *options: str, program: Sequence[str] = PROGRAM, server: Sequence[str] = SERVER
 ) -> Iterator[Written]:
-    """Speak with the wrapper; in the end it must have said nothing more."""
     with Wire([*program, "--ledger", "off", *options, *server], cwd=ROOT) as wire:
         client = Written(wire)
         client.ask(INITIALIZE)
@@ -96,7 +84,6 @@ def on_stdio(
 def over_http(
     *options: str, program: Sequence[str] = PROGRAM, server: Sequence[str] = SERVER
 ) -> Iterator[Posting]:
-    """Speak with the sidecar, in a session."""
     if sys.platform != "linux":
         pytest.skip("what a process holds is read from /proc")
     with serving(*options, *server, program=program) as sidecar:
@@ -104,11 +91,9 @@ def over_http(
 
 
 def asks(tool: str, answer: dict[str, Any], id: int | str = 2, **arguments: Any) -> dict[str, Any]:
-    """Return the call of a tool that answers with these members."""
     params = {"name": tool, "arguments": {"answer": answer, **arguments}}
     return {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}
 
 
 def result(client: Client, message: dict[str, Any]) -> Any:
-    """Ask, and return the result."""
     return json.loads(client.ask(compact(message)))["result"]

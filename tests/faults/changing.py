@@ -26,7 +26,6 @@ CALLED: Counter[str] = Counter()
 
 
 def answered(message: dict[str, Any]) -> dict[str, Any]:
-    """Return the result of a request."""
     if message["method"] == "initialize":
         return INITIALIZED
     if message["method"] == "tools/list":

@@ -19,7 +19,6 @@ CHECKED = {"content": [{"type": "text", "text": '{"busy":false}'}]}
 
 
 def answered(message: dict[str, Any]) -> dict[str, Any]:
-    """Return the members of the answer to a request."""
     params = message.get("params", {})
     match message["method"], params.get("name"):
         case "initialize", _:
@@ -37,13 +36,11 @@ def answered(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def never(message: dict[str, Any]) -> bool:
-    """Say whether a request is a check that is to have no answer."""
     params = message.get("params", {})
     return bool(params.get("name") == "check" and params["arguments"]["how"] == "never")
 
 
 def line(message: dict[str, Any]) -> bytes:
-    """Return the answer to a request as it is written."""
     whole = {"jsonrpc": "2.0", "id": message["id"], **answered(message)}
     return json.dumps(whole, separators=(",", ":"), ensure_ascii=False).encode()
 

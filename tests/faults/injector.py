@@ -46,7 +46,6 @@ class Injector:
             yield
 
     def begin(self) -> None:
-        """Begin work anew, in which it may raise once."""
         self._passed.clear()
         self.raised = None
 

@@ -19,7 +19,6 @@ FIRST = b'{"jsonrpc":"2.0","id":'
 
 
 def lines() -> Iterator[bytes]:
-    """Read stdin, a line at a time."""
     yield from sys.stdin.buffer
 
 
@@ -40,7 +39,6 @@ def say(raw: bytes, to: int = 1) -> None:
 
 
 def result(id: bytes, text: str = "ok") -> bytes:
-    """Return an answer, without its newline."""
     block = json.dumps({"type": "text", "text": text}, separators=(",", ":")).encode()
     return FIRST + id + b',"result":{"content":[' + block + b"]}}"
 
@@ -92,7 +90,6 @@ def ends_within_a_long_answer() -> None:
 
 
 def crashes(how: str) -> None:
-    """End before anything was read."""
     say(b"no such database\n", to=2)
     leave(how)
 
@@ -309,7 +306,6 @@ def leaves_a_child_behind(*how: str) -> None:
 
 
 def closes_stdout() -> None:
-    """Close stdout at a call of `end`, and go on reading."""
     for id, name in requests():
         if name == "end":
             os.close(1)

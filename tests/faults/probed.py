@@ -20,7 +20,6 @@ ASKS = b'{"jsonrpc":"2.0","id":"s-1","method":"roots/list"}'
 
 
 def answer(id: bytes, text: str = "done", *, failed: bool = False) -> bytes:
-    """Return the answer to a call."""
     block = json.dumps({"type": "text", "text": text}).encode()
     more = b',"isError":true' if failed else b""
     return b'{"jsonrpc":"2.0","id":%s,"result":{"content":[%s]%s}}' % (id, block, more)
@@ -32,7 +31,6 @@ def initialized(id: bytes) -> bytes:
 
 
 def tools(id: bytes) -> bytes:
-    """Return the tool list."""
     page = {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]}
     return b'{"jsonrpc":"2.0","id":%s,"result":%s}' % (id, json.dumps(page).encode())
 
@@ -42,7 +40,6 @@ def error(id: bytes) -> bytes:
 
 
 def said(id: bytes, how: str) -> list[bytes]:
-    """Return what is said to a check, message by message."""
     right = answer(id, '{"busy":false}')
     return {
         "fine": [right],
@@ -61,7 +58,6 @@ def said(id: bytes, how: str) -> list[bytes]:
 
 
 def tells(message: dict[str, Any]) -> Iterator[bytes]:
-    """Report progress for three seconds, then answer."""
     token = json.dumps(message["params"]["_meta"]["progressToken"]).encode()
     for count in range(60):
         time.sleep(0.05)
@@ -73,7 +69,6 @@ def tells(message: dict[str, Any]) -> Iterator[bytes]:
 
 
 def name(message: dict[str, Any]) -> str:
-    """Return the tool that a message calls, or else its method."""
     named: str = message.get("params", {}).get("name", message.get("method", "answer"))
     return named
 

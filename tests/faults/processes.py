@@ -22,7 +22,6 @@ class Process:
 
     @property
     def children(self) -> set[int]:
-        """Return the children that have not ended."""
         return set(children(self.pid))
 
     @property
@@ -50,7 +49,6 @@ def memory(pid: int, what: str) -> int:
 
 
 def written_by(pid: int) -> int:
-    """Return how many bytes a process has written so far (Linux)."""
     return int(re.findall(r"wchar: (\d+)", Path(f"/proc/{pid}/io").read_text())[0])
 
 
@@ -75,7 +73,6 @@ def processes() -> list[tuple[int, int, int]]:
 
 
 def children(of: int) -> list[int]:
-    """Return the children of a process that have not ended."""
     return [pid for pid, parent, _ in processes() if parent == of]
 
 
@@ -100,7 +97,6 @@ def marked(marker: str) -> set[int]:
 def until(
     wanted: Callable[[], bool], seconds: float = SECONDS, said: Callable[[], str] = str
 ) -> None:
-    """Wait until something is so."""
     end = time.monotonic() + seconds
     while not wanted():
         assert time.monotonic() < end, f"not within {seconds:g} seconds: {said()}"

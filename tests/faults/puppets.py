@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import pytest
 
@@ -43,26 +43,8 @@ class Came(NamedTuple):
 
     @property
     def line(self) -> bytes:
-        """The only one."""
         [line] = self.lines
         return line
-
-
-class Puppet(Protocol):
-    """A client of such a server, in a conversation that goes on."""
-
-    def ask(self, tool: str, says: bytes, cut: int | None = None) -> Came:
-        """Make a call, to be answered by these bytes, `ID` being its id; perhaps in pieces."""
-
-    @property
-    def errors(self) -> bytes:
-        """What came on stderr so far."""
-
-    def log(self) -> list[str]:
-        """Return what the log has said so far."""
-
-    def sound(self) -> AbstractContextManager[None]:
-        """What happens leaves nothing behind, and the next call works."""
 
 
 class Written:
@@ -73,12 +55,12 @@ class Written:
         self.numbers = count(100)
 
     def ask(self, tool: str, says: bytes, cut: int | None = None) -> Came:
+        """Make a call, to be answered by these bytes, `ID` being its id; perhaps in pieces."""
         number = next(self.numbers)
         self.wire.write(told(number, tool, says, cut) + b"\n")
         return Came(b"%d" % number, self.so_far())
 
     def so_far(self) -> list[bytes]:
-        """Return the lines that came so far."""
         *lines, _ = self._up_to("ok")
         return lines
 
@@ -142,8 +124,10 @@ class Posted(Local):
         return [f"{line['level']}: {line['message']}" for line in lines if line.get("message")]
 
 
+Puppet = Written | Posted
+
+
 def told(id: int, tool: str, says: bytes | None = None, cut: int | None = None) -> bytes:
-    """Return a call of a tool, to be answered so."""
     params = {"name": tool, **({} if says is None else {"arguments": arguments(says, cut)})}
     return compact({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
 
@@ -154,7 +138,6 @@ def arguments(says: bytes, cut: int | None = None) -> dict[str, str | int]:
 
 @contextmanager
 def puppet(way: Way, folder: Path) -> Iterator[Puppet]:
-    """Start such a server behind the proxy; `way` is stdio or http."""
     rules = folder / "rules.yaml"
     rules.write_text(RULES)
     if way == "stdio":

@@ -33,7 +33,6 @@ class Recorder:
         self.calls = 0
 
     def call(self, tool: str = "get", **arguments: object) -> bytes:
-        """Make a call, and return its answer, which must come soon."""
         self.calls += 1
         with soon():
             return self.client.ask(call(next(self.ids), tool, arguments=arguments))

@@ -55,7 +55,6 @@ class Naughty(RawServer):
             yield ACCEPTED.replace(b"\r\n\r\n", f"\r\n{_CLOSE}\r\n\r\n".encode())
 
     def faults(self) -> list[Asked]:
-        """Return the calls of `fault` that came."""
         return [asked for asked in self.asked if b'"fault"' in asked.body]
 
 
@@ -73,14 +72,17 @@ class Remote:
         self.ids = itertools.count(1000)
 
     def works(self) -> None:
-        """Make a call, which must be answered as ever."""
         id = next(self.ids)
         got = self.sidecar.post(call(id))
         assert (got.status, got.body) == (200, result(b"%d" % id))
 
     @property
+    def arrived(self) -> int:
+        """How many requests the server was asked so far."""
+        return len(self.server.asked)
+
+    @property
     def holds(self) -> Process:
-        """The process, for what it holds."""
         return self.sidecar
 
     def fails(self, status: int, seconds: float = 1.0) -> Iterator[list[bytes]]:
@@ -93,7 +95,6 @@ class Remote:
             yield [data for data in got.events if data] or [got.body]
 
     def has_said(self, pattern: str) -> None:
-        """Wait until the log has told of the failure of both calls."""
         said = self.sidecar.failures(2)
         assert len(said) == 2
         assert all(re.search(pattern, each) for each in said), said
@@ -112,13 +113,14 @@ class Remote:
 class Local:
     """A sidecar before a command, with a session that goes on through all faults."""
 
+    arrived = 0  # requests that nobody counts
+
     def __init__(self, sidecar: Sidecar) -> None:
         self.sidecar = sidecar
         self.session = sidecar.begin()
         self.ids = itertools.count(1000)
 
     def works(self) -> None:
-        """Make a call in the session, which must be answered as ever, and one of no session."""
         id = next(self.ids)
         got = self.sidecar.post(call(id), self.session)
         assert answer_of(got) == naughty.result(b"%d" % id)
@@ -162,7 +164,6 @@ class Bridge(Wire):
 
     @property
     def holds(self) -> Process:
-        """The process, for what it holds."""
         return Process(self.process)
 
     def ask(self, id: int, name: str = "fault") -> list[bytes]:
@@ -180,7 +181,6 @@ class Bridge(Wire):
         assert self.ask(id, "ok")[-1] == result(b"%d" % id) + b"\n"
 
     def said(self) -> list[str]:
-        """Return what its log has said."""
         lines = bytes(self.errors).splitlines()
         return [json.loads(line).get("message", "") for line in lines if line[:1] == b"{"]
 
@@ -190,7 +190,6 @@ class Bridge(Wire):
             yield [line[:-1] for line in self.ask(2)]
 
     def has_said(self, pattern: str) -> None:
-        """Wait until its log has said something."""
         until(lambda: any(re.search(pattern, said) for said in self.said()))
 
     @contextmanager
@@ -206,13 +205,11 @@ class Bridge(Wire):
 
 
 def modern(id: int | str, name: str = "ok", *headers: str, **params: object) -> bytes:
-    """Return the POST of a call of the stateless era."""
     body = call(id, name, **{"_meta": META, **params})
     return post(body, *stateless(name), *headers)
 
 
 def stateless(name: str, method: str = "tools/call") -> list[str]:
-    """Return the headers of a request of the stateless era."""
     own = [f"Mcp-Protocol-Version: {MODERN}", f"Mcp-Method: {method}"]
     return [*own, f"Mcp-Name: {name}"] if name else own
 

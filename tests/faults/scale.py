@@ -39,5 +39,4 @@ def some(cases: Mapping[str, Any] | Iterable[Any], *short: Any) -> list[Any]:
 
 
 def in_short_form(item: pytest.Item) -> bool:
-    """Return True if a test is not left to the long form."""
     return item.get_closest_marker(LONG_FORM) is None

@@ -54,7 +54,6 @@ class Got(msgspec.Struct):
     ended: bool
 
     def all(self, name: str) -> list[str]:
-        """Return the values of a header, whose name is in lower case."""
         return [value for each, value in self.headers if each.lower() == name]
 
     def one(self, name: str) -> str:
@@ -67,7 +66,6 @@ class Got(msgspec.Struct):
 
     @property
     def error(self) -> str:
-        """Return the message of the JSON-RPC error that the body is."""
         said: str = self.json["error"]["message"]
         return said
 
@@ -127,13 +125,11 @@ class Client:
         return self.take(at + len(raw))
 
     def rest(self) -> bytes:
-        """Return what comes until the sidecar closes the connection."""
         while self.more():
             pass
         return self.take(len(self.buffer))
 
     def head(self) -> Got:
-        """Read the head of an answer."""
         first, *lines = self.until(b"\r\n\r\n").decode("latin-1").strip().split("\r\n")
         _, status, reason = first.split(" ", 2)
         pairs = [line.partition(": ")[::2] for line in lines]
@@ -325,7 +321,6 @@ def serving(
 
 
 def command(*arguments: str, program: Sequence[str] = PROGRAM) -> list[str]:
-    """Return the command line of a sidecar on a free port, with rules that touch nothing."""
     own = [*program, "serve", "--ledger", "off", "--log-format", "json"]
     own += [] if "--listen" in arguments else ["--listen", "127.0.0.1:0"]
     own += [] if {"--rules", "--config"} & set(arguments) else ["--rules", "none"]
@@ -366,7 +361,6 @@ def get(path: str = "/mcp", *headers: str) -> bytes:
 
 
 def call(id: int | str, name: str = "ok", **params: Any) -> bytes:
-    """Return a call of a tool."""
     held = {"name": name, **params}
     return compact({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": held})
 

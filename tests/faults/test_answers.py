@@ -43,7 +43,6 @@ SHAPED = START + b'{"content":[{"type":"text","text":"{\\"a\\":1.0}"}]}}'
 
 
 def quoted(raw: bytes) -> bytes:
-    """Return the JSON string of a text, whatever its bytes are."""
     return b'"' + raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
 
 
@@ -56,7 +55,6 @@ def answer(kept: bytes, *, noise: bool, where: str) -> bytes:
 
 
 def same(puppets: Puppet, tool: str, says: bytes) -> None:
-    """Have the server say something, which must come out as it is."""
     came = puppets.ask(tool, says)
     assert came.line == says.replace(b"ID", came.id)
 

@@ -135,7 +135,6 @@ NAMED: dict[str, Callable[[str, str], bytes]] = {
 
 
 def me(name: str) -> dict[str, object]:
-    """Return what a request of the stateless era says of its client."""
     return {**META, CLIENT: {"name": name, "version": "1"}}
 
 

@@ -52,13 +52,11 @@ def written(running: Written) -> Iterator[Written]:
 
 
 def called(id: bytes, **params: object) -> bytes:
-    """Return a call whose id is spelled so."""
     held = compact(params)
     return b'{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":%s}' % (id, held)
 
 
 def failures(lines: list[bytes]) -> list[tuple[str, str]]:
-    """Return the id and the text of each error result."""
     found = [json.loads(line, parse_float=str, parse_int=str) for line in lines]
     assert all(each["result"]["isError"] for each in found)
     return [(each["id"], each["result"]["content"][0]["text"]) for each in found]

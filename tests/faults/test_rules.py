@@ -66,7 +66,6 @@ BAD = [*BOMBS, *NO_FILES]
 
 
 def made(folder: Path, name: str) -> tuple[Path, str]:
-    """Make a bad file; return it and the line that says what is wrong."""
     file = folder / "rules.yaml"
     if name in BOMBS:
         file.write_bytes(BOMBS[name][0])
@@ -153,7 +152,6 @@ STAY = "the rules have changed, but the old ones stay: "
 
 
 def hidden(client: Client) -> bool:
-    """Call a tool, and say whether it is hidden."""
     call = b'{"jsonrpc":"2.0","id":3,"method":"tools/call","params":'
     answer = json.loads(client.ask(call + b'{"name":"note","arguments":{"says":"here"}}}'))
     if "error" in answer:

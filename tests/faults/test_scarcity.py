@@ -51,7 +51,6 @@ def rules(tmp_path: Path) -> Path:
 
 
 def limit(wire: Wrapped, kind: int, most: int) -> None:
-    """Allow a process no more of something from now on."""
     resource.prlimit(wire.process.pid, kind, (most, resource.prlimit(wire.process.pid, kind)[1]))
 
 
@@ -126,7 +125,6 @@ def test_without_descriptors_calls_are_answered_and_other_rules_are_read_later(
 
 
 def recorded(ledger: Path) -> bool:
-    """Return True if the ledger holds a call."""
     try:
         return bool(totals(str(ledger)))
     except LedgerError:
@@ -140,7 +138,6 @@ def next_descriptor(wire: Wrapped) -> int:
 
 
 def rows(wire: Wrapped) -> str:
-    """Call a tool with one row in its answer, and return that."""
     id = next(wire.ids)
     wire.ask(id, "10")
     [block] = json.loads(wire.line())["result"]["content"]
@@ -190,18 +187,15 @@ def pages(tmp_path: Path) -> tuple[str, ...]:
 
 
 def days(errors: bytes) -> set[str]:
-    """Return the days of which lines of the log are."""
     lines = [line for line in errors.splitlines() if line.startswith(b'{"time":')]
     return {json.loads(line)["time"][:10] for line in lines}
 
 
 def listing(id: int, **window: int) -> bytes:
-    """Return a call whose answer has pages."""
     return posted(id, "list", arguments={"says": LISTED.hex(), **window})
 
 
 def shown(raw: bytes) -> dict[str, object]:
-    """Return the page that an answer is."""
     [block] = json.loads(raw)["result"]["content"]
     page: dict[str, object] = json.loads(block["text"])
     return page
@@ -255,7 +249,6 @@ def test_a_monotonic_clock_that_jumps_back_ends_no_thread(
 
 
 def steady_threads(wire: Wrapped) -> int:
-    """Return the number of threads without those that end with their job."""
     counts = []
     for _ in range(20):
         counts.append(wire.holds.threads)

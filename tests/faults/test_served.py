@@ -19,7 +19,6 @@ MB = 1 << 20
 
 
 def before(fault: str, *arguments: str) -> tuple[str, ...]:
-    """Return what makes a sidecar stand before a naughty server."""
     return ("--", sys.executable, str(NAUGHTY), fault, *arguments)
 
 

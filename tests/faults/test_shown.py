@@ -32,7 +32,6 @@ def rules(tmp_path: Path) -> Path:
 
 
 def answer(client: Client, tool: str, **arguments: Any) -> bytes:
-    """Call a tool and return its answer."""
     return client.ask(call(2, tool, arguments=arguments))
 
 

@@ -134,7 +134,6 @@ def body(client: Client) -> bytes:
 
 
 def said(raw: bytes) -> Any:
-    """Return what the one text of an answer says."""
     [block] = json.loads(raw)["result"]["content"]
     return block["text"]
 

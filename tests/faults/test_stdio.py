@@ -321,7 +321,6 @@ def test_a_client_and_a_server_that_do_not_read_wait_for_each_other_and_go_on() 
 
 
 def numbers(lines: list[bytes]) -> list[int]:
-    """Return the numbers of notifications."""
     return [int(line[:80].split(b'"number":')[1].split(b",")[0]) for line in lines]
 
 

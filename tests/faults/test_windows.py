@@ -38,7 +38,6 @@ def rules(tmp_path: Path) -> str:
 
 
 def called(client: Client, tool: str, arguments: dict[str, Any] | str) -> dict[str, Any]:
-    """Call a tool, with arguments that may be written as they are; return the result."""
     written = arguments if isinstance(arguments, str) else compact(arguments).decode()
     params = f'{{"name":"{tool}","arguments":{written}}}'
     line = f'{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{params}}}'

@@ -76,14 +76,12 @@ class Hearing(ABC):
         """Begin a call."""
 
     def heard(self) -> Said:
-        """Return what the server was told since the last time."""
         if self.http is not None:
             return self.http.heard()
         found: Said = json.loads(bytes.fromhex(text(self.call(0, "heard").messages()[-1])))
         return found
 
     def shown(self) -> bytes:
-        """Return all that clients were sent."""
         return bytes(self.all)
 
 
@@ -191,7 +189,6 @@ class Ways:
 
 @contextmanager
 def all_ways(*options: str) -> Iterator[Ways]:
-    """Start both servers behind all ways; at the end each wrapper must end well."""
     with ExitStack() as open:
         ways = Ways(open, *options)
         yield ways
@@ -209,7 +206,6 @@ def params_of(arguments: dict[str, Any], *, modern: bool) -> dict[str, Any]:
 
 
 def text(answer: dict[str, Any]) -> str:
-    """Return the text of a result."""
     [block] = answer["result"]["content"]
     found: str = block["text"]
     return found

@@ -18,7 +18,6 @@ _ROW = '{"id":%d,"name":"a row of many","text":"lorem ipsum dolor sit amet"}'
 
 @cache
 def result(size: int) -> bytes:
-    """Return a result with one text, JSON of about so many bytes, and as many rows as it takes."""
     rows = ",".join(_ROW % number for number in range(size // (len(_ROW) + 12)))
     block = {"type": "text", "text": '{"items":[' + rows + "]}"}
     return json.dumps({"content": [block]}, separators=(",", ":")).encode()
@@ -26,7 +25,6 @@ def result(size: int) -> bytes:
 
 @cache
 def tools() -> bytes:
-    """Return a list of 2,000 tools, of 4 MB."""
     schema = {"type": "object", "properties": {name: {"type": "string"} for name in "abcdefgh"}}
     named = [
         {"name": f"tool {number}", "description": "does " * 300, "inputSchema": schema}

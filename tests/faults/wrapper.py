@@ -68,7 +68,6 @@ class Wrapped(Wire):
 
     @property
     def holds(self) -> Process:
-        """The process, for what it holds (Linux)."""
         return Process(self.process)
 
     def groups(self) -> set[int]:
@@ -76,7 +75,6 @@ class Wrapped(Wire):
         return {group for _, parent, group in processes() if parent == self.process.pid}
 
     def server(self) -> int:
-        """Return the server's process."""
         [found] = [
             pid
             for pid, parent, group in processes()
@@ -88,7 +86,6 @@ class Wrapped(Wire):
         self.write(call(id, name))
 
     def works(self) -> None:
-        """Make a call, which must be answered as ever."""
         id = next(self.ids)
         self.ask(id)
         assert self.line() == ok(id)
@@ -127,7 +124,6 @@ class Wrapped(Wire):
             yield
 
     def rest(self) -> list[bytes]:
-        """Read to the end of stdout."""
         lines = []
         while line := self.line():
             lines.append(line)
@@ -173,13 +169,11 @@ def wrapped(
 
 
 def command(fault: str, *arguments: str, options: tuple[str, ...] = ()) -> list[str]:
-    """Return the command of the wrapper before a naughty server, with rules that touch nothing."""
     own = [] if "--rules" in options else ["--rules", "none"]
     return [*OWN, *own, *options, "--", sys.executable, str(NAUGHTY), fault, *arguments]
 
 
 def call(id: int, name: str = "ok") -> bytes:
-    """Return the line of a call."""
     return b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"%s"}}\n' % (
         id,
         name.encode(),
@@ -187,7 +181,6 @@ def call(id: int, name: str = "ok") -> bytes:
 
 
 def ok(id: int, text: str = "ok") -> bytes:
-    """Return the line with which the server answers."""
     return result(b"%d" % id, text) + b"\n"
 
 

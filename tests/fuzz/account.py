@@ -95,7 +95,6 @@ class Account:
         self.overdue |= {exchange + id for id in heard.ids(raw) - {b"null"}}
 
     def over(self, exchange: bytes) -> None:
-        """Take note that the server can answer nothing more of an exchange."""
         for slot in self.reached:
             if slot.startswith(exchange):
                 self.reached[slot] = 0

@@ -143,7 +143,6 @@ def _speaks(raw: bytes) -> bool:
 
 
 def _repeats(text: str) -> bool:
-    """Say whether the outermost object has members of the same name."""
     names: list[str] = []
     json.loads(
         text, object_pairs_hook=lambda pairs: names.__setitem__(slice(None), [n for n, _ in pairs])
@@ -152,7 +151,6 @@ def _repeats(text: str) -> bool:
 
 
 def _members(raw: bytes, text: str, held: dict[str, str], read: Message | list[Raw] | None) -> None:
-    """Hold the envelope that is read against a full parse."""
     if read is None:
         raise Wrong("what is JSON can be read", text)
     assert isinstance(read, Message)
@@ -174,7 +172,6 @@ def _claims(
     answers: bool,
     succeeds: bool,
 ) -> None:
-    """Hold what is read off the ends against a full parse."""
     id = held.get("id", "").encode("utf-8", "surrogatepass")
     answer, asked = claims
     if answer is not None and (not id or answer != message.id_key(id)):

@@ -62,7 +62,6 @@ class Response(Struct, frozen=True, dict=True):
 
 
 def text_of(block: str) -> str | None:
-    """Return the text of a content block, None where it has none."""
     held = members(block)
     if held.get("type") == '"resource"':
         held = members(held.get("resource", "{}"))
@@ -78,12 +77,10 @@ def replaced(text: str) -> str:
 
 
 def tokens(text: str) -> list[str]:
-    """Return the tokens of JSON as they are spelled, without what is between them."""
     return _TOKEN.findall(text)
 
 
 def bare(text: str) -> str:
-    """Return JSON without white space between its tokens."""
     return "".join(tokens(text))
 
 

@@ -28,7 +28,6 @@ class Given(Struct):
 
 
 def given(dice: Dice, id: str | None = None) -> Given:
-    """Return a response, mostly a result of a tool."""
     id = dice.pick(IDS) if id is None else id
     if dice.one_in(40):
         return _error(dice, id)
@@ -57,7 +56,6 @@ def given(dice: Dice, id: str | None = None) -> Given:
 
 
 def envelope(dice: Dice, id: str, member: str, value: str) -> str:
-    """Return a response that carries `value`."""
     head = [("jsonrpc", '"2.0"'), ("id", id)]
     order = dice.below(10)
     members = [*head, (member, value)] if order < 7 else [(member, value), *head]
@@ -116,7 +114,6 @@ def _by_elements(dice: Dice) -> list[tuple[str, str]]:
 
 
 def block(dice: Dice, said: str) -> str:
-    """Return a text block, or an embedded text resource."""
     spelled = values.spelled(dice, said)
     if dice.one_in(12):
         inner = f'{{"uri":"file:///a","text":{spelled}}}'
@@ -132,7 +129,6 @@ def block(dice: Dice, said: str) -> str:
 
 
 def _others(dice: Dice) -> list[str]:
-    """Return blocks that hold no text, mostly none."""
     if not dice.one_in(4):
         return []
     return [

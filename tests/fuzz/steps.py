@@ -79,7 +79,6 @@ def _at(dice: Dice, among: tuple[str, ...]) -> Step:
 
 
 def _maybe(dice: Dice, count: int, **options: Any) -> Step:
-    """Return each option once in so many times."""
     return {word: value for word, value in options.items() if dice.one_in(count)}
 
 

@@ -186,7 +186,6 @@ def spelled(dice: Dice, said: str) -> str:
 
 
 def write(dice: Dice, tree: Tree, *, lines: bool = False) -> str:
-    """Return a tree as JSON: compact, with spaces, or on many `lines`."""
     if lines:
         return _written(tree, dice.pick((",\n  ", "\r\n,", " ,\n")), " : ")
     return _written(tree, ", ", ": ") if dice.one_in(4) else _written(tree, ",", ":")

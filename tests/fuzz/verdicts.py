@@ -138,7 +138,6 @@ def _sized(job: ShapeJob, outcome: ShapeResult, after: Response) -> None:
 
 
 def _rigid(after: Response) -> bool:
-    """Say whether the document is a number, of which nothing can be left out."""
     return _NUMBER.fullmatch(after.structured or (after.texts or [""])[0]) is not None
 
 
@@ -165,7 +164,6 @@ def _mirrored(before: Response) -> bool:
 
 
 def _agrees(after: Response) -> None:
-    """Hold the copies of a document against each other."""
     if after.structured is None or not after.texts:
         raise Wrong("both copies are sent", after.line)
     said, held = _unquoted(after.texts), bare(after.structured)
@@ -201,7 +199,6 @@ def _promised(after: Response) -> None:
 
 
 def _unquoted(texts: list[str]) -> list[str]:
-    """Return texts, and the texts that they spell as JSON."""
     return [*texts, *(json.loads(each) for each in texts if each[:1] == '"' and valid(each))]
 
 

@@ -149,7 +149,6 @@ class World:
         return None
 
     def _discard(self, raw: bytes) -> None:
-        """Do what the relay does with a line that is over the limit."""
         outputs = self.session.discarded(raw[:_ENDS], len(raw), 100)
         key = message.response_key(raw[:_ENDS], raw[-_ENDS:])
         if not outputs and key is not None:
@@ -243,7 +242,6 @@ class World:
     # The end
 
     def end(self) -> None:
-        """Carry out what is left, have the rest answered, look at what remains. Raises Wrong."""
         self.flush()
         for token in list(self.probes):
             self.unanswered(token, "the server is gone")

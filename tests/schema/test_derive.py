@@ -8,7 +8,7 @@ import pytest
 
 from proxy.document.paths import ROOT, Path
 from proxy.schema.derive import advertised, at, projected, relaxed, renamed
-from proxy.schema.references import Schema, Unsupported, bundle, combine, references
+from proxy.schema.references import Schema, Unsupported, bundle, combine, references, target
 from tests.fitting import fits
 
 STRING: Schema = {"type": "string"}
@@ -101,6 +101,14 @@ EDITS: dict[str, tuple[Edit, Schema, Schema | None]] = {
         closed("b", a=STRING, b={"type": "null"}),
         closed("b", b={"anyOf": [STRING, {"type": "null"}]}),
     ),
+    "elements": (marked("[]"), {"items": {}}, {"items": {"title": "here"}}),
+    "nothing fits": (marked("a"), {"$ref": "#/$defs/a", "$defs": {"a": False}}, {
+        "$defs": {"a": False},
+    }),
+    "no member may have the new name": (
+        rename("a", "b"), closed(a=STRING, b=False), closed(b=STRING)
+    ),
+    "what is never there is never renamed": (rename("x", "b"), closed(a=STRING), closed(a=STRING)),
     "a pattern cannot be renamed": (rename("a*", "b"), ISSUE, None),
     "a projection has exactly its fields, with the schemas of their sources": (
         lambda schema: projected(
@@ -326,3 +334,8 @@ def test_schemas_of_two_dialects_cannot_be_joined() -> None:
     )
     with pytest.raises(Unsupported, match="schemas of different dialects"):
         combine([{"$schema": each} for each in dialects], lambda parts: {"anyOf": parts})
+
+
+def test_a_reference_names_its_target() -> None:
+    root = {"$defs": {"a/b": {"anyOf": [True, {"const": 1}]}}}
+    assert target(root, "#/$defs/a~1b/anyOf/1") == {"const": 1}

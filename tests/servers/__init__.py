@@ -84,6 +84,18 @@ def sentry(url: str) -> list[str]:
     return [node(), str(file), *options]
 
 
+def serena(project: Path, folder: Path) -> list[str]:
+    """Serve the Python code of a project by Pyright, which the server asks `uvx` for."""
+    pyright = CACHE / "apis" / "node_modules" / "pyright" / "langserver.index.js"
+    uvx = folder / "uvx"
+    uvx.write_text(f'#!/bin/sh\nexec "{node()}" "{pyright}" --stdio\n')
+    uvx.chmod(0o755)
+    options = ["--agent-interface", "tools", "--enable-web-dashboard", "false"]
+    known = [f"UVX={uvx}", f"HOME={folder}", f"SERENA_HOME={folder}"]
+    command = [str(CACHE / "serena" / "bin" / "serena"), "start-mcp-server", *options]
+    return ["env", *known, *command, "--log-level", "ERROR", "--project", str(project)]
+
+
 def firecrawl() -> list[str]:
     package = CACHE / "apis" / "node_modules" / "firecrawl-mcp"
     return [node(), str(package / "dist" / "index.js")]

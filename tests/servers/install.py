@@ -80,6 +80,7 @@ FURTHER: dict[str, tuple[str, How]] = {
     "grafana": ("requirements-grafana.txt", python_packages),
     "sentry": ("sentry.json", npm_packages),
     "atlassian": ("requirements-atlassian.txt", python_packages),
+    "serena": ("requirements-serena.txt", python_packages),
 }
 """Large ones, for tests of bundled rules that `make rules` runs."""
 

@@ -70,7 +70,6 @@ def cancelled(id: int) -> bytes:
 
 
 def params_of(call: Call, id: int, meta: dict[str, Any]) -> dict[str, Any]:
-    """Return what a call says."""
     meta = {**meta, "progressToken": id} if call.progress else meta
     return {"name": call.tool, "arguments": call.arguments, **({"_meta": meta} if meta else {})}
 
@@ -98,13 +97,11 @@ class Lines:
         self._settle({self.id: None}, request(self.id, "tools/list", {}) + b"\n")
 
     def run(self, work: Work, most: int) -> None:
-        """Make calls until there were so many, or the work is stopped."""
         self.list()
         while not (work.stopped.is_set() or work.done >= most):
             self._some(work)
 
     def _some(self, work: Work) -> None:
-        """Make a few calls at once and wait for their answers."""
         asked: dict[int, Call | None] = {}
         lines = []
         for _ in range(AT_ONCE):
@@ -159,7 +156,6 @@ class Posts:
         self.id = 10
 
     def run(self, work: Work, most: int) -> None:
-        """Make calls until all clients have made so many, or the work is stopped."""
         while not (work.stopped.is_set() or work.done >= most):
             with Client(self.port, LONGEST) as client:
                 if self.random.random() < 0.3:
@@ -168,7 +164,6 @@ class Posts:
                     self._session(client, work, most)
 
     def _some(self, work: Work, most: int) -> Iterator[Call]:
-        """Yield the calls of a session."""
         for _ in range(self.random.randrange(1, 2 * SESSION)):
             if work.stopped.is_set() or work.done >= most:
                 return
@@ -227,7 +222,6 @@ class Posts:
 
 
 def message(got: Got, id: int) -> bytes:
-    """Return the answer to a request, which is the last message of a body."""
     found = [data for data in got.events if data] if b"\ndata: " in got.body else [got.body]
     if got.body.startswith(b"data: "):
         found = [data for data in got.events if data]

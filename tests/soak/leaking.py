@@ -29,7 +29,6 @@ LEAKS: dict[str, Callable[[], object]] = {
 
 
 def leak(what: str) -> None:
-    """Have every session of this process leak."""
     take, numbers = Session.from_client, count(1)
 
     def leaking(self: Session, raw: bytes, exchange: bytes = b"") -> object:

@@ -31,7 +31,6 @@ BAD = RULES.replace("truncate", "trunkate")
 
 
 def rewritten(file: Path) -> None:
-    """Write them anew as they are."""
     file.write_text(RULES)
 
 
@@ -43,12 +42,10 @@ def swapped(file: Path) -> None:
 
 
 def spoiled(file: Path) -> None:
-    """Make a mistake."""
     file.write_text(BAD)
 
 
 def removed(file: Path) -> None:
-    """Take the file away."""
     file.unlink(missing_ok=True)
 
 

@@ -76,7 +76,6 @@ class _Course:
         self.rested: Footprint | None = None
 
     def part(self, number: int) -> list[Row]:
-        """Make the calls of a part, then rest."""
         work, begun = self.work, time.monotonic()
         most, longest = (
             self.plan.calls * number // self.plan.parts,
@@ -142,6 +141,5 @@ def cells(row: Row, before: Row | None) -> tuple[str, ...]:
 
 
 def shown(ran: Ran) -> str:
-    """Lay out all that was seen."""
     pairs = zip([None, *ran.rows], ran.rows, strict=False)
     return table.text([cells(row, before) for before, row in pairs], HEAD, range(9))

@@ -18,7 +18,6 @@ CHUNK = 1 << 16
 
 
 def speak() -> None:
-    """Serve on stdin and stdout."""
     begun = b""
     for number in count(1):
         chunk = os.read(0, CHUNK)

@@ -95,7 +95,6 @@ class Crowd:
         ]
 
     def run(self, work: Work, most: int) -> None:
-        """Make calls until all have made so many, or the work is stopped."""
         threads = [work.guarded(partial(client.run, work, most)) for client in self.clients]
         for thread in threads:
             thread.join()
