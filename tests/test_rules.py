@@ -2,10 +2,13 @@
 
 import re
 from collections.abc import Iterator
+from operator import truediv
 from pathlib import Path
+from statistics import median
 
 import pytest
 
+from proxy.cli.report.figures import BYTES_PER_TOKEN
 from proxy.document.tokens import tokens
 from proxy.ruleset.loading import rulefile
 from proxy.ruleset.rule import Rule, RuleFile, RuleSet
@@ -67,6 +70,15 @@ def test_the_tables_of_bundled_rules_have_what_their_commands_measure(page: str)
         replay = Replay(RuleSet(load([rules])), recorded(raw))
         sizes = [*size(replay.before), *size(replay.answer)]
         assert [f"{each:,}" for each in sizes] == numbers, recording
+
+
+def test_the_tokens_of_a_report_are_the_median_of_recorded_answers() -> None:
+    answers = [
+        Replay(RuleSet(load([path.parent.name])), recorded(path.read_bytes())).answer
+        for path in (ROOT / "rules" / "fixtures").rglob("*.json")
+    ]
+    ratios = [truediv(*size(each)) for each in answers]
+    assert abs(median(ratios) - BYTES_PER_TOKEN) < 0.15
 
 
 def size(view: ClientView) -> tuple[int, int]:

@@ -9,7 +9,15 @@ from collections.abc import Callable
 
 import msgspec
 
-from proxy.cli.report.figures import NAMELESS, NONE, count_text, size_text, times_text, total_of
+from proxy.cli.report.figures import (
+    NAMELESS,
+    NONE,
+    count_text,
+    size_text,
+    times_text,
+    tokens_text,
+    total_of,
+)
 from proxy.cli.terminal import add_column, console, printable, refuse, table
 from proxy.storage.ledger import (
     BY,
@@ -185,9 +193,10 @@ def _print_table(figures: list[Figures], period: Span, by: str) -> None:
     total = total_of(figures)
     stdout = console()
     after, before = size_text(total.visible_after), size_text(total.visible_before)
+    about = tokens_text(total.visible_after)
     calls, wire = count_text(total.calls, "call"), size_text(total.wire_before)
     stdout.print(
-        f"In {period.words} the model read {after} in {calls}{_largest_in_words(total)}.\n"
+        f"In {period.words} the model read {after} ({about}) in {calls}{_largest_in_words(total)}.\n"
         f"The servers sent {before}{_smaller_in_words(total)}; on the wire, {wire} became "
         f"{size_text(total.wire_after)}.{_shown_in_words(total)}"
     )

@@ -8,6 +8,8 @@ _ZEROS = [0] * (len(Figures.__struct_fields__) - 1)
 NONE = Figures(None, *_ZEROS)
 NAMELESS = {by: "no rule" if by == "rule" else "unknown" for by in BY}
 """The name of a sum without a name, by the key of the sums."""
+BYTES_PER_TOKEN = 3.2
+"""The median of the answers recorded for the bundled rules: a ledger has no texts to estimate."""
 
 
 def total_of(figures: list[Figures]) -> Figures:
@@ -22,6 +24,16 @@ def total_of(figures: list[Figures]) -> Figures:
 def count_text(number: int, noun: str) -> str:
     """Return a number and its noun, in the plural if it is not one."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def tokens_text(size: int) -> str:
+    """Return about how many tokens so many bytes are, in two digits.
+
+    >>> tokens_text(204_199), tokens_text(100)
+    ('about 64,000 tokens', 'about 31 tokens')
+    """
+    tokens = round(size / BYTES_PER_TOKEN)
+    return f"about {round(tokens, 2 - len(str(tokens))):,} tokens"
 
 
 def times_text(before: int, after: int) -> str:

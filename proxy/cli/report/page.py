@@ -14,7 +14,14 @@ from typing import Any
 
 from msgspec import Struct
 
-from proxy.cli.report.figures import NAMELESS, count_text, size_text, times_text, total_of
+from proxy.cli.report.figures import (
+    NAMELESS,
+    count_text,
+    size_text,
+    times_text,
+    tokens_text,
+    total_of,
+)
 from proxy.cli.terminal import printable
 from proxy.storage import ledger
 from proxy.storage.ledger import Counted, Figures
@@ -78,7 +85,11 @@ def _totals(total: Figures, definitions: list[Definitions]) -> str:
     before, after = total.visible_before, total.visible_after
     listed = sum(each.before for each in definitions), sum(each.after for each in definitions)
     rows = [
-        ("Model read", size_text(after), f"in {count_text(total.calls, 'call')}"),
+        (
+            "Model read",
+            size_text(after),
+            f"{tokens_text(after)} in {count_text(total.calls, 'call')}",
+        ),
         ("Largest answer", size_text(total.largest), "as the client got it"),
         ("Cut by clients", f"{total.cuts_after:,}", f"{total.cuts_before:,} without the proxy"),
         ("Servers sent", size_text(before), f"{times_text(before, after)} times as much"),

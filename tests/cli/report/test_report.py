@@ -74,7 +74,7 @@ def test_the_report_leads_with_the_tools_of_which_the_model_read_most(
     filled(path, SHAPED, VIEWED, PASSED)
     lines = printed().splitlines()
     assert lines[:2] == [
-        "In the last 7 days the model read 160 kB in 302 calls, 8.00 kB in the largest.",
+        "In the last 7 days the model read 160 kB (about 50,000 tokens) in 302 calls, 8.00 kB in the largest.",
         "The servers sent 780 kB, 4.9 times as much; on the wire, 850 kB became 161 kB.",
     ]
     assert [" ".join(line.split()) for line in lines[2:] if line.strip(" ─")] == [
@@ -149,7 +149,7 @@ def test_failed_rules_are_counted_where_there_are_any(path: str, printed: Printe
 def test_what_a_shadow_rule_would_have_saved_is_said_apart(path: str, printed: Printed) -> None:
     filled(path, SHAPED, SHADOWED)
     out = printed("--by", "rule")
-    assert "the model read 98.0 kB in 2 calls" in out
+    assert "the model read 98.0 kB (about 31,000 tokens) in 2 calls" in out
     assert "The servers sent 720 kB" in out
     assert out.endswith("\nRules in shadow mode would have saved 86.0 kB more.\n")
 
