@@ -284,8 +284,13 @@ def _error_text(error: Exception) -> str:
 
 
 FIRST_ALONE = {
-    "filter_projection", "flatten", "index_expression", "pipe", "projection", "value_projection",
-}  # fmt: skip
+    "filter_projection",
+    "flatten",
+    "index_expression",
+    "pipe",
+    "projection",
+    "value_projection",
+}
 """Kinds of nodes of which only the first child is evaluated over the same value as the node."""
 
 

@@ -40,14 +40,33 @@ OWN_MEMBERS = ("_abridged", "_dropped", "_elided", "pagination", "truncation")
 
 # The keywords that still hold if anything is cut: a value that stays keeps its type, and a number.
 _FIRM = {
-    "$ref", "$schema", "allOf", "anyOf", "exclusiveMaximum", "exclusiveMinimum", "items",
-    "maxItems", "maximum", "minimum", "multipleOf", "oneOf", "properties", "type",
-    *DEFINITIONS, *(NOTES - {"default", "examples"}),
-}  # fmt: skip
+    "$ref",
+    "$schema",
+    "allOf",
+    "anyOf",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "items",
+    "maxItems",
+    "maximum",
+    "minimum",
+    "multipleOf",
+    "oneOf",
+    "properties",
+    "type",
+    *DEFINITIONS,
+    *(NOTES - {"default", "examples"}),
+}
 _OF_MEMBERS = {
-    "additionalProperties", "dependentRequired", "maxProperties", "minProperties",
-    "patternProperties", "properties", "propertyNames", "required",
-}  # fmt: skip
+    "additionalProperties",
+    "dependentRequired",
+    "maxProperties",
+    "minProperties",
+    "patternProperties",
+    "properties",
+    "propertyNames",
+    "required",
+}
 _WRAPPED: Schema = {
     "type": "object",
     "properties": {"items": {"type": "array"}},

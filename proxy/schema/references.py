@@ -13,13 +13,28 @@ Subschema = Schema | bool
 
 # Which keywords hold schemas (2020-12 and draft-07), and how. All others hold plain values.
 HOLDS_ONE = {
-    "additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items",
-    "not", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
-}  # fmt: skip
+    "additionalItems",
+    "additionalProperties",
+    "contains",
+    "contentSchema",
+    "else",
+    "if",
+    "items",
+    "not",
+    "propertyNames",
+    "then",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+}
 HOLDS_LIST = {"allOf", "anyOf", "items", "oneOf", "prefixItems"}
 HOLDS_NAMED = {
-    "$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties",
-}  # fmt: skip
+    "$defs",
+    "definitions",
+    "dependencies",
+    "dependentSchemas",
+    "patternProperties",
+    "properties",
+}
 DEFINITIONS = ("$defs", "definitions")
 _OF_THE_ROOT = ("$schema", *DEFINITIONS)
 DYNAMIC = {"$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"}

@@ -14,15 +14,32 @@ from proxy.schema.references import Schema, Subschema, Unsupported, target
 Change = Callable[[Schema], Schema]
 
 NOTES = {
-    "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly",
+    "title",
+    "description",
+    "default",
+    "examples",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
     "$comment",
-}  # fmt: skip
+}
 # Keywords that may no longer hold after a change inside, and are hard to derive again.
 _FRAGILE = {
-    "not", "if", "then", "else", "dependentSchemas", "dependencies", "contains", "minContains",
-    "maxContains", "uniqueItems", "unevaluatedItems", "unevaluatedProperties", "default",
+    "not",
+    "if",
+    "then",
+    "else",
+    "dependentSchemas",
+    "dependencies",
+    "contains",
+    "minContains",
+    "maxContains",
+    "uniqueItems",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "default",
     "examples",
-}  # fmt: skip
+}
 _GROUPS = ("allOf", "anyOf", "oneOf")
 
 

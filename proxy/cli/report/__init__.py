@@ -192,11 +192,11 @@ def _print_table(figures: list[Figures], period: Span, by: str) -> None:
 
     total = total_of(figures)
     stdout = console()
-    after, before = size_text(total.visible_after), size_text(total.visible_before)
-    about = tokens_text(total.visible_after)
+    before = size_text(total.visible_before)
+    after = f"{size_text(total.visible_after)} ({tokens_text(total.visible_after)})"
     calls, wire = count_text(total.calls, "call"), size_text(total.wire_before)
     stdout.print(
-        f"In {period.words} the model read {after} ({about}) in {calls}{_largest_in_words(total)}.\n"
+        f"In {period.words} the model read {after} in {calls}{_largest_in_words(total)}.\n"
         f"The servers sent {before}{_smaller_in_words(total)}; on the wire, {wire} became "
         f"{size_text(total.wire_after)}.{_shown_in_words(total)}"
     )

@@ -74,7 +74,8 @@ def test_the_report_leads_with_the_tools_of_which_the_model_read_most(
     filled(path, SHAPED, VIEWED, PASSED)
     lines = printed().splitlines()
     assert lines[:2] == [
-        "In the last 7 days the model read 160 kB (about 50,000 tokens) in 302 calls, 8.00 kB in the largest.",
+        "In the last 7 days the model read 160 kB (about 50,000 tokens) in 302 calls, 8.00 kB in"
+        " the largest.",
         "The servers sent 780 kB, 4.9 times as much; on the wire, 850 kB became 161 kB.",
     ]
     assert [" ".join(line.split()) for line in lines[2:] if line.strip(" ─")] == [
