@@ -113,14 +113,14 @@ def config_key(flag: str) -> str | None:
 def run(arguments: argparse.Namespace) -> int:
     """Serve until a signal. Returns 0 then, 2 if an option, a file or an address is unusable."""
     try:
-        flags = _flags(arguments, os.environ)
-        top = _top(flags, _upstream(arguments, flags), os.environ)
+        flags = _flags(arguments)
+        top = _top(flags, _upstream(arguments, flags))
     except (AbridgeError, ValueError) as error:
         print(f"{PROGRAM} serve: {error}", file=sys.stderr)
         return _UNUSABLE
     log = Log(_level(flags), flags.get("log_format", "text"), dated=True)
     try:
-        settings = _config(flags.get("config"), top, os.environ)
+        settings = _config(flags.get("config"), top)
         routes = [_route(route) for route in settings.routes]
         _require_tokens(routes, insecure=flags.get("insecure", False))
         routes, rules = _with_rules(routes, log, allow_python=flags.get("allow_python", False))
@@ -158,13 +158,13 @@ def run(arguments: argparse.Namespace) -> int:
         log.flush()
 
 
-def _flags(arguments: argparse.Namespace, environment: Mapping[str, str]) -> dict[str, Any]:
+def _flags(arguments: argparse.Namespace) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for option in OPTIONS:
         value = getattr(arguments, option.name)
         if value not in (None, False):
             values[option.name] = value
-        elif text := environment.get(option.variable):
+        elif text := os.environ.get(option.variable):
             values[option.name] = option.from_variable(text)
     return values
 
@@ -187,24 +187,20 @@ def _upstream(
     return Command(tuple(command)) if command else None
 
 
-def _top(
-    flags: Mapping[str, Any],
-    upstream: config_model.Url | Command | None,
-    environment: Mapping[str, str],
-) -> dict[str, Any]:
+def _top(flags: Mapping[str, Any], upstream: config_model.Url | Command | None) -> dict[str, Any]:
     top: dict[str, Any] = {key: flags[name] for name, key in KEYS.items() if name in flags}
     if "rules" in top:
         top["rules"] = tuple(top["rules"])
     if "headers" in top:
-        top["headers"] = dict(options.header(text, environment) for text in top["headers"])
+        top["headers"] = dict(options.header(text, os.environ) for text in top["headers"])
     if upstream is not None:
         top["upstream"] = upstream
-    if environment.get(TOKEN_VARIABLE):
-        top["token_env"] = config_model.token_from_env(TOKEN_VARIABLE, environment)
+    if os.environ.get(TOKEN_VARIABLE):
+        top["token_env"] = config_model.token_from_env(TOKEN_VARIABLE, os.environ)
     return top
 
 
-def _config(file: str | None, top: Mapping[str, Any], environment: Mapping[str, str]) -> Config:
+def _config(file: str | None, top: Mapping[str, Any]) -> Config:
     if file is None:
         return Config((RouteSpec(path="/mcp", **top),))
     try:
@@ -212,7 +208,7 @@ def _config(file: str | None, top: Mapping[str, Any], environment: Mapping[str, 
     except (OSError, AbridgeError) as error:
         reason = (getattr(error, "strerror", None) or str(error)).lower()
         raise RuleErrors([Problem(file, 0, 0, reason)]) from None
-    reading = config.read(file, raw, environment, top)
+    reading = config.read(file, raw, os.environ, top)
     if reading.config is None:
         raise RuleErrors(list(reading.problems))
     return reading.config

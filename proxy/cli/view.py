@@ -5,19 +5,19 @@ It reads any saved answer, as `explain` does.
 
 import argparse
 import os
+import pathlib
 import shlex
 import sys
 
 from msgspec.structs import replace
 
 from proxy.cli import PROGRAM, options
-from proxy.cli.terminal import list_problems, refuse
-from proxy.errors import AbridgeError, RuleErrors
+from proxy.cli.terminal import refuse
 from proxy.ruleset.selection import Selection, load
 from proxy.shaping.pipeline import shape
 from proxy.testing import answer as answers
 from proxy.testing.answer import ClientView
-from proxy.testing.exchange import RecordedExchange, as_json, recorded
+from proxy.testing.exchange import ExchangeError, RecordedExchange, as_json, recorded
 from proxy.testing.play import Replay
 
 _CLIENT = "claude-code"  # the client whose hooks may replace an answer
@@ -31,27 +31,18 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the view. Returns 1 if it is refused, 2 if the file cannot be used."""
+    """Print the view. Returns 1 if it is refused; raises AbridgeError or OSError."""
     name = arguments.file
     try:
-        if name == "-":
-            raw = sys.stdin.buffer.read()
-        else:
-            with open(name, "rb") as file:
-                raw = file.read()
+        raw = sys.stdin.buffer.read() if name == "-" else pathlib.Path(name).read_bytes()
         recording = as_json(raw)
         first = recorded(recording, otherwise="tool")
-        view = {**first.arguments, "view": arguments.view}
-        replay = replay_of(recorded(recording, first.tool, view), arguments)
-        answer = answer_of(replay, command(arguments, name))
-    except RuleErrors as errors:
-        return list_problems(errors.problems)
+        exchange = recorded(recording, first.tool, {**first.arguments, "view": arguments.view})
     except FileNotFoundError:
         return refuse("view", f"{name}: no such file; `hook` keeps an answer for an hour")
-    except OSError as error:
-        return refuse("view", f"{name}: {error.strerror or error}")
-    except AbridgeError as error:
+    except ExchangeError as error:
         return refuse("view", f"{name}: {error}")
+    answer = answer_of(replay_of(exchange, arguments), command(arguments, name))
     print(answer.text)
     return int(answer.failed)
 

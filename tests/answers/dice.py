@@ -52,7 +52,6 @@ class Dice:
         return "".join(self.pick(digits) for _ in range(count))
 
     def time(self) -> str:
-        """Draw a time of the year 2026."""
         day = f"2026-{1 + self.below(12):02}-{1 + self.below(28):02}"
         return f"{day}T{self.below(24):02}:{self.below(60):02}:{self.below(60):02}Z"
 

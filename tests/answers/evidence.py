@@ -90,7 +90,6 @@ class _Page:
         )
 
     def parts(self, key: str) -> str:
-        """Return all units with a key."""
         word = max(_WORD.findall(key), key=len)
         units = [unit for unit in self._units.get(word, ()) if stands_in(key, unit.text)]
         return "".join(f"{unit.text}\n{unit.around}\n" for unit in units if len(unit.text) <= _ROW)
@@ -120,7 +119,6 @@ def stands_in(value: str, text: str) -> bool:
 
 
 def _positions(value: str, text: str) -> Iterator[int]:
-    """Name the positions at which a value stands in a text as a whole."""
     start = text.find(value)
     while start >= 0:
         end = start + len(value)
@@ -280,7 +278,6 @@ def _without_rows(value: Any) -> bool:
 
 
 def _scalars(value: Any) -> Iterator[str]:
-    """Name all scalars of a value, and the members that hold them."""
     if isinstance(value, dict):
         for name, member in value.items():
             yield name

@@ -42,7 +42,6 @@ class Endpoint(Struct, frozen=True):
     key: str = ""
 
     def complete(self, messages: list[Json], tools: list[Json]) -> Json:
-        """Return the response. Raises OSError if there is none."""
         body = {"model": self.model, "messages": messages, "tools": tools}
         headers = {"Content-Type": "application/json"}
         if self.key:
@@ -65,7 +64,6 @@ class Talk(Struct, frozen=True):
 
 
 def talk(endpoint: Endpoint, session: Session, question: Question) -> Talk:
-    """Have a model answer a question with the tools of a session."""
     tools = [_function(tool) for tool in session.tools]
     messages = [_message("system", _SYSTEM), _message("user", question.text)]
     turns = read = written = 0
@@ -119,7 +117,6 @@ def _called(session: Session, function: Json) -> str:
 
 
 def report(endpoint: Endpoint, questions: Sequence[Question], budget: str | None = None) -> str:
-    """Ask all questions directly and through the proxy; return a table."""
     ours = Best(*(("--budget", budget) if budget else ()))
     ours.name = "ours"
     lines = [
@@ -177,5 +174,4 @@ def mean(values: Sequence[int]) -> str:
 
 
 def endpoint_of(url: str, model: str, variable: str | None) -> Endpoint:
-    """Return the endpoint, with the key in an environment variable if one is named."""
     return Endpoint(url, model, os.environ[variable] if variable else "")

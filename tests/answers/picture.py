@@ -57,7 +57,6 @@ def steps(arm: Arm, question: Question) -> list[Step]:
 
 
 def drawing() -> str:
-    """Return the picture as SVG, light or dark as the reader's page is."""
     [question] = [each for each in questions() if each.name == QUESTION]
     direct, ours = steps(Direct(), question), steps(LookThenView(), question)
     read = [sum(step.size for step in each) for each in (direct, ours)]
@@ -94,7 +93,6 @@ def drawing() -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Return a short text, or the beginning of a long one and its end."""
     if len(text) <= _COLUMNS:
         return [text]
     if "_abridged" not in text:

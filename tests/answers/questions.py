@@ -31,8 +31,6 @@ class Entry(msgspec.Struct, forbid_unknown_fields=True):
 def _rows(
     rows: Sequence[Mapping[str, Any]], *names: str, key: str = "", near: int = 0
 ) -> tuple[Row, ...]:
-    """Return these members of all rows, numbers as JSON spells them."""
-
     def text(value: str | float) -> str:
         return value if isinstance(value, str) else repr(value)
 

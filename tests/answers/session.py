@@ -83,7 +83,6 @@ class Session:
         return Attempt(question.name, calls, read, written, never)
 
     def call(self, tool: str, arguments: dict[str, Any]) -> str:
-        """Call a tool; return what the model is shown."""
         reply, reason = self._reply(Call(tool, arguments))
         return reply.text or f"({reason})"
 
@@ -112,13 +111,11 @@ class Session:
 
 @contextmanager
 def opened(arm: Arm) -> Iterator[Session]:
-    """Start an arm's command in front of the server."""
     with Wire(arm.command(SERVER)) as wire:
         yield Session(arm, wire)
 
 
 def attempts(arm: Arm, questions: Sequence[Question], watch: Watch | None = None) -> list[Attempt]:
-    """Ask an arm all questions."""
     if not arm.fresh:
         with opened(arm) as session:
             return [session.ask(question, watch) for question in questions]

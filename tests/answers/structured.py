@@ -122,7 +122,6 @@ def lint() -> list[dict[str, Value]]:
 
 @cache
 def metrics() -> dict[str, Value]:
-    """Return three series of a day, a point for each minute."""
     dice = Dice("metrics")
     units = {"cpu": "percent", "memory": "MiB", "disk": "IOPS"}
     return {
@@ -172,7 +171,6 @@ def graph() -> dict[str, Value]:
 
 @cache
 def packages() -> dict[str, Value]:
-    """Return a map of 3,000 packages by name."""
     dice = Dice("packages")
     licenses = ("MIT", "MIT", "Apache-2.0", "BSD-3-Clause", "ISC", "GPL-3.0")
     return {

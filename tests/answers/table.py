@@ -71,7 +71,6 @@ def _cell(attempt: Attempt) -> str:
 
 
 def trace(step: Call | Look, reply: Reply) -> None:
-    """Print a call and the beginning of its answer."""
     asked = (
         "(file)"
         if isinstance(step, Look)

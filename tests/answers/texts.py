@@ -73,7 +73,6 @@ def handbook() -> str:
 
 @cache
 def page() -> str:
-    """Return a page of HTML with the navigation, scripts and table of a shop."""
     dice = Dice("page")
     plans = ("Solo", "Team", "Campus", "Enterprise")
     prices = dict(zip(plans, ("9.00", "34.50", "120.00", "410.00"), strict=True))
@@ -101,7 +100,6 @@ def page() -> str:
 
 @cache
 def code() -> str:
-    """Return a module of 120 functions and a class."""
     dice = Dice("code")
     lines = ['"""The client of the vault."""', "", "import logging", ""]
     for number in range(120):
@@ -130,7 +128,6 @@ def code() -> str:
 
 @cache
 def diff() -> str:
-    """Return the changes of 70 files."""
     dice = Dice("diff")
     parts = []
     for number in range(70):
@@ -157,7 +154,6 @@ def diff() -> str:
 
 @cache
 def history() -> str:
-    """Return a log of 300 commits."""
     dice = Dice("history")
     parts = []
     for number in range(300):
@@ -203,7 +199,6 @@ def traceback() -> str:
 
 @cache
 def snapshot() -> str:
-    """Return the accessibility tree of a page with 150 sections."""
     dice = Dice("snapshot")
     lines = ["## Latest page snapshot", 'uid=1_0 RootWebArea "Settings"', "  uid=1_1 main"]
     for number in range(150):

@@ -63,7 +63,6 @@ def written(shell: str, path: Path, run: Run) -> Path:
 
 
 def shown(terminal: int, pattern: str) -> None:
-    """Read from a terminal until a pattern stands there."""
     text = ""
     while not re.search(pattern, text):
         assert select.select([terminal], [], [], 60)[0], f"{pattern} is missing: {text}"

@@ -38,7 +38,6 @@ for line in sys.stdin:
 
 @pytest.fixture
 def server() -> list[str]:
-    """Return the command of a server with two tools."""
     return [sys.executable, "-c", SERVER]
 
 

@@ -209,7 +209,6 @@ def test_on_a_terminal_it_asks_for_the_arguments_of_tools_that_only_read(
 
 
 def until(descriptor: int, *parts: bytes) -> None:
-    """Read until all of the parts were read."""
     text = b""
     while not all(part in text for part in parts):
         assert select.select([descriptor], [], [], 60)[0], text

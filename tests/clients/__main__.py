@@ -53,7 +53,6 @@ def main() -> int:
 
 
 def installed(chosen: list[Client]) -> dict[str, str]:
-    """Install clients; return why not, by the names of those that could not be."""
     problems = {}
     for client in chosen:
         try:
@@ -75,7 +74,6 @@ def isolate() -> None:
 
 
 def run(bench: Bench, word: str) -> list[Check]:
-    """Run the cases of a client, and print what they find."""
     checks: list[Check] = []
     for case in (*cases(bench.client), *user_cases(bench.client)):
         if word in case.__name__:

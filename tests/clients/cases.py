@@ -63,7 +63,6 @@ class Bench:
 
     @property
     def name(self) -> str:
-        """The name that the client says."""
         return str(self.wrapped.hello.get("clientInfo", {}).get("name", ""))
 
     def small(self) -> Iterator[Check]:
@@ -165,7 +164,6 @@ Case = Callable[[Bench], Iterator[Check]]
 
 
 def cases(client: Client) -> list[Case]:
-    """Return what applies to a client."""
     if client.whole:
         return [Bench.script]
     every: list[Case] = [Bench.began, Bench.small, Bench.bare, Bench.long, Bench.tokens]
@@ -201,5 +199,4 @@ def untimed(shown: Shown) -> Shown:
 
 
 def ends(text: str) -> str:
-    """Return a text without its middle."""
     return text if len(text) < 800 else f"{text[:400]} … {text[-400:]}"

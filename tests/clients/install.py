@@ -43,7 +43,6 @@ PYTHONS = ("python3.14", "python3.13", "python3.12")
 
 
 def version(name: str) -> str:
-    """Return the version that is pinned for a client."""
     return PINS[name][0].rpartition("@" if is_npm(name) else "==")[2]
 
 
@@ -83,7 +82,6 @@ def python_packages(pins: Path, folder: Path, env: Mapping[str, str]) -> None:
 
 
 def python_for(name: str) -> str:
-    """Return a Python that a client runs with. Raises NotInstalled."""
     if name not in NEWER_PYTHON or sys.version_info >= (3, 12):
         return sys.executable
     for command in filter(shutil.which, PYTHONS):

@@ -65,7 +65,6 @@ COMMAND = re.compile(
 
 
 def unescaped(text: str) -> str:
-    """Return a text without the escapes of JSON in JSON."""
     while '\\"' in text or "\\n" in text:
         text = text.replace("\\\\", "\\").replace('\\"', '"').replace("\\n", "\n")
     return text

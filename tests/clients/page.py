@@ -39,7 +39,6 @@ has its own command in place of `npx -y SERVER`.
 
 
 def row(bench: Bench, checks: list[Check]) -> list[str]:
-    """Return a client's row of the table."""
     name, version = bench.client.name, install.version(bench.client.program or bench.client.name)
     failures = "; ".join(f"not: {check.title}" for check in checks if check.problem)
     if bench.client.whole:
@@ -62,7 +61,6 @@ def row(bench: Bench, checks: list[Check]) -> list[str]:
 
 
 def skipped(client: Client, reason: str) -> list[str]:
-    """Return the row of a client that could not run."""
     version = install.version(client.program or client.name)
     return [client.name, version, *["-"] * 5, reason]
 

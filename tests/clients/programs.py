@@ -93,7 +93,6 @@ class Client:
         raise NotImplementedError
 
     def bin(self, *arguments: str) -> list[str]:
-        """Return the command of a program from npm."""
         return [str(self.folder / "node_modules" / ".bin" / self.binary), *arguments]
 
     def adding(self, name: str, command: Sequence[str]) -> list[str]:
@@ -417,7 +416,6 @@ SDKS: tuple[Client, ...] = (
 def converse(
     client: Client, plan: list[Step], folder: Path, *, direct: bool, env: Mapping[str, str]
 ) -> Talk:
-    """Have a client run a plan with the server, or with the server behind the wrapper."""
     home, cwd = folder / "home", folder / "cwd"
     for each in (home, cwd):
         each.mkdir(parents=True)
@@ -459,7 +457,6 @@ def environment(home: Path) -> dict[str, str]:
 
 
 def run(command: list[str], cwd: Path, env: dict[str, str]) -> str:
-    """Run a client until it ends; return its output."""
     output = cwd.parent / "output"
     # A file, since what a client leaves behind may hold a pipe open.
     with output.open("wb") as target:

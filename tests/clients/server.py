@@ -34,7 +34,6 @@ def rows() -> list[Json]:
 
 
 def picture() -> str:
-    """Return a PNG of 16 by 16 grey pixels, in base64."""
     chunks = (
         (b"IHDR", struct.pack(">IIBBBBB", 16, 16, 8, 0, 0, 0, 0)),
         (b"IDAT", zlib.compress((b"\0" + b"\x7f" * 16) * 16)),

@@ -33,7 +33,6 @@ class User:
             self.env["PATH"] = f"{path.parent}{os.pathsep}{self.env['PATH']}"
 
     def types(self, *words: str) -> str:
-        """Return what a command prints."""
         return run([*words], self.cwd, self.env)
 
     def wrapped(self) -> list[str]:
@@ -41,7 +40,6 @@ class User:
         return re.findall(r'"wrapped": (\w+)', self.types("mcp-abridge", "wrap", "--json"))
 
     def files(self) -> dict[Path, bytes]:
-        """Return the configuration as it is."""
         folders = (self.home, self.cwd)
         return {path: path.read_bytes() for each in folders for path in each.rglob("*.*")
                 if path.is_file()}  # fmt: skip
@@ -139,7 +137,6 @@ def hooked(client: Client, user: User, *options: str) -> Iterator[Check]:
 
 
 def user_cases(client: Client) -> list[Case]:
-    """Return what applies to a client."""
     if client.whole or client.adds is None:
         return []
     return [servers, hook, plugin] if client.name == "claude-code" else [servers]

@@ -45,7 +45,6 @@ class _Recorder(Struct):
 
 
 def runs(kind: Any) -> list[RunExample]:
-    """Run the doctest of a transform, and return the calls of its steps."""
     examples: list[RunExample] = []
     names = dict(vars(sys.modules[kind.__module__]))
     names[kind.__name__] = lambda *values, **options: _Recorder(kind(*values, **options), examples)
@@ -68,7 +67,6 @@ def example(kind: Any) -> Iterator[str]:
 
 
 def _rule(calls: list[RunExample]) -> str:
-    """Return the calls of one step as the tests of a rule with that step."""
     lines = ["response:", *_response(calls[0].step), "tests:"]
     return "\n".join([*lines, *(line for each in calls for line in _case(each))])
 
@@ -136,7 +134,6 @@ def _fields(value: Struct) -> Collection[tuple[str, msgspec.structs.FieldInfo]]:
 
 
 def flow(value: dict[str, Any]) -> str:
-    """Return a mapping of one key as one line of YAML."""
     import yaml
 
     ((name, inner),) = value.items()

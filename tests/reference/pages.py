@@ -12,5 +12,4 @@ PAGES = {RULES: rules_page.blocks, SIDECAR: sidecar_page.blocks}
 
 
 def current(path: Path) -> str:
-    """Return the page at `path` with its generated blocks as the code makes them now."""
     return rendered(path.read_text(encoding="utf-8"), PAGES[path]())

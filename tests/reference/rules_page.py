@@ -58,7 +58,6 @@ _MORE = {
 
 
 def blocks() -> dict[str, str]:
-    """Return the generated blocks of rules/REFERENCE.md."""
     keys = {name: "\n\n".join(_keys(kind)) for name, kind in KEYS.items()}
     return {**keys, "transforms": "\n\n".join(_transforms()), "clients": _clients()}
 

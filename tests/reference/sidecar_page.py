@@ -29,7 +29,6 @@ _OURS = "mcp_"
 
 
 def blocks() -> dict[str, str]:
-    """Return the generated blocks of examples/sidecar/REFERENCE.md."""
     return {
         "serve": _flags(serve.OPTIONS),
         "run": _flags(options.OPTIONS),
@@ -103,7 +102,6 @@ def _metrics() -> str:
 
 
 def figures() -> list[tuple[str, str, Collection[str], str]]:
-    """Return the name, the kind, the labels and the meaning of each metric of a sidecar."""
     metrics = Metrics()
     metrics.observe(Row("find", None, "shaped", 1, 2, 1, 2, 1))
     metrics.warned(Warnings("find", "lists", "recast: no case fits", 1))

@@ -44,7 +44,6 @@ def read(text: str) -> RuleFile:
 
 
 def check(file: RuleFile) -> int:
-    """Run the tests of a rule file, and return their number."""
     results = list(cases.run(file))
     assert [result.message for result in results if not result.ok] == []
     return len(results)

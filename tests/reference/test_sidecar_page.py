@@ -69,7 +69,6 @@ def test_statuses_are_those_that_the_code_answers_with() -> None:
 
 
 def statuses(file: Path) -> Iterator[int]:
-    """Yield each status that stands in a refusal or a response."""
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Call):
             values = [each.value for each in node.keywords if each.arg == "status"]

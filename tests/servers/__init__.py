@@ -97,7 +97,6 @@ def serena(project: Path, folder: Path) -> list[str]:
 
 
 def firecrawl() -> list[str]:
-    """Serve Firecrawl's API, whose URL and key are in the environment."""
     package = CACHE / "apis" / "node_modules" / "firecrawl-mcp"
     return [node(), str(package / "dist" / "index.js")]
 
@@ -121,7 +120,6 @@ def supabase(url: str) -> list[str]:
 
 
 def grafana() -> list[str]:
-    """Serve the Grafana whose URL is in the environment."""
     return [str(CACHE / "grafana" / "bin" / "mcp-grafana"), "--log-level", "error"]
 
 

@@ -43,7 +43,6 @@ def wheel_of_node() -> Path:
 
 
 def node() -> str:
-    """Return the path of the Node program. Raises NotInstalled."""
     return str(wheel_of_node() / "bin" / "node")
 
 
@@ -129,7 +128,6 @@ def stamp(folder: Path) -> Path:
 
 
 def has(name: str) -> bool:
-    """Return True if a further part is installed."""
     return is_installed(CACHE / name, HERE / FURTHER[name][0])
 
 

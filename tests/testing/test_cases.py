@@ -6,6 +6,7 @@ from textwrap import dedent, indent
 from typing import Any
 
 import pytest
+import yaml
 
 from proxy.ruleset.loading import rulefile
 from proxy.ruleset.rule import RuleFile
@@ -54,91 +55,7 @@ def test_a_case_that_gets_what_it_expects_passes(result: CaseResult) -> None:
     assert result.ok, result.message
 
 
-# Cases that fail: the keys of a rule, and each case with the lines of its differences below it
-
-FAILING = {
-    DROP: """
-{given: {a: 1, b: 2}, expect: {a: true}}
-  a: expected true, found 1
-{given_text: abc, expect: abd}
-  expected "abd", found "abc"
-{given: VALUE, expect_at: {one.id: [1]}}
-  one.id[0]: expected 1, found 7
-{given: VALUE, expect_at: {a.x: null}}
-  a.x: expected null, found nothing
-  note: matched nothing: b
-{given: VALUE, expect_at: {items.id: 1}}
-  items.id: expected 1, found [1,2]
-{given: VALUE, expect_keys: {'': 3, items: 2, a: 3, x: 0, a.b: 0}}
-  items: expected 2 keys, found [{"id":1,"n":"x"},{"id":2,"n":"y"}]
-  a: expected 3 keys, found 2: b, c
-  x: expected 0 keys, found nothing
-  a.b: expected 0 keys, found 1
-  note: matched nothing: b
-{given: VALUE, absent: ['**.i*d']}
-  **.i*d: expected nothing, found 1 and in 2 more places
-{given: {a: 1, b: 2}, max_bytes: 6}
-  max_bytes: 7 visible bytes are more than 6
-{given_result: {content: [{type: text, text: '12345678'}], structuredContent: {a: 1}}, max_bytes: 7}
-  max_bytes: 8 visible bytes are more than 7
-{given: {a: 1, b: {$repeat: x, times: 100}}, min_reduction: 60}
-  min_reduction: 413 visible bytes to 7 is 59.0 times, not 60
-{given: {a: 1}}
-  nothing is expected: write one of refused, expect_error, asks, upstream, untouched, expect, \
-expect_text, expect_at, expect_keys, absent, max_bytes, min_reduction, rejoins, warns
-""",
-    "response: [{clip: {max_chars: 3}}]": """
-{given_text: abc, expect_text: abd}
-  expect_text: the text is another one (- expected, + found):
-  @@ -1 +1 @@
-  -abd
-  +abc
-{given_result: {content: [{type: text, text: a}, {type: text, text: b}]}, expect_text: [a, c]}
-  [1]: expected "c", found "b"
-{given_result: {content: []}, expect_text: a}
-  expect_text: the answer has no text
-""",
-    f"when: \"op == 'x'\"\n{DROP}": """
-{given: {b: 1}, expect: {b: 1}}
-  the rule does not apply to this call: `when` is not true of the arguments: op == 'x'; \
-the arguments are {}
-""",
-    "response: [{paginate: {at: items, limit: 2}}]": """
-{arguments: {limit: 21}, refused: no}
-  refused: expected "no", found "limit: 21 is greater than the maximum of 20"
-{arguments: {limit: 20}, refused: no}
-  refused: the call reached the server, with {}
-{arguments: {limit: 21}, given: {items: []}, max_bytes: 1000}
-  nothing reached the server: limit: 21 is greater than the maximum of 20; where that is meant, \
-write `refused` or `upstream: null`
-{arguments: {limit: 1, n: 5}, upstream: {limit: 1}}
-  upstream.limit: expected 1, found nothing
-  upstream.n: expected nothing, found 5
-{given: {items: [1, 2]}, rejoins: true}
-  rejoins: one page holds everything; ask for shorter pages, or give more
-""",
-    "max_bytes: 1000\nresponse: [{paginate: {at: items, limit: 40}}]": """
-{given: {items: {$repeat: a text of some length, times: 50}}, expect_at: {pagination.returned: 40}}
-  pagination.returned: expected 40, found 37
-  note: cut by max_bytes: 1000
-{given: {items: [1, 2]}, expect_at: {pagination.returned: 40}}
-  pagination.returned: expected 40, found 2
-""",
-    "response: [{paginate: {at: items, limit: 2, page_info: {count: returned}}}]": """
-{given: {items: [1, 2, 3]}, rejoins: true}
-  rejoins: page_info has no nextOffset, so no page says what follows
-""",
-    "errors: [{recast: {cases: [{match: '^n', to: {error: {message: '{text}'}}}]}}]": """
-{given: {}, expect_error: no}
-  expect_error: the answer is not an error
-{given_error: no, expect_error: {}}
-  error: expected nothing, found {"message":"no"}
-""",
-    f"tools: [a, b]\n{DROP}": """
-{given: {b: 1}, expect: {}}
-  tool: which one? The rule is for a, b
-""",
-}
+FAILING: dict[str, str] = yaml.safe_load(PASSING.with_name("failing.yaml").read_text())
 VALUE = "{a: {b: 1, c: [1, 2]}, items: [{id: 1, n: x}, {id: 2, n: y}], one: [{id: 7}]}"
 
 

@@ -150,6 +150,5 @@ def _result(text: str) -> dict[str, Any]:
 
 
 def _first_line(reply: Reply) -> int:
-    """Return the number of the first line with a hit; 0 if there is none."""
     lines = _result(reply.text).get("lines") or [{"line": 0}]
     return int(lines[0]["line"])

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import time
 from contextlib import closing
-from html.parser import HTMLParser
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -55,30 +55,14 @@ def written(ledger: str, *arguments: str, name: str = "page.html") -> str:
     return path.read_text(encoding="utf-8")
 
 
-class Cells(HTMLParser):
-    """The rows of the tables of a page, as texts, and its tags."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.tags: set[str] = set()
-        self.rows: list[list[str]] = []
-        self._in_cell = False
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attributes: Any) -> None:
-        self.tags.add(tag)
-        if tag == "tr":
-            self.rows.append([])
-        elif tag in ("th", "td"):
-            self.rows[-1].append("")
-            self._in_cell = True
-
-    def handle_endtag(self, tag: str) -> None:
-        self._in_cell &= tag not in ("th", "td")
-
-    def handle_data(self, text: str) -> None:
-        if self._in_cell:
-            self.rows[-1][-1] += text.strip()
+def cells(html: str) -> list[list[str]]:
+    return [
+        [
+            unescape(re.sub(r"<[^>]+>", "", cell)).strip()
+            for cell in re.findall(r"<t[hd]\b[^>]*>(.*?)</t[hd]>", row, re.DOTALL)
+        ]
+        for row in re.findall(r"<tr>(.*?)</tr>", html, re.DOTALL)
+    ]
 
 
 def test_the_page_has_what_is_still_large_then_what_was_saved_then_the_rest(ledger: str) -> None:
@@ -86,7 +70,7 @@ def test_the_page_has_what_is_still_large_then_what_was_saved_then_the_rest(ledg
     assert re.findall(r"<h2 [^>]+>(.+)</h2>", html) == [
         "Still large", "Over time", "Saved", "Definitions of tools", "Warnings",
     ]  # fmt: skip
-    rows = Cells(html).rows
+    rows = cells(html)
     large = "Tool,Calls,Model read,Share,Average,Largest,Still cut,Cut without the proxy"
     assert rows[:3] == [
         large.split(","),
@@ -106,7 +90,7 @@ def test_names_from_the_ledger_are_text(ledger: str) -> None:
     assert HOSTILE not in html
     assert html.count(ESCAPED) >= 8  # a tool (twice), a rule, a server, a client, of a warning ...
     assert html.count("<script>") == html.count("</script>") == 1
-    assert "img" not in Cells(html).tags
+    assert "<img" not in html
 
 
 def test_the_policy_allows_the_style_and_the_script_of_the_page_and_nothing_else(
@@ -135,7 +119,7 @@ def test_the_library_is_the_pinned_one_and_its_licence_is_in_the_page(ledger: st
 
 
 def test_a_period_of_hours_is_shown_by_hours(ledger: str) -> None:
-    rows = Cells(written(ledger, "--since", "12h")).rows
+    rows = cells(written(ledger, "--since", "12h"))
     days = rows.index(["Time", "Calls", "Servers sent", "Model read"])
     assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:00", rows[days + 1][0])
 
