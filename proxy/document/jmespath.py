@@ -329,13 +329,7 @@ class MeteredFunctions(Questions, Functions):
 
 
 def function_mistake(expression: Expression) -> str | None:
-    """Return the mistake in the calls of an expression, or None.
-
-    >>> function_mistake(Expression("lenght(items) > `2`"))
-    "unknown JMESPath function 'lenght'; did you mean 'length'?"
-    >>> function_mistake(Expression("starts_with(name)"))
-    "the JMESPath function 'starts_with' takes 2 arguments, found 1"
-    """
+    """Return the mistake in the calls of an expression, or None."""
     table = MeteredFunctions.FUNCTION_TABLE
     signatures = {name: entry["signature"] for name, entry in table.items()}
     for node in nodes(expression.tree):

@@ -37,14 +37,6 @@ def read_structure(document: Document, fuel: Fuel) -> None:
     r"""Read the text that `document` is as structure if that is clear; else leave it.
 
     The text is restored at the end unless a step changes the structure.
-
-    >>> document = Document("Found 2:\n[1, 2]")
-    >>> read_structure(document, Fuel())
-    >>> document.encode()
-    b'[1,2]'
-    >>> document.close()
-    >>> document.encode()
-    b'"Found 2:\\n[1, 2]"'
     """
     source = document.cell[0]
     if not isinstance(source, str):

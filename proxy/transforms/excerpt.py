@@ -46,11 +46,6 @@ def excerpt(
     60 of 100 bytes are for the beginning. The others are for the headings, if it has any and is no
     error, else for the end: in a log or a traceback that matters most. Between the two stand the
     first lines left out that speak of failure.
-
-    >>> log = "".join(f"line {n}\n" for n in range(200))
-    >>> _, note = excerpt(log, 150, 150, Call("run", viewable=True))
-    >>> note["text"]
-    'first 70 and last 46 of 1690 chars; lines 11 to 195 are left out'
     """
     room = max(room - len(f'"{MARK}\n{MARK}"'.encode()), 0)
     head, tail = both_ends(text, room)

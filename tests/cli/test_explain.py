@@ -55,11 +55,8 @@ STEPS = """
 ITEMS = {"items": [{"id": n, "body": "x" * 100} for n in range(5)]}
 
 
-def record(
-    tool: str, result: dict[str, Any] | bytes, arguments: dict[str, Any] | None = None
-) -> None:
-    raw = result if isinstance(result, bytes) else answer(result)
-    recorded = {"request": call(tool, arguments).decode(), "response": raw.decode()}
+def record(tool: str, result: dict[str, Any], arguments: dict[str, Any] | None = None) -> None:
+    recorded = {"request": call(tool, arguments).decode(), "response": answer(result).decode()}
     Path("recorded.json").write_text(json.dumps(recorded))
 
 

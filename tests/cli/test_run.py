@@ -210,17 +210,19 @@ def test_a_call_is_recorded_though_the_client_kills_the_wrapper_50_ms_later(
     assert [(each.name, each.calls) for each in rows(ledger)] == [("ok", 1)]
 
 
+# Starts the proxy anew, after one more statement.
+EXEC = (
+    "import os, sys; %s; os.execv(sys.executable, [sys.executable, '-m', 'proxy', *sys.argv[1:]])"
+)
+
+
 @pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])
 def test_it_ends_in_order_where_it_is_started_without_the_usual_files(
     closed: tuple[int, ...],
 ) -> None:
-    script = (
-        f"import os, sys; [os.close(n) for n in {closed}]; "
-        "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
-    )
-    words = ["-m", "proxy", "--rules", "none", "--", *NAUGHTY, "plain"]
+    script = EXEC % f"[os.close(n) for n in {closed}]"
     ended = subprocess.run(
-        [sys.executable, "-c", script, *words],
+        [sys.executable, "-c", script, "--rules", "none", "--", *NAUGHTY, "plain"],
         cwd=ROOT,
         input=CALL % 1,
         capture_output=True,
@@ -232,12 +234,9 @@ def test_it_ends_in_order_where_it_is_started_without_the_usual_files(
 
 
 def test_files_that_do_not_block_are_no_matter() -> None:
-    script = (
-        "import os, sys; [os.set_blocking(n, False) for n in (0, 1, 2)]; "
-        "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
-    )
-    words = ["-m", "proxy", "--rules", "none", "--", *NAUGHTY, "large"]
-    with Wire([sys.executable, "-c", script, *words], cwd=ROOT) as wire:
+    script = EXEC % "[os.set_blocking(n, False) for n in (0, 1, 2)]"
+    command = [sys.executable, "-c", script, "--rules", "none", "--", *NAUGHTY, "large"]
+    with Wire(command, cwd=ROOT) as wire:
         wire.write(CALL.replace(b'"ok"', b'"5000000"') % 1)
         assert len(wire.line()) > 5_000_000
         wire.write(CALL % 2)
