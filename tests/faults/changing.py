@@ -3,8 +3,7 @@
     python changing.py
 
 `list`, `read` and `long` give ten rows that begin with how often they were called, `calls` how
-often that was, `huge` many rows in two copies, `note` and `wrong` what the argument `says`, and
-`raw` what it says as its result, spelled as it is.
+often that was, `huge` many rows in two copies, and `note` what the argument `says`.
 """
 
 import json
@@ -20,7 +19,7 @@ INITIALIZED = {
 READS = {"annotations": {"readOnlyHint": True}}
 TOOLS = [
     {"name": name, "inputSchema": {"type": "object"}, **(READS if name == "read" else {})}
-    for name in ("list", "read", "long", "calls", "huge", "note", "wrong", "raw")
+    for name in ("list", "read", "long", "calls", "huge", "note")
 ]
 CALLED: Counter[str] = Counter()
 
@@ -42,8 +41,6 @@ def answered(message: dict[str, Any]) -> dict[str, Any]:
             row = {"id": 1.5, "title": "A row like any other", "body": "text " * 60}
             found = {"rows": [row] * params["arguments"]["rows"], "source": "here"}
             return {**text(found), "structuredContent": found}
-        case "wrong":
-            return {**text(says), "isError": True}
     return text(says)
 
 
@@ -57,10 +54,7 @@ if __name__ == "__main__":
         asked = json.loads(raw)
         if "id" not in asked or "method" not in asked:
             continue
-        if asked.get("params", {}).get("name") == "raw":
-            result = asked["params"]["arguments"]["says"]
-        else:
-            result = json.dumps(answered(asked), separators=(",", ":"))
+        result = json.dumps(answered(asked), separators=(",", ":"))
         line = f'{{"jsonrpc":"2.0","id":{json.dumps(asked["id"])},"result":{result}}}\n'
         sys.stdout.buffer.write(line.encode())
         sys.stdout.buffer.flush()

@@ -6,17 +6,13 @@ next call works, and nothing of the question is shown to a client.
 
 import itertools
 import json
-import os
 import re
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.faults.probed import ASKS, NOTE, answer
 from tests.faults.processes import until
-from tests.faults.routes import NAUGHTY
 from tests.faults.ways import (
     ALL,
     CANCELLED,
@@ -215,19 +211,6 @@ def test_a_call_that_is_held_goes_on_when_the_client_will_ask_no_more(
 
 
 DEATH = "the server ended with exit code 3; its stderr ends with:\nthe disk is on fire"
-
-
-def test_a_server_on_stdio_that_takes_no_question_holds_nobody_up(tmp_path: Path) -> None:
-    gate = tmp_path / "gate"
-    os.mkfifo(gate)
-    with Written("--", sys.executable, str(NAUGHTY), "deaf", str(gate)) as wire:
-        call = wire.call(7, "act", how="x" * 300_000, then="block", seconds=0.1)
-        assert text(call.messages()[-1]) == "no answer in time"
-        # It reads on.
-        os.close(os.open(gate, os.O_WRONLY))
-        assert text(wire.call(8, "free").messages()[-1]) == "ok"
-        ended = wire.close()
-        assert (ended.code, OWN in ended.rest) == (0, False)
 
 
 def test_a_server_on_stdio_that_dies_answers_what_is_held() -> None:

@@ -189,6 +189,7 @@ class Ways:
 
 @contextmanager
 def all_ways(*options: str) -> Iterator[Ways]:
+    """Start both servers behind all ways; at the end each wrapper must end well."""
     with ExitStack() as open:
         ways = Ways(open, *options)
         yield ways
