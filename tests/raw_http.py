@@ -146,7 +146,10 @@ def _read(connection: socket.socket) -> Asked | None:
     first, headers = parsed(head)
     method, path, _ = first.split(" ")
     while len(body) < int(headers.get("content-length", 0)):
-        body += connection.recv(CHUNK)
+        chunk = connection.recv(CHUNK)
+        if not chunk:
+            return None
+        body += chunk
     return Asked(method, path, headers, body, connection)
 
 
