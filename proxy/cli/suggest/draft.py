@@ -9,7 +9,6 @@ from msgspec import UNSET, Raw, Struct
 
 from proxy.cli.suggest.profile import MemberProfile, User, member_at
 from proxy.document.fuel import Fuel
-from proxy.document.measure import TextWriteback
 from proxy.document.structure_in_text import read_structure
 from proxy.document.tree import Document, encode, plain
 from proxy.testing.exchange import RecordedExchange
@@ -151,10 +150,9 @@ def structure(text: str) -> tuple[Any, str, str]:
     """Return the structure in a text, its form and what stands before it."""
     document = Document(text)
     read_structure(document, Fuel())
-    closing = document.closers[-1] if document.closers else None
-    if not isinstance(closing, TextWriteback):
+    if not document.closers:
         return None, "", ""
-    frame = closing.sources[0][2]
+    frame = document.closers[-1].sources[0][2]
     return plain(document.cell[0]), frame.form, frame.before
 
 
