@@ -150,6 +150,21 @@ def test_one_address_has_no_more_connections_than_its_share() -> None:
         assert "3 connections from 127.0.0.1 are open, the most from one address" in got.error
 
 
+# That it comes to an end at all, the half-open connections of test_http.py show.
+@pytest.mark.long_form
+@pytest.mark.fault(28, "http")
+def test_a_head_that_does_not_come_within_ten_seconds_ends_its_connection() -> None:
+    with serving(*PLAIN) as sidecar, sidecar.client() as idle, sidecar.client() as dripping:
+        kept = sidecar.client()
+        kept.send(get("/healthz"))
+        assert kept.answer().status == 200
+        dripping.send(HALF + b"X-Drip: ")
+        kept.send(HALF)
+        with soon(20.0):
+            assert idle.rest() == dripping.rest() == kept.rest() == b""
+        kept.socket.close()
+
+
 ROOM = 48 * MB
 HUGE = 64 * MB
 

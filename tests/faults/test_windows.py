@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.faults.asking import Client, Way, on_stdio, over_http
+from tests.faults.asking import Client, Posting, Way, on_stdio, over_http
 from tests.faults.sidecar import compact, keys
 
 SERVER = ("--", sys.executable, str(Path(__file__).with_name("changing.py")))
@@ -96,6 +96,21 @@ def test_a_window_that_cannot_be_is_refused_in_words_and_asks_the_server_nothing
         assert page(called(client, "list", {}))["rows"] == ["1-0", "1-1", "1-2", "1-3"]
 
 
+@pytest.mark.parametrize("way", ODD)
+def test_pages_are_of_one_answer_though_the_list_has_changed(way: Way, rules: str) -> None:
+    with way("--rules", rules, server=SERVER) as client:
+        rows, offset = [], 0
+        while offset is not None:
+            found = page(called(client, "list", {"offset": offset}))
+            rows += found["rows"]
+            offset = found["pagination"]["nextOffset"]
+        assert rows == [f"1-{number}" for number in range(10)]
+        assert calls(client) == {"list": 1}
+        # Whoever begins anew gets what there is now.
+        assert page(called(client, "list", {}))["rows"][0] == "2-0"
+        assert page(called(client, "list", {"offset": 4}))["rows"][0] == "2-4"
+
+
 TEXTS = {
     "accents": "e\u0301o\u0308" * 20,
     "family": "\U0001f468\u200d\U0001f469\u200d\U0001f467" * 10,
@@ -153,3 +168,14 @@ def test_what_has_no_answer_behind_it_is_told_so_in_the_same_words(
         assert refusal(first) == PAGE_LOST
         assert refusal(called(client, "long", {"view": "rows"})) == VIEW_LOST
         assert calls(client) == {"list": 1, "long": 1}
+
+
+@pytest.mark.fault(41, "http")
+def test_what_another_session_was_given_is_not_there(rules: str) -> None:
+    with over_http("--rules", rules, server=SERVER) as client:
+        called(client, "list", {})
+        called(client, "long", {})
+        other = Posting(client.sidecar)
+        assert refusal(called(other, "list", {"offset": 4})) == PAGE_LOST
+        assert refusal(called(other, "long", {"view": "rows"})) == VIEW_LOST
+        assert page(called(client, "list", {"offset": 4}))["rows"][0] == "1-4"
