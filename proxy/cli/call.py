@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     patience = arguments.deadline or FIRST_ANSWER
     name = arguments.tool
 
-    async def call(client: Any, listed: Listed) -> tuple[RecordedExchange, Replay]:
+    async def call(client: Any, listed: Listed) -> tuple[RecordedExchange, Replay, bool]:
         rules = selection(listed.server, arguments.client).fitting(listed.tools)
         client_tools, facts = _client_tools(listed.tools, rules)
         values = upstream = values_of(name, words, client_tools)
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
             upstream = without_ours(plan, upstream)
         response = await _response(client, name, upstream)
         replay = Replay(rules, _exchange(name, values, response), facts=facts[name])
-        return _exchange(name, upstream, response), replay
+        return _exchange(name, upstream, response), replay, facts[name].app
 
     parsed(words)
     if arguments.save:
@@ -83,10 +83,14 @@ def run(arguments: argparse.Namespace) -> int:
         environ=os.environ,
     )
     listed = asyncio.run(listing(wrapper, patience, call, arguments.client or ""))
-    exchange, replay = listed.answer
+    exchange, replay, app = listed.answer
     if arguments.save:
         _save(exchange, arguments.save)
-    return _print(replay, arguments)
+    code = _print(replay, arguments)
+    if app and replay.applied is replay.rules.otherwise is not None:
+        reason = "a widget shows its answers (MCP Apps), so that it has no budget"
+        print(f"{PROGRAM} call: {name}: {reason} unless a rule names it", file=sys.stderr)
+    return code
 
 
 async def _response(client: Any, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -42,6 +42,8 @@ def call(name, arguments):
     text = "no such shelf" if name == "fail" else json.dumps(list_books(**arguments), indent=2)
     return {"content": [{"type": "text", "text": text}], "isError": name == "fail"}
 
+if sys.argv[1:] == ["--widget"]:
+    LIST_BOOKS["_meta"] = {"ui/resourceUri": "ui://shelf/view.html"}
 serve("shelf", "2.1", [LIST_BOOKS, FAIL], call)
 """
 RULES = """
@@ -117,6 +119,14 @@ def test_a_call_prints_what_the_model_of_a_client_gets_and_saves_the_whole(
     assert [book["calls"] for book in json.loads(block["text"])["books"]] == [1] * 300
     _, out, _ = run("view", saved, "count_by(books, &calls)")
     assert json.loads(out) == {"view": {"1": 300}}
+
+
+def test_a_call_says_why_the_answer_for_a_widget_is_whole(server: list[str], run: Run) -> None:
+    words = ["call", "list_books", "count=300", *server]
+    _, out, error = run(*words, "--widget")
+    assert len(out) > 60_000
+    assert "list_books: a widget shows its answers (MCP Apps), so that it has no budget" in error
+    assert "widget" not in run(*words)[2]
 
 
 def test_a_call_goes_through_the_rules_or_none_and_an_error_is_shown(

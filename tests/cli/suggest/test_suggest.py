@@ -130,15 +130,15 @@ def test_arrays_of_the_same_length_are_columns_and_rows_no_ids(tmp_path: Path) -
     path, rules = drafted(recording, tmp_path)
     steps = {rule["tools"][0]: rule["steps"] for rule in rules}
     columns = ["timestamps", "hosts", "values"]
-    assert steps["series"] == [{"paginate": {"at": columns, "limit": 100}}]
-    assert steps["query"] == [{"paginate": {"at": "rows", "limit": 100}}]
+    assert steps["series"] == [{"paginate": {"at": columns, "limit": 1000}}]
+    assert steps["query"] == [{"paginate": {"at": "rows", "limit": 1000}}]
     assert "rows: 120 arrays" in path.read_text()
 
 
 def test_a_list_without_a_later_call_or_with_pages_of_the_server_stays(tmp_path: Path) -> None:
     ids = {"done": [f"d-{n}" for n in range(900)], "failed": [f"f-{n}" for n in range(700)]}
     [rule] = figures(write(tmp_path, ("status", {}, ids)))
-    assert rule["steps"] == [{"paginate": {"at": ["done", "failed"], "limit": 100}}]
+    assert rule["steps"] == [{"paginate": {"at": ["done", "failed"], "limit": 1000}}]
     [rule] = figures(write(tmp_path, ("status", {}, {**ids, "next_range": "d-900"})))
     assert rule["steps"] == []
     assert "next_range: the server has pages of its own" in rule["evidence"]
