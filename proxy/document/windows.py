@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 
 from proxy.document.measure import chars_that_fit, ending
+from proxy.document.patterns import PatternError
 from proxy.document.spellings import respelled
 from proxy.document.tree import Document, Value, opened
 from proxy.document.view import look
@@ -83,8 +84,10 @@ def _whole(document: Document, place: str, name: str) -> Value:
     """Return the value that windows are cut from; None if `place` is no expression by itself."""
     try:
         return opened(look(document, place, name) if place else document.cell[0])
-    except Refusal:
-        return None
+    except Refusal as error:
+        if isinstance(error.__cause__, PatternError):
+            return None
+        raise
 
 
 def _lines(whole: str | list[Value]) -> int:

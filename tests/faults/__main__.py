@@ -28,6 +28,11 @@ def main() -> int:
         "tests.faults.table",
     ]
     command += ["-o", "testpaths=tests"]  # documentation shows no faults
+    if not chosen.short:
+        command += [
+            "-o",
+            "faulthandler_timeout=900",
+        ]  # 10,000 sessions take more than three minutes
     env = {**os.environ, "FAULTS": "short" if chosen.short else "long"}
     return subprocess.run([*command, *further], env=env, check=False).returncode
 
