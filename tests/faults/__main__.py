@@ -32,7 +32,7 @@ def main() -> int:
         command += [
             "-o",
             "faulthandler_timeout=900",
-        ]  # 10,000 sessions take more than three minutes
+        ]  # for 10,000 sessions
     env = {**os.environ, "FAULTS": "short" if chosen.short else "long"}
     return subprocess.run([*command, *further], env=env, check=False).returncode
 
