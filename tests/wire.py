@@ -7,6 +7,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -132,7 +133,8 @@ class Wire:
         Raises EOFError when stdout ends before.
         """
         wanted = orjson.loads(request)["id"]
-        self.write(request, seconds)
+        with suppress(BrokenPipeError):  # the end of stdout tells of it
+            self.write(request, seconds)
         end = time.monotonic() + seconds
         lines: list[bytes] = []
         while line := self.line(max(0.0, end - time.monotonic())):
