@@ -29,7 +29,6 @@ from proxy.session.outputs import (
 )
 from proxy.session.session import Session
 from proxy.shaping import pipeline
-from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.storage.snapshots import Key, Snapshot, Store
 from proxy.transports.aio import others, threaded
 from proxy.transports.effects import access, claim, store_failure
@@ -124,7 +123,11 @@ class Driver:
 
         `scope` names the snapshots that the message may use, if this may differ between messages.
         """
-        await self._inform(raw)
+        # What other replicas know, if the message may depend on it.
+        if self._memory is not None and (
+            self._recalling or (b"tools/call" in raw and not self.session.rules.listed)
+        ):
+            await self._recall_once(self._memory)
         if scope is not None:
             self.session.scope = scope
         return await self._routed(self.session.from_client(raw, exchange))
@@ -144,13 +147,6 @@ class Driver:
         to_server = [output.raw for output in outputs if isinstance(output, ToServer)]
         to_client = [output.raw for output in outputs if isinstance(output, ToClient)]
         return Routed(to_server, to_client, [], [])
-
-    async def _inform(self, raw: bytes) -> None:
-        """Read what other replicas know, if a message of the client may depend on it."""
-        if self._memory is None:
-            return
-        if self._recalling or (b"tools/call" in raw and not self.session.rules.listed):
-            await self._recall_once(self._memory)
 
     async def _routed(self, outputs: Sequence[Output]) -> Routed:
         routed = Routed([], [], [], [])
@@ -182,7 +178,10 @@ class Driver:
         elif isinstance(output, Probe):
             routed.queries.append(output)
         elif isinstance(output, Shape):
-            outcome = await self._shaped(output.job)
+            try:
+                outcome = await self._workers.shape(output.job)
+            except Exception as error:  # no thread or no memory to reach a worker, ...
+                outcome = replace(pipeline.failure(output.job, error), blameless=True)
             await self._carry_out(self.session.shaped(output.job, outcome), routed)
         elif isinstance(output, RunInBackground):
             value = output.do() if output.size <= LARGE else await threaded(output.do)
@@ -203,12 +202,6 @@ class Driver:
                 # May block for a moment if the proxy's stderr is not read.
                 await threaded(self._on_noise, output.raw)
 
-    async def _shaped(self, job: ShapeJob) -> ShapeResult:
-        try:
-            return await self._workers.shape(job)
-        except Exception as error:  # no thread or no memory to reach a worker, ...
-            return replace(pipeline.failure(job, error), blameless=True)
-
     async def _call_store(self, do: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call the store: in a thread, if it is remote and may take long."""
         if self._store.remote:
@@ -226,7 +219,7 @@ class Timer:
     def __init__(
         self,
         driver: Driver,
-        late: Callable[[Routed], None],
+        late: Callable[[Routed], object],
         exchange: bytes = b"",
         ids: Collection[bytes] | None = None,
     ) -> None:

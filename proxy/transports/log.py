@@ -89,8 +89,11 @@ class Log:
         if self._form == "json":
             self._put_line(self._json(level, {"event": name, **cut}))
         else:
-            pairs = (f"{key}={_field_text(value)}" for key, value in cut.items())
-            self._put_line(self._text(level, " ".join([name, *pairs])))
+            text = name
+            for key, value in cut.items():
+                plain = not isinstance(value, str) or _PLAIN.fullmatch(value)
+                text += f" {key}={value if plain else _encode(value)}"
+            self._put_line(self._text(level, text))
 
     def pass_on(self, raw: bytes) -> None:
         """Write bytes of the server's stderr unchanged."""
@@ -207,12 +210,6 @@ def _now(unit: str) -> str:
 
 def _cut(text: str, limit: int) -> str:
     return text[:limit].encode("utf-8", "replace").decode()
-
-
-def _field_text(value: Field) -> str:
-    if not isinstance(value, str) or _PLAIN.fullmatch(value):
-        return str(value)
-    return _encode(value)
 
 
 def _encode(value: object) -> str:

@@ -174,7 +174,12 @@ class HttpClient:
                 if location is None or response.status not in _REDIRECT_STATUS:
                     yield HttpResponse(response)
                     return
-                url = self._redirect(method, response, location)
+                url = self.within(location, response.url)
+                if method != "GET" and response.status not in _LOSSLESS_STATUS:
+                    brief = f"the server answers a {method} with {response.status}"
+                    brief += ", which would lose what was sent"
+                    target = redacted(url)
+                    raise RedirectRefused(f"{brief}; if {target} is right, give that URL", brief)
         brief = f"the server redirects more than {_REDIRECTS} times"
         raise RedirectRefused(f"{brief}, at last to {redacted(url)}", brief)
 
@@ -213,14 +218,6 @@ class HttpClient:
                 max_field_size=_LONG_HEADER,
             )
         return self._http
-
-    def _redirect(self, method: str, response: aiohttp.ClientResponse, location: str) -> URL:
-        url = self.within(location, response.url)
-        if method != "GET" and response.status not in _LOSSLESS_STATUS:
-            brief = f"the server answers a {method} with {response.status}"
-            brief += ", which would lose what was sent"
-            raise RedirectRefused(f"{brief}; if {redacted(url)} is right, give that URL", brief)
-        return url
 
 
 @contextmanager

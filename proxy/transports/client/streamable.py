@@ -113,7 +113,7 @@ class Streamable:
         self._listening: asyncio.Task[None] | None = None
         self._open: dict[bytes, ClientRequest] = {}
         self._probes: dict[bytes, asyncio.TimerHandle] = {}  # by id, until they are over
-        self._timer = Timer(driver, self._overdue)
+        self._timer = Timer(driver, lambda late: self._start(self._dispatch(late)))
         self._parameters: Parameters = {}
         self._connected = False  # the server has sent an HTTP response
         self._session: str | None = None
@@ -257,7 +257,9 @@ class Streamable:
         if post.begins:
             self._session = response.headers.get(_SESSION)
         if post.method == "notifications/initialized" and not post.modern:
-            self._listen()
+            if self._listening is not None:
+                self._listening.cancel()
+            self._listening = self._start(self._read_own_stream())
         return await self._pass_on(post, response)
 
     async def _on_refusal(
@@ -319,9 +321,6 @@ class Streamable:
         self._probes.pop(key, None)
         await self._dispatch(await self._driver.unanswered(key, reason))
 
-    def _overdue(self, routed: Routed) -> None:
-        self._start(self._dispatch(routed))
-
     async def _dispatch(self, routed: Routed) -> None:
         """Send messages that follow from one of the server, or from none; do not wait for them."""
         for line in routed.to_server:
@@ -336,13 +335,8 @@ class Streamable:
 
     # From the server
 
-    def _listen(self) -> None:
-        """Receive messages of the server outside of requests."""
-        if self._listening is not None:
-            self._listening.cancel()
-        self._listening = self._start(self._read_own_stream())
-
     async def _read_own_stream(self) -> None:
+        """Receive messages of the server outside of requests."""
         position = StreamPosition()
         try:
             await self._resume_stream(position, None)

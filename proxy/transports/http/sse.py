@@ -160,7 +160,8 @@ def replaced(event: Event, data: bytes) -> bytes:
     b'id: 7\r\ndata: 3\r\n\r\n'
     """
     raw, spans = event.raw, list(_spans(event.raw))
-    old = {at for at, (start, end, _) in enumerate(spans) if _is_data(raw, start, end)}
+    names = (raw[start : min(end, start + 5)] for start, end, _ in spans)
+    old = {at for at, name in enumerate(names) if name in (b"data", b"data:")}
     place = min(old, default=len(spans) - 1)
     ending = raw[slice(*spans[place][1:])]
     lines: list[bytes] = []
@@ -213,10 +214,6 @@ def _spans(raw: bytes) -> Iterator[tuple[int, int, int]]:
         after = min(size, end + (2 if raw.startswith(b"\r\n", end) else 1))
         yield at, end, after
         at = after
-
-
-def _is_data(raw: bytes, start: int, end: int) -> bool:
-    return raw.startswith(b"data:", start) or raw[start : min(end, start + 5)] == b"data"
 
 
 def _lines(data: bytes) -> list[bytes]:

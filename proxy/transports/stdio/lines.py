@@ -14,8 +14,6 @@ from proxy.document.message import ENDS
 LONG = 32 << 10
 """The size in bytes from which a line may be streamed before it has ended."""
 
-_NEWLINE = 0x0A
-
 
 class Chunk(Struct, gc=False):
     """A part of a line that is streamed as it arrives; the last part holds the newline.
@@ -90,16 +88,6 @@ class Lines:
         self._start = b""
         self._end = b""
         self._size = 0
-
-    def whole(self, buffer: bytes | bytearray, size: int) -> list[bytes] | None:
-        """Return the lines of a chunk of short, complete lines; None for any other, not taken.
-
-        Most chunks are one such line: for these, this is a faster `feed`.
-        """
-        if self._mode == "fresh" and size <= self._long and buffer[size - 1] == _NEWLINE:
-            chunk = buffer if type(buffer) is bytes else bytes(buffer[:size])
-            return chunk[: size - 1].split(b"\n")
-        return None
 
     def feed(self, buffer: bytes | bytearray, size: int) -> Iterator[Event]:
         """Take the first `size` bytes of `buffer`, at least one; yield the events they complete."""

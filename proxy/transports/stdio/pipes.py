@@ -136,7 +136,9 @@ class PipeWriter:
         self._closed = True
         if self._lock.acquire(blocking=False):
             try:
-                self._close()
+                if self._descriptor >= 0:
+                    os.close(self._descriptor)
+                    self._descriptor = -1
             finally:
                 self._lock.release()
 
@@ -185,11 +187,6 @@ class PipeWriter:
         if not (self.broken or self._closed):
             self.broken = True
             self._on_broken()
-
-    def _close(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
 
 
 def widen(descriptor: int) -> None:

@@ -78,7 +78,6 @@ _PATIENCE = 1.0  # seconds for the last messages
 _LONGEST = 3600.0  # seconds of a single wait
 _SUSPENDED = 5.0  # seconds for suspended calls to continue once the client sends nothing more
 
-
 P = ParamSpec("P")
 T = TypeVar("T")
 Send = Callable[[list[bytes]], None]
@@ -202,7 +201,8 @@ class Relay:
 
     def _read_server(self) -> None:
         unanswered = False
-        for event in _events(self._output, Lines(self._limit, self._may_stream)):
+        lines = Lines(self._limit, lambda line: bool(self._enter(self._session.may_stream, line)))
+        for event in _events(self._output, lines):
             if type(event) is list:
                 self._take(event, of_client=False)
                 if self._probes:
@@ -233,13 +233,6 @@ class Relay:
         # If the client is gone, the server must see that its output is no longer read.
         os.close(self._child.stdout)
         self._shutdown.report("output over")
-
-    def _enter_from_server(self, raw: bytes) -> tuple[Output, ...]:
-        """Pass a line of the server to the session, while no other thread can enter it."""
-        outputs = self._session.from_server(raw)
-        if len(outputs) == 1 and type(outputs[0]) is ToClient:
-            return outputs
-        return self._send_to_server(outputs)
 
     def _send_to_server(self, outputs: tuple[Output, ...]) -> tuple[Output, ...]:
         """Send the lines for the server among the outputs; return the rest.
@@ -297,9 +290,6 @@ class Relay:
                 return
             self._log.pass_on(bytes(memoryview(buffer)[:size]))
 
-    def _may_stream(self, start: bytes) -> bool:
-        return self._enter(self._session.may_stream, start) or False
-
     def _enter(self, enter: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
         """Enter the session; log a failure and return None."""
         try:
@@ -311,14 +301,16 @@ class Relay:
 
     def _take(self, batch: list[bytes], *, of_client: bool) -> None:
         """Pass each line of `batch` through the session; send consecutive lines together."""
-        enter = self._session.from_client if of_client else self._enter_from_server
         to_server = self._server.send if of_client else self._server.send_later
         onward = ToServer if of_client else ToClient
         send = to_server if of_client else self._client.send
         ready: list[bytes] = []
         for raw in batch:
             with self._entry:
-                outputs = enter(raw)
+                if of_client:
+                    outputs = self._session.from_client(raw)
+                else:
+                    outputs = self._send_to_server(self._session.from_server(raw))
             for output in outputs:
                 if type(output) is onward:
                     ready.append(output.raw)
@@ -335,6 +327,7 @@ class Relay:
             self._do(output, to_server)
 
     def _do(self, output: Output, to_server: Send) -> None:
+        outputs: Iterable[Output] = ()
         if isinstance(output, ToServer):
             to_server([output.raw])
         elif isinstance(output, ToClient | Notify):
@@ -347,26 +340,23 @@ class Relay:
             result = pipeline.shape(output.job)
             with self._entry:
                 outputs = self._session.shaped(output.job, result)
-            self._carry_out(outputs, to_server)
         elif isinstance(output, RunInBackground):
             value = output.do()
             with self._entry:
                 outputs = self._send_to_server(output.then(value))
-            self._carry_out(outputs, to_server)
         elif isinstance(output, LoadSnapshot):
             snapshot, failure = access(self._store, output, self._log)
             with self._entry:
                 outputs = self._session.loaded(output.token, snapshot, failure)
-            self._carry_out(outputs, to_server)
         elif isinstance(output, ClaimCall):
             first = claim(self._session, output)
             with self._entry:
                 outputs = self._send_to_server(self._session.claimed(output.token, first=first))
-            self._carry_out(outputs, to_server)
         elif isinstance(output, StoreSnapshot | DropSnapshots):
             access(self._store, output, self._log)
         elif isinstance(output, Noise):
             self._log.noise(output.raw)
+        self._carry_out(outputs, to_server)
 
 
 def _events(inlet: PipeReader, lines: Lines) -> Iterator[Event]:
@@ -375,8 +365,4 @@ def _events(inlet: PipeReader, lines: Lines) -> Iterator[Event]:
         if not size:
             yield from lines.end()
             return
-        whole = lines.whole(buffer, size)
-        if whole is not None:
-            yield whole
-        else:
-            yield from lines.feed(buffer, size)
+        yield from lines.feed(buffer, size)

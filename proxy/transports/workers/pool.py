@@ -80,7 +80,10 @@ class Workers:
             outcome = pipeline.shape(replace(job, fuel=LITTLE))
             if not outcome.out_of_fuel:
                 return outcome
-            self._remember(job.rule)
+            # The next responses of the rule go to a worker without being tried here first.
+            if len(self._spenders) >= _MAX_SPENDERS:
+                self._spenders.clear()
+            self._spenders[id(job.rule)] = job.rule
         return await self._send(job, costly=costly)
 
     def _short(self, job: ShapeJob, *, costly: bool) -> bool:
@@ -93,12 +96,6 @@ class Workers:
         if costly:
             passes *= _COSTLY
         return len(source) * passes <= self._max_here and id(rule) not in self._spenders
-
-    def _remember(self, rule: Rule) -> None:
-        """Send the next responses of a rule to a worker without trying them here first."""
-        if len(self._spenders) >= _MAX_SPENDERS:
-            self._spenders.clear()
-        self._spenders[id(rule)] = rule
 
     async def _send(self, job: ShapeJob, *, costly: bool) -> ShapeResult:
         """Run `job` in a worker process, or in a thread if there are no processes."""
@@ -196,7 +193,9 @@ class Worker:
             self.end()
             if monotonic() - started >= seconds:
                 raise Broken(f"it took more than {seconds:g} seconds") from None
-            raise Broken(f"it ended {_how(self._process.returncode)}") from None
+            code = self._process.returncode
+            how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+            raise Broken(f"it ended {how}") from None
         except Exception as error:  # no thread, no memory for the answer: a part may be unread
             self.end()
             raise Broken(f"{type(error).__name__}: {error}") from error
@@ -214,7 +213,3 @@ class Worker:
         with suppress(OSError):  # from bytes that were not written yet
             self._requests.close()
         self._responses.close()
-
-
-def _how(code: int) -> str:
-    return f"by signal {-code}" if code < 0 else f"with exit code {code}"

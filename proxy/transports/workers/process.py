@@ -40,13 +40,13 @@ class WorkerMessage(NamedTuple):
         Raises pickle's exceptions if a rule cannot be pickled.
         """
         if isinstance(value, str):
-            return cls(_pickled(value))
+            return cls(pickle.dumps(value))
         raw = None if value.raw is original else value.raw
         snapshot = value.snapshot
         if snapshot is None:
-            return cls(_pickled((replace(value, raw=None), raw is None)), raw or b"")
+            return cls(pickle.dumps((replace(value, raw=None), raw is None)), raw or b"")
         hollow = replace(value, raw=None, snapshot=replace(snapshot, document=b""))
-        return cls(_pickled((hollow, raw is None)), raw or b"", snapshot.document)
+        return cls(pickle.dumps((hollow, raw is None)), raw or b"", snapshot.document)
 
     def value(self, original: bytes | None = None) -> Any:
         """Return the job, result or reason in the message."""
@@ -108,10 +108,6 @@ def _answer(message: WorkerMessage) -> WorkerMessage:
         return WorkerMessage.of(pipeline.shape(job), job.raw)
     except Exception as error:  # the rule's classes cannot be imported here, too little memory, ...
         return WorkerMessage.of(f"{type(error).__name__}: {error}")
-
-
-def _pickled(head: Any) -> bytes:
-    return pickle.dumps(head, pickle.HIGHEST_PROTOCOL)
 
 
 def _exactly(stream: IO[bytes], size: int) -> bytes:

@@ -45,7 +45,7 @@ class ThreadRunner:
         self._seconds = seconds
         self._limit = limit
         self._slot = asyncio.Semaphore(1)
-        self._abandoned = 0
+        self._abandoned: set[asyncio.Future[ShapeResult]] = set()
 
     async def shape(self, job: ShapeJob) -> ShapeResult:
         """Return the result of `job`; that of a failed rule if the job is abandoned.
@@ -55,8 +55,8 @@ class ThreadRunner:
         return await run_in_slot(self._slot, lambda: asyncio.ensure_future(self._shape(job)))
 
     async def _shape(self, job: ShapeJob) -> ShapeResult:
-        if self._abandoned >= self._limit:
-            reason = f"{self._abandoned} threads are taken up by rules that do not end"
+        if len(self._abandoned) >= self._limit:
+            reason = f"{len(self._abandoned)} threads are taken up by rules that do not end"
             failure = pipeline.failure(job, f"the worker thread: {reason}")
             return replace(failure, blameless=True)
         loop = asyncio.get_running_loop()
@@ -66,13 +66,10 @@ class ThreadRunner:
         await asyncio.wait((result,), timeout=self._seconds)
         if result.done():
             return result.result()
-        self._abandoned += 1
-        result.add_done_callback(self._note_end)
+        self._abandoned.add(result)
+        result.add_done_callback(self._abandoned.discard)
         reason = f"it took more than {self._seconds:g} seconds; its thread was left alone"
         return pipeline.failure(job, f"the worker thread: {reason}")
-
-    def _note_end(self, _: object) -> None:
-        self._abandoned -= 1
 
 
 def _run(

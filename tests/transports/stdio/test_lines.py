@@ -39,8 +39,7 @@ def events(lines: Lines, stream: bytes, sizes: Iterable[int]) -> list[Event]:
     while at < len(stream):
         chunk = stream[at : at + cuts[turn % len(cuts)]]
         buffer[: len(chunk)] = chunk
-        whole = lines.whole(buffer, len(chunk))
-        for event in lines.feed(buffer, len(chunk)) if whole is None else [whole]:
+        for event in lines.feed(buffer, len(chunk)):
             copied = Chunk(bytes(event.raw), event.last) if isinstance(event, Chunk) else event
             found.append(copied)
         at, turn = at + len(chunk), turn + 1

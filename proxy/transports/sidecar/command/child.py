@@ -132,12 +132,8 @@ class ChildServer:
                 widen(pipe.get_extra_info("pipe").fileno())
                 wide = True
             await others(len(chunk))  # its output may arrive faster than it is processed
-            whole = lines.whole(chunk, len(chunk))
-            if whole is not None:
-                yield whole
-            else:
-                for event in lines.feed(chunk, len(chunk)):
-                    yield event
+            for event in lines.feed(chunk, len(chunk)):
+                yield event
         for event in lines.end():
             yield event
 
