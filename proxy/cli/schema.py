@@ -201,8 +201,9 @@ class _Types:
 
 
 _ONE_MEMBER = {"type": "object", "minProperties": 1, "maxProperties": 1}
-_PLUGINS = {
+_PLUGINS: Schema = {
     "type": "object",
+    "description": "Python classes by the names that the file gives them, each as `module:Class`.",
     "propertyNames": {"not": {"enum": list(TRANSFORMS)}},
     "additionalProperties": {"type": "string", "pattern": "^[^:/]+:[^:/]+$"},
 }
@@ -212,9 +213,7 @@ _NOTATIONS: dict[Any, Callable[[_Types], Schema]] = {
     Part: _Types.part,
     Size: lambda _: {"type": ["integer", "string"]},
     GuardSpec: lambda _: _any([_ONE_MEMBER, {"type": ["string", "null"]}]),
-    PluginClasses: lambda types: types.reference(
-        "pluginclasses", lambda: {**_PLUGINS, "description": _summary(PluginClasses)}
-    ),
+    PluginClasses: lambda types: types.reference("pluginclasses", lambda: _PLUGINS),
     RuleNodes: lambda types: types.schema(tuple[RuleSpec, ...]),
     Defaults: lambda types: types.options(RuleSpec, NO_DEFAULTS),
 }

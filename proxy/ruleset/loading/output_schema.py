@@ -98,19 +98,15 @@ class _Walk:
             elif word in DYNAMIC or (path and word == "$id"):
                 message = f"{word!r} cannot stand here; name schemas under $defs"
                 yield OptionError(here, message, True)
-            elif advice := self._misspelt(word):
+            elif not (word in self.all_keywords or word.startswith("x-")) and (
+                advice := did_you_mean(word, self.keywords)
+            ):  # other words may be custom keywords
                 yield OptionError(here, f"unknown keyword {word!r}{advice}", True)
             elif mistake := self._mistake(word, value):
                 yield OptionError(here, f"{word}: {mistake}")
             for inner, inner_path in _inner(word, value, here):
                 yield from self.walk(inner, inner_path)
         yield from _names(node, path)
-
-    def _misspelt(self, word: str) -> str:
-        """Return advice if `word` is like a known keyword; other words may be custom keywords."""
-        if word in self.all_keywords or word.startswith("x-"):
-            return ""
-        return did_you_mean(word, self.keywords)
 
     def _mistake(self, keyword: str, value: Any) -> str | None:
         if keyword == "nullable" and not isinstance(value, bool):
