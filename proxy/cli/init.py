@@ -33,9 +33,7 @@ Plan = list[tuple[str, dict[str, Any]]]
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
-    parser.usage = f"{PROGRAM} init [OPTION]... (URL | [--] COMMAND [ARG]...)"
-    parser.allow_abbrev = False
-    parser.add_argument("url", nargs="?", metavar="URL", help="the server's URL")
+    options.add_server(parser, "record", "redact", "deadline", "header")
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="the rule file to write (default: SERVER.yaml)"
     )
@@ -47,7 +45,6 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="'TOOL ARGUMENTS'",
         help="also call this tool, with NAME=VALUE ... or one JSON object",
     )
-    options.add(parser, options.by_name("record", "redact", "deadline", "header"))
 
 
 def run(arguments: argparse.Namespace) -> int:

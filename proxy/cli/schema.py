@@ -7,7 +7,6 @@ describe the form of a file; only the loaders check its parts against each other
 import argparse
 import ast
 import inspect
-import pathlib
 import sys
 from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
@@ -32,6 +31,7 @@ from proxy.ruleset.loading.rule_model import (
     RuleSpec,
     Steps,
 )
+from proxy.ruleset.selection import shipped
 from proxy.transforms import TRANSFORMS
 from proxy.transforms.shapes import SOURCES, Part
 
@@ -51,20 +51,13 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a schema, or a reference."""
-    if arguments.reference:
-        print(_shipped("rules/REFERENCE.md"), end="")
-    elif arguments.sidecar:
-        print(_shipped("examples/sidecar/REFERENCE.md"), end="")
+    if arguments.reference or arguments.sidecar:
+        folder = "rules" if arguments.reference else "examples/sidecar"
+        print(shipped(f"{folder}/REFERENCE.md").read_text(encoding="utf-8"), end="")
     else:
         document = configuration() if arguments.config else schema()
         print(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
     return 0
-
-
-def _shipped(name: str) -> str:
-    package = pathlib.Path(__file__).parents[1]
-    files = (folder / name for folder in (package, package.parent))
-    return next(file for file in files if file.is_file()).read_text(encoding="utf-8")
 
 
 def schema() -> Schema:

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
+from proxy.errors import AbridgeError
 from proxy.ruleset.loading import rulefile
 from proxy.ruleset.rule import RuleFile
 from proxy.testing import cases
-from proxy.testing.cases import CaseError, CaseResult, expand
+from proxy.testing.cases import CaseResult, expand
 from tests.given import answer, call, document, file, line
 from tests.rulecases import PYTHON
 
@@ -185,7 +186,7 @@ WRITE = "write {$repeat: value, times: number}, and no other key beside it"
     ],
 )  # fmt: skip
 def test_a_repetition_that_is_none_is_told(value: Any, said: str) -> None:
-    with pytest.raises(CaseError) as caught:
+    with pytest.raises(AbridgeError) as caught:
         expand(value)
     assert str(caught.value) == said
     assert verdict(DROP, f"{{given: {json.dumps(value)}, untouched: true}}") == [said]

@@ -12,13 +12,12 @@ import msgspec
 from proxy.cli.report.figures import (
     NAMELESS,
     NONE,
-    count_text,
     size_text,
     times_text,
     tokens_text,
     total_of,
 )
-from proxy.cli.terminal import add_column, console, printable, refuse, table
+from proxy.cli.terminal import add_column, console, count_text, printable, refuse, table
 from proxy.storage.ledger import (
     BY,
     Counted,
