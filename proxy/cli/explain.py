@@ -231,7 +231,6 @@ def _document(replay: Replay, rule: Rule) -> dict[str, Any] | None:
 
 
 def _place(copy: Copy) -> str:
-    """Return the place of a copy of the document in words."""
     if copy.where == "structured":
         return "structuredContent"
     if copy.where == "member":
@@ -463,7 +462,6 @@ def _json(value: Any, indent: int | None = None) -> str:
 
 
 def _opening(account: dict[str, Any]) -> Iterator[str]:
-    """Yield the call, the rules, the guard, the document and the outcome."""
     yield f"{account['tool']}({_json(account['arguments'])})"
     if account["upstream"] not in (None, account["arguments"]):
         yield f"the server sees: {_json(account['upstream'])}"

@@ -184,7 +184,6 @@ def _overridden(nearer: Iterable[str], top: Iterable[str] = ()) -> set[str]:
 
 
 def _route(converter: NodeConverter, node: Node, values: dict[str, Any]) -> RouteSpec | None:
-    """Check the keys of a route against each other, and return the route."""
     valid = {key: value for key, value in values.items() if value is not INVALID}
     own = {key: each for key, each in node.value.items() if key in valid}
     if values.get("upstream") is None:

@@ -128,7 +128,6 @@ class _Walk:
 
 
 def _inner(keyword: str, value: Any, path: Steps) -> Iterator[tuple[Any, Steps]]:
-    """Yield the schemas that a keyword holds, with their paths."""
     if keyword in HOLDS_NAMED and isinstance(value, dict):
         yield from ((inner, (*path, name)) for name, inner in value.items())
     elif keyword in HOLDS_LIST and isinstance(value, list):
@@ -138,7 +137,6 @@ def _inner(keyword: str, value: Any, path: Steps) -> Iterator[tuple[Any, Steps]]
 
 
 def _names(node: Schema, path: Steps) -> Iterator[OptionError]:
-    """Yield the mistakes about property names in one schema."""
     declared, patterns = node.get("properties", {}), node.get("patternProperties", {})
     for text in patterns if isinstance(patterns, dict) else ():
         if mistake := _pattern_mistake(text):

@@ -108,7 +108,6 @@ def _defaults(converter: NodeConverter, node: Node, label: str) -> Any:
 def _rule(
     converter: NodeConverter, names: Names, node: Node, members: dict[str, Any]
 ) -> Rule | None:
-    """Check the keys of a rule against each other, and return the rule."""
     valid = {key: value for key, value in members.items() if value is not INVALID}
     steps = valid.get("response", Steps()).pairs
     checks.whole_tool(converter, node, valid)

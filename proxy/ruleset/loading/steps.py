@@ -171,7 +171,6 @@ def _build_own(converter: NodeConverter, options: Node, kind: Any, name: str) ->
 
 
 def _build(converter: NodeConverter, options: Node, kind: Any, name: str) -> Any:
-    """Build the step or guard with these options."""
     if options.invalid:
         return INVALID
     if options.value is None:

@@ -129,7 +129,7 @@ def test_the_page_goes_to_a_pipe_or_a_file(ledger: str, tmp_path: Path, run: Run
     assert out.startswith("<!DOCTYPE html>")
     for name, code, told in (
         ("page", 0, f"wrote {tmp_path}/page; open it in a browser"),
-        ("no/page", 2, f"--html {tmp_path}/no/page: No such file or directory"),
+        ("no/page", 2, f"{tmp_path}/no/page: No such file or directory"),
     ):
         told = f"mcp-abridge report: {told}\n"
         assert run("report", "--ledger", ledger, "--html", tmp_path / name, code=code) == ("", told)
