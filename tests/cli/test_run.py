@@ -25,10 +25,10 @@ ANSWER = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"
 
 
 def done(
-    words: Sequence[str], stdin: bytes = b"", code: int = 0
+    words: Sequence[str], stdin: bytes = b"", code: int = 0, program: Sequence[str] = RUN
 ) -> "subprocess.CompletedProcess[bytes]":
     ended = subprocess.run(
-        [*RUN, *words], cwd=ROOT, input=stdin, capture_output=True, timeout=60, check=False
+        [*program, *words], cwd=ROOT, input=stdin, capture_output=True, timeout=60, check=False
     )
     assert ended.returncode == code, ended.stderr
     return ended
@@ -217,15 +217,8 @@ def test_it_ends_in_order_where_it_is_started_without_the_usual_files(
     closed: tuple[int, ...],
 ) -> None:
     script = EXEC % f"[os.close(n) for n in {closed}]"
-    ended = subprocess.run(
-        [sys.executable, "-c", script, "--rules", "none", "--", *NAUGHTY, "plain"],
-        cwd=ROOT,
-        input=CALL % 1,
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    assert ended.returncode == 0
+    program = [sys.executable, "-c", script]
+    ended = done(["--rules", "none", "--", *NAUGHTY, "plain"], CALL % 1, program=program)
     assert ended.stdout == (b"" if {0, 1} & set(closed) else ANSWER % 1)
 
 
@@ -260,10 +253,7 @@ def test_nothing_slow_is_imported_before_the_server_is_started() -> None:
         "import sys; own = set(sys.modules); import proxy.cli.run, proxy.cli.options; "
         "print(*sorted(set(sys.modules) - own))"
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert ended.stdout.split() == [
+    assert done([], program=[sys.executable, "-c", code]).stdout.decode().split() == [
         "proxy",
         "proxy.cli",
         "proxy.cli.options",
@@ -282,16 +272,8 @@ def test_nothing_slow_is_imported_before_the_server_is_started() -> None:
 def test_where_no_thread_can_be_started_it_says_so(memory: int, words: tuple[str, ...]) -> None:
     """Each thread takes 100 MB of addresses here, so that few have room."""
     limits = f'ulimit -s 100000; ulimit -v {memory}; exec "$@"'
-    ended = subprocess.run(
-        ["/bin/sh", "-c", limits, "sh", *RUN, *words],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    assert (ended.returncode, ended.stderr) == (
-        1,
+    ended = done([*RUN, *words], code=1, program=["/bin/sh", "-c", limits, "sh"])
+    assert ended.stderr == (
         b"mcp-abridge: error: no thread can be started; "
-        b"the limit of processes or of memory may be too low\n",
+        b"the limit of processes or of memory may be too low\n"
     )

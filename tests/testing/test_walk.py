@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
 from proxy.errors import AbridgeError
 from proxy.ruleset.rule import RuleSet
@@ -100,13 +101,7 @@ def test_a_text_that_uses_the_words_of_a_notice_is_followed_by_its_notice() -> N
 
 
 def test_a_walk_without_a_document_says_so() -> None:
-    exchange = make("t", {}, exchange_result())
+    exchange = make("t", {}, Raw(b'{"content":[]}'))
 
     with pytest.raises(AbridgeError, match="rejoins: the result has no document"):
         told(PAGES, exchange)
-
-
-def exchange_result() -> Any:
-    from msgspec import Raw
-
-    return Raw(b'{"content":[]}')
