@@ -36,7 +36,7 @@ DROP = "response: [{drop: b}]"
 
 
 def guarded(keys: str, names: str, folder: Path = PYTHON) -> list[str]:
-    """Run the one case of a rule with these keys, whose guards a folder has; return what is wrong."""
+    """Run the one case of a rule with these keys and guards; return the mistakes."""
     text = f"version: 1\nguards: {{{names}}}\nrules: [{{tools: t, {keys}}}]"
     read = rulefile.read(str(folder / "r.yaml"), text.encode(), allow_python=True)
     assert read.rules is not None, read.problems
