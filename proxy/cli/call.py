@@ -25,7 +25,7 @@ from proxy.session.active_rules import plans_for
 from proxy.session.tool_lists import edit
 from proxy.session.tools.arguments import without_ours
 from proxy.session.tools.definitions import ToolFacts
-from proxy.testing.exchange import RecordedExchange, recorded, request
+from proxy.testing.exchange import RecordedExchange, request
 from proxy.testing.play import Replay
 
 
@@ -85,7 +85,9 @@ def run(arguments: argparse.Namespace) -> int:
     listed = asyncio.run(listing(wrapper, patience, call, arguments.client or ""))
     exchange, replay, app = listed.answer
     if arguments.save:
-        _save(exchange, arguments.save)
+        lines = {name: json.loads(getattr(exchange, name)) for name in ("request", "response")}
+        with open(arguments.save, "w", encoding="utf-8") as file:
+            file.write(json.dumps(lines, ensure_ascii=False, indent=1) + "\n")
     code = _print(replay, arguments)
     if app and replay.applied is replay.rules.otherwise is not None:
         reason = "a widget shows its answers (MCP Apps), so that it has no budget"
@@ -168,18 +170,7 @@ def _value(name: str, text: str, schema: Any) -> Any:
 
 def _exchange(tool: str, arguments: dict[str, Any], response: dict[str, Any]) -> RecordedExchange:
     line = json.dumps({"jsonrpc": "2.0", "id": 1, **response}, ensure_ascii=False)
-    lines = {"request": request(1, tool, arguments).decode(), "response": line}
-    return recorded(json.dumps(lines, ensure_ascii=False).encode())
-
-
-def _save(exchange: RecordedExchange, path: str) -> None:
-    lines = {
-        "request": json.loads(exchange.request),
-        "response": json.loads(exchange.response),
-    }
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(lines, file, ensure_ascii=False, indent=1)
-        file.write("\n")
+    return RecordedExchange(tool, arguments, request(1, tool, arguments), line.encode())
 
 
 def _print(replay: Replay, arguments: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@ import argparse
 import sys
 
 from proxy.cli import takes_rules
+from proxy.cli.terminal import count_text
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -27,11 +28,8 @@ def run(arguments: argparse.Namespace) -> int:
         if reading.rules is not None and not absent:
             rules = reading.rules.rules
             tests = sum(len(rule.tests) for rule in rules)
-            print(f"ok: {reading.rules.name}: {_many(len(rules), 'rule')}, {_many(tests, 'test')}")
+            counts = f"{count_text(len(rules), 'rule')}, {count_text(tests, 'test')}"
+            print(f"ok: {reading.rules.name}: {counts}")
         else:
             code = max(code, 1 if reading.readable else 2)
     return code
-
-
-def _many(count: int, word: str) -> str:
-    return f"{count} {word}{'s' * (count != 1)}"

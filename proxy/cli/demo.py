@@ -10,14 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from proxy.cli.terminal import table
+from proxy.ruleset.selection import shipped
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
-
-_HERE = Path(__file__).resolve().parent.parent
-_EXAMPLES = next(
-    place for place in (_HERE / "examples", _HERE.parent / "examples") if place.is_dir()
-)
 
 
 class Act(NamedTuple):
@@ -82,7 +78,7 @@ async def _perform() -> list[tuple[int, int]]:
     with tempfile.TemporaryDirectory(prefix="mcp-abridge-demo-") as directory:
         for (server, rules), group in groupby(_ACTS, key=lambda act: (act.server, act.rules)):
             acts = list(group)
-            folder = _EXAMPLES / server
+            folder = shipped("examples") / server
             options = ["--rules", str(folder / rules)] if rules else ["--budget", "10kB"]
             command = [sys.executable, str(folder / "server.py")]
             wrapper = [sys.executable, "-m", "proxy", "-q", "--ledger", "off", *options, "--"]
@@ -109,7 +105,9 @@ async def _calls(command: list[str], acts: list[Act], directory: str) -> list[in
     from mcp import Client, StdioServerParameters
     from mcp.client.stdio import stdio_client
 
-    paths = os.pathsep.join([str(_HERE.parent), os.environ.get("PYTHONPATH", "")])
+    paths = os.pathsep.join(
+        [str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")]
+    )
     server = StdioServerParameters(
         command=command[0],
         args=command[1:],

@@ -21,7 +21,7 @@ from proxy.cli.server import (
     json_size,
     listing,
 )
-from proxy.cli.terminal import printable, refuse
+from proxy.cli.terminal import printable
 from proxy.document.paths import matches
 from proxy.errors import did_you_mean
 from proxy.ruleset.clients import client_for
@@ -34,23 +34,19 @@ _SHOWN = 5  # how many names of tools are printed
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb: those of the wrapper that matter to a diagnosis."""
-    parser.usage = f"{PROGRAM} doctor [OPTION]... (URL | [--] COMMAND [ARG]...)"
-    parser.allow_abbrev = False
-    parser.add_argument("url", nargs="?", metavar="URL", help="the server's URL")
-    names = ("rules", "allow_python", "budget", "ledger", "max_message", "deadline", "header")
-    options.add(parser, options.by_name(*names))
+    options.add_server(
+        parser, "rules", "allow_python", "budget", "ledger", "max_message", "deadline", "header"
+    )
     parser.epilog = options.VARIABLES
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print a line for each finding. Returns 1 if one is a warning or an error."""
+    """Print a line for each finding. Returns 1 if one is a warning or an error.
+
+    Raises AbridgeError without a server.
+    """
     words: list[str] = arguments.words
-    try:
-        settings = options.quick(words, os.environ)
-    except ValueError as error:
-        return refuse("doctor", str(error))
-    if settings is None:
-        return refuse("doctor", "no server: give its URL, or write its command after --")
+    settings = options.with_server(words)
     worst = 0
     for level, text in _findings(settings, words):
         print(f"{level}: {text}", flush=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from proxy.cli import definitions, options, takes_rules
-from proxy.cli.terminal import console, list_problems, printable, refuse, table
+from proxy.cli.terminal import console, printable, refuse, table
 from proxy.document.fuel import Fuel
 from proxy.document.lookups import Lookups
 from proxy.document.paths import select
@@ -97,7 +97,7 @@ def _object(text: str) -> dict[str, Any]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Explain the response. Returns 2 if the rules or the recording cannot be used."""
+    """Explain the response. Returns 2 for a recording of no use; raises RuleErrors or OSError."""
     # The last word is the file: argparse gives all words to the rules.
     name = arguments.file or (arguments.rules.pop() if arguments.rules else "-")
     if name == "-" and sys.stdin.isatty():
@@ -112,10 +112,8 @@ def run(arguments: argparse.Namespace) -> int:
             _print_lines(console(), replay.answer.texts_for(client_for(arguments.client).shows))
             return 0
         account = explained(replay, name)
-    except RuleErrors as errors:
-        return list_problems(errors.problems)
-    except OSError as error:
-        return refuse("explain", f"{name}: {error.strerror or error}")
+    except RuleErrors:
+        raise
     except AbridgeError as error:
         return refuse("explain", f"{name}: {error}")
     if arguments.json:
@@ -160,6 +158,9 @@ def explained(replay: Replay, file: str = "") -> dict[str, Any]:
     exchange, rule = replay.exchange, replay.applied
     steps = None if rule is None else _Steps(replay, rule)
     accounts = [] if steps is None else list(steps)
+    passes = replay.outcome == "untouched"
+    of_guard = (each for decision in replay.decisions for each in decision.warnings)
+    of_steps = (each for _, result in replay.shaped for each in result.warnings)
     return {
         "file": file,
         "tool": exchange.tool,
@@ -178,11 +179,12 @@ def explained(replay: Replay, file: str = "") -> dict[str, Any]:
         ],
         "guard": _guard(replay),
         "document": None if rule is None else _document(replay, rule),
-        "outcome": _outcome(replay),
+        # An error result is an error even if it passes unchanged.
+        "outcome": "error" if passes and replay.answer.failed else replay.outcome,
         "steps": accounts,
         "missing": list(dict.fromkeys(path for step in accounts for path in step["missing"])),
         "notices": [] if steps is None else steps.notices,
-        "warnings": _all_warnings(replay),
+        "warnings": list(map(_warning, dict.fromkeys((*of_guard, *of_steps)))),
         "vocabulary": {} if rule is None else _vocabulary(rule),
         "log": list(dict.fromkeys(replay.log)),
         "before": _sizes(replay.before),
@@ -190,11 +192,6 @@ def explained(replay: Replay, file: str = "") -> dict[str, Any]:
         "shown": _for_models(replay.answer),
         "clients": list(_clients(replay.before, replay.answer)),
     }
-
-
-def _outcome(replay: Replay) -> str:
-    """Return the outcome of the call; an error result is an error even if it passes unchanged."""
-    return "error" if replay.outcome == "untouched" and replay.answer.failed else replay.outcome
 
 
 def _guard(replay: Replay) -> dict[str, Any] | None:
@@ -234,7 +231,6 @@ def _document(replay: Replay, rule: Rule) -> dict[str, Any] | None:
 
 
 def _place(copy: Copy) -> str:
-    """Return the place of a copy of the document in words."""
     if copy.where == "structured":
         return "structuredContent"
     if copy.where == "member":
@@ -378,13 +374,6 @@ def _warning(warning: Warned) -> dict[str, Any]:
     return {"kind": warning.kind, "said": warning.text}
 
 
-def _all_warnings(replay: Replay) -> list[dict[str, Any]]:
-    """Return the distinct warnings of the guard and of the steps."""
-    of_guard = (each for decision in replay.decisions for each in decision.warnings)
-    of_steps = (each for _, result in replay.shaped for each in result.warnings)
-    return list(map(_warning, dict.fromkeys((*of_guard, *of_steps))))
-
-
 def _vocabulary(rule: Rule) -> dict[str, list[str]]:
     """Return the permitted words at each path of the shapes that the rule's `recast` makes."""
     words: dict[str, dict[str, None]] = {}
@@ -405,8 +394,8 @@ def _sizes(answer: ClientView) -> dict[str, int | None]:
 
 def _for_models(answer: ClientView) -> dict[str, Any]:
     """Return the bytes and first lines that a model reads, as structuredContent and as text."""
-    structured = _structured(answer)
-    sizes = answer.visible_size
+    sizes, raw = answer.visible_size, answer.structured
+    structured = answer.text if raw is None else bytes(raw).decode()
     return {
         kind: {"bytes": size, "tokens": tokens(text), "lines": _first_lines(text)}
         for kind, size, text in (
@@ -414,10 +403,6 @@ def _for_models(answer: ClientView) -> dict[str, Any]:
             ("text", sizes.to("text"), answer.text),
         )
     }
-
-
-def _structured(answer: ClientView) -> str:
-    return answer.text if answer.structured is None else bytes(answer.structured).decode()
 
 
 def _first_lines(text: str) -> list[str]:
@@ -477,7 +462,6 @@ def _json(value: Any, indent: int | None = None) -> str:
 
 
 def _opening(account: dict[str, Any]) -> Iterator[str]:
-    """Yield the call, the rules, the guard, the document and the outcome."""
     yield f"{account['tool']}({_json(account['arguments'])})"
     if account["upstream"] not in (None, account["arguments"]):
         yield f"the server sees: {_json(account['upstream'])}"

@@ -33,9 +33,7 @@ Plan = list[tuple[str, dict[str, Any]]]
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
-    parser.usage = f"{PROGRAM} init [OPTION]... (URL | [--] COMMAND [ARG]...)"
-    parser.allow_abbrev = False
-    parser.add_argument("url", nargs="?", metavar="URL", help="the server's URL")
+    options.add_server(parser, "record", "redact", "deadline", "header")
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="the rule file to write (default: SERVER.yaml)"
     )
@@ -47,7 +45,6 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="'TOOL ARGUMENTS'",
         help="also call this tool, with NAME=VALUE ... or one JSON object",
     )
-    options.add(parser, options.by_name("record", "redact", "deadline", "header"))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -68,8 +65,11 @@ def _init(arguments: argparse.Namespace, server: list[str], folder: str) -> int:
     async def call(client: Any, listed: Listed) -> list[str]:
         check_output(_path(arguments, listed), force=arguments.force)
         tools = listed.tools
+        plan: Plan = [
+            (name, {}) for name, tool in tools.items() if _reads(tool) and not _required(tool)
+        ]
         samples = map(_split, arguments.sample)
-        plan = [*_harmless(tools), *((name, values_of(name, w, tools)) for name, w in samples)]
+        plan += [(name, values_of(name, words, tools)) for name, words in samples]
         plan += _asked_for(tools, plan) if sys.stdin.isatty() else []
         return await _call(client, plan, tools)
 
@@ -104,10 +104,6 @@ def _init(arguments: argparse.Namespace, server: list[str], folder: str) -> int:
 
 def _path(arguments: argparse.Namespace, listed: Listed) -> str:
     return arguments.output or re.sub(r"[^\w.-]+", "-", listed.server) + ".yaml"
-
-
-def _harmless(tools: Tools) -> Plan:
-    return [(name, {}) for name, tool in tools.items() if _reads(tool) and not _required(tool)]
 
 
 def _reads(tool: dict[str, Any]) -> bool:

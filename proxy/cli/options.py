@@ -360,6 +360,27 @@ def add(parser: "argparse.ArgumentParser", options: "Iterable[Option]" = OPTIONS
             )
 
 
+def add_server(parser: "argparse.ArgumentParser", *names: str) -> None:
+    """Declare the URL of a server, and the options of these names, for a verb that starts one."""
+    parser.usage = f"{parser.prog} [OPTION]... (URL | [--] COMMAND [ARG]...)"
+    parser.allow_abbrev = False
+    parser.add_argument("url", nargs="?", metavar="URL", help="the server's URL")
+    add(parser, by_name(*names))
+
+
+def with_server(words: list[str]) -> Options:
+    """Return the options of a verb that starts a server. Raises AbridgeError if there is none."""
+    from proxy.errors import AbridgeError
+
+    try:
+        options = quick(words, os.environ)
+    except ValueError as error:
+        raise AbridgeError(str(error)) from None
+    if options is None:
+        raise AbridgeError("no server: give its URL, or write its command after --")
+    return options
+
+
 def server_words(settings: "argparse.Namespace | Options") -> list[str]:
     """Return the words that name the server, its URL or -- and its command; [] without just one."""
     if settings.command and settings.url:

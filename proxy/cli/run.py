@@ -47,7 +47,10 @@ def run(options: "Options", first_word: str = "") -> "NoReturn":
         reason = (getattr(error, "strerror", None) or str(error)).lower()
         cause = f"{options.command[0]!r} cannot be started: {reason}"
         if options.command[0] == first_word:
-            cause += _no_verb(first_word)
+            from proxy.cli import VERBS
+            from proxy.errors import did_you_mean
+
+            cause += f"; nor is it a verb of mcp-abridge{did_you_mean(first_word, VERBS)}"
         server = _stillborn(cause)
     log, rules, records, session = _session(options)
     from proxy.transports.stdio.relay import Relay
@@ -61,13 +64,6 @@ def run(options: "Options", first_word: str = "") -> "NoReturn":
     relay = Relay(server, session, _store(options, log), log, options.max_message, cause)
     rules.refuse = relay.refuse
     _end(rules, records, log, relay.run)
-
-
-def _no_verb(word: str) -> str:
-    from proxy.cli import VERBS
-    from proxy.errors import did_you_mean
-
-    return f"; nor is it a verb of mcp-abridge{did_you_mean(word, VERBS)}"
 
 
 def _stillborn(cause: str) -> child.ChildProcess:

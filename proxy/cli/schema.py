@@ -7,7 +7,6 @@ describe the form of a file; only the loaders check its parts against each other
 import argparse
 import ast
 import inspect
-import pathlib
 import sys
 from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
@@ -32,6 +31,7 @@ from proxy.ruleset.loading.rule_model import (
     RuleSpec,
     Steps,
 )
+from proxy.ruleset.selection import shipped
 from proxy.transforms import TRANSFORMS
 from proxy.transforms.shapes import SOURCES, Part
 
@@ -51,20 +51,13 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a schema, or a reference."""
-    if arguments.reference:
-        print(_shipped("rules/REFERENCE.md"), end="")
-    elif arguments.sidecar:
-        print(_shipped("examples/sidecar/REFERENCE.md"), end="")
+    if arguments.reference or arguments.sidecar:
+        folder = "rules" if arguments.reference else "examples/sidecar"
+        print(shipped(f"{folder}/REFERENCE.md").read_text(encoding="utf-8"), end="")
     else:
         document = configuration() if arguments.config else schema()
         print(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
     return 0
-
-
-def _shipped(name: str) -> str:
-    package = pathlib.Path(__file__).parents[1]
-    files = (folder / name for folder in (package, package.parent))
-    return next(file for file in files if file.is_file()).read_text(encoding="utf-8")
 
 
 def schema() -> Schema:
@@ -201,8 +194,9 @@ class _Types:
 
 
 _ONE_MEMBER = {"type": "object", "minProperties": 1, "maxProperties": 1}
-_PLUGINS = {
+_PLUGINS: Schema = {
     "type": "object",
+    "description": "Python classes by the names that the file gives them, each as `module:Class`.",
     "propertyNames": {"not": {"enum": list(TRANSFORMS)}},
     "additionalProperties": {"type": "string", "pattern": "^[^:/]+:[^:/]+$"},
 }
@@ -212,9 +206,7 @@ _NOTATIONS: dict[Any, Callable[[_Types], Schema]] = {
     Part: _Types.part,
     Size: lambda _: {"type": ["integer", "string"]},
     GuardSpec: lambda _: _any([_ONE_MEMBER, {"type": ["string", "null"]}]),
-    PluginClasses: lambda types: types.reference(
-        "pluginclasses", lambda: {**_PLUGINS, "description": _summary(PluginClasses)}
-    ),
+    PluginClasses: lambda types: types.reference("pluginclasses", lambda: _PLUGINS),
     RuleNodes: lambda types: types.schema(tuple[RuleSpec, ...]),
     Defaults: lambda types: types.options(RuleSpec, NO_DEFAULTS),
 }

@@ -118,7 +118,8 @@ def run(arguments: argparse.Namespace) -> int:
     except (AbridgeError, ValueError) as error:
         print(f"{PROGRAM} serve: {error}", file=sys.stderr)
         return _UNUSABLE
-    log = Log(_level(flags), flags.get("log_format", "text"), dated=True)
+    level: Level = "error" if flags.get("quiet") else "debug" if flags.get("verbose") else "info"
+    log = Log(level, flags.get("log_format", "text"), dated=True)
     try:
         settings = _config(flags.get("config"), top)
         routes = [_route(route) for route in settings.routes]
@@ -395,9 +396,3 @@ def _described(sidecar: Sidecar, route: Route) -> Iterator[tuple[str, Any]]:
     if route.tools is not None:
         yield "tools", ", ".join(route.tools)
     yield "token", "yes" if route.access.tokens else "no"
-
-
-def _level(flags: Mapping[str, Any]) -> Level:
-    if flags.get("quiet"):
-        return "error"
-    return "debug" if flags.get("verbose") else "info"

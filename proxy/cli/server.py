@@ -84,12 +84,14 @@ async def listing(
         except TimeoutError:
             cause = f"it gave no answer within {_SECONDS:g} s"
             if limit.when() == first_limit:
-                cause = _mute(patience)
+                cause = _MUTE.format(patience)
             log, stderr = _outputs(errors)
             # The wrapper's errors only report that it was terminated here.
             raise Silent(cause, [each for each in log if each[0] != "error"], stderr) from None
         except Exception as error:  # from the client, alone or in an exception group
-            reason = _innermost(error)
+            reason: BaseException = error
+            while isinstance(reason, BaseExceptionGroup):
+                reason = reason.exceptions[0]
             if isinstance(reason, AbridgeError):
                 raise reason from None
             cause = str(reason) or type(reason).__name__
@@ -102,11 +104,10 @@ async def listing(
         return listed._replace(log=log, stderr=stderr)
 
 
-def _mute(seconds: float) -> str:
-    return (
-        f"it gave no answer within {seconds:g} s; is it an MCP server, and does it speak stdio if"
-        " it is a command? --deadline 120 gives more time to one that is installed or loaded first"
-    )
+_MUTE = (
+    "it gave no answer within {:g} s; is it an MCP server, and does it speak stdio if it is a"
+    " command? --deadline 120 gives more time to one that is installed or loaded first"
+)
 
 
 async def _tools_of(
@@ -138,12 +139,6 @@ async def _tools_of(
         listed = Listed(title, version, revision, seconds, tools, [], [])
         answer = await further(client, listed) if further is not None else None
     return listed._replace(answer=answer)
-
-
-def _innermost(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 def _outputs(errors: Any) -> tuple[list[Finding], list[str]]:

@@ -2,11 +2,10 @@
 
 import os
 import sys
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from proxy.cli import PROGRAM
-from proxy.errors import AbridgeError, Problem, RuleErrors
+from proxy.errors import AbridgeError, RuleErrors
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,9 +19,10 @@ def refuse(verb: str, message: str) -> int:
 
 
 def refuse_error(verb: str, error: AbridgeError | OSError) -> int:
-    """Print the error that has ended a verb, and return the exit code 2."""
+    """Print the error that has ended a verb, or each problem of rules; return the exit code 2."""
     if isinstance(error, RuleErrors):
-        return list_problems(error.problems)
+        print(*error.problems, sep="\n", file=sys.stderr)
+        return 2
     if isinstance(error, OSError) and error.filename is not None:
         return refuse(verb, f"{error.filename}: {error.strerror or error}")
     return refuse(verb, str(error))
@@ -37,11 +37,9 @@ def check_output(path: str, *, force: bool) -> None:
         raise AbridgeError(f"{path} is there already; --force replaces it, -o names another")
 
 
-def list_problems(problems: Iterable[Problem]) -> int:
-    """Print the problems of rule files, and return the exit code 2."""
-    for problem in problems:
-        print(problem, file=sys.stderr)
-    return 2
+def count_text(number: int, noun: str) -> str:
+    """Return a number and its noun, in the plural if it is not one."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def console() -> "Console":

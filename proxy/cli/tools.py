@@ -3,10 +3,9 @@
 import argparse
 import asyncio
 import json
-import os
 from typing import Any
 
-from proxy.cli import PROGRAM, options
+from proxy.cli import options
 from proxy.cli.server import (
     FIRST_ANSWER,
     WITHOUT_RULES,
@@ -16,7 +15,7 @@ from proxy.cli.server import (
     listing,
     with_needs,
 )
-from proxy.cli.terminal import console, refuse, table
+from proxy.cli.terminal import console, table
 from proxy.document.tokens import tokens
 from proxy.ruleset.selection import selected
 
@@ -25,23 +24,14 @@ _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
-    parser.usage = f"{PROGRAM} tools [OPTION]... (URL | [--] COMMAND [ARG]...)"
-    parser.allow_abbrev = False
-    parser.add_argument("url", nargs="?", metavar="URL", help="the server's URL")
-    names = ("rules", "allow_python", "budget", "deadline", "header")
-    options.add(parser, options.by_name(*names))
+    options.add_server(parser, "rules", "allow_python", "budget", "deadline", "header")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a line for each tool. Raises Silent if the server does not list its tools."""
     words = [word for word in arguments.words if word != "--json"]
-    try:
-        settings = options.quick(words, os.environ)
-    except ValueError as error:
-        return refuse("tools", str(error))
-    if settings is None:
-        return refuse("tools", "no server: give its URL, or write its command after --")
+    settings = options.with_server(words)
     server = [*options.flag_words(settings, "header"), *options.server_words(settings)]
     patience = settings.deadline or FIRST_ANSWER
     bare = asyncio.run(listing([*WITHOUT_RULES, *server], patience))

@@ -98,6 +98,10 @@ UNKNOWN = Client(
 One is `mcp`, the Python SDK's own name: Mistral Vibe, OpenAI Agents, LangChain and others send it.
 """
 
+_COPILOT_CLI: tuple[tuple[str, Shows], ...] = (
+    ("copilot-cli (via mcp-remote*", "both"),
+    ("copilot-cli*", "once"),
+)
 # A name behind mcp-remote is "CLIENT (via mcp-remote 0.15.1)", which the trailing stars match.
 CLIENTS: tuple[Client, ...] = (
     # https://code.claude.com/docs/en/mcp: a warning from 10,000 tokens, 25,000 at most
@@ -157,23 +161,17 @@ CLIENTS: tuple[Client, ...] = (
     ),
     # Copilot CLI forwards both copies (github/copilot-cli#4515), one if they are equal, which
     # mcp-remote ends: it writes 2.0 as 2 in one of them. Earlier cut at 10 KiB (#1732).
-    Client(
-        "copilot-cli (via mcp-remote*",
-        "both",
-        _SMALL,
-        limit_bytes=20_480,
-        beyond_bytes=840,
-        beyond=f"{_FILE}first 500 characters",
-        measured="Copilot CLI 1.0.102",
-    ),
-    Client(
-        "copilot-cli*",
-        "once",
-        _SMALL,
-        limit_bytes=20_480,
-        beyond_bytes=840,
-        beyond=f"{_FILE}first 500 characters",
-        measured="Copilot CLI 1.0.102",
+    *(
+        Client(
+            name,
+            shows,
+            _SMALL,
+            limit_bytes=20_480,
+            beyond_bytes=840,
+            beyond=f"{_FILE}first 500 characters",
+            measured="Copilot CLI 1.0.102",
+        )
+        for name, shows in _COPILOT_CLI
     ),
     Client(
         "github-copilot*",

@@ -101,21 +101,23 @@ def paths(name: str) -> "list[Path]":
     bundled = library()
     if name in bundled:
         return [bundled[name]]
-    advice = did_you_mean(name, bundled) or f"; known: {', '.join(bundled) or 'none'}"
+    advice = did_you_mean(name, bundled) or f"; known: {', '.join(bundled)}"
     if path.exists():
         advice += f"; for what lies in this directory write ./{name}"
     raise _NoFile(f"no bundled rule file has this name{advice}")
 
 
-def library() -> "dict[str, Path]":
-    """Return the bundled rule files by their names, in a wheel and in a checkout alike."""
+def shipped(name: str) -> "Path":
+    """Return a file or a folder beside the package, in a wheel and in a checkout alike."""
     from pathlib import Path
 
     package = Path(__file__).parents[1]
-    for folder in (package / "rules", package.parent / "rules"):
-        if folder.is_dir():
-            return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
-    return {}
+    return next(path for path in (package / name, package.parent / name) if path.exists())
+
+
+def library() -> "dict[str, Path]":
+    """Return the bundled rule files by their names."""
+    return {path.stem: path for path in sorted(shipped("rules").glob("*.yaml"))}
 
 
 @cache

@@ -16,10 +16,9 @@ from msgspec.structs import replace
 
 from proxy.document import message
 from proxy.errors import RuleErrors, raised
-from proxy.ruleset.circuit_breaker import MAX_FAILURES
 from proxy.ruleset.clients import client_for
 from proxy.ruleset.guard import FACTS, QueryResult
-from proxy.ruleset.rule import Rule
+from proxy.ruleset.rule import MAX_FAILURES, Rule
 from proxy.session.active_rules import ActiveRules, Rules
 from proxy.session.outputs import DropSnapshots, Output, ToClient, ToServer
 from proxy.session.tools.arguments import VIEW, ArgumentPlan

@@ -48,7 +48,10 @@ def read(line: bytes) -> ClientView:
     """
     members = message.outer_members(line)
     if "error" in members:
-        return ClientView(line, failed=True, error=_error_text(members["error"]))
+        error = members["error"]
+        text = message.string_at(error, "message")
+        text = bytes(error).decode(errors="replace") if text is None else text
+        return ClientView(line, failed=True, error=text)
     if "result" not in members:
         raise DocumentError("a response has a result or an error")
     result = message.members(members["result"])
@@ -133,8 +136,3 @@ def value(text: str) -> Any:
         return tree.loads(replace_lone(text.encode()))
     except DocumentError:
         return text
-
-
-def _error_text(error: Raw) -> str:
-    text = message.string_at(error, "message")
-    return bytes(error).decode(errors="replace") if text is None else text

@@ -48,10 +48,6 @@ class CaseResult(Struct, frozen=True):
     seconds: float
 
 
-class CaseError(AbridgeError):
-    """A case that cannot be run."""
-
-
 def run(file: RuleFile, part: str = "") -> Iterator[CaseResult]:
     """Run the cases of `file` whose `rule: name` contains `part`, ignoring letter case.
 
@@ -132,10 +128,10 @@ class PlayedCase(Struct, frozen=True):
 
     @property
     def document(self) -> Any:
-        """The document that the client got, as a plain value. Raises CaseError without one."""
+        """The document that the client got, as a plain value. Raises AbridgeError without one."""
         play = self.play
         if play.answer.failed:
-            raise CaseError(f"the answer is an error: {play.answer.text}")
+            raise AbridgeError(f"the answer is an error: {play.answer.text}")
         # A guard may have answered in place of the server.
         return answers.document(play.answer, play.document(self.rule) if play.calls else None)
 
@@ -164,7 +160,7 @@ def expand(value: Any) -> Any:
     """Return a value of a case with every `{$repeat: value, times: 3}` written out.
 
     `{n}` in the texts of the repeated value is the number of the repetition, from 0. Raises
-    CaseError.
+    AbridgeError.
 
     >>> expand({"ids": {"$repeat": {"id": "f-{n}"}, "times": 2}})
     {'ids': [{'id': 'f-0'}, {'id': 'f-1'}]}
@@ -177,9 +173,9 @@ def expand(value: Any) -> Any:
         return {name: expand(member) for name, member in value.items()}
     times = value.get("times")
     if set(value) != {"$repeat", "times"} or type(times) is not int:
-        raise CaseError("write {$repeat: value, times: number}, and no other key beside it")
+        raise AbridgeError("write {$repeat: value, times: number}, and no other key beside it")
     if not 0 <= times <= MAX_TIMES:
-        raise CaseError(f"$repeat: times: {times} is not between 0 and {MAX_TIMES}")
+        raise AbridgeError(f"$repeat: times: {times} is not between 0 and {MAX_TIMES}")
     repeated = expand(value["$repeat"])
     return [_numbered(repeated, str(n)) for n in range(times)]
 
@@ -213,7 +209,7 @@ def _text(value: Any) -> str:
 
 
 def exchange_of(file: RuleFile, rule: Rule, case: Case) -> RecordedExchange:
-    """Return the call and the answer that a case gives. Raises CaseError or ExchangeError."""
+    """Return the call and the answer that a case gives. Raises AbridgeError."""
     ways = [key for key in (*_GIVEN, "given_file") if key in case]
     tool, arguments = case.get("tool"), case.get("arguments")
     if ways == ["given_file"]:
@@ -222,18 +218,20 @@ def exchange_of(file: RuleFile, rule: Rule, case: Case) -> RecordedExchange:
             raw = content(path, _MAX_GIVEN + 1)
         except (OSError, ValueError, AbridgeError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise CaseError(f"given_file: {path!r}: {reason}") from None
+            raise AbridgeError(f"given_file: {path!r}: {reason}") from None
         if len(raw) > _MAX_GIVEN:
-            raise CaseError(f"given_file: {path!r}: more than {_MAX_GIVEN} bytes")
+            raise AbridgeError(f"given_file: {path!r}: more than {_MAX_GIVEN} bytes")
         exchange = exchanges.recorded(raw, tool, arguments, _only_tool(rule))
     else:
         tool = tool or _only_tool(rule)
         if tool is None:
-            raise CaseError(f"tool: which one? The rule is for {', '.join(rule.tools)}")
+            raise AbridgeError(f"tool: which one? The rule is for {', '.join(rule.tools)}")
         results = [_GIVEN[way](expand(case[way])) for way in ways] or [Raw(b'{"content":[]}')]
         exchange = exchanges.make(tool, arguments or {}, results[0])
     if not rule.covers(exchange.tool):
-        raise CaseError(f"tool: {exchange.tool!r} is none of the rule's: {', '.join(rule.tools)}")
+        raise AbridgeError(
+            f"tool: {exchange.tool!r} is none of the rule's: {', '.join(rule.tools)}"
+        )
     return exchange
 
 

@@ -46,10 +46,6 @@ def fill(file: RuleFile, *, allow_python: bool = False) -> Iterator[str]:
             target.write(text)
 
 
-class FillError(AbridgeError):
-    """A case that cannot be filled."""
-
-
 def _expectation(trial: PlayedCase) -> str:
     play = trial.play
     if not play.calls:
@@ -58,7 +54,7 @@ def _expectation(trial: PlayedCase) -> str:
         return "untouched: true"
     line = f"expect: {_yaml(trial.document)}"
     if len(line) > MAX_CHARS:
-        raise FillError(f"{len(line)} characters are too many; write expect_at or max_bytes")
+        raise AbridgeError(f"{len(line)} characters are too many; write expect_at or max_bytes")
     return line
 
 
@@ -96,12 +92,12 @@ def _filled(
         filled = f"{head}{comment}{line_end}{indent}{line}{line_end}{rest}"
     loaded = read(filled.encode())
     if loaded.rules is None:
-        raise FillError(f"the file would not load any more: {loaded.problems[0]}")
+        raise AbridgeError(f"the file would not load any more: {loaded.problems[0]}")
     if before is None or _unfilled(loaded.rules) != _unfilled(before) - 1:
-        raise FillError("the case stands in several places, by an anchor")
+        raise AbridgeError("the case stands in several places, by an anchor")
     owner = loaded.rules.rules[rule]
     for message in check_case(loaded.rules, owner, owner.tests[case]):
-        raise FillError(f"it would not pass: {message}")
+        raise AbridgeError(f"it would not pass: {message}")
     return filled
 
 
@@ -116,7 +112,7 @@ def _case_node(text: str, rule: int, case: int) -> yaml.MappingNode:
     tests = _member(owner, "tests")
     node = tests.value[case] if isinstance(tests, yaml.SequenceNode) else tests
     if not isinstance(node, yaml.MappingNode):
-        raise FillError("the case is not written as a mapping of its own")
+        raise AbridgeError("the case is not written as a mapping of its own")
     return node
 
 
@@ -125,7 +121,7 @@ def _member(node: yaml.Node | None, name: str) -> yaml.Node:
         if key.value == name:
             member: yaml.Node = value
             return member
-    raise FillError(f"no {name!r} is written there")
+    raise AbridgeError(f"no {name!r} is written there")
 
 
 def _end(node: yaml.Node) -> int:

@@ -43,10 +43,6 @@ from proxy.transforms.base import Call, Warned
 Server = Callable[[bytes], bytes | None]
 
 
-class PlayError(AbridgeError):
-    """A call that was not answered by exactly one response."""
-
-
 class InMemoryTransport:
     """Drives a Session as a transport does: the server is a function, and the client reads a list.
 
@@ -167,7 +163,7 @@ class Replay(InMemoryTransport):
         query_result: Raw | None = None,
         facts: ToolFacts | None = None,
     ) -> None:
-        """Make the call; without a `first_call`, that one alone. Raises PlayError or DocumentError.
+        """Make the call; without a `first_call`, that one alone. Raises AbridgeError.
 
         `query_result` is the result that a guard gets for its query; None means no answer. `facts`
         are those of the tool, if its definition is known.
@@ -228,7 +224,7 @@ class Replay(InMemoryTransport):
     def _call(self, line: bytes) -> ClientView:
         lines = self.send(line)
         if len(lines) != 1:
-            raise PlayError(f"the client got {len(lines)} lines for one call")
+            raise AbridgeError(f"the client got {len(lines)} lines for one call")
         return answers.read(lines[0])
 
     def _serve_query(self, line: bytes) -> bytes | None:

@@ -61,7 +61,7 @@ def used_values(session: Sequence[ShapedAnswer], definitions: str = "") -> list[
             each = used.setdefault((value, index), new)
             if has_word(value, after):
                 each.place = "shown"
-            elif each.place == "lost" and _is_stored(value, answer):
+            elif each.place == "lost" and any(has_word(value, leaf) for leaf in _stored(answer)):
                 each.place = "view"
     # Of an argument that is a path, the path counts, not each of its folders too.
     return [
@@ -71,11 +71,11 @@ def used_values(session: Sequence[ShapedAnswer], definitions: str = "") -> list[
     ]
 
 
-def _is_stored(value: str, answer: ShapedAnswer) -> bool:
-    """Return True if a view or a page may show a value."""
-    results = (result for _, result in answer.replay.shaped)
-    stored = [result.snapshot.document for result in results if result.snapshot is not None]
-    return any(has_word(value, leaf) for raw in stored for _, leaf in _leaves(loads(raw)))
+def _stored(answer: ShapedAnswer) -> Iterator[str]:
+    """Yield the texts that a view or a page may show."""
+    for _, result in answer.replay.shaped:
+        if result.snapshot is not None:
+            yield from (leaf for _, leaf in _leaves(loads(result.snapshot.document)))
 
 
 def _parts(answer: ShapedAnswer) -> Any:

@@ -66,7 +66,8 @@ def _session(path: str, files: list[str]) -> RecordedSession:
                     about = loads(raw)
                     session.server, session.client = about.get("server"), about.get("client")
                 case name if name == TOOLS:
-                    session.tools = _tools(raw)
+                    result = members(members(members(raw)["response"])["result"])
+                    session.tools = {tool["name"]: tool for tool in plain(result["tools"])}
                 case _:
                     session.exchanges.append((file, recorded(raw)))
         except (DocumentError, AttributeError, KeyError, TypeError) as error:
@@ -75,9 +76,3 @@ def _session(path: str, files: list[str]) -> RecordedSession:
             reason = getattr(error, "strerror", None) or error
             raise ExchangeError(f"{file}: {reason}") from error
     return session
-
-
-def _tools(raw: bytes) -> dict[str, Any]:
-    result = members(members(members(raw)["response"])["result"])
-    tools: list[dict[str, Any]] = plain(result["tools"])
-    return {tool["name"]: tool for tool in tools}

@@ -79,7 +79,10 @@ class Redaction:
                 pass
             else:
                 masked = self._value(value)
-                return text if masked == value else _indented_as(masked, text)
+                if masked == value:
+                    return text
+                raw, indent = encode(masked), _INDENT.search(text)
+                return (msgspec.json.format(raw, indent=len(indent[1])) if indent else raw).decode()
         for pattern, replacement in self._patterns:
             text = pattern.replace(text, replacement, Fuel(sys.maxsize))
         return text
@@ -95,9 +98,3 @@ class Redaction:
             name: MASK if names and name.casefold() in self._names else self._value(each, names)
             for name, each in value.items()
         }
-
-
-def _indented_as(value: Any, like: str) -> str:
-    indent = _INDENT.search(like)
-    raw = encode(value)
-    return (msgspec.json.format(raw, indent=len(indent[1])) if indent else raw).decode()

@@ -31,10 +31,6 @@ MAX_PAGES = 10_000
 Ask = Callable[[dict[str, Any]], ClientView]
 
 
-class WalkError(AbridgeError):
-    """A walk that cannot continue: an answer names no next page, or an invalid one."""
-
-
 def start(rule: Rule, arguments: dict[str, Any], own: Collection[str] = ()) -> dict[str, Any]:
     """Return the arguments of the first call that precedes `arguments`: no offset, no view.
 
@@ -108,7 +104,7 @@ class Pages(Struct, frozen=True):
         """Return `nextOffset`, under the name that the rule gives it; None after the last page."""
         offsets = [each for path in self.paths for each in self._offsets(page, path, answer)]
         if not offsets:
-            raise WalkError("rejoins: a page does not say what follows")
+            raise AbridgeError("rejoins: a page does not say what follows")
         return min((each for each in offsets if each is not None), default=None)
 
     def join(self, parts: list[Any]) -> list[Any]:
@@ -118,7 +114,7 @@ class Pages(Struct, frozen=True):
     def _offsets(self, page: Any, path: Path, answer: ClientView) -> Iterator[int | None]:
         paths = {word: name for name, word in (self.step.page_info or {}).items()}
         if paths and "nextOffset" not in paths:
-            raise WalkError("rejoins: page_info has no nextOffset, so no page says what follows")
+            raise AbridgeError("rejoins: page_info has no nextOffset, so no page says what follows")
         for holder in _holders(page, path, answer):
             if paths:
                 yield _position(_at(holder, Path.parse(paths["nextOffset"])))
@@ -170,7 +166,7 @@ def _walk(
     answer, offset = opening, 0
     for _ in range(MAX_PAGES):
         if answer.failed:
-            raise WalkError(f"rejoins: the page from {offset} on is an error: {answer.text}")
+            raise AbridgeError(f"rejoins: the page from {offset} on is an error: {answer.text}")
         page = answers.document(answer, before)
         page = _parsed(rule, page) if track.parsed else page
         yield page
@@ -178,19 +174,19 @@ def _walk(
         if following is None:
             return
         if following <= offset:
-            raise WalkError(
+            raise AbridgeError(
                 f"rejoins: the page after the one from {offset} on begins at {following}"
             )
         offset = following
         answer = ask(argument.with_value(first, names.get(track.position, track.position), offset))
-    raise WalkError(f"rejoins: more than {MAX_PAGES} pages; ask for longer ones, or give less")
+    raise AbridgeError(f"rejoins: more than {MAX_PAGES} pages; ask for longer ones, or give less")
 
 
 def _whole(rule: Rule, exchange: RecordedExchange, track: Track) -> Any:
     """Return the document after every step except the windows and the steps that run per page."""
     located = answers.located(exchange.response, rule)
     if located is None:
-        raise WalkError("rejoins: the result has no document")
+        raise AbridgeError("rejoins: the result has no document")
     arguments = argument.complete(plan(rule, ()), (), exchange.arguments).arguments
     steps = (step for step in rule.pipeline if not step.window and step.name not in _PER_PAGE)
     rest = replace(rule, pipeline=tuple(steps))
@@ -253,4 +249,4 @@ def _notice(holder: dict[str, Any], name: str) -> dict[str, Any]:
 def _position(value: Any) -> int | None:
     if value is None or type(value) is int:
         return value
-    raise WalkError(f"rejoins: {value!r} is no position")
+    raise AbridgeError(f"rejoins: {value!r} is no position")

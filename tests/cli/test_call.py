@@ -74,7 +74,7 @@ def rules(folder: Path) -> str:
 def test_tools_shows_what_each_definition_costs(
     server: list[str], tmp_path: Path, run: Run
 ) -> None:
-    _, out, _ = run("tools", "--json", "--rules", rules(tmp_path), *server)
+    out = run("tools", "--json", "--rules", rules(tmp_path), *server).out
     first, second = json.loads(out)
     assert (first["tool"], first["hints"], first["rules"]) == (
         "list_books",
@@ -90,7 +90,7 @@ def test_tools_shows_what_each_definition_costs(
         ("tags", False),
     ]
 
-    *rows, total, legend = run("tools", *server)[1].splitlines()
+    *rows, total, legend = run("tools", *server).out.splitlines()
     assert any(row.startswith(" list_books (count) ") for row in rows)
     assert total.startswith("shelf 2.1: 2 tools in ")
     assert legend.startswith("As sent: ")
@@ -98,7 +98,7 @@ def test_tools_shows_what_each_definition_costs(
 
 def test_a_url_in_the_arguments_is_not_the_servers(server: list[str], run: Run) -> None:
     words = '{"count": 1, "shelf": "https://example.org/a"}'
-    assert "of https://example.org/a" in run("call", "list_books", words, *server)[1]
+    assert "of https://example.org/a" in run("call", "list_books", words, *server).out
 
 
 def test_a_call_prints_what_the_model_of_a_client_gets_and_saves_the_whole(
@@ -106,8 +106,7 @@ def test_a_call_prints_what_the_model_of_a_client_gets_and_saves_the_whole(
 ) -> None:
     saved = str(tmp_path / "answer.json")
     words = ["call", "list_books", "count=300", "shelf=7", 'tags=["new"]', "--save", saved]
-    code, out, error = run(*words, "--client", "codex-mcp-client", *server)
-    assert code == 0
+    out, error = run(*words, "--client", "codex-mcp-client", *server)
     assert json.loads(out)["books"]["rows"][1][:2] == [1, "Book 1 of 7"]
     assert len(out) < 8200
     assert "codex alone would show 48,000" in error
@@ -117,33 +116,30 @@ def test_a_call_prints_what_the_model_of_a_client_gets_and_saves_the_whole(
     assert whole["request"]["params"]["arguments"] == {"count": 300, "shelf": "7", "tags": ["new"]}
     [block] = whole["response"]["result"]["content"]
     assert [book["calls"] for book in json.loads(block["text"])["books"]] == [1] * 300
-    _, out, _ = run("view", saved, "count_by(books, &calls)")
-    assert json.loads(out) == {"view": {"1": 300}}
+    assert json.loads(run("view", saved, "count_by(books, &calls)").out) == {"view": {"1": 300}}
 
 
 def test_a_call_says_why_the_answer_for_a_widget_is_whole(server: list[str], run: Run) -> None:
     words = ["call", "list_books", "count=300", *server]
-    _, out, error = run(*words, "--widget")
+    out, error = run(*words, "--widget")
     assert len(out) > 60_000
     assert "list_books: a widget shows its answers (MCP Apps), so that it has no budget" in error
-    assert "widget" not in run(*words)[2]
+    assert "widget" not in run(*words).err
 
 
 def test_a_call_goes_through_the_rules_or_none_and_an_error_is_shown(
     server: list[str], tmp_path: Path, run: Run
 ) -> None:
     words = ["--rules", rules(tmp_path), '{"count": 2}', *server]
-    code, out, _ = run("call", "list_books", *words)
-    assert (code, "title" in out) == (0, False)
-    code, out, _ = run("call", "fail", *server)
-    assert (code, "no such shelf" in out) == (1, True)
+    assert "title" not in run("call", "list_books", *words).out
+    assert "no such shelf" in run("call", "fail", *server, code=1).out
 
     # An error of the protocol is an answer, too.
-    code, out, error = run("call", "list_books", *server)
-    assert (code, out, len(error.splitlines())) == (1, "count is required\n", 1)
+    out, error = run("call", "list_books", *server, code=1)
+    assert (out, len(error.splitlines())) == ("count is required\n", 1)
 
     # Without rules there is no budget either, as in `run`.
-    _, out, _ = run("call", "list_books", "count=300", "--rules", "none", *server)
+    out = run("call", "list_books", "count=300", "--rules", "none", *server).out
     assert len(json.loads(out)["books"]) == 300
 
 
@@ -151,32 +147,30 @@ def test_a_call_takes_the_arguments_that_rules_add_and_the_server_does_not_get_t
     server: list[str], tmp_path: Path, run: Run
 ) -> None:
     call = ["call", "list_books", "count=300"]
-    assert "view=" in run(*call, *server)[1]
+    assert "view=" in run(*call, *server).out
     saved = str(tmp_path / "answer.json")
-    _, out, _ = run(*call, "view=books[298:].id", "--save", saved, *server)
+    out = run(*call, "view=books[298:].id", "--save", saved, *server).out
     assert json.loads(out) == {"view": [298, 299]}
     whole = json.loads(Path(saved).read_text())
     assert whole["request"]["params"]["arguments"] == {"count": 300}
 
     (tmp_path / "rules.yaml").write_text(PAGES)
     words = ["--rules", str(tmp_path / "rules.yaml"), *server]
-    [fifth, sixth] = json.loads(run(*call, "shelf=b", "offset=4", *words)[1])["books"]
+    [fifth, sixth] = json.loads(run(*call, "shelf=b", "offset=4", *words).out)["books"]
     assert (fifth["title"], sixth["id"]) == ("Book 4 of b", 5)
-    code, _, error = run(*call, "offset=many", *words)
-    assert (code, "offset is of type integer, and 'many' is not" in error) == (2, True)
+    error = run(*call, "offset=many", *words, code=2).err
+    assert "offset is of type integer, and 'many' is not" in error
 
 
 def test_a_call_that_cannot_be_made_or_saved_is_refused(server: list[str], run: Run) -> None:
     words = ("call", "list_books", "--save", "nowhere/a.json", "--", "no-such-command")
-    code, _, error = run(*words)
-    assert (code, error.endswith("nowhere/a.json: there is no folder nowhere\n")) == (2, True)
+    assert run(*words, code=2).err.endswith("nowhere/a.json: there is no folder nowhere\n")
     complaint = "the server has no tool 'list_book'; did you mean 'list_books'?"
-    assert run("call", "list_book", *server) == (2, "", f"mcp-abridge call: {complaint}\n")
+    assert run("call", "list_book", *server, code=2) == ("", f"mcp-abridge call: {complaint}\n")
 
 
 def test_a_command_without_dashes_is_refused_with_advice(run: Run) -> None:
-    code, _, error = run("call", "list_books", "count=1", "shelf-server", "--db-path", "x")
-    assert code == 2
+    error = run("call", "list_books", "count=1", "shelf-server", "--db-path", "x", code=2).err
     assert error.endswith("unexpected '--db-path'; what is the server's goes after --\n")
 
 

@@ -58,7 +58,7 @@ def test_zsh_completes_them_on_its_command_line(tmp_path: Path, run: Run) -> Non
 def written(shell: str, path: Path, run: Run) -> Path:
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
-    path.write_text(run("completion", shell)[1])
+    path.write_text(run("completion", shell).out)
     return path
 
 

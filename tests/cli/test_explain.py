@@ -1,8 +1,6 @@
 """`explain`: the steps with their bytes, why a rule applies, what each kind of client shows."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,7 +16,7 @@ from proxy.ruleset.rule import RuleFile, RuleSet
 from proxy.testing import exchange
 from proxy.testing.play import Replay
 from proxy.transforms.base import Call, Parameter
-from tests.cli.conftest import Run
+from tests.cli.conftest import Printed, Run
 from tests.given import answer, call, document, line, rule, rules, said
 from tests.rulecases import PYTHON
 
@@ -66,13 +64,11 @@ class Explain:
     def __init__(self, run: Run) -> None:
         self._run = run
 
-    def run(self, *words: str) -> tuple[object, str, str]:
-        return self._run("explain", "rules.yaml", "recorded.json", *words)
+    def run(self, *words: str, code: int = 0) -> Printed:
+        return self._run("explain", "rules.yaml", "recorded.json", *words, code=code)
 
     def text(self, *words: str) -> str:
-        code, out, _ = self.run(*words)
-        assert code == 0
-        return out
+        return self.run(*words).out
 
     def json(self, *words: str) -> Any:
         return json.loads(self.text("--json", *words))
@@ -353,8 +349,8 @@ def test_a_recording_that_cannot_be_used_is_told(
     if text is not None:
         Path("recorded.json").write_text(text)
 
-    code, out, err = verb.run()
-    assert (code, out) == (2, "")
+    out, err = verb.run(code=2)
+    assert out == ""
     assert err.startswith(f"mcp-abridge explain: {message}")
 
 
@@ -392,13 +388,13 @@ def test_definitions_of_no_list_are_refused(verb: Explain) -> None:
     Path("recorded.json").write_text('{"content": []}')
 
     message = "recorded.json: no tools: --definitions takes a recorded result of tools/list\n"
-    assert verb.run("--definitions", "300") == (2, "", f"mcp-abridge explain: {message}")
+    assert verb.run("--definitions", "300", code=2) == ("", f"mcp-abridge explain: {message}")
 
 
 def test_rules_that_do_not_load_are_told(verb: Explain) -> None:
     Path("rules.yaml").write_text("version: 2\nrules: []\n")
 
-    assert verb.run() == (2, "", "rules.yaml:1:10: version: expected 1, found 2\n")
+    assert verb.run(code=2) == ("", "rules.yaml:1:10: version: expected 1, found 2\n")
 
 
 def test_what_a_guard_asked_found_and_decided_is_printed(verb: Explain) -> None:
@@ -452,8 +448,7 @@ def test_what_became_of_an_error_is_printed(verb: Explain) -> None:
 def test_arguments_that_are_no_object_are_a_mistake(verb: Explain, text: str) -> None:
     record("list", said("a"))
 
-    code, _, err = verb.run("--arguments", text)
-    assert (code, "argument --arguments: " in err) == (2, True)
+    assert "argument --arguments: " in verb.run("--arguments", text, code=2).err
 
 
 LOCK = said("lock: try again", isError=True)
@@ -568,11 +563,6 @@ def test_a_guard_that_fails_is_told_so(arguments: dict[str, Any]) -> None:
 ISSUES = [{"id": n, "title": f"Crash {n}", "body": "long text " * 40} for n in range(60)]
 
 
-def explain_file(*words: str, stdin: bytes | None = None) -> "subprocess.CompletedProcess[bytes]":
-    command = [sys.executable, "-m", "proxy", "explain", *words]
-    return subprocess.run(command, input=stdin, capture_output=True, timeout=60, check=False)
-
-
 @pytest.mark.parametrize(
     "form",
     [
@@ -584,18 +574,13 @@ def explain_file(*words: str, stdin: bytes | None = None) -> "subprocess.Complet
     ids=["json", "result", "response", "text"],
 )
 def test_without_rules_any_answer_shows_what_the_budget_makes_of_it(
-    form: bytes, tmp_path: Path
+    form: bytes, tmp_path: Path, run: Run
 ) -> None:
     file = tmp_path / "answer"
     file.write_bytes(form)
 
-    results = [
-        explain_file("--json", str(file)),
-        explain_file("--json", "-", stdin=form),
-        explain_file("--json", stdin=form),
-    ]
-
-    accounts = [json.loads(each.stdout) for each in results]
+    words = [(file,), ("-",), ()]
+    accounts = [json.loads(run("explain", "--json", *each, stdin=form).out) for each in words]
     for account in accounts:
         assert account["outcome"] == "shaped"
         assert account["before"]["visible"] > 20_000
@@ -604,24 +589,21 @@ def test_without_rules_any_answer_shows_what_the_budget_makes_of_it(
     assert accounts[1] == accounts[2] == {**accounts[0], "file": "-"}
 
 
-def test_show_prints_what_the_model_gets_and_nothing_else(tmp_path: Path) -> None:
+def test_show_prints_what_the_model_gets_and_nothing_else(tmp_path: Path, run: Run) -> None:
     file = tmp_path / "answer.json"
     file.write_text(json.dumps(ISSUES))
 
-    small = explain_file("--show", "--budget", "1kB", str(file)).stdout.decode()
-    codex = explain_file("--show", "--client", "codex-mcp-client", str(file)).stdout.decode()
-    claude = explain_file("--show", "--client", "claude-code", str(file)).stdout.decode()
+    options = (["--budget", "1kB"], ["--client", "codex-mcp-client"], ["--client", "claude-code"])
+    small, codex, claude = (run("explain", "--show", *each, file).out for each in options)
 
     assert "_abridged" in json.loads(small)
     assert len(small) <= 1001 < len(codex) <= 8001
     assert "_abridged" in json.loads(claude)
 
 
-def test_a_view_is_answered_as_the_next_call_would_be(tmp_path: Path) -> None:
-    file = tmp_path / "answer.json"
-    file.write_text(json.dumps(ISSUES))
-
-    shown = explain_file("--show", "--view", "items[?id > 57].title", str(file)).stdout
+def test_a_view_is_answered_as_the_next_call_would_be(run: Run) -> None:
+    words = ("--show", "--view", "items[?id > 57].title")
+    shown = run("explain", *words, stdin=json.dumps(ISSUES).encode()).out
 
     assert json.loads(shown) == {"view": ["Crash 58", "Crash 59"]}
 
@@ -635,11 +617,9 @@ def test_a_rule_is_explained_with_a_view_too(verb: Explain) -> None:
     assert account["shown"]["text"]["lines"] == ['{"view":59}']
 
 
-def test_what_is_no_text_is_told() -> None:
-    result = explain_file(stdin=b"\xff\xfe")
-
-    assert result.returncode == 2
-    assert b"explain: -: neither JSON nor a text in UTF-8: " in result.stderr
+def test_what_is_no_text_is_told(run: Run) -> None:
+    error = run("explain", code=2, stdin=b"\xff\xfe").err
+    assert "explain: -: neither JSON nor a text in UTF-8: " in error
 
 
 @pytest.mark.parametrize(
@@ -648,14 +628,14 @@ def test_what_is_no_text_is_told() -> None:
     ids=["between", "before"],
 )
 def test_options_may_stand_before_the_file_and_between_it_and_the_rules(
-    order: tuple[str, ...], tmp_path: Path
+    order: tuple[str, ...], tmp_path: Path, run: Run
 ) -> None:
     rules, file = tmp_path / "rules.yaml", tmp_path / "answer.json"
     rules.write_text("version: 1\nrules: [{tools: list_issues, response: [{keep: [id]}]}]\n")
     file.write_text(json.dumps(ISSUES))
     words = {"rules": str(rules), "file": str(file)}
 
-    done = explain_file(*(words.get(word, word) for word in order), "--show")
+    out, error = run("explain", *(words.get(word, word) for word in order), "--show")
 
-    assert done.stderr == b""
-    assert json.loads(done.stdout) == [{"id": issue["id"]} for issue in ISSUES]
+    assert error == ""
+    assert json.loads(out) == [{"id": issue["id"]} for issue in ISSUES]

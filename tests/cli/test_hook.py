@@ -1,6 +1,5 @@
 """`hook` cuts an answer as Claude Code hands it over, and `view` reads the rest of it."""
 
-import io
 import json
 import os
 import re
@@ -27,28 +26,26 @@ SAVED = (
 )
 
 
-Hooked = Callable[..., tuple[object, Any, str]]
+Hooked = Callable[..., tuple[Any, str]]
 
 
 @pytest.fixture
 def hooked(monkeypatch: pytest.MonkeyPatch, run: Run, tmp_path: Path) -> Hooked:
-    """Return a function that hands an answer to `hook`, and returns the exit code and output."""
+    """Return a function that hands an answer to `hook`, and returns its output and stderr."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
     def hooked(
-        response: Any, *options: str, tool: str = "mcp__crm__list"
-    ) -> tuple[object, Any, str]:
+        response: Any, *options: str, tool: str = "mcp__crm__list", code: int = 0
+    ) -> tuple[Any, str]:
         event = {
             "hook_event_name": "PostToolUse",
             "tool_name": tool,
             "tool_input": {"query": "x"},
             "tool_response": response,
         }
-        stdin = io.TextIOWrapper(io.BytesIO(json.dumps(event).encode()))
-        monkeypatch.setattr("sys.stdin", stdin)
-        code, out, error = run("hook", *options)
+        out, error = run("hook", *options, code=code, stdin=json.dumps(event).encode())
         output = json.loads(out)["hookSpecificOutput"] if out else None
-        return code, output, error
+        return output, error
 
     return hooked
 
@@ -64,9 +61,9 @@ def test_a_long_answer_is_cut_and_the_commands_in_its_notice_read_the_rest(
     (tmp_path / "saved.txt").write_text(WHOLE)
     saved = SAVED % (len(WHOLE), tmp_path / "saved.txt")
     response = {"blocks": blocks(WHOLE), "structuredContent": WHOLE, "file": saved}[form]
-    code, output, error = hooked(response)
+    output, error = hooked(response)
 
-    assert (code, error, output["hookEventName"]) == (0, "", "PostToolUse")
+    assert (error, output["hookEventName"]) == ("", "PostToolUse")
     [block] = output["updatedMCPToolOutput"]
     assert len(block["text"]) <= 10_000
     document = json.loads(block["text"])
@@ -83,27 +80,26 @@ def test_a_long_answer_is_cut_and_the_commands_in_its_notice_read_the_rest(
 
 
 def asked(run: Run, words: list[str]) -> Any:
-    return json.loads(run(*words)[1])
+    return json.loads(run(*words).out)
 
 
 def test_the_notice_of_a_view_names_the_command_too(hooked: Hooked, run: Run) -> None:
     lines = "".join(f"line {n} of the log\n" for n in range(9000))
-    _, output, _ = hooked(blocks(lines))
+    output, _ = hooked(blocks(lines))
     command = re.search(
         r"run (\S*mcp-abridge view \S+ '[^']+')", output["updatedMCPToolOutput"][1]["text"]
     )
     assert command is not None
-    code, out, _ = run(*shlex.split(command[1])[1:])
-    assert code == 0
+    out = run(*shlex.split(command[1])[1:]).out
     assert "is next" in out
     assert "view='" not in out
 
 
 def test_an_answer_within_the_budget_and_other_blocks_stay_as_they_are(hooked: Hooked) -> None:
-    assert hooked(blocks("short")) == (0, None, "")
-    assert hooked(blocks("x" * 5000)) == (0, None, "")
+    assert hooked(blocks("short")) == (None, "")
+    assert hooked(blocks("x" * 5000)) == (None, "")
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA"}}
-    _, output, _ = hooked([image, *blocks(WHOLE)])
+    output, _ = hooked([image, *blocks(WHOLE)])
     assert output["updatedMCPToolOutput"][0] == image
 
 
@@ -115,7 +111,7 @@ def test_the_rules_apply_to_the_tool_of_any_server(
         "version: 1\nrules: [{tools: list, response: [{keep: [items.id]}], max_bytes: 3000}]\n"
     )
     monkeypatch.chdir(tmp_path)
-    _, output, _ = hooked(blocks(WHOLE), "--rules", "crm.yaml", tool="mcp__plugin_x_crm__list")
+    output, _ = hooked(blocks(WHOLE), "--rules", "crm.yaml", tool="mcp__plugin_x_crm__list")
     text = output["updatedMCPToolOutput"][0]["text"]
     assert "Row 1" not in text
     assert len(text) <= 3000
@@ -134,12 +130,12 @@ def test_answers_are_kept_for_an_hour_for_their_owner_alone(
     os.utime(first, (time.time() - 3700,) * 2)
     hooked(blocks(WHOLE.replace("Row", "Line")))
     assert first not in folder.iterdir()
-    assert run("view", first, "items[0]")[0] == 2
+    run("view", first, "items[0]", code=2)
 
 
 def test_an_event_that_cannot_be_used_leaves_the_answer_as_it_is(hooked: Hooked) -> None:
-    code, output, error = hooked(SAVED % (9, "/nowhere.txt"))
-    assert (code, output) == (1, None)
+    output, error = hooked(SAVED % (9, "/nowhere.txt"), code=1)
+    assert output is None
     assert "the answer stays as it is" in error
     assert "/nowhere.txt" in error
 
@@ -163,21 +159,20 @@ def test_wrap_adds_the_hook_to_the_settings_and_unwrap_restores_them_to_the_byte
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path))
     path = tmp_path / "settings.json"
     path.write_bytes(settings.encode())
-    code, out, _ = run("wrap", "--hook", "--dry-run")
-    assert (code, "+" in out) == (0, True)
+    assert "+" in run("wrap", "--hook", "--dry-run").out
     assert path.read_bytes() == settings.encode()
-    assert run("wrap", "--hook", "--rules", "github")[0] == 0
+    run("wrap", "--hook", "--rules", "github")
     edited = path.read_bytes().decode()
     [command] = re.findall(r'"command": "(\S*mcp-abridge hook --rules github)"', edited)
     assert len(edited) - len(settings) < len(command) + 120
-    assert run("wrap", "--hook")[0] == 0
+    run("wrap", "--hook")
     assert path.read_bytes().decode() == edited
-    assert run("unwrap", "--hook")[0] == 0
+    run("unwrap", "--hook")
     assert path.read_bytes() == settings.encode()
 
 
 def test_wrap_makes_the_settings_for_the_hook_if_there_are_none(tmp_path: Path, run: Run) -> None:
     folders = {"XDG_STATE_HOME": f"{tmp_path}/state", "CLAUDE_CONFIG_DIR": f"{tmp_path}/none"}
-    assert run("unwrap", "--hook", **folders)[0] == 1
-    assert run("wrap", "--hook")[0] == 0
+    run("unwrap", "--hook", **folders, code=1)
+    run("wrap", "--hook")
     assert list(json.loads((tmp_path / "none" / "settings.json").read_text())) == ["hooks"]

@@ -72,25 +72,25 @@ def calls(folder: Path) -> list[str]:
 def test_tools_that_only_read_are_called_and_get_rules_that_pass(
     server: list[str], tmp_path: Path, run: Run
 ) -> None:
-    code, out, error = run("init", *server)
-    assert (code, calls(tmp_path)) == (0, ["list_books"])
+    out, error = run("init", *server)
+    assert calls(tmp_path) == ["list_books"]
     assert out.startswith("ok: the-shelf.yaml: 1 rule, 1 test\n1 passed in ")
     assert "not called, since they need arguments: get_shelf (name)\n" in error
     assert "not called, since they do not declare readOnlyHint: count_books\n" in error
     assert "init: --sample \"get_shelf name='...'\" calls such a tool" in error
     assert "bytes become" in error
     assert f"mcp-abridge --rules the-shelf.yaml -- {sys.executable}" in error
-    assert run("test", "--require-tests", "the-shelf.yaml")[0] == 0
+    run("test", "--require-tests", "the-shelf.yaml")
     assert "server: {name: the shelf}" in (tmp_path / "the-shelf.yaml").read_text()
 
     # What is there is not touched, and nothing is called for it.
     (tmp_path / "the-shelf.yaml").write_text("mine")
     for output in (["-o", "the-shelf.yaml"], []):
-        code, _, error = run("init", *output, *server)
-        assert (code, "the-shelf.yaml is there already; --force replaces it" in error) == (2, True)
+        error = run("init", *output, *server, code=2).err
+        assert "the-shelf.yaml is there already; --force replaces it" in error
         assert calls(tmp_path) == ["list_books"]
     assert (tmp_path / "the-shelf.yaml").read_text() == "mine"
-    assert run("init", "--force", *server)[0] == 0
+    run("init", "--force", *server)
     assert "version: 1" in (tmp_path / "the-shelf.yaml").read_text()
 
 
@@ -99,15 +99,14 @@ def test_samples_call_other_tools_and_the_calls_may_be_kept(
 ) -> None:
     samples = ["get_shelf name='top left'", 'get_shelf {"name": "none"}', "count_books"]
     words = [word for sample in samples for word in ("--sample", sample)]
-    code, out, error = run("init", "-o", "r.yaml", "--record", "kept", *words, *server)
-    assert code == 0
+    out, error = run("init", "-o", "r.yaml", "--record", "kept", *words, *server)
     assert calls(tmp_path) == ["list_books", "get_shelf top left", "get_shelf none", "count_books"]
     assert "ok: r.yaml: 2 rules, 2 tests" in out
     complaint = "an error: no such shelf\n"
     assert f'called get_shelf {{"name": "none"}}: {complaint}' in error
     assert "no rule for count_books: no answer above 4,000 bytes" in error
     assert len(list((tmp_path / "kept").glob("*/*-get_shelf.json"))) == 2
-    assert len(json.loads(run("suggest", "kept", "--json")[1])) == 2
+    assert len(json.loads(run("suggest", "kept", "--json").out)) == 2
 
 
 @pytest.mark.parametrize(
@@ -120,8 +119,7 @@ def test_samples_call_other_tools_and_the_calls_may_be_kept(
 def test_a_sample_that_cannot_be_called_is_refused_before_any_call(
     sample: str, complaint: str, server: list[str], tmp_path: Path, run: Run
 ) -> None:
-    code, _, error = run("init", "--sample", sample, *server)
-    assert code == 2
+    error = run("init", "--sample", sample, *server, code=2).err
     [line] = error.splitlines()  # and not what the server wrote
     assert complaint in line
     assert not (tmp_path / "calls").exists()
@@ -142,8 +140,7 @@ def test_a_sample_that_cannot_be_called_is_refused_before_any_call(
 def test_a_mistake_that_needs_no_server_is_refused_without_one(
     words: list[str], complaint: str, tmp_path: Path, run: Run
 ) -> None:
-    code, _, error = run("init", *words, "--", "touch", tmp_path / "started")
-    assert (code, complaint in error) == (2, True)
+    assert complaint in run("init", *words, "--", "touch", tmp_path / "started", code=2).err
     assert not (tmp_path / "started").exists()
 
 
@@ -153,8 +150,7 @@ def test_without_a_rule_no_file_is_written_and_the_reason_is_given(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "server.py").write_text(IMPORT + DENSE)
     server = ["--", sys.executable, "server.py"]
-    code, _, error = run("init", "-o", "r.yaml", *server, "calls")
-    assert code == 1
+    error = run("init", "-o", "r.yaml", *server, "calls", code=1).err
     assert "init: no rule for digits: nothing to take off\n" in error
     assert error.endswith("init: no file written: nothing to take off\n")
     # Of many tools, six are named.
@@ -163,8 +159,8 @@ def test_without_a_rule_no_file_is_written_and_the_reason_is_given(
     assert 'init: --sample "t_0" calls such a tool' in error
     assert not (tmp_path / "r.yaml").exists()
 
-    code, _, error = run("init", "-o", "r.yaml", *server, "no/calls")
-    assert (code, error.endswith("init: no file written: no call had a result\n")) == (1, True)
+    error = run("init", "-o", "r.yaml", *server, "no/calls", code=1).err
+    assert error.endswith("init: no file written: no call had a result\n")
 
 
 def test_a_server_that_does_not_start_is_reported(tmp_path: Path, run: Run) -> None:
@@ -174,11 +170,10 @@ def test_a_server_that_does_not_start_is_reported(tmp_path: Path, run: Run) -> N
         (["cat"], "init: it does not answer as an MCP server: "),
         ([], "give its URL, or write its command after --"),
     ):
-        code, _, error = run("init", *words)
-        assert (code, complaint in error) == (2, True)
+        assert complaint in run("init", *words, code=2).err
     assert not (tmp_path / "r.yaml").exists()
     complaint = "mcp-abridge init: 'no-such-command' cannot be started: no such file or directory\n"
-    assert run("init", "no-such-command") == (2, "", complaint)
+    assert run("init", "no-such-command", code=2) == ("", complaint)
 
 
 def test_on_a_terminal_it_asks_for_the_arguments_of_tools_that_only_read(

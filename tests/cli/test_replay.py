@@ -58,13 +58,13 @@ def rules(folder: Path, *paths: str) -> list[str]:
     return ["--rules", str(file)]
 
 
-def account(run: Run, *words: str) -> Any:
-    return json.loads(run("replay", "--json", *words)[1])
+def account(run: Run, *words: str, code: int = 0) -> Any:
+    return json.loads(run("replay", "--json", *words, code=code).out)
 
 
 def test_the_budget_alone_loses_nothing(recordings: str, run: Run) -> None:
-    code, out, error = run("replay", recordings)
-    assert (code, error) == (0, "")
+    out, error = run("replay", recordings)
+    assert error == ""
     assert "later calls used: 1; still shown: 1, a view or page away: 0, lost: 0" in out
 
     both = account(run, recordings)
@@ -80,9 +80,8 @@ def test_a_lost_value_rotten_paths_and_new_members_are_findings(
     recordings: str, tmp_path: Path, run: Run
 ) -> None:
     lossy = rules(tmp_path, "books.title", "books.author")
-    code, out, _ = run("replay", recordings, *lossy)
+    out = run("replay", recordings, *lossy, code=1).out
 
-    assert code == 1
     [path] = Path(recordings).glob("*/0001-list_books.json")
     place = f"{tmp_path}/rules.yaml:4"
     assert out.splitlines()[-3:] == [
@@ -90,7 +89,7 @@ def test_a_lost_value_rotten_paths_and_new_members_are_findings(
         f"rot: {place}: books: books.author matches nothing, in 1 answers",
         f"new: {place}: books: books.text, as in {path}",
     ]
-    found = account(run, recordings, *lossy)
+    found = account(run, recordings, *lossy, code=1)
     assert [len(found[kind]) for kind in ("loss", "rot", "drift", "over")] == [1, 1, 1, 0]
     assert found["used"] == {"shown": 0, "view": 0, "lost": 1}
 
@@ -111,7 +110,7 @@ def test_a_lost_value_rotten_paths_and_new_members_are_findings(
 def test_a_ci_job_chooses_what_fails(
     paths: Sequence[str], words: list[str], code: int, recordings: str, tmp_path: Path, run: Run
 ) -> None:
-    assert run("replay", recordings, *rules(tmp_path, *paths), *words)[0] == code
+    run("replay", recordings, *rules(tmp_path, *paths), *words, code=code)
 
 
 def test_a_rule_in_shadow_mode_is_replayed_as_if_it_were_active(
@@ -124,7 +123,7 @@ def test_a_rule_in_shadow_mode_is_replayed_as_if_it_were_active(
 
 
 def test_recordings_are_weighed_as_transcripts_are(recordings: str, run: Run) -> None:
-    books, book = json.loads(run("weigh", recordings, "--json")[1])
+    books, book = json.loads(run("weigh", recordings, "--json").out)
     assert (books["tool"], book["tool"]) == ("shelf/list_books", "shelf/get_book")
     assert books["in_budget"] < 10_000 < 45_000 < books["read"] == books["whole"]
 
@@ -132,17 +131,15 @@ def test_recordings_are_weighed_as_transcripts_are(recordings: str, run: Run) ->
 def test_what_cannot_be_replayed_is_refused(recordings: str, tmp_path: Path, run: Run) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
-    code, out, error = run("replay", str(empty))
-    assert (code, out) == (2, "")
+    out, error = run("replay", str(empty), code=2)
+    assert out == ""
     assert f"no recorded call in {empty}; `mcp-abridge record` makes recordings" in error
-    code, _, error = run("replay", str(empty / "none"))
-    assert (code, error) == (2, f"mcp-abridge replay: {empty}/none: No such file or directory\n")
+    error = run("replay", str(empty / "none"), code=2).err
+    assert error == f"mcp-abridge replay: {empty}/none: No such file or directory\n"
     (empty / "0001-t.json").write_text("{")
-    code, _, error = run("replay", str(empty))
-    assert code == 2
+    error = run("replay", str(empty), code=2).err
     assert f"{empty}/0001-t.json: neither a recorded exchange nor JSON" in error
-    code, _, error = run("replay", recordings, *rules(tmp_path, "books..id"))
-    assert code == 2
+    error = run("replay", recordings, *rules(tmp_path, "books..id"), code=2).err
     assert "rules.yaml:6:24: keep: path 'books..id'" in error
-    _, _, error = run("replay", recordings, "--fail-on", "los")
+    error = run("replay", recordings, "--fail-on", "los", code=2).err
     assert "'los' is none of loss, rot, drift; or write none" in error

@@ -24,10 +24,14 @@ CALL = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"ok"}}\
 ANSWER = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"ok"}]}}\n'
 
 
-def done(words: Sequence[str], stdin: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
-    return subprocess.run(
-        [*RUN, *words], cwd=ROOT, input=stdin, capture_output=True, timeout=60, check=False
+def done(
+    words: Sequence[str], stdin: bytes = b"", code: int = 0, program: Sequence[str] = RUN
+) -> "subprocess.CompletedProcess[bytes]":
+    ended = subprocess.run(
+        [*program, *words], cwd=ROOT, input=stdin, capture_output=True, timeout=60, check=False
     )
+    assert ended.returncode == code, ended.stderr
+    return ended
 
 
 def rules(folder: Path, text: str) -> str:
@@ -39,22 +43,19 @@ def rules(folder: Path, text: str) -> str:
 @pytest.mark.parametrize("verb", [(), ("run",)])
 def test_the_verb_may_be_left_out(verb: tuple[str, ...]) -> None:
     ended = done([*verb, "--rules", "none", "--", *NAUGHTY, "plain"], CALL % 1)
-    assert (ended.returncode, ended.stdout) == (0, ANSWER % 1)
-    assert ended.stderr == b""
+    assert (ended.stdout, ended.stderr) == (ANSWER % 1, b"")
 
 
 @pytest.mark.parametrize("before", [(), ("run",), ("--rules", "none"), ("run", "--rules=none")])
 def test_a_command_is_wrapped_though_no_hyphens_stand_before_it(before: tuple[str, ...]) -> None:
     script = "import sys; print(sys.argv[1:], file=sys.stderr)"
     ended = done([*before, sys.executable, "-c", script, "--rules", "x", "--", "--help"])
-    assert (ended.returncode, ended.stdout) == (0, b"")
-    assert ended.stderr == b"['--rules', 'x', '--', '--help']\n"
+    assert (ended.stdout, ended.stderr) == (b"", b"['--rules', 'x', '--', '--help']\n")
 
 
 def test_a_mistyped_verb_is_an_error_that_names_the_right_one_on_both_sides() -> None:
     reason = "cannot be started: no such file or directory; nor is it a verb of mcp-abridge"
-    ended = done(["chekc", "rules.yaml"], CALL % 1)
-    assert ended.returncode == 127
+    ended = done(["chekc", "rules.yaml"], CALL % 1, code=127)
     line, *_ = ended.stderr.decode().splitlines()
     assert line == f"mcp-abridge: error: 'chekc' {reason}; did you mean 'check'?"
     text = json.loads(ended.stdout)["result"]["content"][0]["text"]
@@ -65,8 +66,7 @@ def test_a_mistyped_verb_is_an_error_that_names_the_right_one_on_both_sides() ->
 def test_a_url_takes_the_place_of_a_command(verb: tuple[str, ...]) -> None:
     with RawServer(lambda asked: iter([whole((ANSWER % 1).rstrip())])) as server:
         ended = done([*verb, "--rules", "none", server.url], CALL % 1)
-    assert (ended.returncode, ended.stdout) == (0, ANSWER % 1)
-    assert ended.stderr == b""
+    assert (ended.stdout, ended.stderr) == (ANSWER % 1, b"")
 
 
 def test_a_terminal_on_stdin_gets_a_hint() -> None:
@@ -92,9 +92,7 @@ def test_a_verb_whose_reader_is_gone_ends_quietly() -> None:
 
 @pytest.mark.parametrize("verb", sorted(set(VERBS) - {"run"}))
 def test_each_verb_has_its_file_and_help(verb: str) -> None:
-    ended = done([verb, "--help"])
-    assert ended.returncode == 0
-    assert ended.stdout.startswith(f"usage: mcp-abridge {verb} ".encode())
+    assert done([verb, "--help"]).stdout.startswith(f"usage: mcp-abridge {verb} ".encode())
 
 
 def test_the_version_is_said() -> None:
@@ -143,9 +141,8 @@ def test_python_that_rules_name_is_run_where_that_is_allowed(tmp_path: Path) -> 
     (tmp_path / "own.py").write_text(f"print('loading')\n{own}")
     step = "transforms: {noise: 'own:Noise'}\nrules: [{tools: ok, response: [{noise: [a]}]}]\n"
     words = ["--rules", rules(tmp_path, f"version: 1\n{step}"), "--", *NAUGHTY, "plain"]
-    ended = done(words, CALL % 1)
-    assert ended.returncode == 2
-    assert b"'own:Noise' is Python code, which runs only with --allow-python\n" in ended.stderr
+    refusal = b"'own:Noise' is Python code, which runs only with --allow-python\n"
+    assert refusal in done(words, CALL % 1, code=2).stderr
     ended = done(["--allow-python", *words], CALL % 1)
     # What it prints stays away from the messages.
     [line] = ended.stdout.splitlines()
@@ -171,13 +168,12 @@ def test_bad_rules_are_logged_with_every_problem_and_end_the_server(tmp_path: Pa
 def test_bad_rules_are_an_error_though_the_server_ends_at_once(tmp_path: Path) -> None:
     file = rules(tmp_path, "version: 1\nruels: []\n")
     for name, reason in ((file, b":2:1: "), ("no-such-word", b"no-such-word")):
-        ended = done(["--rules", name, "--", sys.executable, "-c", ""])
-        assert ended.returncode == 2
+        ended = done(["--rules", name, "--", sys.executable, "-c", ""], code=2)
         assert reason in ended.stderr
 
 
 def test_log_lines_are_json_where_that_is_asked_for() -> None:
-    ended = done(["--log-format", "json", "--", "no-such-command"], b"")
+    ended = done(["--log-format", "json", "--", "no-such-command"], code=127)
     line = json.loads(ended.stderr.splitlines()[0])
     assert line["level"] == "error"
     assert line["message"] == "'no-such-command' cannot be started: no such file or directory"
@@ -221,15 +217,8 @@ def test_it_ends_in_order_where_it_is_started_without_the_usual_files(
     closed: tuple[int, ...],
 ) -> None:
     script = EXEC % f"[os.close(n) for n in {closed}]"
-    ended = subprocess.run(
-        [sys.executable, "-c", script, "--rules", "none", "--", *NAUGHTY, "plain"],
-        cwd=ROOT,
-        input=CALL % 1,
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    assert ended.returncode == 0
+    program = [sys.executable, "-c", script]
+    ended = done(["--rules", "none", "--", *NAUGHTY, "plain"], CALL % 1, program=program)
     assert ended.stdout == (b"" if {0, 1} & set(closed) else ANSWER % 1)
 
 
@@ -264,10 +253,7 @@ def test_nothing_slow_is_imported_before_the_server_is_started() -> None:
         "import sys; own = set(sys.modules); import proxy.cli.run, proxy.cli.options; "
         "print(*sorted(set(sys.modules) - own))"
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert ended.stdout.split() == [
+    assert done([], program=[sys.executable, "-c", code]).stdout.decode().split() == [
         "proxy",
         "proxy.cli",
         "proxy.cli.options",
@@ -286,16 +272,8 @@ def test_nothing_slow_is_imported_before_the_server_is_started() -> None:
 def test_where_no_thread_can_be_started_it_says_so(memory: int, words: tuple[str, ...]) -> None:
     """Each thread takes 100 MB of addresses here, so that few have room."""
     limits = f'ulimit -s 100000; ulimit -v {memory}; exec "$@"'
-    ended = subprocess.run(
-        ["/bin/sh", "-c", limits, "sh", *RUN, *words],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    assert (ended.returncode, ended.stderr) == (
-        1,
+    ended = done([*RUN, *words], code=1, program=["/bin/sh", "-c", limits, "sh"])
+    assert ended.stderr == (
         b"mcp-abridge: error: no thread can be started; "
-        b"the limit of processes or of memory may be too low\n",
+        b"the limit of processes or of memory may be too low\n"
     )

@@ -43,7 +43,7 @@ CALL = {"type": "function_call", "name": "list", "namespace": "mcp__crm", "call_
 
 
 def weighed(run: Run, folder: Path) -> dict[str, dict[str, Any]]:
-    return {each.pop("tool"): each for each in json.loads(run("weigh", folder, "--json")[1])}
+    return {each.pop("tool"): each for each in json.loads(run("weigh", folder, "--json").out)}
 
 
 def test_answers_are_counted_as_the_model_read_them(tmp_path: Path, run: Run) -> None:
@@ -94,14 +94,12 @@ def test_a_table_shows_the_largest_and_what_to_do_next(
 ) -> None:
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path))
     monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
-    code, _, error = run("weigh")
-    assert (code, "no answer of an MCP tool in 0 sessions" in error) == (1, True)
+    assert "no answer of an MCP tool in 0 sessions" in run("weigh", code=1).err
 
     (tmp_path / "projects" / "p").mkdir(parents=True)
     path = tmp_path / "projects" / "p" / "s.jsonl"
     path.write_text(claude(use("1", "mcp__crm__list"), result("1", ROWS)))
-    code, out, _ = run("weigh")
-    assert code == 0
+    out = run("weigh").out
     assert f"1 answers of 1 MCP tools in 1 sessions of the last 30 days: {len(ROWS):,} bytes" in out
     assert "crm/list" in out
     assert "mcp-abridge wrap" in out

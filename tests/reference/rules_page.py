@@ -127,9 +127,10 @@ def _inner(kind: Any) -> Iterator[str]:
     queue = [field.type for field in fields(kind).values()] if kind in _KINDS else [kind]
     while queue:
         each = queue.pop(0)
+        if each in structs or each in _ELSEWHERE:
+            continue
         queue += get_args(each)
-        elsewhere = each in structs or each in _ELSEWHERE
-        if not elsewhere and isinstance(each, type) and issubclass(each, Struct):
+        if isinstance(each, type) and issubclass(each, Struct):
             structs[each] = None
             queue += [field.type for field in fields(each).values()]
     for each in structs:

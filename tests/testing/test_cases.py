@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
+from proxy.errors import AbridgeError
 from proxy.ruleset.loading import rulefile
 from proxy.ruleset.rule import RuleFile
 from proxy.testing import cases
-from proxy.testing.cases import CaseError, CaseResult, expand
+from proxy.testing.cases import CaseResult, expand
 from tests.given import answer, call, document, file, line
 from tests.rulecases import PYTHON
 
@@ -34,14 +35,17 @@ PASSING = Path(__file__).with_name("passing.yaml")
 DROP = "response: [{drop: b}]"
 
 
-def guarded(case: str, guard: str = "careful") -> list[str]:
-    """Run one case of a rule that has a guard; return what is wrong."""
-    head = "version: 1\nguards: {careful: 'own:Careful', gate: 'own:Gate'}\nrules:\n"
-    text = f"{head}- {{tools: t, guard: {guard}, tests: [{case}]}}"
-    read = rulefile.read(str(PYTHON / "r.yaml"), text.encode(), allow_python=True)
+def guarded(keys: str, names: str, folder: Path = PYTHON) -> list[str]:
+    """Run the one case of a rule with these keys and guards; return the mistakes."""
+    text = f"version: 1\nguards: {{{names}}}\nrules: [{{tools: t, {keys}}}]"
+    read = rulefile.read(str(folder / "r.yaml"), text.encode(), allow_python=True)
     assert read.rules is not None, read.problems
     [found] = cases.run(read.rules)
     return found.message.splitlines()
+
+
+def careful(case: str) -> list[str]:
+    return guarded(f"guard: careful, tests: [{case}]", "careful: 'own:Careful'")
 
 
 @pytest.mark.parametrize(
@@ -111,7 +115,7 @@ ASKED = "asks: {tool: may, arguments: {path: a}}"
     ],
 )
 def test_a_guard_is_given_an_answer_to_its_question(case: str) -> None:
-    assert guarded(case) == []
+    assert careful(case) == []
 
 
 @pytest.mark.parametrize(
@@ -128,7 +132,7 @@ def test_a_guard_is_given_an_answer_to_its_question(case: str) -> None:
     ],
 )
 def test_a_guard_that_does_something_else_fails_its_case(case: str, said: str) -> None:
-    assert guarded(case)[0].startswith(said)
+    assert careful(case)[0].startswith(said)
 
 
 HASTY = """
@@ -159,16 +163,13 @@ def test_a_guard_that_fails_and_lets_the_call_go_on_fails_its_case(
     tmp_path: Path, keys: str, message: str
 ) -> None:
     (tmp_path / "hasty.py").write_text(HASTY)
-    rule = f"{{tools: t, guard: hasty, {keys}}}"
-    text = f"version: 1\nguards: {{hasty: 'hasty:Hasty'}}\nrules: [{rule}]"
-    read = rulefile.read(str(tmp_path / "r.yaml"), text.encode(), allow_python=True)
-    assert read.rules is not None, read.problems
-    [found] = cases.run(read.rules)
-    assert found.message == message
+    lines = guarded(f"guard: hasty, {keys}", "hasty: 'hasty:Hasty'", tmp_path)
+    assert lines == message.splitlines()
 
 
 def test_a_guard_that_asks_nothing_fails_a_case_with_a_question() -> None:
-    assert guarded("{given: {b: 1}, asks: {tool: a}}", "gate") == ["asks: nothing was asked"]
+    keys = "guard: gate, tests: [{given: {b: 1}, asks: {tool: a}}]"
+    assert guarded(keys, "gate: 'own:Gate'") == ["asks: nothing was asked"]
 
 
 WRITE = "write {$repeat: value, times: number}, and no other key beside it"
@@ -185,7 +186,7 @@ WRITE = "write {$repeat: value, times: number}, and no other key beside it"
     ],
 )  # fmt: skip
 def test_a_repetition_that_is_none_is_told(value: Any, said: str) -> None:
-    with pytest.raises(CaseError) as caught:
+    with pytest.raises(AbridgeError) as caught:
         expand(value)
     assert str(caught.value) == said
     assert verdict(DROP, f"{{given: {json.dumps(value)}, untouched: true}}") == [said]

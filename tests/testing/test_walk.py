@@ -3,14 +3,15 @@
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
+from proxy.errors import AbridgeError
 from proxy.ruleset.rule import RuleSet
 from proxy.testing import answer as answers
 from proxy.testing import walk
 from proxy.testing.answer import ClientView
 from proxy.testing.exchange import RecordedExchange, make, text_result
 from proxy.testing.play import Replay
-from proxy.testing.walk import WalkError
 from tests.given import answer, document, rules, said
 
 PAGES = rules("- {tools: t, response: [{paginate: {at: items, limit: 2}}]}")
@@ -81,7 +82,7 @@ def test_pages_that_do_not_rejoin_are_told(pages: list[Any], lines: list[str]) -
     ],
 )
 def test_a_walk_that_cannot_go_on_says_why(pages: list[Any], message: str) -> None:
-    with pytest.raises(WalkError) as caught:
+    with pytest.raises(AbridgeError) as caught:
         faked(*pages)
     assert str(caught.value) == message
 
@@ -100,13 +101,7 @@ def test_a_text_that_uses_the_words_of_a_notice_is_followed_by_its_notice() -> N
 
 
 def test_a_walk_without_a_document_says_so() -> None:
-    exchange = make("t", {}, exchange_result())
+    exchange = make("t", {}, Raw(b'{"content":[]}'))
 
-    with pytest.raises(WalkError, match="rejoins: the result has no document"):
+    with pytest.raises(AbridgeError, match="rejoins: the result has no document"):
         told(PAGES, exchange)
-
-
-def exchange_result() -> Any:
-    from msgspec import Raw
-
-    return Raw(b'{"content":[]}')

@@ -12,13 +12,12 @@ import msgspec
 from proxy.cli.report.figures import (
     NAMELESS,
     NONE,
-    count_text,
     size_text,
     times_text,
     tokens_text,
     total_of,
 )
-from proxy.cli.terminal import add_column, console, printable, refuse, table
+from proxy.cli.terminal import add_column, console, count_text, printable, refuse, table
 from proxy.storage.ledger import (
     BY,
     Counted,
@@ -74,7 +73,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the report, or write its page.
 
-    Returns 2 if the page cannot be written, 1 if it would be empty. Raises LedgerError.
+    Returns 1 if the page would be empty. Raises LedgerError, or OSError if it cannot be written.
     """
     path = arguments.ledger or os.environ.get("MCP_ABRIDGE_LEDGER") or default_path()
     if path == _OFF:
@@ -89,14 +88,13 @@ def run(arguments: argparse.Namespace) -> int:
     lists = [] if absent else definitions(path, since)
     earlier = not (figures or absent) and bool(rows(path))
     page = _page(path, period, now) if figures and arguments.html else ""
-    if page and not _write(page, arguments.html):
-        return 2
+    if page:
+        _write(page, arguments.html)
     if arguments.json:
         _print_json(figures, counts, lists, path, since, arguments.by)
     elif figures and not page:
         _print_table(figures, period, arguments.by)
-        _print_definitions(lists)
-        _print_warnings(counts)
+        _print_rest(lists, counts)
     advice = []
     if earlier:
         advice += [f"nothing was recorded in {period.words}; try --since all"]
@@ -149,18 +147,13 @@ def _page(path: str, period: Span, now: float) -> str:
     )
 
 
-def _write(page: str, file: str) -> bool:
+def _write(page: str, file: str) -> None:
     if file == "-":
         sys.stdout.write(page)
-        return True
-    try:
-        with open(file, "w", encoding="utf-8") as stream:
-            stream.write(page)
-    except OSError as error:
-        refuse("report", f"--html {file}: {error.strerror}")
-        return False
+        return
+    with open(file, "w", encoding="utf-8") as stream:
+        stream.write(page)
     print(f"mcp-abridge report: wrote {file}; open it in a browser", file=sys.stderr)
-    return True
 
 
 def _print_json(
@@ -192,14 +185,24 @@ def _print_table(figures: list[Figures], period: Span, by: str) -> None:
 
     total = total_of(figures)
     stdout = console()
-    before = size_text(total.visible_before)
-    after = f"{size_text(total.visible_after)} ({tokens_text(total.visible_after)})"
+    before, after = total.visible_before, total.visible_after
     calls, wire = count_text(total.calls, "call"), size_text(total.wire_before)
+    largest = f", {size_text(total.largest)} in the largest" if total.largest else ""
+    if total.cuts_after:
+        largest += f"; clients still cut {count_text(total.cuts_after, 'answer')}"
+    smaller = after and before / after >= 1.05
+    times = f", {times_text(before, after)} times as much" if smaller else ""
     stdout.print(
-        f"In {period.words} the model read {after} in {calls}{_largest_in_words(total)}.\n"
-        f"The servers sent {before}{_smaller_in_words(total)}; on the wire, {wire} became "
-        f"{size_text(total.wire_after)}.{_shown_in_words(total)}"
+        f"In {period.words} the model read {size_text(after)} ({tokens_text(after)}) in "
+        f"{calls}{largest}.\nThe servers sent {size_text(before)}{times}; on the wire, {wire} "
+        f"became {size_text(total.wire_after)}."
     )
+    if total.client_cut:
+        cut = f" of {count_text(total.cuts_before, 'answer')}" if total.cuts_before else ""
+        stdout.print(
+            f"Of that, the clients alone would have shown {size_text(before - total.client_cut)}; "
+            f"in place of the rest{cut}, an error, a file's name or a gap."
+        )
     columns = [
         column
         for column in _COLUMNS
@@ -220,56 +223,27 @@ def _print_table(figures: list[Figures], period: Span, by: str) -> None:
         stdout.print(f"Rules in shadow mode would have saved {size_text(total.shadow_saves)} more.")
 
 
-def _print_definitions(lists: list[Definitions]) -> None:
-    if not lists:
-        return
-    sessions = sum(each.sessions for each in lists)
-    before, after = sum(each.before for each in lists), sum(each.after for each in lists)
-    console().print(
-        f"Definitions of tools, once for each of {count_text(sessions, 'session')}: "
-        f"{size_text(after)} instead of {size_text(before)}."
-    )
-
-
-def _print_warnings(counts: list[Counted]) -> None:
+def _print_rest(lists: list[Definitions], counts: list[Counted]) -> None:
     from rich.text import Text
 
+    stdout = console()
+    if lists:
+        sessions = sum(each.sessions for each in lists)
+        before, after = sum(each.before for each in lists), sum(each.after for each in lists)
+        stdout.print(
+            f"Definitions of tools, once for each of {count_text(sessions, 'session')}: "
+            f"{size_text(after)} instead of {size_text(before)}."
+        )
     if not counts:
         return
     lines = table("rule", "warned of", ">times")
     for each in counts[:_MAX_WARNINGS]:
         texts = (Text(printable(text)) for text in (each.rule, each.kind))
         lines.add_row(*texts, f"{each.count:,}")
-    stdout = console()
     stdout.print(lines)
     more = len(counts) - _MAX_WARNINGS
     if more > 0:
         stdout.print(f"{more:,} more kinds of warnings are in --json.")
-
-
-def _smaller_in_words(total: Figures) -> str:
-    before, after = total.visible_before, total.visible_after
-    return (
-        f", {times_text(before, after)} times as much" if after and before / after >= 1.05 else ""
-    )
-
-
-def _largest_in_words(total: Figures) -> str:
-    text = f", {size_text(total.largest)} in the largest" if total.largest else ""
-    cuts = total.cuts_after
-    return text + (f"; clients still cut {count_text(cuts, 'answer')}" if cuts else "")
-
-
-def _shown_in_words(total: Figures) -> str:
-    """Return a sentence on clients that cut long answers themselves; empty if none would have."""
-    if not total.client_cut:
-        return ""
-    rest = size_text(total.visible_before - total.client_cut)
-    answers = f" of {count_text(total.cuts_before, 'answer')}" if total.cuts_before else ""
-    return (
-        f"\nOf that, the clients alone would have shown {rest}; in place of the rest{answers}, an "
-        "error, a file's name or a gap."
-    )
 
 
 Column = tuple[str, Callable[[Figures], str]]

@@ -21,11 +21,6 @@ def total_of(figures: list[Figures]) -> Figures:
     return msgspec.structs.replace(total, largest=max(each.largest for each in figures))
 
 
-def count_text(number: int, noun: str) -> str:
-    """Return a number and its noun, in the plural if it is not one."""
-    return f"{number:,} {noun}{'s' * (number != 1)}"
-
-
 def tokens_text(size: int) -> str:
     """Return about how many tokens so many bytes are, in two digits.
 

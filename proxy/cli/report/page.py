@@ -14,15 +14,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from proxy.cli.report.figures import (
-    NAMELESS,
-    count_text,
-    size_text,
-    times_text,
-    tokens_text,
-    total_of,
-)
-from proxy.cli.terminal import printable
+from proxy.cli.report.figures import NAMELESS, size_text, times_text, tokens_text, total_of
+from proxy.cli.terminal import count_text, printable
 from proxy.storage import ledger
 from proxy.storage.ledger import Counted, Figures
 from proxy.storage.meter import Definitions

@@ -10,7 +10,7 @@ from typing import Any
 from proxy.cli import PROGRAM, transcripts
 from proxy.cli.suggest.draft import SMALL, Answered, drafts, short_list
 from proxy.cli.suggest.rules import DraftedRule, drafted, page
-from proxy.cli.terminal import check_output, refuse
+from proxy.cli.terminal import check_output
 from proxy.document.tree import plain
 from proxy.errors import AbridgeError, did_you_mean
 from proxy.ruleset.rule import Rule
@@ -34,28 +34,25 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print a rule file. Returns 2 if the recordings cannot be read, or are of several servers."""
-    try:
-        if arguments.output:
-            check_output(arguments.output, force=arguments.force)
-        recordings = list(_sessions(arguments.paths))
-        servers = list(dict.fromkeys(each.server for each, _ in recordings if each.server))
-        server = arguments.server or (servers[0] if servers else None)
-        if arguments.server is None and len(servers) > 1:
-            choice = f"choose one by --server: {', '.join(servers)}"
-            return refuse("suggest", f"these are recordings of several servers; {choice}")
-        if server not in (*servers, None):
-            advice = did_you_mean(arguments.server, servers) or f"; there are: {', '.join(servers)}"
-            return refuse("suggest", f"no recording of a server {server!r}{advice}")
-        suggestion = suggest([each for each in recordings if each[0].server in (server, None)])
-        if arguments.json:
-            print(json.dumps(suggestion.rows(), indent=1))
-        elif suggestion.rules and arguments.output:
-            suggestion.write(arguments.output, force=arguments.force)
-        elif suggestion.rules:
-            print(suggestion.text, end="")
-    except (AbridgeError, OSError) as error:
-        return refuse("suggest", str(error))
+    """Print a rule file. Raises AbridgeError or OSError if the recordings are of no use for one."""
+    if arguments.output:
+        check_output(arguments.output, force=arguments.force)
+    recordings = list(_sessions(arguments.paths))
+    servers = list(dict.fromkeys(each.server for each, _ in recordings if each.server))
+    server = arguments.server or (servers[0] if servers else None)
+    if arguments.server is None and len(servers) > 1:
+        choice = f"choose one by --server: {', '.join(servers)}"
+        raise AbridgeError(f"these are recordings of several servers; {choice}")
+    if server not in (*servers, None):
+        advice = did_you_mean(arguments.server, servers) or f"; there are: {', '.join(servers)}"
+        raise AbridgeError(f"no recording of a server {server!r}{advice}")
+    suggestion = suggest([each for each in recordings if each[0].server in (server, None)])
+    if arguments.json:
+        print(json.dumps(suggestion.rows(), indent=1))
+    elif suggestion.rules and arguments.output:
+        suggestion.write(arguments.output, force=arguments.force)
+    elif suggestion.rules:
+        print(suggestion.text, end="")
     if not arguments.json:
         suggestion.show()
     return 0

@@ -95,7 +95,11 @@ def drafts(answers: list[Answered]) -> list[Draft]:
     shapes: list[tuple[set[str], list[Answered]]] = []
     for of_tool in tools.values():
         shape = _top(max(of_tool, key=lambda each: each.size).value)
-        alike = (group for other, group in shapes if _overlap(shape, other) >= _ALIKE_SHAPES)
+        alike = (
+            group
+            for other, group in shapes
+            if len(shape & other) >= _ALIKE_SHAPES * max(len(shape | other), 1)
+        )
         group = next(alike, None)
         if group is None:
             shapes.append((shape, of_tool))
@@ -117,10 +121,6 @@ def _top(value: Any) -> set[str]:
 def _names(value: Any) -> list[str]:
     first = value[0] if isinstance(value, list) and value else value
     return list(first) if isinstance(first, dict) else []
-
-
-def _overlap(shape: set[str], other: set[str]) -> float:
-    return len(shape & other) / max(len(shape | other), 1)
 
 
 def _draft(answers: list[Answered]) -> Draft:
@@ -266,7 +266,6 @@ class _Drafting:
             self.result.evidence.append(constants)
 
     def _visit(self, node: MemberProfile) -> None:
-        """Look at the values at a path, and at those below."""
         inner = node.inner
         if node.element is not None:
             self._array(node)
@@ -379,7 +378,8 @@ class _Drafting:
         # Arrays of the same length are columns: a page has the same part of each.
         self.pages += [node for node in beside if node.element and node.lengths in lengths]
         paths = [node.path for node in self.pages]
-        own = next((each.path for each in self.root.walk() if _is_cursor(each)), None)
+        single = (each for each in self.root.walk() if each.names and not each.in_rows)
+        own = next((each.path for each in single if _CURSOR.search(each.names[-1])), None)
         if own is not None:
             self.result.evidence.append(f"{own}: the server has pages of its own")
         if windows or own is not None or any("*" in path for path in paths):
@@ -401,14 +401,8 @@ class _Drafting:
 
 
 def _is_id_list(node: MemberProfile) -> bool:
-    element = node.element
-    if element is None or element.members or element.element is not None:
-        return False
-    return element.are_ids
-
-
-def _is_cursor(node: MemberProfile) -> bool:
-    return not node.in_rows and bool(node.names) and bool(_CURSOR.search(node.names[-1]))
+    each = node.element
+    return each is not None and not each.members and each.element is None and each.are_ids
 
 
 def _tells(column: list[Any], links: list[Any]) -> bool:

@@ -99,7 +99,8 @@ class MemberProfile:
             self.lengths.append(0)
         if isinstance(value, str):
             self.longest = max(self.longest, len(value))
-        self.are_ids = self.are_ids and _is_id(value)
+        is_id = isinstance(value, str | int) and _ID.fullmatch(str(value)) is not None
+        self.are_ids = self.are_ids and is_id
         if len(self.values) < _MOST_VALUES:
             self.values.add(raw[:200])
         if used_by := user(name, value):
@@ -118,10 +119,6 @@ class MemberProfile:
         yield self
         for node in self.inner.members.values():
             yield from node.walk()
-
-
-def _is_id(value: Any) -> bool:
-    return isinstance(value, str | int) and _ID.fullmatch(str(value)) is not None
 
 
 def member_at(row: Any, names: tuple[str, ...]) -> Any:

@@ -64,14 +64,10 @@ def drafted(drafts: Iterable[Draft]) -> Iterator[DraftedRule]:
         file = _load(_page(None, [text]))
         for case in file.rules[0].tests:
             for problem in check_case(file, file.rules[0], case):
-                raise DraftError(f"the test of {spec['tools']} does not pass: {problem}")
+                raise AbridgeError(f"the test of {spec['tools']} does not pass: {problem}")
         rows = [row for each in sizes for row in each]
         before, after = (sum(row[number] for row in rows) for number in (0, 1))
         yield DraftedRule(group, text, before, after, sum(row[2] for row in rows))
-
-
-class DraftError(AbridgeError):
-    """A draft that does not pass its own test: a fault of `suggest`."""
 
 
 def page(server: str | None, rules: Iterable[DraftedRule], small: list[str]) -> str:

@@ -22,12 +22,6 @@ _EVENT = ("hooks", "PostToolUse")
 _MATCHER = "mcp__.*"
 
 
-def settings_path() -> str:
-    """Return the path of the user's settings of Claude Code."""
-    folder = os.environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude")
-    return os.path.realpath(os.path.join(folder, "settings.json"))
-
-
 def install(arguments: argparse.Namespace, launch: list[str], rules: list[str]) -> int:
     """Add the hook that `launch` starts. Returns 1 if the settings cannot be edited."""
     command = shlex.join([*launch, "hook", *rules])
@@ -41,7 +35,8 @@ def uninstall(arguments: argparse.Namespace) -> int:
 
 
 def _edit(verb: str, arguments: argparse.Namespace, edit: Any) -> int:
-    path = settings_path()
+    folder = os.environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude")
+    path = os.path.realpath(os.path.join(folder, "settings.json"))
     if not os.path.exists(path) and verb == "wrap" and not arguments.dry_run:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "x", encoding="utf-8") as new:

@@ -20,6 +20,7 @@ _STRING = r'"(?:[^"\\]|\\.)*"'
 _COMMENT = re.compile(_STRING + r"|//[^\n]*|/\*.*?\*/", re.DOTALL)
 _TRAILING = re.compile(_STRING + r"|,(?=\s*[}\]])", re.DOTALL)
 _SPACE = re.compile(r"\s*")
+_VISIBLE = re.compile(r"[^\r\n]")
 _GAP = re.compile(r"(?:\s|(?://|#)[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
 _MARK = "\N{OBJECT REPLACEMENT CHARACTER}"
 
@@ -169,12 +170,10 @@ def _key_start(text: str, value: int, key: str) -> int:
 
 def _plain(text: str) -> str:
     """Return JSON of the same length: comments and trailing commas are blank."""
-    text = _COMMENT.sub(lambda match: _blank(match[0]), text)
+    text = _COMMENT.sub(
+        lambda match: match[0] if match[0][0] == '"' else _VISIBLE.sub(" ", match[0]), text
+    )
     return _TRAILING.sub(lambda match: match[0] if match[0] != "," else " ", text)
-
-
-def _blank(word: str) -> str:
-    return word if word.startswith('"') else re.sub(r"[^\r\n]", " ", word)
 
 
 def _members(text: str, at: int) -> Iterator[tuple[str, int, int]]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
 from proxy.document.paths import Name, Path, matches
@@ -22,41 +22,31 @@ AFTER_A_WINDOW = frozenset(("clip", "table", "replace"))
 PlacedSteps = Sequence[tuple[Node, Transform]]
 
 
-class _ToolOfRule(Struct, frozen=True):
-    """A tool, or a glob, whose calls a rule takes if its condition holds."""
-
-    tool: str
-    line: int
-    when: str | None
-
-    def takes_all(self, later: "_ToolOfRule") -> bool:
-        # A glob that matches another glob as a name matches every name that the other matches.
-        return self.when in (None, later.when) and matches(self.tool, later.tool)
-
-
 def order(converter: NodeConverter, rules: Iterable[tuple[Node, Mapping[str, Any]]]) -> None:
     """Report rules that can never match, since rules before them take every call."""
-    # The earlier rules by the tools they name, and separately those with globs.
-    by_name: dict[str, list[_ToolOfRule]] = {}
-    globs: list[_ToolOfRule] = []
+    # The tools of earlier rules by name, and separately globs: each with its line and condition.
+    by_name: dict[str, list[tuple[str, int, str | None]]] = {}
+    globs: list[tuple[str, int, str | None]] = []
     for node, members in rules:
         tools, when = members.get("tools", INVALID), members.get("when")
         if tools is INVALID or when is INVALID:
             continue
-        own = [_ToolOfRule(tool, node.line, when.text if when else None) for tool in tools]
-        takers = [
-            next(
-                (each for each in (*by_name.get(tool.tool, ()), *globs) if each.takes_all(tool)),
-                None,
+        condition = when.text if when else None
+        takers: list[int | None] = []
+        for tool in tools:
+            # A glob that matches another glob as a name matches every name that the other matches.
+            earlier = (*by_name.get(tool, ()), *globs)
+            lines = (
+                n for each, n, if_ in earlier if if_ in (None, condition) and matches(each, tool)
             )
-            for tool in own
-        ]
+            takers.append(next(lines, None))
         if tools and all(takers):
-            lines = " and ".join(sorted({f"line {taker.line}" for taker in takers if taker}))
-            message = f"this rule can never match: the rule in {lines} takes its calls"
+            places = " and ".join(sorted({f"line {line}" for line in takers}))
+            message = f"this rule can never match: the rule in {places} takes its calls"
             converter.report(node.value["tools"], message)
-        for tool in own:
-            (globs if "*" in tool.tool else by_name.setdefault(tool.tool, [])).append(tool)
+        for tool in tools:
+            row = (tool, node.line, condition)
+            (globs if "*" in tool else by_name.setdefault(tool, [])).append(row)
 
 
 def whole_tool(converter: NodeConverter, node: Node, members: Mapping[str, Any]) -> None:
@@ -67,14 +57,12 @@ def whole_tool(converter: NodeConverter, node: Node, members: Mapping[str, Any])
     if mistake := condition_mistake(when):
         converter.report(node.value["when"], f"when: {mistake}")
     for key in ("hide", "definition"):
-        if members.get(key) and not _is_diet(members[key]):
+        value = members.get(key)
+        # A bound on the prose alone harms no other rule's calls.
+        is_bound = isinstance(value, Definition) and replace(value, max_bytes=None) == Definition()
+        if value and not is_bound:
             message = f"{key!r} holds for the tool, whatever the arguments: it cannot have 'when'"
             converter.report(node.keys[key], message)
-
-
-def _is_diet(value: Any) -> bool:
-    """Return True for a `definition` that only bounds the prose: it harms no other rule's calls."""
-    return isinstance(value, Definition) and replace(value, max_bytes=None) == Definition()
 
 
 def windows(converter: NodeConverter, steps: PlacedSteps) -> None:

@@ -6,7 +6,7 @@ to another upstream. config_model has every key.
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -153,8 +153,11 @@ def _config(overrides: Mapping[str, Any], converter: NodeConverter, root: Node) 
         values |= converter.members(whole, RouteSpec, "a route", "key")
         route = _route(converter, node, values)
         if route is not None:
+            conflicts = (each.line for each, other in routes if _overlap(other, route))
+            if (line := next(conflicts, None)) is not None:
+                message = f"path: {route.path} is taken by the route in line {line}"
+                converter.report(node.value.get("path", node), message)
             routes.append((node, route))
-    _distinct(converter, routes)
     if converter.problems:
         return None
     specs = tuple(route for _, route in routes)
@@ -167,6 +170,7 @@ _DEFAULTS = {key: field for key, field in fields(RouteSpec).items() if key not i
 _TOKENS = ("token_env", "token_file")
 # Credentials belong to the upstream beside them: a route with another upstream inherits none.
 _CREDENTIALS = ("headers", "auth")
+_OF_MCP = ("rules", "budget", "tools", "deadline_seconds", "malformed_status")
 
 
 def _overridden(nearer: Iterable[str], top: Iterable[str] = ()) -> set[str]:
@@ -180,7 +184,6 @@ def _overridden(nearer: Iterable[str], top: Iterable[str] = ()) -> set[str]:
 
 
 def _route(converter: NodeConverter, node: Node, values: dict[str, Any]) -> RouteSpec | None:
-    """Check the keys of a route against each other, and return the route."""
     valid = {key: value for key, value in values.items() if value is not INVALID}
     own = {key: each for key, each in node.value.items() if key in valid}
     if values.get("upstream") is None:
@@ -190,9 +193,11 @@ def _route(converter: NodeConverter, node: Node, values: dict[str, Any]) -> Rout
         converter.report(node.keys["token_file"], message)
     if NO_RULES in (valid.get("rules") or ()) and len(valid["rules"]) > 1:
         converter.report(own.get("rules", node), f"rules: {NO_RULES!r} stands alone")
-    for key, reason in _useless_keys(valid):
-        if key in own:
-            converter.report(node.keys[key], f"{key!r} means nothing {reason}")
+    useless = dict.fromkeys(_OF_MCP if valid.get("passes") else (), "where everything passes")
+    if isinstance(valid.get("upstream"), Command):
+        useless |= dict.fromkeys(_CREDENTIALS, "to a command")
+    for key in own.keys() & useless.keys():
+        converter.report(node.keys[key], f"{key!r} means nothing {useless[key]}")
     if isinstance(valid.get("upstream"), Command) and valid.get("passes"):
         message = "'passes' needs the URL of an upstream, not a command"
         converter.report(node.keys["passes"], message)
@@ -211,27 +216,11 @@ def _route(converter: NodeConverter, node: Node, values: dict[str, Any]) -> Rout
     return route
 
 
-def _useless_keys(valid: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    if valid.get("passes"):
-        keys = ("rules", "budget", "tools", "deadline_seconds", "malformed_status")
-        yield from ((key, "where everything passes") for key in keys)
-    if isinstance(valid.get("upstream"), Command):
-        yield from ((key, "to a command") for key in _CREDENTIALS)
-
-
-def _distinct(converter: NodeConverter, routes: list[tuple[Node, RouteSpec]]) -> None:
-    """Report routes whose path an earlier route of the same listener already takes."""
-    for index, (node, route) in enumerate(routes):
-        for earlier, other in routes[:index]:
-            if other.listen == route.listen and _overlap(other.path, route.path):
-                message = f"path: {route.path} is taken by the route in line {earlier.line}"
-                converter.report(node.value.get("path", node), message)
-                break
-
-
-def _overlap(first: str, second: str) -> bool:
-    """Return True if both paths may match the same one, and neither is more specific."""
-    one, other = first.rstrip("/").split("/"), second.rstrip("/").split("/")
-    if len(one) != len(other) or (TOKEN in one) != (TOKEN in other):
+def _overlap(first: RouteSpec, second: RouteSpec) -> bool:
+    """Return True if a request may be for both, and neither path is more specific."""
+    one, other = first.path.rstrip("/").split("/"), second.path.rstrip("/").split("/")
+    if first.listen != second.listen or len(one) != len(other):
+        return False
+    if (TOKEN in one) != (TOKEN in other):
         return False
     return all(a == b or TOKEN in (a, b) for a, b in zip(one, other, strict=True))

@@ -19,7 +19,7 @@ from proxy.document.patterns import Expression, Pattern
 from proxy.document.sizes import size
 from proxy.errors import AbridgeError, OptionError, OptionErrors, Problem, did_you_mean, nearest
 from proxy.ruleset.loading import yaml_nodes
-from proxy.ruleset.loading.jmespath_lint import mistake
+from proxy.ruleset.loading.jmespath_lint import read_expression
 from proxy.ruleset.loading.yaml_errors import MAX_PROBLEMS, SourceError, quote, too_many
 from proxy.ruleset.loading.yaml_nodes import Node, plain_value
 from proxy.transforms import TRANSFORMS
@@ -30,19 +30,12 @@ INVALID: Any = object()
 Reader = Callable[["NodeConverter", Node, str], Any]
 
 
-def _expression(text: str) -> Expression:
-    expression = Expression(text)
-    if reason := mistake(expression):
-        raise AbridgeError(reason)
-    return expression
-
-
 # Types that are written as a text: the name of each, and the function that reads it.
 TEXTS: dict[Any, tuple[str, Callable[[str], Any]]] = {
     str: ("a text", str),
     Path: ("a path", Path.parse),
     Pattern: ("a regular expression", Pattern),
-    Expression: ("a JMESPath expression", _expression),
+    Expression: ("a JMESPath expression", read_expression),
 }
 LISTS = (tuple, list, Sequence)
 MAPS = (dict, Mapping)
@@ -118,7 +111,10 @@ class NodeConverter:
             values = [self.convert(each, get_args(kind)[0], label) for each in nodes]
             return INVALID if INVALID in values else tuple(values)
         if origin in MAPS:
-            return self._mapping(node, get_args(kind), label)
+            key_kind, value_kind = get_args(kind)
+            keys = [self.convert(key, key_kind, label) for key in node.keys.values()]
+            values = [self.convert(node.value[key], value_kind, key or label) for key in node.keys]
+            return INVALID if INVALID in (*keys, *values) else dict(zip(keys, values, strict=True))
         if kind in TEXTS:
             return self.read_text(node, TEXTS[kind][1], label)
         if _is_struct(kind):
@@ -183,12 +179,6 @@ class NodeConverter:
             option = node.value.get(match[1]) if match and isinstance(node.value, dict) else None
             return self.report(option or node, f"{label}: {error}")
 
-    def _mapping(self, node: Node, kinds: tuple[Any, ...], label: str) -> Any:
-        key_kind, kind = kinds
-        keys = [self.convert(key, key_kind, label) for key in node.keys.values()]
-        values = [self.convert(node.value[key], kind, key or label) for key in node.keys]
-        return INVALID if INVALID in (*keys, *values) else dict(zip(keys, values, strict=True))
-
     def _union(self, node: Node, kinds: tuple[Any, ...], label: str) -> Any:
         fitting = [kind for kind in kinds if fits(node, kind)]
         fitting = fitting or [kind for kind in kinds if _fits_element(node, kind)]
@@ -205,7 +195,8 @@ class NodeConverter:
                 return value
             attempts.append(attempt)
         # Of several mappings, the intended one has most of the keys.
-        shared = [_shared_keys(node, kind) for kind in fitting]
+        own = set(node.value) if isinstance(node.value, dict) else set()
+        shared = [len(own & fields(kind).keys()) if _is_struct(kind) else 0 for kind in fitting]
         if max(shared) and shared.count(max(shared)) > 1:
             expected = " or ".join(map(type_text, fitting))
             keys = ", ".join(node.value)
@@ -326,12 +317,6 @@ _LIMITS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
     "min_length": (lambda value, limit: len(value) < limit, "{} has a length of less than {}"),
     "max_length": (lambda value, limit: len(value) > limit, "{} has a length of more than {}"),
 }
-
-
-def _shared_keys(node: Node, kind: Any) -> int:
-    """Count the members of a mapping whose names a Struct has."""
-    is_mapping = _is_struct(kind) and isinstance(node.value, dict)
-    return len(fields(kind).keys() & node.value.keys()) if is_mapping else 0
 
 
 def type_text(kind: Any) -> str:

@@ -5,21 +5,27 @@ from typing import Any
 
 from proxy.document.lookups import compared
 from proxy.document.patterns import Expression
+from proxy.errors import AbridgeError
 
 
-def mistake(expression: Expression) -> str | None:
-    """Return the mistake in the calls or comparisons of an expression, or None.
+def read_expression(text: str) -> Expression:
+    """Read an expression. Raises AbridgeError for a mistake in its calls or comparisons, too.
 
-    >>> mistake(Expression("lenght(items) > `2`"))
-    "unknown JMESPath function 'lenght'; did you mean 'length'?"
-    >>> mistake(Expression("draft == true"))
-    'true is a name, and no literal; did you mean `true` in backticks?'
+    >>> read_expression("lenght(items) > `2`")
+    Traceback (most recent call last):
+    proxy.errors.AbridgeError: unknown JMESPath function 'lenght'; did you mean 'length'?
+    >>> read_expression("draft == true")
+    Traceback (most recent call last):
+    proxy.errors.AbridgeError: true is a name, and no literal; did you mean `true` in backticks?
     """
     from proxy.document.jmespath import function_mistake, nodes
 
+    expression = Expression(text)
     quoted_names = expression.quoted
     reasons = (_compared_name(node, quoted_names) for node in nodes(expression.tree))
-    return next(filter(None, reasons), None) or function_mistake(expression)
+    if reason := next(filter(None, reasons), None) or function_mistake(expression):
+        raise AbridgeError(reason)
+    return expression
 
 
 def _compared_name(node: dict[str, Any], quoted_names: set[str]) -> str | None:

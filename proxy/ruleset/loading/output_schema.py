@@ -98,19 +98,15 @@ class _Walk:
             elif word in DYNAMIC or (path and word == "$id"):
                 message = f"{word!r} cannot stand here; name schemas under $defs"
                 yield OptionError(here, message, True)
-            elif advice := self._misspelt(word):
+            elif not (word in self.all_keywords or word.startswith("x-")) and (
+                advice := did_you_mean(word, self.keywords)
+            ):  # other words may be custom keywords
                 yield OptionError(here, f"unknown keyword {word!r}{advice}", True)
             elif mistake := self._mistake(word, value):
                 yield OptionError(here, f"{word}: {mistake}")
             for inner, inner_path in _inner(word, value, here):
                 yield from self.walk(inner, inner_path)
         yield from _names(node, path)
-
-    def _misspelt(self, word: str) -> str:
-        """Return advice if `word` is like a known keyword; other words may be custom keywords."""
-        if word in self.all_keywords or word.startswith("x-"):
-            return ""
-        return did_you_mean(word, self.keywords)
 
     def _mistake(self, keyword: str, value: Any) -> str | None:
         if keyword == "nullable" and not isinstance(value, bool):
@@ -132,7 +128,6 @@ class _Walk:
 
 
 def _inner(keyword: str, value: Any, path: Steps) -> Iterator[tuple[Any, Steps]]:
-    """Yield the schemas that a keyword holds, with their paths."""
     if keyword in HOLDS_NAMED and isinstance(value, dict):
         yield from ((inner, (*path, name)) for name, inner in value.items())
     elif keyword in HOLDS_LIST and isinstance(value, list):
@@ -142,7 +137,6 @@ def _inner(keyword: str, value: Any, path: Steps) -> Iterator[tuple[Any, Steps]]
 
 
 def _names(node: Schema, path: Steps) -> Iterator[OptionError]:
-    """Yield the mistakes about property names in one schema."""
     declared, patterns = node.get("properties", {}), node.get("patternProperties", {})
     for text in patterns if isinstance(patterns, dict) else ():
         if mistake := _pattern_mistake(text):

@@ -29,16 +29,12 @@ class Steps(Struct, frozen=True):
     pairs: tuple[tuple[Node, Transform], ...] = ()
 
 
-class GuardSpec(Struct, frozen=True):
-    """The guard of a rule: `{name: options}`, a name of `guards` at the top."""
-
-    guard: Guard | None = None
-
-
-class PluginClasses(Struct, frozen=True):
-    """Python classes by the names that the file gives them, each as `module:Class`."""
-
-    classes: Mapping[str, type] = {}
+# Types with a notation of their own; the titles tell them apart.
+GuardSpec = Annotated[Guard | None, Meta(title="a guard of `guards` at the top")]
+PluginClasses = Annotated[Mapping[str, type], Meta(title="classes, each as `module:Class`")]
+# The rules of a file, unread; they are read once the defaults are known.
+RuleNodes = Annotated[tuple[Node, ...], Meta(title="rules")]
+Defaults = Annotated[Node, Meta(title="the keys that every rule starts from")]
 
 
 class Match(Struct, frozen=True):
@@ -136,7 +132,7 @@ class RuleSpec(Struct, frozen=True, kw_only=True):
     errors: Steps = Steps()
     """The transforms for errors, in order: results with `isError` or that `error_if` matches,
     JSON-RPC errors, and the proxy's own refusals. No windows."""
-    guard: GuardSpec = GuardSpec()
+    guard: GuardSpec = None
     """Decides on each call before it reaches the server: a name from `guards` at the top of the
     file, with its options (`{name: options}`) or alone; `null` for none."""
     arguments: dict[str, Bounds] = {}
@@ -189,18 +185,6 @@ class RuleSpec(Struct, frozen=True, kw_only=True):
 NO_DEFAULTS = frozenset(("tools", "name", "when", "tests"))
 
 
-class RuleNodes(Struct, frozen=True):
-    """The rules of a file, unread; they are read once the defaults are known."""
-
-    nodes: tuple[Node, ...] = ()
-
-
-class Defaults(Struct, frozen=True):
-    """Keys that every rule of the file starts from."""
-
-    node: Node = field(default_factory=lambda: Node({}, 1, 1))
-
-
 class RuleFileSpec(Struct, frozen=True, kw_only=True):
     """A rule file of mcp-abridge. Keys that begin with `x-` are yours, for anchors."""
 
@@ -208,16 +192,16 @@ class RuleFileSpec(Struct, frozen=True, kw_only=True):
     """The version of the rule language: 1."""
     server: ServerMatch | None = None
     """The server that the file is for; its rules do not apply to another one."""
-    transforms: PluginClasses = PluginClasses()
+    transforms: PluginClasses = {}
     """Transforms of your own, in Python: the name of each, and its class as `module:Class`. The
     module is a file beside the rule file (`module.py`), or an installed one; it runs only with
     `--allow-python`."""
-    guards: PluginClasses = PluginClasses()
+    guards: PluginClasses = {}
     """Guards, in Python, named in the same way; a rule's `guard` is one of them."""
     expose: tuple[str, ...] | None = None
     """Only these tools (names or globs) are shown and may be called."""
-    defaults: Defaults = field(default_factory=Defaults)
+    defaults: Defaults = field(default_factory=lambda: Node({}, 1, 1))
     """Keys that every rule of the file starts from; a rule that has the key itself wins. Not
     `tools`, `name`, `when` and `tests`."""
-    rules: RuleNodes = RuleNodes()
+    rules: RuleNodes = ()
     """The first rule that matches a call applies."""

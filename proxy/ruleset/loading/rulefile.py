@@ -23,7 +23,6 @@ from proxy.ruleset.loading.rule_model import (
     NO_DEFAULTS,
     CaseSpec,
     Defaults,
-    GuardSpec,
     Match,
     QuerySpec,
     RuleFileSpec,
@@ -72,8 +71,8 @@ def _file(names: Names, converter: NodeConverter, root: Node) -> RuleFile | None
     own = {key: node for key, node in ordered if not key.startswith("x-")}
     head = converter.members(replace(root, value=own), RuleFileSpec, "a rule file", "key")
     valid = {key: value for key, value in head.items() if value is not INVALID}
-    defaults = valid.get("defaults", Defaults()).node
-    nodes = [merged(defaults, node) for node in valid.get("rules", RuleNodes()).nodes]
+    defaults = valid.get("defaults", replace(root, value={}, keys={}))
+    nodes = [merged(defaults, node) for node in valid.get("rules", ())]
     pairs = [(node, converter.members(node, RuleSpec, "a rule", "key")) for node in nodes]
     checks.order(converter, pairs)
     rules = [_rule(converter, names, node, members) for node, members in pairs]
@@ -88,7 +87,7 @@ def _file(names: Names, converter: NodeConverter, root: Node) -> RuleFile | None
 
 
 def _rules(converter: NodeConverter, node: Node, label: str) -> Any:
-    return RuleNodes(tuple(converter.mappings(node, "a rule, a mapping with tools")))
+    return tuple(converter.mappings(node, "a rule, a mapping with tools"))
 
 
 def _defaults(converter: NodeConverter, node: Node, label: str) -> Any:
@@ -103,13 +102,12 @@ def _defaults(converter: NodeConverter, node: Node, label: str) -> Any:
         else:
             converter.report_unknown(node.keys[key], "key", options, " of a rule")
     value = {key: member for key, member in node.value.items() if key in options}
-    return Defaults(replace(node, value=value))
+    return replace(node, value=value)
 
 
 def _rule(
     converter: NodeConverter, names: Names, node: Node, members: dict[str, Any]
 ) -> Rule | None:
-    """Check the keys of a rule against each other, and return the rule."""
     valid = {key: value for key, value in members.items() if value is not INVALID}
     steps = valid.get("response", Steps()).pairs
     checks.whole_tool(converter, node, valid)
@@ -119,9 +117,7 @@ def _rule(
     if "arguments" in valid:
         checks.arguments(converter, node.value["arguments"], valid["arguments"], steps)
     if "tests" in node.value and "tools" in valid:
-        # A guard with a mistake is a guard.
-        guard = members.get("guard", GuardSpec())
-        guarded = guard is INVALID or guard.guard is not None
+        guarded = members.get("guard") is not None  # a guard with a mistake is a guard
         checks.tests(converter, node.value["tests"], valid["tools"], guarded=guarded)
     pipeline = [step for _, step in steps]
     if valid.get("validate") is not None and isinstance(schema, dict):
@@ -133,20 +129,20 @@ def _rule(
     if len(valid) < len(members) or schema is INVALID or INVALID in pipeline:
         return None
     spec = RuleSpec(**{**valid, "output_schema": schema})
-    hide, error_if = spec.hide, spec.error_if
+    hide, error_if, tests = spec.hide, spec.error_if, node.value.get("tests")
+    # A single case may stand without a list.
+    cases = () if tests is None else tests.value if isinstance(tests.value, list) else (tests,)
     errors = tuple(step for _, step in spec.errors.pairs)
-    guard = spec.guard.guard
     return Rule(
         name=spec.name or ", ".join(spec.tools),
         pipeline=tuple(pipeline),
         drop_blocks=spec.blocks.drop if spec.blocks else (),
         errors=errors,
-        guard=guard,
-        foreign=any(map(names.foreign, (*pipeline, *errors, guard))),
+        foreign=any(map(names.foreign, (*pipeline, *errors, spec.guard))),
         hide=hide if isinstance(hide, Hidden) else Hidden() if hide else None,
         error_if=error_if.match if isinstance(error_if, Match) else error_if,
         tests=tuple(map(_case, spec.tests)),
-        test_lines=_lines(node.value.get("tests")),
+        test_lines=tuple(each.line for each in cases),
         place=f"{converter.file}:{node.line}",
         **{key: getattr(spec, key) for key in _SAME},
     )
@@ -156,15 +152,8 @@ def _rule(
 _SAME = tuple(
     key
     for key in RuleSpec.__struct_fields__
-    if key in Rule.__struct_fields__
-    and key not in ("name", "errors", "guard", "hide", "error_if", "tests")
+    if key in Rule.__struct_fields__ and key not in ("name", "errors", "hide", "error_if", "tests")
 )
-
-
-def _lines(tests: Node | None) -> tuple[int, ...]:
-    if tests is None:
-        return ()
-    return tuple(each.line for each in (tests.value if isinstance(tests.value, list) else [tests]))
 
 
 def _case(case: CaseSpec) -> dict[str, Any]:

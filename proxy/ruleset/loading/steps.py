@@ -73,7 +73,7 @@ class Names:
         own = self._own[label]
         for name, reference in node.value.items():
             own[name] = self._class(converter, node.keys[name], reference, label)
-        return INVALID if INVALID in own.values() else PluginClasses(own)
+        return INVALID if INVALID in own.values() else own
 
     def _class(self, converter: NodeConverter, name: Node, reference: Node, key: str) -> Any:
         if name.value in TRANSFORMS:
@@ -128,7 +128,7 @@ class Names:
         if node.invalid:
             return INVALID
         if node.value is None:
-            return GuardSpec()
+            return None
         pair = _name_and_options(node)
         if pair is None:
             message = f"{label}: expected one guard, {{name: options}}, found {_entries_text(node)}"
@@ -136,8 +136,7 @@ class Names:
         name, options = pair
         own = self._own["guards"]
         if name.value in own:
-            guard = _build_own(converter, options, own[name.value], name.value)
-            return INVALID if guard is INVALID else GuardSpec(guard)
+            return _build_own(converter, options, own[name.value], name.value)
         if name.value in (*TRANSFORMS, *self._own["transforms"]):
             message = f"{name.value!r} is a transform: a step of 'response' or of 'errors'"
             return converter.report(name, f"{label}: {message}")
@@ -172,7 +171,6 @@ def _build_own(converter: NodeConverter, options: Node, kind: Any, name: str) ->
 
 
 def _build(converter: NodeConverter, options: Node, kind: Any, name: str) -> Any:
-    """Build the step or guard with these options."""
     if options.invalid:
         return INVALID
     if options.value is None:

@@ -199,7 +199,6 @@ class _NodeBuilder:
         return text
 
     def _scalar(self, source: yaml.ScalarNode) -> Scalar:
-        """Return the value of a plain scalar."""
         text = str(source.value)
         kind = scalar_kind(text)
         if kind == "text":

@@ -50,8 +50,7 @@ def ledger(tmp_path: Path) -> str:
 
 def written(ledger: str, *arguments: str, name: str = "page.html") -> str:
     path = Path(ledger).with_name(name)
-    command = ["report", "--ledger", ledger, "--html", str(path), *arguments]
-    assert cli.main(command) == 0
+    assert cli.main(["report", "--ledger", ledger, "--html", str(path), *arguments]) == 0
     return path.read_text(encoding="utf-8")
 
 
@@ -125,22 +124,22 @@ def test_a_period_of_hours_is_shown_by_hours(ledger: str) -> None:
 
 
 def test_the_page_goes_to_a_pipe_or_a_file(ledger: str, tmp_path: Path, run: Run) -> None:
-    code, out, err = run("report", "--ledger", ledger, "--html", "-")
-    assert (code, err) == (0, "")
+    out, err = run("report", "--ledger", ledger, "--html", "-")
+    assert err == ""
     assert out.startswith("<!DOCTYPE html>")
     for name, code, told in (
         ("page", 0, f"wrote {tmp_path}/page; open it in a browser"),
-        ("no/page", 2, f"--html {tmp_path}/no/page: No such file or directory"),
+        ("no/page", 2, f"{tmp_path}/no/page: No such file or directory"),
     ):
         told = f"mcp-abridge report: {told}\n"
-        assert run("report", "--ledger", ledger, "--html", tmp_path / name) == (code, "", told)
+        assert run("report", "--ledger", ledger, "--html", tmp_path / name, code=code) == ("", told)
 
 
 def test_nothing_recorded_makes_no_page(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "ledger.sqlite3"
     LedgerFile(str(path)).close()
-    code, _, err = run("report", "--ledger", path, "--html", tmp_path / "page")
-    assert (code, "nothing is recorded yet" in err) == (1, True)
+    err = run("report", "--ledger", path, "--html", tmp_path / "page", code=1).err
+    assert "nothing is recorded yet" in err
     assert not (tmp_path / "page").exists()
 
 

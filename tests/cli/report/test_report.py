@@ -45,8 +45,7 @@ def printed(path: str, run: Run) -> Printed:
     """Return a function that runs the verb, and returns its text or, with `--json`, its value."""
 
     def printed(*arguments: str) -> Any:
-        code, out, _ = run("report", *arguments)
-        assert code == 0
+        out = run("report", *arguments).out
         return json.loads(out) if "--json" in arguments else out
 
     return printed
@@ -245,8 +244,7 @@ def test_only_what_was_recorded_in_the_span_counts(path: str, printed: Printed) 
     "span", ["", "7", "d", "-1d", "7x", "1.5d", "٣d", "9999999d", "seven days"]
 )
 def test_a_span_that_cannot_be_read_is_refused(path: str, run: Run, span: str) -> None:
-    code, _, err = run("report", f"--since={span}")
-    assert code == 2
+    err = run("report", f"--since={span}", code=2).err
     assert err.endswith(
         f"mcp-abridge report: error: argument --since: {span!r} is not a span of time; "
         "write it like 30m, 12h, 7d or 2w, or all\n"
@@ -258,22 +256,22 @@ def test_an_empty_ledger_says_what_to_do_next(path: str, run: Run) -> None:
         f"mcp-abridge report: nothing is recorded yet in {path}; write `mcp-abridge --` before a "
         "server's command, call one of its tools and come back\n"
     )
-    assert run("report") == (0, "", advice)
+    assert run("report") == ("", advice)
     LedgerFile(path).close()
-    assert run("report") == (0, "", advice)
+    assert run("report") == ("", advice)
 
 
 def test_a_span_without_calls_is_told_from_an_empty_ledger(path: str, run: Run) -> None:
     filled(path, SHAPED, days_ago=3)
     advice = "mcp-abridge report: nothing was recorded in the last day; try --since all\n"
-    assert run("report", "--since", "1d") == (0, "", advice)
+    assert run("report", "--since", "1d") == ("", advice)
 
 
 def test_a_ledger_that_cannot_be_read_is_an_error(tmp_path: Path, path: str, run: Run) -> None:
     (tmp_path / "list").write_text("milk, eggs\n" * 99)
     for name, reason in (("absent", "no such file"), ("list", "file is not a database")):
         error = f"mcp-abridge report: {tmp_path / name}: {reason}\n"
-        assert run("report", "--ledger", tmp_path / name) == (2, "", error)
+        assert run("report", "--ledger", tmp_path / name, code=2) == ("", error)
 
 
 def test_the_environment_names_the_ledger_where_no_option_does(
@@ -286,7 +284,7 @@ def test_the_environment_names_the_ledger_where_no_option_does(
     assert printed("--json")["total"]["calls"] == 300
     assert printed("--json", "--ledger", path)["total"]["calls"] == 1
     reason = "mcp-abridge report: the ledger is off; say which one to read: --ledger PATH\n"
-    assert run("report", MCP_ABRIDGE_LEDGER="off") == (2, "", reason)
+    assert run("report", MCP_ABRIDGE_LEDGER="off", code=2) == ("", reason)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals are POSIX's")
@@ -329,13 +327,13 @@ def test_a_ledger_of_clients_that_pass_no_environment_on_is_named(
     path: str, tmp_path: Path, run: Run
 ) -> None:
     filled(path, PASSED)
-    assert run("report")[2] == ""
+    assert run("report").err == ""
     other = str(tmp_path / ".local" / "state" / "mcp-abridge" / "ledger.sqlite3")
     filled(other, SHAPED)
-    assert run("report")[2] == (
+    assert run("report").err == (
         f"mcp-abridge report: this was {path}; clients that do not pass XDG_STATE_HOME on, such as "
         f"Codex, have another one: mcp-abridge report --ledger {other}\n"
     )
-    code, _, err = run("report", "--html", tmp_path / "page")
-    assert (code, f"mcp-abridge report --ledger {other}\n" in err) == (0, True)
-    assert run("report", "--ledger", other)[2] == ""
+    err = run("report", "--html", tmp_path / "page").err
+    assert f"mcp-abridge report --ledger {other}\n" in err
+    assert run("report", "--ledger", other).err == ""

@@ -5,7 +5,8 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,11 @@ from proxy.ruleset.selection import load
 from proxy.testing.play import Replay
 from proxy.testing.recordings import sessions
 from tests import servers
+from tests.cli.conftest import Run
 from tests.cli.suggest.recorded import Calls, record, write
 from tests.history import with_history
 from tests.wrapped import ROOT
 
-Capture = pytest.CaptureFixture[str]
 FULLSYNC = [sys.executable, str(ROOT / "examples/fullsync/server.py")]
 STATUS = "roxtra_index_full_sync_status"
 NOISY = 4_000  # bytes of an answer, from which on a tool gets a rule
@@ -38,19 +39,10 @@ def drafted(recording: str, folder: Path) -> tuple[Path, list[dict[str, Any]]]:
 
 def figures(recording: str) -> list[dict[str, Any]]:
     """Return the rules of a draft as JSON."""
-    suggestion = _suggested(recording, "--json")
-    rows: list[dict[str, Any]] = json.loads(suggestion)
+    with redirect_stdout(StringIO()) as out:
+        assert main(["suggest", recording, "--json"]) == 0
+    rows: list[dict[str, Any]] = json.loads(out.getvalue())
     return rows
-
-
-def _suggested(*words: str) -> str:
-    from contextlib import redirect_stdout
-    from io import StringIO
-
-    out = StringIO()
-    with redirect_stdout(out):
-        assert main(["suggest", *words]) == 0
-    return out.getvalue()
 
 
 def visible(rules: Path, recording: str, tool: str) -> int:
@@ -393,41 +385,35 @@ def test_codex_writes_arguments_as_a_text(tmp_path: Path) -> None:
 # Refusals
 
 
-def test_small_answers_need_no_rule(tmp_path: Path, capsys: Capture) -> None:
-    assert main(["suggest", write(tmp_path, ("get", {}, {"id": 1}))]) == 0
-    out, error = capsys.readouterr()
+def test_small_answers_need_no_rule(tmp_path: Path, run: Run) -> None:
+    out, error = run("suggest", write(tmp_path, ("get", {}, {"id": 1})))
     assert out == ""
     assert "no rule for get: no answer above 4,000 bytes" in error
 
 
-def test_a_file_is_replaced_by_force_alone(sync: str, tmp_path: Path, capsys: Capture) -> None:
+def test_a_file_is_replaced_by_force_alone(sync: str, tmp_path: Path, run: Run) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text("mine\n")
-    assert main(["suggest", sync, "-o", str(path)]) == 2
-    assert "mine.yaml is there already; --force replaces it" in capsys.readouterr().err
+    error = run("suggest", sync, "-o", path, code=2).err
+    assert "mine.yaml is there already; --force replaces it" in error
     assert path.read_text() == "mine\n"
-    assert main(["suggest", sync, "-o", str(path), "--force"]) == 0
+    run("suggest", sync, "-o", path, "--force")
     assert "version: 1" in path.read_text()
 
 
-def test_recordings_of_several_servers_need_a_choice(tmp_path: Path, capsys: Capture) -> None:
+def test_recordings_of_several_servers_need_a_choice(tmp_path: Path, run: Run) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         write(tmp_path / name, ("list", {}, ISSUES))
         (tmp_path / name / "session.json").write_text(json.dumps({"server": name, "client": "x"}))
-    assert main(["suggest", str(tmp_path)]) == 2
     expected = "these are recordings of several servers; choose one by --server: one, two"
-    assert expected in capsys.readouterr().err
-    assert main(["suggest", str(tmp_path), "--server", "tow"]) == 2
-    assert "no recording of a server 'tow'; did you mean 'two'?" in capsys.readouterr().err
-    assert main(["suggest", str(tmp_path), "--server", "two"]) == 0
-    assert "server: {name: two}" in capsys.readouterr().out
+    assert expected in run("suggest", tmp_path, code=2).err
+    expected = "no recording of a server 'tow'; did you mean 'two'?"
+    assert expected in run("suggest", tmp_path, "--server", "tow", code=2).err
+    assert "server: {name: two}" in run("suggest", tmp_path, "--server", "two").out
 
 
 @pytest.mark.parametrize("name", ["missing", "broken.json"])
-def test_recordings_that_cannot_be_read_are_named(
-    name: str, tmp_path: Path, capsys: Capture
-) -> None:
+def test_recordings_that_cannot_be_read_are_named(name: str, tmp_path: Path, run: Run) -> None:
     (tmp_path / "broken.json").write_text("{")
-    assert main(["suggest", str(tmp_path / name)]) == 2
-    assert name in capsys.readouterr().err
+    assert name in run("suggest", tmp_path / name, code=2).err

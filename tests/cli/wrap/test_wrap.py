@@ -68,18 +68,17 @@ def program(home: Path) -> str:
 
 def test_all_clients_are_wrapped_once_and_restored_to_the_byte(home: Path, run: Run) -> None:
     write_samples(home)
-    state, listing, advice = run("wrap")
-    assert (state, "next: mcp-abridge wrap mem, or wrap --all" in advice) == (0, True)
+    listing, advice = run("wrap")
+    assert "next: mcp-abridge wrap mem, or wrap --all" in advice
     assert {line.split()[0] for line in listing.splitlines()[3:] if line.strip()} == set(CLIENTS)
     assert "wrapped" not in listing
 
-    code, _, words = run("wrap", "--all", "--dry-run")
-    assert (code, contents(home)) == (0, SAMPLES)
+    words = run("wrap", "--all", "--dry-run").err
+    assert contents(home) == SAMPLES
     assert re.findall(r".*: (?!would be wrapped, by ).*\n", words) == []
     assert words.endswith("nothing is written (--dry-run)\n")
 
-    code, difference, words = run("wrap", "--all")
-    assert code == 0
+    difference, words = run("wrap", "--all")
     wrapped = contents(home)
     for name, text in wrapped.items():
         assert f"+++ {home / name}" in difference
@@ -94,7 +93,7 @@ def test_all_clients_are_wrapped_once_and_restored_to_the_byte(home: Path, run: 
     for secret in ("s3cr3t", "a-long-secret", "$KEYKEY"):
         assert secret not in difference + words
 
-    servers = json.loads(run("wrap", "--json")[1])
+    servers = json.loads(run("wrap", "--json").out)
     assert [server for server in servers if not server["wrapped"]] == []
     assert {s["server"] for s in servers if s["disabled"]} == {"old", "far", "o2"}
     for server in servers:
@@ -102,12 +101,11 @@ def test_all_clients_are_wrapped_once_and_restored_to_the_byte(home: Path, run: 
         first = "mcp-abridge" if shared else program(home)
         assert server["starts"].startswith(first), server
 
-    code, difference, words = run("wrap", "--all")
-    assert (code, difference, contents(home)) == (0, "", wrapped)
+    difference, words = run("wrap", "--all")
+    assert (difference, contents(home)) == ("", wrapped)
     assert words.count("is wrapped already") == len(servers)
 
-    code, _, words = run("unwrap", "--all")
-    assert (code, words.count(": restored\n")) == (0, len(servers))
+    assert run("unwrap", "--all").err.count(": restored\n") == len(servers)
     assert contents(home) == SAMPLES
     folder = state_folder()
     backups = sorted((folder / "backups").iterdir())
@@ -184,7 +182,7 @@ def test_an_edit_between_the_two_survives(home: Path, run: Run) -> None:
     for name, (old, new) in edits.items():
         text = (home / name).read_bytes().decode()
         write(home, name, text.replace(old, new, 1))
-    assert run("unwrap", "--all")[0] == 0
+    run("unwrap", "--all")
     for name, text in contents(home).items():
         old, new = edits.get(name, ("", ""))
         assert text == SAMPLES[name].replace(old, new, 1)
@@ -200,21 +198,20 @@ def test_a_file_that_its_client_wrote_anew_is_restored(home: Path, run: Run) -> 
     files = [*(home / name for name in names), gemini]
     for file in files:
         file.write_text(json.dumps({"added": 1, **json.loads(file.read_text())}, indent=3))
-    code, _, words = run("unwrap", "--all")
-    assert (code, "no record" in words) == (0, False)
+    assert "no record" not in run("unwrap", "--all").err
     for file, text in zip(files, [*(SAMPLES[name] for name in names), original], strict=True):
         assert json.loads(file.read_text()) == {"added": 1, **json.loads(text)}
 
 
 def test_without_its_record_an_entry_is_taken_apart(home: Path, run: Run) -> None:
     write_samples(home)
-    before = [(s["server"], s["starts"]) for s in json.loads(run("wrap", "--json")[1])]
+    before = [(s["server"], s["starts"]) for s in json.loads(run("wrap", "--json").out)]
     run("wrap", "--all")
     (state_folder() / "originals.json").unlink()
-    code, _, words = run("unwrap", "--all")
-    assert (code, words.count("there is no record of the original entry")) == (1, len(before) - 4)
+    words = run("unwrap", "--all", code=1).err
+    assert words.count("there is no record of the original entry") == len(before) - 4
     assert words.count("its original entry is not recorded; write it by hand") == 4  # headers
-    after = [(s["server"], s["starts"]) for s in json.loads(run("wrap", "--json")[1])]
+    after = [(s["server"], s["starts"]) for s in json.loads(run("wrap", "--json").out)]
     assert len(set(before) - set(after)) == 4
     windsurf = json.loads((home / ".codeium/windsurf/mcp_config.json").read_text())
     assert windsurf["mcpServers"]["w"] == {"serverUrl": "http://127.0.0.1:1/mcp"}
@@ -230,7 +227,7 @@ def test_by_hand_an_entry_may_be_wrapped_in_ways_that_are_not_taken_apart(
         "header": {"command": "mcp-abridge", "args": ["--header", "K: ${V}", "https://a.example"]},
     }
     file = write(home, ".cursor/mcp.json", json.dumps({"mcpServers": entries}))
-    assert run("unwrap", "--all")[0] == 1
+    run("unwrap", "--all", code=1)
     assert json.loads(file.read_text())["mcpServers"] == {
         **entries,
         "plain": {"command": "npx", "args": ["--", "x"]},
@@ -242,23 +239,22 @@ def test_a_name_means_all_scopes_or_those_of_one_client(home: Path, run: Run) ->
     user = write(home, ".cursor/mcp.json", '{"mcpServers": {"a": {"command": "x"}}}')
     project = write(home, "project/.cursor/mcp.json", '{"mcpServers": {"a": {"command": "y"}}}')
     codex = write(home, ".codex/config.toml", '[mcp_servers.a]\ncommand = "z"\n')
-    code, _, words = run("wrap", "a", "--client", "cursor")
-    assert code == 0
+    words = run("wrap", "a", "--client", "cursor").err
     assert "a (cursor, user): wrapped" in words
     assert "a (cursor, project): wrapped, by mcp-abridge\n" in words
     assert ["mcp-abridge" in file.read_text() for file in (user, project, codex)] == [1, 1, 0]
     run("wrap", "a")
     assert "mcp-abridge" in codex.read_text()
-    code, _, words = run("unwrap", "b")
-    assert (code, words) == (2, "mcp-abridge unwrap: no client has a server 'b'; known: a\n")
+    words = run("unwrap", "b", code=2).err
+    assert words == "mcp-abridge unwrap: no client has a server 'b'; known: a\n"
 
 
 def test_one_of_two_equal_servers_is_restored(home: Path, run: Run) -> None:
     text = '{"mcpServers": {"a": {"command": "x"}, "b": {"command": "x"}, "c": {"command": "x"}}}'
     file = write(home, ".cursor/mcp.json", text)
     run("wrap", "--all")
-    assert run("unwrap", "b")[0] == 0
-    starts = [server["starts"] for server in json.loads(run("wrap", "--json")[1])]
+    run("unwrap", "b")
+    starts = [server["starts"] for server in json.loads(run("wrap", "--json").out)]
     assert starts == [f"{program(home)} -- x", "x", f"{program(home)} -- x"]
     run("unwrap", "c", "a")
     assert file.read_text() == text
@@ -286,8 +282,7 @@ def test_files_that_cannot_be_used_are_named_and_the_others_go_on(home: Path, ru
     target = write(home, "dotfiles/claude", '{"mcpServers": {"a": {"command": "x"}}}')
     target.chmod(0o640)
     (home / ".claude.json").symlink_to(target)
-    code, _, words = run("wrap", "--all")
-    assert code == 1
+    words = run("wrap", "--all", code=1).err
     assert f"{broken}:2:23: expecting value; left as it is" in words
     assert re.search(rf"{toml}:2:\d+: .*; left as it is", words)
     assert f"{latin}: 'utf-8' codec can't decode byte" in words
@@ -301,14 +296,10 @@ def test_files_that_cannot_be_used_are_named_and_the_others_go_on(home: Path, ru
 
 def test_nothing_to_wrap_is_said(home: Path, run: Run) -> None:
     write(home, ".cursor/mcp.json", "")
-    assert run("wrap") == (
-        0,
-        "",
-        "no client has a server here; `claude mcp add`, for one, adds it\n",
-    )
-    assert run("wrap", "--all")[0] == 0
-    code, _, words = run("wrap", "fs")
-    assert (code, words) == (2, "mcp-abridge wrap: no client has a server 'fs'; known: none\n")
+    assert run("wrap") == ("", "no client has a server here; `claude mcp add`, for one, adds it\n")
+    run("wrap", "--all")
+    words = run("wrap", "fs", code=2).err
+    assert words == "mcp-abridge wrap: no client has a server 'fs'; known: none\n"
 
 
 @pytest.fixture(scope="module")
@@ -334,8 +325,7 @@ def test_a_url_that_wants_a_login_goes_through_mcp_remote_or_is_left(
         "line": {"command": "npx -y server"},
     }
     file = write(home, ".cursor/mcp.json", json.dumps({"mcpServers": entries}))
-    code, _, words = run("wrap", "--all")
-    assert code == 1
+    words = run("wrap", "--all", code=1).err
     after = json.loads(file.read_text())["mcpServers"]
     remote = ["--", "npx", "-y", "mcp-remote"]
     assert after["login"]["args"] == [*remote, login_url]
@@ -364,7 +354,7 @@ def test_the_command_that_is_written_starts_without_the_path_of_a_shell(
     }
     file = write(home, ".cursor/mcp.json", json.dumps({"mcpServers": {"a": server}}))
     rules = write(home, "project/rules.yaml", "version: 1\nrules: []\n")
-    assert run("wrap", "a", "--rules", "./rules.yaml", "--rules", "github")[0] == 0
+    run("wrap", "a", "--rules", "./rules.yaml", "--rules", "github")
     entry = json.loads(file.read_text())["mcpServers"]["a"]
     assert entry["args"][:5] == ["--rules", str(rules), "--rules", "github", "--"]
     done = subprocess.run(
@@ -376,8 +366,7 @@ def test_the_command_that_is_written_starts_without_the_path_of_a_shell(
         timeout=60,
     )
     assert json.loads(done.stdout) == json.loads(answer)
-    code, _, words = run("wrap", "a", "--rules", "gihub")
-    assert (code, "did you mean 'github'" in words) == (2, True)
+    assert "did you mean 'github'" in run("wrap", "a", "--rules", "gihub", code=2).err
 
 
 def test_from_the_cache_of_uvx_the_command_is_uvx(
@@ -390,12 +379,11 @@ def test_from_the_cache_of_uvx_the_command_is_uvx(
     entry = json.loads(file.read_text())["mcpServers"]["a"]
     assert entry["command"].split("/")[-1] == "uvx"
     assert entry["args"] == ["mcp-abridge", "--", "x"]
-    assert json.loads(run("wrap", "--json")[1])[0]["wrapped"] is True
+    assert json.loads(run("wrap", "--json").out)[0]["wrapped"] is True
 
 
 def test_print_has_a_line_for_each_client_and_links(home: Path, run: Run) -> None:
-    code, out, _ = run("wrap", "--print", "my fs", "--", "npx", "-y", "fs", "a b")
-    assert code == 0
+    out = run("wrap", "--print", "my fs", "--", "npx", "-y", "fs", "a b").out
     us = program(home)
     assert f"claude mcp add 'my fs' -- {us} -- npx -y fs 'a b'\n" in out
     assert f"gemini mcp add 'my fs' {us} -- npx -y fs 'a b'\n" in out
@@ -410,10 +398,10 @@ def test_print_has_a_line_for_each_client_and_links(home: Path, run: Run) -> Non
     assert getattr(quick(words, {}), "command", None) == words[1:]
 
     write(home, ".cursor/mcp.json", '{"mcpServers": {"a": {"url": "https://example.org/mcp"}}}')
-    assert f"codex mcp add a -- {us} https://example.org/mcp\n" in run("wrap", "--print", "a")[1]
-    assert run("wrap", "--print", "b")[0] == 2
+    assert f"codex mcp add a -- {us} https://example.org/mcp\n" in run("wrap", "--print", "a").out
+    run("wrap", "--print", "b", code=2)
     write(home, ".cursor/mcp.json", '{"mcpServers": {"a": {"command": "x", "env": {"K": "v3ry"}}}}')
-    _, out, advice = run("wrap", "--print", "a")
+    out, advice = run("wrap", "--print", "a")
     assert ("v3ry" in out, advice) == (
         False,
         "its environment or headers are not in these lines: add them\n",
