@@ -198,17 +198,13 @@ class Bridge:
         while (line := await self._lines.get()) is not None:
             if isinstance(line, LineDropped):
                 await self._refuse_long(line)
-            else:
-                await self._take(line)
-
-    async def _take(self, raw: bytes) -> None:
-        if raw.strip():
-            routed = await self._driver.from_client(raw)
-            await self._say([*routed.notifications, *routed.to_client])
-            for line in routed.to_server:
-                await self._server.send(line)
-            for probe in routed.queries:
-                await self._server.probe(probe)
+            elif line.strip():
+                routed = await self._driver.from_client(line)
+                await self._say([*routed.notifications, *routed.to_client])
+                for raw in routed.to_server:
+                    await self._server.send(raw)
+                for probe in routed.queries:
+                    await self._server.probe(probe)
 
     async def _refuse_long(self, event: LineDropped) -> None:
         reason = message.thrown_away(event.size, self._limit)
@@ -222,11 +218,8 @@ class Bridge:
         if not lines:
             return
         async with self._saying:
-            if len(lines) == 1 and len(lines[0]) < _ATOMIC and self._writes_at_once():
-                self._client.send(lines)
-                return
-            await asyncio.to_thread(self._client.send, lines)
-
-    def _writes_at_once(self) -> bool:
-        """Return True if a short line can be written without blocking."""
-        return [ready for _, ready in self._writable.poll(0)] == [select.POLLOUT]
+            short = len(lines) == 1 and len(lines[0]) < _ATOMIC
+            if short and self._writable.poll(0) == [(1, select.POLLOUT)]:
+                self._client.send(lines)  # without blocking
+            else:
+                await asyncio.to_thread(self._client.send, lines)

@@ -163,11 +163,10 @@ class Shutdown:
             self._input_ended = True
         elif event == "output over":
             self._output_ended = True
-        if event in _GRACE:
-            self._begin(*_GRACE[event])
-
-    def _begin(self, first: float, then: float) -> None:
-        """Begin the shutdown of the server, or hasten it."""
+        if event not in _GRACE:
+            return
+        # Begin the shutdown of the server, or hasten it.
+        first, then = _GRACE[event]
         self._stdin.close()
         self._kill_after = min(self._kill_after, then)
         deadline = monotonic() + (self._kill_after if self._step else first)

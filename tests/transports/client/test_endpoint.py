@@ -1,6 +1,5 @@
 """Requests to one origin: what is sent, which redirects are followed, what is never told."""
 
-import asyncio
 import errno
 import gzip
 import socket
@@ -87,28 +86,6 @@ async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.Monke
         monkeypatch.setenv(name, "http://127.0.0.1:9/")
     async with asking() as (endpoint, _):
         assert await answer(endpoint) == b"here"
-
-
-async def test_it_is_known_when_a_request_has_gone_out() -> None:
-    sent = asyncio.Event()
-    known = False
-
-    def late(asked: Asked) -> Iterator[bytes]:
-        # The whole body is here, and the answer waits until that is known there.
-        assert known or asyncio.run_coroutine_threadsafe(_set(sent), loop).result(20)
-        yield whole()
-
-    async def _set(event: asyncio.Event) -> bool:
-        return await asyncio.wait_for(event.wait(), 20)
-
-    loop = asyncio.get_running_loop()
-    async with (
-        asking(late) as (endpoint, server),
-        endpoint.request("POST", {}, b"x" * 300_000, sent) as response,
-    ):
-        assert response.status == 200
-    assert sent.is_set()
-    assert len(server.asked[0].body) == 300_000
 
 
 @pytest.mark.parametrize(

@@ -205,10 +205,13 @@ async def test_requests_wait_for_their_answers_side_by_side() -> None:
         second.set()
         yield whole(result(asked.id))
 
+    long = call(b"1", "x" * 300_000)
     async with linked(answer) as link:
-        await link.send(call(b"1"))
+        # It is known that the first has gone out, or the second would wait for its answer.
+        await link.send(long)
         await link.send(call(b"2"))
         assert {await link.line(), await link.line()} == {result(b"1"), result(b"2")}
+        assert long in [asked.body for asked in link.server.asked]
 
 
 async def test_the_server_s_own_stream_is_heard_and_taken_up_where_it_ended() -> None:
