@@ -33,12 +33,7 @@ class Source(Protocol):
 
 
 class TooLarge(AbridgeError):
-    """A body of at least `size` bytes, which is over `limit`; the rest was not read."""
-
-    def __init__(self, size: int, limit: int) -> None:
-        super().__init__(f"more than {limit} bytes")
-        self.size = size
-        self.limit = limit
+    """A body over the limit; the rest was not read."""
 
 
 class Unreadable(AbridgeError):
@@ -57,7 +52,7 @@ async def whole(content: Source, encoding: str | None, limit: int) -> bytes:
             async for piece in decoded:
                 size += len(piece)
                 if size > limit:
-                    raise TooLarge(size, limit)
+                    raise TooLarge(f"more than {limit} bytes")
                 pieces.append(piece)
         return b"".join(pieces)
     except BaseException:

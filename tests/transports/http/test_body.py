@@ -64,9 +64,8 @@ async def test_a_body_is_the_same_or_too_large_whatever_its_coding(
     assert await joined(chunks(Came(raw), encoding)) == TEXT
     assert await joined(chunks(Came(*(bytes([byte]) for byte in raw)), encoding)) == TEXT
     assert await whole(Came(), encoding, 0) == b""
-    with pytest.raises(TooLarge, match=rf"^more than {len(TEXT) - 1} bytes$") as caught:
+    with pytest.raises(TooLarge, match=rf"^more than {len(TEXT) - 1} bytes$"):
         await whole(Came(raw), encoding, len(TEXT) - 1)
-    assert caught.value.size > caught.value.limit == len(TEXT) - 1
 
 
 @pytest.mark.parametrize(
