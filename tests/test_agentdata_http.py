@@ -10,9 +10,10 @@ import orjson
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from tests.faults.sidecar import Got, Sidecar
 from tests.python_client import Mode, PythonClient, reaching
 from tests.raw_http import RawServer, always, result, whole
-from tests.serving import JSON, Sidecar, Told, ask, asked, upstream
+from tests.serving import JSON, ask, asked, upstream
 from tests.wrapped import ROOT, texts
 
 EXAMPLES = ROOT / "examples"
@@ -120,7 +121,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Base]:
         options = ["--verbose", "--config", str(config)]
         with Sidecar(*options, env={"AGENTDATA_TOKEN": TOKEN}) as sidecar:
             yield Base(sidecar, origin, calls)
-        assert TOKEN.encode() not in sidecar.log
+        assert TOKEN.encode() not in sidecar.errors
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +130,7 @@ def session(base: Base) -> dict[str, str]:
     info = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw"}}
     info["clientInfo"] |= {"version": "1"}  # type: ignore[operator]
     begun = post(base.url("/sync"), request("initialize", **info), BOTH)
-    headers = {"Mcp-Session-Id": begun.headers["mcp-session-id"]}
+    headers = {"Mcp-Session-Id": begun.fields["mcp-session-id"]}
     assert post(base.url("/sync"), NOTE, BOTH, headers).status == 202
     return headers
 
@@ -144,7 +145,7 @@ def call(tool: str, **arguments: Any) -> bytes:
 
 def post(
     url: str, body: bytes, accept: str | None = None, more: dict[str, str] | None = None
-) -> Told:
+) -> Got:
     return ask(url, body, headers=JSON | _accept(accept) | (more or {}))
 
 
@@ -159,20 +160,20 @@ REFUSED = call("list_documents", limit=101)
 RETIRED = call("move_document", document_id="a", target="b")
 
 
-def message(got: Told, form: Answers) -> Json:
+def message(got: Got, form: Answers) -> Json:
     """Return the message of an answer, which is whole and has the headers of its form."""
     assert got.status == 200
-    assert "connection" not in got.headers
+    assert "connection" not in got.fields
     if form == "json":
-        assert got.headers["content-type"] == "application/json"
-        assert got.headers["content-length"] == str(len(got.body))
-        assert "x-accel-buffering" not in got.headers
+        assert got.fields["content-type"] == "application/json"
+        assert got.fields["content-length"] == str(len(got.body))
+        assert "x-accel-buffering" not in got.fields
         raw = got.body
     else:
-        assert got.headers["content-type"].partition(";")[0] == "text/event-stream"
-        assert got.headers["cache-control"] == "no-cache, no-transform"
-        assert got.headers["x-accel-buffering"] == "no"
-        assert "content-length" not in got.headers
+        assert got.fields["content-type"].partition(";")[0] == "text/event-stream"
+        assert got.fields["cache-control"] == "no-cache, no-transform"
+        assert got.fields["x-accel-buffering"] == "no"
+        assert "content-length" not in got.fields
         # One frame, and nothing after it.
         assert got.body.startswith((b"event: message\ndata: {", b"event: message\r\ndata: {"))
         _, data, *rest = got.body.splitlines()
@@ -183,13 +184,13 @@ def message(got: Told, form: Answers) -> Json:
     return found
 
 
-def error(got: Told, status: int, code: int, says: str) -> None:
+def error(got: Got, status: int, code: int, says: str) -> None:
     """Check that an answer is this error, in JSON and of no request."""
-    assert (got.status, got.headers["content-type"]) == (status, "application/json")
+    assert (got.status, got.fields["content-type"]) == (status, "application/json")
     assert got.json == {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": says}}
 
 
-def unacceptable(got: Told) -> None:
+def unacceptable(got: Got) -> None:
     error(got, 406, -32700, "Acceptable media types: application/json, text/event-stream")
 
 
@@ -237,8 +238,8 @@ def test_a_notification_is_always_forwarded_and_keeps_the_servers_status(
     for path, status, more in (("/mcp", 204, {}), ("/sync", 202, session)):
         got = post(base.url(path), NOTE, accept, more)
         assert (got.status, got.body) == (status, b"")
-        assert "transfer-encoding" not in got.headers
-    line = base.sidecar.said("request", method="notifications/initialized")[-1]
+        assert "transfer-encoding" not in got.fields
+    line = base.sidecar.events("request", method="notifications/initialized")[-1]
     assert line["answered_by"] == "upstream"
 
 
@@ -247,9 +248,9 @@ def test_a_get_is_the_servers_to_answer(accept: str | None, base: Base) -> None:
     got = ask(base.url(), headers=_accept(accept))
     if "text/event-stream" in (accept or ""):
         error(got, 405, -32000, "Method Not Allowed")
-        assert got.headers["allow"] == "POST"
+        assert got.fields["allow"] == "POST"
     else:
-        assert (got.status, got.headers["content-type"]) == (200, "application/json")
+        assert (got.status, got.fields["content-type"]) == (200, "application/json")
         assert got.json["name"] == "agentdata"
         assert got.json["endpoint"] == "/mcp"
     assert got.body == ask(f"{base.origin}/mcp", headers=_accept(accept)).body
@@ -257,9 +258,10 @@ def test_a_get_is_the_servers_to_answer(accept: str | None, base: Base) -> None:
 
 def test_a_get_of_a_session_is_the_servers_stream(base: Base, session: dict[str, str]) -> None:
     accept = _accept("text/event-stream") | session
-    with asked(base.url("/sync"), headers=accept) as stream:
-        assert (stream.status, stream.headers["content-type"]) == (200, "text/event-stream")
-        assert stream.headers["x-accel-buffering"] == "no"
+    with asked(base.url("/sync"), None, accept) as client:
+        stream = client.head()
+        assert (stream.status, stream.fields["content-type"]) == (200, "text/event-stream")
+        assert stream.fields["x-accel-buffering"] == "no"
     refused = ask(base.url("/sync"), headers=_accept("application/json") | session)
     assert refused.status == 406
 
@@ -268,12 +270,13 @@ def test_the_bytes_of_each_form(base: Base) -> None:
     answer = post(base.url(), ONE, "application/json")
     framed = post(base.url(), ONE, "text/event-stream")
     assert framed.body == b"event: message\ndata: " + answer.body + b"\n\n"
-    for got in (answer, framed):
-        del got.headers["date"]
-        assert got.headers.pop("server") == "uvicorn"
+    answered, streamed = answer.fields, framed.fields
+    for fields in (answered, streamed):
+        del fields["date"]
+        assert fields.pop("server") == "uvicorn"
     length = str(len(answer.body))
-    assert answer.headers == {"content-type": "application/json", "content-length": length}
-    assert framed.headers == {
+    assert answered == {"content-type": "application/json", "content-length": length}
+    assert streamed == {
         "content-type": "text/event-stream; charset=utf-8",
         "cache-control": "no-cache, no-transform",
         "x-accel-buffering": "no",
@@ -384,7 +387,7 @@ def test_other_paths_of_the_server_pass_through(base: Base) -> None:
     other = base.url().replace("/mcp", "/documents/knowledge/a")
     assert ask(other).status == ask(f"{base.origin}/documents/knowledge/a").status == 404
     assert b"jsonrpc" not in ask(other).body
-    [line] = base.sidecar.said("request", status=501)
+    [line] = base.sidecar.events("request", status=501)
     assert "knowledge" not in str(line)
 
 
@@ -392,7 +395,7 @@ def test_other_paths_of_the_server_pass_through(base: Base) -> None:
 def test_a_call_leaves_a_line_that_names_route_tool_and_caller(path: str, base: Base) -> None:
     with reaching(base.url(path), mode="2026-07-28") as client:
         client.call("batch_read", {"paths": [LONG]})
-    line = base.sidecar.said("call", route=path, tool="batch_read")[-1]
+    line = base.sidecar.events("call", route=path, tool="batch_read")[-1]
     assert line.pop("time")
     assert line.pop("seconds") >= 0
     assert line.pop("received") > 400_000 > 10_000 > line.pop("sent") > 2_000
@@ -401,7 +404,7 @@ def test_a_call_leaves_a_line_that_names_route_tool_and_caller(path: str, base: 
         "client": "python", "answered_by": "upstream",
     }  # fmt: skip
     post(base.url(path), RETIRED)
-    line = base.sidecar.said("call", route=path, tool="move_document")[-1]
+    line = base.sidecar.events("call", route=path, tool="move_document")[-1]
     assert (line["status"], line["answered_by"]) == (200, "proxy")
 
 
@@ -410,7 +413,7 @@ def test_no_secret_is_in_any_line(base: Base, session: dict[str, str]) -> None:
     given = {"document_id": "secret-id", "content": "secret-content", "title": "secret-title"}
     more = {"Authorization": "Bearer secret-bearer", "Cookie": "c=secret-cookie"}
     more |= {"X-Api-Key": "secret-key", "User-Agent": "secret-agent"}
-    lines = len(base.sidecar.said("request", 0))
+    lines = len(base.sidecar.events("request", 0))
     asked = 0
     for path in ROUTES:
         for body in (
@@ -429,9 +432,9 @@ def test_no_secret_is_in_any_line(base: Base, session: dict[str, str]) -> None:
         post(f"{url}?key=secret-query", ONE, None, more)
         asked += 1
     post(base.url("/sync"), call("roxtra_index_full_sync_status"), None, session | more)
-    base.sidecar.said("request", lines + asked + 1)
+    base.sidecar.events("request", lines + asked + 1)
     # The method is said, since it is what was asked for; nothing else of it all is.
-    log = base.sidecar.log.replace(b"secret/method", b"")
+    log = base.sidecar.errors.replace(b"secret/method", b"")
     assert b"secret" not in log
     assert TOKEN.encode() not in log
     assert session["Mcp-Session-Id"].encode() not in log
@@ -481,4 +484,4 @@ def test_the_server_is_asked_for_both_forms_and_learns_nothing_of_tokens() -> No
             assert post(sidecar.url(), ONE, accept, bearer).status == 200
     assert [asked.headers["accept"] for asked in server.asked] == [BOTH] * 3
     assert TOKEN not in str(server.asked)
-    assert TOKEN.encode() not in sidecar.log
+    assert TOKEN.encode() not in sidecar.errors

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from tests.faults.sidecar import Sidecar
 from tests.given import call, document, line, said
-from tests.serving import Sidecar, ask
+from tests.serving import ask
 from tests.wire import Wire
 from tests.wrapped import wrapped
 
@@ -138,7 +139,7 @@ def test_a_script_of_codex_gets_every_row_over_http(server: list[str]) -> None:
     with Sidecar("--ledger", "off", "--", *server) as sidecar:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         begun = ask(sidecar.url(), hello("codex-mcp-client"), headers=headers)
-        headers["Mcp-Session-Id"] = begun.headers["mcp-session-id"]
+        headers["Mcp-Session-Id"] = begun.one("mcp-session-id")
         whole = ask(sidecar.url(), call("rows", _meta=SCRIPT), headers=headers)
         assert whole.json["result"] == RESULTS["rows"]
         cut = ask(sidecar.url(), call("rows", id=2, _meta={}), headers=headers)

@@ -21,10 +21,11 @@ from proxy.storage.redis import Redis
 from proxy.storage.snapshots import Memory
 from proxy.transports.sidecar.route import RouteLimits
 from tests.cli.conftest import Run
-from tests.faults.processes import until
+from tests.faults.processes import SECONDS, until
+from tests.faults.sidecar import Got, Sidecar
 from tests.raw_http import Answer, Asked, RawServer, always, whole
 from tests.rulecases import PYTHON
-from tests.serving import JSON, SECONDS, Sidecar, Told, ask
+from tests.serving import JSON, ask
 from tests.wrapped import START
 
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "find"}}
@@ -65,7 +66,7 @@ def answering(**result: Any) -> Answer:
     return always(whole(msgspec.json.encode({"jsonrpc": "2.0", "id": 1, "result": result})))
 
 
-def post(url: str, message: Any, **headers: str) -> Told:
+def post(url: str, message: Any, **headers: str) -> Got:
     accept = {"Accept": "application/json, text/event-stream"}
     return ask(url, msgspec.json.encode(message), headers={**JSON, **accept, **headers})
 
@@ -88,7 +89,7 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> Refuse
 
 def test_a_server_behind_a_url_is_served_and_a_signal_ends_it_with_0() -> None:
     with RawServer(answering(tools=[])) as upstream, Sidecar(upstream.url) as sidecar:
-        [serving] = sidecar.said("serving", upstream=upstream.url)
+        [serving] = sidecar.events("serving", upstream=upstream.url)
         assert (serving["rules"], serving["token"]) == ("bundled", "no")
         answered = post(sidecar.url(), LIST)
         assert answered.json == {"jsonrpc": "2.0", "id": 1, "result": {"tools": []}}
@@ -98,8 +99,8 @@ def test_a_server_behind_a_url_is_served_and_a_signal_ends_it_with_0() -> None:
 def test_a_server_behind_a_command_is_served(before: tuple[str, ...]) -> None:
     command = (sys.executable, "-u", "-c", "import sys; sys.stdin.read()", "--key=secret")
     with Sidecar(*before, *command) as sidecar:
-        sidecar.said("serving", upstream=sys.executable)
-    assert b"secret" not in sidecar.log
+        sidecar.events("serving", upstream=sys.executable)
+    assert b"secret" not in sidecar.errors
 
 
 def test_rules_are_applied_and_what_was_saved_is_counted(tmp_path: Path) -> None:
@@ -109,7 +110,7 @@ def test_rules_are_applied_and_what_was_saved_is_counted(tmp_path: Path) -> None
     with RawServer(answering(**RESULT)) as upstream, Sidecar(*words, upstream.url) as sidecar:
         answered = post(sidecar.url(), CALL)
         assert answered.json["result"]["content"][0]["text"] == '{"a":1}'
-        sidecar.said("call", tool="find", status=200)
+        sidecar.events("call", tool="find", status=200)
         figures = ask(sidecar.url().replace("/mcp", "/metrics")).body
         assert b'mcp_abridge_calls_total{outcome="shaped",tool="find"} 1.0' in figures
     assert [(each.name, each.calls) for each in rows(ledger)] == [("find", 1)]
@@ -132,10 +133,10 @@ def test_routes_of_a_configuration_have_their_own_tools_and_tokens(tmp_path: Pat
             token = sidecar.url("/t/{token}")
             tried = [post(token.replace("{token}", each), LIST) for each in ("word", "other")]
             assert [each.status for each in tried] == [200, 401]
-    assert b"word" not in sidecar.log
+    assert b"word" not in sidecar.errors
 
 
-def test_a_second_signal_ends_it_at_once(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     file = tmp_path / "serve.yaml"
     file.write_text("{version: 1, limits: {drain_seconds: 3600}}")
 
@@ -143,22 +144,24 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path, request: pytest.Fixture
         asked.gone()
         yield b""
 
-    with ThreadPoolExecutor() as pool, RawServer(never) as upstream:
-        sidecar = Sidecar("--config", str(file), upstream.url)
-        request.addfinalizer(sidecar.process.kill)
+    with (
+        ThreadPoolExecutor() as pool,
+        RawServer(never) as upstream,
+        Sidecar("--config", str(file), upstream.url) as sidecar,
+    ):
         asking = pool.submit(post, sidecar.url(), LIST)
         upstream.wait(1)
         sidecar.process.send_signal(signal.SIGTERM)
-        until(lambda: b"open requests: 1" in sidecar.log)
+        until(lambda: b"open requests: 1" in sidecar.errors)
         sidecar.process.send_signal(signal.SIGINT)
         assert sidecar.process.wait(SECONDS) == 130
-        assert isinstance(asking.exception(SECONDS), ConnectionError)
+        assert isinstance(asking.exception(SECONDS), EOFError | ConnectionError)
 
 
 def test_a_route_that_is_not_ready_is_said_at_the_start() -> None:
     reason = b"/mcp is not ready: the command 'no-such-command' is not found"
     with Sidecar("--", "no-such-command") as sidecar:
-        until(lambda: reason in sidecar.log)
+        until(lambda: reason in sidecar.errors)
 
 
 def test_a_path_that_holds_the_token_leaves_authorization_to_the_server(tmp_path: Path) -> None:
@@ -183,7 +186,7 @@ def test_python_that_rules_name_is_loaded_where_that_is_allowed(refused: Refused
     assert len(reasons) == 3
     assert "is Python code, which runs only with --allow-python" in reasons[0]
     with Sidecar("--allow-python", *words) as sidecar:
-        sidecar.said("serving", rules=words[1])
+        sidecar.events("serving", rules=words[1])
 
 
 def test_variables_are_flags_and_flags_go_before_them() -> None:
@@ -197,7 +200,7 @@ def test_variables_are_flags_and_flags_go_before_them() -> None:
         RawServer(answering(tools=[])) as upstream,
         Sidecar(upstream.url, env=variables) as sidecar,
     ):
-        sidecar.said("serving", token="yes", rules="none")
+        sidecar.events("serving", token="yes", rules="none")
         assert post(sidecar.url(), LIST).status == 401
         assert post(sidecar.url(), LIST, Authorization="Bearer word").status == 200
         headers = upstream.asked[0].headers

@@ -18,8 +18,8 @@ import orjson
 from tests.clients.install import CACHE
 from tests.clients.model import Model, Phrase, Shown, Step, directly
 from tests.clients.server import Json
+from tests.faults.sidecar import Sidecar
 from tests.servers.install import node
-from tests.serving import Sidecar
 from tests.wrapped import Tee, wrapped
 
 HERE = Path(__file__).resolve().parent

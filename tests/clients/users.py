@@ -11,7 +11,7 @@ from proxy.cli.wrap.places import CLIENTS
 from tests.clients.cases import Bench, Case, Check, ends, plain
 from tests.clients.model import COMMAND, VIEW, Model, Shown, Step, unescaped
 from tests.clients.programs import SERVER, Client, Place, environment, run, write
-from tests.serving import Sidecar
+from tests.faults.sidecar import Sidecar
 from tests.wrapped import ROOT, START, Tee
 
 LOCAL, ADDED, REMOTE = "rows_text", "rows_both", "lines"  # a tool of each server

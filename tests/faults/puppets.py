@@ -120,7 +120,7 @@ class Posted(Local):
         return bytes(self.sidecar.errors)
 
     def log(self) -> list[str]:
-        lines = tuple(self.sidecar.said)
+        lines = tuple(self.sidecar.lines)
         return [f"{line['level']}: {line['message']}" for line in lines if line.get("message")]
 
 

@@ -14,21 +14,24 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from tempfile import mkdtemp
 from time import monotonic
 from typing import Any, NamedTuple, Self
+from urllib.parse import urlsplit
 
 import msgspec
 
 from tests.faults.processes import SECONDS, Process, processes, until
 from tests.faults.scale import scaled
+from tests.wrapped import START
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = (sys.executable, "-m", "proxy")
+PROGRAM = (sys.executable, "-c", START)
 CHUNK = 1 << 16
 BOTH = "Accept: application/json, text/event-stream"
 STREAM = "Accept: text/event-stream"
@@ -59,6 +62,11 @@ class Got(msgspec.Struct):
     def one(self, name: str) -> str:
         [value] = self.all(name)
         return value
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The headers by their names in lower case."""
+        return {name.lower(): value for name, value in self.headers}
 
     @property
     def json(self) -> Any:
@@ -169,30 +177,68 @@ class Client:
 
 
 class Sidecar(Process):
-    """A sidecar that serves; made by `serving`."""
+    """`serve` as a process: where its routes are, what it has logged, and a raw client of it.
 
-    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+    It listens on a free port of 127.0.0.1 unless told otherwise, and ends on leaving. Every wait
+    has a deadline; what was logged so far is in the AssertionError that comes then.
+    """
+
+    def __init__(
+        self,
+        *arguments: str,
+        env: Mapping[str, str] | None = None,
+        program: Sequence[str] = PROGRAM,
+    ) -> None:
+        process = subprocess.Popen(
+            command(*arguments, program=program),
+            env={**os.environ, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
         super().__init__(process)
         self.errors = bytearray()
-        self.said: list[dict[str, Any]] = []
+        self.lines: list[dict[str, Any]] = []
         self.seen = 0
-        self.drain = threading.Thread(target=self._drain)
+        self.drain = threading.Thread(target=self._drain, daemon=True)
         self.drain.start()
-        until(
-            lambda: bool(self._events("serving")) or process.poll() is not None,
-            said=self.errors.decode,
-        )
-        assert self._events("serving"), f"it does not serve: {self.errors.decode()}"
-        serving = self._events("serving")[0]
-        self.port = int(re.findall(r":(\d+)/", serving["url"])[0])
 
     def _drain(self) -> None:
         assert self.process.stderr is not None
-        for line in self.process.stderr:
-            self.errors += line
-            # Other lines are those of servers.
-            if line.startswith(b'{"time":'):
-                self.said.append(json.loads(line))
+        with self.process.stderr as stderr:
+            for line in stderr:
+                self.errors += line
+                # Other lines are those of servers.
+                if line.startswith(b'{"time":'):
+                    self.lines.append(json.loads(line))
+
+    def __enter__(self) -> Self:
+        try:
+            self.events("serving")
+        except AssertionError:
+            self.process.kill()
+            raise
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        try:
+            if error is None and self.process.poll() is None:
+                children = self.children
+                self.process.send_signal(signal.SIGTERM)
+                assert self.process.wait(SECONDS) == 0, self.errors.decode()
+                assert not children & {pid for pid, _, _ in processes()}
+        finally:
+            self.process.kill()
+            self.process.wait()
+            self.drain.join(SECONDS)
+
+    @cached_property
+    def port(self) -> int:
+        return urlsplit(self.events("serving")[0]["url"]).port or 0
+
+    def url(self, path: str = "/mcp") -> str:
+        """Return where the route with this path is, as soon as it is served."""
+        [line] = self._await(lambda line: urlsplit(line.get("url", "")).path == path, 1)
+        return str(line["url"])
 
     def client(self, seconds: float = SECONDS) -> Client:
         return Client(self.port, seconds)
@@ -214,30 +260,43 @@ class Sidecar(Process):
 
     # What it says
 
-    def _events(self, name: str) -> list[dict[str, Any]]:
-        return [line for line in tuple(self.said) if line.get("event") == name]
+    def events(self, event: str, count: int = 1, **fields: Any) -> list[dict[str, Any]]:
+        """Return the lines of an event with these fields, once there are so many of them."""
+        wanted = {"event": event, **fields}.items()
+        return self._await(lambda line: wanted <= line.items(), count)
+
+    def _await(self, wanted: Callable[[dict[str, Any]], bool], count: int) -> list[dict[str, Any]]:
+        lines: list[dict[str, Any]] = []
+
+        def enough() -> bool:
+            over = not self.drain.is_alive()
+            lines[:] = filter(wanted, tuple(self.lines))
+            return over or len(lines) >= count
+
+        until(enough, said=self.errors.decode)
+        assert len(lines) >= count, self.errors.decode()
+        return lines
 
     def messages(self) -> list[str]:
         """Return what the log has said in words so far."""
-        return [line["message"] for line in tuple(self.said) if "message" in line]
+        return [line["message"] for line in tuple(self.lines) if "message" in line]
 
     def requests(self, count: int = 1) -> list[dict[str, Any]]:
         """Return the log's next so many lines about requests."""
-        until(lambda: len(self._events("request")) >= self.seen + count)
-        found = self._events("request")[self.seen : self.seen + count]
+        lines = self.events("request", self.seen + count)[self.seen : self.seen + count]
         self.seen += count
-        return found
+        return lines
 
     def skip(self) -> None:
         """Let all lines about requests so far be."""
-        self.seen = len(self._events("request"))
+        self.seen = len(self.events("request", 0))
 
     def failures(self, count: int = 1) -> list[str]:
         """Return what the log has said of failures since the last time, at least so many."""
         said: list[str] = []
 
         def told() -> bool:
-            found = self._events("request")[self.seen :]
+            found = self.events("request", 0)[self.seen :]
             said[:] = [line["failure"] for line in found if line.get("failure")]
             self.seen += len(found) if len(said) >= count else 0
             return len(said) >= count
@@ -293,38 +352,23 @@ def soon(seconds: float = 1.0) -> Iterator[None]:
 
 @contextmanager
 def serving(
-    *arguments: str,
-    env: Mapping[str, str] | None = None,
-    ends: bool = True,
-    program: Sequence[str] = PROGRAM,
+    *arguments: str, env: Mapping[str, str] | None = None, program: Sequence[str] = PROGRAM
 ) -> Iterator[Sidecar]:
-    """Start a sidecar; in the end see to it that it ends in order and nothing of it is left.
+    """Start a sidecar without a ledger, and without rules unless the test brings its own."""
+    with Sidecar(*bare(*arguments), env=env, program=program) as sidecar:
+        yield sidecar
+    assert b"Traceback" not in sidecar.errors, sidecar.errors.decode()
 
-    Where it is to end otherwise, the test says `ends=False`.
-    """
-    line = command(*arguments, program=program)
-    with subprocess.Popen(
-        line, cwd=ROOT, env={**os.environ, **(env or {})}, stderr=subprocess.PIPE
-    ) as process:
-        try:
-            sidecar = Sidecar(process)
-            yield sidecar
-            if ends:
-                children = sidecar.children
-                process.send_signal(signal.SIGTERM)
-                assert process.wait(SECONDS) == 0, bytes(sidecar.errors)
-                assert not children & {pid for pid, _, _ in processes()}
-            sidecar.drain.join(SECONDS)
-            assert b"Traceback" not in sidecar.errors, sidecar.errors.decode()
-        finally:
-            process.kill()
+
+def bare(*arguments: str) -> list[str]:
+    own = ["--ledger", "off"]
+    own += [] if {"--rules", "--config"} & set(arguments) else ["--rules", "none"]
+    return [*own, *arguments]
 
 
 def command(*arguments: str, program: Sequence[str] = PROGRAM) -> list[str]:
-    own = [*program, "serve", "--ledger", "off", "--log-format", "json"]
-    own += [] if "--listen" in arguments else ["--listen", "127.0.0.1:0"]
-    own += [] if {"--rules", "--config"} & set(arguments) else ["--rules", "none"]
-    return [*own, *arguments]
+    listen = [] if "--listen" in arguments else ["--listen", "127.0.0.1:0"]
+    return [*program, "serve", "--log-format", "json", *listen, *arguments]
 
 
 _FOLDER = mkdtemp()

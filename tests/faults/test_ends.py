@@ -1,10 +1,7 @@
 """Sees to it that nobody is left of the sidecar, or of its sessions, however they end (Linux)."""
 
 import os
-import re
 import signal
-import subprocess
-import threading
 import time
 from pathlib import Path
 
@@ -16,11 +13,9 @@ from tests.faults.routes import modern
 from tests.faults.scale import scaled
 from tests.faults.sidecar import (
     INITIALIZE,
-    ROOT,
     STREAM,
     Client,
     call,
-    command,
     get,
     keys,
     post,
@@ -29,42 +24,25 @@ from tests.faults.sidecar import (
 )
 
 ENDS: tuple[End, ...] = ("TERM", "INT", "HUP", "KILL", "crash")
-BEGINS = re.compile(rb'"url":"http://127.0.0.1:(\d+)/')
 
 
 def turn(cycle: Cycle) -> float:
     """Start the sidecar, have it asked in every way, and end it, or its servers."""
-    with subprocess.Popen(
-        command(*keys(limits={"drain_seconds": 0.5}), "--", *brood(cycle.how)),
-        cwd=ROOT,
-        env=environment(cycle.marker),
-        stderr=subprocess.PIPE,
-    ) as process:
-        assert process.stderr is not None
-        try:
-            found = BEGINS.search(process.stderr.readline())
-            assert found
-            drain = threading.Thread(target=process.stderr.read)
-            drain.start()
-            port = int(found[1])
-            clients, sessions = begun(port, answered=cycle.moment is None)
-            if cycle.moment is not None:
-                time.sleep(cycle.moment)
-            if cycle.end == "crash":
-                for raw in (*(post(call(2, "end"), each) for each in sessions), modern(2, "end")):
-                    with Client(port) as client:
-                        client.send(raw)
-                        assert b"SIGKILL" in client.answer().body
-                until(lambda: not servers(cycle.marker), LIFE)
-            ended = time.monotonic()
-            process.send_signal(cycle.signal or signal.SIGTERM)
-            code = process.wait(20.0)
-            assert code == (-signal.SIGKILL if cycle.end == "KILL" else 0)
-            drain.join()
-            for client in clients:
-                client.socket.close()
-        finally:
-            process.kill()
+    drains = keys(limits={"drain_seconds": 0.5})
+    with serving(*drains, "--", *brood(cycle.how), env=environment(cycle.marker)) as sidecar:
+        clients, sessions = begun(sidecar.port, answered=cycle.moment is None)
+        if cycle.moment is not None:
+            time.sleep(cycle.moment)
+        if cycle.end == "crash":
+            for raw in (*(post(call(2, "end"), each) for each in sessions), modern(2, "end")):
+                assert b"SIGKILL" in sidecar.ask(raw).body
+            until(lambda: not servers(cycle.marker), LIFE)
+        ended = time.monotonic()
+        sidecar.process.send_signal(cycle.signal or signal.SIGTERM)
+        code = sidecar.process.wait(20.0)
+        assert code == (-signal.SIGKILL if cycle.end == "KILL" else 0)
+        for client in clients:
+            client.socket.close()
     return ended
 
 
@@ -101,23 +79,16 @@ def test_nobody_is_left_of_the_sidecar_however_and_whenever_it_ends() -> None:
 
 def killed_as_it_starts_a_server(marker: str) -> None:
     """Kill a sidecar as soon as it has a new child, which need not be known to its guardian yet."""
-    with subprocess.Popen(
-        command("--", *brood(("stays", "early"))),
-        cwd=ROOT,
-        env=environment(marker),
-        stderr=subprocess.PIPE,
-    ) as process:
-        assert process.stderr is not None
-        found = BEGINS.search(process.stderr.readline())
-        assert found
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    with serving("--", *brood(("stays", "early")), env=environment(marker)) as sidecar:
+        children = Path(f"/proc/{sidecar.pid}/task/{sidecar.pid}/children")
         before = children.read_text()
-        with Client(int(found[1])) as client:
+        with sidecar.client() as client:
             client.send(post(INITIALIZE))
             end = time.monotonic() + 20.0
             while children.read_text() == before:
                 assert time.monotonic() < end
-            process.kill()
+            sidecar.process.kill()
+            sidecar.process.wait()
 
 
 @pytest.mark.fault(20, "http")

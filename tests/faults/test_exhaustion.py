@@ -45,7 +45,7 @@ def seconds(process: Process) -> float:
 
 
 def warned(sidecar: Sidecar, text: str) -> int:
-    return sum(text in line.get("message", "") for line in tuple(sidecar.said))
+    return sum(text in line.get("message", "") for line in tuple(sidecar.lines))
 
 
 @pytest.mark.fault(47, "http")

@@ -60,10 +60,10 @@ from tests.faults.routes import (
 from tests.faults.scale import scaled, some
 from tests.faults.sidecar import (
     INITIALIZE,
-    ROOT,
     Client,
     Left,
     Sidecar,
+    bare,
     call,
     command,
     compact,
@@ -964,8 +964,7 @@ ANYWHERE = ("--listen", "0.0.0.0:0")
 def refused_start(*arguments: str, **env: str) -> str:
     """Start a sidecar that must not start; return why."""
     ended = subprocess.run(
-        command(*arguments, "http://127.0.0.1:9/mcp"),
-        cwd=ROOT,
+        command(*bare(*arguments, "http://127.0.0.1:9/mcp")),
         env={**os.environ, **env},
         capture_output=True,
         timeout=SECONDS,

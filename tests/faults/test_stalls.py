@@ -181,7 +181,7 @@ Work = Callable[[Served], None]
 
 
 def messages(sidecar: Sidecar) -> list[str]:
-    return [line.get("message", "") for line in list(sidecar.said)]
+    return [line.get("message", "") for line in list(sidecar.lines)]
 
 
 def kept(served: Served) -> None:
