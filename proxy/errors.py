@@ -102,8 +102,10 @@ class TransformError(AbridgeError):
 def raised(error: BaseException) -> str:
     """Return the text of an exception, with its line if Python beside a rule file raised it.
 
-    >>> raised(KeyError("files"))
-    "KeyError: 'files'"
+    The class is part of it unless the error is the proxy's own, whose message says it all.
+
+    >>> raised(KeyError("files")), raised(Refusal("pattern: more than 1000 characters"))
+    ("KeyError: 'files'", 'pattern: more than 1000 characters')
     """
     place, trace = "", error.__traceback__
     while trace is not None:
@@ -111,7 +113,8 @@ def raised(error: BaseException) -> str:
             file = os.path.basename(trace.tb_frame.f_code.co_filename)
             place = f" ({file}:{trace.tb_lineno})"
         trace = trace.tb_next
-    return f"{type(error).__name__}: {error}{place}"
+    kind = "" if isinstance(error, AbridgeError) else f"{type(error).__name__}: "
+    return f"{kind}{error}{place}"
 
 
 class OutOfFuel(AbridgeError):

@@ -8,7 +8,7 @@ from msgspec import UNSET, Raw
 from proxy.document import message
 from proxy.document.message import Message, members
 from proxy.document.tree import ABSENT, encode, loads, plain, text
-from proxy.errors import DocumentError, raised
+from proxy.errors import raised
 from proxy.ruleset.guard import Allow, Guard, Query, QueryResult, Respond, run_guard
 from proxy.session.outputs import Output, Probe, RunInBackground, ToClient
 from proxy.session.state import ID_IN_USE, PendingRequest, Question, SessionState
@@ -186,8 +186,7 @@ def query_result(raw: bytes) -> QueryResult:
     try:
         return _query_result(raw)
     except Exception as error:  # unreadable, too deep, too large, ...
-        reason = str(error) if isinstance(error, DocumentError) else raised(error)
-        return QueryResult(failure=f"the answer cannot be read: {reason}")
+        return QueryResult(failure=f"the answer cannot be read: {raised(error)}")
 
 
 def _query_result(raw: bytes) -> QueryResult:

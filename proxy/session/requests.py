@@ -231,7 +231,9 @@ def _send_completed(
     pending.plan = plan
     pending.view = view
     if rule.snapshot_step.restart is not None:
-        pending.key = _snapshot_key(pending, rule, completed)
+        # Without windows and views; a snapshot of an earlier rule of the same name may hold more.
+        own = _shortened(encode(completed.own, ordered=True)) if completed.own else ""
+        pending.key = Key(pending.scope, rule.name, pending.call + own + rule.snapshot_key)
     if pending.key is not None and pending.cacheable and (view is not None or completed.resumes):
         pending.line, pending.client_line = raw, client_line
         if pending.searched_key == pending.key:
@@ -260,16 +262,6 @@ def _unbounded(budget: Rule) -> Rule:
     from proxy.transforms.abridge import Abridge
 
     return replace(budget, pipeline=(Abridge(),), max_bytes=None)
-
-
-def _snapshot_key(pending: PendingRequest, rule: Rule, completed: Completed) -> Key:
-    """Return the key of a call: its tool, rule and arguments, without windows and views.
-
-    The rule counts as it is now: a snapshot of an earlier rule of the same name may hold more than
-    the current rule would keep.
-    """
-    own = _shortened(encode(completed.own, ordered=True)) if completed.own else ""
-    return Key(pending.scope, rule.name, pending.call + own + rule.snapshot_key)
 
 
 def _shortened(call: bytes) -> str:

@@ -11,6 +11,7 @@ from typing import NamedTuple, ParamSpec, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from proxy.errors import raised
 from proxy.session.active_rules import PeerInfo
 from proxy.session.outputs import (
     LARGE,
@@ -31,7 +32,7 @@ from proxy.session.session import Session
 from proxy.shaping import pipeline
 from proxy.storage.snapshots import Key, Snapshot, Store
 from proxy.transports.aio import others, threaded
-from proxy.transports.effects import access, claim, store_failure
+from proxy.transports.effects import access, claim
 from proxy.transports.log import Log
 from proxy.transports.workers.pool import Workers
 
@@ -97,7 +98,7 @@ class Driver:
                 self.session.rules.recall(msgspec.json.decode(snapshot.document, type=PeerInfo))
                 self._shared = snapshot.document
         except Exception as error:
-            reason = store_failure(error)
+            reason = raised(error)
             self._log.warning(f"what other replicas know of the server was not read: {reason}")
         finally:
             self._recalling = None
@@ -114,7 +115,7 @@ class Driver:
             await self._call_store(self._store.put, key, Snapshot(b"", facts))
             self._shared = facts
         except Exception as error:
-            self._log.warning(f"other replicas were not told of the server: {store_failure(error)}")
+            self._log.warning(f"other replicas were not told of the server: {raised(error)}")
 
     async def from_client(
         self, raw: bytes, exchange: bytes = b"", scope: str | None = None

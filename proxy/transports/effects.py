@@ -1,6 +1,6 @@
 """Carry out the outputs of a session on the store, as all transports do."""
 
-from proxy.errors import StoreError, raised
+from proxy.errors import raised
 from proxy.session.outputs import ClaimCall, DropSnapshots, LoadSnapshot, StoreSnapshot
 from proxy.session.session import Session
 from proxy.storage.snapshots import Snapshot, Store
@@ -26,7 +26,7 @@ def access(
             consequence = "an outdated answer may still be in the store: "
             store.drop(output.key)
     except Exception as error:  # the response is sent nevertheless
-        reason = store_failure(error)
+        reason = raised(error)
         log.error(consequence + reason)
         return None, reason
     return None, None
@@ -35,8 +35,3 @@ def access(
 def claim(session: Session, output: ClaimCall) -> bool:
     """Return True if nobody has made a call before; it is remembered. May take a moment."""
     return session.calls is not None and session.calls.claim(output.caller, output.call)
-
-
-def store_failure(error: Exception) -> str:
-    """Return the text of a failure of the store."""
-    return str(error) if isinstance(error, StoreError) else raised(error)

@@ -130,7 +130,7 @@ def test_an_error_that_its_rule_does_not_fit_passes_as_it_came(
     talk = Talk(rules(text))
     assert talk.exchange(call("get_job"), response) == response
     assert [each.kind for each in talk.meter.drain_warnings()] == ([warning] if warning else [])
-    reason = "bad: get_job: errors: failed at TransformError: "
+    reason = "bad: get_job: errors: failed at jmespath: "
     assert any(line.startswith(reason) for line in talk.log) is (text is BROKEN)
 
 

@@ -68,7 +68,7 @@ def test_what_no_case_fits_stays_as_it_is_and_is_counted(raw: str, said: str) ->
         (
             "cases: [{match: x, to: {n: {jmespath: sum(text)}}}]",
             '"x"',
-            "recast: Refusal: In function sum(), invalid type for value: x, expected one of: "
+            "recast: In function sum(), invalid type for value: x, expected one of: "
             "['array-number'], received: \"string\"",
         ),
     ],

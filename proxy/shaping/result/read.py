@@ -202,15 +202,15 @@ def _in_only_member(texts: dict[int, str], structured: Raw, kind: Kind) -> Place
     own = text(value)
     as_block = own is None
     if as_block:
-        own = _text_of_only_block(value)
+        # The text of an array of one text block: what FastMCP makes of a list of blocks.
+        blocks = level(value)
+        own = text_of(blocks[0]) if isinstance(blocks, list) and len(blocks) == 1 else None
     for index, content in texts.items():
         if content == own:
             document = Document(own) if kind == "text" else _json(own) or Document(own)
             copy = Copy("member", member, as_block=as_block)
             return document, (copy, Copy("text", blocks=(index,)))
-    if not as_block:
-        return None
-    if kind == "text":
+    if not as_block or kind == "text":
         return None
     # Some servers wrap a value that is no object, but only in structuredContent.
     mirror = next((index for index, each in texts.items() if _mirrors(each, value)), None)
@@ -218,12 +218,6 @@ def _in_only_member(texts: dict[int, str], structured: Raw, kind: Kind) -> Place
         return None
     copy = Copy("text", blocks=tuple(texts) if mirror is None else (mirror,))
     return Document.read(bytes(structured)), (Copy("structured"), copy)
-
-
-def _text_of_only_block(value: Raw) -> str | None:
-    """Return the text of an array of one text block: what FastMCP makes of a list of blocks."""
-    blocks = level(value)
-    return text_of(blocks[0]) if isinstance(blocks, list) and len(blocks) == 1 else None
 
 
 def _json(content: str) -> Document | None:
