@@ -63,7 +63,9 @@ class Access(Struct, frozen=True):
             return AccessRefused(403, "the Host of the request is not allowed")
         if not all(self._trusts(origin, host) for origin in _all(headers, "origin")):
             return AccessRefused(403, "the Origin of the request is not allowed")
-        candidates = _tokens_of(headers, path_token)
+        candidates = [] if path_token is None else [path_token]
+        if len(_all(headers, "authorization")) == 1:
+            candidates += _bearers(headers)
         if self.tokens and not self._matches(candidates):
             challenge = ("WWW-Authenticate", 'Bearer realm="mcp-abridge"')
             reason = (
@@ -101,13 +103,6 @@ def _all(headers: Mapping[str, str], name: str) -> list[str]:
 def _bearers(headers: Mapping[str, str]) -> list[str]:
     values = [value.partition(" ") for value in _all(headers, "authorization")]
     return [token.strip(" ") for scheme, _, token in values if scheme.lower() == "bearer"]
-
-
-def _tokens_of(headers: Mapping[str, str], path_token: str | None) -> list[str]:
-    candidates = [] if path_token is None else [path_token]
-    if len(_all(headers, "authorization")) == 1:
-        candidates += _bearers(headers)
-    return candidates
 
 
 def _allowed(authority: str, usual: tuple[str, ...], hosts: tuple[str, ...]) -> bool:

@@ -105,8 +105,13 @@ class ResponseWriter:
             return
         spoken = _messages(event)
         if not spoken:
-            if self._form is None and _matters_on_resume(event):
-                await self._hold(event)
+            # A later reader may need an event without a message.
+            needed = event.data or event.id is not None or event.retry is not None
+            if self._form is None and needed:
+                self._undecided.append(event)
+                size = sum(len(each.raw) for each in self._undecided)
+                if size > _MOST_HELD and not self._responses:
+                    await self._become_stream()
             return
         responses = [raw for raw, responds in spoken if responds]
         if self._form is None:
@@ -196,11 +201,6 @@ class ResponseWriter:
         for event in events:
             await self._write(event)
 
-    async def _hold(self, event: Event) -> None:
-        self._undecided.append(event)
-        if sum(len(each.raw) for each in self._undecided) > _MOST_HELD and not self._responses:
-            await self._become_stream()
-
     def _collect(self, data: bytes, responses: list[bytes], messages: int) -> None:
         """Keep the responses that a JSON answer has room for."""
         room = max(self._expected, 1) - self._responses
@@ -259,11 +259,6 @@ def _slices(pieces: Iterable[bytes]) -> Iterator[bytes | memoryview]:
         else:
             view = memoryview(piece)
             yield from (view[at : at + _PIECE] for at in range(0, len(piece), _PIECE))
-
-
-def _matters_on_resume(event: Event) -> bool:
-    """Return True if an event without a message must be kept for later readers."""
-    return bool(event.data) or event.id is not None or event.retry is not None
 
 
 def _messages(event: Event) -> list[tuple[bytes, bool]]:

@@ -211,7 +211,9 @@ class ChildServer:
         if not self._exited.is_set():
             self._log.warning("a server did not end by itself: sent it SIGTERM")
         if self._signal(signal.SIGTERM):
-            await self._group_gone(then)
+            end = self._loop.time() + then
+            while self._signal(0) and self._loop.time() < end:
+                await asyncio.sleep(_LOOK)
             self._signal(signal.SIGKILL)
             await self._wait(then)
 
@@ -233,12 +235,6 @@ class ChildServer:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._exited.wait()
-
-    async def _group_gone(self, seconds: float) -> None:
-        """Wait until the group is empty."""
-        end = self._loop.time() + seconds
-        while self._signal(0) and self._loop.time() < end:
-            await asyncio.sleep(_LOOK)
 
     def _signal(self, number: int) -> bool:
         """Send a signal to the whole group (0 only checks it); return False if it is empty."""

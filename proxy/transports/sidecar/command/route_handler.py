@@ -218,7 +218,9 @@ class CommandRoute:
         if not idle:
             reason = f"there are {most} sessions already"
             raise RequestRefused(503, FAILED, reason, {"Retry-After": _RETRY_AFTER})
-        self._end(min(idle, key=_claim), "the session made room for another one")
+        # Those with pending answers come last.
+        first = min(idle, key=lambda each: (each.pending, each.last_used))
+        self._end(first, "the session made room for another one")
 
     async def _reap(self) -> None:
         idle = self._shared.limits.idle
@@ -247,8 +249,3 @@ def _decodes(raw: bytes) -> bool:
         return raw.isascii() or bool(raw.decode())
     except UnicodeDecodeError:
         return False
-
-
-def _claim(session: ChildSession) -> tuple[bool, float]:
-    """Return the rank of an idle session: pending answers last, then by last use."""
-    return session.pending, session.last_used
