@@ -106,8 +106,8 @@ class ResponseWriter:
         spoken = _messages(event)
         if not spoken:
             # A later reader may need an event without a message.
-            needed = event.data or event.id is not None or event.retry is not None
-            if self._form is None and needed:
+            useful = event.data or event.id is not None or event.retry is not None
+            if self._form is None and useful:
                 self._undecided.append(event)
                 size = sum(len(each.raw) for each in self._undecided)
                 if size > _MOST_HELD and not self._responses:
