@@ -4,10 +4,7 @@ Invariant: the events do not depend on how the stream is cut into chunks. Their 
 that `end` returns are the bytes of the stream, apart from a byte order mark. Each byte is examined
 once.
 
-If a chunk ends in `\r`, its `\n` may follow in the next. Inside an event that does not matter. The
-end of an event is not delayed if the line before also ended in a bare `\r`: a `\n` that follows
-nevertheless is an event of its own, a blank line, which means nothing. In all other cases the
-reader waits for one more byte.
+If a chunk ends in `\r`, its `\n` may follow in the next, so the reader waits for one more byte.
 
 A comment between two events is an event as soon as its line ends: servers keep a connection alive
 with single lines.
@@ -20,7 +17,6 @@ from msgspec import Struct
 from proxy.errors import AbridgeError
 
 _BOM = b"\xef\xbb\xbf"
-_LF = 0x0A
 _COLON = 0x3A
 _LONGEST_RETRY = 18  # digits
 
@@ -54,14 +50,11 @@ class Events:
     b'data'
     """
 
-    __slots__ = ("_bare", "_buffer", "_limit", "_line", "_searched", "_started")
-
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._buffer = bytearray()  # from the first byte of the unfinished event
         self._line = 0  # the start of the unfinished line
         self._searched = 0  # the offset at which the search for its end continues
-        self._bare = False  # the line before it ended in a bare `\r`
         self._started = False  # a byte order mark can no longer follow
 
     def feed(self, chunk: bytes) -> Iterator[Event]:
@@ -70,49 +63,24 @@ class Events:
         buffer += chunk
         if not self._started and not self._begins():
             return
-        size = len(buffer)
         start, line = 0, self._line
-        # The next of each, searched again only after it was passed: each byte is searched once.
-        lf = cr = self._searched - 1
-        at = self._searched
-        while True:
-            if lf < at:
-                lf = _find(buffer, b"\n", at)
-            if cr < at:
-                cr = _find(buffer, b"\r", at)
-            end = min(lf, cr)
-            if end == size:
-                break
-            ends = end == line or (line == start and buffer[line] == _COLON)
-            bare = False
-            if end == lf:
-                after = end + 1
-            elif ends and self._bare:
-                after, bare = end + 1, True
-            elif end + 1 == size:
-                break
-            else:
-                bare = buffer[end + 1] != _LF
-                after = end + (1 if bare else 2)
-            self._bare = bare
-            at = line = after
-            if ends:
+        for end, after in _line_ends(buffer, self._searched):
+            if end == line or (line == start and buffer[line] == _COLON):
                 if after - start > self._limit:
                     raise self._too_long()
                 with memoryview(buffer) as view:
                     raw = bytes(view[start:after])
                 yield _read(raw)
                 start = after
+            line = after
+        searched = len(buffer) - buffer.endswith(b"\r")
         del buffer[:start]
-        self._line, self._searched = line - start, end - start
+        self._line, self._searched = line - start, searched - start
         if len(buffer) > self._limit:
             raise self._too_long()
 
     def end(self) -> bytes:
-        r"""Take the end of the stream; return the bytes of an unfinished event, empty if none.
-
-        An event whose last `\r` could have been followed by a `\n` counts as unfinished.
-        """
+        r"""Take the end of the stream; return the bytes of an unfinished event, empty if none."""
         rest = bytes(self._buffer)
         self._buffer.clear()
         self._line = self._searched = 0
@@ -140,80 +108,56 @@ def encode_event(
     >>> encode_event(b'{}', id="7")
     b'id: 7\nevent: message\ndata: {}\n\n'
 
-    Raises ValueError if an id or an event does not fit on one line.
+    Neither an id nor an event may have a line end.
     """
     lines = [b"data: " + line for line in _lines(data)]
     for name, value in (("retry", retry), ("event", event), ("id", id)):
         if value is not None:
-            text = str(value)
-            if not {"\r", "\n", "\0"}.isdisjoint(text):
-                raise ValueError(f"{name} must be one line without NUL, found {text!r}")
-            lines.insert(0, f"{name}: {text}".encode())
+            lines.insert(0, f"{name}: {value}".encode())
     return b"\n".join([*lines, b"", b""])
-
-
-def replaced(event: Event, data: bytes) -> bytes:
-    r"""Return the bytes of `event` with other data; all other lines and line ends are unchanged.
-
-    >>> event = Event(raw=b"id: 7\r\ndata: 1\r\ndata: 2\r\n\r\n", data=b"1\n2")
-    >>> replaced(event, b"3")
-    b'id: 7\r\ndata: 3\r\n\r\n'
-    """
-    raw, spans = event.raw, list(_spans(event.raw))
-    names = (raw[start : min(end, start + 5)] for start, end, _ in spans)
-    old = {at for at, name in enumerate(names) if name in (b"data", b"data:")}
-    place = min(old, default=len(spans) - 1)
-    ending = raw[slice(*spans[place][1:])]
-    lines: list[bytes] = []
-    for at, (start, _, after) in enumerate(spans):
-        if at == place:
-            lines += [b"data: " + line + ending for line in _lines(data)]
-        if at not in old:
-            lines.append(raw[start:after])
-    if lines[-1] == b"\n" and lines[-2].endswith(b"\r"):
-        lines[-1] = b"\r\n"  # together they would be one line end, not a blank line
-    return b"".join(lines)
 
 
 def _read(raw: bytes) -> Event:
     data: list[bytes] = []
     id = event = retry = None
-    for start, end, _ in _spans(raw):
+    start = 0
+    for end, after in _line_ends(raw):
         if raw.startswith(b"data: ", start):  # the usual case, and the line may be very long
             data.append(raw[start + 6 : end])
-            continue
-        name, _, value = raw[start:end].partition(b":")
-        if value[:1] == b" ":
-            value = value[1:]
-        match name:
-            case b"data":
-                data.append(value)
-            case b"event":
-                event = value.decode(errors="replace")
-            case b"id" if b"\0" not in value:
-                id = value.decode(errors="replace")
-            case b"retry" if value.isdigit() and len(value) <= _LONGEST_RETRY:
-                retry = int(value)
-            case _:
-                pass
+        else:
+            name, _, value = raw[start:end].partition(b":")
+            value = value.removeprefix(b" ")
+            match name:
+                case b"data":
+                    data.append(value)
+                case b"event":
+                    event = value.decode(errors="replace")
+                case b"id" if b"\0" not in value:
+                    id = value.decode(errors="replace")
+                case b"retry" if value.isdigit() and len(value) <= _LONGEST_RETRY:
+                    retry = int(value)
+                case _:
+                    pass
+        start = after
     return Event(raw, b"\n".join(data) if data else None, id, event, retry)
 
 
-def _spans(raw: bytes) -> Iterator[tuple[int, int, int]]:
-    """Yield for each line the offsets of its start, of its end, and of the next line.
+def _line_ends(raw: bytes | bytearray, at: int = 0) -> Iterator[tuple[int, int]]:
+    r"""Yield the offset of each line end from `at` on, and that of the next line.
 
-    Lines are not copied, since they may be very long.
+    A `\r` at the very end is left out. Lines are not copied, since they may be very long.
     """
-    at, lf, cr, size = 0, -1, -1, len(raw)
-    while at < size:
+    lf = cr = at - 1  # the next of each, searched again only after it was passed
+    while True:
         if lf < at:
             lf = _find(raw, b"\n", at)
         if cr < at:
             cr = _find(raw, b"\r", at)
         end = min(lf, cr)
-        after = min(size, end + (2 if raw.startswith(b"\r\n", end) else 1))
-        yield at, end, after
-        at = after
+        at = end + (2 if raw.startswith(b"\r\n", end) else 1)
+        if at > len(raw) or (end == cr and at == end + 1 == len(raw)):
+            return
+        yield end, at
 
 
 def _lines(data: bytes) -> list[bytes]:

@@ -19,7 +19,7 @@ from proxy.errors import AbridgeError
 from proxy.session.outputs import Probe
 from proxy.transports.client.endpoint import ConnectionLost, HttpResponse
 from proxy.transports.driver import Routed, Timer
-from proxy.transports.http.sse import Event, TooLong, replaced
+from proxy.transports.http.sse import Event, TooLong, encode_event
 from proxy.transports.sidecar import request as post
 from proxy.transports.sidecar.request import PostedBody, RequestRefused
 from proxy.transports.sidecar.response_writer import ResponseWriter
@@ -91,7 +91,7 @@ class SseSessions:
                     url = endpoint_of(event, upstream.url)
                     session = self._streams[name] = SseSession(url, context, answer)
                     session.timer = Timer(context.driver, partial(self._overdue, session))
-                    await answer.add(announcement(event, name))
+                    await answer.add(announcement(name))
                 else:
                     for each in await self._translated(context, event):
                         await answer.add(each)
@@ -183,7 +183,7 @@ def endpoint_of(event: Event, base: URL) -> URL:
     return url
 
 
-def announcement(event: Event, name: str) -> Event:
+def announcement(name: str) -> Event:
     """Return the event that names the proxy's endpoint in place of the server's."""
     data = f"?{QUERY}={name}".encode()
-    return Event(replaced(event, data), data, event.id, event.event, event.retry)
+    return Event(encode_event(data, event=ENDPOINT), data, event=ENDPOINT)

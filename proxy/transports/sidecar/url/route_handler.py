@@ -344,7 +344,7 @@ class UrlRoute:
         if not lines:
             return _without_message(event)
         *first, last = lines
-        raw = sse.replaced(event, last)
+        raw = sse.encode_event(last, event=event.event, id=event.id, retry=event.retry)
         return [*map(message_event, first), msgspec.structs.replace(event, raw=raw, data=last)]
 
     async def _tell(self, context: RequestContext, raw: bytes) -> list[bytes]:

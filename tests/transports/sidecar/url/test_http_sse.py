@@ -47,7 +47,7 @@ class Server:
 async def stream(proxy: Standing) -> AsyncIterator[tuple[asyncio.StreamReader, str]]:
     """Open a stream; yield it and the query of its endpoint."""
     reader, writer = await proxy.send("GET", accept="text/event-stream")
-    said = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n\r\n"), 10)
+    said = await asyncio.wait_for(reader.readuntil(b"\n\n"), 10)
     yield reader, said.partition(b"data: ?")[2].split()[0].decode()
     writer.close()
 
@@ -66,8 +66,8 @@ async def test_messages_reach_the_endpoint_and_answers_come_shaped_on_the_stream
     async with upstream(server) as there, before(there.url, RULES) as proxy:
         async with stream(proxy) as (reader, query):
             assert (await post(proxy, query, call("get"))).startswith(b"HTTP/1.1 202 ")
-            said = await asyncio.wait_for(reader.readuntil(b"}\r\n\r\n"), 10)
-        assert b"data: " + SHAPED + b"\r\n" in said
+            said = await asyncio.wait_for(reader.readuntil(b"}\n\n"), 10)
+        assert b"data: " + SHAPED + b"\n" in said
         assert server.posted == ["POST /messages?session_id=7 HTTP/1.1"]
 
 

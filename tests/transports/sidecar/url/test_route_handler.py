@@ -27,7 +27,7 @@ def stream(*events: bytes, **headers: str) -> bytes:
 
 async def test_the_events_of_a_stream_pass_and_the_answer_among_them_is_shaped() -> None:
     progress = b": hello\r\nid: 1\r\ndata: " + line(method="notifications/progress") + b"\r\n\r\n"
-    said = b"event: message\r\nid: 2\r\nretry: 5\r\ndata: " + SECRET + b"\r\n\r\n"
+    said = b"id: 2\nevent: message\nretry: 5\ndata: " + SECRET + b"\n\n"
     async with upstream(stream(progress, said)) as server, before(server.url, DROP) as proxy:
         got = await proxy.post(call("get"), mcp_session_id="s")
     assert got.headers["content-type"] == STREAM
