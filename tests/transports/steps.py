@@ -48,13 +48,6 @@ class Clinging(Step, frozen=True):
     held: object = lambda: None
 
 
-class Unloadable:
-    """Can be sent to another process, and not be read there."""
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return int, ("no number",)
-
-
 def _fail(place: str) -> None:
     raise KeyError("no such thing")
 

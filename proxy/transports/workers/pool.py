@@ -8,12 +8,14 @@ instead.
 
 import asyncio
 import os
+import pickle
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from subprocess import PIPE, Popen
-from threading import Lock, Timer
-from time import monotonic
+from threading import Thread
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -22,8 +24,6 @@ from proxy.ruleset.rule import Rule
 from proxy.shaping import pipeline
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.transports.stdio.pipes import widen
-from proxy.transports.workers.process import WorkerMessage
-from proxy.transports.workers.thread import ThreadRunner, run_in_slot
 
 # A worker imports from the same places as this process.
 _START = """
@@ -34,33 +34,41 @@ serve()
 """
 _COSTLY = 4  # the same for steps whose cost the size of the document does not predict
 _MAX_SPENDERS = 100
+_MOST_ABANDONED = 4  # threads of jobs that took too long
 
-
-class Broken(Exception):
-    """A worker that cannot be used (any more), with the reason."""
+Result = TypeVar("Result")
+Run = Callable[[ShapeJob], Coroutine[Any, Any, ShapeResult]]
 
 
 class Workers:
-    """At most so many `processes`.
+    """At most so many `processes`, each started when it is first needed and then kept.
 
-    A process is started when it is first needed and then kept; without any, long jobs run in a
-    thread. Documents of up to `max_here` bytes are shaped at once if a rule has one step; the bound
-    is lower if it has many steps. A job that takes longer than `seconds` is abandoned. One process
-    is always left for jobs that are sure to end soon.
+    Documents of up to `max_here` bytes are shaped at once if a rule has one step; the bound is
+    lower if it has many steps. A job that takes longer than `seconds` is abandoned. One process is
+    always left for jobs that are sure to end soon.
+
+    Rules with Python of their own, which may need state that only this process has, run in a
+    thread, as do all long jobs if there are no processes: one job at a time. A thread cannot be
+    ended: one that takes longer than `thread_seconds` is left alone, up to a bound.
     """
 
     def __init__(
-        self, processes: int = 4, max_here: int = 256 << 10, seconds: float = 60.0
+        self,
+        processes: int = 4,
+        max_here: int = 256 << 10,
+        seconds: float = 60.0,
+        thread_seconds: float = 30.0,
     ) -> None:
         self._max_here = max_here
         self._seconds = seconds
-        self._thread = ThreadRunner()
-        self._threads = ThreadPoolExecutor(processes, "worker") if processes else None
+        self._thread_seconds = thread_seconds
+        self._slots = asyncio.Semaphore(processes) if processes else None
         self._costly_slots = asyncio.Semaphore(max(1, processes - 1))
+        self._thread_slot = asyncio.Semaphore(1)
+        self._abandoned: set[asyncio.Future[ShapeResult]] = set()
         self._spenders: dict[int, Rule] = {}  # rules for which the little fuel was once not enough
-        self._lock = Lock()
         self._idle: list[Worker] = []
-        self._all: set[Worker] = set()
+        self._busy: set[Worker] = set()
         self._closed = False
 
     async def shape(self, job: ShapeJob) -> ShapeResult:
@@ -72,7 +80,7 @@ class Workers:
         if self._closed or (job.bypass and not job.rule.structures):
             return pipeline.shape(job)
         if job.rule.foreign:
-            return await self._thread.shape(job)
+            return await self._in_slot(self._thread_slot, self._in_thread, job)
         costly = job.rule.costly or job.view is not None
         if self._short(job, costly=costly):
             if not costly:
@@ -84,7 +92,12 @@ class Workers:
             if len(self._spenders) >= _MAX_SPENDERS:
                 self._spenders.clear()
             self._spenders[id(job.rule)] = job.rule
-        return await self._send(job, costly=costly)
+        if self._slots is None:
+            return await self._in_slot(self._thread_slot, self._in_thread, job)
+        in_process = partial(self._in_slot, self._slots, self._in_process)
+        if costly:
+            return await self._in_slot(self._costly_slots, in_process, job)
+        return await in_process(job)
 
     def _short(self, job: ShapeJob, *, costly: bool) -> bool:
         """Return True if `job` is run at once, or at least tried."""
@@ -97,68 +110,86 @@ class Workers:
             passes *= _COSTLY
         return len(source) * passes <= self._max_here and id(rule) not in self._spenders
 
-    async def _send(self, job: ShapeJob, *, costly: bool) -> ShapeResult:
-        """Run `job` in a worker process, or in a thread if there are no processes."""
-        if self._threads is None:
-            return await self._thread.shape(job)
-        loop, threads = asyncio.get_running_loop(), self._threads
-        if not costly:
-            return await loop.run_in_executor(threads, self._ask, job)
-        return await run_in_slot(
-            self._costly_slots, lambda: loop.run_in_executor(threads, self._ask, job)
-        )
+    async def _in_slot(self, slots: asyncio.Semaphore, run: Run, job: ShapeJob) -> ShapeResult:
+        """Run a job once there is a free slot, which it keeps even if its caller is cancelled."""
+        await slots.acquire()
+        running = asyncio.ensure_future(run(job))
+        running.add_done_callback(lambda _: slots.release())
+        return await asyncio.shield(running)
+
+    async def _in_thread(self, job: ShapeJob) -> ShapeResult:
+        if len(self._abandoned) >= _MOST_ABANDONED:
+            reason = f"{len(self._abandoned)} threads are taken up by rules that do not end"
+            failure = pipeline.failure(job, f"the worker thread: {reason}")
+            return replace(failure, blameless=True)
+        outcome = _started(pipeline.shape, job)
+        await asyncio.wait((outcome,), timeout=self._thread_seconds)
+        if outcome.done():
+            return outcome.result()
+        self._abandoned.add(outcome)
+        outcome.add_done_callback(self._abandoned.discard)
+        reason = f"it took more than {self._thread_seconds:g} seconds; its thread was left alone"
+        return pipeline.failure(job, f"the worker thread: {reason}")
+
+    async def _in_process(self, job: ShapeJob) -> ShapeResult:
+        try:
+            if self._closed:
+                raise OSError("the proxy is ending")
+            worker = self._idle_or_new()
+        except OSError as error:
+            failure = pipeline.failure(job, f"the start of a worker process: {error}")
+            return replace(failure, blameless=True)
+        self._busy.add(worker)
+        try:
+            asked = _started(worker.ask, job)
+            await asyncio.wait((asked,), timeout=self._seconds)
+            late = not asked.done()
+            if late:
+                worker.kill()
+            outcome = await asked
+        finally:
+            self._busy.discard(worker)
+            if worker.alive():
+                self._idle.append(worker)
+        if isinstance(outcome, ShapeResult):
+            return outcome
+        reason = f"it took more than {self._seconds:g} seconds" if late else outcome
+        return pipeline.failure(job, f"the worker process: {reason}")
+
+    def _idle_or_new(self) -> "Worker":
+        while self._idle:
+            worker = self._idle.pop()
+            if worker.alive():
+                return worker
+            worker.end()
+        return Worker()
 
     def close(self) -> None:
         """End all processes and abandon their jobs."""
-        with self._lock:
-            self._closed = True
-            workers = list(self._all)
-        for worker in workers:
+        self._closed = True
+        for worker in self._busy:
             worker.kill()
-        if self._threads is not None:
-            self._threads.shutdown()
-        for worker in workers:
-            worker.end()
+        while self._idle:
+            self._idle.pop().end()
 
-    def _ask(self, job: ShapeJob) -> ShapeResult:
-        """Send `job` to a worker and wait for its result, in a thread."""
-        try:
-            message = WorkerMessage.of(job)
-        except Exception as error:  # a rule may hold any object, and fail in any way
-            reason = f"{type(error).__name__}: {error}"
-            return pipeline.failure(job, f"the way to a worker process: {reason}")
-        try:
-            worker = self._idle_or_new()
-        except (OSError, Broken) as error:
-            failure = pipeline.failure(job, f"the start of a worker process: {error}")
-            return replace(failure, blameless=True)
-        try:
-            outcome = worker.ask(message, job, self._seconds)
-        except Broken as error:
-            with self._lock:
-                self._all.discard(worker)
-            return pipeline.failure(job, f"the worker process: {error}")
-        with self._lock:
-            self._idle.append(worker)
-        if isinstance(outcome, str):
-            return pipeline.failure(job, f"the worker process: {outcome}")
-        return outcome
 
-    def _idle_or_new(self) -> "Worker":
-        with self._lock:
-            while self._idle:
-                worker = self._idle.pop()
-                if worker.alive():
-                    return worker
-                self._all.discard(worker)
-                worker.end()
-        worker = Worker()
-        with self._lock:
-            if not self._closed:
-                self._all.add(worker)
-                return worker
-        worker.end()
-        raise Broken("the proxy is ending")
+def _started(do: Callable[[ShapeJob], Result], job: ShapeJob) -> asyncio.Future[Result]:
+    """Start `do` in a thread; raises RuntimeError if that is not possible."""
+    loop = asyncio.get_running_loop()
+    result: asyncio.Future[Result] = loop.create_future()
+
+    def run() -> None:
+        outcome: Any
+        try:
+            outcome = do(job)
+        except BaseException as error:  # in a thread it ends nothing else
+            outcome = pipeline.failure(job, error)
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(result.set_result, outcome)
+
+    # A daemon, so that a job without end does not keep the process from ending.
+    Thread(target=run, name="shaping", daemon=True).start()
+    return result
 
 
 class Worker:
@@ -180,27 +211,22 @@ class Worker:
         """Return True if the process has not ended."""
         return self._process.poll() is None
 
-    def ask(self, message: WorkerMessage, job: ShapeJob, seconds: float) -> ShapeResult | str:
-        """Return the result of `job`; raises Broken if the process ends first, or must."""
-        started = monotonic()
-        timer = Timer(seconds, self.kill)
+    def ask(self, job: ShapeJob) -> ShapeResult | str:
+        """Return the result of `job`, or the reason why there is none."""
         try:
-            timer.start()
-            message.write(self._requests)
-            outcome: ShapeResult | str = WorkerMessage.read(self._responses).value(job.raw)
-            return outcome
-        except (OSError, EOFError):
+            pickle.dump(job, self._requests)
+            self._requests.flush()
+            outcome: ShapeResult | str = pickle.load(self._responses)
+        except (OSError, EOFError, pickle.UnpicklingError):
             self.end()
-            if monotonic() - started >= seconds:
-                raise Broken(f"it took more than {seconds:g} seconds") from None
             code = self._process.returncode
-            how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
-            raise Broken(f"it ended {how}") from None
-        except Exception as error:  # no thread, no memory for the answer: a part may be unread
+            return f"it ended by signal {-code}" if code < 0 else f"it ended with exit code {code}"
+        except Exception as error:  # no memory for the answer, ...: a part may be unread
             self.end()
-            raise Broken(f"{type(error).__name__}: {error}") from error
-        finally:
-            timer.cancel()
+            return f"{type(error).__name__}: {error}"
+        if isinstance(outcome, ShapeResult) and not outcome.raw and job.raw is not None:
+            return replace(outcome, raw=job.raw)
+        return outcome
 
     def kill(self) -> None:
         """End the process at once; a thread that waits for its answer sees the end."""

@@ -16,12 +16,13 @@ from proxy.document.patterns import Expression
 from proxy.shaping import pipeline
 from proxy.shaping.job import ShapeJob
 from proxy.transforms.jmespath import Jmespath
+from proxy.transports.workers import pool
 from proxy.transports.workers.pool import Workers
 from tests.faults.processes import until
 from tests.given import answer, document, rule
 from tests.threadless import threadless
 from tests.transports.http.hosting import alive, wait_gone
-from tests.transports.steps import Clinging, Step, Unloadable
+from tests.transports.steps import Clinging, Step
 from tests.transports.workers.doing import RAW, SECONDS, doing, failed, told
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -149,14 +150,15 @@ async def test_what_a_rule_out_of_service_is_for_is_not_sent_anywhere(workers: W
 async def test_where_no_thread_was_to_be_had_others_have_their_turn_all_the_same(
     workers: Workers,
 ) -> None:
-    costly = replace(doing("tell"), view="items")
+    jobs = {"view": replace(doing("tell"), view="items"), "shaped": python("tell")}
     with threadless():
-        for _ in range(2):
+        for job in (*jobs.values(), *jobs.values()):
             with pytest.raises(RuntimeError):
-                await workers.shape(costly)
+                await workers.shape(job)
 
     async with asyncio.timeout(SECONDS):
-        assert (await workers.shape(costly)).outcome == "view"
+        for outcome, job in jobs.items():
+            assert (await workers.shape(job)).outcome == outcome
 
 
 @pytest.mark.parametrize(
@@ -166,8 +168,7 @@ async def test_where_no_thread_was_to_be_had_others_have_their_turn_all_the_same
         (Step("die"), "the worker process: it ended by signal 9"),
         (Step("hang"), "the worker process: it took more than 0.5 seconds"),
         (Step("fail"), "step: KeyError: 'no such thing'"),
-        (Clinging("tell"), "the way to a worker process: "),
-        (Clinging("tell", held=Unloadable()), "the worker process: ValueError: "),
+        (Clinging("tell"), "the worker process: PicklingError: "),
     ],
 )
 async def test_a_job_that_fails_there_costs_its_answer_the_shape_and_others_nothing(
@@ -284,3 +285,100 @@ def test_no_process_outlives_one_that_is_killed(tmp_path: Path) -> None:
     finally:
         with suppress(ProcessLookupError):
             os.kill(busy, signal.SIGKILL)
+
+
+def python(deed: str, place: str = "") -> ShapeJob:
+    """Return a job of a rule with Python of its own."""
+    return doing(deed, place, foreign=True)
+
+
+async def test_the_loop_goes_on_while_a_job_is_done_and_the_next_one_waits(
+    workers: Workers, pipe: Path
+) -> None:
+    first = asyncio.create_task(workers.shape(python("read", str(pipe))))
+    second = asyncio.create_task(workers.shape(python("tell")))
+    other_end = await asyncio.to_thread(pipe.open, "wb")  # there is one once the first is at it
+
+    assert not first.done()
+    assert not second.done()
+    other_end.close()
+    assert ((await first).outcome, (await second).outcome) == ("shaped", "shaped")
+
+
+async def test_a_job_that_takes_too_long_is_given_up_and_the_next_one_is_done(pipe: Path) -> None:
+    hasty = Workers(thread_seconds=1.0)
+    first = asyncio.create_task(hasty.shape(python("read", str(pipe))))
+    second = asyncio.create_task(hasty.shape(python("tell")))
+
+    assert failed(await first) == (
+        "the worker thread: it took more than 1 seconds; its thread was left alone"
+    )
+    assert (await second).outcome == "shaped"
+    await asyncio.to_thread(pipe.write_bytes, b"go on")
+
+
+async def test_only_so_many_threads_are_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "_MOST_ABANDONED", 2)
+    hasty = Workers(thread_seconds=0.1)
+    pipes = [tmp_path / "a", tmp_path / "b"]
+    for pipe in pipes:
+        os.mkfifo(pipe)
+        reason = failed(await hasty.shape(python("read", str(pipe))))
+        assert reason.endswith("its thread was left alone")
+
+    refusal = await hasty.shape(python("tell"))
+    assert refusal.blameless
+    assert failed(refusal) == ("the worker thread: 2 threads are taken up by rules that do not end")
+    await asyncio.to_thread(pipes[0].write_bytes, b"go on")
+    async with asyncio.timeout(SECONDS):
+        while (await hasty.shape(python("tell"))).outcome != "shaped":
+            await asyncio.sleep(0.01)
+    await asyncio.to_thread(pipes[1].write_bytes, b"go on")
+
+
+async def test_what_nobody_waits_for_any_more_is_not_begun(
+    workers: Workers, pipe: Path, tmp_path: Path
+) -> None:
+    mark = tmp_path / "mark"
+    first = asyncio.create_task(workers.shape(python("read", str(pipe))))
+    second = asyncio.create_task(workers.shape(python("mark", str(mark))))
+    await asyncio.sleep(0)
+    second.cancel()
+    await asyncio.sleep(0)
+    await asyncio.to_thread(pipe.write_bytes, b"go on")
+
+    assert (await first).outcome == "shaped"
+    assert (await workers.shape(python("tell"))).outcome == "shaped"
+    assert not mark.exists()
+
+
+async def test_whatever_a_job_raises_the_thread_goes_on(workers: Workers) -> None:
+    assert "KeyboardInterrupt" in failed(await workers.shape(python("interrupt")))
+    assert (await workers.shape(python("tell"))).outcome == "shaped"
+
+
+ENDING = """
+import asyncio
+from proxy.transports.workers.pool import Workers
+from tests.transports.workers.doing import doing
+
+async def main():
+    workers = Workers(thread_seconds=0.05)
+    print((await workers.shape(doing("spin", foreign=True))).outcome, flush=True)
+
+asyncio.run(main())
+"""
+
+
+def test_a_job_that_does_not_end_keeps_no_process_from_ending() -> None:
+    process = subprocess.run(
+        [sys.executable, "-c", ENDING],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert (process.returncode, process.stdout, process.stderr) == (0, "failed\n", "")
