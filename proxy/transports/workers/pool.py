@@ -122,7 +122,7 @@ class Workers:
             reason = f"{len(self._abandoned)} threads are taken up by rules that do not end"
             failure = pipeline.failure(job, f"the worker thread: {reason}")
             return replace(failure, blameless=True)
-        outcome = _started(pipeline.shape, job)
+        outcome = _start_thread(pipeline.shape, job)
         await asyncio.wait((outcome,), timeout=self._thread_seconds)
         if outcome.done():
             return outcome.result()
@@ -141,12 +141,12 @@ class Workers:
             return replace(failure, blameless=True)
         self._busy.add(worker)
         try:
-            asked = _started(worker.ask, job)
-            await asyncio.wait((asked,), timeout=self._seconds)
-            late = not asked.done()
+            answer = _start_thread(worker.ask, job)
+            await asyncio.wait((answer,), timeout=self._seconds)
+            late = not answer.done()
             if late:
                 worker.kill()
-            outcome = await asked
+            outcome = await answer
         finally:
             self._busy.discard(worker)
             if worker.alive():
@@ -173,7 +173,7 @@ class Workers:
             self._idle.pop().end()
 
 
-def _started(do: Callable[[ShapeJob], Result], job: ShapeJob) -> asyncio.Future[Result]:
+def _start_thread(do: Callable[[ShapeJob], Result], job: ShapeJob) -> asyncio.Future[Result]:
     """Start `do` in a thread; raises RuntimeError if that is not possible."""
     loop = asyncio.get_running_loop()
     result: asyncio.Future[Result] = loop.create_future()
