@@ -211,16 +211,6 @@ class Session(SessionState):
         if pending is not None:
             self.count_untouched(pending, size)
 
-    def discarded(self, start: bytes, size: int, limit: int) -> tuple[Output, ...]:
-        """Answer the call whose response was discarded, see `message.thrown_away`."""
-        reason = message.thrown_away(size, limit, " from the server")
-        self.log(reason)
-        slot = message.response_key(start, b"")
-        pending = None if slot is None else self.inflight.retire(slot)
-        if pending is not None and pending.held_call is not None:
-            return guards.resume_later(self, pending, QueryResult(failure=reason))
-        return () if pending is None else (ToClient(pending.error(reason)),)
-
     # Pending requests and their deadlines
 
     def awaits(self, exchange: bytes, ids: Collection[bytes]) -> bool:

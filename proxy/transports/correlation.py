@@ -1,6 +1,6 @@
 """The open request that a message of the server belongs to, as far as the message states it."""
 
-from collections.abc import Collection
+from collections.abc import Callable
 
 from msgspec import Raw, Struct
 
@@ -8,6 +8,7 @@ from proxy.document import message
 from proxy.document.message import Message, id_key, members
 from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
+from proxy.transports.log import Log
 from proxy.transports.stdio.lines import LineDropped, LineTooLong
 
 _LARGE = 4096  # bytes from which a response is identified by its head and tail, if certain
@@ -114,19 +115,21 @@ def elements(raw: bytes) -> list[bytes]:
 
 
 def error_for_dropped_line(
-    event: LineTooLong | LineDropped, waiting: Collection[bytes], limit: int
-) -> bytes | None:
-    """Return an error response in place of a response that was discarded; None for other lines.
+    event: LineTooLong | LineDropped, awaits: Callable[[bytes], bool], limit: int, log: Log
+) -> list[bytes]:
+    """Return an error response in place of a response that was discarded, none for other lines.
 
-    `waiting` are the ids of the open requests. Each such line is examined twice: when it is found
-    to be too long, and when it has ended, since some servers write the id last.
+    `awaits` is True for the ids of open requests. Each such line is examined twice: when it is
+    found to be too long, which is logged, and when it has ended, since some servers write the id
+    last.
     """
+    begins = isinstance(event, LineTooLong)
+    reason = message.thrown_away(event.size, limit, " from the server")
+    if begins:
+        log.warning(reason)
     key = message.response_key(event.start, b"" if isinstance(event, LineTooLong) else event.end)
-    if key is None or key not in waiting:
-        return None
-    return message.error(
-        key, message.PROXY_ERROR, message.thrown_away(event.size, limit, " from the server")
-    )
+    answers = key is not None and awaits(key)
+    return [message.error(key, message.PROXY_ERROR, reason)] if key is not None and answers else []
 
 
 def _key(raw: Raw | None) -> bytes | None:

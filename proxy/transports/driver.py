@@ -6,7 +6,7 @@ remote store, a large document) is awaited between two entries.
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
-from typing import NamedTuple, ParamSpec, TypeVar
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -16,7 +16,6 @@ from proxy.session.active_rules import PeerInfo
 from proxy.session.outputs import (
     LARGE,
     ClaimCall,
-    DropSnapshots,
     LoadSnapshot,
     Noise,
     Notify,
@@ -24,7 +23,6 @@ from proxy.session.outputs import (
     Probe,
     RunInBackground,
     Shape,
-    StoreSnapshot,
     ToClient,
     ToServer,
 )
@@ -32,12 +30,9 @@ from proxy.session.session import Session
 from proxy.shaping import pipeline
 from proxy.storage.snapshots import Key, Snapshot, Store
 from proxy.transports.aio import others, threaded
-from proxy.transports.effects import access, claim
+from proxy.transports.effects import carry_out
 from proxy.transports.log import Log
 from proxy.transports.workers.pool import Workers
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 class Routed(NamedTuple):
@@ -93,7 +88,7 @@ class Driver:
 
     async def _recall(self, key: Key) -> None:
         try:
-            snapshot = await self._call_store(self._store.get, key)
+            snapshot = await threaded(self._store.get, key)
             if snapshot is not None:
                 self.session.rules.recall(msgspec.json.decode(snapshot.document, type=PeerInfo))
                 self._shared = snapshot.document
@@ -112,7 +107,7 @@ class Driver:
         if facts == self._shared:
             return
         try:
-            await self._call_store(self._store.put, key, Snapshot(b"", facts))
+            await threaded(self._store.put, key, Snapshot(b"", facts))
             self._shared = facts
         except Exception as error:
             self._log.warning(f"other replicas were not told of the server: {raised(error)}")
@@ -184,30 +179,20 @@ class Driver:
             except Exception as error:  # no thread or no memory to reach a worker, ...
                 outcome = replace(pipeline.failure(output.job, error), blameless=True)
             await self._carry_out(self.session.shaped(output.job, outcome), routed)
-        elif isinstance(output, RunInBackground):
-            value = output.do() if output.size <= LARGE else await threaded(output.do)
-            await self._carry_out(output.then(value), routed)
-        elif isinstance(output, LoadSnapshot):
-            snapshot, failure = await self._call_store(access, self._store, output, self._log)
-            outputs = self.session.loaded(output.token, snapshot, failure)
-            await self._carry_out(outputs, routed)
-        elif isinstance(output, ClaimCall):
-            first = await threaded(claim, self.session, output)
-            await self._carry_out(self.session.claimed(output.token, first=first), routed)
-        elif isinstance(output, StoreSnapshot | DropSnapshots):
-            await self._call_store(access, self._store, output, self._log)
         elif isinstance(output, Noise):
             if self._on_noise is None:
                 routed.to_client.append(output.raw)
             else:
                 # May block for a moment if the proxy's stderr is not read.
                 await threaded(self._on_noise, output.raw)
-
-    async def _call_store(self, do: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call the store: in a thread, if it is remote and may take long."""
-        if self._store.remote:
-            return await threaded(do, *args, **kwargs)
-        return do(*args, **kwargs)
+        else:
+            # A remote store may take long, as may the ledger that other processes use, too.
+            long = self._store.remote or isinstance(output, ClaimCall)
+            if isinstance(output, RunInBackground):
+                long = output.size > LARGE
+            args = output, self.session, self._store, self._log
+            enter = await threaded(carry_out, *args) if long else carry_out(*args)
+            await self._carry_out(enter(), routed)
 
 
 class Timer:

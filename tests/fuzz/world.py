@@ -149,12 +149,12 @@ class World:
         return None
 
     def _discard(self, raw: bytes) -> None:
-        outputs = self.session.discarded(raw[:_ENDS], len(raw), 100)
         key = message.response_key(raw[:_ENDS], raw[-_ENDS:])
-        if not outputs and key is not None:
-            instead = message.error(key, -1, "too long")
-            self.account.of_server.setdefault(b"", set()).add(instead)
-            outputs = self.session.from_server(instead)
+        if key is None or not self.session.awaits(b"", [key]):
+            return
+        instead = message.error(key, -1, "too long")
+        self.account.of_server.setdefault(b"", set()).add(instead)
+        outputs = self.session.from_server(instead)
         for output in outputs:
             # It may have been guessed whose answer that was.
             self.account.late(output.raw if isinstance(output, ToClient) else b"", b"")

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from proxy.session.outputs import ToClient
 from tests.given import answer, call, document, line, result, rules, texts
 from tests.samples import ABS_PAGES, BOUND, DROP, ITEMS, PAGES, SECRET, items
 from tests.talk import Talk
@@ -145,30 +144,6 @@ def test_an_answer_that_was_streamed_is_counted_and_its_call_is_over() -> None:
         5000,
     )
     assert talk.session.ended("gone") == []
-
-
-TOO_LONG = "a message of 999 bytes from the server is over the limit of 500 bytes"
-
-
-@pytest.mark.parametrize(
-    ("start", "answers"),
-    [
-        (starts('"id":1,"result":{'), True),
-        (b'{"result":{', False),  # its id may stand at the end
-        (starts('"method":"x","params":{'), False),
-        (starts('"id":7,"result":{'), False),
-        (b"x" * 500, False),
-        (b'{"level":"info","said":"', False),
-        (b'{"id":[1],"result":', False),
-    ],
-)
-def test_a_call_whose_response_was_too_long_gets_an_error(start: bytes, answers: bool) -> None:
-    talk = Talk(DROP)
-    talk.client(call("get"))
-    outputs = talk.session.discarded(start, 999, 500)
-    errors = [texts(output.raw) for output in outputs if isinstance(output, ToClient)]
-    assert errors == ([[TOO_LONG]] if answers else [])
-    assert len(talk.session.ended("gone")) == (not answers)
 
 
 NOISE = (b"starting up", b"{level: info}", b"[INFO] ready", b"{}x", b"\xff", b"[]", b"{}", b"5")

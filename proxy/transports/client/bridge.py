@@ -5,7 +5,6 @@ from the server only as fast as the client reads; the end of one side is the end
 """
 
 import asyncio
-import select
 import signal
 from collections.abc import Coroutine
 from contextlib import suppress
@@ -17,7 +16,7 @@ from proxy.transports.client.streamable import Streamable
 from proxy.transports.driver import Driver
 from proxy.transports.log import Log
 from proxy.transports.stdio.lines import LineDropped, Lines, LineTruncated
-from proxy.transports.stdio.pipes import PipeReader, PipeWriter
+from proxy.transports.stdio.pipes import PipeReader, PipeWriter, ready
 
 _FAILED = 70  # EX_SOFTWARE of sysexits.h
 _LOST = 1
@@ -64,8 +63,6 @@ class Bridge:
             lambda reason: self._ends.put_nowait(End(_LOST, reason)),
         )
         self._client = PipeWriter(1, lambda: self._tell(End(0, "the client reads no more")))
-        self._writable = select.poll()
-        self._writable.register(1, select.POLLOUT)
         self._saying = asyncio.Lock()
         self._first_input = asyncio.Event()
         self._lines: asyncio.Queue[bytes | LineDropped | None] = asyncio.Queue(_AHEAD)
@@ -219,7 +216,7 @@ class Bridge:
             return
         async with self._saying:
             short = len(lines) == 1 and len(lines[0]) < _ATOMIC
-            if short and self._writable.poll(0) == [(1, select.POLLOUT)]:
+            if short and ready(1, "POLLOUT", 0):
                 self._client.send(lines)  # without blocking
             else:
                 await asyncio.to_thread(self._client.send, lines)

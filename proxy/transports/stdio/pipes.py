@@ -7,7 +7,7 @@ work on non-blocking descriptors: the process that started the proxy may have le
 
 import os
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from threading import Lock, Thread
 
@@ -42,7 +42,7 @@ class PipeReader:
                     chunk = os.read(self._descriptor, _CHUNK)
                     size = len(chunk)
             except BlockingIOError:
-                _wait(self._descriptor, "POLLIN")
+                ready(self._descriptor, "POLLIN", _GLANCE)
                 continue
             except OSError:
                 return b"", 0
@@ -64,9 +64,9 @@ class PipeReader:
 class PipeWriter:
     """The end of a pipe that is written: whole lines by any thread, long lines in pieces by one.
 
-    Lines that are sent while another is written in pieces follow it. If the other side is gone or
-    the writer was closed, writes are lost; `on_broken` is called when the other side is first found
-    to be gone.
+    Lines are written in the order in which they are sent; while another is written in pieces, they
+    wait for its end. If the other side is gone or the writer was closed, writes are lost;
+    `on_broken` is called when the other side is first found to be gone.
     """
 
     def __init__(self, descriptor: int, on_broken: Callable[[], None]) -> None:
@@ -75,60 +75,42 @@ class PipeWriter:
         self._descriptor = descriptor
         self._lock = Lock()
         self._mid_line = False
-        self._waiting: list[bytes] = []
-        self._later: deque[bytes] = deque()
+        self._waiting: deque[bytes] = deque()
         self._wide = False
         self._closed = False
         self._on_broken = on_broken
 
-    def send(self, lines: list[bytes]) -> None:
-        """Write whole lines, given without newlines; they follow a line in pieces."""
-        if len(lines) == 1 and len(lines[0]) >= _CHUNK:
-            # Not joined, which would copy a line that may be very long.
-            parts = [lines[0], b"\n"]
-        else:
-            parts = [b"\n".join(lines) + b"\n"]
+    def send(self, lines: Iterable[bytes] = ()) -> None:
+        """Write whole lines, given without newlines, after all that were sent before."""
+        self._waiting.extend(lines)
         with self._lock:
-            self._widen_for(parts[0])
-            if self._later:
-                self._write_later()
-            for part in parts:
-                self._write_or_queue(part)
+            self._write_waiting()
         if self._closed:
             self.close()
+
+    def send_later(self, lines: Iterable[bytes]) -> None:
+        """Write whole lines in another thread: for a caller that must not block."""
+        self._waiting.extend(lines)
+        try:
+            Thread(target=self.send, name="send_later", daemon=True).start()
+        except RuntimeError:  # no thread can be started: better block than lose the lines
+            self.send()
 
     def send_chunk(self, part: bytes | bytearray | memoryview, last: bool) -> None:
         """Write a part of a line; only one thread may write in pieces."""
         with self._lock:
             self._mid_line = not last
-            self._widen_for(part)
             self._write(part)
-            if last and self._waiting:
-                waiting, self._waiting = self._waiting, []
-                self._write(b"".join(waiting))
+            self._write_waiting()
 
-    def send_later(self, lines: list[bytes]) -> None:
-        """Write whole lines in another thread: for a caller that must not block.
-
-        Lines that are sent later follow them.
-        """
-        self._later.extend(lines)
-        try:
-            Thread(target=self._send_pending, name="send_later", daemon=True).start()
-        except RuntimeError:  # no thread can be started: better block than lose the lines
-            self._send_pending()
-
-    def flush(self) -> None:
-        """Write the lines posted so far, without waiting for their threads."""
-        with self._lock:
-            self._write_later()
-
-    def finish(self, lines: list[bytes]) -> None:
+    def finish(self, lines: Iterable[bytes]) -> None:
         """Write whole lines, after ending a line whose further pieces will never come."""
+        self._waiting.extend(lines)
         with self._lock:
-            unfinished, self._mid_line = self._mid_line, False
-            ends = b"\n" * unfinished
-            self._write(ends + b"".join([*self._waiting, *(line + b"\n" for line in lines)]))
+            if self._mid_line:
+                self._mid_line = False
+                self._write(b"\n")
+            self._write_waiting()
 
     def close(self) -> None:
         """Close the pipe, so that the other side sees its end; abandon a write in progress."""
@@ -142,51 +124,34 @@ class PipeWriter:
             finally:
                 self._lock.release()
 
-    def _send_pending(self) -> None:
-        # Each call starts a thread; the lock alone would not keep their lines in order.
-        self.flush()
-        if self._closed:
-            self.close()
-
-    def _widen_for(self, part: bytes | bytearray | memoryview) -> None:
-        if len(part) >= _LARGE and not self._wide:
-            self._wide = True
-            widen(self._descriptor)
-
-    def _write_later(self) -> None:
-        while self._later:
-            self._write_or_queue(self._later.popleft() + b"\n")
-
-    def _write_or_queue(self, part: bytes) -> None:
-        """Write a part that must not interrupt a line in pieces: queue it until the line ends."""
-        if self._mid_line:
-            self._waiting.append(part)
-        else:
-            self._write(part)
+    def _write_waiting(self) -> None:
+        while self._waiting and not self._mid_line:
+            lines = [self._waiting.popleft() for _ in range(len(self._waiting))]
+            if len(lines) == 1 and len(lines[0]) >= _CHUNK:
+                # Not joined, which would copy a line that may be very long.
+                self._write(lines[0])
+                self._write(b"\n")
+            else:
+                self._write(b"\n".join([*lines, b""]))
 
     def _write(self, raw: bytes | bytearray | memoryview) -> None:
+        if len(raw) >= _LARGE and not self._wide:
+            self._wide = True
+            widen(self._descriptor)
         try:
-            count = os.write(self._descriptor, raw)
-            if count < len(raw):
-                self._write_rest(memoryview(raw)[count:])
-        except BlockingIOError:
-            self._write_rest(memoryview(raw))
+            while not self._closed:
+                try:
+                    count = os.write(self._descriptor, raw)
+                except BlockingIOError:
+                    ready(self._descriptor, "POLLOUT", _GLANCE)
+                    continue
+                if count == len(raw):
+                    return
+                raw = memoryview(raw)[count:]
         except OSError:
-            self._break()
-
-    def _write_rest(self, rest: memoryview) -> None:
-        try:
-            while rest and not self._closed:
-                _wait(self._descriptor, "POLLOUT")
-                with suppress(BlockingIOError):
-                    rest = rest[os.write(self._descriptor, rest) :]
-        except OSError:
-            self._break()
-
-    def _break(self) -> None:
-        if not (self.broken or self._closed):
-            self.broken = True
-            self._on_broken()
+            if not (self.broken or self._closed):
+                self.broken = True
+                self._on_broken()
 
 
 def widen(descriptor: int) -> None:
@@ -201,10 +166,10 @@ def widen(descriptor: int) -> None:
         fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _WIDE)
 
 
-def _wait(descriptor: int, event: str) -> None:
-    """Wait until a non-blocking descriptor is ready, for at most `_GLANCE` seconds."""
+def ready(descriptor: int, event: str, seconds: float) -> bool:
+    """Wait until a descriptor is ready for an event, named as in `select`; False if it is not."""
     import select
 
     poll = select.poll()
     poll.register(descriptor, getattr(select, event))
-    poll.poll(_GLANCE * 1000)
+    return bool(poll.poll(seconds * 1000))

@@ -9,7 +9,7 @@ call is sent ahead of the call.
 
 import os
 from _thread import allocate_lock, start_new_thread
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from threading import TIMEOUT_MAX, Lock, Thread, Timer
@@ -18,16 +18,11 @@ from typing import ParamSpec, TypeVar
 
 from proxy.document import message
 from proxy.session.outputs import (
-    ClaimCall,
-    DropSnapshots,
-    LoadSnapshot,
     Noise,
     Notify,
     Output,
     Probe,
-    RunInBackground,
     Shape,
-    StoreSnapshot,
     ToClient,
     ToServer,
 )
@@ -35,7 +30,8 @@ from proxy.session.session import Session
 from proxy.session.state import failure_reason
 from proxy.shaping import pipeline
 from proxy.storage.snapshots import Store
-from proxy.transports.effects import access, claim
+from proxy.transports.correlation import error_for_dropped_line
+from proxy.transports.effects import carry_out
 from proxy.transports.log import Log
 from proxy.transports.stdio.child import ChildProcess, hold_signals
 from proxy.transports.stdio.lines import (
@@ -188,7 +184,7 @@ class Relay:
         while self._probes and monotonic() < until:
             sleep(0.01)
         # The server may have stopped reading.
-        run_with_timeout(_PATIENCE, self._server.flush)
+        run_with_timeout(_PATIENCE, self._server.send)
         self._server.close()
         self._shutdown.report("client ended")
 
@@ -200,39 +196,32 @@ class Relay:
             self._client.send([message.error(id, message.PROXY_ERROR, reason)])
 
     def _read_server(self) -> None:
-        unanswered = False
         lines = Lines(self._limit, lambda line: bool(self._enter(self._session.may_stream, line)))
         for event in _events(self._output, lines):
+            batch: list[bytes] = []
             if type(event) is list:
-                self._take(event, of_client=False)
-                if self._probes:
-                    for raw in event:
-                        self._settle(message.responds_to(raw))
+                batch = event
             elif type(event) is Chunk:
                 self._client.send_chunk(event.raw, event.last)
             elif type(event) is LineStreamed:
                 self._enter(self._session.streamed, event.start, event.end, event.size)
-            elif type(event) is LineTooLong:
-                discarded, size = self._session.discarded, event.size
-                outputs = self._enter(discarded, event.start, size, self._limit) or ()
-                self._carry_out(outputs, self._server.send_later)
-                unanswered = not outputs
-                self._settle(message.response_key(event.start, b""))
-            elif type(event) is LineDropped and unanswered:
-                # Some servers write the id last. Send an error in place of the response.
-                key = message.response_key(event.start, event.end)
-                if key is not None:
-                    reason = message.thrown_away(event.size, self._limit)
-                    error = message.error(key, message.PROXY_ERROR, reason)
-                    self._take([error], of_client=False)
+            elif isinstance(event, LineTooLong | LineDropped):
+                batch = error_for_dropped_line(event, self._awaits, self._limit, self._log)
             elif type(event) is LineTruncated:
                 self._log.warning(f"the server ended within a line, after {event.size} bytes of it")
                 self._log.put_aside(event.raw)
+            self._take(batch, of_client=False)
+            if self._probes:
+                for raw in batch:
+                    self._settle(message.responds_to(raw))
             if self._client.broken:
                 break
         # If the client is gone, the server must see that its output is no longer read.
         os.close(self._child.stdout)
         self._shutdown.report("output over")
+
+    def _awaits(self, id: bytes) -> bool:
+        return bool(self._enter(self._session.awaits, b"", (id,)))
 
     def _send_to_server(self, outputs: tuple[Output, ...]) -> tuple[Output, ...]:
         """Send the lines for the server among the outputs; return the rest.
@@ -261,7 +250,8 @@ class Relay:
 
     def _late(self, token: bytes) -> None:
         """Continue a call without the response to its probe."""
-        self._guarded(partial(self._expire, partial(self._session.unanswered, token)))
+        late = partial(self._session.unanswered, token)
+        self._guarded(partial(self._carry_out, late, self._server.send_later))
         # Only now: the server's input stays open for the messages that follow from it.
         self._settle(token)
 
@@ -270,17 +260,12 @@ class Relay:
         from select import select
 
         while True:
-            self._expire(self._session.overdue)
+            self._carry_out(self._session.overdue, self._server.send_later)
             with self._entry:
                 seconds = self._session.patience()
             # A call that begins meanwhile is due later than this. `sleep` fails if the clock jumps,
             # and locks then do not wait.
             select((), (), (), min(deadline if seconds is None else seconds, deadline, _LONGEST))
-
-    def _expire(self, enter: Callable[[], tuple[Output, ...]]) -> None:
-        with self._entry:
-            outputs = self._send_to_server(enter())
-        self._carry_out(outputs, self._server.send_later)
 
     def _read_stderr(self) -> None:
         stderr = PipeReader(self._child.stderr)
@@ -322,12 +307,14 @@ class Relay:
         if ready:
             send(ready)
 
-    def _carry_out(self, outputs: Iterable[Output], to_server: Send) -> None:
+    def _carry_out(self, enter: Callable[[], tuple[Output, ...]], to_server: Send) -> None:
+        """Enter the session, and carry out what comes of it."""
+        with self._entry:
+            outputs = self._send_to_server(enter())
         for output in outputs:
             self._do(output, to_server)
 
     def _do(self, output: Output, to_server: Send) -> None:
-        outputs: Iterable[Output] = ()
         if isinstance(output, ToServer):
             to_server([output.raw])
         elif isinstance(output, ToClient | Notify):
@@ -336,27 +323,14 @@ class Relay:
             # Its time runs from now on: the server may not even read the probe.
             self._add_timer(output)
             to_server([output.raw])
-        elif isinstance(output, Shape):
-            result = pipeline.shape(output.job)
-            with self._entry:
-                outputs = self._session.shaped(output.job, result)
-        elif isinstance(output, RunInBackground):
-            value = output.do()
-            with self._entry:
-                outputs = self._send_to_server(output.then(value))
-        elif isinstance(output, LoadSnapshot):
-            snapshot, failure = access(self._store, output, self._log)
-            with self._entry:
-                outputs = self._session.loaded(output.token, snapshot, failure)
-        elif isinstance(output, ClaimCall):
-            first = claim(self._session, output)
-            with self._entry:
-                outputs = self._send_to_server(self._session.claimed(output.token, first=first))
-        elif isinstance(output, StoreSnapshot | DropSnapshots):
-            access(self._store, output, self._log)
         elif isinstance(output, Noise):
             self._log.noise(output.raw)
-        self._carry_out(outputs, to_server)
+        elif isinstance(output, Shape):
+            result = pipeline.shape(output.job)
+            self._carry_out(partial(self._session.shaped, output.job, result), to_server)
+        else:
+            enter = carry_out(output, self._session, self._store, self._log)
+            self._carry_out(enter, to_server)
 
 
 def _events(inlet: PipeReader, lines: Lines) -> Iterator[Event]:

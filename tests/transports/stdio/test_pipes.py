@@ -146,7 +146,7 @@ def test_what_is_sent_follows_what_was_posted_before(pipe: tuple[int, int]) -> N
         outlet.send_later([b"post"])
         outlet.send([b"sent %d" % number])
     outlet.send_later([b"last"])
-    outlet.flush()
+    outlet.send()
     os.close(writing)
     wanted = [line for number in range(50) for line in (b"post", b"sent %d" % number)]
     assert read_all(reading).splitlines() == [*wanted, b"last"]

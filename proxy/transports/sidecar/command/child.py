@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterable, Seque
 from contextlib import suppress
 from itertools import count
 
-from proxy.document import message
 from proxy.transports.aio import others, threaded
 from proxy.transports.correlation import error_for_dropped_line
 from proxy.transports.log import TAIL, Log
@@ -149,12 +148,9 @@ class ChildServer:
                     await others(len(line))
                     yield line
             elif isinstance(event, LineTooLong | LineDropped):
-                if isinstance(event, LineTooLong):
-                    text = message.thrown_away(event.size, self._limit, " from the server")
-                    self._log.warning(text)
-                response = error_for_dropped_line(event, awaited(), self._limit)
-                if response is not None:
-                    yield response
+                ids = awaited()
+                for line in error_for_dropped_line(event, ids.__contains__, self._limit, self._log):
+                    yield line
             elif isinstance(event, LineTruncated):
                 size = event.size
                 self._log.warning(f"the server ended within a line, after {size} bytes of it")
