@@ -7,13 +7,14 @@ logged as soon as stderr is read again.
 
 import os
 import re
-from collections import deque
 from datetime import UTC, datetime
 from threading import Lock
 from time import monotonic
 from typing import Literal
 
 import msgspec
+
+from proxy.transports.stdio.pipes import ready
 
 Level = Literal["error", "warning", "info", "debug"]
 Form = Literal["text", "json"]
@@ -51,7 +52,7 @@ class Log:
         self._dated = dated
         self._lock = Lock()
         self._midline = False
-        self._backlog: deque[bytes] = deque()
+        self._backlog = bytearray()
         self._unread = False
         self._dropped = 0
         self._noise = 0
@@ -81,19 +82,16 @@ class Log:
         """
         if _RANK[level] > self._detail:
             return
-        cut = {
+        known = {
             key: _cut(value, _LONGEST_FIELD) if isinstance(value, str) else value
             for key, value in fields.items()
             if value not in (None, "")
         }
-        if self._form == "json":
-            self._put_line(self._json(level, {"event": name, **cut}))
-        else:
-            text = name
-            for key, value in cut.items():
-                plain = not isinstance(value, str) or _PLAIN.fullmatch(value)
-                text += f" {key}={value if plain else _encode(value)}"
-            self._put_line(self._text(level, text))
+        text = name
+        for key, value in known.items():
+            plain = not isinstance(value, str) or _PLAIN.fullmatch(value)
+            text += f" {key}={value if plain else _encode(value)}"
+        self._put(self._line(level, {"event": name, **known}, text))
 
     def pass_on(self, raw: bytes) -> None:
         """Write bytes of the server's stderr unchanged."""
@@ -124,67 +122,64 @@ class Log:
 
     def _log(self, level: Level, message: str) -> None:
         if _RANK[level] <= self._detail:
-            self._put_line(self._line(level, message))
+            text = _cut(message, _LONGEST_MESSAGE)
+            self._put(self._line(level, {"message": text}, _escape(text)))
 
-    def _line(self, level: Level, message: str) -> bytes:
-        text = _cut(message, _LONGEST_MESSAGE)
+    def _line(self, level: Level, fields: dict[str, Field], text: str) -> bytes:
         if self._form == "json":
-            return self._json(level, {"message": text})
-        return self._text(level, _escape(text))
+            line = _encode({"time": _now("milliseconds"), "level": level, **fields})
+        else:
+            time = f"{_now('seconds')} " if self._dated else ""
+            prefix = "" if level in ("info", "debug") else f"{level}: "
+            line = f"{time}mcp-abridge: {prefix}{text}"
+        return line.encode() + b"\n"
 
-    def _json(self, level: Level, fields: dict[str, Field]) -> bytes:
-        return _encode({"time": _now("milliseconds"), "level": level, **fields}).encode() + b"\n"
-
-    def _text(self, level: Level, text: str) -> bytes:
-        time = f"{_now('seconds')} " if self._dated else ""
-        prefix = "" if level in ("info", "debug") else f"{level}: "
-        return f"{time}mcp-abridge: {prefix}{text}\n".encode()
-
-    def _put_line(self, line: bytes) -> None:
+    def _put(self, line: bytes) -> None:
         with self._lock:
             self._drain()
             if self._midline and not self._backlog:
                 # Never appended to an unfinished line of the server's.
                 line = b"\n" + line
-            if len(line) + sum(map(len, self._backlog)) <= _BACKLOG:
-                self._backlog.append(line)
+            if len(line) + len(self._backlog) <= _BACKLOG:
+                self._backlog += line
                 self._drain()
             else:
                 self._dropped += len(line)
 
     def _write(self, raw: bytes) -> None:
+        """Write the lines that are held back, then `raw`, and tell what was lost."""
         deadline = monotonic() + _PATIENCE
-        offset = 0
-        while offset < len(raw) or self._backlog:
+        rest = memoryview(raw)
+        while True:
             with self._lock:
-                count = self._send(raw[offset:]) if self._drain() else 0
-                offset += count
+                count = self._send(rest) if self._drain() else 0
+                rest = rest[count:]
+                if not (rest or self._backlog or self._dropped):
+                    return
                 if not count and (self._unread or monotonic() > deadline):
                     self._unread = True
-                    self._dropped += len(raw) - offset
+                    self._dropped += len(rest)
                     return
             if count:
                 deadline = monotonic() + _PATIENCE
-            elif offset < len(raw) or self._backlog:
-                self._writable(0.1)
+            else:
+                ready(self._descriptor, "POLLOUT", 0.1)
 
     def _drain(self) -> bool:
         """Write the lines that are held back, without blocking; return True if none is left."""
         while self._backlog:
-            line = self._backlog.popleft()
-            count = self._send(line)
-            if count < len(line):
-                self._backlog.appendleft(line[count:])
+            count = self._send(self._backlog)
             if not count:
                 return False
+            del self._backlog[:count]
         if self._dropped:
             notice = f"{self._dropped} bytes dropped: stderr was not read"
-            if self._send(self._line("warning", notice)):
+            if self._send(self._line("warning", {"message": notice}, notice)):
                 self._dropped = 0
         return True
 
-    def _send(self, raw: bytes) -> int:
-        if not raw or not self._writable(0):
+    def _send(self, raw: bytes | bytearray | memoryview) -> int:
+        if not raw or not ready(self._descriptor, "POLLOUT", 0):
             return 0
         try:
             count = os.write(self._descriptor, raw[:_ATOMIC])
@@ -195,13 +190,6 @@ class Log:
         self._unread = False
         self._midline = raw[count - 1 : count] != b"\n"
         return count
-
-    def _writable(self, seconds: float) -> bool:
-        import select
-
-        poll = select.poll()
-        poll.register(self._descriptor, select.POLLOUT)
-        return bool(poll.poll(seconds * 1000))
 
 
 def _now(unit: str) -> str:
