@@ -9,7 +9,7 @@ from proxy.document.message import Message, id_key, members
 from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
 from proxy.transports.log import Log
-from proxy.transports.stdio.lines import LineDropped, LineTooLong
+from proxy.transports.stdio.lines import LongLine
 
 _LARGE = 4096  # bytes from which a response is identified by its head and tail, if certain
 _BEGINS = b'{"jsonrpc"'  # the start of a message that follows noise on the same line
@@ -114,8 +114,8 @@ def elements(raw: bytes) -> list[bytes]:
     return [raw] if isinstance(read, Message) else [bytes(each) for each in read]
 
 
-def error_for_dropped_line(
-    event: LineTooLong | LineDropped, awaits: Callable[[bytes], bool], limit: int, log: Log
+def error_for_long_line(
+    line: LongLine, limit: int, log: Log, awaits: Callable[[bytes], bool]
 ) -> list[bytes]:
     """Return an error response in place of a response that was discarded, none for other lines.
 
@@ -123,13 +123,21 @@ def error_for_dropped_line(
     found to be too long, which is logged, and when it has ended, since some servers write the id
     last.
     """
-    begins = isinstance(event, LineTooLong)
-    reason = message.thrown_away(event.size, limit, " from the server")
-    if begins:
+    reason = message.thrown_away(line.size, limit, " from the server")
+    if line.state == "too long":
         log.warning(reason)
-    key = message.response_key(event.start, b"" if isinstance(event, LineTooLong) else event.end)
-    answers = key is not None and awaits(key)
-    return [message.error(key, message.PROXY_ERROR, reason)] if key is not None and answers else []
+    key = message.response_key(line.start, line.end)
+    return [message.error(key, message.PROXY_ERROR, reason)] if key and awaits(key) else []
+
+
+def refusal_of_long_line(line: LongLine, limit: int, log: Log) -> list[bytes]:
+    """Return an error response to a request that was discarded, once it has ended."""
+    if line.state == "too long":
+        return []
+    reason = message.thrown_away(line.size, limit)
+    log.warning(f"from the client: {reason}")
+    id = message.request_id(line.start, line.end)
+    return [] if id is None else [message.error(id, message.PROXY_ERROR, reason)]
 
 
 def _key(raw: Raw | None) -> bytes | None:

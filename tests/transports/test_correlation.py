@@ -10,12 +10,12 @@ from proxy.transports.correlation import (
     Correlation,
     correlate,
     elements,
-    error_for_dropped_line,
+    error_for_long_line,
     messages,
     request_key,
 )
 from proxy.transports.log import Log
-from proxy.transports.stdio.lines import LineDropped, LineTooLong
+from proxy.transports.stdio.lines import LongLine
 
 SUBSCRIBED = {"_meta": {"io.modelcontextprotocol/subscriptionId": "a"}}
 
@@ -69,19 +69,26 @@ def test_a_batch_has_elements_and_anything_else_is_one() -> None:
     assert elements(b"[1") == [b"[1"]
 
 
+def too_long(start: bytes) -> LongLine:
+    return LongLine("too long", start, b"", 99)
+
+
+ID_LAST = LongLine("dropped", b'{"result":{"x":', b'"},"jsonrpc":"2.0","id":8}', 99)
+
+
 @pytest.mark.parametrize(
-    ("event", "waiting", "answered"),
+    ("line", "waiting", "answered"),
     [
-        (LineTooLong(b'{"jsonrpc":"2.0","id":7,"result":{', 99), [b"7", b"8"], b"7"),
-        (LineTooLong(b'{"result":{"x":', 99), [b"7"], None),
-        (LineTooLong(b'{"jsonrpc":"2.0","id":6,"result":{', 99), [b"7"], None),
-        (LineDropped(b'{"result":{"x":', b'"},"jsonrpc":"2.0","id":8}', 99), [b"7", b"8"], b"8"),
-        (LineDropped(b'{"result":{"x":', b'"},"jsonrpc":"2.0","id":8}', 99), [b"7"], None),
+        (too_long(b'{"jsonrpc":"2.0","id":7,"result":{'), [b"7", b"8"], b"7"),
+        (too_long(b'{"result":{"x":'), [b"7"], None),
+        (too_long(b'{"jsonrpc":"2.0","id":6,"result":{'), [b"7"], None),
+        (ID_LAST, [b"7", b"8"], b"8"),
+        (ID_LAST, [b"7"], None),
     ],
 )
 def test_a_request_whose_answer_is_too_long_is_answered_with_that(
-    event: LineTooLong | LineDropped, waiting: list[bytes], answered: bytes | None
+    line: LongLine, waiting: list[bytes], answered: bytes | None
 ) -> None:
-    lines = error_for_dropped_line(event, waiting.__contains__, 50, Log("error"))
+    lines = error_for_long_line(line, 50, Log("error"), waiting.__contains__)
     reason = "a message of 99 bytes from the server is over the limit of 50 bytes"
     assert lines == ([] if answered is None else [error(answered, -1, reason)])

@@ -10,12 +10,12 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from proxy.document import message
 from proxy.transports.client.endpoint import HttpClient
 from proxy.transports.client.streamable import Streamable
+from proxy.transports.correlation import refusal_of_long_line
 from proxy.transports.driver import Driver
 from proxy.transports.log import Log
-from proxy.transports.stdio.lines import LineDropped, Lines, LineTruncated
+from proxy.transports.stdio.lines import Lines, LineTruncated, LongLine
 from proxy.transports.stdio.pipes import PipeReader, PipeWriter, ready
 
 _FAILED = 70  # EX_SOFTWARE of sysexits.h
@@ -65,7 +65,7 @@ class Bridge:
         self._client = PipeWriter(1, lambda: self._tell(End(0, "the client reads no more")))
         self._saying = asyncio.Lock()
         self._first_input = asyncio.Event()
-        self._lines: asyncio.Queue[bytes | LineDropped | None] = asyncio.Queue(_AHEAD)
+        self._lines: asyncio.Queue[bytes | LongLine | None] = asyncio.Queue(_AHEAD)
         self._ends: asyncio.Queue[End] = asyncio.Queue()
 
     def run(self) -> int:
@@ -163,7 +163,7 @@ class Bridge:
                 if isinstance(event, list):
                     for raw in event:
                         await self._lines.put(raw)
-                elif isinstance(event, LineDropped):
+                elif isinstance(event, LongLine):
                     await self._lines.put(event)
                 elif isinstance(event, LineTruncated):
                     # The server decides how to handle half a message.
@@ -193,8 +193,8 @@ class Bridge:
 
     async def _take_lines(self) -> None:
         while (line := await self._lines.get()) is not None:
-            if isinstance(line, LineDropped):
-                await self._refuse_long(line)
+            if isinstance(line, LongLine):
+                await self._say(refusal_of_long_line(line, self._limit, self._log))
             elif line.strip():
                 routed = await self._driver.from_client(line)
                 await self._say([*routed.notifications, *routed.to_client])
@@ -202,13 +202,6 @@ class Bridge:
                     await self._server.send(raw)
                 for probe in routed.queries:
                     await self._server.probe(probe)
-
-    async def _refuse_long(self, event: LineDropped) -> None:
-        reason = message.thrown_away(event.size, self._limit)
-        self._log.warning(f"from the client: {reason}")
-        id = message.request_id(event.start, event.end)
-        if id is not None:
-            await self._say([message.error(id, message.PROXY_ERROR, reason)])
 
     async def _say(self, lines: list[bytes]) -> None:
         """Write lines, as soon as the client reads them."""

@@ -25,28 +25,16 @@ class Chunk(Struct, gc=False):
     last: bool
 
 
-class LineStreamed(Struct, gc=False):
-    """A line was streamed, and its last piece came just before; `size` is in bytes."""
+class LongLine(Struct, gc=False):
+    """A line that is not kept: its first and last bytes, and its size so far.
 
-    start: bytes
-    end: bytes
-    size: int
-
-
-class LineTooLong(Struct, gc=False):
-    """A line has grown over the limit; `start` is kept of it, the rest is dropped.
-
-    Or there was no memory for it: then its size is not over the limit.
-    If it was streamed so far, its last piece came just before.
+    streamed   it has ended; its last piece came just before
+    too long   it has grown over the limit, or there was no memory for it: the rest is dropped. If
+               it was streamed so far, its last piece came just before
+    dropped    the end of a line that was too long
     """
 
-    start: bytes
-    size: int
-
-
-class LineDropped(Struct, gc=False):
-    """The end of a line that was over the limit or did not fit into memory."""
-
+    state: Literal["streamed", "too long", "dropped"]
     start: bytes
     end: bytes
     size: int
@@ -59,7 +47,7 @@ class LineTruncated(Struct, gc=False):
     size: int
 
 
-Event = list[bytes] | Chunk | LineStreamed | LineTooLong | LineDropped | LineTruncated
+Event = list[bytes] | Chunk | LongLine | LineTruncated
 
 
 class Lines:
@@ -117,13 +105,9 @@ class Lines:
             yield [raw] if whole else LineTruncated(raw, len(raw))
         elif self._mode == "passing":
             yield Chunk(b"\n", True)
-            yield (
-                LineStreamed(self._start, self._end, self._size)
-                if whole
-                else LineTruncated(b"", self._size)
-            )
+            yield self._long_line("streamed") if whole else LineTruncated(b"", self._size)
         elif self._mode == "discarding":
-            yield LineDropped(self._start, self._end, self._size)
+            yield self._long_line("dropped")
         self._forget()
 
     def _continue(self, part: memoryview, ends: bool) -> Iterator[Event]:
@@ -145,7 +129,7 @@ class Lines:
             if self._mode == "passing":
                 yield Chunk(b"\n", True)
             self._mode = "discarding"
-            yield LineTooLong(self._start, self._size)
+            yield LongLine("too long", self._start, b"", self._size)
         if self._mode in ("begun", "kept"):
             try:
                 self._buffer += body
@@ -155,7 +139,7 @@ class Lines:
                 self._end = bytes(self._buffer[-ENDS:])
                 self._buffer = bytearray()  # release it before the next allocation
                 self._mode = "discarding"
-                yield LineTooLong(self._start, self._size)
+                yield LongLine("too long", self._start, b"", self._size)
             else:
                 if line is not None:
                     self._forget()
@@ -168,10 +152,12 @@ class Lines:
         if self._mode == "passing":
             yield Chunk(part, ends)
         if ends:
-            over = LineStreamed if self._mode == "passing" else LineDropped
-            event = over(self._start, self._end, self._size)
+            event = self._long_line("streamed" if self._mode == "passing" else "dropped")
             self._forget()
             yield event
+
+    def _long_line(self, state: Literal["streamed", "dropped"]) -> LongLine:
+        return LongLine(state, self._start, self._end, self._size)
 
     def _forget(self) -> None:
         self._mode = "fresh"

@@ -30,19 +30,11 @@ from proxy.session.session import Session
 from proxy.session.state import failure_reason
 from proxy.shaping import pipeline
 from proxy.storage.snapshots import Store
-from proxy.transports.correlation import error_for_dropped_line
+from proxy.transports.correlation import error_for_long_line, refusal_of_long_line
 from proxy.transports.effects import carry_out
 from proxy.transports.log import Log
 from proxy.transports.stdio.child import ChildProcess, hold_signals
-from proxy.transports.stdio.lines import (
-    Chunk,
-    Event,
-    LineDropped,
-    Lines,
-    LineStreamed,
-    LineTooLong,
-    LineTruncated,
-)
+from proxy.transports.stdio.lines import Chunk, Event, Lines, LineTruncated, LongLine
 from proxy.transports.stdio.pipes import PipeReader, PipeWriter
 from proxy.transports.stdio.shutdown import Shutdown
 
@@ -171,8 +163,9 @@ class Relay:
         for event in _events(PipeReader(0), Lines(self._limit)):
             if type(event) is list:
                 self._take(event, of_client=True)
-            elif type(event) is LineDropped:
-                self._refuse_long(event)
+            elif type(event) is LongLine:
+                if refusal := refusal_of_long_line(event, self._limit, self._log):
+                    self._client.send(refusal)
             elif type(event) is LineTruncated:
                 # The server decides how to handle half a message.
                 self._take([event.raw], of_client=True)
@@ -188,13 +181,6 @@ class Relay:
         self._server.close()
         self._shutdown.report("client ended")
 
-    def _refuse_long(self, event: LineDropped) -> None:
-        reason = message.thrown_away(event.size, self._limit)
-        self._log.warning(f"from the client: {reason}")
-        id = message.request_id(event.start, event.end)
-        if id is not None:
-            self._client.send([message.error(id, message.PROXY_ERROR, reason)])
-
     def _read_server(self) -> None:
         lines = Lines(self._limit, lambda line: bool(self._enter(self._session.may_stream, line)))
         for event in _events(self._output, lines):
@@ -203,10 +189,10 @@ class Relay:
                 batch = event
             elif type(event) is Chunk:
                 self._client.send_chunk(event.raw, event.last)
-            elif type(event) is LineStreamed:
+            elif type(event) is LongLine and event.state == "streamed":
                 self._enter(self._session.streamed, event.start, event.end, event.size)
-            elif isinstance(event, LineTooLong | LineDropped):
-                batch = error_for_dropped_line(event, self._awaits, self._limit, self._log)
+            elif type(event) is LongLine:
+                batch = error_for_long_line(event, self._limit, self._log, self._awaits)
             elif type(event) is LineTruncated:
                 self._log.warning(f"the server ended within a line, after {event.size} bytes of it")
                 self._log.put_aside(event.raw)

@@ -10,11 +10,9 @@ from proxy.document.message import ENDS
 from proxy.transports.stdio.lines import (
     Chunk,
     Event,
-    LineDropped,
     Lines,
-    LineStreamed,
-    LineTooLong,
     LineTruncated,
+    LongLine,
 )
 
 BIG = 1 << 20
@@ -44,6 +42,10 @@ def events(lines: Lines, stream: bytes, sizes: Iterable[int]) -> list[Event]:
             found.append(copied)
         at, turn = at + len(chunk), turn + 1
     return [*found, *lines.end()]
+
+
+def dropped(line: bytes) -> LongLine:
+    return LongLine("dropped", line[:ENDS], line[-ENDS:], len(line))
 
 
 def joined(found: list[Event]) -> list[bytes]:
@@ -86,7 +88,7 @@ def test_long_lines_that_may_pass_go_on_in_pieces_and_are_reported(
 
     found = events(Lines(BIG, passes, LONG), stream, sizes)
     assert joined(found) == lines
-    reports = [event for event in found if isinstance(event, LineStreamed)]
+    reports = [event for event in found if isinstance(event, LongLine)]
     assert len(reports) == (len(asked) + 1) // 2
     pieces = iter(found)
     for report in reports:
@@ -98,7 +100,7 @@ def test_long_lines_that_may_pass_go_on_in_pieces_and_are_reported(
                 break
         line = line.removesuffix(b"\n")
         assert len(line) + 1 >= LONG
-        assert report == LineStreamed(line[:ENDS], line[-ENDS:], len(line))
+        assert report == LongLine("streamed", line[:ENDS], line[-ENDS:], len(line))
     assert not any(event.raw == b"" for event in found if isinstance(event, Chunk))
 
 
@@ -109,15 +111,14 @@ def test_lines_over_the_limit_are_thrown_away_and_all_others_are_there(
     stream = b"".join(line + b"\n" for line in lines)
     found = events(Lines(limit, long=LONG), stream, sizes)
     assert joined(found) == [line for line in lines if len(line) <= limit]
-    long = [line for line in lines if len(line) > limit]
-    assert [event for event in found if isinstance(event, LineDropped)] == [
-        LineDropped(line[:ENDS], line[-ENDS:], len(line)) for line in long
+    notices = [event for event in found if isinstance(event, LongLine)]
+    assert [event for event in notices if event.state == "dropped"] == [
+        dropped(line) for line in lines if len(line) > limit
     ]
-    noticed = [event for event in found if isinstance(event, LineTooLong)]
-    assert len(noticed) == len(long)
-    for event, line in zip(noticed, long, strict=True):
-        assert limit < event.size <= len(line)
-        assert line.startswith(event.start)
+    for begun, over in zip(notices[::2], notices[1::2], strict=True):
+        assert (begun.state, over.state) == ("too long", "dropped")
+        assert limit < begun.size <= over.size
+        assert over.start.startswith(begun.start)
 
 
 def test_the_order_of_lines_and_reports_is_that_of_the_stream() -> None:
@@ -126,10 +127,10 @@ def test_the_order_of_lines_and_reports_is_that_of_the_stream() -> None:
     assert found == [
         [b"1"],
         Chunk(b"2" * 40 + b"\n", True),
-        LineStreamed(b"2" * 40, b"2" * 40, 40),
+        LongLine("streamed", b"2" * 40, b"2" * 40, 40),
         [b"3"],
-        LineTooLong(b"4" * 200, 200),
-        LineDropped(b"4" * 200, b"4" * 200, 200),
+        LongLine("too long", b"4" * 200, b"", 200),
+        dropped(b"4" * 200),
         [b"5"],
     ]
 
@@ -142,28 +143,31 @@ def test_a_line_that_was_cut_at_the_end_of_the_stream_is_not_reported_as_passed(
     line = b'{"result":{"text":"' + b"x" * 40 + b'"}}'
     whole = events(Lines(BIG, lambda _: True, LONG), line, [50])
     assert joined(whole) == [line]
-    assert whole[-1] == LineStreamed(line, line, len(line))
+    assert whole[-1] == LongLine("streamed", line, line, len(line))
 
 
 def test_an_endless_line_is_noticed_at_once_and_keeps_no_more_than_its_ends() -> None:
     lines = Lines(1500)
     chunk = b"x" * 1000
     assert list(lines.feed(chunk, len(chunk))) == []
-    assert list(lines.feed(chunk, len(chunk))) == [LineTooLong(b"x" * ENDS, 2000)]
+    assert list(lines.feed(chunk, len(chunk))) == [LongLine("too long", b"x" * ENDS, b"", 2000)]
     for _ in range(998):
         assert list(lines.feed(chunk, len(chunk))) == []
-    assert list(lines.end()) == [LineDropped(b"x" * ENDS, b"x" * ENDS, 1_000_000)]
+    assert list(lines.end()) == [LongLine("dropped", b"x" * ENDS, b"x" * ENDS, 1_000_000)]
 
 
 def test_a_line_that_grows_over_the_limit_while_it_passes_is_ended_there() -> None:
     found = events(Lines(100, lambda _: True, LONG), b"x" * 300 + b"\n{}\n", [40])
     assert joined(found) == [b"x" * 80, b"{}"]
-    assert LineTooLong(b"x" * 120, 120) in found
-    assert LineDropped(b"x" * 300, b"x" * 300, 300) in found
+    assert LongLine("too long", b"x" * 120, b"", 120) in found
+    assert dropped(b"x" * 300) in found
 
 
 @pytest.mark.parametrize("sizes", [[400], [LONG - 1, 400]])
 def test_of_a_line_that_is_found_to_be_too_long_at_once_nothing_goes_on(sizes: list[int]) -> None:
     found = events(Lines(100, lambda _: True, LONG), b"x" * 300 + b"\n{}\n", sizes)
-    over = LineTooLong(b"x" * 300, 300), LineDropped(b"x" * 300, b"x" * 300, 300)
+    over = (
+        LongLine("too long", b"x" * 300, b"", 300),
+        dropped(b"x" * 300),
+    )
     assert found == [*over, [b"{}"]]

@@ -14,10 +14,10 @@ from contextlib import suppress
 from itertools import count
 
 from proxy.transports.aio import others, threaded
-from proxy.transports.correlation import error_for_dropped_line
+from proxy.transports.correlation import error_for_long_line
 from proxy.transports.log import TAIL, Log
 from proxy.transports.stdio.child import Guardian
-from proxy.transports.stdio.lines import Event, LineDropped, Lines, LineTooLong, LineTruncated
+from proxy.transports.stdio.lines import Event, Lines, LineTruncated, LongLine
 from proxy.transports.stdio.pipes import widen
 from proxy.transports.stdio.shutdown import end_of_server
 
@@ -147,9 +147,9 @@ class ChildServer:
                 for line in event:
                     await others(len(line))
                     yield line
-            elif isinstance(event, LineTooLong | LineDropped):
+            elif isinstance(event, LongLine):
                 ids = awaited()
-                for line in error_for_dropped_line(event, ids.__contains__, self._limit, self._log):
+                for line in error_for_long_line(event, self._limit, self._log, ids.__contains__):
                     yield line
             elif isinstance(event, LineTruncated):
                 size = event.size
