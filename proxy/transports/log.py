@@ -82,16 +82,16 @@ class Log:
         """
         if _RANK[level] > self._detail:
             return
-        known = {
+        present = {
             key: _cut(value, _LONGEST_FIELD) if isinstance(value, str) else value
             for key, value in fields.items()
             if value not in (None, "")
         }
         text = name
-        for key, value in known.items():
+        for key, value in present.items():
             plain = not isinstance(value, str) or _PLAIN.fullmatch(value)
             text += f" {key}={value if plain else _encode(value)}"
-        self._put(self._line(level, {"event": name, **known}, text))
+        self._put(self._line(level, {"event": name, **present}, text))
 
     def pass_on(self, raw: bytes) -> None:
         """Write bytes of the server's stderr unchanged."""
