@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from proxy.storage.ledger import LedgerFile
+from proxy.storage.ledger import Counts, LedgerFile
 from proxy.storage.meter import Row
 
 
@@ -20,16 +20,15 @@ def query(path: str, sql: str, *values: Any) -> list[Any]:
 
 
 def row(tool: str = "list_issues", **changed: Any) -> Row:
+    names = {"tool": tool, "rule": None, "outcome": "untouched", "server": None, "client": None}
     figures = {"wire_before": 10, "wire_after": 10, "visible_before": 10, "visible_after": 10}
-    return Row(
-        **{"tool": tool, "rule": None, "outcome": "untouched", "calls": 1} | figures | changed
-    )
+    return Row(**names | {"calls": 1} | figures | changed)
 
 
-def filled(path: str, *rows: Row, at: float | None = None) -> str:
-    """Write rows, or else one call of the tool `before`."""
+def filled(path: str, *counts: Counts, at: float | None = None) -> str:
+    """Write counts, or else one call of the tool `before`."""
     with closing(LedgerFile(path, clock=time.time if at is None else lambda: at)) as file:
-        file.write(rows or [row("before")])
+        file.write(counts or [row("before")])
     return path
 
 
@@ -43,12 +42,8 @@ def _of_another_program(path: str) -> None:
     query(path, "CREATE TABLE recipes (name TEXT)")
 
 
-def _of_a_later_version(path: str) -> None:
-    query(filled(path), "PRAGMA user_version = 99")
-
-
-def _of_an_earlier_version(path: str) -> None:
-    query(filled(path), "PRAGMA user_version = 3")
+def _of_another_version(path: str) -> None:
+    query(filled(path), "PRAGMA user_version = 4")
 
 
 def _damaged(path: str) -> None:
@@ -61,13 +56,10 @@ def _damaged(path: str) -> None:
 BAD: dict[str, tuple[Callable[[str], None], str]] = {
     "no database": (_no_database, "file is not a database"),
     "of another program": (_of_another_program, "the file is a database of another program"),
-    "of a later version": (
-        _of_a_later_version,
-        "the file has version 99, from a later mcp-abridge; this one knows 4",
-    ),
-    "of an earlier version": (
-        _of_an_earlier_version,
-        "the file has version 3, from an earlier mcp-abridge; this one knows 4",
+    "of another version": (
+        _of_another_version,
+        "the file has version 4, from another mcp-abridge; this one writes version 5: "
+        "move the file away, or name another with --ledger",
     ),
     "damaged": (_damaged, "database disk image is malformed"),
 }

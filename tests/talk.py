@@ -108,7 +108,7 @@ class Talk:
 
     def counted(self) -> list[Row]:
         """Return what was counted."""
-        return self.meter.drain()
+        return self.meter.drain(Row)
 
     def _take(self, outputs: tuple[Output, ...]) -> None:
         for output in outputs:

@@ -25,7 +25,7 @@ from proxy.session.tools.arguments import VIEW, ArgumentPlan
 from proxy.shaping import error_results
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.storage.calls import RecentCalls
-from proxy.storage.meter import Meter, Sizes
+from proxy.storage.meter import Meter
 from proxy.storage.snapshots import Key
 from proxy.transforms.base import Call, Warned
 
@@ -469,7 +469,8 @@ class SessionState:
     def reply(self, pending: PendingRequest, kind: ReplyKind, line: bytes) -> tuple[Output, ...]:
         """Answer a call with `line`, and count it."""
         rule = None if pending.rule is None else pending.rule.name
-        self._meter.count(pending.tool, rule, Sizes(0, len(line), 0, len(line)), kind)
+        size = 0, len(line)
+        self._meter.count(pending.tool, rule, kind, size, size)
         return (ToClient(line),)
 
     def refuse(self, pending: PendingRequest, reason: str) -> tuple[Output, ...]:
@@ -502,9 +503,10 @@ class SessionState:
     def count_shaped(self, job: ShapeJob, result: ShapeResult) -> None:
         """Count and log the result of shaping a response."""
         before = 0 if job.raw is None else len(job.raw)
+        wire = before, len(result.raw)
         visible = result.visible_before, result.visible_after
-        sizes = Sizes(before, len(result.raw), *visible, *map(self._client_cut, visible))
-        self._meter.count(job.tool, job.rule.name, sizes, result.outcome)
+        client_cut = self._client_cut(visible[0]), self._client_cut(visible[1])
+        self._meter.count(job.tool, job.rule.name, result.outcome, wire, visible, client_cut)
         if result.log_line is not None:
             self.log(result.log_line)
         if result.warnings:
@@ -530,12 +532,12 @@ class SessionState:
             text = f"rule {rule.name!r} is out of service after {MAX_FAILURES} failures in a row, "
             text += "until the rules are loaded again; its responses go out as they came"
             self.log(text)
-            self._meter.warned(job.tool, rule.name, "out of service")
+            self._meter.warned(rule.name, "out of service")
 
     def warn(self, tool: str, rule: Rule, warnings: Iterable[Warned]) -> None:
         """Count warnings, and log the first of each kind, rule and tool."""
         for warning in warnings:
-            self._meter.warned(tool, rule.name, warning.kind)
+            self._meter.warned(rule.name, warning.kind)
             kind = rule.at(tool), warning.kind
             if kind not in self._logged and len(self._logged) < _MOST_WARNINGS:
                 self._logged.add(kind)

@@ -10,14 +10,14 @@ flush.
 """
 
 import os
-import stat
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing, suppress
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import fields
 
 from proxy.errors import AbridgeError
 from proxy.storage import calls
@@ -36,31 +36,20 @@ _AFTER_CALL = 0.01  # seconds from a call to its record: by then the response ha
 _FIRST_INTERVAL = 0.03  # seconds; doubled after each write: some clients kill a short session
 _LOG_SIZE = 1 << 20  # bytes that the write-ahead log is cut to after it was larger
 
-_KINDS = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a named pipe"}
-
 _NAME = ("mcp-abridge", "ledger.sqlite3")
 _APPLICATION_ID = 0x6D616272  # "mabr": distinguishes a ledger from any other database
-_VERSION = 4
+_VERSION = 5
 
-_KEYS = {
-    "calls": ("server", "client", "tool", "rule", "outcome"),
-    "warnings": ("rule", "kind"),
-    "definitions": ("server",),
-}
+Counts = Row | Warnings | Definitions
+# The tables: of each kind of counts, the texts are a key beside the time, and the numbers sums.
+_TABLES: dict[str, type[Counts]] = {"calls": Row, "warnings": Warnings, "definitions": Definitions}
 _SUMS = {
-    "calls": (
-        "calls",
-        "wire_before",
-        "wire_after",
-        "visible_before",
-        "visible_after",
-        "client_cut",
-        "cuts_before",
-        "cuts_after",
-        "largest",
-    ),
-    "warnings": ("count",),
-    "definitions": ("sessions", "before", "after"),
+    table: [field.name for field in fields(kind) if field.type is int]
+    for table, kind in _TABLES.items()
+}
+_KEYS = {
+    table: [name for name in kind.__struct_fields__ if name not in _SUMS[table]]
+    for table, kind in _TABLES.items()
 }
 _LARGEST = "largest"  # of several rows the maximum, not the sum
 _DATE = "date(time, 'unixepoch', 'localtime')"
@@ -106,14 +95,6 @@ class Figures(Struct, frozen=True):
     largest: int
 
 
-class Counted(Struct, frozen=True):
-    """The number of warnings of one kind by one rule."""
-
-    rule: str
-    kind: str
-    count: int
-
-
 def default_path() -> str:
     """Return the path of the ledger if no option sets it: in the XDG state folder."""
     state = os.environ.get("XDG_STATE_HOME", "")
@@ -130,10 +111,10 @@ class Ledger:
     """The recorder of the meters' counts; it runs in a thread until it is closed.
 
     `recent` are the calls whose hashes it shares with other processes. `warn` receives one line
-    with the reason if recording stops, `lose` the number of calls that
-    were not recorded, each time. `interval` is the least time between two writes, `patience` the
-    time that a write waits for another process's lock, both in seconds. A process that is killed
-    loses the calls of its last `interval`, but not its first call if that was answered 50 ms ago.
+    with the reason if recording stops, `lose` the number of calls that were not recorded, each
+    time. `interval` is the least time between two writes, `patience` the time that a write waits
+    for another process's lock, both in seconds. A process that is killed loses the calls of its
+    last `interval`, but not its first call if that was answered 50 ms ago.
     """
 
     def __init__(
@@ -184,26 +165,27 @@ class Ledger:
                 break
             interval = min(2 * interval, self._interval) if counted else interval
         self._flush()
-        self._close_file()
+        if self._file is not None:
+            self._file.close()
 
     def _flush(self) -> bool:
         """Record what there is; return True if there were answered calls."""
-        rows = self._meters.drain()
-        warnings = self._meters.drain_warnings()
-        definitions = self._meters.drain_definitions()
+        rows = self._meters.drain(Row)
+        others: list[Counts] = [*self._meters.drain(Warnings), *self._meters.drain(Definitions)]
         recent = set() if self._recent is None else self._recent.drain()
-        if not (rows or warnings or definitions or recent):
+        if not (rows or others or recent):
             return False
         if not self._broken:
             try:
                 if self._file is None:
                     self._file = LedgerFile(self._path, self._patience)
-                self._file.write(rows, warnings, recent, definitions)
+                self._file.write([*rows, *others], recent)
                 return bool(rows)
             # Not just the known errors of SQLite: recording must never end a call.
             except Exception as error:
                 self._broken = True
-                self._close_file()  # no lock may outlive the recording: other processes still write
+                if self._file is not None:
+                    self._file.close()  # no lock may outlive the recording: others still write
                 reason = str(error) or type(error).__name__
                 self._warn(f"ledger {self._path}: recording stopped: {reason}; calls go on")
         lost_calls = sum(row.calls for row in rows)
@@ -211,11 +193,6 @@ class Ledger:
         if self._lose is not None:
             self._lose(lost_calls)
         return True
-
-    def _close_file(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
 
 
 class LedgerFile:
@@ -240,58 +217,48 @@ class LedgerFile:
         self._last_prune = 0  # when rows were last deleted for their age
         _create(path)
         self._db = sqlite3.connect(path, timeout=patience, isolation_level=None)
+        deadline = time.monotonic() + patience
         try:
-            self._prepare(time.monotonic() + patience)
+            while True:
+                try:
+                    _prepare(self._db)
+                    return
+                except sqlite3.OperationalError as error:
+                    # SQLite does not wait by itself if two processes switch a new file to WAL.
+                    if "locked" not in str(error) or time.monotonic() > deadline:
+                        raise
+                    time.sleep(0.01)
         except BaseException:
             self._db.close()
             raise
 
-    def _prepare(self, deadline: float) -> None:
-        import sqlite3
-
-        while True:
-            try:
-                _prepare(self._db)
-                return
-            except sqlite3.OperationalError as error:
-                # SQLite does not wait by itself if two processes switch a new file to WAL.
-                if "locked" not in str(error) or time.monotonic() > deadline:
-                    raise
-                time.sleep(0.01)
-
-    def write(
-        self,
-        rows: Iterable[Row],
-        warnings: Iterable[Warnings] = (),
-        recent: Iterable[bytes] = (),
-        definitions: Iterable[Definitions] = (),
-    ) -> None:
+    def write(self, counts: Sequence[Counts], recent: Iterable[bytes] = ()) -> None:
         """Add to the sums of this minute, and to the hashes of recent calls: all or none."""
         now = int(self._clock())
-        with _transaction(self._db):
+        with self._db as db:
+            db.execute("BEGIN IMMEDIATE")
             if now - self._last_prune > _DAY:
                 self._last_prune = now
-                for table in _KEYS:
-                    _delete(self._db, table, now - KEPT_DAYS * _DAY)
-            if _used_bytes(self._db) > self._max_bytes:
-                _make_room(self._db, now, self._max_bytes // 2)
-            _add(self._db, "calls", now, rows)
-            _add(self._db, "warnings", now, warnings)
-            _add(self._db, "definitions", now, definitions)
-            _forget_calls(self._db, now)
+                for table in _TABLES:
+                    _delete(db, table, now - KEPT_DAYS * _DAY)
+            if _used_bytes(db) > self._max_bytes:
+                _make_room(db, now, self._max_bytes // 2)
+            for table, kind in _TABLES.items():
+                _add(db, table, now, [each for each in counts if isinstance(each, kind)])
+            _forget_calls(db, now)
             calls = ((call, now) for call in recent)
-            self._db.executemany("INSERT OR REPLACE INTO recent VALUES (?, ?)", calls)
+            db.executemany("INSERT OR REPLACE INTO recent VALUES (?, ?)", calls)
 
     def claim(self, call: bytes) -> bool:
         """Return True, and remember the call with this hash, if it is not remembered."""
         now = int(self._clock())
-        with _transaction(self._db):
-            _forget_calls(self._db, now)
+        with self._db as db:
+            db.execute("BEGIN IMMEDIATE")
+            _forget_calls(db, now)
             claim = "INSERT OR IGNORE INTO recent VALUES (?, ?)"
-            return self._db.execute(claim, (call, now)).rowcount == 1
+            return db.execute(claim, (call, now)).rowcount == 1
 
     def close(self) -> None:
-        """Close the file."""
         self._db.close()
 
 
@@ -311,67 +278,50 @@ def _create(path: str) -> None:
 
 def _check_regular(path: str) -> None:
     """Raise LedgerError if `path` is no regular file: SQLite would wait for a pipe's writer."""
-    with suppress(FileNotFoundError):
-        mode = os.stat(path).st_mode
-        if not stat.S_ISREG(mode):
-            kind = _KINDS.get(stat.S_IFMT(mode), "a device")
-            raise LedgerError(f"{kind}, not a file; --ledger takes the path of a file")
-
-
-@contextmanager
-def _transaction(db: "sqlite3.Connection") -> Iterator[None]:
-    """Commit the statements inside, or roll all of them back."""
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:  # if the disk is full, SQLite may have rolled back by itself
-            db.execute("ROLLBACK")
-        raise
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise LedgerError("not a regular file; --ledger takes the path of one")
 
 
 def _prepare(db: "sqlite3.Connection") -> None:
     """Create the tables of a new file, and set WAL mode."""
     db.execute("PRAGMA temp_store = MEMORY")  # a writable temporary folder may not exist
-    with _transaction(db):
-        is_new = _is_new(db)
-        for table in _KEYS:  # an earlier file may lack one, or the last columns of one
-            keys = ", ".join(("time", *_KEYS[table]))
-            sums = [f"{each} INTEGER NOT NULL DEFAULT 0" for each in _SUMS[table]]
-            columns = " NOT NULL, ".join((keys, ", ".join(sums)))
-            table_of_sums = f"{table} ({columns}, PRIMARY KEY ({keys})) WITHOUT ROWID"
-            db.execute(f"CREATE TABLE IF NOT EXISTS {table_of_sums}")
-            for column in sums[len(_columns(db, table)) - len(_KEYS[table]) - 1 :]:
-                db.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
-        if is_new:
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        if _is_new(db):
+            for table, keys in _KEYS.items():
+                key = ", ".join(("time", *keys))
+                columns = [f"{each} NOT NULL" for each in ("time", *keys)]
+                columns += [f"{each} INTEGER NOT NULL" for each in _SUMS[table]]
+                db.execute(
+                    f"CREATE TABLE {table} ({', '.join(columns)}, PRIMARY KEY ({key}))"
+                    " WITHOUT ROWID"
+                )
+            db.execute("CREATE TABLE recent (call BLOB UNIQUE, time INTEGER NOT NULL)")
+            db.execute("CREATE INDEX recent_time ON recent (time)")
             db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
             db.execute(f"PRAGMA user_version = {_VERSION}")
-        db.execute("CREATE TABLE IF NOT EXISTS recent (call BLOB UNIQUE, time INTEGER NOT NULL)")
-        db.execute("CREATE INDEX IF NOT EXISTS recent_time ON recent (time)")
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = NORMAL")
     db.execute("PRAGMA cache_size = -256")  # kB: a writer of small rows needs no more
     db.execute(f"PRAGMA journal_size_limit = {_LOG_SIZE}")
 
 
-def _add(
-    db: "sqlite3.Connection", table: str, now: int, rows: Iterable[Row | Warnings | Definitions]
-) -> None:
-    """Add rows to the sums of their minute."""
-    # Columns by name: a running process can still write after a later version added a column.
-    keys, sums = _KEYS[table], _SUMS[table]
-    columns = (*keys, *sums)
+def _add(db: "sqlite3.Connection", table: str, now: int, counts: Iterable[Counts]) -> None:
+    """Add counts to the sums of their minute."""
+    keys, columns = ", ".join(_KEYS[table]), [*_KEYS[table], *_SUMS[table]]
     added = ", ".join(
         f"{each} = MAX({each}, excluded.{each})"
         if each == _LARGEST
         else f"{each} = {each} + excluded.{each}"
-        for each in sums
+        for each in _SUMS[table]
     )
     db.executemany(
         f"""INSERT INTO {table} (time, {", ".join(columns)}) VALUES (?{", ?" * len(columns)})
-        ON CONFLICT (time, {", ".join(keys)}) DO UPDATE SET {added}""",
-        ((now // 60 * 60, *(_storable(getattr(row, each)) for each in columns)) for row in rows),
+        ON CONFLICT (time, {keys}) DO UPDATE SET {added}""",
+        (
+            (now // 60 * 60, *(_storable(getattr(each, name)) for name in columns))
+            for each in counts
+        ),
     )
 
 
@@ -388,38 +338,28 @@ def _make_room(db: "sqlite3.Connection", now: int, max_bytes: int) -> None:
     """Bring the pages in use below `max_bytes`; to be called within a transaction.
 
     First, rows older than a day become sums of days, which changes no report over days. If there
-    are too many names, the oldest rows go.
+    are too many names, the older half of the rows goes, again and again.
     """
-    for table in _KEYS:
-        _sum_days(db, table, now - _DAY)
-    while _used_bytes(db) > max_bytes and _drop_half(db):
-        pass
-
-
-def _sum_days(db: "sqlite3.Connection", table: str, before: int) -> None:
-    keys = ", ".join(_KEYS[table])
-    sums = ", ".join(
-        f"MAX({each})" if each == _LARGEST else f"SUM({each})" for each in _SUMS[table]
-    )
-    db.execute(
-        f"""CREATE TEMP TABLE sums AS SELECT MAX(time), {keys}, {sums} FROM {table}
-        WHERE time < ? GROUP BY {_DATE}, {keys}""",
-        (before,),
-    )
-    _delete(db, table, before)
-    db.execute(f"INSERT INTO {table} SELECT * FROM sums")
-    db.execute("DROP TABLE sums")
-
-
-def _drop_half(db: "sqlite3.Connection") -> bool:
-    """Delete the older half of all rows; return False if there is none to delete."""
-    count = 0
-    for table in _KEYS:
-        count += db.execute(
-            f"""DELETE FROM {table} WHERE time <= (SELECT time FROM {table} ORDER BY time
-            LIMIT 1 OFFSET (SELECT COUNT(*) / 2 FROM {table}))"""
-        ).rowcount
-    return count > 0
+    for table, sums in _SUMS.items():
+        keys = ", ".join(_KEYS[table])
+        columns = ", ".join(f"{'MAX' if each == _LARGEST else 'SUM'}({each})" for each in sums)
+        db.execute(
+            f"""CREATE TEMP TABLE sums AS SELECT MAX(time), {keys}, {columns} FROM {table}
+            WHERE time < ? GROUP BY {_DATE}, {keys}""",
+            (now - _DAY,),
+        )
+        _delete(db, table, now - _DAY)
+        db.execute(f"INSERT INTO {table} SELECT * FROM sums")
+        db.execute("DROP TABLE sums")
+    deleted = 1
+    while deleted and _used_bytes(db) > max_bytes:
+        deleted = sum(
+            db.execute(
+                f"""DELETE FROM {table} WHERE time <= (SELECT time FROM {table} ORDER BY time
+                LIMIT 1 OFFSET (SELECT COUNT(*) / 2 FROM {table}))"""
+            ).rowcount
+            for table in _TABLES
+        )
 
 
 def _forget_calls(db: "sqlite3.Connection", now: int) -> None:
@@ -452,10 +392,6 @@ def _used_bytes(db: "sqlite3.Connection") -> int:
     return pages * _pragma(db, "page_size")
 
 
-def _columns(db: "sqlite3.Connection", table: str) -> list[str]:
-    return [name for _, name, *_ in db.execute(f"PRAGMA table_info({table})")]
-
-
 def _pragma(db: "sqlite3.Connection", name: str) -> int:
     value: int = db.execute(f"PRAGMA {name}").fetchone()[0]
     return value
@@ -468,9 +404,9 @@ def _is_new(db: "sqlite3.Connection") -> bool:
     if application != _APPLICATION_ID and (application or version or objects):
         raise LedgerError("the file is a database of another program")
     if version not in (0, _VERSION):
-        age = "a later" if version > _VERSION else "an earlier"
         raise LedgerError(
-            f"the file has version {version}, from {age} mcp-abridge; this one knows {_VERSION}"
+            f"the file has version {version}, from another mcp-abridge; this one writes version "
+            f"{_VERSION}: move the file away, or name another with --ledger"
         )
     return version == 0
 
@@ -500,7 +436,7 @@ def rows(path: str, since: float | None = None, by: str = "tool") -> list[Figure
     return [Figures(*each) for each in sums]
 
 
-def warnings(path: str, since: float | None = None) -> list[Counted]:
+def warnings(path: str, since: float | None = None) -> list[Warnings]:
     """Return the warnings in the ledger at `path`, by rule and kind, the most frequent first.
 
     `since` and the errors are the same as for `rows`.
@@ -511,7 +447,7 @@ def warnings(path: str, since: float | None = None) -> list[Counted]:
         GROUP BY rule, kind ORDER BY times DESC, rule, kind""",
         since,
     )
-    return [Counted(*each) for each in sums]
+    return [Warnings(*each) for each in sums]
 
 
 def definitions(path: str, since: float | None = None) -> list[Definitions]:
@@ -524,45 +460,24 @@ def definitions(path: str, since: float | None = None) -> list[Definitions]:
         """SELECT NULLIF(server, ''), SUM(sessions), SUM(before), SUM(after) AS bytes
         FROM definitions WHERE time >= ? GROUP BY 1 ORDER BY bytes DESC, 1""",
         since,
-        "definitions",
     )
     return [Definitions(*each) for each in sums]
 
 
-def _read(
-    path: str, query: str, since: float | None, table: str = "calls"
-) -> list[tuple[Any, ...]]:
-    """Return the rows of `query`; none if the file does not have its `table` yet."""
-    import sqlite3
-
-    if not os.path.exists(path):
-        raise LedgerError(f"{path}: no such file")
-    try:
-        _check_regular(path)
-        try:
-            return _rows_of(path, "ro", query, since, table)
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_READONLY:
-                raise
-            # A process was killed while it created the file: its transaction has to be undone.
-            return _rows_of(path, "rw", query, since, table)
-    except (OSError, sqlite3.Error, LedgerError) as error:
-        raise LedgerError(f"{path}: {error}") from error
-
-
-def _rows_of(
-    path: str, mode: str, query: str, since: float | None, table: str
-) -> list[tuple[Any, ...]]:
+def _read(path: str, query: str, since: float | None) -> list[tuple[Any, ...]]:
     import sqlite3
     from urllib.parse import quote
 
-    name = f"file:{quote(path)}?mode={mode}"
-    with closing(sqlite3.connect(name, uri=True, timeout=5, isolation_level=None)) as db:
-        db.execute("BEGIN")  # one view of the file, also while others create it
-        columns = _columns(db, table)
-        if _is_new(db) or not columns:
-            return []
-        # If no process has written since a column was added to the table, the file lacks it.
-        for each in {*_SUMS[table]}.difference(columns):
-            query = query.replace(f"({each})", "(0)")
-        return db.execute(query, (-1 if since is None else since // 60 * 60,)).fetchall()
+    if not os.path.exists(path):
+        raise LedgerError(f"{path}: no such file")
+    # Not `ro`: if a process was killed while it created the file, that has to be undone.
+    name = f"file:{quote(path)}?mode=rw"
+    try:
+        _check_regular(path)
+        with closing(sqlite3.connect(name, uri=True, timeout=5, isolation_level=None)) as db:
+            db.execute("BEGIN")  # one view of the file, also while others create it
+            if _is_new(db):
+                return []
+            return db.execute(query, (-1 if since is None else since // 60 * 60,)).fetchall()
+    except (OSError, sqlite3.Error, LedgerError) as error:
+        raise LedgerError(f"{path}: {error}") from error

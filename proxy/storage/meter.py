@@ -1,13 +1,13 @@
 """Counts of bytes before and after, on the wire and as the model sees them, and of rule warnings.
 
-Invariant: with any threads, every counted call is in exactly one row of exactly one `drain`, and
-every warning in one of `drain_warnings`. Counts that have not been drained take bounded memory.
+Invariant: with any threads, whatever is counted is in exactly one row of exactly one `drain`.
+Counts that have not been drained take bounded memory.
 """
 
 import operator
 from collections.abc import Callable
 from threading import Event, Lock
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from msgspec import Struct
 
@@ -36,8 +36,6 @@ _MAX_PEERS = 100
 _MAX_SUMS = 20_000
 
 Label = TypeVar("Label")
-CallKind = tuple[str, str | None, OutcomeKind, str | None, str | None]
-"""A tool, the rule that applied, the outcome, the server and the client."""
 
 
 class Limiter(Generic[Label]):
@@ -75,38 +73,24 @@ class Limiter(Generic[Label]):
             return label
 
 
-class Sizes(Struct, frozen=True, gc=False):
-    """The bytes of one response: of its message on the wire, and of its part for the model.
-
-    `client_cut` of `visible_before` the client would have left out by itself, and it still leaves
-    out `client_cut_after` of `visible_after`.
-    """
-
-    wire_before: int
-    wire_after: int
-    visible_before: int
-    visible_after: int
-    client_cut: int = 0
-    client_cut_after: int = 0
-
-
 class Row(Struct, frozen=True, gc=False):
     """The calls of one tool, rule and outcome, by one client of one server, and their sizes.
 
-    Of `cuts_before` responses the client alone would have left something out, of `cuts_after` it
-    still does. The model read `largest` bytes of the largest one.
+    The sizes are bytes of the message on the wire, and of its part for the model. Of these the
+    client alone would have left out `client_cut`, in `cuts_before` responses; in `cuts_after` it
+    still leaves something out. The model read `largest` bytes of the largest response.
     """
 
     tool: str
     rule: str | None
     outcome: OutcomeKind
+    server: str | None
+    client: str | None
     calls: int
     wire_before: int
     wire_after: int
     visible_before: int
     visible_after: int
-    server: str | None = None
-    client: str | None = None
     client_cut: int = 0
     cuts_before: int = 0
     cuts_after: int = 0
@@ -114,9 +98,8 @@ class Row(Struct, frozen=True, gc=False):
 
 
 class Warnings(Struct, frozen=True, gc=False):
-    """The number of warnings of one kind that a rule had for the calls of one tool."""
+    """The number of warnings of one kind that a rule had."""
 
-    tool: str
     rule: str
     kind: str
     count: int
@@ -131,6 +114,9 @@ class Definitions(Struct, frozen=True, gc=False):
     after: int
 
 
+Counts = TypeVar("Counts", bound=Row | Warnings | Definitions)
+
+
 class Meters:
     """The counts of a process until a `drain` takes them, from any thread.
 
@@ -140,7 +126,7 @@ class Meters:
     >>> meters = Meters()
     >>> meters.of("github", "codex").count_untouched("get_me", 120)
     >>> meters.of("github", None).count_untouched("get_me", 80)
-    >>> [(row.server, row.client, row.wire_before) for row in meters.drain()]
+    >>> [(row.server, row.client, row.wire_before) for row in meters.drain(Row)]
     [('github', 'codex', 120), ('github', None, 80)]
     """
 
@@ -150,18 +136,24 @@ class Meters:
         observe_warning: Callable[[Warnings], None] | None = None,
     ) -> None:
         self.wake_drain = Event()
-        """Set by each count; the thread that drains waits for it, and clears it first."""
-        self._observe = observe
-        self._observe_warning = observe_warning
+        """Set by each call and warning; the thread that drains waits for it, and clears it first.
+
+        Tool lists are recorded with the next call, or at the end: none waits for a file to open.
+        """
+        self._observers: dict[type, Callable[[Any], None] | None] = {
+            Row: observe,
+            Warnings: observe_warning,
+        }
         self._servers = Limiter[str](_MAX_PEERS)
         self._clients = Limiter[str](_MAX_PEERS)
-        self._tools = Limiter[str](_MAX_TOOLS)
-        self._kinds = Limiter[str](_MAX_KINDS)
+        self._labels = {Row: Limiter[str](_MAX_TOOLS), Warnings: Limiter[str](_MAX_KINDS)}
         # `+=` on a shared sum is not atomic; an uncontended lock costs some 50 ns.
         self._lock = Lock()
-        self._sums: dict[CallKind, list[int]] = {}
-        self._warnings: dict[tuple[str, str, str], int] = {}
-        self._definitions: dict[str | None, list[int]] = {}
+        self._sums: dict[type, dict[tuple[Any, ...], list[int]]] = {
+            Row: {},
+            Warnings: {},
+            Definitions: {},
+        }
 
     def of(self, server: str | None, client: str | None) -> "Meter":
         """Return the meter for a server and a client."""
@@ -169,68 +161,36 @@ class Meters:
         client = client and self._clients.admit(client[:MAX_NAME], OTHER)
         return Meter(self, server, client)
 
-    def add(self, kind: CallKind, sizes: Sizes) -> None:
-        """Count one call; its tool as OTHER beyond the limits."""
-        kind = (self._label(self._tools, kind[0]), *kind[1:])
-        figures = _figures(kind[2], sizes)
-        with self._lock:
-            sums = self._sums.get(kind)
-            if sums is None:
-                self._sums[kind] = figures
-            else:
-                largest = max(sums[-1], figures[-1])
-                self._sums[kind] = [*map(operator.add, sums[:-1], figures), largest]
-        self._wake()
-        if self._observe is not None:
-            self._observe(_row(kind, figures))
-
-    def add_warning(self, tool: str, rule: str, name: str) -> None:
-        """Count one warning; Python beside a rule makes any number of kinds."""
-        key = self._label(self._tools, tool), rule, self._label(self._kinds, name)
-        with self._lock:
-            self._warnings[key] = self._warnings.get(key, 0) + 1
-        self._wake()
-        if self._observe_warning is not None:
-            self._observe_warning(Warnings(*key, 1))
-
-    def add_definitions(self, server: str | None, before: int, after: int, *, first: bool) -> None:
-        """Count a page of a tool list, the `first` of a session or another one.
-
-        It is recorded with the next call, or at the end: no list waits for a file to be opened.
-        """
-        with self._lock:
-            sums = self._definitions.setdefault(server, [0, 0, 0])
-            sums[0] += first
-            sums[1] += before
-            sums[2] += after
-
-    def drain_definitions(self) -> list[Definitions]:
-        """Return the sums of tool lists since the last drain, and clear them."""
-        with self._lock:
-            definitions, self._definitions = self._definitions, {}
-        return [Definitions(server, *sums) for server, sums in definitions.items()]
-
-    def drain(self) -> list[Row]:
-        """Return the sums since the last drain, and clear them."""
-        with self._lock:
-            sums, self._sums = self._sums, {}
-        return [_row(kind, figures) for kind, figures in sums.items()]
-
-    def drain_warnings(self) -> list[Warnings]:
-        """Return the warnings since the last drain, and clear them."""
-        with self._lock:
-            warnings, self._warnings = self._warnings, {}
-        return [Warnings(*key, count) for key, count in warnings.items()]
-
-    def _label(self, limiter: Limiter[str], name: str) -> str:
-        if len(self._sums) + len(self._warnings) >= _MAX_SUMS:
+    def label(self, kind: type[Row | Warnings], name: str) -> str:
+        """Return a tool, or a kind of warning, as it is counted: beyond the limits as OTHER."""
+        if len(self._sums[Row]) + len(self._sums[Warnings]) >= _MAX_SUMS:
             return OTHER
-        return limiter.admit(name[:MAX_NAME], OTHER)
+        return self._labels[kind].admit(name[:MAX_NAME], OTHER)
 
-    def _wake(self) -> None:
+    def add(self, kind: type[Counts], key: tuple[Any, ...], *figures: int) -> None:
+        """Add figures to the sums of the row of this kind that has this key."""
+        with self._lock:
+            sums = self._sums[kind]
+            added = [*map(operator.add, sums[key], figures)] if key in sums else [*figures]
+            if kind is Row:
+                added[-1] = max(sums[key][-1] if key in sums else 0, figures[-1])
+            sums[key] = added
         # The thread that drains would sleep while there are counts to write.
-        if not self.wake_drain.is_set():  # 20 times cheaper than to set it
+        if kind is not Definitions and not self.wake_drain.is_set():  # 20 times cheaper than to set
             self.wake_drain.set()
+        if (observe := self._observers.get(kind)) is not None:
+            observe(kind(*key, *figures))
+
+    def drain(self, kind: type[Counts]) -> list[Counts]:
+        """Return the sums of a kind since the last drain, and clear them."""
+        with self._lock:
+            sums = self._sums[kind]
+            self._sums[kind] = {}
+        return [kind(*key, *figures) for key, figures in sums.items()]
+
+
+Sizes = tuple[int, int]
+"""Bytes before and after."""
 
 
 class Meter:
@@ -248,54 +208,58 @@ class Meter:
 
         The part that the model reads is unknown: the whole message counts as visible.
         """
-        sizes = Sizes(wire, wire, wire, wire, client_cut, client_cut)
-        self.count(tool, None, sizes, "untouched")
+        size = wire, wire
+        self.count(tool, None, "untouched", size, size, (client_cut, client_cut))
 
-    def count(self, tool: str, rule: str | None, sizes: Sizes, outcome: OutcomeKind) -> None:
+    def count(
+        self,
+        tool: str,
+        rule: str | None,
+        outcome: OutcomeKind,
+        wire: Sizes,
+        visible: Sizes,
+        client_cut: Sizes = (0, 0),
+    ) -> None:
         """Count one answered call of `tool`; `rule` is the name of the rule that applied, if any.
+
+        The client by itself would have left out `client_cut` bytes of the response before, and
+        still leaves out those after.
 
         >>> meters = Meters()
         >>> meter = meters.of(None, None)
-        >>> meter.count("list_issues", "issues", Sizes(9_000, 900, 8_000, 800), "shaped")
+        >>> meter.count("list_issues", "issues", "shaped", (9_000, 900), (8_000, 800))
         >>> meter.count_untouched("get_me", 120), meter.count_untouched("get_me", 80)
         (None, None)
-        >>> [(row.tool, row.calls, row.visible_before, row.visible_after) for row in meters.drain()]
-        [('list_issues', 1, 8000, 800), ('get_me', 2, 200, 200)]
+        >>> [(row.tool, row.calls, row.visible_after) for row in meters.drain(Row)]
+        [('list_issues', 1, 800), ('get_me', 2, 200)]
         """
-        self._meters.add((tool, rule, outcome, self._server, self._client), sizes)
+        key = self._meters.label(Row, tool), rule, outcome, self._server, self._client
+        cut, cut_after = client_cut
+        largest = visible[1]
+        if outcome == "shadow":  # the original was sent
+            cut_after, largest = cut, visible[0]
+        self._meters.add(Row, key, 1, *wire, *visible, cut, cut > 0, cut_after > 0, largest)
 
     def count_definitions(self, before: int, after: int, *, first: bool) -> None:
-        """Count a page of the tools that a session lists, in bytes as the server and we sent it."""
-        self._meters.add_definitions(self._server, before, after, first=first)
+        """Count a page of the tools that a session lists, in bytes as the server and we sent it.
 
-    def warned(self, tool: str, rule: str, kind: str) -> None:
-        """Count one warning that the rule named `rule` had for a call of `tool`.
+        It is the `first` of the session or another one.
+        """
+        self._meters.add(Definitions, (self._server,), first, before, after)
+
+    def warned(self, rule: str, kind: str) -> None:
+        """Count one warning that the rule named `rule` had.
+
+        Python beside a rule makes any number of kinds.
 
         >>> meters = Meters()
-        >>> meters.of(None, None).warned("get_job", "jobs", "transition: completed -> running")
-        >>> [(each.kind, each.count) for each in meters.drain_warnings()]
+        >>> meters.of(None, None).warned("jobs", "transition: completed -> running")
+        >>> [(each.kind, each.count) for each in meters.drain(Warnings)]
         [('transition: completed -> running', 1)]
         """
-        self._meters.add_warning(tool, rule, kind)
+        self._meters.add(Warnings, (rule, self._meters.label(Warnings, kind)), 1)
 
 
 def label(name: str) -> str:
     """Return the part of `name` that a file or a metric can hold: UTF-8 has no lone surrogates."""
     return name[:MAX_NAME].encode("utf-8", "replace").decode()
-
-
-def _figures(outcome: OutcomeKind, sizes: Sizes) -> list[int]:
-    """Return the figures of a Row for one call."""
-    before, read = sizes.visible_before, sizes.visible_after
-    cut, cut_after, largest = sizes.client_cut, sizes.client_cut_after, read
-    if outcome == "shadow":  # the original was sent
-        cut_after, largest = cut, before
-    cuts = cut > 0, cut_after > 0
-    return [1, sizes.wire_before, sizes.wire_after, before, read, cut, *cuts, largest]
-
-
-def _row(kind: CallKind, sums: list[int]) -> Row:
-    tool, rule, outcome, server, client = kind
-    calls, wire_before, wire_after, seen_before, seen_after, *cuts = sums
-    sizes = (wire_before, wire_after, seen_before, seen_after)
-    return Row(tool, rule, outcome, calls, *sizes, server, client, *cuts)

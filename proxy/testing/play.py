@@ -30,7 +30,7 @@ from proxy.session.tools.definitions import ToolFacts
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.shaping.pipeline import shape
 from proxy.shaping.result.read import LocatedDocument
-from proxy.storage.meter import Meters, OutcomeKind
+from proxy.storage.meter import Meters, OutcomeKind, Warnings
 from proxy.storage.snapshots import Memory
 from proxy.testing import answer as answers
 from proxy.testing import exchange as exchanges
@@ -66,7 +66,7 @@ class InMemoryTransport:
     @property
     def warnings(self) -> list[str]:
         """The kinds of the warnings since the last access, each once."""
-        return [each.kind for each in self._meters.drain_warnings()]
+        return [each.kind for each in self._meters.drain(Warnings)]
 
     def send(self, line: bytes) -> list[bytes]:
         """Send `line` as the client, and return the lines that the client then gets."""

@@ -207,7 +207,7 @@ def test_a_ledger_that_cannot_be_written_is_told(server: list[str], tmp_path: Pa
     assert code == 1
     assert lines[0] == (
         f"warning: the ledger {tmp_path} cannot be written, nothing is recorded:"
-        " a directory, not a file; --ledger takes the path of a file"
+        " not a regular file; --ledger takes the path of one"
     )
 
 

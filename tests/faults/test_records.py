@@ -65,9 +65,9 @@ BAD: dict[str, tuple[Callable[[str], str | None], str]] = {
     ),
     "a folder": (
         a_folder_in_its_place,
-        "a directory, not a file; --ledger takes the path of a file",
+        "not a regular file; --ledger takes the path of one",
     ),
-    "a pipe": (a_pipe_in_its_place, "a named pipe, not a file; --ledger takes the path of a file"),
+    "a pipe": (a_pipe_in_its_place, "not a regular file; --ledger takes the path of one"),
     "a file as its folder": (
         a_file_in_place_of_its_folder,
         r"\[Errno 20\] Not a directory: .*",

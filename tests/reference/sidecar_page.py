@@ -103,8 +103,8 @@ def _metrics() -> str:
 
 def figures() -> list[tuple[str, str, Collection[str], str]]:
     metrics = Metrics()
-    metrics.observe(Row("find", None, "shaped", 1, 2, 1, 2, 1))
-    metrics.warned(Warnings("find", "lists", "recast: no case fits", 1))
+    metrics.observe(Row("find", None, "shaped", None, None, 1, 2, 1, 2, 1))
+    metrics.warned(Warnings("lists", "recast: no case fits", 1))
     record = AccessRecord(method="tools/call", tool="find", answered_by="proxy")
     metrics.count_request(record, 503, 0.1)
     rows: list[tuple[str, str, Collection[str], str]] = []

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from proxy.ruleset.guard import Allow, Decision, Query, QueryResult, Respond
 from proxy.ruleset.rule import RuleFile, RuleSet
 from proxy.session import outputs
+from proxy.storage.meter import Warnings
 from proxy.transforms.base import Call, Parameter
 from tests.given import answer, call, document, line, result, rule, said, texts
 from tests.talk import Talk
@@ -315,7 +316,7 @@ def test_a_warning_of_a_guard_is_counted_and_logged_once() -> None:
     for id in (1, 2):
         guarded.exchange(call("reindex", {"path": str(id)}, id=id), answer(said("a"), id))
     assert guarded.log == ["guarded: reindex: an odd path: 1"]
-    assert [(each.kind, each.count) for each in guarded.meter.drain_warnings()] == [("odd path", 2)]
+    assert [(each.kind, each.count) for each in guarded.meter.drain(Warnings)] == [("odd path", 2)]
 
 
 def test_a_rule_in_shadow_mode_asks_no_guard() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from proxy.ruleset.rule import EMPTY, RuleSet
 from proxy.session.state import PendingRequest, SessionState
-from proxy.storage.meter import Meters
+from proxy.storage.meter import Meters, Warnings
 from tests.given import answer, call, document, line, result, rule, rules, texts
 from tests.given import said as said_
 from tests.samples import (
@@ -80,8 +80,8 @@ def test_an_object_that_cannot_be_paged_is_said_once_for_each_tool_and_counted_e
 
     said = "nothing to paginate: the document is an object; meant `at: items`?"
     assert talk.log == [f"pages: list: {said}", f"pages: find: {said}"]
-    warned = {(each.tool, each.kind, each.count) for each in talk.meter.drain_warnings()}
-    assert warned == {("list", "paginate: an object", 3), ("find", "paginate: an object", 1)}
+    [warned] = talk.meter.drain(Warnings)
+    assert (warned.rule, warned.kind, warned.count) == ("pages", "paginate: an object", 4)
 
 
 OUT = (
@@ -102,7 +102,7 @@ def test_five_failures_in_a_row_put_a_rule_out_of_service_which_is_said_once() -
         *[True] * 9,
         False,
     ]
-    [warned] = talk.meter.drain_warnings()
+    [warned] = talk.meter.drain(Warnings)
     assert (warned.rule, warned.kind, warned.count) == ("abs", "out of service", 1)
     words = [row.outcome for row in talk.counted() for _ in range(row.calls)]
     assert words.count("failed") == 11

@@ -9,6 +9,7 @@ from msgspec.json import encode
 from proxy.ruleset.rule import EMPTY, Rule, RuleFile, RuleSet
 from proxy.session.outputs import RunInBackground, ToClient
 from proxy.session.tool_lists import ToolListHistory
+from proxy.storage.meter import Definitions
 from tests.given import answer, call, document, file, line, result, rules, texts
 from tests.samples import BOUND, HIDE, ITEMS, PAGES, SECRET, asked, items, list_tools, own
 from tests.talk import Talk
@@ -221,6 +222,6 @@ def test_the_first_list_of_a_session_is_counted_page_by_page() -> None:
             params = {"cursor": "2"} if number else {}
             request = line(id=number, method="tools/list", params=params)
             talk.exchange(request, answer(page, number))
-    [counted] = talk.meter.drain_definitions()
+    [counted] = talk.meter.drain(Definitions)
     assert (counted.sessions, counted.before) == (1, sum(len(encode(page)) for page in pages))
     assert counted.after > counted.before

@@ -9,6 +9,7 @@ import pytest
 from proxy.ruleset.rule import RuleSet
 from proxy.ruleset.selection import Selection
 from proxy.shaping.pipeline import shape
+from proxy.storage.meter import Warnings
 from tests.given import answer, call, document, line, result, rule, rules, said, texts
 from tests.jobs import job
 from tests.omissions import check_text
@@ -129,7 +130,7 @@ def test_an_error_that_its_rule_does_not_fit_passes_as_it_came(
 ) -> None:
     talk = Talk(rules(text))
     assert talk.exchange(call("get_job"), response) == response
-    assert [each.kind for each in talk.meter.drain_warnings()] == ([warning] if warning else [])
+    assert [each.kind for each in talk.meter.drain(Warnings)] == ([warning] if warning else [])
     reason = "bad: get_job: errors: failed at jmespath: "
     assert any(line.startswith(reason) for line in talk.log) is (text is BROKEN)
 

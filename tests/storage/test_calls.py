@@ -45,24 +45,13 @@ def test_processes_share_them_in_the_ledgers_file_as_hashes(tmp_path: Path) -> N
     one, other = (RecentCalls(partial(claim_call, path)) for _ in range(2))
     one.add("here", "delete the account of Jane")
     with closing(LedgerFile(path)) as file:
-        file.write((), (), one.drain())
+        file.write((), one.drain())
     assert not other.claim("here", "delete the account of Jane")
     assert other.claim("here", "delete that of Joe")
     assert not one.claim("here", "delete that of Joe")
     assert one.drain() == set()
     assert b"Jane" not in b"".join(file.read_bytes() for file in tmp_path.iterdir())
     assert Path(path).stat().st_mode & 0o777 == 0o600
-
-
-def test_a_ledger_of_before_gains_the_table_and_loses_nothing(tmp_path: Path) -> None:
-    path = filled(str(tmp_path / "ledger.sqlite3"))
-    query(path, "DROP TABLE recent")
-    clock = Clock()
-    assert claim_call(path, b"hash", clock=clock)
-    assert not claim_call(path, b"hash", clock=clock)
-    clock.now += calls.SECONDS
-    assert claim_call(path, b"hash", clock=clock)
-    assert query(path, "SELECT tool FROM calls") == [("before",)]
 
 
 def test_the_file_holds_so_many_calls_at_most(

@@ -10,24 +10,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec import structs
 
 from proxy.storage.ledger import (
     KEPT_DAYS,
-    Counted,
     Figures,
     Ledger,
     LedgerError,
     LedgerFile,
     default_path,
+    definitions,
     rows,
     warnings,
 )
-from proxy.storage.meter import Meters, Row, Sizes, Warnings
+from proxy.storage.meter import Definitions, Meters, Row, Warnings
 from tests.ledgers import BAD, filled, query, row
 
 ROOT = Path(__file__).parents[2]
-SIZES = Sizes(wire_before=1_000, wire_after=100, visible_before=900, visible_after=90)
+SIZES = (1_000, 100), (900, 90)
 DAY = 86_400
 NOW = 1_800_000_000.0
 SMALL = 400_000
@@ -93,7 +92,7 @@ def recorded(path: str, **options: Any) -> tuple[Ledger, list[str]]:
     meters = Meters()
     meter = meters.of("github", "codex")
     ledger = Ledger(path, meters, warn=log.append, interval=60, **options)
-    meter.count("list_issues", "issues", SIZES, "shaped")
+    meter.count("list_issues", "issues", "shaped", *SIZES)
     meter.count_untouched("get_me", 30)
     meter.count_untouched("get_me", 30)
     assert ledger.close(timeout=30)
@@ -115,8 +114,8 @@ def test_calls_are_recorded_on_close_as_sums_of_their_minute(path: str) -> None:
     assert [each % 60 for each in times] == [0]
     who = ("github", "codex")
     assert query(path, "SELECT * FROM calls ORDER BY tool") == [
-        (*times, *who, "get_me", "", "untouched", 2, 60, 60, 60, 60, 0, 0, 0, 30),
-        (*times, *who, "list_issues", "issues", "shaped", 1, 1_000, 100, 900, 90, 0, 0, 0, 90),
+        (*times, "get_me", "", "untouched", *who, 2, 60, 60, 60, 60, 0, 0, 0, 30),
+        (*times, "list_issues", "issues", "shaped", *who, 1, 1_000, 100, 900, 90, 0, 0, 0, 90),
     ]
 
 
@@ -124,7 +123,7 @@ def test_calls_of_one_kind_in_a_minute_are_one_row(path: str, clock: Clock) -> N
     with closing(LedgerFile(path, clock=clock)) as file:
         for second in range(0, 120, 10):
             clock.now = NOW + second
-            file.write([row(), row(client="codex")], [Warnings("get", "jobs", "kind", 2)])
+            file.write([row(), row(client="codex"), Warnings("jobs", "kind", 2)])
 
     assert query(path, "SELECT time, calls, wire_before FROM calls") == [
         (NOW, 6, 60), (NOW, 6, 60), (NOW + 60, 6, 60), (NOW + 60, 6, 60)
@@ -142,7 +141,7 @@ def test_the_first_call_is_recorded_at_once_and_others_after_an_interval(
     ledger = Ledger(path, meters, warn=pytest.fail, interval=interval)
     for number in range(1, times + 1):
         meters.of(None, None).count_untouched(f"tool {number}", 30)
-        meters.of(None, None).warned("get", "jobs", f"kind {number}")
+        meters.of(None, None).warned("jobs", f"kind {number}")
         until(lambda: os.path.exists(path) and len(rows(path)) == number)  # noqa: B023
         until(lambda: interval == 60 or len(warnings(path)) == number)  # noqa: B023
     assert ledger.close(timeout=30)
@@ -152,11 +151,11 @@ def test_names_that_no_file_can_hold_are_recorded_in_part(path: str) -> None:
     meters = Meters()
     meter = meters.of("s" * 1_000_000, "\ud800")
     ledger = Ledger(path, meters, warn=pytest.fail, interval=60)
-    meter.count("\ud800tool", "\udfffrule", SIZES, "shaped")
-    meter.warned("\ud800tool", "\udfffrule", "\ud800kind")
+    meter.count("\ud800tool", "\udfffrule", "shaped", *SIZES)
+    meter.warned("\udfffrule", "\ud800kind")
     ledger.close(timeout=30)
 
-    assert warnings(path) == [Counted("?rule", "?kind", 1)]
+    assert warnings(path) == [Warnings("?rule", "?kind", 1)]
     assert query(path, "SELECT server, client, tool, rule FROM calls") == [
         ("s" * 200, "?", "?tool", "?rule")
     ]
@@ -227,12 +226,12 @@ def test_eight_processes_write_one_new_ledger_at_once(path: str, start: Start) -
     script = """
 import sys
 from proxy.storage.ledger import Ledger
-from proxy.storage.meter import Meters, Sizes
+from proxy.storage.meter import Meters
 meters = Meters()
 meter = meters.of(sys.argv[2], None)
 ledger = Ledger(sys.argv[1], meters, warn=print, interval=0.001, patience=60)
 for number in range(2_000):
-    meter.count("list_issues", "issues", Sizes(1_000, 100, 900, 90), "shaped")
+    meter.count("list_issues", "issues", "shaped", (1_000, 100), (900, 90))
 print(ledger.close(timeout=120), ledger.unrecorded)
 """
     processes = [start(script, path, f"server {number}") for number in range(8)]
@@ -256,7 +255,7 @@ from proxy.storage.meter import Row
 file = LedgerFile(sys.argv[1])
 for number in range(1_000_000):
     tool = f"{sys.argv[2]} {number}"
-    row = Row(tool, None, "untouched", 1, 1, 1, 1, 1)
+    row = Row(tool, None, "untouched", None, None, 1, 1, 1, 1, 1)
     file.write([row] * 500)
 """
     filled(path)
@@ -299,7 +298,7 @@ def test_rows_that_are_too_old_go_with_the_first_record_of_a_day(path: str, cloc
     with closing(LedgerFile(path, clock=clock)) as file:
         for days, tool in ((0, "first"), (3, "second"), (KEPT_DAYS + 2, "third")):
             clock.now = NOW + days * DAY
-            file.write([row(tool)], [Warnings(tool, tool, "kind", 2)])
+            file.write([row(tool), Warnings(tool, "kind", 2)])
 
     assert set(names(path)) == {"second", "third"}
     assert {each.rule for each in warnings(path)} == {"second", "third"}
@@ -318,12 +317,12 @@ def test_in_a_full_file_rows_become_sums_of_days_and_no_report_of_days_changes(
 ) -> None:
     for flush in range(600):
         clock.now = NOW + flush * DAY // 4
-        small.write(calls(20), [Warnings("list 1", "a rule", "a kind", 2)])
+        small.write([*calls(20), Warnings("a rule", "a kind", 2)])
 
     assert query(path, "SELECT COUNT(*) FROM calls")[0][0] < 600 * 20 / 2
     assert {(each.calls, each.largest) for each in rows(path)} == {(600, 10)}
     assert {each.calls for each in rows(path, by="day")[1:-1]} == {4 * 20}
-    assert warnings(path) == [Counted("a rule", "a kind", 1200)]
+    assert warnings(path) == [Warnings("a rule", "a kind", 1200)]
     assert [each.calls for each in rows(path, clock.now - 3 * DAY // 4, by="rule")] == [4 * 20]
     assert os.path.getsize(path) <= SMALL * 2
 
@@ -334,20 +333,14 @@ def test_of_more_names_than_there_is_room_for_the_oldest_go(
 ) -> None:
     for second in range(240):
         clock.now = NOW + second * 30
-        small.write(calls(50, f"tool {second}"))
+        kinds = {f"{second} {number}" * 9 for number in range(50)}
+        flood = [Warnings("a rule", kind, 1) for kind in kinds]
+        small.write([*calls(50, f"tool {second}"), *flood])
         assert f"tool {second} 4" in names(path)
+        assert {each.kind for each in warnings(path)} >= kinds
         assert os.path.getsize(path) <= SMALL * 2
     assert "tool 238 0" in names(path)
     assert "tool 0 0" not in names(path)
-
-
-@pytest.mark.fault(45, "inside")
-def test_a_flood_of_warnings_finds_no_more_room(path: str, small: LedgerFile) -> None:
-    for flush in range(200):
-        small.write((), [Warnings("get", "a rule", f"{flush} {n}" * 9, 1) for n in range(100)])
-
-    assert len(warnings(path)) >= 100
-    assert os.path.getsize(path) <= SMALL * 2
     # Besides, SQLite keeps the last thousand pages that it wrote.
     assert os.path.getsize(f"{path}-wal") <= 5_000_000
 
@@ -368,47 +361,24 @@ def test_the_figures_are_summed_as_asked_and_the_largest_come_first(path: str) -
         row(outcome="failed", rule="issues", server="github"),
         row("git_log", outcome="view", wire_before=0, visible_before=0, server="git"),
     )
+    filled(path, row("git_log", outcome="shadow", rule="r", wire_after=4, visible_after=3))
+    for largest in (50, 30):
+        filled(path, row("cut", cuts_before=3, cuts_after=1, largest=largest))
 
     assert rows(path, by="tool") == [
         Figures("list_issues", 3, 2, 1, 2_010, 30, 1_810, 30, 0, 0, 0, 0, 0),
+        Figures("cut", 2, 0, 0, 20, 20, 20, 20, 0, 0, 6, 2, 50),
+        Figures("git_log", 2, 1, 0, 10, 20, 10, 20, 7, 0, 0, 0, 0),
         Figures("get_me", 5, 0, 0, 10, 10, 10, 10, 0, 0, 0, 0, 0),
-        Figures("git_log", 1, 1, 0, 0, 10, 0, 10, 0, 0, 0, 0, 0),
     ]
     today = time.strftime("%Y-%m-%d")
     for by, sums in {
-        "server": [("github", 8), ("git", 1)],
-        "rule": [("issues", 3), (None, 6)],
-        "client": [(None, 3), ("codex", 6)],
-        "day": [(today, 9)],
+        "server": [("github", 8), (None, 3), ("git", 1)],
+        "rule": [(None, 8), ("issues", 3), ("r", 1)],
+        "client": [(None, 6), ("codex", 6)],
+        "day": [(today, 12)],
     }.items():
         assert [(each.name, each.calls) for each in rows(path, by=by)] == sums
-
-
-def test_the_largest_of_several_rows_and_the_sums_of_cuts_are_read(path: str) -> None:
-    for largest, client in ((30, "codex"), (50, None), (20, "codex")):
-        filled(path, row("x", cuts_before=3, cuts_after=1, largest=largest, client=client))
-
-    assert [structs.astuple(each)[-3:] for each in rows(path)] == [(9, 3, 50)]
-    assert [structs.astuple(each)[-3:] for each in rows(path, by="client")] == [
-        (6, 2, 30),
-        (3, 1, 50),
-    ]
-
-
-def test_a_ledger_of_before_has_no_largest_response_and_gains_it(path: str) -> None:
-    filled(path, row("x", largest=9))
-    for column in ("cuts_before", "cuts_after", "largest"):
-        query(path, f"ALTER TABLE calls DROP COLUMN {column}")
-    assert [(each.calls, each.largest) for each in rows(path)] == [(1, 0)]
-
-    filled(path, row("x", largest=7, cuts_after=1))
-    assert [(each.calls, each.largest, each.cuts_after) for each in rows(path)] == [(2, 7, 1)]
-
-
-def test_a_shadow_rule_has_saved_nothing(path: str) -> None:
-    filled(path, row("x", outcome="shadow", rule="r", wire_after=4, visible_after=3))
-
-    assert rows(path) == [Figures("x", 1, 0, 0, 10, 10, 10, 10, 7, 0, 0, 0, 0)]
 
 
 def test_only_what_was_recorded_since_is_summed_and_days_come_in_order(path: str) -> None:
@@ -423,20 +393,22 @@ def test_only_what_was_recorded_since_is_summed_and_days_come_in_order(path: str
     assert days == sorted(days, key=str)
 
 
-def test_warnings_are_summed_by_rule_and_kind_since_then_and_the_most_come_first(path: str) -> None:
-    for age, kind, tool, rule, count in (
-        (3 * DAY, "old", "get_job", "jobs", 9),
-        (DAY, "no case", "get_job", "jobs", 1),
-        (0, "no case", "list_jobs", "jobs", 1),
-        (0, "status", "get_job", "jobs", 5),
-        (0, "no case", "get_job", "others", 1),
+def test_warnings_and_tool_lists_are_summed_since_then_and_the_most_come_first(path: str) -> None:
+    for age, rule, kind, count in (
+        (3, "jobs", "old", 9),
+        (1, "jobs", "no case", 1),
+        (0, "jobs", "no case", 1),
+        (0, "jobs", "status", 5),
+        (0, "others", "no case", 1),
     ):
-        with closing(LedgerFile(path, clock=lambda: NOW - age)) as file:  # noqa: B023
-            file.write((), [Warnings(tool, rule, kind, count)])
+        lists = Definitions(kind, 1, 9, count)
+        filled(path, Warnings(rule, kind, count), lists, at=NOW - age * DAY)
     sums = [("jobs", "status", 5), ("jobs", "no case", 2), ("others", "no case", 1)]
 
-    assert warnings(path, NOW - 2 * DAY) == [Counted(*each) for each in sums]
-    assert warnings(path)[0] == Counted("jobs", "old", 9)
+    assert warnings(path, NOW - 2 * DAY) == [Warnings(*each) for each in sums]
+    assert warnings(path)[0] == Warnings("jobs", "old", 9)
+    listed = [("status", 1, 9, 5), ("no case", 3, 27, 3)]
+    assert definitions(path, NOW - 2 * DAY) == [Definitions(*each) for each in listed]
 
 
 def test_a_missing_ledger_cannot_be_read(path: str) -> None:

@@ -6,9 +6,9 @@ from threading import Event, Thread, current_thread
 
 import pytest
 
-from proxy.storage.meter import OTHER, Meters, Row, Sizes, Warnings
+from proxy.storage.meter import OTHER, Meters, Row, Warnings
 
-SIZES = Sizes(wire_before=1_000, wire_after=100, visible_before=900, visible_after=90)
+SIZES = (1_000, 100), (900, 90)
 
 
 @pytest.fixture
@@ -26,13 +26,13 @@ def test_after_a_thousand_tools_of_a_process_the_rest_are_counted_together() -> 
     meter = meters.of(None, None)
     for number in range(1_000):
         meter.count_untouched(f"tool {number}", 1)
-    meters.drain()
+    meters.drain(Row)
     for number in range(100_000):
         meter.count_untouched(f"tool {number}", 1)
-    meter.count("one more", "rule", SIZES, "shaped")
-    meter.count("tool 7", "rule", SIZES, "shaped")
+    meter.count("one more", "rule", "shaped", *SIZES)
+    meter.count("tool 7", "rule", "shaped", *SIZES)
 
-    rows = meters.drain()
+    rows = meters.drain(Row)
     calls = {row.tool: row.calls for row in rows if row.outcome == "untouched"}
 
     assert len(calls) == 1_001
@@ -49,7 +49,7 @@ def test_after_a_hundred_servers_or_clients_the_rest_are_counted_together() -> N
         meters.of(f"server {number}", "client 7").count_untouched("get_me", 1)
     meters.of(None, None).count_untouched("get_me", 1)
 
-    calls = {(row.server, row.client): row.calls for row in meters.drain()}
+    calls = {(row.server, row.client): row.calls for row in meters.drain(Row)}
 
     assert len(calls) == 202
     assert calls["github", "client 99"] == 1
@@ -65,17 +65,17 @@ def test_meters_that_nobody_drains_keep_counting_in_bounded_memory() -> None:
     for client in range(50):
         meter = meters.of("github", f"client {client}")
         for number in range(1_000):
-            meter.count(f"tool {number}", "rule", SIZES, "shaped")
-            meter.warned(f"tool {number}", "rule", f"kind {number}")
+            meter.count(f"tool {number}", "rule", "shaped", *SIZES)
+            meter.warned("rule", f"kind {number}")
 
-    rows, warnings = meters.drain(), meters.drain_warnings()
+    rows, warnings = meters.drain(Row), meters.drain(Warnings)
 
     assert len(rows) + len(warnings) <= 20_100
     assert sum(row.calls for row in rows) == 50_000
     assert sum(row.wire_after for row in rows) == 50_000 * 100
     assert sum(each.count for each in warnings) == 50_000
     meters.of("github", "client 49").count_untouched("tool 999", 1)
-    assert [row.tool for row in meters.drain()] == ["tool 999"]
+    assert [row.tool for row in meters.drain(Row)] == ["tool 999"]
 
 
 def test_observers_receive_each_call_and_each_warning_when_it_is_counted() -> None:
@@ -83,23 +83,23 @@ def test_observers_receive_each_call_and_each_warning_when_it_is_counted() -> No
     warnings: list[Warnings] = []
     meters = Meters(rows.append, warnings.append)
     for _ in range(2):
-        meters.of(None, "codex").count("get_me", None, SIZES, "error")
-        meters.of("github", None).warned("get_job", "jobs", "x" * 1_000)
+        meters.of(None, "codex").count("get_me", None, "error", *SIZES)
+        meters.of("github", None).warned("jobs", "x" * 1_000)
 
     sizes = (1, 1_000, 100, 900, 90)
-    assert rows == [Row("get_me", None, "error", *sizes, None, "codex", largest=90)] * 2
-    assert warnings == [Warnings("get_job", "jobs", "x" * 200, 1)] * 2
+    assert rows == [Row("get_me", None, "error", None, "codex", *sizes, largest=90)] * 2
+    assert warnings == [Warnings("jobs", "x" * 200, 1)] * 2
 
 
 def test_of_each_kind_of_call_the_cuts_are_summed_and_the_largest_response_is_known() -> None:
     meters = Meters()
     meter = meters.of(None, "codex")
     for size, after, cut, cut_after in ((900, 90, 700, 0), (950, 300, 700, 50), (80, 80, 0, 0)):
-        sizes = Sizes(1_000, 400, size, after, cut, cut_after)
-        meter.count("get", "rule", sizes, "shaped")
-        meter.count("get", "rule", sizes, "shadow")  # the client gets the original
+        for outcome in ("shaped", "shadow"):  # of the latter, the client gets the original
+            sizes = (1_000, 400), (size, after), (cut, cut_after)
+            meter.count("get", "rule", outcome, *sizes)
 
-    assert [(row.cuts_before, row.cuts_after, row.largest) for row in meters.drain()] == [
+    assert [(row.cuts_before, row.cuts_after, row.largest) for row in meters.drain(Row)] == [
         (2, 1, 300),
         (2, 2, 950),
     ]
@@ -116,15 +116,15 @@ def test_threads_that_count_while_another_drains_lose_no_call() -> None:
         meter = meters.of("github", current_thread().name)
         for _ in range(20_000):
             meter.count_untouched("get_me", 3)
-            meter.count("list_issues", "issues", SIZES, "shaped")
-            meter.warned("list_issues", "issues", "recast: no case fits")
+            meter.count("list_issues", "issues", "shaped", *SIZES)
+            meter.warned("issues", "recast: no case fits")
 
     def drain() -> None:
         last = False
         while not last:
             last = finished.is_set()
-            rows.extend(meters.drain())
-            warnings.extend(meters.drain_warnings())
+            rows.extend(meters.drain(Row))
+            warnings.extend(meters.drain(Warnings))
 
     writer = Thread(target=drain)
     counters = [Thread(target=count, name=f"client {number % 2}") for number in range(4)]

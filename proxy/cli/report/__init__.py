@@ -20,7 +20,6 @@ from proxy.cli.report.figures import (
 from proxy.cli.terminal import add_column, console, count_text, printable, refuse, table
 from proxy.storage.ledger import (
     BY,
-    Counted,
     Figures,
     default_path,
     definitions,
@@ -28,7 +27,7 @@ from proxy.storage.ledger import (
     rows,
     warnings,
 )
-from proxy.storage.meter import Definitions
+from proxy.storage.meter import Definitions, Warnings
 
 _UNITS = {
     "m": (60, "minutes"),
@@ -158,7 +157,7 @@ def _write(page: str, file: str) -> None:
 
 def _print_json(
     figures: list[Figures],
-    counts: list[Counted],
+    counts: list[Warnings],
     lists: list[Definitions],
     path: str,
     since: float | None,
@@ -223,7 +222,7 @@ def _print_table(figures: list[Figures], period: Span, by: str) -> None:
         stdout.print(f"Rules in shadow mode would have saved {size_text(total.shadow_saves)} more.")
 
 
-def _print_rest(lists: list[Definitions], counts: list[Counted]) -> None:
+def _print_rest(lists: list[Definitions], counts: list[Warnings]) -> None:
     from rich.text import Text
 
     stdout = console()

@@ -17,8 +17,8 @@ from msgspec import Struct
 from proxy.cli.report.figures import NAMELESS, size_text, times_text, tokens_text, total_of
 from proxy.cli.terminal import count_text, printable
 from proxy.storage import ledger
-from proxy.storage.ledger import Counted, Figures
-from proxy.storage.meter import Definitions
+from proxy.storage.ledger import Figures
+from proxy.storage.meter import Definitions, Warnings
 
 _HERE = Path(__file__).parent
 # The copied files are those of the npm package that tests/servers/browser.json pins.
@@ -31,7 +31,7 @@ class Sums(Struct, frozen=True):
 
     figures: Mapping[str, list[Figures]]
     times: list[Figures]
-    warnings: list[Counted]
+    warnings: list[Warnings]
     definitions: list[Definitions]
 
 

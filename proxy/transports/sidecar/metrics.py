@@ -171,7 +171,7 @@ class Metrics:
         """Return the metrics in the Prometheus text format, and its media type.
 
         >>> metrics = Metrics()
-        >>> metrics.observe(Row("get_me", None, "untouched", 1, 120, 120, 120, 120))
+        >>> metrics.observe(Row("get_me", None, "untouched", None, None, 1, 120, 120, 120, 120))
         >>> b'mcp_abridge_calls_total{outcome="untouched",tool="get_me"} 1.0' in (
         ...     metrics.exposition()[0].splitlines()
         ... )

@@ -28,11 +28,14 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 HOSTILE = "</script><img src=x onerror=alert(1)>\u202e"
 ESCAPED = "&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;\N{REPLACEMENT CHARACTER}"
 ROWS = (
-    Row("list_issues", "issues", "shaped", 4, 700_000, 9_000, 630_000, 8_000, "github", "codex",
+    Row("list_issues", "issues", "shaped", "github", "codex", 4, 700_000, 9_000, 630_000, 8_000,
         client_cut=600_000, cuts_before=2, largest=8_000),
-    Row("get_me", None, "untouched", 300, 150_000, 150_000, 150_000, 150_000, largest=500),
-    Row("git_log", "log", "shadow", 1, 70_000, 5_000, 60_000, 4_000, largest=60_000, cuts_after=1),
-    Row(HOSTILE, HOSTILE, "failed", 2, 9_000, 9_000, 9_000, 9_000, HOSTILE, HOSTILE, largest=5_000),
+    Row("get_me", None, "untouched", None, None, 300, 150_000, 150_000, 150_000, 150_000,
+        largest=500),
+    Row("git_log", "log", "shadow", None, None, 1, 70_000, 5_000, 60_000, 4_000,
+        largest=60_000, cuts_after=1),
+    Row(HOSTILE, HOSTILE, "failed", HOSTILE, HOSTILE, 2, 9_000, 9_000, 9_000, 9_000,
+        largest=5_000),
 )  # fmt: skip
 
 
@@ -44,7 +47,7 @@ def ledger(tmp_path: Path) -> str:
         filled(path, *ROWS, at=time.time() - days * 86_400)
     with closing(LedgerFile(path)) as file:
         definitions = [Definitions("github", 2, 92_000, 61_000), Definitions(HOSTILE, 1, 9, 8)]
-        file.write((), [Warnings("a tool", HOSTILE, HOSTILE, 7)], definitions=definitions)
+        file.write([Warnings(HOSTILE, HOSTILE, 7), *definitions])
     return path
 
 
