@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from proxy.document import message
 from proxy.document.message import CLIENT_INFO, PROTOCOL_VERSION, Message, id_key, string_at
-from proxy.document.tree import ABSENT, Number, encode, loads, text
+from proxy.document.tree import ABSENT, encode, loads, text
 from proxy.errors import DocumentError, Refusal
 from proxy.ruleset.clients import client_for
 from proxy.ruleset.rule import Rule
@@ -25,16 +25,16 @@ from proxy.storage.snapshots import Key, Snapshot
 
 _MOST_KEY = 500  # bytes of a call in a snapshot's key; a longer one is hashed
 _AMBIGUOUS = "the call is ambiguous: its name or its arguments are given twice"
-_IN_BATCH = "a rule protects a call of this batch: send each call in a message of its own"
+_IN_BATCH = "rules guard calls here: send each call in a message of its own"
 
 
 def may_call(raw: bytes) -> bool:
-    """Return True if some reader may see a tool call in a message; fast, and False is certain.
+    """Return True if some reader may see a call or a list of tools; fast, and False is certain.
 
-    >>> may_call(rb'{"method":"tools/c\\u0061ll"}'), may_call(b'{"method":"ping"}')
+    >>> may_call(rb'{"method":"t\\u006fols/call"}'), may_call(b'{"method":"ping"}')
     (True, False)
     """
-    return b"call" in raw or b"\\u" in raw
+    return b"tools" in raw or b"\\u" in raw
 
 
 def take(state: SessionState, raw: bytes, read: Message, exchange: bytes) -> tuple[Output, ...]:
@@ -328,71 +328,41 @@ def _is_error(snapshot: Snapshot) -> bool:
 def take_irregular(
     state: SessionState, raw: bytes, exchange: bytes, error: DocumentError | None = None
 ) -> tuple[Output, ...]:
-    """Process a batch, or a line that cannot be parsed for the reason `error`.
+    """Process a batch, or a line that cannot be read for the reason `error`.
 
     It is forwarded unless it may hold a call that a rule must stop; then each request in it is
     refused. Batches exist in revision 2025-03-26 alone: their calls are counted, not shaped.
     """
-    # Imported late: nearly every message can be parsed without it.
-    import json
-
-    is_guarded = _guards_calls(state) and may_call(raw)
-    try:
-        value = json.loads(raw, parse_float=Number)
-    except (ValueError, RecursionError):
-        if not is_guarded:
-            return (ToServer(raw),)
-        # Another reader may parse more of it, and see a tool call.
-        id = message.request_id(raw[: message.ENDS], raw[-message.ENDS :]) or b"null"
-        line = message.error(id, message.PARSE_ERROR, f"the message cannot be read: {error}")
-        return state.reply(PendingRequest(exchange, id, ""), "refused", line)
-    elements = value if isinstance(value, list) else [value]
-    messages = [each for each in elements if isinstance(each, dict)]
-    requests = [(each, _request_of(each, exchange)) for each in messages]
-    if (is_guarded and _is_ambiguous(raw)) or any(_is_protected(state, *each) for each in requests):
-        reason = _IN_BATCH if error is None else f"the message cannot be read: {error}"
-        return _refuse_all(state, [pending for _, pending in requests], reason)
-    for _, pending in requests:
-        if pending is not None and error is None:
+    requests = requests_in(raw, exchange)
+    refuses = may_call(raw) and _guards_calls(state)
+    if not refuses and not any(map(state.collides, requests)):
+        for pending in requests if error is None else ():
             state.inflight.send(pending)
-    return (ToServer(raw),)
-
-
-def _request_of(decoded: dict[str, Any], exchange: bytes) -> PendingRequest | None:
-    """Return the request that a decoded message is, None for any other message."""
-    import json
-
-    from proxy.session.ambiguity import tool_called
-
-    if decoded.get("id") is None or "method" not in decoded:
-        return None
-    tool = tool_called(decoded) or ""
-    id = decoded["id"]
-    spelling = id.spelling if isinstance(id, Number) else json.dumps(id, separators=(",", ":"))
-    return PendingRequest(exchange, id_key(spelling.encode()), "tools/call" if tool else "", tool)
-
-
-def _is_protected(
-    state: SessionState, decoded: dict[str, Any], pending: PendingRequest | None
-) -> bool:
-    """Return True if a rule must see a message, or a withheld response would be taken for its."""
-    from proxy.session.ambiguity import tool_called
-
-    tool = tool_called(decoded)
-    if tool is not None and state.rules.covering(tool).guarded:
-        return True
-    if pending is not None and state.collides(pending):
-        return True
-    return state.rules.guards and decoded.get("method") == "tools/list"
-
-
-def _refuse_all(
-    state: SessionState, requests: list[PendingRequest | None], reason: str
-) -> tuple[Output, ...]:
+        return (ToServer(raw),)
+    code, reason = message.INVALID_REQUEST, _IN_BATCH
+    if error is not None:
+        code, reason = message.PARSE_ERROR, f"the message cannot be read: {error}"
+    state.log(f"refused: {reason}")
     outputs: list[Output] = []
-    for pending in requests:
-        if pending is None:
-            state.log(f"a message without an id was dropped: {reason}")
-        else:
-            outputs += state.reply(pending, "refused", pending.error(reason))
+    for pending in requests or [PendingRequest(exchange, b"null", "")]:
+        line = message.error(pending.id, code, reason)
+        outputs += state.reply(pending, "refused", line)
     return tuple(outputs)
+
+
+def requests_in(raw: bytes, exchange: bytes) -> list[PendingRequest]:
+    """Return the requests in a line: one, those of a batch, or one whose id an end shows."""
+    try:
+        read = message.read(raw)
+        batch = [] if isinstance(read, Message) else [bytes(each) for each in read]
+        elements = [message.read(each) for each in batch if each[:1] == b"{"] or [read]
+    except DocumentError:
+        id = message.request_id(raw[: message.ENDS], raw[-message.ENDS :])
+        return [] if id is None else [PendingRequest(exchange, id, "")]
+    requests: list[PendingRequest] = []
+    for each in elements:
+        if isinstance(each, Message) and each.method is not ABSENT:
+            tool = string_at(each.params, "name") if each.verb == "tools/call" else None
+            if each.key is not None and each.key != b"null":
+                requests.append(PendingRequest(exchange, each.key, "", tool or ""))
+    return requests

@@ -243,36 +243,6 @@ def _task_key(name: str) -> bytes:
     return name.encode("utf-8", "surrogatepass")
 
 
-def is_plain_batch(state: SessionState, elements: list[Raw], exchange: bytes) -> bool:
-    """Return True if a batch can be forwarded as it is; its responses are then counted."""
-    slots: dict[bytes, int] = {}
-    for element in map(bytes, elements):
-        key = _response_key(state, element, exchange)
-        if key is None:
-            continue
-        pending = state.inflight.find(exchange + key)
-        if state.inflight.is_stray(exchange, key) or not (pending is None or pending.plain):
-            return False
-        slots[exchange + key] = len(element)
-    for slot, size in slots.items():
-        if (pending := state.inflight.retire(slot)) is not None:
-            state.count_untouched(pending, size)
-    return True
-
-
-def _response_key(state: SessionState, element: bytes, exchange: bytes) -> bytes | None:
-    """Return the key of the id of a response in a batch, None for any other element."""
-    try:
-        read = message.read(element) if element[:1] == b"{" else None
-    except DocumentError:
-        return message.responds_to(element)
-    if not isinstance(read, Message):
-        return None
-    if not read.responds:
-        _record_progress(state, read, exchange)
-    return read.key if read.responds else None
-
-
 def take_long(state: SessionState, raw: bytes, exchange: bytes) -> tuple[Output, ...] | None:
     """Process a long message by its head and tail; None if they are not enough."""
     key = message.responds_to(raw)

@@ -13,7 +13,6 @@ from collections.abc import Collection
 
 from proxy.document import message
 from proxy.document.message import Message
-from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
 from proxy.ruleset.guard import QueryResult
 from proxy.session import guards, requests, responses
@@ -64,20 +63,14 @@ class Session(SessionState):
     def _failed(self, raw: bytes, exchange: bytes, error: Exception) -> tuple[Output, ...]:
         """Answer each request in a client's message; drop anything else that may be a call."""
         reason = self.fail(error)
-        try:
-            read = message.read(raw)
-            batch = [] if isinstance(read, Message) else [bytes(each) for each in read]
-            elements = [message.read(each) for each in batch if each[:1] == b"{"] or [read]
-            messages = [each for each in elements if isinstance(each, Message)]
-            ids = [each.key for each in messages if each.method is not ABSENT]
-        except DocumentError:
-            ids = [message.request_id(raw[: message.ENDS], raw[-message.ENDS :])]
-        keys = [id for id in ids if id is not None and id != b"null"]
-        if not keys:
+        pending = requests.requests_in(raw, exchange)
+        if not pending:
             return () if requests.may_call(raw) else (ToServer(raw),)
-        for key in keys:
-            self.inflight.retire(exchange + key)
-        return tuple(ToClient(message.error(key, message.PROXY_ERROR, reason)) for key in keys)
+        for each in pending:
+            self.inflight.retire(each.slot)
+        return tuple(
+            ToClient(message.error(each.id, message.PROXY_ERROR, reason)) for each in pending
+        )
 
     def from_server(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
         """Process one line from the server."""
@@ -99,10 +92,12 @@ class Session(SessionState):
             return (Noise(raw),)
         if isinstance(read, Message):
             return responses.take(self, raw, read, exchange)
-        if responses.is_plain_batch(self, read, exchange):
+        batch = [each for each in map(bytes, read) if each[:1] == b"{"]
+        outputs = [output for each in batch for output in self.from_server(each, exchange)]
+        unchanged = [output for output in outputs if isinstance(output, ToClient | Noise)]
+        if len(unchanged) == len(outputs) and [each.raw for each in unchanged] == batch:
             return (ToClient(raw),)
-        messages = [raw for raw in map(bytes, read) if raw[:1] == b"{"]
-        return tuple(output for each in messages for output in self.from_server(each, exchange))
+        return tuple(outputs)
 
     def _unreadable(self, raw: bytes, exchange: bytes, error: DocumentError) -> tuple[Output, ...]:
         """Separate a message that only the proxy cannot parse from noise on the server's stdout."""

@@ -171,27 +171,12 @@ SPREAD = json.dumps(json.loads(call("other", {"n": [1, {"a": "b, c"}]}, id=7)), 
     [
         SPREAD,
         b'{ "jsonrpc": "2.0", "id": 7, "method": "prompts/get", "params": {"name": "call it"} }',
-        b"[" + call("get")[:-1] + b',"x":NaN}]',
     ],
 )
 def test_what_is_surely_no_hidden_call_passes_as_it_is(raw: bytes) -> None:
     talk = Talk(HIDE)
     talk.client(raw)
     assert talk.to_server == [raw]
-
-
-def test_a_call_that_cannot_be_read_does_not_get_around_a_rule() -> None:
-    talk = Talk(HIDE)
-    raw = call("gone", {"n": float("nan")}, id=7)
-    other = raw.replace(b"gone", b"other")
-
-    talk.client(raw)
-    talk.client(raw.replace(b'"id":7,', b""))
-    talk.client(other)
-
-    assert talk.to_server == [other]
-    assert json.loads(talk.to_client[0])["id"] == 7
-    assert texts(talk.to_client[0])[0].startswith("the message cannot be read: ")
 
 
 def test_a_rule_in_shadow_mode_changes_nothing() -> None:
@@ -439,6 +424,7 @@ def test_a_tool_whose_widget_parses_the_result_is_never_cut_and_gains_no_view(me
 @pytest.mark.parametrize(
     "members",
     [
+        b'"method":"tools/call","params":{"name":"gone"}',
         b'"method":"tools/call","params":{"name":"gone"},"method":"ping"',
         b'"method":"tools/call","params":{"name":"gone"},"params":{"name":"get"}',
         b'"method":"tools/call","params":{"name":"gone","name":"get"}',
@@ -446,9 +432,9 @@ def test_a_tool_whose_widget_parses_the_result_is_never_cut_and_gains_no_view(me
         b'"method":"tools/call","params":{"name":"gone","Name":"get"}',
     ],
 )
-def test_what_cannot_be_read_and_may_be_read_in_two_ways_goes_nowhere(members: bytes) -> None:
+def test_what_cannot_be_read_and_may_be_a_call_goes_nowhere_if_rules_guard(members: bytes) -> None:
     talk = Talk(HIDE)
-    raw = b'\xef\xbb\xbf{"jsonrpc":"2.0","id":7,%b}' % members
+    raw = b'{"jsonrpc":"2.0","id":7,%b,"x":NaN}' % members
     reply = talk.replied(raw)
     assert json.loads(reply)["id"] == 7
     assert b"the message cannot be read" in reply
