@@ -161,6 +161,13 @@ def resume_later(
         return (ToClient(state.give_up(query.held_call, error)),)
 
 
+def give_up(state: SessionState, pending: PendingRequest, reason: str) -> tuple[Output, ...]:
+    """Answer a request whose response cannot be used, or continue the call held for it."""
+    if pending.held_call is not None:
+        return resume_later(state, pending, QueryResult(failure=reason))
+    return (ToClient(pending.error(reason)),)
+
+
 def resume(state: SessionState, query: PendingRequest, result: QueryResult) -> tuple[Output, ...]:
     """Continue a held call after its query."""
     pending = query.held_call

@@ -13,7 +13,6 @@ from proxy.document.message import SERVER_INFO, Message, string_at
 from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
 from proxy.ruleset.clients import client_for
-from proxy.ruleset.guard import QueryResult
 from proxy.ruleset.rule import Rule
 from proxy.session import guards, tool_lists
 from proxy.session.outputs import DropSnapshots, Output, Shape, StoreSnapshot, ToClient
@@ -35,7 +34,8 @@ def take(state: SessionState, raw: bytes, read: Message, exchange: bytes) -> tup
     key = read.key
     pending = None if key is None else state.inflight.find(exchange + key)
     if pending is None:
-        return _unexpected(state, raw, key, exchange)
+        is_stray = key is not None and state.inflight.is_stray(exchange, key)
+        return () if is_stray else (ToClient(raw),)
     is_error = read.result is ABSENT or read.error is not ABSENT
     if pending.held_call is not None:
         outputs = guards.query_answered(state, pending, raw)
@@ -48,24 +48,24 @@ def take(state: SessionState, raw: bytes, read: Message, exchange: bytes) -> tup
     return outputs
 
 
-def _unexpected(
-    state: SessionState, raw: bytes, key: bytes | None, exchange: bytes
-) -> tuple[Output, ...]:
-    """Forward a response without a pending request, unless it must not reach the client."""
-    return () if key is not None and state.inflight.is_stray(exchange, key) else (ToClient(raw),)
-
-
-def failed(
+def unprocessed(
     state: SessionState, raw: bytes, exchange: bytes, error: Exception
 ) -> tuple[Output, ...]:
-    """Forward a message on which the proxy failed, or answer the request whose response it is."""
+    """Process a message that cannot be read, or on which the proxy failed."""
     try:
         read = message.read(raw)
         key = read.key if isinstance(read, Message) and read.responds else None
     except DocumentError:
         key = message.responds_to(raw)
     pending = None if key is None else state.inflight.answer(exchange + key)
-    return state.withhold(raw, pending, error)
+    if pending is not None and pending.held_call is not None:
+        return guards.give_up(state, pending, f"the answer cannot be read: {error}")
+    if pending is None and (
+        state.inflight.queries.within(raw)
+        or (key is not None and state.inflight.is_stray(exchange, key))
+    ):
+        return ()
+    return state.unprocessed(raw, pending, error)
 
 
 def _untouched(state: SessionState, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
@@ -111,19 +111,8 @@ def _response(
         elif pending.rule is not None:
             return to_shape(state, raw, pending, pending.rule)
     except (DocumentError, msgspec.DecodeError) as error:
-        if pending.withholds:
-            return _withheld(state, pending, error)
-        state.log(f"{pending.method}: left as it came: {error}")
+        return state.unprocessed(raw, pending, error)
     return _untouched(state, raw, pending)
-
-
-def _withheld(state: SessionState, pending: PendingRequest, error: Exception) -> tuple[Output, ...]:
-    """Withhold a response that cannot be parsed."""
-    rule = pending.rule
-    assert rule is not None
-    state.log(f"{rule.at(pending.tool)}: withheld: {error}")
-    reason = f"the response was withheld: rule {rule.name!r} cannot read it"
-    return (ToClient(state.refusal(pending, reason)),)
 
 
 def progress_token(meta: Raw) -> bytes:
@@ -243,22 +232,17 @@ def _task_key(name: str) -> bytes:
     return name.encode("utf-8", "surrogatepass")
 
 
-def take_long(state: SessionState, raw: bytes, exchange: bytes) -> tuple[Output, ...] | None:
-    """Process a long message by its head and tail; None if they are not enough."""
+def read_ends(state: SessionState, raw: bytes, exchange: bytes) -> Message | None:
+    """Return a long response as far as its head and tail show it, None if that is not enough."""
     key = message.responds_to(raw)
     if key is None or message.second(raw):
         return None
     pending = state.inflight.find(exchange + key)
-    if pending is None:
-        return _unexpected(state, raw, key, exchange)
-    if pending.plain:
-        outputs = _untouched(state, raw, pending)
-    elif pending.rule is None or pending.as_task or not message.succeeds(raw[: message.ENDS]):
-        return None
-    else:
-        outputs = to_shape(state, raw, pending, pending.rule)
-    state.inflight.answer(pending.slot)
-    return outputs
+    if not (pending is None or pending.plain):
+        shapes = pending.rule is not None and not pending.as_task
+        if not shapes or not message.succeeds(raw[: message.ENDS]):
+            return None
+    return Message(id=Raw(key), result=Raw(b"{}"))
 
 
 def take_first(
@@ -281,34 +265,11 @@ def take_first(
     state.inflight.replace_response(pending.slot)
     rest, reason = raw[end:], message.not_alone(end, len(raw))
     state.log(f"{pending.tool or pending.method}: {reason}")
-    if pending.held_call is not None:
-        return guards.resume_later(state, pending, QueryResult(failure=reason)), rest
     if pending.withholds:
         other = message.responds_to(rest)
         if other is None or not state.inflight.holds(exchange + other):
             rest = b""  # it may be the withheld response
-    return (ToClient(pending.error(reason)),), rest
-
-
-def take_unreadable(
-    state: SessionState, raw: bytes, exchange: bytes, error: DocumentError
-) -> tuple[Output, ...]:
-    """Process a message that others may parse but the proxy cannot."""
-    key = message.responds_to(raw)
-    pending = None if key is None else state.inflight.find(exchange + key)
-    if pending is None:
-        return () if state.inflight.queries.within(raw) else _unexpected(state, raw, key, exchange)
-    if pending.held_call is not None:
-        result = QueryResult(failure="the answer cannot be read")
-        outputs = guards.resume_later(state, pending, result)
-    elif pending.withholds:
-        outputs = _withheld(state, pending, error)
-    else:
-        if pending.rule is not None:
-            state.log(f"{pending.rule.at(pending.tool)}: left as it came: {error}")
-        outputs = _untouched(state, raw, pending)
-    state.inflight.answer(pending.slot)
-    return outputs
+    return guards.give_up(state, pending, reason), rest
 
 
 def noise_size(raw: bytes) -> int:

@@ -77,15 +77,12 @@ class Session(SessionState):
         try:
             return self._from_server(raw, exchange)
         except Exception as error:
-            return responses.failed(self, raw, exchange, error)
+            return responses.unprocessed(self, raw, exchange, error)
 
     def _from_server(self, raw: bytes, exchange: bytes) -> tuple[Output, ...]:
-        if len(raw) > _SMALL:
-            outputs = responses.take_long(self, raw, exchange)
-            if outputs is not None:
-                return outputs
         try:
-            read = message.read(raw)
+            ends = responses.read_ends(self, raw, exchange) if len(raw) > _SMALL else None
+            read = message.read(raw) if ends is None else ends
         except DocumentError as error:
             return self._unreadable(raw, exchange, error)
         if b'"jsonrpc"' not in raw and not (isinstance(read, Message) and read.speaks):
@@ -113,7 +110,7 @@ class Session(SessionState):
             return (Noise(raw),)
         if size:
             return (Noise(raw[:size]), *self.from_server(raw[size:], exchange))
-        return responses.take_unreadable(self, raw, exchange, error)
+        return responses.unprocessed(self, raw, exchange, error)
 
     def unanswered(self, token: bytes, cause: str = "") -> tuple[Output, ...]:
         """Continue a held call without a response to its Probe.

@@ -11,11 +11,12 @@ from os import urandom
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from proxy.document import message
-from proxy.errors import RuleErrors, raised
+from proxy.errors import DocumentError, RuleErrors, raised
 from proxy.ruleset.clients import client_for
 from proxy.ruleset.guard import FACTS, QueryResult
 from proxy.ruleset.rule import MAX_FAILURES, Rule
@@ -557,22 +558,31 @@ class SessionState:
         self.inflight.retire(pending.slot)
         return pending.error(self.fail(error))
 
-    def withhold(
+    def unprocessed(
         self, raw: bytes, pending: PendingRequest | None, error: Exception
     ) -> tuple[Output, ...]:
-        """Forward a message on which the proxy failed, unless it is a response to withhold.
+        """Forward a message that cannot be read, or on which the proxy failed.
 
-        `pending` is the request that it answers. An unedited list of tools would show hidden ones.
+        `pending` is the request that it answers, which gets an error instead if its rule withholds
+        responses; an unedited list of tools would show hidden ones.
         """
-        reason = self.fail(error)
-        if pending is not None and pending.held_call is not None:
-            pending = pending.held_call
-            self.inflight.retire(pending.slot)
-            return (ToClient(pending.error(reason)),)
-        lists = isinstance(error, RuleErrors) or self.rules.guards
-        if pending is None or not (pending.withholds or (lists and pending.method == "tools/list")):
+        malformed = isinstance(error, DocumentError | msgspec.DecodeError)
+        reason = "" if malformed else self.fail(error)
+        if pending is None:
             return (ToClient(raw),)
-        return (ToClient(pending.error(reason)),)
+        place = pending.method if pending.rule is None else pending.rule.at(pending.tool)
+        if pending.withholds and malformed:
+            self.log(f"{place}: withheld: {error}")
+            rule = "" if pending.rule is None else pending.rule.name
+            reason = f"the response was withheld: rule {rule!r} cannot read it"
+            return (ToClient(self.refusal(pending, reason)),)
+        lists = isinstance(error, RuleErrors) or self.rules.guards
+        if pending.withholds or (lists and pending.method == "tools/list"):
+            return (ToClient(pending.error(reason or f"the list cannot be read: {error}")),)
+        if malformed and not pending.plain:
+            self.log(f"{place}: left as it came: {error}")
+        self.count_untouched(pending, len(raw))
+        return (ToClient(raw),)
 
 
 def failure_reason(error: Exception) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from functools import lru_cache, partial
 
-import msgspec
 from msgspec import Raw, Struct
 
 from proxy.document import message
@@ -87,10 +86,8 @@ def _send(
             state.rules.outdated = rules is not state.rules.now()
         if edited.result is not None:
             raw = message.replaced(raw, result=edited.result)
-    except (DocumentError, msgspec.DecodeError) as error:
-        state.log(f"{pending.method}: left as it came: {error}")
     except Exception as error:
-        return state.withhold(raw, pending, error)
+        return state.unprocessed(raw, pending, error)
     return (ToClient(raw),)
 
 
