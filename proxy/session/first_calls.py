@@ -7,12 +7,9 @@ this session does not know the server's tools, it first asks the server for them
 from functools import partial
 from typing import Any
 
-from msgspec import Raw, Struct
+from msgspec import Raw
 
-from proxy.document import message
-from proxy.document.message import SERVER_INFO, Message, string_at
-from proxy.document.tree import ABSENT
-from proxy.errors import raised
+from proxy.document.message import SERVER_INFO, string_at
 from proxy.ruleset.guard import QueryResult
 from proxy.session import guards, requests
 from proxy.session.outputs import ClaimCall, Output
@@ -34,15 +31,19 @@ _ELSEWHERE = (
 )
 
 
-def decide(state: SessionState, pending: PendingRequest) -> tuple[Output, ...]:
-    """Continue a call that has no stored answer and might do harm if it ran a second time."""
+def decide(state: SessionState, pending: PendingRequest, line: bytes) -> tuple[Output, ...]:
+    """Continue a call that has no stored answer and might do harm if it ran a second time.
+
+    `line` is the call as the server gets it.
+    """
     facts = state.rules.facts(pending.tool)
-    if facts is None and not (state.rules.listed or pending.searched_key):
-        return _ask_for_tools(state, pending, pending.client_line)
+    if facts is None and not (state.rules.listed or pending.listed):
+        return _ask_for_tools(state, pending, pending.line)
     if facts is not None and facts.destructive:
         return _refuse(state, pending, _DESTRUCTIVE)
     if facts is None or state.calls is None:
         return _refuse(state, pending, _NOTHING)
+    pending.line = line
     return (ClaimCall(state.suspend(pending), pending.caller, pending.call),)
 
 
@@ -53,7 +54,7 @@ def claimed(state: SessionState, pending: PendingRequest, *, first: bool) -> tup
         if pending.key not in state.stored:
             state.log(f"{pending.tool}: {_ELSEWHERE}")
         return _refuse(state, pending, _MADE_BEFORE)
-    line, pending.line, pending.client_line = pending.line, b"", b""
+    line, pending.line = pending.line, b""
     return requests.send_or_guard(state, line, pending, pending.rule)
 
 
@@ -61,36 +62,21 @@ def _refuse(state: SessionState, pending: PendingRequest, reason: str) -> tuple[
     return state.refuse(pending, f"{reason.format(pending.tool)}; {pending.start_again}")
 
 
-class ToolListPage(Struct, frozen=True):
-    """One page of a tool list: all names if it is the only page, the cursor of the next if any."""
-
-    facts: dict[str, ToolFacts]
-    names: frozenset[str] | None
-    cursor: str | None
-    server: str | None
-
-
 def _ask_for_tools(
     state: SessionState, pending: PendingRequest, line: bytes, cursor: str = "", page: int = 1
 ) -> tuple[Output, ...]:
     params: dict[str, Any] = {"cursor": cursor} if cursor else {}
     resume = partial(_listed, page=page)
-    return guards.hold(state, line, pending, Question("tools/list", params, read_page, resume))
+    return guards.hold(state, line, pending, Question("tools/list", params, _read_page, resume))
 
 
-def read_page(raw: bytes) -> QueryResult:
-    """Return the ToolListPage in a response, or the reason why there is none; never raises."""
-    try:
-        read = message.read(raw)
-        if not isinstance(read, Message) or read.result is ABSENT:
-            reason = string_at(Raw(raw), "error", "message")
-            return QueryResult(failure=reason or "the answer is an error")
-        facts, names = definitions.facts_in(read.result), definitions.names(read.result)
-        cursor = string_at(read.result, "nextCursor")
-        server = string_at(read.result, "_meta", SERVER_INFO, "name")
-        return QueryResult(ToolListPage(facts, names, cursor, server))
-    except Exception as error:  # unreadable, too deep, ...
-        return QueryResult(failure=raised(error))
+def _read_page(
+    result: Raw,
+) -> tuple[dict[str, ToolFacts], frozenset[str] | None, str | None, str | None]:
+    """Return the facts of the tools, all names if it is the only page, the cursor, the server."""
+    server = string_at(result, "_meta", SERVER_INFO, "name")
+    facts, names = definitions.facts_in(result), definitions.names(result)
+    return facts, names, string_at(result, "nextCursor"), server
 
 
 def _listed(
@@ -100,18 +86,14 @@ def _listed(
 
     The tool may have a `view` of its own, and the rules for the server may be others.
     """
-    tools = result.document
-    if isinstance(tools, ToolListPage):
-        state.rules.rename(server=tools.server)
-        state.rules.learn(tools.facts)
-        if tools.names is not None and page == 1:
-            state.rules.offer(tools.names)
-        if tools.cursor and pending.tool not in tools.facts and page < _MOST_PAGES:
-            return _ask_for_tools(state, pending, line, tools.cursor, page + 1)
+    if result.failure is None:
+        facts, names, cursor, server = result.document
+        state.rules.rename(server=server)
+        state.rules.learn(facts)
+        if names is not None and page == 1:
+            state.rules.offer(names)
+        if cursor and pending.tool not in facts and page < _MOST_PAGES:
+            return _ask_for_tools(state, pending, line, cursor, page + 1)
     else:
         state.log(f"{pending.tool}: the server was asked for its tools: {result.failure}")
-    again = PendingRequest(pending.exchange, pending.id, pending.method)
-    again.scope, again.searched_key = pending.scope, pending.key
-    read = message.read(line)
-    assert isinstance(read, Message)
-    return requests.call(state, line, read, again)
+    return requests.again(state, pending, line, listed=True)

@@ -1,5 +1,6 @@
 """Guards: a call is sent, answered, or held while the server answers a query of the proxy's own."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -8,7 +9,7 @@ from msgspec import UNSET, Raw
 from proxy.document import message
 from proxy.document.message import Message, members
 from proxy.document.tree import ABSENT, encode, loads, plain, text
-from proxy.errors import raised
+from proxy.errors import Refusal, raised
 from proxy.ruleset.guard import Allow, Guard, Query, QueryResult, Respond, run_guard
 from proxy.session.outputs import Output, Probe, RunInBackground, ToClient
 from proxy.session.state import ID_IN_USE, PendingRequest, Question, SessionState
@@ -97,7 +98,7 @@ def _query(
     params = {"name": query.tool, "arguments": query.arguments}
     resume = partial(_decide_again, tool=query.tool)
     return hold(
-        state, raw, pending, Question("tools/call", params, query_result, resume, query.seconds)
+        state, raw, pending, Question("tools/call", params, _document, resume, query.seconds)
     )
 
 
@@ -146,8 +147,32 @@ def cancellation(id: bytes, reason: str | None = None) -> bytes:
 def query_answered(state: SessionState, query: PendingRequest, raw: bytes) -> tuple[Output, ...]:
     """Process the response to a query."""
     assert query.question is not None
-    read = partial(query.question.read, raw)
+    read = partial(read_answer, query.question.read, raw)
     return (RunInBackground(read, partial(resume_later, state, query), len(raw)),)
+
+
+def read_answer(read: Callable[[Raw], Any], raw: bytes) -> QueryResult:
+    """Return the document that `read` makes of a response's result, or the reason for none.
+
+    >>> read_answer(bytes, b'{"id":1,"result":[1]}')
+    QueryResult(document=b'[1]', failure=None)
+    >>> read_answer(bytes, b'{"id":1,"error":{"code":-32602,"message":"Unknown tool: a"}}')
+    QueryResult(document=None, failure='Unknown tool: a')
+    """
+    try:
+        response = message.read(raw)
+        if (
+            not isinstance(response, Message)
+            or response.result is ABSENT
+            or response.error is not ABSENT
+        ):
+            reason = message.string_at(Raw(raw), "error", "message")
+            return QueryResult(failure=reason or "the answer is an error")
+        return QueryResult(read(response.result))
+    except Refusal as refusal:
+        return QueryResult(failure=str(refusal))
+    except Exception as error:  # unreadable, too deep, too large, ...
+        return QueryResult(failure=f"the answer cannot be read: {raised(error)}")
 
 
 def resume_later(
@@ -182,37 +207,18 @@ def resume(state: SessionState, query: PendingRequest, result: QueryResult) -> t
     return query.question.resume(state, pending, line, result)
 
 
-def query_result(raw: bytes) -> QueryResult:
-    """Return the document of a response's result, or the reason why there is none; never raises.
-
-    >>> query_result(b'{"id":1,"result":{"content":[{"type":"text","text":"[1]"}]}}')
-    QueryResult(document=[1], failure=None)
-    >>> query_result(b'{"id":1,"error":{"code":-32602,"message":"Unknown tool: a"}}')
-    QueryResult(document=None, failure='Unknown tool: a')
-    """
-    try:
-        return _query_result(raw)
-    except Exception as error:  # unreadable, too deep, too large, ...
-        return QueryResult(failure=f"the answer cannot be read: {raised(error)}")
-
-
-def _query_result(raw: bytes) -> QueryResult:
-    read = message.read(raw)
-    if not isinstance(read, Message) or read.result is ABSENT or read.error is not ABSENT:
-        reason = message.string_at(Raw(raw), "error", "message")
-        return QueryResult(failure=reason or "the answer is an error")
-    result = members(read.result)
+def _document(raw: Raw) -> Any:
+    """Return the document of a result for a guard; raises Refusal if there is none."""
+    result = members(raw)
     if not is_final(result):
-        return QueryResult(failure="the server wants to know something first")
+        raise Refusal("the server wants to know something first")
     located = locate(result, "auto")
     document = None if located is None else located.document
     content = None if document is None else text(document.cell[0])
     if is_error(result):
         if content is None and document is not None:
             content = document.encode().decode()
-        return QueryResult(failure=content or "the answer is an error")
+        raise Refusal(content or "the answer is an error")
     if document is None:
-        return QueryResult(failure="the answer has no document")
-    if content is not None:
-        return QueryResult(content)
-    return QueryResult(plain(document.cell[0]))
+        raise Refusal("the answer has no document")
+    return plain(document.cell[0]) if content is None else content

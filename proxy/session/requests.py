@@ -235,10 +235,15 @@ def _send_completed(
         own = _shortened(encode(completed.own, ordered=True)) if completed.own else ""
         pending.key = Key(pending.scope, rule.name, pending.call + own + rule.snapshot_key)
     if pending.key is not None and pending.cacheable and (view is not None or completed.resumes):
-        pending.line, pending.client_line = raw, client_line
-        if pending.searched_key == pending.key:
-            return _without_snapshot(state, pending, rule)
-        return (LoadSnapshot(state.suspend(pending), pending.key),)
+        pending.line = client_line
+        if pending.searched_key != pending.key:
+            return (LoadSnapshot(state.suspend(pending), pending.key),)
+        if not _is_repeatable(state, pending, rule):
+            # Imported late: few calls come this far.
+            from proxy.session import first_calls
+
+            return first_calls.decide(state, pending, raw)
+        pending.line = b""
     return send_or_guard(state, raw, pending, rule)
 
 
@@ -295,20 +300,18 @@ def loaded(
         reason = f"what was kept of the earlier answer is out of reach: {failure}; try again later"
         repeatable = _is_repeatable(state, pending, rule)
         return state.refuse(pending, f"{reason}, or {advice}" if repeatable else reason)
-    return _without_snapshot(state, pending, rule)
+    return again(state, pending, pending.line)
 
 
-def _without_snapshot(
-    state: SessionState, pending: PendingRequest, rule: Rule
+def again(
+    state: SessionState, pending: PendingRequest, line: bytes, *, listed: bool = False
 ) -> tuple[Output, ...]:
-    """Send a call whose answer is not stored, if that repeats no side effects."""
-    if _is_repeatable(state, pending, rule):
-        line, pending.line, pending.client_line = pending.line, b"", b""
-        return send_or_guard(state, line, pending, rule)
-    # Imported late: few calls come this far.
-    from proxy.session import first_calls
-
-    return first_calls.decide(state, pending)
+    """Process a call anew by its line: its snapshot was searched, perhaps the tools listed."""
+    read = message.read(line)
+    assert isinstance(read, Message)
+    anew = PendingRequest(pending.exchange, pending.id, pending.method, scope=pending.scope)
+    anew.searched_key, anew.listed = pending.key, listed
+    return call(state, line, read, anew)
 
 
 def _is_repeatable(state: SessionState, pending: PendingRequest, rule: Rule) -> bool:

@@ -12,7 +12,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from proxy.document import message
@@ -51,13 +51,13 @@ _READ = frozenset({"initialize", "server/discover", "tools/list"})
 class Question(Struct, frozen=True):
     """A request of the proxy's own, before a held call.
 
-    `read` makes the result of the response's line, in the background; `resume` continues the call,
-    given its line, with that result.
+    `read` makes the document of its result, in the background, or raises Refusal; `resume`
+    continues the call, given its line, with that document or the failure.
     """
 
     method: str
     params: dict[str, Any]
-    read: Callable[[bytes], QueryResult]
+    read: Callable[[Raw], Any]
     resume: "Callable[[SessionState, PendingRequest, bytes, QueryResult], tuple[Output, ...]]"
     seconds: float = 10.0
 
@@ -66,11 +66,11 @@ class PendingRequest(Struct):
     """A request in flight, with all facts needed to process its response.
 
     `is_repeat`: a response was received before. `next_page`: it continues a tool list. `size` is
-    the length of its line in bytes; `line` and `client_line` are kept only while it is suspended.
-    `call` is the tool and its arguments, the same for each repetition. A held call has the slot of
-    the proxy's query in `query`, and the query has the call as its `held_call` and what to do then
-    as its `question`. `searched_key`: there is no snapshot of that key. `due` is the time at which
-    it is overdue, if calls have a deadline.
+    the length of its line in bytes; `line` is kept only while it is suspended. `call` is the tool
+    and its arguments, the same for each repetition. A held call has the slot of the proxy's query
+    in `query`, and the query has the call as its `held_call` and what to do then as its `question`.
+    `searched_key`: there is no snapshot of that key. `listed`: the server was asked for its
+    tools. `due` is the time at which it is overdue, if calls have a deadline.
     """
 
     exchange: bytes
@@ -91,9 +91,9 @@ class PendingRequest(Struct):
     scope: str = ""
     size: int = 0
     line: bytes = b""
-    client_line: bytes = b""
     call: str = ""
     searched_key: Key | None = None
+    listed: bool = False
     query: bytes = b""
     progress_token: bytes = b""
     due: float | None = None

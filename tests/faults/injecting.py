@@ -25,10 +25,10 @@ from tests.faults.scale import scaled  # noqa: E402
 FAILS = b'"fail-'
 """How the ids begin of requests that something is to fail at."""
 
-# What takes long goes on by itself: `edit` and `query_result`, and the session after them.
+# What takes long goes on by itself: `edit` and `read_answer`, and the session after them.
 ENTRIES = {
     Session: ("from_server", "shaped", "loaded", "unanswered"),
-    guards: ("query_result", "resume_later"),
+    guards: ("read_answer", "resume_later"),
     tool_lists: ("edit", "_send"),
     Memory: ("put", "get", "drop"),
     pipeline: ("shape",),
