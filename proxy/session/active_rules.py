@@ -26,20 +26,21 @@ class PeerInfo(Struct):
     client: str | None = None
     tools: frozenset[str] | None = None
     facts: dict[str, ToolFacts] = {}
-    implied: dict[str, frozenset[str]] = {}
 
 
 class ToolRules(Struct, frozen=True):
     """The rules for one tool, each with its plan; of them the one that hides the tool.
 
     `hidden_error` is the error for calls of a hidden tool. `guarded`: a rule hides the tool, bounds
-    its arguments, or withholds its results.
+    its arguments, or withholds its results. A call makes the snapshots of the rules in
+    `drops` stale.
     """
 
     plans: Plans
     hiding: Rule | None
     hidden_error: Hidden | None
     guarded: bool
+    drops: tuple[str, ...] = ()
 
 
 class ActiveRules:
@@ -60,12 +61,10 @@ class ActiveRules:
         self._log = log
         self._renamed = renamed
         self._facts: dict[str, ToolFacts] = {}
-        self._implied: dict[str, frozenset[str]] = {}
         self._by_tool: dict[str, ToolRules] = {}
         self._selected: RuleSet | None = None
         self._ruleset: RuleSet | None = None  # the rule files of `_selected` that fit the tools
         self._tools: frozenset[str] | None = None
-        self._droppers: dict[str, tuple[str, ...]] = {}
         self.guards = False
         """True if the rules at the last use include one that a call must not bypass."""
         self.outdated = False
@@ -76,9 +75,7 @@ class ActiveRules:
     @property
     def peer_info(self) -> PeerInfo:
         """The facts learned so far."""
-        return PeerInfo(
-            self.server, self.client, self._tools, dict(self._facts), dict(self._implied)
-        )
+        return PeerInfo(self.server, self.client, self._tools, dict(self._facts))
 
     @property
     def listed(self) -> bool:
@@ -91,7 +88,6 @@ class ActiveRules:
         if info.tools is not None:
             self.offer(info.tools)
         self._facts |= info.facts
-        self._implied |= info.implied
         self._by_tool.clear()
 
     def rename(self, *, client: str | None = None, server: str | None = None) -> None:
@@ -134,7 +130,6 @@ class ActiveRules:
                 if file not in self._ruleset.files:
                     self._log(f"{file.name}: this server has other tools; none of its rules apply")
             self.guards = self._ruleset.guards
-            self._droppers = self._ruleset.droppers
             self._by_tool.clear()
         return self._ruleset
 
@@ -152,43 +147,24 @@ class ActiveRules:
         """The rule for tools that no other rule covers."""
         return self._ruleset_in_use.otherwise
 
-    def dropped_by(self, tool: str) -> tuple[str, ...]:
-        """Return the names of the rules whose snapshots a call of `tool` makes stale."""
-        return self._droppers.get(tool, ())
-
     def covering(self, tool: str) -> ToolRules:
         """Return the rules for `tool`."""
         rules = self._by_tool.get(tool)
-        if rules is None:
-            facts = self._facts.get(tool) or ToolFacts(self._implied.get(tool, frozenset()))
-            rules = self._covering(tool, facts)
-            if len(tool) > LONGEST_NAME:
-                return rules
+        if rules is not None:
+            return rules
+        ruleset = self._ruleset_in_use
+        plans = plans_for(ruleset, tool, self._facts.get(tool) or ToolFacts())
+        hiding = next((rule for rule, _ in plans if rule.hides), None)
+        error = ruleset.withheld(tool)
+        guarded = error is not None or any(rule.failure_policy.protects for rule, _ in plans)
+        if error is None and hiding is not None:
+            error = hiding.hide
+        rules = ToolRules(plans, hiding, error, guarded, ruleset.droppers.get(tool, ()))
+        if len(tool) <= LONGEST_NAME:
             if len(self._by_tool) > _MOST_TOOLS:
                 self._by_tool.clear()
             self._by_tool[tool] = rules
         return rules
-
-    def unlisted(self, tool: str, own: frozenset[str]) -> ToolRules:
-        """Return the rules for an unlisted tool that must have the arguments `own`."""
-        if len(tool) > LONGEST_NAME:
-            return self._covering(tool, ToolFacts(own))
-        earlier = self._implied.get(tool, frozenset())
-        if not own <= earlier:
-            self._implied[tool] = own | earlier
-            self._by_tool.pop(tool, None)
-            if len(self._implied) > _MOST_TOOLS:
-                del self._implied[next(iter(self._implied))]
-        return self.covering(tool)
-
-    def _covering(self, tool: str, facts: ToolFacts) -> ToolRules:
-        plans = plans_for(self._ruleset_in_use, tool, facts)
-        hiding = next((rule for rule, _ in plans if rule.hides), None)
-        error = self._ruleset_in_use.withheld(tool)
-        guarded = error is not None or any(rule.failure_policy.protects for rule, _ in plans)
-        if error is None and hiding is not None:
-            error = hiding.hide
-        return ToolRules(plans, hiding, error, guarded)
 
     @property
     def _ruleset_in_use(self) -> RuleSet:

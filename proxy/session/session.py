@@ -9,12 +9,11 @@ If one session serves many exchanges, as for the stateless requests of one calle
 distinguished by the `exchange` that is given with each message; otherwise that is b"".
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from proxy.document import message
 from proxy.document.message import Message
 from proxy.errors import DocumentError
-from proxy.ruleset.guard import QueryResult
 from proxy.session import guards, requests, responses
 from proxy.session.outputs import (
     ClaimCall,
@@ -25,7 +24,7 @@ from proxy.session.outputs import (
     ToClient,
     ToServer,
 )
-from proxy.session.state import SessionState
+from proxy.session.state import PendingRequest, SessionState
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.storage.snapshots import Snapshot
 
@@ -118,18 +117,11 @@ class Session(SessionState):
         `cause` is why none can come any more; without it the time is up, and the server gets a
         cancellation.
         """
-        query = None
-        try:
-            query = self.inflight.find(token)
-            if query is None or query.held_call is None:
-                return ()
-            cancel = () if cause else (ToServer(guards.cancellation(query.id)),)
-            result = QueryResult(failure=cause or "no answer in time")
-            return (*cancel, *guards.resume(self, query, result))
-        except Exception as error:
-            query = query or self.inflight.find(token)
-            pending = None if query is None else query.held_call
-            return () if pending is None else (ToClient(self.give_up(pending, error)),)
+        query = self.inflight.find(token)
+        if query is None or query.held_call is None:
+            return ()
+        cancel = () if cause else (ToServer(guards.cancellation(query.id)),)
+        return (*cancel, *guards.give_up(self, query, cause or "no answer in time"))
 
     def loaded(
         self, token: int, snapshot: Snapshot | None, failure: str | None = None
@@ -138,25 +130,22 @@ class Session(SessionState):
 
         `failure` is the reason why the snapshot could not be looked up.
         """
-        if token not in self.suspended:
-            return ()  # cancelled
-        pending = self.suspended[token]
-        del self.suspended[token]
-        try:
-            return requests.loaded(self, pending, snapshot, failure)
-        except Exception as error:
-            return (ToClient(self.give_up(pending, error)),)
+        return self._resume(token, lambda call: requests.loaded(self, call, snapshot, failure))
 
     def claimed(self, token: int, *, first: bool) -> tuple[Output, ...]:
         """Continue a call that waits for its ClaimCall; if `first`, nobody has made it before."""
         from proxy.session import first_calls
 
-        if token not in self.suspended:
+        return self._resume(token, lambda call: first_calls.claimed(self, call, first=first))
+
+    def _resume(
+        self, token: int, proceed: Callable[[PendingRequest], tuple[Output, ...]]
+    ) -> tuple[Output, ...]:
+        pending = self.suspended.pop(token, None)
+        if pending is None:
             return ()  # cancelled
-        pending = self.suspended[token]
-        del self.suspended[token]
         try:
-            return first_calls.claimed(self, pending, first=first)
+            return proceed(pending)
         except Exception as error:
             return (ToClient(self.give_up(pending, error)),)
 

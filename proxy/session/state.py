@@ -457,7 +457,7 @@ class SessionState:
 
     def send_call(self, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
         """Send a call on and remember it; drop the snapshots that it makes stale (`drop_on`)."""
-        stale = self.rules.dropped_by(pending.tool)
+        stale = self.rules.covering(pending.tool).drops
         drops = (DropSnapshots(Key(pending.scope, rule, None)) for rule in stale)
         facts = self.rules.facts(pending.tool)
         # A tool that may run again needs no hash of its calls, which take 4 MB for OpenSSL.

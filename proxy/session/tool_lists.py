@@ -18,9 +18,9 @@ from proxy.session.tools.definitions import ToolFacts
 CHANGED = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
 """The notification that the list of tools changed (MCP: Tools, List Changed Notification)."""
 
-# Most bytes and pages of one list; a part that is not stored counts as changed by any rules.
-_MOST_BYTES = 4 << 20
-_MOST_PAGES = 1000
+# Bytes; a list that is too long to be stored counts as changed by any rules.
+_MOST_COST = 4 << 20
+_PAGE_COST = 4096
 
 
 class RewrittenToolList(Struct, frozen=True):
@@ -116,10 +116,11 @@ def _shared(raw: bytes) -> bytes:
 
 
 class ToolListHistory:
-    """The pages of the last tools/list, and a digest of the client's version of each."""
+    """The pages of the last tools/list, each with a digest of the client's version of it."""
 
     def __init__(self) -> None:
-        self._pages: list[tuple[bytes | None, bytes]] = []  # None: not stored
+        self._pages: dict[bytes, bytes] = {}
+        self._cost = 0
         self.size = 0
         """Bytes of the list as the server sent it."""
 
@@ -130,22 +131,20 @@ class ToolListHistory:
         """
         if not next_page:
             self._pages.clear()
-            self.size = 0
+            self._cost = self.size = 0
         raw = bytes(original)
-        digest = _digest(raw if edited is None else bytes(edited))
-        if (raw, digest) in self._pages:
-            return
-        self.size += len(raw)
-        is_stored = len(self._pages) < _MOST_PAGES and self.size <= _MOST_BYTES
-        page = (_shared(raw), digest) if is_stored else (None, b"")
-        if page not in self._pages:
-            del self._pages[_MOST_PAGES - 1 :]
-            self._pages.append(page)
+        if raw not in self._pages:
+            self.size += len(raw)
+            self._cost += len(raw) + _PAGE_COST
+        if self._cost <= _MOST_COST:
+            self._pages[_shared(raw)] = _digest(raw if edited is None else bytes(edited))
 
     def differs(self, rewrite: Callable[[Raw], Raw | None]) -> bool:
         """Return True if the client would receive another list now, as edited by `rewrite`."""
-        pages = list(self._pages)  # pages may be recorded meanwhile
-        return any(page is None or _digest_now(page, rewrite) != digest for page, digest in pages)
+        pages = list(self._pages.items())  # pages may be recorded meanwhile
+        return self._cost > _MOST_COST or any(
+            _digest_now(page, rewrite) != digest for page, digest in pages
+        )
 
 
 def new_history(result: Raw) -> ToolListHistory | None:

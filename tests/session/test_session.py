@@ -87,13 +87,13 @@ def test_what_a_session_remembers_is_bounded_whatever_is_called() -> None:
         talk.client(call(f"other-{number}", {"page_limit": 1}, id=-1))
     state = talk.session
     rules_ = vars(state.rules)
-    sizes = {name: len(rules_[name]) for name in ("_facts", "_implied", "_by_tool")}
+    sizes = {name: len(rules_[name]) for name in ("_facts", "_by_tool")}
     sizes["stored"] = len(state.stored)
     sizes["logged"] = len(state._logged)
     sizes["answered"] = len(state.inflight._answered._requests)
     assert all(size <= 1001 for size in sizes.values()), sizes
     full = {name for name, size in sizes.items() if size == 1000}
-    assert full >= {"stored", "_facts", "_implied", "answered"}
+    assert full >= {"stored", "_facts", "answered"}
     assert not state.suspended
 
 
