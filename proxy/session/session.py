@@ -9,7 +9,7 @@ If one session serves many exchanges, as for the stateless requests of one calle
 distinguished by the `exchange` that is given with each message; otherwise that is b"".
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 from proxy.document import message
 from proxy.document.message import Message
@@ -24,7 +24,7 @@ from proxy.session.outputs import (
     ToClient,
     ToServer,
 )
-from proxy.session.state import PendingRequest, SessionState
+from proxy.session.state import SessionState
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.storage.snapshots import Snapshot
 
@@ -117,11 +117,17 @@ class Session(SessionState):
         `cause` is why none can come any more; without it the time is up, and the server gets a
         cancellation.
         """
-        query = self.inflight.find(token)
-        if query is None or query.held_call is None:
-            return ()
-        cancel = () if cause else (ToServer(guards.cancellation(query.id)),)
-        return (*cancel, *guards.give_up(self, query, cause or "no answer in time"))
+        query = None
+        try:
+            query = self.inflight.find(token)
+            if query is None or query.held_call is None:
+                return ()
+            cancel = () if cause else (ToServer(guards.cancellation(query.id)),)
+            return (*cancel, *guards.give_up(self, query, cause or "no answer in time"))
+        except Exception as error:
+            query = query or self.inflight.find(token)
+            pending = None if query is None else query.held_call
+            return () if pending is None else (ToClient(self.give_up(pending, error)),)
 
     def loaded(
         self, token: int, snapshot: Snapshot | None, failure: str | None = None
@@ -130,22 +136,25 @@ class Session(SessionState):
 
         `failure` is the reason why the snapshot could not be looked up.
         """
-        return self._resume(token, lambda call: requests.loaded(self, call, snapshot, failure))
+        if token not in self.suspended:
+            return ()  # cancelled
+        pending = self.suspended[token]
+        del self.suspended[token]
+        try:
+            return requests.loaded(self, pending, snapshot, failure)
+        except Exception as error:
+            return (ToClient(self.give_up(pending, error)),)
 
     def claimed(self, token: int, *, first: bool) -> tuple[Output, ...]:
         """Continue a call that waits for its ClaimCall; if `first`, nobody has made it before."""
         from proxy.session import first_calls
 
-        return self._resume(token, lambda call: first_calls.claimed(self, call, first=first))
-
-    def _resume(
-        self, token: int, proceed: Callable[[PendingRequest], tuple[Output, ...]]
-    ) -> tuple[Output, ...]:
-        pending = self.suspended.pop(token, None)
-        if pending is None:
+        if token not in self.suspended:
             return ()  # cancelled
+        pending = self.suspended[token]
+        del self.suspended[token]
         try:
-            return proceed(pending)
+            return first_calls.claimed(self, pending, first=first)
         except Exception as error:
             return (ToClient(self.give_up(pending, error)),)
 
