@@ -40,13 +40,6 @@ TEXTS: dict[Any, tuple[str, Callable[[str], Any]]] = {
 LISTS = (tuple, list, Sequence)
 MAPS = (dict, Mapping)
 UNIONS = (Union, UnionType)
-# Wrong keys that resemble no known key, and the keys they are meant as.
-_SYNONYMS = {
-    "preflight": "guard",
-    "transforms": "response",
-    "max_length": "max_chars",
-    "max_chars": "max_length",
-}
 
 
 class NodeConverter:
@@ -81,11 +74,8 @@ class NodeConverter:
         if node.invalid:
             return INVALID
         names = list(names)
-        synonym = _SYNONYMS.get(node.value)
         if node.value in TRANSFORMS and "response" in names:
             advice = f"; it is a step: response: [{{{node.value}: ...}}]"
-        elif synonym in names:
-            advice = f"; did you mean {synonym!r}?"
         else:
             advice = did_you_mean(node.value, names) or f"; known: {', '.join(names)}"
         return self.report(node, f"unknown {noun} {value_text(node)}{of}{advice}")
@@ -184,7 +174,7 @@ class NodeConverter:
         fitting = fitting or [kind for kind in kinds if _fits_element(node, kind)]
         if not fitting:
             return self._report_type(node, kinds, label)
-        attempts: list[NodeConverter] = []
+        attempts: list[tuple[int, int, dict[Problem, None]]] = []
         for kind in fitting:
             attempt = NodeConverter(self.file, self.readers)
             try:
@@ -193,17 +183,10 @@ class NodeConverter:
                 value = INVALID
             if value is not INVALID:
                 return value
-            attempts.append(attempt)
+            own = set(node.value) & fields(kind).keys() if _is_struct(kind) else ()
+            attempts.append((-len(own), len(attempt._problems), attempt._problems))
         # Of several mappings, the intended one has most of the keys.
-        own = set(node.value) if isinstance(node.value, dict) else set()
-        shared = [len(own & fields(kind).keys()) if _is_struct(kind) else 0 for kind in fitting]
-        if max(shared) and shared.count(max(shared)) > 1:
-            expected = " or ".join(map(type_text, fitting))
-            keys = ", ".join(node.value)
-            return self.report(node, f"{label}: expected {expected}, found {{{keys}}}")
-        pairs = zip(shared, attempts, strict=True)
-        likely = [attempt._problems for count, attempt in pairs if count == max(shared)]
-        self._add(min(likely, key=len))
+        self._add(min(attempts, key=lambda each: each[:2])[2])
         return INVALID
 
     def _bounded(self, node: Node, kinds: tuple[Any, ...], label: str) -> Any:
@@ -348,7 +331,7 @@ def value_text(node: Node) -> str:
     return "nothing" if value is None else repr(value).lower()
 
 
-_YES = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
+_YES = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
 
 def _advice(value: Any, kind: Any) -> str:
@@ -357,13 +340,6 @@ def _advice(value: Any, kind: Any) -> str:
         kind = get_args(kind)[0]
     if kind in TEXTS and isinstance(value, bool | int | float):
         return f"; quote it: {quote(str(value).lower())}"
-    if not isinstance(value, str):
-        return ""
-    if get_origin(kind) is Literal:
+    if get_origin(kind) is Literal and isinstance(value, str):
         return did_you_mean(value, [each for each in get_args(kind) if isinstance(each, str)])
-    if kind is bool and value.lower() in {*_YES, "true", "false"}:
-        return f"; write {_YES.get(value.lower(), value.lower())}"
-    digits = value.replace("_", "")
-    if kind in (int, float) and digits.lstrip("+-").isdecimal() and digits.isascii():
-        return f"; write {digits}"
-    return ""
+    return f"; write {_YES[str(value)]}" if kind is bool and str(value) in _YES else ""

@@ -25,35 +25,12 @@ from proxy.transforms.base import Parameter
 FLAG = "--allow-python"
 
 
-class PluginKind(Struct, frozen=True):
-    """A kind of plugin: its noun, its class variables, and its methods with their parameters."""
-
-    noun: str
-    variables: tuple[str, ...]
-    methods: Mapping[str, tuple[str, ...]]
-
-    @property
-    def members(self) -> tuple[str, ...]:
-        """The members that every class of this kind has."""
-        return (*self.variables, "parameters", *self.methods)
-
-
 KINDS = {
-    "transforms": PluginKind(
-        "transform",
-        ("name", "shorthand", "window", "cuts"),
-        {"__call__": ("root", "call"), "reshape": ("schema",)},
-    ),
-    "guards": PluginKind("guard", ("name", "shorthand"), {"__call__": ("call", "result")}),
+    "transforms": ("name", "shorthand", "window", "cuts", "parameters", "__call__", "reshape"),
+    "guards": ("name", "shorthand", "parameters", "__call__"),
 }
-"""The kinds of plugins, by the key at the top of a rule file."""
+"""The members of the classes of each kind, by the key at the top of a rule file."""
 
-_VARIABLES: dict[str, tuple[Any, str]] = {
-    "name": (str, "ClassVar[str] = ..."),
-    "shorthand": (str | None, "ClassVar[str | None] = None"),
-    "window": (bool, "ClassVar[bool] = False"),
-    "cuts": (bool, "ClassVar[bool] = False"),
-}
 # `contract` is the name of a step that the pipeline adds itself.
 _OWN_NAMES = frozenset((*TRANSFORMS, "contract"))
 _PACKAGE = re.compile(rf"\b{BESIDE_RULES}\d+(?=\.)")
@@ -74,7 +51,8 @@ class PluginLoader(Struct, frozen=True):
     def load(self, reference: str, key: str) -> type:
         """Return the class that `module:Class` names, checked for its key; raises PythonError."""
         if _REFERENCE.fullmatch(reference) is None or ".py:" in reference:
-            raise PythonError(f"expected 'module:Class', found {reference!r}{_advice(reference)}")
+            advice = "write 'lib.noise:Noise' for the class Noise of lib/noise.py"
+            raise PythonError(f"expected 'module:Class', found {reference!r}; {advice}")
         if not self.allowed:
             raise PythonError(f"{reference!r} is Python code, which runs only with {FLAG}")
         module_name, _, name = reference.partition(":")
@@ -85,7 +63,7 @@ class PluginLoader(Struct, frozen=True):
             source = str(file) if file.is_file() else f"the module {module_name!r}"
             raise PythonError(f"{source} has no class {name!r}{did_you_mean(name, classes)}")
         cls: type = getattr(module, name)
-        for mistake in _mistakes(cls, KINDS[key]):
+        for mistake in _mistakes(cls, key):
             raise PythonError(f"{reference!r} {mistake}")
         return cls
 
@@ -96,57 +74,34 @@ def check_parameters(step: Any) -> None:
     if not isinstance(parameters, Mapping):
         raise PythonError(f"its parameters are {parameters!r}, not a mapping of names to Parameter")
     for name, parameter in parameters.items():
-        if not isinstance(parameter, Parameter) or not isinstance(parameter.schema, dict):
-            raise PythonError(f"its parameter {name!r} is {parameter!r}, not a Parameter(schema)")
-        if parameter.schema.get("type") not in _TYPES:
-            types = ", ".join(_TYPES)
-            raise PythonError(f"the schema of its parameter {name!r} has no type; known: {types}")
+        schema = parameter.schema if isinstance(parameter, Parameter) else None
+        if not isinstance(schema, dict) or schema.get("type") not in _TYPES:
+            expected = f"Parameter({{'type': T}}), T one of {', '.join(_TYPES)}"
+            raise PythonError(f"its parameter {name!r} has no type: expected {expected}")
         try:
-            Pattern(parameter.schema.get("pattern", ""))
+            Pattern(schema.get("pattern", ""))
         except AbridgeError as error:
             raise PythonError(f"the pattern of its parameter {name!r}: {error}") from None
 
 
-def _mistakes(cls: Any, kind: PluginKind) -> Iterator[str]:
+def _mistakes(cls: Any, key: str) -> Iterator[str]:
     """Yield the mistakes in a class; each check relies on the checks before it."""
     name = getattr(cls, "__name__", "Name")
     if not (isinstance(cls, type) and issubclass(cls, Struct)):
         yield f"is no msgspec Struct; write class {name}(Struct, frozen=True)"
     elif not cls.__struct_config__.frozen:
         yield f"can change while it is in use; write class {name}(Struct, frozen=True)"
-    if hasattr(cls, "reshape") and "reshape" not in kind.members:
-        yield f"is a transform, not a {kind.noun}; name it under 'transforms'"
+    if hasattr(cls, "reshape") and "reshape" not in KINDS[key]:
+        yield "is a transform, not a guard; name it under 'transforms'"
     # Not hasattr: every class can be called.
     members = {member for base in cls.__mro__ for member in vars(base)}
-    if missing := [member for member in kind.members if member not in members]:
+    if missing := [member for member in KINDS[key] if member not in members]:
         advice = "; name a guard under 'guards'" if "reshape" in missing else ""
-        yield f"is no {kind.noun}: it has no {', '.join(missing)}{advice}"
-    for variable in kind.variables:
-        expected, declaration = _VARIABLES[variable]
-        if not isinstance(getattr(cls, variable), expected):
-            yield f"has no usable {variable}; write {variable}: {declaration}"
+        yield f"is no {key[:-1]}: it has no {', '.join(missing)}{advice}"
     if cls.name in _OWN_NAMES:
         yield f"has the name {cls.name!r}, which a step of the proxy's own has; choose another one"
-    if "window" in kind.members and cls.window:
+    if "window" in KINDS[key] and cls.window:
         yield "cannot be a window: let 'paginate' or 'truncate' follow it"
-    for method, parameters in kind.methods.items():
-        if not _takes(getattr(cls, method), parameters):
-            yield f"has no usable {method}; write def {method}(self, {', '.join(parameters)})"
-    options = cls.__struct_encode_fields__
-    if cls.shorthand not in (None, *options):
-        advice = did_you_mean(cls.shorthand, options)
-        yield f"has the shorthand {cls.shorthand!r}, which is no option{advice}"
-
-
-def _takes(method: Any, parameters: tuple[str, ...]) -> bool:
-    import inspect
-
-    try:
-        inspect.signature(method).bind(None, *parameters)
-    except TypeError:  # not callable, or with other parameters
-        return False
-    # Nothing would wait for it.
-    return not inspect.iscoroutinefunction(method)
 
 
 def _load_module(name: str, file: Path) -> Any:
@@ -193,13 +148,3 @@ def _package(folder: Path) -> str:
             spec.submodule_search_locations = [str(folder)]
             sys.modules[name] = module_from_spec(spec)
         return name
-
-
-def _advice(reference: str) -> str:
-    """Return advice on an invalid reference, empty if the intended one is not plain."""
-    # Python itself has a dot in place of the colon.
-    dotted = ":" not in reference and not reference.endswith(".py")
-    path, _, name = reference.rpartition("." if dotted else ":")
-    module = path.removeprefix("./").removesuffix(".py").replace("/", ".")
-    corrected = f"{module}:{name}"
-    return f"; write {corrected!r}" if _REFERENCE.fullmatch(corrected) else ""

@@ -1,6 +1,5 @@
 """Loads a rule file: a RuleFile, or every problem with its position."""
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +57,10 @@ def read(file: str, raw: bytes, *, allow_python: bool = False) -> LoadedRules:
     """
     names = Names(PluginLoader(Path(file).parent, allowed=allow_python))
     own = {Part: read_part, Size: read_size, RuleNodes: _rules, Defaults: _defaults}
-    return LoadedRules(*read_file(file, raw, {**names.readers, **own}, partial(_file, names)))
+    return LoadedRules(*read_file(file, raw, {**names.readers, **own}, _file))
 
 
-def _file(names: Names, converter: NodeConverter, root: Node) -> RuleFile | None:
+def _file(converter: NodeConverter, root: Node) -> RuleFile | None:
     if not isinstance(root.value, dict):
         message = f"expected a mapping with version and rules, found {value_text(root)}"
         converter.report(root, message)
@@ -75,7 +74,7 @@ def _file(names: Names, converter: NodeConverter, root: Node) -> RuleFile | None
     nodes = [merged(defaults, node) for node in valid.get("rules", ())]
     pairs = [(node, converter.members(node, RuleSpec, "a rule", "key")) for node in nodes]
     checks.order(converter, pairs)
-    rules = [_rule(converter, names, node, members) for node, members in pairs]
+    rules = [_rule(converter, node, members) for node, members in pairs]
     if converter.problems:
         return None
     return RuleFile(
@@ -105,9 +104,7 @@ def _defaults(converter: NodeConverter, node: Node, label: str) -> Any:
     return replace(node, value=value)
 
 
-def _rule(
-    converter: NodeConverter, names: Names, node: Node, members: dict[str, Any]
-) -> Rule | None:
+def _rule(converter: NodeConverter, node: Node, members: dict[str, Any]) -> Rule | None:
     valid = {key: value for key, value in members.items() if value is not INVALID}
     steps = valid.get("response", Steps()).pairs
     checks.whole_tool(converter, node, valid)
@@ -138,7 +135,8 @@ def _rule(
         pipeline=tuple(pipeline),
         drop_blocks=spec.blocks.drop if spec.blocks else (),
         errors=errors,
-        foreign=any(map(names.foreign, (*pipeline, *errors, spec.guard))),
+        foreign=spec.guard is not None
+        or not all(type(step).__module__.startswith("proxy.") for step in (*pipeline, *errors)),
         hide=hide if isinstance(hide, Hidden) else Hidden() if hide else None,
         error_if=error_if.match if isinstance(error_if, Match) else error_if,
         tests=tuple(map(_case, spec.tests)),

@@ -6,7 +6,7 @@ from typing import Any, get_origin
 from msgspec import Struct
 from msgspec.structs import replace
 
-from proxy.errors import did_you_mean, nearest
+from proxy.errors import nearest
 from proxy.ruleset.loading.convert import (
     INVALID,
     MAPS,
@@ -62,10 +62,6 @@ class Names:
             GuardSpec: self._guard,
         }
 
-    def foreign(self, step: object) -> bool:
-        """Return True if a step or a guard is of a class that the file names."""
-        return any(type(step) is cls for own in self._own.values() for cls in own.values())
-
     def _classes(self, converter: NodeConverter, node: Node, label: str) -> Any:
         """Read `{name: module:Class}`, the value of a key of KINDS."""
         if not isinstance(node.value, dict):
@@ -99,50 +95,44 @@ class Names:
         else:
             yield node, self._step(converter, node, label)
 
-    def _step(self, converter: NodeConverter, node: Node, label: str) -> Any:
-        """Read `{transform: options}`, or only the name of a transform that needs no options."""
+    def _guard(self, converter: NodeConverter, node: Node, label: str) -> Any:
+        return None if node.value is None else self._step(converter, node, label, "guards")
+
+    def _step(
+        self, converter: NodeConverter, node: Node, label: str, key: str = "transforms"
+    ) -> Any:
+        """Read `{name: options}`, or only the name if no options are needed; `key` is of KINDS."""
         if node.invalid:
             return INVALID
+        noun = key[:-1]
         pair = _name_and_options(node)
         if pair is None:
-            entries = _entries_text(node, "; begin each with '- '")
-            message = f"expected one step, {{transform: options}}, found {entries}"
-            return converter.report(node, message)
+            found = value_text(node)
+            if node.value and isinstance(node.value, dict):
+                found = f"{' and '.join(map(repr, list(node.value)[:3]))} in one mapping"
+            return converter.report(
+                node, f"{label}: expected one {noun}, {{name: options}}, found {found}"
+            )
         name, options = pair
-        own = self._own["transforms"]
-        if name.value in TRANSFORMS:
+        own = self._own[key]
+        built_in = TRANSFORMS if key == "transforms" else {}
+        if name.value in built_in:
             return _build(converter, options, TRANSFORMS[name.value], name.value)
         if name.value in own:
             return _build_own(converter, options, own[name.value], name.value)
         if name.value in self._own["guards"]:
             message = f"{name.value!r} is a guard: a rule names it by its key 'guard'"
             return converter.report(name, message)
-        if name.value in fields(RuleSpec):
-            other = ", or write abridge: {max_bytes: N}" * (name.value == "max_bytes")
-            message = f"is a key of the rule, not a step; move it out of {label!r}{other}"
-            return converter.report(name, f"{name.value!r} {message}")
-        return converter.report_unknown(name, "transform", dict.fromkeys((*TRANSFORMS, *own)))
-
-    def _guard(self, converter: NodeConverter, node: Node, label: str) -> Any:
-        """Read `{guard: options}`, or a guard that needs no options."""
-        if node.invalid:
-            return INVALID
-        if node.value is None:
-            return None
-        pair = _name_and_options(node)
-        if pair is None:
-            message = f"{label}: expected one guard, {{name: options}}, found {_entries_text(node)}"
-            return converter.report(node, message)
-        name, options = pair
-        own = self._own["guards"]
-        if name.value in own:
-            return _build_own(converter, options, own[name.value], name.value)
         if name.value in (*TRANSFORMS, *self._own["transforms"]):
             message = f"{name.value!r} is a transform: a step of 'response' or of 'errors'"
             return converter.report(name, f"{label}: {message}")
-        example = f"name its class at the top: guards: {{{name.value}: 'module:Class'}}"
-        advice = did_you_mean(name.value, own) or f"; {example}"
-        return converter.report(name, f"unknown guard {value_text(name)}{advice}")
+        if name.value in fields(RuleSpec):
+            message = f"is a key of the rule, not a step; move it out of {label!r}"
+            return converter.report(name, f"{name.value!r} {message}")
+        if not own and not built_in:
+            example = f"name its class at the top: guards: {{{name.value}: 'module:Class'}}"
+            return converter.report(name, f"unknown guard {value_text(name)}; {example}")
+        return converter.report_unknown(name, noun, (*built_in, *own))
 
 
 def _name_and_options(node: Node) -> tuple[Node, Node] | None:
@@ -196,10 +186,3 @@ def _shorthand(kind: Any, options: Node) -> str | None:
     value_kind = fields(kind)[name].type
     has_option = name in options.value and fits(options.value[name], value_kind)
     return name if get_origin(value_kind) in MAPS and not has_option else None
-
-
-def _entries_text(node: Node, advice: str = "") -> str:
-    if isinstance(node.value, dict) and node.value:
-        names = " and ".join(map(repr, list(node.value)[:3]))
-        return f"{names} in one{advice}"
-    return value_text(node)

@@ -9,13 +9,11 @@ from typing import Any
 
 import yaml
 
-from proxy.document.paths import Path
-from proxy.errors import AbridgeError, PathError, did_you_mean
+from proxy.errors import AbridgeError, did_you_mean
 
 MAX_DEPTH = 60
 MAX_PROBLEMS = 200
 """The number of problems after which reading of a file stops."""
-_MAX_ADVICE = 300  # characters of a text that advice repeats
 
 
 class SourceError(AbridgeError):
@@ -42,15 +40,6 @@ def too_many() -> SourceError:
     return SourceError(f"more than {MAX_PROBLEMS} problems; mend these first", 0, 0)
 
 
-class SourceErrors(list[SourceError]):
-    """The problems so far; `append` raises SourceError if there are too many."""
-
-    def append(self, error: SourceError) -> None:
-        super().append(error)
-        if len(self) == MAX_PROBLEMS:
-            raise too_many()
-
-
 class InvalidScalar(str):
     """The text of a scalar whose problem was reported when it was scanned."""
 
@@ -62,9 +51,8 @@ class Composer(yaml.BaseLoader):
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        self.errors = SourceErrors()
+        self.errors: list[SourceError] = []
         self.anchor_names: list[str] = []
-        self.brackets: list[str] = []
         self.depth = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
@@ -77,7 +65,10 @@ class Composer(yaml.BaseLoader):
         return node
 
     def report(self, mark: yaml.Mark, message: str) -> None:
+        """Record a problem; raises SourceError if there are too many."""
         self.errors.append(error_at(mark, message))
+        if len(self.errors) == MAX_PROBLEMS:
+            raise too_many()
 
     def fetch_anchor(self) -> None:
         super().fetch_anchor()
@@ -85,7 +76,7 @@ class Composer(yaml.BaseLoader):
 
     def fetch_alias(self) -> None:
         # The name that the scanner would read as the alias, and what must follow it.
-        match = re.match(r"\*([0-9A-Za-z_-]+)(?=[\0\s?:,\]}%@`])", self._ahead())
+        match = re.match(r"\*([0-9A-Za-z_-]+)(?=[\0\s?:,\]}%@`])", self.prefix(256))
         if match and match[1] in self.anchor_names:
             super().fetch_alias()
             return
@@ -109,69 +100,19 @@ class Composer(yaml.BaseLoader):
         self.report(self.get_mark(), f"{sign!r} cannot begin a value in YAML; quote it")
         return True
 
-    def fetch_flow_collection_start(self, token: Any) -> None:
-        self.brackets.append(self.peek())
-        super().fetch_flow_collection_start(token)
-
-    def fetch_flow_collection_end(self, token: Any) -> None:
-        self.brackets = self.brackets[:-1]
-        super().fetch_flow_collection_end(token)
-
     def scan_plain(self) -> Any:
         token = super().scan_plain()
-        mark, sign, closes = None, "", True
         while self.flow_level and self.index == token.end_mark.index and self.peek() in "[{?":
-            # YAML 1.2 allows '?' inside a plain text; the library, which knows 1.1, does not.
-            length = 1
             if self.peek() != "?":
-                if mark is None:
-                    mark, sign = self.get_mark(), self.peek()
-                # If one bracket does not close, no later one does.
-                length = _bracketed(self._ahead()) if closes else 1
-                closes = length > 1
-            inside = self.prefix(length)
-            self.forward(length)
+                sign, advice = self.peek(), "quote it, or write items.id for items[].id"
+                message = f"{sign!r} cannot stand inside a value in [ ] or {{ }}; {advice}"
+                raise error_at(self.get_mark(), message)
+            # YAML 1.2 allows '?' inside a plain text; the library, which knows 1.1, does not.
+            self.forward()
             more = super().scan_plain()
-            token.value += inside + more.value
+            token.value += "?" + more.value
             token.end_mark = more.end_mark
-        if mark is not None:
-            around = "a list in [ ]" if self.brackets[-1:] == ["["] else "a mapping in { }"
-            message = f"{sign!r} cannot stand inside {around}; {_advice(token.value)}"
-            self.report(mark, message)
         return token
-
-    def _ahead(self) -> str:
-        return str(self.buffer[self.pointer : self.pointer + 1024])
-
-
-def _bracketed(text: str) -> int:
-    """Return the length of the bracketed part at the start of `text`; 1 if it does not close."""
-    pairs = {"[": "]", "{": "}"}
-    closing: list[str] = []
-    for index, sign in enumerate(text):
-        if sign in pairs:
-            closing.append(pairs[sign])
-        elif sign == closing[-1]:
-            closing.pop()
-            if not closing:
-                return index + 1
-        elif sign in "\0\r\n":
-            break
-    return 1
-
-
-def _advice(text: str) -> str:
-    if len(text) > _MAX_ADVICE:
-        return "quote the whole of it"
-    shorter = text.replace("[]", "").replace("[*]", "")
-    try:
-        if "{" in text:
-            raise PathError(text)
-        Path.parse(text)
-        whole = not Path.parse(shorter).plain
-    except PathError:
-        return f"quote the expression: {quote(text)}"
-    return f"quote the path: {quote(text)}" if whole else f"write {shorter}, or quote the path"
 
 
 def explain(error: yaml.MarkedYAMLError, text: str) -> SourceError:
@@ -186,7 +127,7 @@ def explain(error: yaml.MarkedYAMLError, text: str) -> SourceError:
         match = re.search(pattern, reason)
         if match and re.search(before, line):
             mark = opening if message in _AT_OPENING else here
-            return error_at(mark, message.format(line=opening.line + 1, **match.groupdict()))
+            return error_at(mark, message.format(line=opening.line + 1))
     return error_at(here, " ".join(reason.removeprefix(": ").split()))
 
 
@@ -221,15 +162,14 @@ _WORDINGS = (
         "this line is not indented like the lines from {line} on that it belongs to",
     ),
     (
-        "expected ',' or '(?P<end>[]}])', but got (?P<token>.+)",
+        "expected ',' or",
         "",
-        "expected ',' or '{end}' after the value, found {token}; it opens in line {line}",
+        "expected ',' or the closing bracket after the value; it opens in line {line}",
     ),
-    ("the node content, but found (?P<token>.+)", "", "expected a value, found {token}"),
     (r"character '\\t'", "", "a tab cannot indent YAML; use spaces"),
     (
-        "unknown escape character '(?P<sign>.+)'",
+        "unknown escape character",
         "",
-        "'\\{sign}' is no escape in double quotes; use single quotes",
+        "a backslash in double quotes begins an escape, and YAML has none such; use single quotes",
     ),
 )

@@ -4,7 +4,6 @@ Scalars follow the core schema of YAML 1.2, so `on`, `no`, `12:30` and dates are
 ten. Size, depth and the expansion of aliases are bounded for any text.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from math import isinf
 from typing import Any
@@ -21,7 +20,6 @@ from proxy.ruleset.loading.yaml_errors import (
     Composer,
     InvalidScalar,
     SourceError,
-    SourceErrors,
     error_at,
     explain,
 )
@@ -62,7 +60,7 @@ def read(file: str, raw: bytes) -> tuple[Node | None, list[Problem]]:
     Returns the root, or None if the text is no usable YAML, and every problem. `file` is the name
     of the file in problems.
     """
-    root, errors = None, SourceErrors()
+    root, errors = None, []
     try:
         text = _decode(raw)
         try:
@@ -76,9 +74,9 @@ def read(file: str, raw: bytes) -> tuple[Node | None, list[Problem]]:
             raise _error_after(text[: error.position], message) from None
         if source is None:
             raise SourceError("an empty file; a rule file begins with 'version: 1'")
-        root = _NodeBuilder(errors).node(source)
+        root = _NodeBuilder(composer).node(source)
     except SourceError as error:
-        errors.extend([error])
+        errors.append(error)
     return root, [Problem(file, error.line, error.column, str(error)) for error in errors]
 
 
@@ -105,14 +103,11 @@ def plain_value(node: Node) -> Any:
     return node.value
 
 
-_SURROGATES = re.compile("[\ud800-\udfff]")
-
-
 class _NodeBuilder:
     """Converts the nodes of the YAML library to Nodes, each once for any number of aliases."""
 
-    def __init__(self, errors: SourceErrors) -> None:
-        self.errors = errors
+    def __init__(self, composer: Composer) -> None:
+        self.composer = composer
         self.merged_count = 0
         # None while the node is being built.
         self.nodes: dict[int, Node | None] = {}
@@ -185,16 +180,16 @@ class _NodeBuilder:
                 self.report(source, "'<<' merges a mapping, or a list of them")
 
     def report(self, source: yaml.Node, message: str) -> None:
-        self.errors.append(error_at(source.start_mark, message))
+        self.composer.report(source.start_mark, message)
 
     def _read_text(self, source: yaml.ScalarNode, node: Node) -> str:
         r"""Read a text into `node`; two escapes for one character (`"\ud83d\ude00"`) are joined."""
         text = str(source.value)
-        if _SURROGATES.search(text):
-            text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-            if _SURROGATES.search(text):
-                self.report(source, f"{text!r} has half a character in it: a surrogate by itself")
-                node.invalid = True
+        try:
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError:
+            self.report(source, f"{text!r} has half a character in it: a surrogate by itself")
+            node.invalid = True
         node.value = text
         return text
 

@@ -48,9 +48,9 @@ def convert(text: str, kind: Any = Options) -> tuple[Any, list[str]]:
     ("text", "message"),
     [
         ("{count: 10}", "1:9: count: 10 is greater than the maximum of 9"),
-        ("{count: '5'}", "1:9: count: expected a whole number, found '5'; write 5"),
+        ("{count: '5'}", "1:9: count: expected a whole number, found '5'"),
         ("{share: null}", "1:9: share: expected a number, found nothing"),
-        ("{deep: 'false'}", "1:8: deep: expected true or false, found 'false'; write false"),
+        ("{deep: 'false'}", "1:8: deep: expected true or false, found 'false'"),
         ("{as: 12}", "1:6: as: expected a text, found 12; quote it: '12'"),
         ("{words: [a]}", "1:9: words: expected a mapping, found a list"),
         ("{words: {a: 0}}", "1:13: a: 0 is less than the minimum of 1"),

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
-from proxy.ruleset.loading.plugins import KINDS, PluginLoader, PythonError, check_parameters
-from proxy.transforms import TRANSFORMS
+from proxy.ruleset.loading.plugins import PluginLoader, PythonError, check_parameters
 from proxy.transforms.base import Parameter
 from tests.rulecases import PYTHON
 
@@ -100,8 +99,11 @@ def test_modules_beside_each_other_import_each_other_with_a_dot(here: Path) -> N
 @pytest.mark.parametrize(
     ("reference", "message"),
     [
-        ("noise.py", "expected 'module:Class', found 'noise.py'"),
-        ("lib.a.B", "expected 'module:Class', found 'lib.a.B'; write 'lib.a:B'"),
+        (
+            "lib.a.B",
+            "expected 'module:Class', found 'lib.a.B'; "
+            "write 'lib.noise:Noise' for the class Noise of lib/noise.py",
+        ),
         (
             "niose:Noise",
             "no module 'niose': no file niose.py, and none is installed; did you mean 'noise'?",
@@ -164,40 +166,12 @@ WRONG = [
     ("def reshape", "def _reshape", "is no transform: it has no reshape; name a guard under "),
     ("    cuts: ClassVar[bool] = False\n", "", "is no transform: it has no cuts"),
     ("def __call__(self, root", "def call(self, root", "is no transform: it has no __call__"),
-    ("[str] =", "[int] = 3 #", "has no usable name; write name: ClassVar[str] = ..."),
     ('= "noise"', '= "keep"', "has the name 'keep', which a step of the proxy's own has; choose "),
     ('= "noise"', '= "contract"', "has the name 'contract', which a step of the proxy's own has"),
-    (
-        '[str | None] = "words"',
-        "[int] = 3",
-        "has no usable shorthand; write shorthand: ClassVar[str | None] = None",
-    ),
-    (
-        '= "words"',
-        '= "word"',
-        "has the shorthand 'word', which is no option; did you mean 'words'?",
-    ),
-    (
-        "cuts: ClassVar[bool] = False",
-        "cuts: ClassVar[int] = 0",
-        "has no usable cuts; write cuts: ClassVar[bool] = False",
-    ),
     (
         "window: ClassVar[bool] = False",
         "window: ClassVar[bool] = True",
         "cannot be a window: let 'paginate' or 'truncate' follow it",
-    ),
-    (
-        "(self, root: Slot, call: Call)",
-        "(self, root: Slot)",
-        "has no usable __call__; write def __call__(self, root, call)",
-    ),
-    ("(self, schema: Schema)", "(self)", "has no usable reshape; write def reshape(self, schema)"),
-    ("    def __call__", "    async def __call__", "has no usable __call__; write def __call__("),
-    (
-        "    def reshape(self, schema: Schema) -> Schema | None:\n        return None",
-        "    reshape: ClassVar[int] = 3",
-        "has no usable reshape; write def reshape(self, schema)",
     ),
 ]
 
@@ -211,12 +185,6 @@ def test_a_class_that_is_no_transform_is_reported_with_the_remedy(
     assert refusal("noise:Noise").startswith(f"'noise:Noise' {message}")
 
 
-def test_the_proxys_own_transforms_have_all_members_that_others_need() -> None:
-    for cls in TRANSFORMS.values():
-        members = {member for base in cls.__mro__ for member in vars(base)}
-        assert set(KINDS["transforms"].members) <= members
-
-
 class _Adding(Struct, frozen=True):
     parameters: object
 
@@ -225,11 +193,10 @@ class _Adding(Struct, frozen=True):
     ("parameters", "message"),
     [
         (["word"], "its parameters are ['word'], not a mapping of names to Parameter"),
-        ({"word": 3}, "its parameter 'word' is 3, not a Parameter(schema)"),
         (
             {"word": Parameter({"enum": ["a"]})},
-            "the schema of its parameter 'word' has no type; known: string, integer, number, "
-            "boolean, array, object",
+            "its parameter 'word' has no type: expected Parameter({'type': T}), T one of string, "
+            "integer, number, boolean, array, object",
         ),
         (
             {"word": Parameter({"type": "string", "pattern": "(?=a)"})},

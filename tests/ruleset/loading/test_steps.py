@@ -94,8 +94,8 @@ def test_a_rule_knows_whether_anything_of_it_is_not_ours(keys: str, foreign: boo
         ("guard: {gate: {levl: 2}}", "35: unknown option 'levl' of gate; did you mean 'level'?"),
         (
             "guard: odd",
-            "27: odd: the schema of its parameter 'a' has no type; known: string, integer, number, "
-            "boolean, array, object",
+            "27: odd: its parameter 'a' has no type: expected Parameter({'type': T}), T one of "
+            "string, integer, number, boolean, array, object",
         ),
         (
             "response: [{paginate: {at: a}}, noise]",
