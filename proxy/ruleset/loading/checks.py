@@ -4,15 +4,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import UNSET
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
-from proxy.document.paths import Name, Path, matches
+from proxy.document.paths import Path, matches
 from proxy.errors import did_you_mean
 from proxy.ruleset.loading import output_schema
 from proxy.ruleset.loading.convert import INVALID, NodeConverter, node_at
 from proxy.ruleset.loading.jmespath_lint import condition_mistake
 from proxy.ruleset.loading.yaml_nodes import Node
-from proxy.ruleset.rule import Bounds, Definition, Messages
+from proxy.ruleset.rule import Bounds, Definition
 from proxy.transforms.base import Transform
 from proxy.transforms.contract import normalised
 
@@ -74,7 +74,10 @@ def windows(converter: NodeConverter, steps: PlacedSteps) -> None:
             allowed = "after a window only clip, replace and table run"
             converter.report(node, f"{step.name!r} cannot follow {earlier[0].name!r}; {allowed}")
         if step.window:
-            _single_path(converter, node, step)
+            for path in _paths(step):
+                if not path.plain:
+                    reason = "may name several places; a window needs one"
+                    converter.report(node, f"{step.name}: {path.text!r} {reason}")
             for other in earlier:
                 _own_arguments(converter, node, step, other)
             earlier.append(step)
@@ -107,40 +110,21 @@ def contract(converter: NodeConverter, node: Node, members: Mapping[str, Any]) -
     return None
 
 
-def _single_path(converter: NodeConverter, node: Node, step: Transform) -> None:
-    for path in _paths(step):
-        if not path.plain:
-            steps = [each for each in path.steps if not isinstance(each, Name)]
-            what = "steps through an array" if steps else "may name several places"
-            message = f"{step.name}: {path.text!r} {what}; a window needs one place"
-            converter.report(_option(node, "at"), message)
-
-
 def _own_arguments(converter: NodeConverter, node: Node, step: Transform, other: Transform) -> None:
     shared = [name for name in step.parameters if name in other.parameters]
     # A text is windowed as the whole document or at a path, never both: the two may share.
     separate = step.name == other.name == "truncate" and bool(_paths(step)) != bool(_paths(other))
     if shared and not separate:
-        many = len(shared) > 1
-        names = f"argument{'s' * many} {' and '.join(map(repr, shared))}"
         options = getattr(step, "arguments", None) or {}
         option = next((key for key, name in options.items() if name == shared[0]), shared[0])
-        advice = (
-            f"give this one {'others' if many else 'another'}, as in arguments: {{{option}: ...}}"
-        )
-        converter.report(node, f"{step.name}: an earlier window has the {names}; {advice}")
+        advice = f"rename here what it shares, as in arguments: {{{option}: ...}}"
+        message = f"{step.name}: an earlier window has {' and '.join(map(repr, shared))}; {advice}"
+        converter.report(node, message)
 
 
 def _paths(step: Any) -> tuple[Path, ...]:
     paths = step.at if isinstance(step.at, tuple) else (step.at,)
     return tuple(path for path in paths if path is not None and path.steps)
-
-
-def _option(node: Node, name: str) -> Node:
-    """Return the node of an option of the step at `node`, or the step if it has none."""
-    options = next(iter(node.value.values())) if isinstance(node.value, dict) else node
-    option: Node = options.value.get(name, node) if isinstance(options.value, dict) else node
-    return option
 
 
 def arguments(
@@ -171,37 +155,31 @@ def _contradictions(
     type_ = bounds.type or window.get("type")
     if window and type_ != window["type"]:
         yield "type", f"a window has this argument, of type {window['type']!r}"
-    for key, types in _TYPES_WITH.items():
-        if key in keys and type_ is not None and type_ not in types:
-            yield key, f"{key!r} means nothing for an argument of type {type_!r}"
-    low, high = bounds.minimum, bounds.maximum
-    if low is not None and high is not None and low > high:
-        yield "minimum", f"the minimum {low} is greater than the maximum {high}"
     if bounds.clamp and not {"minimum", "maximum", "max_length"} & keys:
         yield "clamp", "'clamp' needs a minimum, a maximum or a max_length"
-    if isinstance(bounds.message, Messages):
-        texts = {key for key, text in asdict(bounds.message).items() if text is not None}
-        for key in sorted(texts - keys - window.keys()):
-            yield "message", f"the message for {key!r} is never said, since there is no {key!r}"
-    for key, value in [
-        ("default", bounds.default),
-        *(("enum", each) for each in bounds.enum or ()),
-    ]:
-        if value is not UNSET and (reason := _refusal(value, type_, bounds, window)):
-            yield key, f"the {key} {value!r} {reason}"
-    if bounds.enum is not None and bounds.default not in (UNSET, *bounds.enum):
-        yield "default", f"the default {bounds.default!r} is none of the values of enum"
+    low = window.get("minimum") if bounds.minimum is None else bounds.minimum
+    high = window.get("maximum") if bounds.maximum is None else bounds.maximum
+    if low is not None and high is not None and low > high:
+        yield "minimum", f"the minimum {low} is greater than the maximum {high}"
+    default = bounds.default
+    if default is UNSET:
+        return
+    reason = None
+    if type_ is not None and type(default) not in _PYTHON_TYPES[type_]:
+        reason = f"is not of type {type_!r}"
+    elif bounds.enum is not None and default not in bounds.enum:
+        reason = "is none of the values of enum"
+    elif type(default) in (int, float) and low is not None and default < low:
+        reason = f"is less than the minimum of {low}"
+    elif type(default) in (int, float) and high is not None and default > high:
+        reason = f"is greater than the maximum of {high}"
+    if reason is not None:
+        yield "default", f"the default {default!r} {reason}"
 
 
 _OF_VALUES = frozenset(
     ("default", "minimum", "maximum", "enum", "max_length", "pattern", "type", "clamp")
 )
-_TYPES_WITH = {
-    "minimum": ("integer", "number"),
-    "maximum": ("integer", "number"),
-    "max_length": ("string",),
-    "pattern": ("string",),
-}
 _PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "integer": (int,),
@@ -210,30 +188,6 @@ _PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "array": (list,),
     "object": (dict,),
 }
-
-
-def _refusal(
-    value: Any, type_: str | None, bounds: Bounds, window: Mapping[str, Any]
-) -> str | None:
-    """Return the reason why the bounds would refuse `value`, or None."""
-    boolean = isinstance(value, bool)
-    if type_ is not None:
-        fits = isinstance(value, _PYTHON_TYPES[type_])
-        if not fits or boolean != (type_ == "boolean"):
-            return f"is not of type {type_!r}"
-    if isinstance(value, int | float) and not boolean:
-        low = window.get("minimum") if bounds.minimum is None else bounds.minimum
-        high = window.get("maximum") if bounds.maximum is None else bounds.maximum
-        if low is not None and value < low:
-            return f"is less than the minimum of {low}"
-        if high is not None and value > high:
-            return f"is greater than the maximum of {high}"
-    if isinstance(value, str):
-        if bounds.max_length is not None and len(value) > bounds.max_length:
-            return f"is longer than {bounds.max_length} characters"
-        if bounds.pattern is not None and bounds.pattern.search(value) is None:
-            return f"does not match {bounds.pattern.text!r}"
-    return None
 
 
 def tests(converter: NodeConverter, node: Node, tools: Sequence[str], *, guarded: bool) -> None:

@@ -6,6 +6,7 @@ Clients receive it in tools/list, and some reject the whole list for one unreada
 import re
 import warnings
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from proxy.document.fuel import Fuel
@@ -40,22 +41,20 @@ def problems(schema: Schema) -> list[OptionError]:
     try:
         checker = Checker(keywords.metaschema(keywords.dialect(schema)))
         violations = checker.violations(schema, Fuel())
-        mistakes += [_of_metaschema(schema, each) for each in violations]
-        reported = {each.at for each in mistakes}
-        mistakes += [each for each in _Walk(schema).walk(schema, ()) if each.at not in reported]
+        for each in chain(
+            (_of_metaschema(schema, violation) for violation in violations),
+            _Walk(schema).walk(schema, ()),
+        ):
+            if each.at not in {earlier.at for earlier in mistakes}:
+                mistakes.append(each)
     except RecursionError:
         mistakes.append(OptionError((), "nested too deeply"))
     return mistakes
 
 
 def _root(schema: Schema) -> Iterator[OptionError]:
-    type_ = schema.get("type")
-    if type_ is None:
-        yield OptionError((), "the root needs 'type: object', which clients ask for")
-    elif isinstance(type_, list):
-        yield OptionError(("type",), "the root is an object for every client; write type: object")
-    elif isinstance(type_, str) and type_ in TYPES.keys() - {"object"}:
-        yield OptionError(("type",), f"the root is an object for every client, not {type_!r}")
+    if schema.get("type") != "object":
+        yield OptionError(("type",), "the root is an object for every client: write type: object")
     if schema.get("nullable") is True:
         yield OptionError(("nullable",), "the root is an object for every client, never null")
     dialect = schema.get("$schema", keywords.DIALECT)
@@ -71,10 +70,7 @@ def _of_metaschema(schema: Schema, violation: Violation) -> OptionError:
     names = [step for step in violation.path if isinstance(step, str)]
     message = violation.message
     if names[-1:] == ["type"] and names[-2:-1] != ["properties"] and not isinstance(value, list):
-        advice = did_you_mean(value, TYPES) if isinstance(value, str) else ""
-        message = f"{value!r} is no type{advice}"
-        if value is None:
-            message = "null is no type; quote it: 'null'"
+        message = f"{value!r} is no type{did_you_mean(str(value or 'null'), TYPES)}"
     return OptionError(violation.path, f"{names[-1]}: {message}")
 
 
@@ -152,20 +148,16 @@ def _names(node: Schema, path: Steps) -> Iterator[OptionError]:
 
 
 def _pattern_mistake(text: str) -> str | None:
-    try:
-        Pattern(text)
-    except PatternError as error:
-        return str(error)
     if match := _NOT_ECMA.search(text.replace(r"\\", "--")):
         return f"{text!r} has {match[0]!r}, which clients in JavaScript cannot read"
     try:
+        Pattern(text)
         keywords.compiled({"pattern": text})
-    except ValueError:
-        return f"{text!r} is nothing that clients in JavaScript can read"
-    try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)
             re.compile(text)
-    except re.error as error:
-        return f"{text!r} is nothing that clients in Python can read: {error}"
+    except PatternError as error:
+        return str(error)
+    except (ValueError, re.error) as error:
+        return f"{text!r} is nothing that clients in JavaScript and Python can read: {error}"
     return None
