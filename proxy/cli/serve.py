@@ -209,10 +209,10 @@ def _config(file: str | None, top: Mapping[str, Any]) -> Config:
     except (OSError, AbridgeError) as error:
         reason = (getattr(error, "strerror", None) or str(error)).lower()
         raise RuleErrors([Problem(file, 0, 0, reason)]) from None
-    reading = config.read(file, raw, os.environ, top)
-    if reading.config is None:
-        raise RuleErrors(list(reading.problems))
-    return reading.config
+    whole, problems = config.read(file, raw, os.environ, top)
+    if whole is None:
+        raise RuleErrors(list(problems))
+    return whole
 
 
 def _limits(spec: LimitsSpec) -> RouteLimits:

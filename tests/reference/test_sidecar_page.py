@@ -39,10 +39,10 @@ def test_the_sample_is_a_configuration(tmp_path: Path) -> None:
     match = re.search(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
     assert match is not None
     variables = {"SIDECAR_TOKEN": "one", "UPSTREAM_TOKEN": "two"}
-    reading = config.read(str(tmp_path / "serve.yaml"), match[1].encode(), variables)
-    assert reading.problems == ()
-    assert reading.config is not None
-    assert [route.path for route in reading.config.routes] == ["/mcp", "/mcp-readonly"]
+    whole, problems = config.read(str(tmp_path / "serve.yaml"), match[1].encode(), variables)
+    assert problems == ()
+    assert whole is not None
+    assert [route.path for route in whole.routes] == ["/mcp", "/mcp-readonly"]
 
 
 def test_the_defaults_of_flags_are_those_that_hold() -> None:

@@ -4,8 +4,6 @@ Keys at the top are defaults of each route. But `headers` and `auth` beside an u
 to another upstream. config_model has every key.
 """
 
-import re
-import shlex
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -34,7 +32,6 @@ from proxy.ruleset.loading.convert import (
     read_size,
     value_text,
 )
-from proxy.ruleset.loading.yaml_errors import quote
 from proxy.ruleset.loading.yaml_nodes import Node, merged
 from proxy.ruleset.selection import NO_RULES
 
@@ -47,31 +44,26 @@ class Config(Struct, frozen=True):
     limits: LimitsSpec = LimitsSpec()
 
 
-class LoadedConfig(Struct, frozen=True):
-    """The result of loading one file: `config`, or None if there are problems."""
-
-    config: Config | None
-    problems: tuple[Problem, ...] = ()
-
-
 def read(
     file: str,
     raw: bytes,
     environment: Mapping[str, str],
     overrides: Mapping[str, Any] | None = None,
-) -> LoadedConfig:
-    """Read the bytes of a configuration; `file` is its name, and paths are relative to its folder.
+) -> tuple[Config | None, tuple[Problem, ...]]:
+    """Return the configuration in the bytes of a file, or None and its problems.
+
+    `file` is its name, and paths are relative to its folder.
 
     `overrides` are values from elsewhere (flags), by key: each replaces the value at the top of the
     file.
 
     >>> text = b"version: 1\\nupstream: http://server:3000/mcp\\nroutes: [{path: /mcp, tool: [a]}]"
-    >>> print(read("serve.yaml", text, {}).problems[0])
+    >>> print(read("serve.yaml", text, {})[1][0])
     serve.yaml:3:23: unknown key 'tool' of a route; did you mean 'tools'?
     """
     readers = _readers(Path(file).parent, environment)
     config, problems, _ = read_file(file, raw, readers, partial(_config, overrides or {}))
-    return LoadedConfig(config, problems)
+    return config, problems
 
 
 def _readers(folder: Path, environment: Mapping[str, str]) -> dict[Any, Reader]:
@@ -94,9 +86,6 @@ def _readers(folder: Path, environment: Mapping[str, str]) -> dict[Any, Reader]:
 
 def _text_reader(read: Callable[[str], Any]) -> Reader:
     def reader(converter: NodeConverter, node: Node, label: str) -> Any:
-        if read is config_model.listen_address and type(node.value) is int:
-            # A port alone: report the missing host.
-            node = replace(node, value=str(node.value))
         text = converter.convert(node, str, label)
         return INVALID if text is INVALID else converter.read_text(node, read, label)
 
@@ -105,19 +94,10 @@ def _text_reader(read: Callable[[str], Any]) -> Reader:
 
 def _command(converter: NodeConverter, node: Node, label: str) -> Any:
     line = node.value.get("command")
-    if line is not None and isinstance(line.value, str) and not line.invalid:
-        try:
-            words = shlex.split(line.value)
-        except ValueError:  # a quotation without an end
-            words = line.value.split()
-        if len(words) > 1:
-            example = ", ".join(word if _PLAIN.fullmatch(word) else quote(word) for word in words)
-            message = f"command: {value_text(line)} is one word; write [{example}]"
-            return converter.report(line, message)
+    if line is not None and isinstance(line.value, str) and len(line.value.split()) > 1:
+        message = f"{value_text(line)} is one word; write [PROGRAM, ARGUMENT, ...]"
+        return converter.report(line, f"command: {message}")
     return converter.build(node, Command, converter.members(node, Command, label), label)
-
-
-_PLAIN = re.compile(r"-{0,2}[A-Za-z_/][\w./@=+-]*", re.ASCII)
 
 
 def _config(overrides: Mapping[str, Any], converter: NodeConverter, root: Node) -> Config | None:

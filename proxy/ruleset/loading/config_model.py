@@ -250,16 +250,13 @@ def store_url(text: str) -> StoreUrl:
 
 def route_path(text: str) -> RoutePath:
     """Read the path of a route."""
-    if not text.startswith("/") or re.search(r"[?#%\s\\]|//", text):
-        raise TextError(f"expected a path such as /mcp, found {text!r}")
+    segments = text.split("/")
+    braces = [segment for segment in segments if "{" in segment or "}" in segment]
+    plain = text.startswith("/") and not re.search(r"[?#%\s\\]|//", text)
+    if not plain or {".", ".."} & set(segments) or braces not in ([], [TOKEN]):
+        raise TextError(f"expected a path such as /mcp or /mcp/{TOKEN}, found {text!r}")
     if text in RESERVED:
         raise TextError(f"{text} is the sidecar's own")
-    segments = text.split("/")
-    if {".", ".."} & set(segments):
-        raise TextError(f"{text!r} has a segment that stands for another one")
-    braces = [segment for segment in segments if "{" in segment or "}" in segment]
-    if braces not in ([], [TOKEN]):
-        raise TextError(f"a path may have one segment {TOKEN} and no other in braces")
     return text
 
 
