@@ -47,7 +47,7 @@ def mismatches(
     """Yield the differences between the joined pages and the original.
 
     `opening` is the first page of the answer to `exchange`; `ask` gets the others. Raises
-    AbridgeError if an answer does not say how to continue.
+    AbridgeError if an answer is an error.
     """
     page_count = 0
     for step in rule.snapshot_step.windows:
@@ -62,10 +62,10 @@ def mismatches(
         for path, expected in whole.items():
             parts = [page[path] for page in pages if path in page]
             if isinstance(step, Paginate):
-                joined: Any = [element for part in parts for element in part]
+                pages_together: Any = [element for part in parts for element in part]
             else:
-                joined = "".join(parts[::-1] if step.from_ == "end" else parts)
-            yield from differences(expected, joined, path or "the document")
+                pages_together = "".join(parts[::-1] if step.from_ == "end" else parts)
+            yield from differences(expected, pages_together, path or "the document")
     if page_count < 2:
         yield "rejoins: one page holds everything; ask for shorter pages, or give more"
 

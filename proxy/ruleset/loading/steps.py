@@ -107,11 +107,11 @@ class Names:
         noun = key[:-1]
         pair = _name_and_options(node)
         if pair is None:
-            found = value_text(node)
+            text = value_text(node)
             if node.value and isinstance(node.value, dict):
-                found = f"{' and '.join(map(repr, list(node.value)[:3]))} in one mapping"
+                text = f"{' and '.join(map(repr, list(node.value)[:3]))} in one mapping"
             return converter.report(
-                node, f"{label}: expected one {noun}, {{name: options}}, found {found}"
+                node, f"{label}: expected one {noun}, {{name: options}}, found {text}"
             )
         name, options = pair
         own = self._own[key]
