@@ -1,16 +1,28 @@
 """`python -m tests.fuzz`: tries random inputs and prints what they reached and found.
 
 A line for each fuzzer: its seed, how many inputs, per second, how many distinct states or features
-they reached, what took longest, and how many findings. Ends with 1 if there is one; below the line
-stands what it showed. The same seed gives the same inputs: `--first` tries a finding again.
+they reached, and how many findings. Ends with 1 if there is one; its input stands below the line.
+The same seed gives the same inputs: `--first` tries a finding again.
 """
 
 import argparse
 import os
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 
-from tests.fuzz.sharing import FUZZERS, shared
+from tests.fuzz import actions, messages, pairs
+from tests.fuzz.fuzzer import Fuzzer, Report, run
+
+# Each with the number of inputs that are tried by default.
+FUZZERS: dict[str, tuple[Fuzzer, int]] = {
+    "messages": (messages.check_one, 1_000_000),
+    "pairs": (pairs.check_one, 100_000),
+    "traces": (actions.check_one, 20_000),
+}
+_ENDLESS = 100_000_000  # inputs, if time is what ends them
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,18 +37,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bounds.add_argument("--seconds", type=float, help="how long each runs")
     add("--processes", type=int, default=os.cpu_count() or 1)
     chosen = parser.parse_args(arguments)
-    unknown = [name for name in chosen.fuzzers if name not in FUZZERS]
-    if unknown:
-        parser.error(f"unknown fuzzer {unknown[0]!r}; known: {', '.join(FUZZERS)}")
-    findings = 0
+    if unknown := set(chosen.fuzzers) - set(FUZZERS):
+        parser.error(f"unknown fuzzer {min(unknown)!r}; known: {', '.join(FUZZERS)}")
+    failed = False
     for name in chosen.fuzzers or FUZZERS:
-        inputs = chosen.count if chosen.count is not None else FUZZERS[name][1]
-        report = shared(name, chosen.seed, chosen.first, inputs, chosen.seconds, chosen.processes)
+        count = chosen.count if chosen.count is not None else FUZZERS[name][1]
+        end = chosen.first + (count if chosen.seconds is None else _ENDLESS)
+        shares = [
+            range(chosen.first + number, end, chosen.processes)
+            for number in range(chosen.processes)
+        ]
+        report = Report()
+        share = partial(run, FUZZERS[name][0], chosen.seed, seconds=chosen.seconds)
+        if len(shares) == 1:
+            report = share(shares[0])
+        else:
+            with ProcessPoolExecutor(chosen.processes, get_context("spawn")) as pool:
+                for each in pool.map(share, shares):
+                    report.add(each)
         print(f"{name}: seed {chosen.seed}, {report}", flush=True)
-        for index, said in report.findings:
-            print(f"\n#{index}: {said}\n", flush=True)
-        findings += len(report.findings)
-    return 1 if findings else 0
+        for index, failure in report.findings:
+            print(f"\n#{index}: {failure}\n", flush=True)
+        failed = failed or bool(report.findings)
+    return int(failed)
 
 
 if __name__ == "__main__":

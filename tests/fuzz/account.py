@@ -9,18 +9,33 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 from proxy.document import message
 from proxy.document.tree import ABSENT
-from tests.fuzz import heard
+from tests.fuzz import reading
 from tests.fuzz.covered import FREE
 from tests.fuzz.fuzzer import Wrong
-from tests.fuzz.heard import Request
 from tests.fuzz.reading import Response, bare, members, valid
 from tests.fuzz.speech import METHODS
 
 _WORDS = (b"method", b"params", b"name", b"arguments", b"id", b"limit")
 _CHANGED = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
 _MARK = re.compile(rb'"mark": ?(\d+)[,}]')  # one that is cut off is none
+
+
+class Request(Struct):
+    """A request that is on its way to the server; `ours`: the proxy's own."""
+
+    exchange: bytes
+    id: str
+    method: str
+    tool: str
+    ours: bool
+
+    @property
+    def slot(self) -> bytes:
+        return self.exchange + message.id_key(self.id.encode("utf-8", "surrogatepass"))
 
 
 class Account:
@@ -50,9 +65,9 @@ class Account:
     def client_says(self, raw: bytes, exchange: bytes) -> None:
         said = self.of_client.setdefault(exchange, set())
         said.add(raw)
-        for element in heard.elements(raw):
+        for element in reading.messages(raw):
             said.add(element)
-            read = heard.read(element)
+            read = reading.envelope(element)
             mark = _MARK.search(element)
             if mark is not None:
                 self.calls[mark[1]] = element
@@ -63,17 +78,17 @@ class Account:
                 self.asked[slot] += 1
                 if not self.free(element):
                     self.ruled.add(slot)
-            elif heard.named(read)[0] == "notifications/cancelled" and read.params is not ABSENT:
+            elif reading.named(read)[0] == "notifications/cancelled" and read.params is not ABSENT:
                 id = members(bytes(read.params).decode()).get("requestId", "")
                 self.excused.add(exchange + message.id_key(id.encode()))
 
     def server_says(self, raw: bytes, exchange: bytes) -> None:
         said = self.of_server.setdefault(exchange, set())
         said.add(raw)
-        for element in heard.elements(raw):
+        for element in reading.messages(raw):
             said |= {element, element[max(element.find(b"{"), 0) :]}
-            read = heard.leniently(element)
-            if read is None or heard.read(element) is None:
+            read = reading.leniently(element)
+            if read is None or reading.envelope(element) is None:
                 self.doubt(element, exchange)
             if read is not None and read.responds and read.key is not None:
                 slot = exchange + read.key
@@ -83,16 +98,16 @@ class Account:
                     self.beyond[slot] += 1
 
     def slots(self, raw: bytes) -> set[bytes]:
-        reads = map(heard.read, heard.elements(raw))
+        reads = map(reading.envelope, reading.messages(raw))
         return {read.key for read in reads if read is not None and read.key is not None}
 
     def doubt(self, raw: bytes, exchange: bytes) -> None:
         """Take note that what a line answers, if anything, may be answered once more."""
-        self.strange |= {exchange + id for id in heard.ids(raw)}
+        self.strange |= {exchange + id for id in reading.ids(raw)}
 
     def late(self, raw: bytes, exchange: bytes) -> None:
         """Take note that a call was answered in the server's stead, which may still answer it."""
-        self.overdue |= {exchange + id for id in heard.ids(raw) - {b"null"}}
+        self.overdue |= {exchange + id for id in reading.ids(raw) - {b"null"}}
 
     def over(self, exchange: bytes) -> None:
         for slot in self.reached:
@@ -103,13 +118,13 @@ class Account:
 
     def client_hears(self, raw: bytes, exchange: bytes) -> None:
         """Take note of a line that the client gets. Raises Wrong."""
-        if heard.OURS.search(raw):
+        if reading.OURS.search(raw):
             raise Wrong("no client sees a question of the proxy's own", repr(raw))
         if b"\n" in raw:
             raise Wrong("what is sent is one line", repr(raw))
         came = raw in self.of_server.get(exchange, ()) or raw == _CHANGED
-        for element in heard.elements(raw):
-            read = heard.leniently(element)
+        for element in reading.messages(raw):
+            read = reading.leniently(element)
             if read is not None and read.responds and read.key is not None:
                 self.got[exchange + read.key] += 1
             if came or element in self.of_server.get(exchange, ()):
@@ -127,15 +142,16 @@ class Account:
         if b"\n" in raw:
             raise Wrong("what is sent is one line", repr(raw))
         came = self.of_client.get(exchange, set())
-        for element in [raw] if raw in came else heard.elements(raw):
-            if element not in came and heard.OURS.search(element) is None:
+        for element in [raw] if raw in came else reading.messages(raw):
+            if element not in came and reading.OURS.search(element) is None:
                 self._changed(element)
-        for each in heard.requests(raw, exchange):
-            if not each.ours:
-                self.reached[
-                    exchange + message.id_key(each.id.encode("utf-8", "surrogatepass"))
-                ] += 1
-            yield each
+        for read in map(reading.envelope, reading.messages(raw)):
+            if read is not None and read.method is not ABSENT and read.key not in (None, b"null"):
+                id = bytes(read.id)
+                text, ours = id.decode("utf-8", "surrogatepass"), reading.OURS.search(id)
+                request = Request(exchange, text, *reading.named(read), ours is not None)
+                self.reached[request.slot] += not request.ours
+                yield request
 
     def _changed(self, element: bytes) -> None:
         """Hold a call that a rule has completed against the one that the client sent."""
@@ -146,26 +162,25 @@ class Account:
         if before is None:
             raise Wrong("what the server gets is the client's", repr(element))
         sent, now = Response.of(before).envelope, Response.of(element).envelope
-        for name in sent.keys() | now.keys():
-            if name != "params" and sent.get(name) != now.get(name):
-                raise Wrong("a call keeps all but its arguments", f"{name}: {element!r}")
         was, params = members(sent["params"]), members(now["params"])
-        for name in was.keys() | params.keys():
-            if name != "arguments" and bare(was.get(name, "")) != bare(params.get(name, "")):
+        kept = [(sent, now, name) for name in (sent.keys() | now.keys()) - {"params"}]
+        kept += [(was, params, name) for name in (was.keys() | params.keys()) - {"arguments"}]
+        for one, other, name in kept:
+            if bare(one.get(name, "")) != bare(other.get(name, "")):
                 raise Wrong("a call keeps all but its arguments", f"{name}: {element!r}")
 
     def free(self, raw: bytes) -> bool:
         """Say whether a line of the client's is one request that no rule has a say in."""
-        read = heard.read(raw)
+        read = reading.envelope(raw)
         names = [raw.lower().count(b'"%b"' % word) for word in _WORDS]
         if read is None or read.method is ABSENT or read.key in (None, b"null") or max(names) > 1:
             return False
-        method, tool = heard.named(read)
+        method, tool = reading.named(read)
         return tool in FREE if method == "tools/call" else method in METHODS
 
     def answers_free(self, raw: bytes, exchange: bytes) -> bool:
         """Say whether a line of the server's is an answer that no rule has a say in."""
-        read = heard.read(raw)
+        read = reading.envelope(raw)
         if read is None or not read.responds or read.key is None:
             return False
         slot = exchange + read.key

@@ -1,29 +1,35 @@
-"""What may happen in a session that is fuzzed: each is done to a World by a throw of dice."""
+"""Random sessions: the fate of each request, whoever says anything in whichever order."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 
 import msgspec
 
 from proxy.session.active_rules import PeerInfo
 from proxy.session.outputs import ClaimCall, LoadSnapshot, Shape, ToClient
 from tests.fuzz import speech
-from tests.fuzz.dice import Dice
 from tests.fuzz.fuzzer import Wrong
+from tests.fuzz.grammar import Dice
 from tests.fuzz.world import Done, World
 
 Action = Callable[[World, Dice], None]
 
 
-def step(world: World, dice: Dice) -> Hashable:
-    """Do one thing; return what tells the state that this left."""
-    chosen = dice.below(sum(weight for _, weight in ACTIONS))
-    for act, weight in ACTIONS:
-        chosen -= weight
-        if chosen < 0:
+STEPS = 60
+_SHOWN = 30  # of the last lines, beside a finding
+
+
+def check_one(seed: int, index: int) -> Iterator[Hashable]:
+    dice = Dice.of(seed, "trace", index)
+    world = World(dice)
+    try:
+        for act in dice.choices([*ACTIONS], [*ACTIONS.values()], k=dice.within(4, STEPS)):
             world.history.append(act.__name__)
             act(world, dice)
-            return act.__name__, world.state()
-    raise AssertionError
+            yield act.__name__, world.state()
+        world.end()
+    except Exception as error:
+        error.add_note("\n".join(world.history[-_SHOWN:]))
+        raise
 
 
 def ask(world: World, dice: Dice) -> None:
@@ -37,11 +43,8 @@ def batch(world: World, dice: Dice) -> None:
 
 
 def remark(world: World, dice: Dice) -> None:
-    kind = dice.below(3)
-    if kind == 0:
-        world.client_says(dice, speech.line(("id", dice.pick(speech.IDS)), ("result", "{}")))
-    else:
-        world.client_says(dice, speech.notice(dice, world.ids))
+    result = speech.line(f'"id":{dice.pick(speech.IDS)},"result":{{}}')
+    world.client_says(dice, dice.pick((result, *[speech.notice(dice, world.ids)] * 2)))
 
 
 def mumble(world: World, dice: Dice) -> None:
@@ -59,42 +62,36 @@ def answer(world: World, dice: Dice) -> None:
 
 
 def oddity(world: World, dice: Dice) -> None:
-    """Have the server say something that is no first answer."""
+    """Have the server send a line that is no first answer."""
     exchange, kind = dice.pick(world.exchanges), dice.below(9)
     world.mark += 1
+    mark = world.mark
     id = dice.pick([each.id for each in world.inbox if not each.ours] or ["7"])
     if kind == 0 and world.answered:
         exchange, raw = dice.pick(world.answered)
     elif kind == 1:
-        raw = speech.answer(dice, f'"none {world.mark}"', "tools/call", world.mark)
+        raw = speech.answer(dice, f'"none {mark}"', "tools/call", mark)
     elif kind == 2:
-        raw = speech.line(
-            ("id", id), ("method", '"roots/list"'), ("params", f'{{"mark":{world.mark}}}')
-        )
+        raw = speech.line(f'"id":{id},"method":"roots/list","params":{{"mark":{mark}}}')
     elif kind == 3:
-        raw = speech.line(
-            ("method", '"notifications/progress"'),
-            ("params", f'{{"progressToken":{dice.below(60)},"mark":{world.mark}}}'),
-        )
+        params = f'{{"progressToken":{dice.below(60)},"mark":{mark}}}'
+        raw = speech.line(f'"method":"notifications/progress","params":{params}')
     elif kind == 4:
         other = id.strip('"') if id[:1] == '"' else f'"{id}"'
-        raw = speech.line(("id", other), ("result", f'{{"mark":{world.mark}}}'))
+        raw = speech.line(f'"id":{other},"result":{{"mark":{mark}}}')
     elif kind == 5:
-        told = speech.line(("method", '"notifications/message"'))
-        world.account.server_says(told, exchange)
-        raw = b"debug {1} " + told
+        notice = speech.line('"method":"notifications/message"')
+        world.account.server_says(notice, exchange)
+        raw = b"debug {1} " + notice
     elif kind == 6 and world.inbox:
         some = [world.inbox.pop() for _ in range(min(len(world.inbox), 3))]
-        same = [each for each in some if each.exchange == some[0].exchange]
-        world.inbox += [each for each in some if each.exchange != some[0].exchange]
         exchange = some[0].exchange
-        raw = (
-            b"["
-            + b",".join(speech.answer(dice, each.id, each.method, world.mark) for each in same)
-            + b"]"
-        )
+        world.inbox += [each for each in some if each.exchange != exchange]
+        same = [each for each in some if each.exchange == exchange]
+        answers = [speech.answer(dice, each.id, each.method, mark) for each in same]
+        raw = b"[" + b",".join(answers) + b"]"
     else:
-        raw = speech.garbled(dice, speech.answer(dice, '"x"', "tools/call", world.mark))
+        raw = speech.garbled(dice, speech.answer(dice, '"x"', "tools/call", mark))
     world.server_says(dice, raw, exchange)
 
 
@@ -178,18 +175,18 @@ def _request(world: World, dice: Dice) -> bytes:
     return speech.request(dice, id, world.mark)
 
 
-ACTIONS: tuple[tuple[Action, int], ...] = (
-    (ask, 24),
-    (answer, 22),
-    (carry, 40),
-    (oddity, 9),
-    (remark, 5),
-    (batch, 3),
-    (mumble, 4),
-    (silence, 2),
-    (wait, 3),
-    (reload, 2),
-    (learn, 1),
-    (leave, 1),
-    (hang_up, 1),
-)
+ACTIONS: dict[Action, int] = {
+    ask: 24,
+    answer: 22,
+    carry: 40,
+    oddity: 9,
+    remark: 5,
+    batch: 3,
+    mumble: 4,
+    silence: 2,
+    wait: 3,
+    reload: 2,
+    learn: 1,
+    leave: 1,
+    hang_up: 1,
+}

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from proxy.ruleset.guard import Allow, Decision, QueryResult, Respond
 from proxy.ruleset.rule import Rule, RuleFile, RuleSet
-from tests.fuzz.dice import Dice
+from tests.fuzz.grammar import Dice
 from tests.given import file
 from tests.transports.guarded import Careful
 

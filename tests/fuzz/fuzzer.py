@@ -12,24 +12,23 @@ from msgspec import Struct
 T = TypeVar("T")
 
 SECONDS = 30
-"""What one input may take, on a machine that is busy with something else as well."""
+"""The most that one input may take on a machine that is busy with something else as well."""
 
 MOST = 3  # findings after which it is not worth going on
 _LONGEST = 6000  # characters of a finding
 
 Fuzzer = Callable[[int, int], Iterable[Hashable]]
-"""Makes an input of a seed and a number, and yields what states or features it reached.
+"""Makes an input from a seed and a number, and yields the states or features that it reached.
 
-Raises Wrong, or whatever was raised, with the input as a note.
+Raises Wrong or any other exception, with the input as a note.
 """
 
 
 class Wrong(Exception):
-    """An invariant that does not hold: its name, and what was found in its place."""
+    """An invariant that does not hold: its name, and the value that breaks it."""
 
-    def __init__(self, rule: str, found: str = "") -> None:
-        super().__init__(f"{rule}: {found}" if found else rule)
-        self.rule = rule
+    def __init__(self, rule: str, value: object = "") -> None:
+        super().__init__(f"{rule}: {value}" if value else rule)
 
 
 class Stuck(BaseException):
@@ -37,64 +36,55 @@ class Stuck(BaseException):
 
 
 class Report(Struct):
-    """What one fuzzer did: how many inputs, in how long, what they reached, and what they found.
-
-    `findings` are numbers of inputs with what they showed.
-    """
+    """The inputs tried, the seconds taken, the states reached, and findings by input number."""
 
     inputs: int = 0
     seconds: float = 0.0
     reached: set[Any] = set()
     findings: list[tuple[int, str]] = []
-    slowest: tuple[float, int] = (0.0, -1)
 
     def add(self, other: "Report") -> None:
-        """Take in what another process did of the same fuzzer, at the same time."""
+        """Add the report of another process that ran at the same time."""
         self.inputs += other.inputs
         self.seconds = max(self.seconds, other.seconds)
         self.reached |= other.reached
         self.findings += other.findings
-        self.slowest = max(self.slowest, other.slowest)
 
     def __str__(self) -> str:
         each = self.inputs / max(self.seconds, 1e-9)
         return (
             f"{self.inputs:,} inputs, {each:,.0f} per second, "
-            f"{len(self.reached):,} distinct states, slowest {self.slowest[0]:.2f} s "
-            f"(#{self.slowest[1]}), {len(self.findings)} findings"
+            f"{len(self.reached):,} distinct states, {len(self.findings)} findings"
         )
 
 
-def noted(made: T, check: Callable[[T], Iterable[Hashable]]) -> Iterator[Hashable]:
-    """Check an input; what is raised has it as a note."""
+def noted(value: T, check: Callable[[T], Iterable[Hashable]]) -> Iterator[Hashable]:
+    """Check an input; an exception has it as a note."""
     try:
-        yield from check(made)
+        yield from check(value)
     except Exception as error:
-        error.add_note(repr(made))
+        error.add_note(repr(value))
         raise
 
 
 def run(fuzzer: Fuzzer, seed: int, indexes: Iterable[int], seconds: float | None = None) -> Report:
     """Try inputs, all or as many as there is time for, and report on them."""
-    report = Report()
-    began = now = time.monotonic()
+    report, start = Report(), time.monotonic()
     for index in indexes:
-        if seconds is not None and now - began >= seconds:
+        if seconds is not None and time.monotonic() - start >= seconds:
             break
-        found = raised(lambda: report.reached.update(fuzzer(seed, index)))  # noqa: B023
-        before, now = now, time.monotonic()
+        failure = failure_of(lambda: report.reached.update(fuzzer(seed, index)))  # noqa: B023
         report.inputs += 1
-        report.slowest = max(report.slowest, (now - before, index))
-        if found is not None:
-            report.findings.append((index, found))
+        if failure is not None:
+            report.findings.append((index, failure))
             if len(report.findings) >= MOST:
                 break
-    report.seconds = now - began
+    report.seconds = time.monotonic() - start
     return report
 
 
-def raised(tried: Callable[[], object]) -> str | None:
-    """Say what an input raised, None if it raised nothing."""
+def failure_of(attempt: Callable[[], object]) -> str | None:
+    """Return in words what an input raised, None if nothing."""
     stuck: list[str] = []
 
     def alarm(number: int, frame: FrameType | None) -> None:
@@ -103,16 +93,16 @@ def raised(tried: Callable[[], object]) -> str | None:
 
     before = signal.signal(signal.SIGALRM, alarm)
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
-    said = None
+    failure = None
     try:
-        tried()
+        attempt()
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         lines = [str(error)] if isinstance(error, Wrong) else traceback.format_exception(error)
-        said = "\n".join([*lines, *getattr(error, "__notes__", ())])[:_LONGEST]
+        failure = "\n".join([*lines, *getattr(error, "__notes__", ())])[:_LONGEST]
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    # What was tried may have caught that, too.
-    return f"it takes more than {SECONDS} seconds; it was then at\n{stuck[0]}" if stuck else said
+    # The code under test may have caught that, too.
+    return f"it takes more than {SECONDS} seconds; it was then at\n{stuck[0]}" if stuck else failure

@@ -1,8 +1,9 @@
-"""Random messages: what is read of their ends and of the whole, held against a full parse."""
+"""Random messages: the claims that are read from their ends, held against a full parse."""
 
 import json
 import re
 from collections.abc import Hashable, Iterator
+from typing import Any
 
 from msgspec import Raw, Struct
 
@@ -10,9 +11,9 @@ from proxy.document import message
 from proxy.document.message import Message
 from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
-from tests.fuzz.dice import Dice
 from tests.fuzz.fuzzer import Wrong, noted
-from tests.fuzz.reading import bare, members, replaced, valid
+from tests.fuzz.grammar import Dice, grow, spaced
+from tests.fuzz.reading import bare, envelope, members, pairs, read, replaced, valid
 
 ENDS = 512
 IDS = (
@@ -23,11 +24,11 @@ NESTED = (
     *('{"jsonrpc":"2.0","id":9}', '{"id":9,"jsonrpc":"2.0"}', '{"method":"x","id":9}'),
     *('{"a":[{"id":9}]}', '"\\",\\"jsonrpc\\":\\"2.0\\",\\"id\\":9}"', '"id"', "{}", "[]"),
     *("1e400", '"\\ud800"', '"é\u2028"', "null", '"{\\"jsonrpc\\":\\"2.0\\"}"'),
-    *('[{"jsonrpc":"2.0","id":9,"result":{}}]', '"' + "x" * 700 + '"'),
+    *('[{"jsonrpc":"2.0","id":9,"result":{}}]', '"' + "x" * 700 + '"', '{"id":5,"a":{"method":1}}'),
 )
 NAMES = ("result", "error", "method", "params", "x", "ID", "", "jsonrpc2", "res\\u0075lt")
 METHODS = ('"tools/call"', '"ping"', '"notifications/progress"', "5", "null", '"a\\/b"')
-SPACES = ("", "", "", " ", "\t", "\r", "  ")
+CALL = '{"name":<string>,"arguments":{"a":<scalar>},"_meta":<anything>}'
 _BEGINS = re.compile(rb'\{\s*"(?:jsonrpc|id|method|params|result|error)"\s*:')
 NOISE = (
     *(b"debug: ", b"{1} ", b"{", b'{"a":1}', b"[", b"\xff", b"{}{}", b"\xef\xbb\xbf", b'"'),
@@ -35,186 +36,127 @@ NOISE = (
 )
 
 
-def check_one(seed: int, index: int) -> Iterator[Hashable]:
-    return noted(said(Dice.of(seed, "message", index)), check)
-
-
-class Said(Struct, frozen=True):
-    """A line, and where in it a message begins that noise stands before."""
+class Line(Struct, frozen=True):
+    """A line, and the length of the noise before its message."""
 
     raw: bytes
     noise: int = 0
 
 
-def said(dice: Dice) -> Said:
+def check_one(seed: int, index: int) -> Iterator[Hashable]:
+    return noted(line(Dice.of(seed, "message", index)), check)
+
+
+def line(dice: Dice) -> Line:
     """Return a message: whole, cut, behind noise, or with members of the same name."""
-    pairs = [("jsonrpc", '"2.0"'), ("id", dice.pick(IDS))]
-    for _ in range(dice.below(4)):
-        name = dice.pick(NAMES)
-        pairs.append((name, dice.pick(METHODS) if name == "method" else _value(dice)))
+    parts = [("jsonrpc", '"2.0"'), ("id", dice.pick(IDS))]
+    for name in dice.some(NAMES, 4)[1:]:
+        parts.append((name, dice.pick(METHODS if name == "method" else NESTED)))
+    if dice.one_in(6):
+        parts.append(("params", grow(dice, CALL)))
     if dice.one_in(4):
-        dice.shuffle(pairs)
+        dice.shuffle(parts)
     if dice.one_in(12):
-        pairs.insert(dice.below(len(pairs)), dice.pick(pairs))
+        parts.insert(dice.below(len(parts)), dice.pick(parts))
     if dice.one_in(12):
-        del pairs[dice.below(len(pairs))]
-    raw = _written(dice, pairs).encode("utf-8", "surrogatepass")
-    kind = dice.below(10)
+        del parts[dice.below(len(parts))]
+    text = "{" + ",".join(f'"{name}":{value}' for name, value in parts) + "}"
+    raw = spaced(dice, text, lines=False).encode("utf-8", "surrogatepass")
+    kind, at = dice.below(10), dice.below(len(raw))
     if kind == 0:
-        return Said(raw[: dice.below(len(raw) + 1)])
+        return Line(raw[:at])
     if kind == 1:
         noise = dice.pick(NOISE) * dice.within(1, 3)
-        return Said(noise + raw, len(noise))
+        return Line(noise + raw, len(noise))
     if kind == 2:
-        at = dice.below(len(raw))
-        return Said(
-            raw[:at] + dice.pick((b"\xff", b"\x00", b"", b"NaN", b"}", b",", b"\n")) + raw[at + 1 :]
-        )
-    return Said(raw)
+        odd = dice.pick((b"\xff", b"\x00", b"", b"NaN", b"}", b",", b"\n"))
+        return Line(raw[:at] + odd + raw[at + 1 :])
+    return Line(dice.pick((b"", b"", b" ", b"\t", b"\r")) + raw)
 
 
-def _value(dice: Dice) -> str:
-    if dice.one_in(3):
-        inner = ",".join(
-            f'"{name}":{dice.pick(NESTED)}' for name in dice.some(("a", "id", "method"), 3)
-        )
-        return "{" + inner + "}"
-    return dice.pick(NESTED)
-
-
-def _written(dice: Dice, pairs: list[tuple[str, str]]) -> str:
-    gap = SPACES if dice.one_in(5) else ("",)
-    parts = [
-        f'{dice.pick(gap)}"{name}"{dice.pick(gap)}:{dice.pick(gap)}{value}{dice.pick(gap)}'
-        for name, value in pairs
-    ]
-    return f"{dice.pick(gap)}{{{','.join(parts)}}}{dice.pick(gap)}"
-
-
-def check(given: Said) -> Iterator[Hashable]:
-    raw = given.raw
+def check(line: Line) -> Iterator[Hashable]:
+    raw = line.raw
     start, end = raw[:ENDS], raw[-ENDS:]
-    claims = (message.response_key(start, end), message.request_id(start, end))
-    asks, answers, succeeds = message.asks(start), message.answers(start), message.succeeds(start)
-    read = _read(raw)
-    found = message.behind_noise(raw)
-    text = raw.decode("utf-8", "replace")
+    claims = {
+        "answer": message.response_key(start, end),
+        "request": message.request_id(start, end),
+        "asks": message.asks(start),
+        "answers": message.answers(start),
+        "succeeds": message.succeeds(start),
+    }
+    whole, offset, text = read(raw), message.behind_noise(raw), raw.decode("utf-8", "replace")
     sound = valid(text) is True and text.encode("utf-8", "surrogatepass") == raw
-    held = members(text) if sound else {}
+    names = [json.loads(name) for name, _ in pairs(text)] if sound else []
+    fields = members(text) if sound else {}
     if sound and text.lstrip()[:1] == "{":
-        _members(raw, text, held, read)
-    twice = sound and _repeats(text)
-    if held and not twice:
-        _claims(held, claims, asks=asks, answers=answers, succeeds=succeeds)
-    if found is not None and _read(raw[found:]) is None:
-        raise Wrong("what stands behind noise is a message", repr(raw[found:]))
-    behind = raw[given.noise :].lstrip()
+        _reads_as_spelled(text, fields, whole)
+    if fields and len(fields) == len(names):
+        _claims(fields, **claims)
+    if offset is not None and read(raw[offset:]) is None:
+        raise Wrong("what stands behind noise is a message", repr(raw[offset:]))
+    behind = raw[line.noise :].lstrip()
     # An object that begins with any other member is taken for more of the noise.
-    begins = _BEGINS.match(behind) is not None and b"{" not in raw[1 : given.noise]
-    hidden = given.noise and begins and _speaks(behind)
-    if hidden and (found is None or raw[found:] != behind):
-        raise Wrong("a message is found behind noise", f"{raw!r}: {found}")
-    if isinstance(read, Message):
-        _changed(raw, text, held, read)
-    yield (
-        *(claim is not None for claim in claims),
-        asks,
-        answers,
-        succeeds,
-        found is not None,
-        type(read).__name__,
-        sound,
-        twice,
-        len(raw) > 2 * ENDS,
-        tuple(held)[:4],
-    )
+    begins = _BEGINS.match(behind) is not None and b"{" not in raw[1 : line.noise]
+    after = envelope(behind) if line.noise and begins else None
+    if after is not None and after.speaks and (offset is None or raw[offset:] != behind):
+        raise Wrong("a message is found behind noise", f"{raw!r}: {offset}")
+    if isinstance(whole, Message):
+        _replaces(raw, text, fields, whole)
+    reached = [bool(claim) for claim in claims.values()]
+    yield (*reached, offset is not None, type(whole).__name__, len(raw) > 2 * ENDS, *names[:4])
 
 
-def _read(raw: bytes) -> Message | list[Raw] | None:
-    try:
-        return message.read(raw)
-    except DocumentError:
-        return None
-
-
-def _speaks(raw: bytes) -> bool:
-    read = _read(raw)
-    return isinstance(read, Message) and read.speaks
-
-
-def _repeats(text: str) -> bool:
-    names: list[str] = []
-    json.loads(
-        text, object_pairs_hook=lambda pairs: names.__setitem__(slice(None), [n for n, _ in pairs])
-    )
-    return len(set(names)) < len(names)
-
-
-def _members(raw: bytes, text: str, held: dict[str, str], read: Message | list[Raw] | None) -> None:
-    if read is None:
+def _reads_as_spelled(text: str, fields: dict[str, str], whole: Message | list[Raw] | None) -> None:
+    if not isinstance(whole, Message):
         raise Wrong("what is JSON can be read", text)
-    assert isinstance(read, Message)
-    expected = {name: replaced(value) for name, value in held.items()}
     for name in Message.__struct_fields__:
-        found: Raw = getattr(read, name)
-        was = None if found is ABSENT else bytes(found).decode("utf-8", "surrogatepass")
-        if was != (expected.get(name) if name != "id" else held.get(name)):
+        value: Raw = getattr(whole, name)
+        member = None if value is ABSENT else bytes(value).decode("utf-8", "surrogatepass")
+        expected = fields.get(name)
+        if expected is not None and name != "id":
+            expected = replaced(expected)
+        if member != expected:
             raise Wrong(
-                "a member is read as it is spelled", f"{name}: {was!r}, not {held.get(name)!r}"
+                "a member is read as it is spelled", f"{name}: {member!r}, not {expected!r}"
             )
 
 
-def _claims(
-    held: dict[str, str],
-    claims: tuple[bytes | None, bytes | None],
-    *,
-    asks: bool,
-    answers: bool,
-    succeeds: bool,
-) -> None:
-    id = held.get("id", "").encode("utf-8", "surrogatepass")
-    answer, asked = claims
+def _claims(fields: dict[str, str], **claims: Any) -> None:
+    id = fields.get("id", "").encode("utf-8", "surrogatepass")
+    answer, request, outcome = claims["answer"], claims["request"], {"result", "error"} & {*fields}
     if answer is not None and (not id or answer != message.id_key(id)):
         raise Wrong("the id of a response is never another", f"{answer!r}, not {id!r}")
-    if asked is not None and asked != id:
-        raise Wrong("the id of a request is never another", f"{asked!r}, not {id!r}")
-    if answer is not None and not {"result", "error"} & set(held):
-        raise Wrong("what has the id of a response is one", f"{held}")
-    if asks and "method" not in held:
-        raise Wrong("what surely asks has a method", f"{held}")
-    if answers and not {"result", "error"} & set(held):
-        raise Wrong("what surely answers has a result or an error", f"{held}")
-    if succeeds and "result" not in held:
-        raise Wrong("what succeeds has a result", f"{held}")
+    if request is not None and request != id:
+        raise Wrong("the id of a request is never another", f"{request!r}, not {id!r}")
+    if (claims["asks"] and "method" not in fields) or (
+        claims["succeeds"] and "result" not in fields
+    ):
+        raise Wrong("a message is never taken for one of another kind", f"{claims}: {fields}")
+    if (answer is not None or claims["answers"]) and not outcome:
+        raise Wrong("what has the id of a response is one", f"{claims}: {fields}")
 
 
-def _changed(raw: bytes, text: str, held: dict[str, str], read: Message) -> None:
-    """Hold a message with another member against what it was."""
+def _replaces(raw: bytes, text: str, fields: dict[str, str], whole: Message) -> None:
+    """Check that a message with another member keeps all others."""
     try:
-        made = message.replaced(raw, result=[1])
+        changed = message.replaced(raw, result=[1])
     except DocumentError:
         return
     if b"\n" in message.one_line(raw):
         raise Wrong("a message is one line", repr(raw))
-    if not held:
+    if not fields:
         return
-    now = members(made.decode("utf-8", "surrogatepass"))
-    for name, value in held.items():
-        kept = value if name == "id" else replaced(value)
-        if name != "result" and bare(now.get(name, "")) != bare(kept):
-            raise Wrong("other members stay as they were spelled", f"{name}: {made!r}")
-    if now.get("result") != "[1]":
-        raise Wrong("a member is replaced", repr(made))
-    if read.params is not ABSENT and bytes(read.params)[:1] == b"{":
-        _recalled(raw, text, read)
-
-
-def _recalled(raw: bytes, text: str, read: Message) -> None:
+    now = members(changed.decode("utf-8", "surrogatepass"))
+    for name, value in {**fields, "result": "[1]"}.items():
+        if bare(now.get(name, "")) != bare(value if name == "id" else replaced(value)):
+            raise Wrong("other members stay as they were spelled", f"{name}: {changed!r}")
+    if whole.params is ABSENT or bytes(whole.params)[:1] != b"{":
+        return
     try:
-        made = message.with_arguments(raw, read.params, {"a": 1})
+        changed = message.with_arguments(raw, whole.params, {"a": 1})
     except DocumentError:
         return
-    was, now = members(replaced(text)), members(made.decode("utf-8", "surrogatepass"))
-    before, after = members(was["params"]), members(now["params"])
-    if {**before, "arguments": ""} != {**after, "arguments": ""} or after["arguments"] != '{"a":1}':
-        raise Wrong("a call keeps all but its arguments", repr(made))
+    before = members(members(replaced(text))["params"])
+    after = members(members(changed.decode("utf-8", "surrogatepass"))["params"])
+    if {**before, "arguments": '{"a":1}'} != after:
+        raise Wrong("a call keeps all but its arguments", repr(changed))

@@ -1,4 +1,4 @@
-"""Random rules over random responses: what `pipeline.shape` makes of them, and of later pages."""
+"""Random rules over random responses: the results of `pipeline.shape`, and later pages of them."""
 
 from collections.abc import Hashable, Iterator
 from functools import lru_cache
@@ -14,9 +14,9 @@ from proxy.ruleset.rule import Rule
 from proxy.session.tools import arguments as argument
 from proxy.shaping import pipeline
 from proxy.shaping.job import ShapeJob, ShapeResult
-from tests.fuzz import expressions, results, rulefiles, verdicts
-from tests.fuzz.dice import Dice
+from tests.fuzz import results, rules, verdicts
 from tests.fuzz.fuzzer import Wrong, noted
+from tests.fuzz.grammar import Dice, grow
 
 EACH = 5
 """How many documents each rule is tried on."""
@@ -26,7 +26,7 @@ SHOWS: tuple[Shows, ...] = get_args(Shows)
 
 
 class Pair(Struct, frozen=True):
-    """A rule file with one rule, a response, and what was asked for."""
+    """A rule file with one rule, a response, and the call."""
 
     rule: bytes
     line: bytes
@@ -44,121 +44,108 @@ def check_one(seed: int, index: int) -> Iterator[Hashable]:
 
 def pair(seed: int, index: int) -> Pair:
     dice = Dice.of(seed, "pair", index)
-    given = results.given(dice)
+    id = dice.pick(results.IDS)
     return Pair(
         rule=rule_text(seed, index // EACH),
-        line=given.line,
-        id=given.id,
-        arguments=_arguments(dice),
-        view=expressions.view(dice) if dice.one_in(4) else None,
+        line=results.response(dice, id),
+        id=id.encode(),
+        arguments=dice.chosen(ARGUMENTS),
+        view=grow(dice, "<view>") if dice.one_in(4) else None,
         shows=dice.pick(SHOWS),
         modern=dice.one_in(2),
         viewable=not dice.one_in(8),
     )
 
 
+# Windows and what rules look at, within bounds and outside, each with its odds.
+ARGUMENTS: dict[str, tuple[int, tuple[Any, ...]]] = {
+    "limit": (5, (1, 2, 3, 5, 5, 50, 0, -1, "5", True, 1e9)),
+    "offset": (5, (0, 1, 1, 2, 5, 1000, -1, None, "0")),
+    "startIndex": (5, (0, 1, 7, 10_000)),
+    "maxLength": (5, (1, 3, 100, 0)),
+    "most": (6, (1, 3)),
+    "from": (6, (0, 2)),
+    "wanted": (3, ("a", "", "*.md", "(", "é", 5, None)),
+    "filter": (8, ({"name": "open"}, {}, "x")),
+    "action": (8, ("x", "y")),
+}
+
+
 @lru_cache(maxsize=4)
 def rule_text(seed: int, number: int) -> bytes:
-    """Return the file of this number; some have a problem, as a step that does not fit another."""
+    """Return the file of this number; some have a problem, such as a step that fits no other."""
     dice = Dice.of(seed, "rule", number)
-    text = rulefiles.text(dice)
-    while dice.one_in(2) and loaded(text.encode()) is None:
-        text = rulefiles.text(dice)
+    text = rules.text(dice)
+    while not dice.one_in(4) and loaded(text.encode()) is None:
+        text = rules.text(dice)
     return text.encode()
-
-
-def _arguments(dice: Dice) -> dict[str, Any]:
-    """Return what a client sends: windows and what rules look at, in and out of bounds."""
-    chances: dict[str, tuple[int, tuple[Any, ...]]] = {
-        "limit": (5, (1, 2, 3, 5, 5, 50, 0, -1, "5", True, 1e9)),
-        "offset": (5, (0, 1, 1, 2, 5, 1000, -1, None, "0")),
-        "startIndex": (5, (0, 1, 7, 10_000)),
-        "maxLength": (5, (1, 3, 100, 0)),
-        "rows": (6, (1, 3)),
-        "row": (6, (0, 2)),
-        "wanted": (3, ("a", "", "*.md", "(", "é", 5, None)),
-        "filter": (8, ({"name": "open"}, {}, "x")),
-        "action": (8, ("x", "y")),
-    }
-    return {name: dice.pick(among) for name, (odds, among) in chances.items() if dice.one_in(odds)}
 
 
 @lru_cache(maxsize=4)
 def loaded(text: bytes) -> Rule | None:
-    """Return the rule of a file, None where there are problems in it."""
+    """Return the rule of a file, None if it has problems."""
     reading = rulefile.read("rules.yaml", text)
     if (reading.rules is None) != bool(reading.problems):
         raise Wrong("a file has rules or problems", f"{reading}")
-    made = reading.rules
-    return None if made is None or not made.rules else made.rules[0]
+    return None if reading.rules is None else next(iter(reading.rules.rules), None)
 
 
-def check(made: Pair) -> Iterator[Hashable]:
+def check(pair: Pair) -> Iterator[Hashable]:
     """Yield what the pair reaches. Raises Wrong if an invariant does not hold."""
-    rule = loaded(made.rule)
-    if rule is None:
-        yield "problems"
-        return
-    job = asked(made, rule, made.arguments)
+    rule = loaded(pair.rule)
+    job = None if rule is None else job_for(pair, rule)
     if job is None:
-        yield "refused"
+        yield rule is None
         return
     outcome = pipeline.shape(job)
     verdicts.judge(job, outcome)
     verdicts.same(outcome, pipeline.shape(job), "the same job gives the same")
     verdicts.travels(job, outcome)
     yield _state(job, outcome)
-    if outcome.snapshot is not None:
-        yield from _looked(made, job, outcome)
+    later = replace(job, raw=None, snapshot=outcome.snapshot)
+    if outcome.snapshot is not None and pair.view is None and outcome.outcome != "error":
+        page = pipeline.shape(later)
+        verdicts.judge_later(later, page)
+        if outcome.log_line is None and (outcome.outcome, page.outcome) != ("shaped", "page"):
+            raise Wrong("an answer with a snapshot is one of a rule that fits", page.log_line)
+        yield _state(later, page)
+    if outcome.snapshot is not None and rule is not None and rule.snapshot_step.viewable:
+        looking = replace(later, view=pair.view or "items[0:2]")
+        view = pipeline.shape(looking)
+        verdicts.judge_later(looking, view)
+        verdicts.travels(looking, view)
+        yield _state(looking, view)
 
 
-def asked(made: Pair, rule: Rule, arguments: dict[str, Any]) -> ShapeJob | None:
-    """Return the job for a call with these arguments, None where it is refused or another's."""
+def job_for(pair: Pair, rule: Rule) -> ShapeJob | None:
+    """Return the job for a call; None if it is refused, or if the rule does not apply to it."""
     plan = argument.plan(rule, ())
     try:
-        if not rule.applies(arguments):
+        if not rule.applies(pair.arguments):
             return None
-        completed = argument.complete(plan, (), arguments)
+        completed = argument.complete(plan, (), pair.arguments)
     except Refusal:
         return None
     return ShapeJob(
         rule=rule,
         tool="get",
-        id=made.id,
-        raw=made.line,
+        id=pair.id,
+        raw=pair.line,
         arguments=completed.arguments,
         names=plan.names,
-        view=made.view if rule.snapshot_step.viewable else None,
-        viewable=made.viewable,
-        keep=made.viewable and rule.snapshot_step.is_used,
-        shows=made.shows,
-        modern=made.modern,
+        view=pair.view if rule.snapshot_step.viewable else None,
+        viewable=pair.viewable,
+        keep=pair.viewable and rule.snapshot_step.is_used,
+        shows=pair.shows,
+        modern=pair.modern,
         fuel=FUEL,
     )
 
 
-def _looked(made: Pair, job: ShapeJob, outcome: ShapeResult) -> Iterator[Hashable]:
-    """Ask for later pages and views of an answer."""
-    kept = replace(job, raw=None, snapshot=outcome.snapshot)
-    if made.view is None and outcome.outcome != "error":
-        again = pipeline.shape(kept)
-        verdicts.judge_later(kept, again)
-        if outcome.log_line is None:
-            verdicts.first_page(job, outcome, again)
-        yield _state(kept, again)
-    if job.rule.snapshot_step.viewable:
-        looking = replace(kept, view=made.view or "items[0:2]")
-        seen = pipeline.shape(looking)
-        verdicts.judge_later(looking, seen)
-        verdicts.travels(looking, seen)
-        yield _state(looking, seen)
-
-
 def _state(job: ShapeJob, outcome: ShapeResult) -> Hashable:
-    """Return what tells this from what was tried before: the steps, and what came of them."""
     rule = job.rule
     return (
-        tuple(step.name for step in rule.pipeline),
+        *(step.name for step in rule.pipeline),
         outcome.outcome,
         outcome.snapshot is not None,
         job.view is not None,

@@ -1,25 +1,32 @@
-"""Reads JSON for the oracles in another way than the proxy does: by tokens, as they are spelled.
+"""Reads JSON for the oracles by tokens, as they are spelled, and as any other reader might.
 
-No depth and no number is too much for it, and nothing is decoded but the names of members.
+Nothing is decoded but the names of members, so that no number is too much.
 """
 
 import json
 import re
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
+from proxy.document import message
+from proxy.document.message import Message
 from proxy.document.surrogates import replace_lone
+from proxy.document.tree import ABSENT
+from proxy.errors import DocumentError
 
+OURS = re.compile(rb"abridge-[0-9a-f]{24}-")  # the ids of the proxy's own requests
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _SPACE = re.compile(r"[ \t\r\n]*")
 _SCANNER = json.JSONDecoder(parse_int=str, parse_float=str)
+_ID = re.compile(rb'(?i)"id"\s*:\s*("(?:[^"\\]|\\.)*"|\[[^\]]*\]|\{[^}]*\}|[^\s,}\]]+)')
 
 
 class Response(Struct, frozen=True, dict=True):
-    """A response line, taken apart; members come by name, the last of a name."""
+    """A response line, split; of several members with one name the last counts."""
 
     line: str
 
@@ -37,23 +44,22 @@ class Response(Struct, frozen=True, dict=True):
 
     @cached_property
     def blocks(self) -> list[str]:
-        content = self.result.get("content", "[]")
-        return elements(content) if content[:1] == "[" else []
+        return elements(self.result.get("content", "[]"))
 
     @cached_property
     def texts(self) -> list[str]:
         """The texts of the text blocks and embedded text resources."""
-        return [said for block in self.blocks if (said := text_of(block)) is not None]
+        return [text for block in self.blocks if (text := _text_of(block)) is not None]
 
     @property
     def others(self) -> list[str]:
-        return [block for block in self.blocks if text_of(block) is None]
+        return [block for block in self.blocks if _text_of(block) is None]
 
     @property
     def structured(self) -> str | None:
-        """The structuredContent, spelled; None where there is none."""
-        held = self.result.get("structuredContent")
-        return None if held == "null" else held
+        """The structuredContent as it is spelled."""
+        value = self.result.get("structuredContent")
+        return None if value == "null" else value
 
     @property
     def failed(self) -> bool:
@@ -61,14 +67,14 @@ class Response(Struct, frozen=True, dict=True):
         return "error" in self.envelope or self.result.get("isError") == "true"
 
 
-def text_of(block: str) -> str | None:
-    held = members(block)
-    if held.get("type") == '"resource"':
-        held = members(held.get("resource", "{}"))
-    elif held.get("type") != '"text"':
+def _text_of(block: str) -> str | None:
+    fields = members(block)
+    if fields.get("type") == '"resource"':
+        fields = members(fields.get("resource", "{}"))
+    elif fields.get("type") != '"text"':
         return None
-    said = held.get("text", "")
-    return json.loads(said) if said[:1] == '"' else None
+    text = fields.get("text", "")
+    return json.loads(text) if text[:1] == '"' else None
 
 
 def replaced(text: str) -> str:
@@ -85,31 +91,31 @@ def bare(text: str) -> str:
 
 
 def numbers(text: str) -> list[str]:
-    """Return the numbers in JSON, as they are spelled; not what stands in its strings."""
+    """Return the numbers in JSON as they are spelled, without those in its strings."""
     return [token for token in tokens(text) if _NUMBER.fullmatch(token)]
 
 
 def members(text: str) -> dict[str, str]:
-    """Return the members of an object by name, as they are spelled; none where it is no object."""
-    return {json.loads(name): value for name, value in _parts(text, "{") if name}
+    """Return the members of an object by name, as they are spelled; none if it is no object."""
+    return {json.loads(name): value for name, value in pairs(text)}
 
 
 def elements(text: str) -> list[str]:
-    return [value for _, value in _parts(text, "[")]
+    return [value for _, value in pairs(text, "[")]
 
 
-def _parts(text: str, opening: str) -> Iterator[tuple[str, str]]:
-    """Yield what stands right below the outermost bracket, with the name before it."""
+def pairs(text: str, opening: str = "{") -> list[tuple[str, str]]:
+    """Return the members of an object, or the elements of an array, as they are spelled.
+
+    The names are JSON too, and empty before elements. A text that is neither has none.
+    """
     try:
-        # By the decoder of the standard library, which is quicker.
-        return iter(list(_scanned(text, opening)))
-    except RecursionError:
-        return _counted(text, opening)
-    except (ValueError, IndexError):
-        return iter(())  # no JSON
+        return list(_pairs(text, opening))
+    except (ValueError, IndexError, RecursionError):
+        return []
 
 
-def _scanned(text: str, opening: str) -> Iterator[tuple[str, str]]:
+def _pairs(text: str, opening: str) -> Iterator[tuple[str, str]]:
     at = _past(text, 0)
     if text[at : at + 1] != opening:
         return
@@ -126,42 +132,19 @@ def _scanned(text: str, opening: str) -> Iterator[tuple[str, str]]:
 
 
 def _past(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return at if found is None else found.end()
-
-
-def _counted(text: str, opening: str) -> Iterator[tuple[str, str]]:
-    depth, start, end, name = 0, -1, -1, ""
-    for found in _TOKEN.finditer(text):
-        token = found[0]
-        if depth == 0:
-            if token != opening:
-                return
-            depth = 1
-            continue
-        if depth == 1 and token in ",}]":
-            if start >= 0:
-                yield name, text[start:end]
-            start, name = -1, ""
-            if token != ",":
-                return
-            continue
-        if depth == 1 and token == ":":
-            name, start = text[start:end], -1
-            continue
-        if start < 0:
-            start = found.start()
-        if token in "{[":
-            depth += 1
-        elif token in "}]":
-            depth -= 1
-        end = found.end()
+    match = _SPACE.match(text, at)
+    assert match is not None
+    return match.end()
 
 
 def valid(text: str) -> bool | None:
-    """Say whether a text is JSON; None where it is nested too deeply to say."""
+    """Return True if a text is JSON; None if it is nested too deeply to tell."""
+
+    def refuse(word: str) -> None:
+        raise ValueError(f"{word} is no JSON")
+
     try:
-        json.loads(text, parse_int=str, parse_float=str, parse_constant=_refused)
+        json.loads(text, parse_int=str, parse_float=str, parse_constant=refuse)
     except RecursionError:
         return None
     except ValueError:
@@ -169,5 +152,93 @@ def valid(text: str) -> bool | None:
     return True
 
 
-def _refused(word: str) -> None:
-    raise ValueError(f"{word} is no JSON")
+# Messages, as the proxy reads them
+
+
+def read(raw: bytes) -> Message | list[Raw] | None:
+    """Return a message or a batch, None for a line that the proxy cannot read."""
+    try:
+        return message.read(raw)
+    except DocumentError:
+        return None
+
+
+def envelope(raw: bytes) -> Message | None:
+    line = read(raw)
+    return line if isinstance(line, Message) else None
+
+
+def messages(raw: bytes) -> list[bytes]:
+    """Return the messages of a batch; any other line is one."""
+    line = read(raw)
+    return list(map(bytes, line)) if isinstance(line, list) else [raw]
+
+
+def named(read: Message) -> tuple[str, str]:
+    """Return the method of a message and the tool that it calls; empty if there is none."""
+    tool = None if read.params is ABSENT else message.string_at(read.params, "name")
+    return read.verb, tool or ""
+
+
+# Messages, as other readers may read them
+
+
+def leniently(raw: bytes) -> Message | None:
+    """Return a message that only other readers than the proxy may take for one."""
+    line = envelope(raw)
+    if line is None and valid(raw.decode("utf-8", "replace")):
+        fields = {name: Raw(value.encode()) for name, value in Response.of(raw).envelope.items()}
+        names = Message.__struct_fields__
+        line = Message(**{name: fields[name] for name in names if name in fields})
+    return line
+
+
+def ids(raw: bytes) -> set[bytes]:
+    """Return the ids that some reader of a line might find in it, null among them."""
+    return {b"null", *map(message.id_key, _ID.findall(raw))}
+
+
+def called(raw: bytes) -> set[str]:
+    """Return every tool that some reader of a line might find called in it."""
+    return {
+        name
+        for line in _lines(raw)
+        if "tools/call" in [word for word in _values(line, "method") if isinstance(word, str)]
+        for params in _values(line, "params")
+        for name in _values(params, "name")
+        if isinstance(name, str)
+    }
+
+
+def limits(raw: bytes) -> list[float]:
+    """Return every `limit` that some reader of a call might find among its arguments."""
+    return [
+        value
+        for line in _lines(raw)
+        for params in _values(line, "params")
+        for arguments in _values(params, "arguments")
+        for value in _values(arguments, "limit")
+        if isinstance(value, float)
+    ]
+
+
+class _Pairs(list[Any]):
+    """An object as pairs of names and values."""
+
+
+def _lines(raw: bytes) -> list[Any]:
+    """Return the messages of a line with their objects as pairs; none if it is no JSON."""
+    try:
+        line = json.loads(
+            raw.removeprefix(b"\xef\xbb\xbf"), object_pairs_hook=_Pairs, parse_int=float
+        )
+    except (ValueError, RecursionError):
+        return []
+    return line if isinstance(line, list) and not isinstance(line, _Pairs) else [line]
+
+
+def _values(value: Any, name: str) -> list[Any]:
+    """Return all values under a name in any letter case."""
+    if not isinstance(value, _Pairs):
+        return []
+    return [each for key, each in value if key.casefold() == name]

@@ -1,145 +1,83 @@
-"""Random responses: the document of an answer in the places where servers put it, and around it."""
+"""Random responses: a document in the places in which servers put it, and what is beside it."""
 
 import json
 
-from msgspec import Struct
-
-from tests.fuzz import texts, values
-from tests.fuzz.dice import Dice
-from tests.fuzz.values import Tree
+from tests.fuzz.grammar import Dice, grow, jumbled, prose, spaced, spelled, texts
 
 IDS = (
     *("1", "0", "-7", "5.0", '"5"', '"a"', '"\\u0061"', '"é😀"', "1e3", '""'),
     *("99999999999999999999",),
 )
-KINDS = ("image", "audio", "resource_link", "hologram")
+# The members of a result; `written` is the document, `text` a text with it, both JSON.
+CONTENTS: dict[str, int] = {
+    '"content":[<block>]': 9,
+    '"content":[<copy><beside?4>],"structuredContent":<written>': 4,
+    '"content":[<block>],"structuredContent":{"result":<text>}': 2,
+    '"content":[<block>,<copy><beside?4>]': 2,
+    '"content":[{"type":"text","text":<prose>}],"structuredContent":<written>': 2,
+    '"content":[{"type":"text","text":"{\\"a\\":1}"},{"type":"text","text":"{\\"a\\":1.10}"}],'
+    '"structuredContent":{"result":[{"a":1},{"a":1.10}]}': 1,
+    '"structuredContent":<written>': 1,
+    '"content":<odd>,"structuredContent":<written>': 1,
+    '"content":[<image>,<block><beside>]': 2,
+}
+BLOCKS = (
+    *('{"type":"text","text":<text>}', '{"text":<text>,"type":"text"}') * 5,
+    '{"type":"resource","resource":{"uri":"file:///a","text":<text>}}',
+    '{"type":"text","text":<text>,"annotations":{"priority":1.0}}',
+    '{"type":"text","text":<text>,"_meta":<number>}',
+)
+IMAGE = '{"type":"image","data":"AA==","n":1.10}'
+BESIDE = (IMAGE, '{"type":"resource_link","n":1.10}', f'{{"type":"hologram"}},{IMAGE}')
+ODD = ("[]", "null", "{}", '"text"', "[5]", '[{"type":"text"}]')
+FURTHER = (
+    *(',"isError":true',) * 6,
+    *(f',"isError":{value}' for value in ("false", "null", '"true"', "1")),
+    *(',"_meta":<anything>',) * 6,
+    *(',"resultType":"complete"', ',"resultType":"input_required"', ',"resultType":7'),
+    ',"task":{"taskId":"t1"}',
+    *(",<member>",) * 3,
+)
+ERRORS = (
+    *('{"code":-32602,"message":<text>}', '{"code":7,"message":<text>,"data":<anything>}') * 3,
+    *('"no"', "null", "[]"),
+)
+ENVELOPES = {
+    '{"jsonrpc":"2.0","id":<id>,<member>}': 7,
+    '{<member>,"jsonrpc":"2.0","id":<id>}': 2,
+    '{"jsonrpc":"2.0",<member>,"id":<id>,"vendor":1.10}': 1,
+}
 
 
-class Given(Struct):
-    """A response line and how it was made.
-
-    `failed`: it is an error of any kind.
-    """
-
-    line: bytes
-    id: bytes
-    document: str = ""
-    failed: bool = False
-
-
-def given(dice: Dice, id: str | None = None) -> Given:
-    id = dice.pick(IDS) if id is None else id
+def response(dice: Dice, id: str) -> bytes:
     if dice.one_in(40):
-        return _error(dice, id)
-    tree = values.document(dice)
-    written = values.write(dice, tree)
-    members = _content(dice, tree, written)
-    failed = dice.one_in(12)
-    if failed:
-        members.append(("isError", "true"))
-    elif dice.one_in(20):
-        members.append(("isError", dice.pick(("false", "null", '"true"', "1"))))
-    if dice.one_in(12):
-        members.append(("_meta", values.write(dice, values.anything(dice, 2))))
-    if dice.one_in(15):
-        members.append(
-            ("resultType", dice.pick(('"complete"', '"complete"', '"input_required"', "7")))
-        )
-    if dice.one_in(60):
-        members.append(("task", '{"taskId":"t1"}'))
-    if dice.one_in(25):
-        members.append((dice.pick(values.ODD_NAMES), values.write(dice, values.anything(dice, 1))))
-    if dice.one_in(5):
-        dice.shuffle(members)
-    line = envelope(dice, id, "result", _object(dice, members))
-    return Given(line.encode("utf-8", "surrogatepass"), id.encode(), written, failed)
+        error = grow(dice, dice.pick(ERRORS), text=grow(dice, "<text>"))
+        return envelope(dice, id, f'"error":{error}')
+    written = grow(dice, "<document>")
+    if dice.one_in(6):
+        written = jumbled(dice, written)
+    said = texts(dice, spaced(dice, written, lines=dice.one_in(6)))
+    values = {
+        "written": spaced(dice, written),
+        "text": spelled(dice, said),
+        "copy": block(dice, spaced(dice, written, lines=dice.one_in(6))),
+        "block": block(dice, said),
+        "beside": "," + dice.pick(BESIDE),
+        "image": IMAGE,
+        "odd": dice.pick(ODD),
+        "prose": json.dumps(prose(dice)),
+    }
+    result = grow(dice, dice.choices([*CONTENTS], [*CONTENTS.values()])[0], **values)
+    while dice.one_in(4):
+        result += grow(dice, dice.pick(FURTHER))
+    result = "{" + result + "}"
+    return envelope(dice, id, f'"result":{jumbled(dice, result) if dice.one_in(9) else result}')
 
 
-def envelope(dice: Dice, id: str, member: str, value: str) -> str:
-    head = [("jsonrpc", '"2.0"'), ("id", id)]
-    order = dice.below(10)
-    members = [*head, (member, value)] if order < 7 else [(member, value), *head]
-    if order == 9:
-        dice.shuffle(members)
-    if dice.one_in(40):
-        members.append((dice.pick(("x", "vendor", "")), values.number(dice)))
-    return _object(dice, members)
+def envelope(dice: Dice, id: str, member: str) -> bytes:
+    template = dice.choices([*ENVELOPES], [*ENVELOPES.values()])[0]
+    return grow(dice, template, id=id, member=member).encode("utf-8", "surrogatepass")
 
 
-def _error(dice: Dice, id: str) -> Given:
-    said = values.string(dice, long=dice.one_in(2))
-    members = [("code", str(dice.pick((-32602, -1, 7)))), ("message", said)]
-    if dice.one_in(2):
-        members.append(("data", values.write(dice, values.anything(dice, 2))))
-    value = dice.pick(('"no"', "null", "[]")) if dice.one_in(6) else _object(dice, members)
-    return Given(envelope(dice, id, "error", value).encode(), id.encode(), failed=True)
-
-
-def _content(dice: Dice, tree: Tree, written: str) -> list[tuple[str, str]]:
-    """Return the members that hold the document."""
-    kind = dice.below(24)
-    said = texts.text(dice, values.write(dice, tree, lines=True) if dice.one_in(6) else written)
-    if kind < 9:
-        return [("content", _array(dice, [block(dice, said)]))]
-    if kind < 13:
-        copy = values.write(dice, tree, lines=dice.one_in(3))
-        blocks = [block(dice, copy), *_others(dice)]
-        return [("content", _array(dice, blocks)), ("structuredContent", written)]
-    if kind < 15:
-        held = f'{{"{dice.pick(("result", "content", "text"))}":{json.dumps(said)}}}'
-        return [("content", _array(dice, [block(dice, said)])), ("structuredContent", held)]
-    if kind < 17:
-        blocks = [block(dice, texts.text(dice, written)) for _ in range(dice.within(2, 5))]
-        return [("content", _array(dice, blocks + _others(dice)))]
-    if kind < 19:
-        prose = block(dice, values.prose(dice))
-        return [("content", _array(dice, [prose])), ("structuredContent", written)]
-    if kind == 19:
-        return _by_elements(dice)
-    if kind == 20:
-        return [("structuredContent", written)]
-    if kind == 21:
-        content = dice.pick(("[]", "null", "{}", '"text"', "[5]", '[{"type":"text"}]'))
-        return [("content", content), ("structuredContent", written)]
-    blocks = [*_others(dice), block(dice, said), *_others(dice)]
-    return [("content", _array(dice, blocks))]
-
-
-def _by_elements(dice: Dice) -> list[tuple[str, str]]:
-    """Return an array in one member, each element of which is a text block too."""
-    elements = [values.write(dice, values.record(dice)) for _ in range(dice.within(1, 6))]
-    blocks = [block(dice, each) for each in elements]
-    held = '{"result":[' + ",".join(elements) + "]}"
-    return [("content", _array(dice, blocks)), ("structuredContent", held)]
-
-
-def block(dice: Dice, said: str) -> str:
-    spelled = values.spelled(dice, said)
-    if dice.one_in(12):
-        inner = f'{{"uri":"file:///a","text":{spelled}}}'
-        return f'{{"type":"resource","resource":{inner}}}'
-    members = [("type", '"text"'), ("text", spelled)]
-    if dice.one_in(10):
-        members.append(("annotations", '{"priority":1.0}'))
-    if dice.one_in(15):
-        members.append((dice.pick(("_meta", "vendor")), values.number(dice)))
-    if dice.one_in(5):
-        members.reverse()
-    return _object(dice, members)
-
-
-def _others(dice: Dice) -> list[str]:
-    if not dice.one_in(4):
-        return []
-    return [
-        f'{{"type":"{dice.pick(KINDS)}","data":"AA==","n":1.10}}' for _ in range(dice.within(1, 3))
-    ]
-
-
-def _object(dice: Dice, members: list[tuple[str, str]]) -> str:
-    comma, colon = (", ", ": ") if dice.one_in(6) else (",", ":")
-    return "{" + comma.join(f"{json.dumps(name)}{colon}{value}" for name, value in members) + "}"
-
-
-def _array(dice: Dice, elements: list[str]) -> str:
-    return "[" + (", " if dice.one_in(6) else ",").join(elements) + "]"
+def block(dice: Dice, text: str) -> str:
+    return grow(dice, dice.pick(BLOCKS), text=spelled(dice, text))

@@ -18,12 +18,10 @@ from proxy.session.state import InFlight
 from proxy.shaping import pipeline
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.transforms import TRANSFORMS
-from tests.fuzz import fuzzer, rulefiles
-from tests.fuzz.__main__ import main
-from tests.fuzz.dice import Dice
+from tests.fuzz import fuzzer, rules
+from tests.fuzz.__main__ import FUZZERS, main
 from tests.fuzz.fuzzer import run
-from tests.fuzz.sharing import FUZZERS
-from tests.fuzz.steps import KINDS
+from tests.fuzz.grammar import Dice
 
 ROOT = Path(__file__).resolve().parents[2]
 # Few: CI runs each of them for half a minute.
@@ -43,11 +41,11 @@ def test_every_option_of_every_transform_and_nearly_every_key_of_a_rule_is_tried
     tried: set[tuple[str, str]] = set()
     keys: set[str] = set()
     for index in range(1500):
-        rule = rulefiles.rule(Dice.of(1, index))
+        rule = rules.rule(Dice.of(1, index))
         keys |= set(rule)
         tried |= set(options([*rule.get("response", []), *rule.get("errors", [])]))
 
-    known = {(word, name) for word in KINDS for name in fields(TRANSFORMS[word])}
+    known = {(word, name) for word in TRANSFORMS for name in fields(TRANSFORMS[word])}
     assert known - tried == set()
     # These say what becomes of a call or of a list, not of a response.
     assert set(fields(RuleSpec)) - keys == {"guard", "definition", "hide", "tests"}
@@ -122,7 +120,7 @@ def test_a_planted_fault_is_found(
 ) -> None:
     monkeypatch.setattr(owner, attribute, broken)
     check = FUZZERS[name][0]
-    said = (fuzzer.raised(lambda: list(check(11, index))) for index in range(1500))  # noqa: B023
+    said = (fuzzer.failure_of(lambda: list(check(11, index))) for index in range(1500))  # noqa: B023
     assert any(each is not None and each.startswith(rule) for each in said)
 
 

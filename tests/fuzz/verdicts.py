@@ -210,12 +210,3 @@ def _numbers(before: Response) -> Iterator[str]:
     """Yield the numbers of JSON, and those of texts in which rows are read (Python, CSV, YAML)."""
     for place in filter(None, [before.structured, *_unquoted(before.texts)]):
         yield from numbers(place) if valid(place) else _NUMBER.findall(place)
-
-
-def first_page(job: ShapeJob, outcome: ShapeResult, again: ShapeResult) -> None:
-    """Hold the first page against the one that is cut from its snapshot."""
-    if outcome.outcome != "shaped" or again.outcome != "page":
-        raise Wrong(
-            "an answer with a snapshot is one of a rule that fits",
-            f"{again.outcome} {again.log_line}",
-        )

@@ -1,7 +1,7 @@
 """A session with a client and a server that say what they like, its outputs in any order."""
 
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 
 from msgspec import Struct
@@ -28,10 +28,10 @@ from proxy.storage.calls import RecentCalls
 from proxy.storage.meter import Meters
 from proxy.storage.snapshots import Memory
 from tests.fuzz import covered
-from tests.fuzz.account import Account
-from tests.fuzz.dice import Dice
+from tests.fuzz.account import Account, Request
 from tests.fuzz.fuzzer import Wrong
-from tests.fuzz.heard import Request, called, limits
+from tests.fuzz.grammar import Dice
+from tests.fuzz.reading import called, limits
 
 _ENDS = 512
 _LONG = 700  # bytes from which it is asked whether a line may be streamed
@@ -205,25 +205,19 @@ class World:
             assert self.session.calls is not None
             first = self.session.calls.claim(output.caller, output.call)
             then = partial(self.session.claimed, output.token, first=first)
-            self._later(task, Done(output, then))
+            self._follow(task, (Done(output, then),))
         elif isinstance(output, Shape):
             then = partial(self.session.shaped, output.job, pipeline.shape(output.job))
-            self._later(task, Done(output, then))
+            self._follow(task, (Done(output, then),))
         elif isinstance(output, RunInBackground):
-            self._later(task, Done(output, partial(output.then, output.do())))
+            self._follow(task, (Done(output, partial(output.then, output.do())),))
         elif isinstance(output, Done):
             self._follow(task, output.then())
         elif not isinstance(output, Noise):
             raise Wrong("an output is one that a driver knows", repr(output))
 
-    def _later(self, task: Task, done: "Done") -> None:
-        """Have the session told of what was done once others have had their say."""
-        if not task.outputs:
-            self.tasks.append(task)
-        task.outputs.appendleft(done)
-
-    def _follow(self, task: Task, outputs: tuple[Output, ...]) -> None:
-        """Have what came of an output carried out before the rest of its task."""
+    def _follow(self, task: Task, outputs: Sequence[Output | Done]) -> None:
+        """Carry out the consequences of an output before the rest of its task."""
         if not task.outputs and outputs:
             self.tasks.append(task)
         task.outputs.extendleft(reversed(outputs))
@@ -251,7 +245,9 @@ class World:
             self.take(tuple(map(ToClient, self.session.ended(cause, exchange))), exchange)
         self.flush()
         self.account.settle()
-        self._empty()
+        inflight = self.session.inflight
+        if inflight._pending or self.session.suspended:
+            raise Wrong("nothing is left at the end", f"{inflight._pending}")
         failures = [line for line in self.log if "the proxy failed" in line]
         if failures:
             raise Wrong("the proxy never fails on a message", failures[0])
@@ -260,12 +256,3 @@ class World:
         """Carry out all that is left to do, or what is of an exchange."""
         while tasks := [each for each in self.tasks if exchange in (None, each.exchange)]:
             self.carry(tasks[0], None)
-
-    def _empty(self) -> None:
-        state, inflight = self.session, self.session.inflight
-        left = {
-            "requests in flight": len(inflight._pending),
-            "calls that wait": len(state.suspended),
-        }
-        if any(left.values()):
-            raise Wrong("nothing is left at the end", f"{left}")
