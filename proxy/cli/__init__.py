@@ -60,13 +60,13 @@ def _run(words: list[str]) -> int:
         return _verb(verb, words[1:])
     from proxy.cli import options, run
 
-    ours = words[1:] if verb == "run" else words
     try:
-        settings = options.quick(ours, os.environ)
-    except ValueError:
-        settings = None
-    if settings is None:
-        return options.complain(_parser(), ours, os.environ)
+        settings = options.read(words[1:] if verb == "run" else words, os.environ)
+    except ValueError as error:
+        parser, reason = _parser(), str(error)
+        if reason in options.HELP:
+            parser.parse_args([reason])
+        parser.error(reason)
     return run.run(settings, first_word=verb)
 
 
@@ -135,7 +135,7 @@ def _unexpected(
         parser.error(f"unexpected {flag!r}: it is the key {key!r} in the file of --config")
     flags = [flag for flag in parser._option_string_actions if flag.startswith("--")]
     advice = did_you_mean(flag, flags) if word.startswith("-") else ""
-    parser.error(f"unexpected {word!r}{advice}{options.after_dashes(advice) if dashed else ''}")
+    parser.error(f"unexpected {word!r}{advice or options.AFTER_DASHES * dashed}")
 
 
 def takes_rules(parser: "argparse.ArgumentParser", count: str = "+") -> None:

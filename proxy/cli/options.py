@@ -1,7 +1,7 @@
 """The options of `run`, from the command line and the environment, read without argparse.
 
-A client waits while `run` starts, so valid command lines are parsed by hand. For help and error
-messages, an argparse parser is built from the same table.
+A client waits while `run` starts, so its command line is parsed by hand. For help and for other
+verbs, an argparse parser is built from the same table.
 """
 
 import os
@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable, Mapping
-    from typing import Literal, NoReturn
+    from typing import Literal
 
 
 class Options:
@@ -237,67 +237,84 @@ def by_name(*names: str) -> "list[Option]":
     return [options[name] for name in names]
 
 
-def quick(words: list[str], environment: "Mapping[str, str]") -> Options | None:
-    """Return the options of a valid command line; None if it is invalid or asks for help.
+HELP = ("-h", "--help", "--version")
 
-    >>> quick(["--rules", "github", "-v", "--", "server", "--port"], {}).command
+
+def read(words: list[str], environment: "Mapping[str, str]") -> Options:
+    """Return the options of a command line.
+
+    >>> read(["--rules", "github", "-v", "--", "server", "--port"], {}).command
     ['server', '--port']
-    >>> quick(["-v", "server", "--rules", "its own"], {}).command
+    >>> read(["-v", "server", "--rules", "its own"], {}).command
     ['server', '--rules', 'its own']
-    >>> quick(["--rules", "github", "https://example.org/mcp"], {}).url
+    >>> read(["--rules", "github", "https://example.org/mcp"], {}).url
     'https://example.org/mcp'
 
-    Raises ValueError for an invalid value in the environment.
+    Raises ValueError with the reason, or with the flag if it is one of HELP.
     """
     options = _from_environment(environment)
     lists: dict[str, list[str]] = {}
+    urls: list[str] = []
     at = 0
     while at < len(words) and words[at] != "--":
-        flag, equals, value = words[at].partition("=")
-        option = _FLAGS.get(flag)
+        word = words[at]
+        if word[:1] not in ("", "-") and not _locates(word):
+            at -= 1  # as if -- preceded it
+            break
         at += 1
-        if option is None:
-            if options.url is not None or words[at - 1][:1] in ("", "-"):
-                return None
-            if not _locates(words[at - 1]):
-                at -= 2  # as if -- preceded it
-                break
-            options.url = words[at - 1]
+        if _locates(word):
+            urls.append(word)
             continue
+        flag, equals, value = word.partition("=")
+        option = _FLAGS.get(flag)
+        if option is None:
+            raise ValueError(flag if flag in HELP else _unknown(word))
         if option.read is None:
             if equals:
-                return None
+                raise ValueError(f"argument {flag}: takes no value")
             setattr(options, option.name, True)
             continue
         if not equals:
             if at == len(words) or words[at] == "--":
-                return None
+                raise ValueError(f"argument {flag}: expected one argument")
             value = words[at]
             at += 1
         try:
-            read = option.read(value)
-        except ValueError:
-            return None
+            setting = option.read(value)
+        except ValueError as error:
+            raise ValueError(f"argument {flag}: {error}") from None
         if option.many:
-            read = lists.setdefault(option.name, [])
-            read.append(value)
-        setattr(options, option.name, read)
+            setting = lists.setdefault(option.name, [])
+            setting.append(value)
+        setattr(options, option.name, setting)
     options.command = words[at + 1 :]
-    if options.url is None:
-        return options if options.command and "header" not in lists else None
-    _complete(options, environment)
-    return None if options.command else options
+    if len(urls) > 1 or (urls and options.command):
+        raise ValueError("one server only: its URL, or its command after --")
+    if urls:
+        from proxy.ruleset.loading import config_model
+
+        options.url = config_model.url(urls[0])
+        options.headers = [header(text, environment) for text in options.header or ()]
+    elif "header" in lists:
+        raise ValueError("--header is for a server behind a URL, which has a ://")
+    elif not options.command:
+        raise ValueError(NO_SERVER)
+    return options
+
+
+NO_SERVER = "no server: give its URL, or write its command after --"
+AFTER_DASHES = "; what is the server's goes after --"
+
+
+def _unknown(word: str) -> str:
+    from proxy.errors import did_you_mean
+
+    advice = did_you_mean(word.partition("=")[0], _FLAGS) if word else ""
+    return f"unexpected {word!r}{advice or AFTER_DASHES}"
 
 
 def _locates(word: str) -> bool:
     return "://" in word and word[0] != "-"
-
-
-def _complete(options: Options, environment: "Mapping[str, str]") -> None:
-    from proxy.ruleset.loading import config_model
-
-    options.url = config_model.url(options.url or "")
-    options.headers = [header(text, environment) for text in options.header or ()]
 
 
 def header(text: str, environment: "Mapping[str, str]") -> tuple[str, str]:
@@ -369,16 +386,13 @@ def add_server(parser: "argparse.ArgumentParser", *names: str) -> None:
 
 
 def with_server(words: list[str]) -> Options:
-    """Return the options of a verb that starts a server. Raises AbridgeError if there is none."""
+    """Return the options of a verb that starts a server. Raises AbridgeError."""
     from proxy.errors import AbridgeError
 
     try:
-        options = quick(words, os.environ)
+        return read(words, os.environ)
     except ValueError as error:
         raise AbridgeError(str(error)) from None
-    if options is None:
-        raise AbridgeError("no server: give its URL, or write its command after --")
-    return options
 
 
 def server_words(settings: "argparse.Namespace | Options") -> list[str]:
@@ -409,38 +423,3 @@ def split(parser: "argparse.ArgumentParser", words: list[str]) -> tuple[list[str
         takes_value = action is not None and action.nargs is None and not equals
         at += 2 if takes_value and words[at + 1 : at + 2] != ["--"] else 1
     return words[:at], words[at + 1 :]
-
-
-def after_dashes(advice: str) -> str:
-    """Return the end of an error of an unexpected word, behind advice or none."""
-    return f"{' What' if advice else '; what'} is the server's goes after --"
-
-
-def complain(
-    parser: "argparse.ArgumentParser", words: list[str], environment: "Mapping[str, str]"
-) -> "NoReturn":
-    """Print the error of a command line that `quick` rejects, or the help, and exit."""
-    from proxy.errors import did_you_mean
-
-    ours, command = split(parser, words)
-    flags, others = parser.parse_known_args(ours)
-    urls = [other for other in others if _locates(other)]
-    others = [other for other in others if other not in urls]
-    if others:
-        advice = did_you_mean(others[0], _FLAGS) if others[0].startswith("-") else ""
-        parser.error(f"unexpected {others[0]!r}{advice}{after_dashes(advice)}")
-    if len(urls) > 1 or (urls and command):
-        parser.error("one server only: its URL, or its command after --")
-    if flags.header and not urls:
-        parser.error("--header is for a server behind a URL")
-    try:
-        options = _from_environment(environment)
-        if urls:
-            options.url, options.header = urls[0], flags.header or options.header
-            _complete(options, environment)
-    except ValueError as error:
-        parser.error(str(error))
-    parser.error(
-        "no server: write its command after --, as in `mcp-abridge -- npx -y some-server`, "
-        "or its URL"
-    )

@@ -33,9 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     headers = options.flag_words(arguments, "header")
     words = [*WITHOUT_RULES, "--record", arguments.folder, *headers, *server]
     try:
-        settings = options.quick(words, os.environ)
-        if settings is None:
-            return refuse("record", "--header is for a server behind a URL, which has a ://")
+        settings = options.read(words, os.environ)
         os.makedirs(arguments.folder, mode=0o700, exist_ok=True)
     except ValueError as error:
         return refuse("record", str(error))

@@ -250,7 +250,7 @@ def take_apart(syntax: Syntax, text: str, server: Server) -> str:
 
     words = server.own_words or []
     try:
-        own = options.quick(words[1:] if words[:1] == ["run"] else words, {})
+        own = options.read(words[1:] if words[:1] == ["run"] else words, {})
     except ValueError:
         own = None
     starter = re.split(r"[/\\]", server.words[0])[-1]

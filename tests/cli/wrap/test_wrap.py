@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from proxy.cli.options import quick
+from proxy.cli.options import read
 from proxy.cli.wrap.entry import NotPossible
 from proxy.cli.wrap.files import ConfigFile
 from proxy.cli.wrap.places import CLIENTS, PLACES
@@ -395,7 +395,7 @@ def test_print_has_a_line_for_each_client_and_links(home: Path, run: Run) -> Non
     assert json.loads(base64.b64decode(query["config"][0])) == entry
     [link] = re.findall(r"vscode:mcp/install\?(\S+)", out)
     assert json.loads(unquote(link)) == {"name": "my fs", **entry}
-    assert getattr(quick(words, {}), "command", None) == words[1:]
+    assert read(words, {}).command == words[1:]
 
     write(home, ".cursor/mcp.json", '{"mcpServers": {"a": {"url": "https://example.org/mcp"}}}')
     assert f"codex mcp add a -- {us} https://example.org/mcp\n" in run("wrap", "--print", "a").out
