@@ -8,14 +8,13 @@ import argparse
 import asyncio
 import json
 import os
-import sys
 from typing import Any
 
 from msgspec import Raw
 
 from proxy.cli import PROGRAM, options
 from proxy.cli.server import FIRST_ANSWER, WITHOUT_RULES, Listed, Tools, listing
-from proxy.cli.terminal import check_output, refuse
+from proxy.cli.terminal import check_output, refuse, say
 from proxy.document.tokens import tokens
 from proxy.errors import AbridgeError, did_you_mean
 from proxy.ruleset.clients import client_for
@@ -91,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
     code = _print(replay, arguments)
     if app and replay.applied is replay.rules.otherwise is not None:
         reason = "a widget shows its answers (MCP Apps), so that it has no budget"
-        print(f"{PROGRAM} call: {name}: {reason} unless a rule names it", file=sys.stderr)
+        say("call", f"{name}: {reason} unless a rule names it")
     return code
 
 
@@ -182,9 +181,9 @@ def _print(replay: Replay, arguments: argparse.Namespace) -> int:
     size, rest = len(before.encode()), len(answer.encode())
     cut = client.cut(size)
     alone = f" ({client.name.rstrip('*')} alone would show {size - cut:,})" if cut else ""
-    print(
-        f"{PROGRAM} call: {size:,} bytes, about {tokens(before):,} tokens{alone};"
+    say(
+        "call",
+        f"{size:,} bytes, about {tokens(before):,} tokens{alone};"
         f" {rest:,} bytes, about {tokens(answer):,} tokens, as the model gets it",
-        file=sys.stderr,
     )
     return int(replay.answer.failed)

@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec import Raw
 
-from proxy.cli.terminal import add_column, console, printable, table
+from proxy.cli.terminal import console, printable, table
 from proxy.document import message
 from proxy.document.message import string_at
 from proxy.document.tree import compact, level, text
@@ -34,12 +34,9 @@ def explained(raw: bytes, rules: RuleSet, limit: int) -> list[dict[str, Any]]:
 
 def show(account: list[dict[str, Any]], limit: int) -> None:
     """Print the account as a table with its totals."""
-    total = [f"{sum(each[size] for each in account):,}" for size in _SIZES]
-    rows = table(footer=True)
-    titles = ("direct", "as sent", f"with definition:\n{{max_bytes: {limit}}}")
-    add_column(rows, "bytes of tool", f"{len(account)} in all")
-    for title, sum_of in zip(titles, total, strict=True):
-        add_column(rows, f">{title}", sum_of)
+    totals = (f"{sum(each[size] for each in account):,}" for size in _SIZES)
+    titles = (">direct", ">as sent", f">with definition:\n{{max_bytes: {limit}}}")
+    rows = table("bytes of tool", *titles, footers=[f"{len(account)} in all", *totals])
     for each in account:
         rows.add_row(printable(each["tool"]), *(f"{each[size]:,}" for size in _SIZES))
     console().print(rows)

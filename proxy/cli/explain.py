@@ -9,19 +9,19 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
 from proxy.cli import definitions, options, takes_rules
-from proxy.cli.terminal import console, printable, refuse, table
+from proxy.cli.terminal import console, content, count_text, print_json, printable, refuse, table
 from proxy.document.fuel import Fuel
 from proxy.document.lookups import Lookups
 from proxy.document.paths import select
 from proxy.document.patterns import truthy
 from proxy.document.tokens import tokens
 from proxy.document.tree import Document, plain
-from proxy.errors import AbridgeError, RuleErrors
+from proxy.errors import AbridgeError
 from proxy.ruleset.clients import CLIENTS, client_for
 from proxy.ruleset.guard import Allow
 from proxy.ruleset.rule import Rule, RuleSet
@@ -102,33 +102,30 @@ def run(arguments: argparse.Namespace) -> int:
     name = arguments.file or (arguments.rules.pop() if arguments.rules else "-")
     if name == "-" and sys.stdin.isatty():
         return refuse("explain", "name a file with an answer, or pipe one")
+    files = load(arguments.rules, allow_python=arguments.allow_python)
+    selection = Selection(files, arguments.budget, lambda _: None, environ=os.environ)
+    rules = selection(None, arguments.client)
+    raw = content(name)
     try:
         if (limit := arguments.definitions) is not None:
-            tools = definitions.explained(_content(name), _rules(arguments), limit)
-            print(_json(tools, indent=2)) if arguments.json else definitions.show(tools, limit)
+            tools = definitions.explained(raw, rules, limit)
+            print_json(tools) if arguments.json else definitions.show(tools, limit)
             return 0
-        replay = _replayed(arguments, name)
+        replay = _replayed(arguments, rules, as_json(raw))
         if arguments.show:
             _print_lines(console(), replay.answer.texts_for(client_for(arguments.client).shows))
             return 0
         account = explained(replay, name)
-    except RuleErrors:
-        raise
     except AbridgeError as error:
         return refuse("explain", f"{name}: {error}")
-    if arguments.json:
-        print(_json(account, indent=2))
-    else:
-        _print(account)
+    print_json(account) if arguments.json else _print(account)
     return 0
 
 
-def _replayed(arguments: argparse.Namespace, name: str) -> Replay:
-    """Replay the answer in a file under the rules, and the budget for tools without a rule."""
-    rules, raw = _rules(arguments), _content(name)
+def _replayed(arguments: argparse.Namespace, rules: RuleSet, recording: bytes) -> Replay:
+    """Replay the answer in a recording under the rules."""
     # Without rules, the budget treats the answers of all tools alike.
     tool = arguments.tool if arguments.rules else arguments.tool or "tool"
-    recording = as_json(raw)
     exchange = recorded(recording, tool, arguments.arguments)
     if arguments.view is not None:
         with_view = {**exchange.arguments, "view": arguments.view}
@@ -137,28 +134,15 @@ def _replayed(arguments: argparse.Namespace, name: str) -> Replay:
     return Replay(rules, exchange, query_result=answer)
 
 
-def _rules(arguments: argparse.Namespace) -> RuleSet:
-    files = load(arguments.rules, allow_python=arguments.allow_python)
-    selection = Selection(files, arguments.budget, lambda _: None, environ=os.environ)
-    return selection(None, arguments.client)
-
-
-def _content(name: str) -> bytes:
-    if name == "-":
-        return sys.stdin.buffer.read()
-    with open(name, "rb") as file:
-        return file.read()
-
-
 # The account
 
 
 def explained(replay: Replay, file: str = "") -> dict[str, Any]:
     """Return the account of a call and its response; the keys are the same for every call."""
     exchange, rule = replay.exchange, replay.applied
-    steps = None if rule is None else _Steps(replay, rule)
-    accounts = [] if steps is None else list(steps)
-    passes = replay.outcome == "untouched"
+    notices: list[Any] = []
+    steps = [] if rule is None else list(_accounts(_states(replay, rule, notices)))
+    untouched = replay.outcome == "untouched"
     of_guard = (each for decision in replay.decisions for each in decision.warnings)
     of_steps = (each for _, result in replay.shaped for each in result.warnings)
     return {
@@ -180,10 +164,10 @@ def explained(replay: Replay, file: str = "") -> dict[str, Any]:
         "guard": _guard(replay),
         "document": None if rule is None else _document(replay, rule),
         # An error result is an error even if it passes unchanged.
-        "outcome": "error" if passes and replay.answer.failed else replay.outcome,
-        "steps": accounts,
-        "missing": list(dict.fromkeys(path for step in accounts for path in step["missing"])),
-        "notices": [] if steps is None else steps.notices,
+        "outcome": "error" if untouched and replay.answer.failed else replay.outcome,
+        "steps": steps,
+        "missing": list(dict.fromkeys(path for step in steps for path in step["missing"])),
+        "notices": notices,
         "warnings": list(map(_warning, dict.fromkeys((*of_guard, *of_steps)))),
         "vocabulary": {} if rule is None else _vocabulary(rule),
         "log": list(dict.fromkeys(replay.log)),
@@ -248,105 +232,85 @@ def _runs_on_error(replay: Replay, rule: Rule) -> bool:
     return error and bool(rule.errors) and rule.mode == "active"
 
 
-class _Steps:
-    """Yields the account of the response as received, and after each step as if it were the last.
+class _State(NamedTuple):
+    """The answer if a step were the last; `missing` and `warnings` are those up to it.
 
-    `notices` are those of the last step.
+    `key` is the rule's key that lists the step.
     """
 
-    def __init__(self, replay: Replay, rule: Rule) -> None:
-        self._replay, self._rule = replay, rule
-        self._missing: list[str] = []
-        self._document: Any = None
-        self.notices: list[Any] = []
+    step: str
+    key: str | None
+    answer: ClientView
+    missing: Sequence[str] = ()
+    warnings: Sequence[Warned] = ()
+    message: str | None = None
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        replay, rule = self._replay, self._rule
-        on_error = _runs_on_error(replay, rule)
-        if replay.shaped:
-            # The job for the whole response, even if the call is for a later page.
-            first, last = replay.shaped[0][0], replay.shaped[-1][0]
-            job = replace(first, arguments=last.arguments, names=last.names, view=last.view)
-            assert job.raw is not None
-            # `response` steps do not run on errors, and `errors` steps run only on errors.
-            whole = shape(replace(job, rule=replace(rule, errors=(), mode="active")))
-            on_response = replay.before.error is None and whole.outcome != "error"
-            if on_response or on_error:
-                yield _step("received", None, answers.read(job.raw))
-            if on_response:
-                yield from self._of_response(job)
-        elif on_error:
-            yield _step("refused", None, replay.again(replace(rule, errors=())).answer)
-        if on_error:
-            yield from self._of_error()
 
-    def _of_response(self, job: ShapeJob) -> Iterator[dict[str, Any]]:
-        located = self._replay.document(self._rule)
-        self._document = None if located is None else plain(located.document.cell[0])
-        rule, missing = self._rule, 0
-        warnings: Sequence[Warned] = ()
-        for count, step in enumerate(rule.pipeline, 1):
-            part = replace(rule, pipeline=rule.pipeline[:count], errors=(), mode="active")
-            if count < len(rule.pipeline):
-                part = replace(part, allow_growth=True)  # later steps may shrink it again
-            self._missing = []
-            mistakes = _mistakes(step, self._document, job.arguments)
-            result = shape(replace(job, rule=part), self._observe)
-            answer = answers.read(result.raw)
-            message = answer.text if result.outcome == "refused" else result.log_line
-            yield _step(
-                step.name,
-                "response",
-                answer,
-                self._missing[missing:],
-                result.warnings[len(warnings) :],
-                "; ".join(filter(None, [message, *mistakes])) or None,
-            )
-            missing, warnings = len(self._missing), result.warnings
+def _accounts(states: Iterable[_State]) -> Iterator[dict[str, Any]]:
+    key, missing, warnings = None, 0, 0
+    for state in states:
+        if state.key != key:
+            key, missing, warnings = state.key, 0, 0
+        yield {
+            "step": state.step,
+            "key": key,
+            **_sizes(state.answer),
+            "missing": list(state.missing[missing:]),
+            "warnings": list(map(_warning, state.warnings[warnings:])),
+            "said": state.message,
+        }
+        missing, warnings = len(state.missing), len(state.warnings)
 
-    def _observe(self, step: str, document: Document, call: Call) -> None:
-        """Record the state after `step`; it includes the reports of earlier steps."""
-        self._missing = list(call.missing)
-        self._document = plain(document.cell[0])
-        self.notices = [{notice.name: plain(notice.value)} for notice in call.notices]
 
-    def _of_error(self) -> Iterator[dict[str, Any]]:
-        missing: Sequence[str] = ()
-        warnings: Sequence[Warned] = ()
-        for count, step in enumerate(self._rule.errors, 1):
-            again = self._replay.again(replace(self._rule, errors=self._rule.errors[:count]))
-            if not again.shaped:
-                yield _step(step.name, "errors", again.answer)
-                continue
+def _states(replay: Replay, rule: Rule, notices: list[Any]) -> Iterator[_State]:
+    """Yield the response as received, and after each step; `notices` gets those of the last."""
+    on_error = _runs_on_error(replay, rule)
+    if replay.shaped:
+        # The job for the whole response, even if the call is for a later page.
+        first, last = replay.shaped[0][0], replay.shaped[-1][0]
+        job = replace(first, arguments=last.arguments, names=last.names, view=last.view)
+        assert job.raw is not None
+        # `response` steps do not run on errors, and `errors` steps run only on errors.
+        whole = shape(replace(job, rule=replace(rule, errors=(), mode="active")))
+        on_response = replay.before.error is None and whole.outcome != "error"
+        if on_response or on_error:
+            yield _State("received", None, answers.read(job.raw))
+        if on_response:
+            yield from _after_response_steps(replay, rule, job, notices)
+    elif on_error:
+        yield _State("refused", None, replay.again(replace(rule, errors=())).answer)
+    for count, step in enumerate(rule.errors if on_error else (), 1):
+        again = replay.again(replace(rule, errors=rule.errors[:count]))
+        state = _State(step.name, "errors", again.answer)
+        if again.shaped:
             result = again.shaped[-1][1]
-            yield _step(
-                step.name,
-                "errors",
-                again.answer,
-                result.missing[len(missing) :],
-                result.warnings[len(warnings) :],
-                result.log_line,
-            )
-            missing, warnings = result.missing, result.warnings
+            state = _State(*state[:3], result.missing, result.warnings, result.log_line)
+        yield state
 
 
-def _step(
-    name: str,
-    key: str | None,
-    answer: ClientView,
-    missing: Iterable[str] = (),
-    warnings: Iterable[Warned] = (),
-    message: str | None = None,
-) -> dict[str, Any]:
-    """Return the account of one step; `key` is the rule's key that lists the step."""
-    return {
-        "step": name,
-        "key": key,
-        **_sizes(answer),
-        "missing": list(missing),
-        "warnings": list(map(_warning, warnings)),
-        "said": message,
-    }
+def _after_response_steps(
+    replay: Replay, rule: Rule, job: ShapeJob, notices: list[Any]
+) -> Iterator[_State]:
+    located = replay.document(rule)
+    document = None if located is None else plain(located.document.cell[0])
+    missing: list[str] = []
+
+    def observe(step: str, after: Document, call: Call) -> None:
+        nonlocal document
+        document, missing[:] = plain(after.cell[0]), call.missing
+        notices[:] = [{notice.name: plain(notice.value)} for notice in call.notices]
+
+    for count, step in enumerate(rule.pipeline, 1):
+        part = replace(rule, pipeline=rule.pipeline[:count], errors=(), mode="active")
+        if count < len(rule.pipeline):
+            part = replace(part, allow_growth=True)  # later steps may shrink it again
+        missing.clear()
+        mistakes = _mistakes(step, document, job.arguments)
+        result = shape(replace(job, rule=part), observe)
+        answer = answers.read(result.raw)
+        message = answer.text if result.outcome == "refused" else result.log_line
+        texts = "; ".join(filter(None, [message, *mistakes]))
+        yield _State(step.name, "response", answer, missing, result.warnings, texts or None)
 
 
 def _mistakes(step: Transform, document: Any, arguments: dict[str, Any]) -> list[str]:
@@ -434,21 +398,25 @@ def _clients(before: ClientView, after: ClientView) -> Iterator[dict[str, Any]]:
 def _print(account: dict[str, Any]) -> None:
     stdout = console()
     _print_lines(stdout, _opening(account))
+    rows = table("after the step", ">on the wire", ">visible", "paths that matched nothing")
+    remarks: dict[str, str] = {}  # steps after a mismatch repeat its message
+    for step in account["steps"]:
+        title = f"errors: {step['step']}" if step["key"] == "errors" else step["step"]
+        sizes = (f"{step[key]:,}" for key in ("wire", "visible"))
+        rows.add_row(title, *sizes, ", ".join(step["missing"]))
+        remarks.setdefault(step["said"] or "", title)
     if account["steps"]:
-        _print_steps(stdout, account["steps"])
+        stdout.print(rows)
+    _print_lines(stdout, (f"at {title}: {said}" for said, title in remarks.items() if said))
     _print_lines(stdout, _findings(account))
     _print_lines(stdout, _in_models(account["shown"]))
-    over = [each for each in account["clients"] if each["over_before"] or each["over_after"]]
-    if not over:
-        stdout.print("\nno known client's limit is overrun, before or after")
-        return
     rows = table("client", ">limit", ">before", ">after", "what is over the limit")
-    for client in over:
-        sizes = (
-            f"{client[key]:,}" + " over" * client[f"over_{key}"] for key in ("before", "after")
-        )
-        rows.add_row(client["client"], f"{client['limit']:,}", *sizes, client["beyond"])
-    stdout.print(rows)
+    for client in account["clients"]:
+        over = {key: " over" * client[f"over_{key}"] for key in ("before", "after")}
+        if any(over.values()):
+            sizes = (f"{client[key]:,}{mark}" for key, mark in over.items())
+            rows.add_row(client["client"], f"{client['limit']:,}", *sizes, client["beyond"])
+    stdout.print(rows if rows.rows else "\nno known client's limit is overrun, before or after")
 
 
 def _print_lines(stdout: "Console", lines: Iterable[str]) -> None:
@@ -457,8 +425,8 @@ def _print_lines(stdout: "Console", lines: Iterable[str]) -> None:
         stdout.print("\n".join(map(printable, line.split("\n"))), soft_wrap=True)
 
 
-def _json(value: Any, indent: int | None = None) -> str:
-    return json.dumps(value, ensure_ascii=False, default=repr, indent=indent)
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=repr)
 
 
 def _opening(account: dict[str, Any]) -> Iterator[str]:
@@ -476,7 +444,7 @@ def _opening(account: dict[str, Any]) -> Iterator[str]:
         else:
             yield f"rule {rule['name']} ({rule['place']}) does not: {rule['reason']}"
     if others:
-        yield f"{others} rule{'s' * (others != 1)} for other tools"
+        yield f"{count_text(others, 'rule')} for other tools"
     if account["rule"] is None:
         yield "no rule applies: the response passes as it came"
     if account["guard"] is not None:
@@ -506,24 +474,6 @@ def _of_guard(guard: dict[str, Any], *, goes_on: bool) -> Iterator[str]:
     }[guard["decision"]]
     if guard["facts"]:
         yield f"tells the steps: {_json(guard['facts'])}"
-
-
-def _print_steps(stdout: "Console", steps: list[dict[str, Any]]) -> None:
-    from rich.text import Text
-
-    rows = table("after the step", ">on the wire", ">visible", "paths that matched nothing")
-    for step in steps:
-        paths = Text(", ".join(step["missing"]))
-        rows.add_row(_title(step), f"{step['wire']:,}", f"{step['visible']:,}", paths)
-    stdout.print(rows)
-    # Steps after a mismatch repeat its message.
-    first = {step["said"]: _title(step) for step in reversed(steps) if step["said"] is not None}
-    _print_lines(stdout, (f"at {name}: {message}" for message, name in reversed(first.items())))
-
-
-def _title(step: dict[str, Any]) -> str:
-    name: str = step["step"]
-    return f"errors: {name}" if step["key"] == "errors" else name
 
 
 def _findings(account: dict[str, Any]) -> Iterator[str]:

@@ -7,6 +7,7 @@ import re
 import shlex
 import sys
 import tempfile
+from functools import partial
 from typing import Any
 
 from proxy.cli import PROGRAM, check, options, test
@@ -22,7 +23,7 @@ from proxy.cli.server import (
 )
 from proxy.cli.suggest import suggest
 from proxy.cli.suggest.draft import short_list
-from proxy.cli.terminal import check_output, printable, refuse
+from proxy.cli.terminal import check_output, printable, refuse, say
 from proxy.testing.recordings import sessions
 
 _WIDTH = 200  # characters of an error
@@ -183,5 +184,4 @@ def _name_others(others: list[str], tools: Tools) -> None:
         _say(f'--sample "{words}" calls such a tool; JSON will do, too')
 
 
-def _say(text: str) -> None:
-    print(f"{PROGRAM} init: {text}", file=sys.stderr)
+_say = partial(say, "init")

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from proxy.cli import PROGRAM, options
-from proxy.cli.terminal import console, printable, refuse, table
+from proxy.cli.terminal import console, print_json, printable, refuse, table
 from proxy.document.sizes import size
 from proxy.document.tokens import tokens
 from proxy.errors import AbridgeError
@@ -157,7 +157,7 @@ def run(arguments: argparse.Namespace) -> int:
         advice = f"`{PROGRAM} record` makes recordings"
         return refuse("replay", f"no recorded call in {', '.join(arguments.paths)}; {advice}")
     if arguments.json:
-        print(json.dumps(report, indent=2, ensure_ascii=False))
+        print_json(report)
     else:
         _print(report)
     return int(bool(report["over"] or any(report[kind] for kind in arguments.fail_on)))

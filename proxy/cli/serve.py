@@ -18,6 +18,7 @@ from yarl import URL
 
 from proxy.cli import PROGRAM, options
 from proxy.cli.options import Option
+from proxy.cli.terminal import refuse
 from proxy.errors import AbridgeError, Problem, RuleErrors
 from proxy.ruleset.loading import config, config_model
 from proxy.ruleset.loading.config import Config
@@ -116,8 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
         flags = _flags(arguments)
         top = _top(flags, _upstream(arguments, flags))
     except (AbridgeError, ValueError) as error:
-        print(f"{PROGRAM} serve: {error}", file=sys.stderr)
-        return _UNUSABLE
+        return refuse("serve", str(error))
     level: Level = "error" if flags.get("quiet") else "debug" if flags.get("verbose") else "info"
     log = Log(level, flags.get("log_format", "text"), dated=True)
     try:

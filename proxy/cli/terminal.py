@@ -1,8 +1,11 @@
-"""Prints for people: tables, untrusted text, and the reason why a verb cannot do its work."""
+"""What verbs read and print: tables, untrusted text, the reason why one cannot do its work."""
 
+import json
 import os
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
 
 from proxy.cli import PROGRAM
 from proxy.errors import AbridgeError, RuleErrors
@@ -12,9 +15,14 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
+def say(verb: str, message: str) -> None:
+    """Print a line of a verb on stderr."""
+    print(f"{PROGRAM} {verb}: {message}", file=sys.stderr)
+
+
 def refuse(verb: str, message: str) -> int:
     """Print why a verb cannot do its work, and return the exit code 2."""
-    print(f"{PROGRAM} {verb}: {message}", file=sys.stderr)
+    say(verb, message)
     return 2
 
 
@@ -37,40 +45,53 @@ def check_output(path: str, *, force: bool) -> None:
         raise AbridgeError(f"{path} is there already; --force replaces it, -o names another")
 
 
+def content(name: str) -> bytes:
+    """Return the bytes of a file, of stdin if its name is `-`. Raises OSError."""
+    if name == "-":
+        return sys.stdin.buffer.read()
+    with open(name, "rb") as file:
+        return file.read()
+
+
 def count_text(number: int, noun: str) -> str:
     """Return a number and its noun, in the plural if it is not one."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
+def print_json(value: Any) -> None:
+    """Print a value as JSON; what JSON does not know has its repr."""
+    print(json.dumps(value, ensure_ascii=False, default=repr, indent=2))
+
+
 def console() -> "Console":
-    """Return a console for stdout that prints whole lines into a pipe."""
+    """Return a console for stdout that prints texts as they are, and whole lines into a pipe."""
     from rich.console import Console
 
-    console = Console(highlight=False, markup=False)
+    console = Console(highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
         # The reader of a pipe expects whole lines, not lines wrapped at 80 columns.
         console.width = max(console.width, 160)
     return console
 
 
-def table(*columns: str, title: str | None = None, footer: bool = False) -> "Table":
+def table(*columns: str, title: str | None = None, footers: Sequence[str] = ()) -> "Table":
     """Return a table; a column whose title begins with `>` has numbers."""
-    from rich import box
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    style = {"box": box.SIMPLE_HEAD, "padding": (0, 0, 0, 1), "pad_edge": False}
-    table = Table(title=title, show_footer=footer, **style)  # type: ignore[arg-type]
-    for column in columns:
-        add_column(table, column)
+    table = Table(
+        title=title,
+        show_footer=bool(footers),
+        box=SIMPLE_HEAD,
+        padding=(0, 0, 0, 1),
+        pad_edge=False,
+    )
+    for column, footer in zip_longest(columns, footers, fillvalue=""):
+        if column.startswith(">"):
+            table.add_column(column[1:], footer, justify="right", no_wrap=True)
+        else:
+            table.add_column(column, footer, overflow="fold")
     return table
-
-
-def add_column(table: "Table", title: str, footer: str = "") -> None:
-    """Add a column to a table; `>` before the title marks numbers."""
-    if title.startswith(">"):
-        table.add_column(title[1:], footer, justify="right", no_wrap=True)
-    else:
-        table.add_column(title, footer, overflow="fold")
 
 
 def printable(text: str) -> str:

@@ -15,7 +15,7 @@ from proxy.cli.server import (
     listing,
     with_needs,
 )
-from proxy.cli.terminal import console, table
+from proxy.cli.terminal import console, print_json, table
 from proxy.document.tokens import tokens
 from proxy.ruleset.selection import selected
 
@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     edited = asyncio.run(listing(words, patience))
     rows = _rows(bare, edited, settings)
     if arguments.json:
-        print(json.dumps(rows, indent=2))
+        print_json(rows)
     else:
         _print(bare, rows)
     return 0

@@ -5,14 +5,12 @@ It reads any saved answer, as `explain` does.
 
 import argparse
 import os
-import pathlib
 import shlex
-import sys
 
 from msgspec.structs import replace
 
 from proxy.cli import PROGRAM, options
-from proxy.cli.terminal import refuse
+from proxy.cli.terminal import content, refuse
 from proxy.ruleset.selection import Selection, load
 from proxy.shaping.pipeline import shape
 from proxy.testing import answer as answers
@@ -34,8 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the view. Returns 1 if it is refused; raises AbridgeError or OSError."""
     name = arguments.file
     try:
-        raw = sys.stdin.buffer.read() if name == "-" else pathlib.Path(name).read_bytes()
-        recording = as_json(raw)
+        recording = as_json(content(name))
         first = recorded(recording, otherwise="tool")
         exchange = recorded(recording, first.tool, {**first.arguments, "view": arguments.view})
     except FileNotFoundError:

@@ -4,9 +4,7 @@ It reads the transcripts that clients keep on disk, and changes nothing.
 """
 
 import argparse
-import json
 import os
-import sys
 import time
 from collections.abc import Iterable
 
@@ -15,7 +13,7 @@ from msgspec.structs import asdict, astuple
 
 from proxy.cli import transcripts
 from proxy.cli.report import Span, span
-from proxy.cli.terminal import console, table
+from proxy.cli.terminal import console, print_json, say, table
 from proxy.cli.transcripts import ToolAnswer
 from proxy.document.tokens import tokens
 from proxy.ruleset.clients import client_for
@@ -68,15 +66,15 @@ def run(arguments: argparse.Namespace) -> int:
     every = (answer for path in sessions for answer in transcripts.answers(path))
     weights = sorted(weigh(every), key=lambda weight: -max(weight.read, weight.whole))
     if arguments.json:
-        print(json.dumps([asdict(weight) for weight in weights], indent=2))
+        print_json([asdict(weight) for weight in weights])
     elif weights:
         _print(weights, len(sessions), period)
     if not weights:
         looked = ", ".join(paths) or "~/.claude/projects and ~/.codex/sessions"
-        print(
-            f"mcp-abridge weigh: no answer of an MCP tool in {len(sessions)} sessions of"
-            f" {period.words} in {looked}; try --since all, or name a folder",
-            file=sys.stderr,
+        say(
+            "weigh",
+            f"no answer of an MCP tool in {len(sessions)} sessions of {period.words} in {looked};"
+            " try --since all, or name a folder",
         )
     return 0 if weights else 1
 

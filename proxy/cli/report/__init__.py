@@ -5,19 +5,22 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Callable
 
-import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from proxy.cli.report.figures import (
     NAMELESS,
-    NONE,
+    Column,
+    counts,
     size_text,
+    sizes,
+    telling,
     times_text,
     tokens_text,
     total_of,
 )
-from proxy.cli.terminal import add_column, console, count_text, printable, refuse, table
+from proxy.cli.terminal import console, count_text, print_json, printable, refuse, say, table
 from proxy.storage.ledger import (
     BY,
     Figures,
@@ -40,7 +43,7 @@ _FEW_SECONDS = 2 * 86_400  # a longer period is shown by days
 _MAX_WARNINGS = 20
 
 
-class Span(msgspec.Struct, frozen=True):
+class Span(Struct, frozen=True):
     """A period of the report: the last `seconds` (None: everything), and its name in `words`."""
 
     seconds: int | None
@@ -83,17 +86,30 @@ def run(arguments: argparse.Namespace) -> int:
     # The first recorded call creates the default file; a file named by --ledger must exist.
     absent = arguments.ledger is None and not os.path.exists(path)
     figures = [] if absent else rows(path, since, arguments.by)
-    counts = [] if absent else warnings(path, since)
+    warned = [] if absent else warnings(path, since)
     lists = [] if absent else definitions(path, since)
     earlier = not (figures or absent) and bool(rows(path))
     page = _page(path, period, now) if figures and arguments.html else ""
-    if page:
-        _write(page, arguments.html)
+    if page and arguments.html == "-":
+        sys.stdout.write(page)
+    elif page:
+        with open(arguments.html, "w", encoding="utf-8") as file:
+            file.write(page)
+        say("report", f"wrote {arguments.html}; open it in a browser")
     if arguments.json:
-        _print_json(figures, counts, lists, path, since, arguments.by)
+        document = {
+            "ledger": path,
+            "since": None if since is None else int(since),
+            "by": arguments.by,
+            "total": _printed(total_of(figures)),
+            "rows": [{"name": each.name, **_printed(each)} for each in figures],
+            "warnings": [asdict(each) for each in warned],
+            "definitions": [asdict(each) for each in lists],
+        }
+        print_json(document)
     elif figures and not page:
         _print_table(figures, period, arguments.by)
-        _print_rest(lists, counts)
+        _print_rest(lists, warned)
     advice = []
     if earlier:
         advice += [f"nothing was recorded in {period.words}; try --since all"]
@@ -108,7 +124,7 @@ def run(arguments: argparse.Namespace) -> int:
             f" another one: mcp-abridge report --ledger {shlex.quote(home_path())}"
         ]
     for line in advice:
-        print(f"mcp-abridge report: {line}", file=sys.stderr)
+        say("report", line)
     return 1 if arguments.html and not page else 0
 
 
@@ -141,47 +157,15 @@ def _page(path: str, period: Span, now: float) -> str:
 
     until = time.strftime("%Y-%m-%d %H:%M", time.localtime(now))
     few = period.seconds is not None and period.seconds <= _FEW_SECONDS
-    return page.render(
-        page.read(path, period.since(now), by_hour=few), f"{period.words}, until {until}"
-    )
+    sums = page.read(path, period.since(now), by_hour=few)
+    return page.render(sums, f"{period.words}, until {until}")
 
 
-def _write(page: str, file: str) -> None:
-    if file == "-":
-        sys.stdout.write(page)
-        return
-    with open(file, "w", encoding="utf-8") as stream:
-        stream.write(page)
-    print(f"mcp-abridge report: wrote {file}; open it in a browser", file=sys.stderr)
-
-
-def _print_json(
-    figures: list[Figures],
-    counts: list[Warnings],
-    lists: list[Definitions],
-    path: str,
-    since: float | None,
-    by: str,
-) -> None:
-    document = {
-        "ledger": path,
-        "since": None if since is None else int(since),
-        "by": by,
-        "total": _numbers(total_of(figures)),
-        "rows": [{"name": each.name, **_numbers(each)} for each in figures],
-        "warnings": [msgspec.structs.asdict(each) for each in counts],
-        "definitions": [msgspec.structs.asdict(each) for each in lists],
-    }
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n")
-
-
-def _numbers(figures: Figures) -> dict[str, int]:
-    return {key: value for key, value in msgspec.structs.asdict(figures).items() if key != "name"}
+def _printed(figures: Figures) -> dict[str, int]:
+    return {key: value for key, value in asdict(figures).items() if key != "name"}
 
 
 def _print_table(figures: list[Figures], period: Span, by: str) -> None:
-    from rich.text import Text
-
     total = total_of(figures)
     stdout = console()
     before, after = total.visible_before, total.visible_after
@@ -202,29 +186,19 @@ def _print_table(figures: list[Figures], period: Span, by: str) -> None:
             f"Of that, the clients alone would have shown {size_text(before - total.client_cut)}; "
             f"in place of the rest{cut}, an error, a file's name or a gap."
         )
-    columns = [
-        column
-        for column in _COLUMNS
-        # A narrow terminal needs the room for names.
-        if (stdout.width >= _WIDE or column not in _IF_WIDE)
-        and (column not in _IF_ANY or any(column[1](each) != column[1](NONE) for each in figures))
-    ]
-    lines = table(footer=len(figures) > 1)
-    add_column(lines, by, "total")
-    for title, figure in columns:
-        add_column(lines, f">{title}", figure(total))
+    # A narrow terminal needs the room for names.
+    columns = telling(_COLUMNS if stdout.width >= _WIDE else _COLUMNS[:_NARROW], figures)
+    footers = ["total", *(column.cell(total) for column in columns)] if len(figures) > 1 else []
+    lines = table(by, *(f">{column.title}" for column in columns), footers=footers)
     for each in figures:
-        # Text, not markup: brackets in a name are printed unchanged.
-        name = Text(NAMELESS[by], "dim") if each.name is None else Text(printable(each.name))
-        lines.add_row(name, *(figure(each) for _, figure in columns))
+        name = NAMELESS[by] if each.name is None else printable(each.name)
+        lines.add_row(name, *(column.cell(each) for column in columns))
     stdout.print(lines)
     if total.shadow_saves > 0:
         stdout.print(f"Rules in shadow mode would have saved {size_text(total.shadow_saves)} more.")
 
 
 def _print_rest(lists: list[Definitions], counts: list[Warnings]) -> None:
-    from rich.text import Text
-
     stdout = console()
     if lists:
         sessions = sum(each.sessions for each in lists)
@@ -237,34 +211,25 @@ def _print_rest(lists: list[Definitions], counts: list[Warnings]) -> None:
         return
     lines = table("rule", "warned of", ">times")
     for each in counts[:_MAX_WARNINGS]:
-        texts = (Text(printable(text)) for text in (each.rule, each.kind))
-        lines.add_row(*texts, f"{each.count:,}")
+        lines.add_row(printable(each.rule), printable(each.kind), f"{each.count:,}")
     stdout.print(lines)
     more = len(counts) - _MAX_WARNINGS
     if more > 0:
         stdout.print(f"{more:,} more kinds of warnings are in --json.")
 
 
-Column = tuple[str, Callable[[Figures], str]]
-_IF_ANY: tuple[Column, ...] = (
-    ("largest", lambda each: size_text(each.largest) if each.largest else "–"),
-    ("still\ncut", lambda each: f"{each.cuts_after:,}"),
-    ("failed", lambda each: f"{each.failed:,}"),
-    ("alone\ncut", lambda each: f"{each.cuts_before:,}"),
+_COLUMNS = (
+    counts("calls", "calls"),
+    sizes("model\nreads", "visible_after"),
+    sizes("largest", "largest"),
+    counts("still\ncut", "cuts_after"),
+    sizes("instead\nof", "visible_before"),
+    Column("times\nsmaller", lambda each: times_text(each.visible_before, each.visible_after), str),
+    counts("failed", "failed"),
+    counts("alone\ncut", "cuts_before"),
+    counts("shaped", "shaped"),
+    sizes("on the\nwire", "wire_after"),
+    sizes("instead\nof", "wire_before"),
 )
-_IF_WIDE: tuple[Column, ...] = (
-    _IF_ANY[3],
-    ("shaped", lambda each: f"{each.shaped:,}"),
-    ("on the\nwire", lambda each: size_text(each.wire_after)),
-    ("instead\nof", lambda each: size_text(each.wire_before)),
-)
-_COLUMNS: tuple[Column, ...] = (
-    ("calls", lambda each: f"{each.calls:,}"),
-    ("model\nreads", lambda each: size_text(each.visible_after)),
-    *_IF_ANY[:2],
-    ("instead\nof", lambda each: size_text(each.visible_before)),
-    ("times\nsmaller", lambda each: times_text(each.visible_before, each.visible_after)),
-    _IF_ANY[2],
-    *_IF_WIDE,
-)
-_WIDE = 100
+_WIDE = 100  # columns of a terminal
+_NARROW = 7  # of these columns

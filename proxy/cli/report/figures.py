@@ -1,6 +1,10 @@
 """Sums and sizes in words, as the text report and the page show them."""
 
-import msgspec
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import astuple, replace
 
 from proxy.storage.ledger import BY, Figures
 
@@ -16,9 +20,9 @@ def total_of(figures: list[Figures]) -> Figures:
     """Return the sums of all figures, and the largest response."""
     if not figures:
         return NONE
-    columns = zip(*(msgspec.structs.astuple(each)[1:] for each in figures), strict=True)
+    columns = zip(*(astuple(each)[1:] for each in figures), strict=True)
     total = Figures(None, *map(sum, columns))
-    return msgspec.structs.replace(total, largest=max(each.largest for each in figures))
+    return replace(total, largest=max(each.largest for each in figures))
 
 
 def tokens_text(size: int) -> str:
@@ -50,3 +54,30 @@ def size_text(count: int) -> str:
             size, unit = size / 1_000, larger
     digits = 2 if abs(size) < 9.995 else 1 if abs(size) < 99.95 else 0
     return f"{size:.{digits}f} {unit}"
+
+
+class Column(Struct, frozen=True):
+    """A column of a table: `value` is what it sorts by, `text` what it shows of that."""
+
+    title: str
+    value: Callable[[Any], float | str]
+    text: Callable[[Any], str]
+
+    def cell(self, row: Any) -> str:
+        """Return the text for a row."""
+        return self.text(self.value(row))
+
+
+def counts(title: str, field: str) -> Column:
+    """Return a column of numbers."""
+    return Column(title, lambda each: getattr(each, field), lambda value: f"{value:,}")
+
+
+def sizes(title: str, field: str) -> Column:
+    """Return a column of bytes."""
+    return Column(title, lambda each: getattr(each, field), size_text)
+
+
+def telling(columns: Iterable[Column], rows: list[Any]) -> list[Column]:
+    """Return the columns without those of noughts alone."""
+    return [column for column in columns if any(map(column.value, rows))]

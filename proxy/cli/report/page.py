@@ -6,7 +6,7 @@ Content-Security-Policy allows the one script and the one style by their hashes,
 
 import hashlib
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from html import escape
 from pathlib import Path
 from string import Template
@@ -14,7 +14,17 @@ from typing import Any
 
 from msgspec import Struct
 
-from proxy.cli.report.figures import NAMELESS, size_text, times_text, tokens_text, total_of
+from proxy.cli.report.figures import (
+    NAMELESS,
+    Column,
+    counts,
+    size_text,
+    sizes,
+    telling,
+    times_text,
+    tokens_text,
+    total_of,
+)
 from proxy.cli.terminal import count_text, printable
 from proxy.storage import ledger
 from proxy.storage.ledger import Figures
@@ -33,14 +43,6 @@ class Sums(Struct, frozen=True):
     times: list[Figures]
     warnings: list[Warnings]
     definitions: list[Definitions]
-
-
-class PageColumn(Struct, frozen=True):
-    """A column of a table: `value` is what it sorts by, `html` what it shows of that."""
-
-    title: str
-    value: Callable[[Any], float | str]
-    html: Callable[[Any], str]
 
 
 def read(path: str, since: float | None, *, by_hour: bool) -> Sums:
@@ -102,13 +104,11 @@ def _large(sums: Sums) -> str:
     columns = (
         _CALLS,
         _READ,
-        PageColumn("Share", lambda each: _share(each.visible_after, read), _bar),
-        PageColumn(
-            "Average", lambda each: round(_share(each.visible_after, each.calls)), size_text
-        ),
-        _size("Largest", "largest"),
-        _count("Still cut", "cuts_after"),
-        _count("Cut without the proxy", "cuts_before"),
+        Column("Share", lambda each: _share(each.visible_after, read), _bar),
+        Column("Average", lambda each: round(_share(each.visible_after, each.calls)), size_text),
+        sizes("Largest", "largest"),
+        counts("Still cut", "cuts_after"),
+        counts("Cut without the proxy", "cuts_before"),
     )
     return _section(
         "Still large",
@@ -135,13 +135,13 @@ def _over_time(times: list[Figures]) -> str:
 def _saved(sums: Sums) -> str:
     columns = (
         _CALLS,
-        _count("Shaped", "shaped"),
-        _count("Failed", "failed"),
+        counts("Shaped", "shaped"),
+        counts("Failed", "failed"),
         _BEFORE,
         _READ,
         _SAVED,
-        PageColumn("Saved share", lambda each: _share(_saved_by(each), each.visible_before), _bar),
-        _size("In shadow mode", "shadow_saves"),
+        Column("Saved share", lambda each: _share(_saved_by(each), each.visible_before), _bar),
+        sizes("In shadow mode", "shadow_saves"),
     )
     return _section(
         "Saved",
@@ -157,10 +157,10 @@ def _others(sums: Sums) -> str:
     html = ""
     if sums.definitions:
         columns = [
-            PageColumn("Server", lambda each: each.server or NAMELESS["server"], _escape),
-            _count("Sessions", "sessions"),
-            _size("Server sent", "before"),
-            _size("Client got", "after"),
+            Column("Server", lambda each: each.server or NAMELESS["server"], _escape),
+            counts("Sessions", "sessions"),
+            sizes("Server sent", "before"),
+            sizes("Client got", "after"),
         ]
         note = "The list of tools, which a client reads once in each session."
         html += _section(
@@ -168,9 +168,9 @@ def _others(sums: Sums) -> str:
         )
     if sums.warnings:
         columns = [
-            PageColumn("Rule", lambda each: each.rule, _escape),
-            PageColumn("Warned of", lambda each: each.kind, _escape),
-            _count("Times", "count"),
+            Column("Rule", lambda each: each.rule, _escape),
+            Column("Warned of", lambda each: each.kind, _escape),
+            counts("Times", "count"),
         ]
         note = "What rules warned of."
         html += _section("Warnings", note, _table("By rule and kind", columns, sums.warnings))
@@ -187,28 +187,22 @@ def _section(title: str, note: str, *parts: str) -> str:
 
 def _figures(
     by: str,
-    columns: Iterable[PageColumn],
+    columns: Iterable[Column],
     figures: list[Figures],
     *,
-    first: PageColumn,
+    first: Column,
     total: bool = False,
 ) -> str:
     rows = sorted(figures, key=first.value, reverse=True)
-    columns = [
-        # A column of noughts says nothing.
-        column
-        for column in columns
-        if column in (_CALLS, _READ, first) or any(column.value(each) for each in figures)
-    ]
     total_row = total_of(figures) if total and len(figures) > 1 else None
-    return _table(f"By {by}", (_name(by), *columns), rows, first, total_row)
+    return _table(f"By {by}", (_name(by), *telling(columns, rows)), rows, first, total_row)
 
 
 def _table(
     caption: str,
-    columns: Iterable[PageColumn],
+    columns: Iterable[Column],
     rows: Iterable[Any],
-    first: PageColumn | None = None,
+    first: Column | None = None,
     total: Figures | None = None,
 ) -> str:
     columns = list(columns)
@@ -225,26 +219,18 @@ def _table(
     )
 
 
-def _row(columns: list[PageColumn], row: Any, title: str | None = None) -> str:
+def _row(columns: list[Column], row: Any, title: str | None = None) -> str:
     head, *rest = columns
-    html = f'<th scope="row">{title or head.html(head.value(row))}</th>'
+    html = f'<th scope="row">{title or head.cell(row)}</th>'
     for column in rest:
         value = column.value(row)
         number = "" if isinstance(value, str) else f' data-value="{value}"'
-        html += f"<td{number}>{column.html(value)}</td>"
+        html += f"<td{number}>{column.text(value)}</td>"
     return f"<tr>{html}</tr>\n"
 
 
-def _name(by: str) -> PageColumn:
-    return PageColumn(by.title(), lambda each: each.name or NAMELESS.get(by, "unknown"), _escape)
-
-
-def _count(title: str, field: str) -> PageColumn:
-    return PageColumn(title, lambda each: getattr(each, field), lambda value: f"{value:,}")
-
-
-def _size(title: str, field: str) -> PageColumn:
-    return PageColumn(title, lambda each: getattr(each, field), size_text)
+def _name(by: str) -> Column:
+    return Column(by.title(), lambda each: each.name or NAMELESS.get(by, "unknown"), _escape)
 
 
 def _saved_by(figures: Figures) -> int:
@@ -274,7 +260,7 @@ def _hash(text: str) -> str:
     return f"sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-_CALLS = _count("Calls", "calls")
-_BEFORE = _size("Servers sent", "visible_before")
-_READ = _size("Model read", "visible_after")
-_SAVED = PageColumn("Saved", _saved_by, size_text)
+_CALLS = counts("Calls", "calls")
+_BEFORE = sizes("Servers sent", "visible_before")
+_READ = sizes("Model read", "visible_after")
+_SAVED = Column("Saved", _saved_by, size_text)

@@ -1,16 +1,14 @@
 """`suggest`: without it, somebody has to read answers of 500 kB to write the first rule."""
 
 import argparse
-import json
-import sys
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from proxy.cli import PROGRAM, transcripts
+from proxy.cli import transcripts
 from proxy.cli.suggest.draft import SMALL, Answered, drafts, short_list
 from proxy.cli.suggest.rules import DraftedRule, drafted, page
-from proxy.cli.terminal import check_output
+from proxy.cli.terminal import check_output, print_json, say
 from proxy.document.tree import plain
 from proxy.errors import AbridgeError, did_you_mean
 from proxy.ruleset.rule import Rule
@@ -48,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise AbridgeError(f"no recording of a server {server!r}{advice}")
     suggestion = suggest([each for each in recordings if each[0].server in (server, None)])
     if arguments.json:
-        print(json.dumps(suggestion.rows(), indent=1))
+        print_json(suggestion.rows())
     elif suggestion.rules and arguments.output:
         suggestion.write(arguments.output, force=arguments.force)
     elif suggestion.rules:
@@ -90,20 +88,15 @@ class Suggestion:
         """Print on stderr what the rules take off the recorded answers."""
         if self.small:
             names = ", ".join(self.small)
-            print(
-                f"{PROGRAM}: no rule for {names}: no answer above {SMALL:,} bytes", file=sys.stderr
-            )
+            say("suggest", f"no rule for {names}: no answer above {SMALL:,} bytes")
         for rule in self.rules:
             names = ", ".join(rule.tools)
             off = 1000 * (rule.before - rule.after) // max(rule.before, 1) / 10
             misfits = f"; {rule.misfits} do not fit and stay" if rule.misfits else ""
             if rule.drops:
                 misfits += f"; no view brings back {short_list(rule.drops)}"
-            print(
-                f"{PROGRAM}: {names}: {rule.before:,} bytes become {rule.after:,}, {off:g} % less"
-                f"{misfits}",
-                file=sys.stderr,
-            )
+            change = f"{rule.before:,} bytes become {rule.after:,}, {off:g} % less"
+            say("suggest", f"{names}: {change}{misfits}")
 
 
 Words = list[tuple[int, str]]

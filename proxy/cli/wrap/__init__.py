@@ -12,7 +12,7 @@ import sys
 from urllib.parse import quote
 
 from proxy.cli import PROGRAM
-from proxy.cli.terminal import console, printable, refuse, table
+from proxy.cli.terminal import console, print_json, printable, refuse, table
 from proxy.cli.wrap import changes, entry, hooks
 from proxy.cli.wrap.files import ConfigFile, Records
 from proxy.cli.wrap.places import DIALECTS
@@ -107,7 +107,7 @@ def _print_json(configs: changes.Configs) -> None:
         }
         for server in configs.servers
     ]
-    print(json.dumps(rows, indent=1, ensure_ascii=False))
+    print_json(rows)
 
 
 def _print_table(configs: changes.Configs) -> None:

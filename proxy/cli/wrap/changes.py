@@ -1,14 +1,13 @@
 """Choosing servers, showing the difference, writing the files: the same in `wrap` and `unwrap`."""
 
 import argparse
-import json
 import shlex
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from proxy.cli import PROGRAM
-from proxy.cli.terminal import printable, refuse
+from proxy.cli.terminal import print_json, printable, refuse
 from proxy.cli.wrap.entry import NotPossible, Server, servers
 from proxy.cli.wrap.files import ConfigFile, Records
 from proxy.cli.wrap.places import CLIENTS, files
@@ -143,7 +142,7 @@ def _write(configs: Configs, rows: list[dict[str, Any]]) -> None:
 
 def _report(arguments: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
     if arguments.json:
-        print(json.dumps(rows, indent=1, ensure_ascii=False))
+        print_json(rows)
     for row in () if arguments.json else rows:
         where = f"{row['client']}, {row['scope']}"
         print(f"{printable(row['server'])} ({where}): {row['result']}", file=sys.stderr)
