@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 from proxy.cli import transcripts
-from proxy.cli.suggest.draft import SMALL, Answered, drafts, short_list
-from proxy.cli.suggest.rules import DraftedRule, drafted, page
+from proxy.cli.suggest.draft import SMALL, Answered, drafted, short_list
+from proxy.cli.suggest.rules import DraftedRule, page, rules_of
 from proxy.cli.terminal import check_output, print_json, say
 from proxy.document.tree import plain
 from proxy.errors import AbridgeError, did_you_mean
@@ -79,7 +79,7 @@ class Suggestion:
                 "misfits": rule.misfits,
                 "evidence": [line for each in rule.drafts for line in each.evidence],
                 "used": [line for each in rule.drafts for line in each.users],
-                "steps": [step for _, step in rule.drafts[0].steps],
+                "steps": rule.steps,
             }
             for rule in self.rules
         ]
@@ -93,8 +93,8 @@ class Suggestion:
             names = ", ".join(rule.tools)
             off = 1000 * (rule.before - rule.after) // max(rule.before, 1) / 10
             misfits = f"; {rule.misfits} do not fit and stay" if rule.misfits else ""
-            if rule.drops:
-                misfits += f"; no view brings back {short_list(rule.drops)}"
+            if drops := [path for step in rule.steps for path in step.get("drop", ())]:
+                misfits += f"; no view brings back {short_list(drops)}"
             change = f"{rule.before:,} bytes become {rule.after:,}, {off:g} % less"
             say("suggest", f"{names}: {change}{misfits}")
 
@@ -123,9 +123,10 @@ def suggest(
                 later = used and (number + 1 < len(calls) or any(n > number for n, _ in words))
                 each = Answered(exchange, value, size, partial(usage.user, number), later)
                 tools.setdefault(exchange.tool, []).append(each)
-    noisy = {tool for tool, each in tools.items() if max(one.size for one in each) > SMALL}
-    answers = [each for tool in tools if tool in noisy for each in tools[tool]]
-    return Suggestion(server, list(drafted(drafts(answers))), sorted(tools.keys() - noisy))
+    small = sorted(tool for tool, each in tools.items() if max(a.size for a in each) <= SMALL)
+    noisy = [drafted(*each) for each in tools.items() if each[0] not in small]
+    noisy.sort(key=lambda draft: -sum(each.size for each in draft.answers))
+    return Suggestion(server, list(rules_of(noisy)), small)
 
 
 _ANY = Rule(name="any", tools=("*",))

@@ -28,7 +28,6 @@ _ROWS = 5  # fewer rows say nothing of what is constant
 _LONG, CLIP = 400, 200  # characters
 _LIMIT = 1_000  # elements of a page, which ends earlier at MAX_BYTES
 _FEWEST_LINES, _FEWEST_RECORDS = 20, 10
-_ALIKE_SHAPES = 0.6
 _ALIKE = 0.5
 _PARSED = ("json", "yaml", "python")
 _PROSE = re.compile(r"^[^\[{]+(?=[\[{])")
@@ -53,7 +52,7 @@ class Answered(Struct, frozen=True):
 
 
 class Draft(Struct):
-    """The steps of a rule, each with its reasons, for tools whose answers are alike.
+    """The steps of a rule for a tool, each with its reasons.
 
     `form` says how the answers are read: `value` for JSON, the `as` of the step `parse`, `rows`
     for tables and the like in a text, or `text`. `evidence` has the share of the bytes by path,
@@ -61,70 +60,33 @@ class Draft(Struct):
     small page, `clips` and `elides` the paths of texts and arrays that are shortened.
     """
 
+    tool: str
     answers: list[Answered]
     form: str = "value"
     evidence: list[str] = []
-    steps: list[tuple[list[str], Step]] = []
+    reasons: list[list[str]] = []
+    steps: list[Step] = []
     users: list[str] = []
     window: dict[str, int] = {}
     clips: set[str] = set()
     elides: set[str] = set()
 
     @property
-    def tools(self) -> list[str]:
-        """The tools, in the order of their first answers."""
-        return list(dict.fromkeys(each.exchange.tool for each in self.answers))
-
-    def of(self, tool: str) -> list[Answered]:
-        """Return the answers of a tool."""
-        return [each for each in self.answers if each.exchange.tool == tool]
-
-    def largest(self, tool: str | None = None) -> Answered:
-        """Return the largest answer, perhaps of one tool, of the form that the draft is for."""
+    def largest(self) -> Answered:
+        """The largest answer of the form that the draft is for."""
         texts = self.form != "value"
-        answers = self.answers if tool is None else self.of(tool)
-        fitting = [each for each in answers if isinstance(each.value, str) is texts]
-        return max(fitting or answers, key=lambda each: each.size)
+        fitting = [each for each in self.answers if isinstance(each.value, str) is texts]
+        return max(fitting or self.answers, key=lambda each: each.size)
+
+    def add(self, step: Step, *reasons: str) -> None:
+        """Add a step at the end."""
+        self.steps.append(step)
+        self.reasons.append([*reasons])
 
 
-def drafts(answers: list[Answered]) -> list[Draft]:
-    """Return a draft for each kind of answers, those with most bytes first."""
-    tools: dict[str, list[Answered]] = {}
-    for each in answers:
-        tools.setdefault(each.exchange.tool, []).append(each)
-    shapes: list[tuple[set[str], list[Answered]]] = []
-    for of_tool in tools.values():
-        shape = _top(max(of_tool, key=lambda each: each.size).value)
-        alike = (
-            group
-            for other, group in shapes
-            if len(shape & other) >= _ALIKE_SHAPES * max(len(shape | other), 1)
-        )
-        group = next(alike, None)
-        if group is None:
-            shapes.append((shape, of_tool))
-        else:
-            group += of_tool
-    groups = sorted((group for _, group in shapes), key=lambda group: -sum(a.size for a in group))
-    return [_draft(group) for group in groups]
-
-
-def _top(value: Any) -> set[str]:
-    """Return the names of the first two levels of an object, or of the rows of an array."""
-    if isinstance(value, list):
-        return {f"[].{name}" for name in _top(value[0])} if value else set()
-    members = value if isinstance(value, dict) else {}
-    inner = {f"{name}.{each}" for name, member in members.items() for each in _names(member)}
-    return inner | members.keys()
-
-
-def _names(value: Any) -> list[str]:
-    first = value[0] if isinstance(value, list) and value else value
-    return list(first) if isinstance(first, dict) else []
-
-
-def _draft(answers: list[Answered]) -> Draft:
-    result = Draft(answers)
+def drafted(tool: str, answers: list[Answered]) -> Draft:
+    """Return the draft for a tool from its answers."""
+    result = Draft(tool, answers)
     texts = [each for each in answers if isinstance(each.value, str)]
     if 2 * sum(each.size for each in texts) > sum(each.size for each in answers):
         result.form = "text"
@@ -168,7 +130,7 @@ def _read_texts(result: Draft, texts: list[str]) -> None:
         result.evidence.append(f"100 %  {kind} {lines}, {len(longest):,} characters")
         return
     result.form = options[0]["as"]
-    result.steps.append(([f"the text is read as {result.form}"], {"parse": options[0]}))
+    result.add({"parse": options[0]}, f"the text is read as {result.form}")
     if result.form in ("lines", "records"):
         result.evidence.append(f"100 %  {result.form} that are alike, in {lines}")
         _page(result, [""], f"up to {lines}")
@@ -203,7 +165,7 @@ def _shape(line: str) -> str:
 def _page(result: Draft, paths: list[str], size: str) -> None:
     options = {} if paths == [""] else {"at": paths[0] if len(paths) == 1 else paths}
     reason = f"{' and '.join(paths) or 'the whole'}: {size}; the rest by `offset`"
-    result.steps.append(([reason], {"paginate": {**options, "limit": _LIMIT}}))
+    result.add({"paginate": {**options, "limit": _LIMIT}}, reason)
     result.window = {"limit": 1}
 
 
@@ -246,24 +208,24 @@ class _Drafting:
     def run(self) -> None:
         """Draft all steps."""
         self._visit(self.root)
-        steps = self.result.steps
+        result = self.result
         reasons: dict[str, list[str]] = {}
         for path, reason in self.drops.items():
             reasons.setdefault(reason, []).append(path)
         if self.drops:
-            comments = [f"{reason}: {short_list(paths)}" for reason, paths in reasons.items()]
-            steps.append((comments, {"drop": list(self.drops)}))
+            comments = (f"{reason}: {short_list(paths)}" for reason, paths in reasons.items())
+            result.add({"drop": list(self.drops)}, *comments)
         for node in self.elides:
             most = f"{node.path}: up to {max(node.lengths):,} elements in a row"
-            steps.append(([most], {"elide": {"at": node.path, "first": FEW}}))
-            self.result.elides.add(node.path)
+            result.add({"elide": {"at": node.path, "first": FEW}}, most)
+            result.elides.add(node.path)
         for node in self.clips:
             self._shorten(node)
         if self.pages:
             self._page_arrays()
         if self.constants:
             constants = f"the same in all rows here, and kept: {short_list(self.constants)}"
-            self.result.evidence.append(constants)
+            result.evidence.append(constants)
 
     def _visit(self, node: MemberProfile) -> None:
         inner = node.inner
@@ -359,20 +321,19 @@ class _Drafting:
         return column.size <= _SHORT and column.worth[0] > len(column.path)
 
     def _shorten(self, node: MemberProfile) -> None:
-        steps = self.result.steps
         amount = f"{node.path}: texts of up to {node.longest:,} characters"
         if node.users:
             self._keep(node)
         elif not node.in_rows and node.size >= _MAIN_SHARE * self.root.size:
             options = {"at": node.path, "max_length": FIRST_LOOK}
-            steps.append(([f"{amount}; the rest by `startIndex`"], {"truncate": options}))
+            self.result.add({"truncate": options}, f"{amount}; the rest by `startIndex`")
             self.result.window = {"maxLength": 40}
         else:
             self.result.clips.add(node.path)
-            steps.append(([amount], {"clip": {"at": node.path, "max_chars": CLIP}}))
+            self.result.add({"clip": {"at": node.path, "max_chars": CLIP}}, amount)
 
     def _page_arrays(self) -> None:
-        windows = [step for _, step in self.result.steps if "truncate" in step]
+        windows = [step for step in self.result.steps if "truncate" in step]
         beside = [node for node in self.root.walk() if node not in self.pages and not node.in_rows]
         lengths = [node.lengths for node in self.pages]
         # Arrays of the same length are columns: a page has the same part of each.
@@ -390,7 +351,7 @@ class _Drafting:
             element = node.element
             if node.names and element and len(element.rows) >= _ROWS and self._uniform(element):
                 comment = f"{node.path}: all rows have the same members, without objects inside"
-                self.result.steps.append(([comment], {"table": node.path}))
+                self.result.add({"table": node.path}, comment)
 
     def _uniform(self, element: MemberProfile) -> bool:
         members = [node for node in element.members.values() if node.path not in self.drops]

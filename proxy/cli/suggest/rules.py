@@ -12,6 +12,7 @@ from msgspec import Struct
 from proxy.cli import PROGRAM
 from proxy.cli.suggest.draft import FIRST_LOOK, MAX_BYTES, SMALL, Draft
 from proxy.cli.suggest.sample import case_of
+from proxy.cli.terminal import count_text
 from proxy.document.tokens import tokens
 from proxy.document.tree import encode
 from proxy.errors import AbridgeError, RuleErrors
@@ -39,21 +40,21 @@ class DraftedRule(Struct):
     misfits: int
 
     @property
-    def drops(self) -> list[str]:
-        """The paths that the rule drops."""
-        return [path for step in _steps(self.drafts[0]) for path in step.get("drop", ())]
+    def steps(self) -> list[dict[str, Any]]:
+        """The steps of the rule."""
+        return self.drafts[0].steps
 
     @property
     def tools(self) -> list[str]:
         """The tools of the rule."""
-        return [tool for each in self.drafts for tool in each.tools]
+        return [each.tool for each in self.drafts]
 
 
-def drafted(drafts: Iterable[Draft]) -> Iterator[DraftedRule]:
+def rules_of(drafts: Iterable[Draft]) -> Iterator[DraftedRule]:
     """Yield a rule for the tools whose drafts have the same steps."""
     alike: dict[str, list[Draft]] = {}
     for each in drafts:
-        alike.setdefault(json.dumps([each.form == "text", _steps(each)]), []).append(each)
+        alike.setdefault(json.dumps([each.form == "text", each.steps]), []).append(each)
     for group in alike.values():
         spec = _spec(group)
         sizes = [_sizes(_file(spec), each) for each in group]
@@ -65,9 +66,10 @@ def drafted(drafts: Iterable[Draft]) -> Iterator[DraftedRule]:
         for case in file.rules[0].tests:
             for problem in check_case(file, file.rules[0], case):
                 raise AbridgeError(f"the test of {spec['tools']} does not pass: {problem}")
-        rows = [row for each in sizes for row in each]
-        before, after = (sum(row[number] for row in rows) for number in (0, 1))
-        yield DraftedRule(group, text, before, after, sum(row[2] for row in rows))
+        before, after, misfits = map(
+            sum, zip(*(row for each in sizes for row in each), strict=True)
+        )
+        yield DraftedRule(group, text, before, after, misfits)
 
 
 def page(server: str | None, rules: Iterable[DraftedRule], small: list[str]) -> str:
@@ -108,16 +110,12 @@ def _sizes(file: RuleFile, draft: Draft) -> list[tuple[int, int, bool]]:
     return sizes
 
 
-def _steps(draft: Draft) -> list[dict[str, Any]]:
-    return [step for _, step in draft.steps]
-
-
 def _spec(drafts: list[Draft]) -> dict[str, Any]:
-    steps = _steps(drafts[0])
+    steps = drafts[0].steps
     if drafts[0].form == "text":
         steps = [{"abridge": {"max_bytes": MAX_BYTES, "first_look": FIRST_LOOK}}]
     response = {"response": steps} if steps else {}
-    tools = [tool for each in drafts for tool in each.tools]
+    tools = [each.tool for each in drafts]
     return {"tools": tools if len(tools) > 1 else tools[0], **response, "max_bytes": MAX_BYTES}
 
 
@@ -140,17 +138,15 @@ def _rule_text(
 ) -> str:
     lines: list[str] = []
     for each, rows in zip(drafts, sizes, strict=True):
-        for tool in each.tools:
-            largest = each.largest(tool)
-            after = rows[each.answers.index(largest)][1]
-            view = answer.read(largest.exchange.response)
-            about = tokens(view.text or bytes(view.structured or b"").decode())
-            count = len(each.of(tool))
-            lines += _comment(
-                "  ",
-                f"{tool}: {count} answer{'s' * (count > 1)}, the largest {largest.size:,} bytes,"
-                f" about {about:,} tokens; {after:,} bytes with this rule",
-            )
+        largest = each.largest
+        after = rows[each.answers.index(largest)][1]
+        view = answer.read(largest.exchange.response)
+        about = tokens(view.text or bytes(view.structured or b"").decode())
+        lines += _comment(
+            "  ",
+            f"{each.tool}: {count_text(len(each.answers), 'answer')}, the largest"
+            f" {largest.size:,} bytes, about {about:,} tokens; {after:,} bytes with this rule",
+        )
         users = list(dict.fromkeys(each.users))
         more = [f"and {len(users) - _MOST_USERS} more"] if len(users) > _MOST_USERS else []
         for line in (*each.evidence, *users[:_MOST_USERS], *more):
@@ -159,7 +155,7 @@ def _rule_text(
     if "response" in spec:
         lines.append("    response:")
     for number, step in enumerate(spec.get("response", ())):
-        reasons = drafts[0].steps[number][0] if drafts[0].steps else ["its beginning and its end"]
+        reasons = drafts[0].reasons[number] if drafts[0].steps else ["its beginning and its end"]
         for reason in reasons:
             lines += _comment("      ", reason)
         lines.append("      - " + _yaml(step, 8))

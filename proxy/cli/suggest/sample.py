@@ -47,8 +47,8 @@ def shortened(draft: Draft, value: Any, names: tuple[str, ...] = ()) -> Any:
 
 def case_of(draft: Draft) -> dict[str, Any]:
     """Return a test without its expectation: the call, and the answer that it gives."""
-    largest = draft.largest()
-    call: dict[str, Any] = {"tool": largest.exchange.tool}
+    largest = draft.largest
+    call: dict[str, Any] = {"tool": draft.tool}
     if draft.window:
         call["arguments"] = draft.window
     if draft.form == "value" and draft.steps:
@@ -65,7 +65,7 @@ def _masked(value: Any) -> Any:
 
 def _text(draft: Draft, text: str) -> Any:
     if draft.form in ("lines", "records"):
-        split = draft.steps[0][1]["parse"].get("split", "(?m)^")
+        split = draft.steps[0]["parse"].get("split", "(?m)^")
         return "".join(re.split(split, _SECRETS.text(text))[: FEW + 1])
     if draft.form in ("rows", "text"):
         part = _SECRETS.text(text)[:200].rpartition("\n")[0] or _SECRETS.text(text)[:200]
