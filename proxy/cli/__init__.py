@@ -74,6 +74,7 @@ def _verb(verb: str, words: list[str]) -> int:
     import argparse
     from importlib import import_module
 
+    from proxy.cli import options
     from proxy.errors import AbridgeError
 
     module = import_module(f"proxy.cli.{verb}")
@@ -91,8 +92,6 @@ def _verb(verb: str, words: list[str]) -> int:
         at = words.index("--")
         ours, command = words[:at], words[at + 1 :]
     elif verb in _TAKE_A_SERVER:
-        from proxy.cli import options
-
         ours, command = options.split(parser, words)
     try:
         namespace = argparse.Namespace(command=command, words=words)
@@ -103,6 +102,7 @@ def _verb(verb: str, words: list[str]) -> int:
         if others:
             key = getattr(module, "config_key", None)
             _unexpected(parser, others[0], key, dashed=dashed and not command)
+        options.complete(parser, arguments)
         code: int = module.run(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -148,10 +148,7 @@ def takes_rules(parser: "argparse.ArgumentParser", count: str = "+") -> None:
         metavar="R",
         help="a rule file, a directory of them, or the name of a bundled one, such as github",
     )
-    allow = options.ALLOW_PYTHON
-    options.add(parser, (allow,))
-    allowed = os.environ.get(allow.variable, "").lower() not in options.FALSE
-    parser.set_defaults(**{allow.name: allowed})
+    options.add(parser, options.by_name("allow_python"))
 
 
 def _parser() -> "argparse.ArgumentParser":

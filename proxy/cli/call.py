@@ -10,20 +10,15 @@ import json
 import os
 from typing import Any
 
-from msgspec import Raw
-
 from proxy.cli import PROGRAM, options
-from proxy.cli.server import FIRST_ANSWER, WITHOUT_RULES, Listed, Tools, listing
-from proxy.cli.terminal import check_output, refuse, say
+from proxy.cli.server import Listed, Tools, edited, listing
+from proxy.cli.terminal import check_output, say
 from proxy.document.tokens import tokens
 from proxy.errors import AbridgeError, did_you_mean
 from proxy.ruleset.clients import client_for
-from proxy.ruleset.rule import RuleSet
 from proxy.ruleset.selection import selected
 from proxy.session.active_rules import plans_for
-from proxy.session.tool_lists import edit
 from proxy.session.tools.arguments import without_ours
-from proxy.session.tools.definitions import ToolFacts
 from proxy.testing.exchange import RecordedExchange, request
 from proxy.testing.play import Replay
 
@@ -54,18 +49,15 @@ def run(arguments: argparse.Namespace) -> int:
     schemes = ("http://", "https://")
     urls = [word for word in arguments.arguments if word.startswith(schemes)]
     words = [word for word in arguments.arguments if word not in urls]
-    server = ["--", *arguments.command] if arguments.command else urls
-    if len(server) != 1 and not arguments.command:
-        return refuse("call", "no server: give its URL, or write its command after --")
-    headers = options.flag_words(arguments, "header")
-    wrapper = [*WITHOUT_RULES, *headers, *server]
-    patience = arguments.deadline or FIRST_ANSWER
+    arguments.url = urls[0] if urls and not arguments.command else None
+    server = options.server_words(arguments, "header")
     name = arguments.tool
 
     async def call(client: Any, listed: Listed) -> tuple[RecordedExchange, Replay, bool]:
         rules = selection(listed.server, arguments.client).fitting(listed.tools)
-        client_tools, facts = _client_tools(listed.tools, rules)
-        values = upstream = values_of(name, words, client_tools)
+        sent, edit = edited(listed.tools, rules)
+        facts = edit.facts
+        values = upstream = values_of(name, words, {**listed.tools, **sent})
         for _, plan in plans_for(rules, name, facts[name]):
             upstream = without_ours(plan, upstream)
         response = await _response(client, name, upstream)
@@ -81,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
         allow_python=arguments.allow_python,
         environ=os.environ,
     )
-    listed = asyncio.run(listing(wrapper, patience, call, arguments.client or ""))
+    listed = asyncio.run(listing(server, arguments.deadline, call, arguments.client or ""))
     exchange, replay, app = listed.answer
     if arguments.save:
         lines = {name: json.loads(getattr(exchange, name)) for name in ("request", "response")}
@@ -105,12 +97,6 @@ async def _response(client: Any, tool: str, arguments: dict[str, Any]) -> dict[s
         if error.code == CONNECTION_CLOSED:
             raise
         return {"error": error.error.model_dump(mode="json", exclude_none=True)}
-
-
-def _client_tools(tools: Tools, rules: RuleSet) -> tuple[Tools, dict[str, ToolFacts]]:
-    edited = edit(Raw(json.dumps({"tools": list(tools.values())}).encode()), rules)
-    changes = [] if edited.result is None else json.loads(bytes(edited.result))["tools"]
-    return {**tools, **{tool["name"]: tool for tool in changes}}, edited.facts
 
 
 def parsed(words: list[str]) -> dict[str, Any] | list[tuple[str, str]]:

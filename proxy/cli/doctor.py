@@ -1,7 +1,7 @@
 """`mcp-abridge doctor`: diagnose a set-up: its server, its rules, this machine.
 
-The official client lists the server's tools twice through the wrapper: once without rules, once
-with the given rules. The findings come from the differences and from the wrapper's log.
+The official client lists the server's tools through the wrapper. The findings come from them, from
+what rules make of them, and from the wrapper's log.
 """
 
 import argparse
@@ -10,14 +10,13 @@ import os
 from collections.abc import Iterator
 
 from proxy.cli import PROGRAM, options
-from proxy.cli.options import Options
 from proxy.cli.server import (
-    FIRST_ANSWER,
-    WITHOUT_RULES,
     Finding,
     Level,
     Listed,
     Silent,
+    Tools,
+    edited,
     json_size,
     listing,
 )
@@ -43,57 +42,41 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print a line for each finding. Returns 1 if one is a warning or an error.
 
-    Raises AbridgeError without a server.
+    Raises AbridgeError unless there is just one server.
     """
-    words: list[str] = arguments.words
-    settings = options.with_server(words)
     worst = 0
-    for level, text in _findings(settings, words):
+    for level, text in _findings(arguments):
         print(f"{level}: {text}", flush=True)
         worst = max(worst, level != "ok")
     return worst
 
 
-def _findings(settings: Options, words: list[str]) -> Iterator[Finding]:
+def _findings(settings: argparse.Namespace) -> Iterator[Finding]:
+    server = options.server_words(settings, "header")
     yield _ledger(settings)
     wrong = list(_rule_files(settings))
     yield from wrong
-    server = [*options.flag_words(settings, "header"), *options.server_words(settings)]
-    patience = settings.deadline or FIRST_ANSWER
     try:
-        bare = asyncio.run(listing([*WITHOUT_RULES, *server], patience))
+        bare = asyncio.run(listing(server, settings.deadline))
     except Silent as silent:
-        yield from _failure(silent, "the server does not list its tools")
+        yield from silent.log
+        if all(level != "error" for level, _ in silent.log):
+            yield "error", f"the server does not list its tools: {silent.cause}"
+        yield from _quoted("error", silent.stderr)
         return
     yield from bare.log
     yield from _quoted("ok", bare.stderr)
     yield (
         "ok",
         f"server {bare.server!r} {bare.version}, revision {bare.revision}:"
-        f" {_tools(bare)} after {bare.seconds:.1f} s",
+        f" {_tools(bare.tools)} after {bare.seconds:.1f} s",
     )
-    if wrong:
-        return
-    try:
-        ruled = asyncio.run(listing(words, patience))
-    except Silent as silent:
-        yield from _failure(silent, "with the rules, its tools are not listed")
-        return
-    yield from (each for each in ruled.log if each not in bare.log)
-    yield "ok", f"with the rules: {_tools(ruled)}"
-    yield from _rules(settings, bare)
-    yield from _large(bare, ruled)
-    yield from _clients(settings)
+    if not wrong:
+        yield from _rules(settings, bare)
+        yield from _clients(settings)
 
 
-def _failure(silent: Silent, title: str) -> Iterator[Finding]:
-    yield from silent.log
-    if all(level != "error" for level, _ in silent.log):
-        yield "error", f"{title}: {silent.cause}"
-    yield from _quoted("error", silent.stderr)
-
-
-def _ledger(settings: Options) -> Finding:
+def _ledger(settings: argparse.Namespace) -> Finding:
     from proxy.storage.ledger import LedgerFile, default_path
 
     if settings.ledger == "off":
@@ -106,7 +89,7 @@ def _ledger(settings: Options) -> Finding:
     return "ok", f"ledger {path}"
 
 
-def _rule_files(settings: Options) -> Iterator[Finding]:
+def _rule_files(settings: argparse.Namespace) -> Iterator[Finding]:
     names = () if settings.rules == [NO_RULES] else settings.rules or ()
     for reading in readings(names, allow_python=settings.allow_python):
         for problem in reading.problems:
@@ -119,19 +102,22 @@ def _quoted(level: Level, stderr: list[str]) -> Iterator[Finding]:
         yield level, "\n    ".join(("what the server wrote beside its messages:", *lines))
 
 
-def _tools(listed: Listed) -> str:
-    size = sum(map(json_size, listed.tools.values()))
-    return f"{len(listed.tools)} tools in {size:,} bytes"
+def _tools(tools: Tools) -> str:
+    return f"{len(tools)} tools in {sum(map(json_size, tools.values())):,} bytes"
 
 
-def _rules(settings: Options, bare: Listed) -> Iterator[Finding]:
-    if settings.rules == [NO_RULES]:
+def _rules(settings: argparse.Namespace, bare: Listed) -> Iterator[Finding]:
+    names = settings.rules
+    if names == [NO_RULES]:
         return
-    files = None
-    if settings.rules is not None:
-        files = load(settings.rules, allow_python=settings.allow_python)
+    files = None if names is None else load(names, allow_python=settings.allow_python)
     selection = Selection(files, settings.budget, lambda _: None)
     ruleset = selection(bare.server, None).fitting(bare.tools)
+    sent, edit = edited(bare.tools, ruleset)
+    if edit.error is not None:
+        yield "error", f"with the rules, its tools are not listed: {edit.error}"
+    yield from (("warning", line) for line in edit.log_lines)
+    yield "ok", f"with the rules: {_tools(sent)}"
     for file in files or ():
         if file not in ruleset.files:
             yield "warning", f"{file.name}: it is for another server; none of its rules apply"
@@ -145,12 +131,27 @@ def _rules(settings: Options, bare: Listed) -> Iterator[Finding]:
     ruled = len(covering) - len(alone) - len(bounded)
     yield "ok", f"tools with a rule: {ruled}; with the budget alone: {len(bounded)}"
     if alone:
-        names = ", ".join(alone[:_SHOWN]) + ", ..." * (len(alone) > _SHOWN)
+        shown = ", ".join(alone[:_SHOWN]) + ", ..." * (len(alone) > _SHOWN)
         yield (
             "ok",
-            f"tools whose answers pass whatever their length: {len(alone)} ({names});"
+            f"tools whose answers pass whatever their length: {len(alone)} ({shown});"
             " --budget auto bounds them",
         )
+    for name, tool in bare.tools.items():
+        size = json_size(tool.get("inputSchema"))
+        if size > MOST_INPUT_SCHEMA and sent.get(name) == tool:  # of others, the edit warns
+            yield (
+                "warning",
+                f"{name}: the server's own inputSchema is {size} bytes; claude.ai drops tools above"
+                f" {MOST_INPUT_SCHEMA}",
+            )
+
+
+def _idle(rule: Rule, bare: Listed) -> Iterator[Finding]:
+    for pattern in rule.tools:
+        if not any(matches(pattern, tool) for tool in bare.tools):
+            advice = did_you_mean(pattern, bare.tools)
+            yield "warning", f"{rule.place}: no tool of this server is called {pattern!r}{advice}"
 
 
 # The names that clients say, if these are not those of their configurations.
@@ -162,7 +163,7 @@ _CLIENT_INFO = {
 }
 
 
-def _clients(settings: Options) -> Iterator[Finding]:
+def _clients(settings: argparse.Namespace) -> Iterator[Finding]:
     from proxy.cli.wrap.changes import Configs
 
     servers: dict[str, dict[str, bool]] = {}
@@ -179,22 +180,3 @@ def _clients(settings: Options) -> Iterator[Finding]:
         bare = [printable(server) for server, is_own in every.items() if not is_own]
         advice = f"; not wrapped: {', '.join(bare[:_SHOWN])}, see {PROGRAM} wrap" if bare else ""
         yield "ok", f"{name}: {len(every)} servers, budget {budget}{advice}"
-
-
-def _idle(rule: Rule, bare: Listed) -> Iterator[Finding]:
-    for pattern in rule.tools:
-        if not any(matches(pattern, tool) for tool in bare.tools):
-            advice = did_you_mean(pattern, bare.tools)
-            yield "warning", f"{rule.place}: no tool of this server is called {pattern!r}{advice}"
-
-
-def _large(bare: Listed, ruled: Listed) -> Iterator[Finding]:
-    """Yield a warning for each inputSchema too large by itself; the wrapper logs the others."""
-    for name, tool in bare.tools.items():
-        size = json_size(tool.get("inputSchema"))
-        if size > MOST_INPUT_SCHEMA and ruled.tools.get(name) == tool:
-            yield (
-                "warning",
-                f"{name}: the server's own inputSchema is {size} bytes; claude.ai drops tools above"
-                f" {MOST_INPUT_SCHEMA}",
-            )

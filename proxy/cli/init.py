@@ -13,8 +13,6 @@ from typing import Any
 from proxy.cli import PROGRAM, check, options, test
 from proxy.cli.call import UnusableCall, parsed, values_of
 from proxy.cli.server import (
-    FIRST_ANSWER,
-    WITHOUT_RULES,
     Listed,
     Tools,
     arguments_of,
@@ -23,7 +21,7 @@ from proxy.cli.server import (
 )
 from proxy.cli.suggest import suggest
 from proxy.cli.suggest.draft import short_list
-from proxy.cli.terminal import check_output, printable, refuse, say
+from proxy.cli.terminal import check_output, printable, say
 from proxy.testing.recordings import sessions
 
 _WIDTH = 200  # characters of an error
@@ -50,8 +48,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the rules. Returns 1 if no file was written; raises AbridgeError or OSError."""
-    if not (server := options.server_words(arguments)):
-        return refuse("init", "one server: give its URL, or write its command after --")
+    server = options.server_words(arguments)
     with tempfile.TemporaryDirectory() as scratch:
         if arguments.output:
             check_output(arguments.output, force=arguments.force)
@@ -61,8 +58,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _init(arguments: argparse.Namespace, server: list[str], folder: str) -> int:
-    flags = options.flag_words(arguments, "redact", "header")
-
     async def call(client: Any, listed: Listed) -> list[str]:
         check_output(_path(arguments, listed), force=arguments.force)
         tools = listed.tools
@@ -74,8 +69,8 @@ def _init(arguments: argparse.Namespace, server: list[str], folder: str) -> int:
         plan += _asked_for(tools, plan) if sys.stdin.isatty() else []
         return await _call(client, plan, tools)
 
-    words = [*WITHOUT_RULES, "--record", folder, *flags, *server]
-    listed = asyncio.run(listing(words, arguments.deadline or FIRST_ANSWER, call))
+    words = ["--record", folder, *options.server_words(arguments, "redact", "header")]
+    listed = asyncio.run(listing(words, arguments.deadline, call))
     for _, line in listed.log:
         _say(line)
     path = _path(arguments, listed)

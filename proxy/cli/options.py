@@ -69,10 +69,16 @@ class Option:
         self.name = flag[2:].replace("-", "_")
         self.variable = "MCP_ABRIDGE_" + self.name.upper()
 
-    def from_variable(self, text: str) -> object:
-        """Return the value that the text of the variable stands for. Raises ValueError."""
+    def absent(self, environment: "Mapping[str, str]") -> object:
+        """Return the value if the flag is absent: of its variable, or the default.
+
+        Raises ValueError.
+        """
+        text = environment.get(self.variable)
+        if not text:
+            return self.default
         if self.read is None:
-            return text.lower() not in FALSE
+            return text.lower() not in _FALSE
         try:
             if not self.many:
                 return self.read(text)
@@ -83,7 +89,7 @@ class Option:
 
 
 VARIABLES = "Each flag is also a variable: --log-format is MCP_ABRIDGE_LOG_FORMAT."
-FALSE = ("", "0", "false", "no", "off")
+_FALSE = ("0", "false", "no", "off")
 
 
 _LEAST_BUDGET = 300
@@ -132,12 +138,6 @@ def _form(text: str) -> str:
     return text
 
 
-ALLOW_PYTHON = Option(
-    "--allow-python",
-    "run the Python that rule files name, with your rights",
-    default=False,
-)
-
 OPTIONS = (
     Option(
         "--rules",
@@ -147,7 +147,9 @@ OPTIONS = (
         str,
         many=True,
     ),
-    ALLOW_PYTHON,
+    Option(
+        "--allow-python", "run the Python that rule files name, with your rights", default=False
+    ),
     Option(
         "--budget",
         "most bytes of a response that no rule covers: a size, auto (by the client) or off "
@@ -252,7 +254,10 @@ def read(words: list[str], environment: "Mapping[str, str]") -> Options:
 
     Raises ValueError with the reason, or with the flag if it is one of HELP.
     """
-    options = _from_environment(environment)
+    options = Options()
+    for option in OPTIONS:
+        setattr(options, option.name, option.absent(environment))
+    options.headers, options.url = [], None
     lists: dict[str, list[str]] = {}
     urls: list[str] = []
     at = 0
@@ -266,9 +271,9 @@ def read(words: list[str], environment: "Mapping[str, str]") -> Options:
             urls.append(word)
             continue
         flag, equals, value = word.partition("=")
-        option = _FLAGS.get(flag)
-        if option is None:
+        if flag not in _FLAGS:
             raise ValueError(flag if flag in HELP else _unknown(word))
+        option = _FLAGS[flag]
         if option.read is None:
             if equals:
                 raise ValueError(f"argument {flag}: takes no value")
@@ -288,8 +293,8 @@ def read(words: list[str], environment: "Mapping[str, str]") -> Options:
             setting.append(value)
         setattr(options, option.name, setting)
     options.command = words[at + 1 :]
-    if len(urls) > 1 or (urls and options.command):
-        raise ValueError("one server only: its URL, or its command after --")
+    if len(urls) + bool(options.command) != 1:
+        raise ValueError(_ONE_SERVER)
     if urls:
         from proxy.ruleset.loading import config_model
 
@@ -297,12 +302,10 @@ def read(words: list[str], environment: "Mapping[str, str]") -> Options:
         options.headers = [header(text, environment) for text in options.header or ()]
     elif "header" in lists:
         raise ValueError("--header is for a server behind a URL, which has a ://")
-    elif not options.command:
-        raise ValueError(NO_SERVER)
     return options
 
 
-NO_SERVER = "no server: give its URL, or write its command after --"
+_ONE_SERVER = "one server: give its URL, or write its command after --"
 AFTER_DASHES = "; what is the server's goes after --"
 
 
@@ -336,20 +339,6 @@ def header(text: str, environment: "Mapping[str, str]") -> tuple[str, str]:
     )
 
 
-def _from_environment(environment: "Mapping[str, str]") -> Options:
-    options = Options()
-    for option in OPTIONS:
-        text = environment.get(option.variable)
-        value = option.default
-        if text or (text is not None and option.read is None):
-            value = option.from_variable(text)
-        setattr(options, option.name, value)
-    options.headers = []
-    options.command = []
-    options.url = None
-    return options
-
-
 def add(parser: "argparse.ArgumentParser", options: "Iterable[Option]" = OPTIONS) -> None:
     """Declare `options` for argparse."""
     import argparse
@@ -366,15 +355,29 @@ def add(parser: "argparse.ArgumentParser", options: "Iterable[Option]" = OPTIONS
     for option in options:
         names = (option.short, option.flag) if option.short else (option.flag,)
         if option.read is None:
-            parser.add_argument(*names, action="store_true", help=option.help)
+            action = parser.add_argument(*names, action="store_true", help=option.help)
         else:
-            parser.add_argument(
+            action = parser.add_argument(
                 *names,
                 action="append" if option.many else "store",
                 metavar=option.metavar,
                 type=reading(option.read),
                 help=option.help,
             )
+        action.option = option  # type: ignore[attr-defined]
+
+
+def complete(parser: "argparse.ArgumentParser", arguments: "argparse.Namespace") -> None:
+    """Give absent flags the values of their variables, or the defaults. Raises AbridgeError."""
+    from proxy.errors import AbridgeError
+
+    for action in parser._actions:
+        option = getattr(action, "option", None)
+        try:
+            if option is not None and getattr(arguments, option.name) in (None, False):
+                setattr(arguments, option.name, option.absent(os.environ))
+        except ValueError as error:
+            raise AbridgeError(str(error)) from None
 
 
 def add_server(parser: "argparse.ArgumentParser", *names: str) -> None:
@@ -385,27 +388,18 @@ def add_server(parser: "argparse.ArgumentParser", *names: str) -> None:
     add(parser, by_name(*names))
 
 
-def with_server(words: list[str]) -> Options:
-    """Return the options of a verb that starts a server. Raises AbridgeError."""
+def server_words(arguments: "argparse.Namespace", *flags: str) -> list[str]:
+    """Return the words of a wrapper's command line for a server, with these repeated flags.
+
+    Raises AbridgeError unless there is just one server.
+    """
     from proxy.errors import AbridgeError
 
-    try:
-        return read(words, os.environ)
-    except ValueError as error:
-        raise AbridgeError(str(error)) from None
-
-
-def server_words(settings: "argparse.Namespace | Options") -> list[str]:
-    """Return the words that name the server, its URL or -- and its command; [] without just one."""
-    if settings.command and settings.url:
-        return []
-    return ["--", *settings.command] if settings.command else [settings.url] if settings.url else []
-
-
-def flag_words(settings: "argparse.Namespace | Options", *names: str) -> list[str]:
-    """Return the words that give these repeated flags to another command."""
-    texts = ((name, text) for name in names for text in getattr(settings, name) or ())
-    return [word for name, text in texts for word in (f"--{name}", text)]
+    if bool(arguments.command) == bool(arguments.url):
+        raise AbridgeError(_ONE_SERVER)
+    texts = ((name, text) for name in flags for text in getattr(arguments, name) or ())
+    words = [word for name, text in texts for word in (f"--{name}", text)]
+    return [*words, *(["--", *arguments.command] if arguments.command else [arguments.url])]
 
 
 def split(parser: "argparse.ArgumentParser", words: list[str]) -> tuple[list[str], list[str]]:

@@ -8,7 +8,6 @@ import os
 
 from proxy.cli import PROGRAM, options
 from proxy.cli.run import run as wrap
-from proxy.cli.server import WITHOUT_RULES
 from proxy.cli.terminal import refuse
 
 _OPTIONS = options.by_name(
@@ -28,10 +27,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Wrap the server until either side ends. Returns 2 if it cannot be recorded."""
-    if not (server := options.server_words(arguments)):
-        return refuse("record", "one server: give its URL, or write its command after --")
-    headers = options.flag_words(arguments, "header")
-    words = [*WITHOUT_RULES, "--record", arguments.folder, *headers, *server]
+    server = options.server_words(arguments, "header")
+    words = ["--rules", "none", "--record", arguments.folder, *server]
     try:
         settings = options.read(words, os.environ)
         os.makedirs(arguments.folder, mode=0o700, exist_ok=True)
@@ -40,7 +37,5 @@ def run(arguments: argparse.Namespace) -> int:
     except OSError as error:
         return refuse("record", f"{arguments.folder}: {(error.strerror or str(error)).lower()}")
     for option in _OPTIONS:
-        value = getattr(arguments, option.name)
-        if value not in (None, False):
-            setattr(settings, option.name, value)
+        setattr(settings, option.name, getattr(arguments, option.name))
     return wrap(settings)

@@ -114,18 +114,17 @@ def config_key(flag: str) -> str | None:
 def run(arguments: argparse.Namespace) -> int:
     """Serve until a signal. Returns 0 then, 2 if an option, a file or an address is unusable."""
     try:
-        flags = _flags(arguments)
-        top = _top(flags, _upstream(arguments, flags))
+        top = _top(arguments, _upstream(arguments))
     except (AbridgeError, ValueError) as error:
         return refuse("serve", str(error))
-    level: Level = "error" if flags.get("quiet") else "debug" if flags.get("verbose") else "info"
-    log = Log(level, flags.get("log_format", "text"), dated=True)
+    level: Level = "error" if arguments.quiet else "debug" if arguments.verbose else "info"
+    log = Log(level, arguments.log_format, dated=True)
     try:
-        settings = _config(flags.get("config"), top)
+        settings = _config(arguments.config, top)
         routes = [_route(route) for route in settings.routes]
-        _require_tokens(routes, insecure=flags.get("insecure", False))
-        routes, rules = _with_rules(routes, log, allow_python=flags.get("allow_python", False))
-        store = _store(flags.get("store") or settings.store, settings.limits)
+        _require_tokens(routes, insecure=arguments.insecure)
+        routes, rules = _with_rules(routes, log, allow_python=arguments.allow_python)
+        store = _store(arguments.store or settings.store, settings.limits)
     except RuleErrors as errors:
         for problem in errors.problems:
             log.error(str(problem))
@@ -137,12 +136,12 @@ def run(arguments: argparse.Namespace) -> int:
     metrics = Metrics()
     meters = Meters(metrics.observe, metrics.warned)
     ledger = None
-    if flags.get("ledger") != "off":
-        path = flags.get("ledger") or default_path()
+    if arguments.ledger != "off":
+        path = arguments.ledger or default_path()
         ledger = Ledger(path, meters, warn=log.warning, lose=metrics.unrecorded)
     workers = Workers()
     calls = _recent_calls(store)
-    recorder, new_session = _recording(flags, log)
+    recorder, new_session = _recording(arguments, log)
     limits = _limits(settings.limits)
     services = Services(meters, store, calls, workers, log, limits, new_session)
     try:
@@ -159,20 +158,7 @@ def run(arguments: argparse.Namespace) -> int:
         log.flush()
 
 
-def _flags(arguments: argparse.Namespace) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for option in OPTIONS:
-        value = getattr(arguments, option.name)
-        if value not in (None, False):
-            values[option.name] = value
-        elif text := os.environ.get(option.variable):
-            values[option.name] = option.from_variable(text)
-    return values
-
-
-def _upstream(
-    arguments: argparse.Namespace, flags: Mapping[str, Any]
-) -> config_model.Url | Command | None:
+def _upstream(arguments: argparse.Namespace) -> config_model.Url | Command | None:
     command = arguments.command
     if command and "--" not in arguments.words and which(command[0]) is None:
         raise AbridgeError(
@@ -183,13 +169,16 @@ def _upstream(
         raise AbridgeError("a server is a URL, or a command, not both")
     if arguments.url is not None:
         return config_model.url(arguments.url)
-    if not command and "config" not in flags:
+    if not command and not arguments.config:
         raise AbridgeError("no server: give its URL, or write its command after --, or --config")
     return Command(tuple(command)) if command else None
 
 
-def _top(flags: Mapping[str, Any], upstream: config_model.Url | Command | None) -> dict[str, Any]:
-    top: dict[str, Any] = {key: flags[name] for name, key in KEYS.items() if name in flags}
+def _top(
+    arguments: argparse.Namespace, upstream: config_model.Url | Command | None
+) -> dict[str, Any]:
+    settings = {key: getattr(arguments, name) for name, key in KEYS.items()}
+    top = {key: value for key, value in settings.items() if value is not None}
     if "rules" in top:
         top["rules"] = tuple(top["rules"])
     if "headers" in top:
@@ -301,13 +290,12 @@ def _store(url: str | None, limits: LimitsSpec) -> Store:
 
 
 def _recording(
-    flags: Mapping[str, Any], log: Log
+    arguments: argparse.Namespace, log: Log
 ) -> tuple[Recorder | None, Callable[..., Session]]:
-    if "record" not in flags:
+    if not arguments.record:
         return None, Session
-    size = flags.get("record_size", options.by_name("record_size")[0].default)
-    redaction = Redaction(flags.get("redact", ()))
-    recorder = Recorder(flags["record"], size, redaction, log.warning)
+    redaction = Redaction(arguments.redact or ())
+    recorder = Recorder(arguments.record, arguments.record_size, redaction, log.warning)
     return recorder, partial(RecordingSession, recorder)
 
 

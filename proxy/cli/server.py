@@ -11,15 +11,19 @@ import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
+from msgspec import Raw
+
 from proxy.cli import PROGRAM
 from proxy.errors import AbridgeError
+from proxy.ruleset.rule import RuleSet
 from proxy.ruleset.selection import NO_RULES
+from proxy.session import tool_lists
+from proxy.session.tool_lists import RewrittenToolList
 
-FIRST_ANSWER = 10.0  # seconds for the first response, without --deadline
+_FIRST_ANSWER = 10.0  # seconds for the first response, without --deadline
 _DISCOVER = 8.0  # of them for server/discover, which a server of an earlier revision may ignore
 _SECONDS = 30.0  # to list the tools after that
 _STDERR_LINES = 10
-WITHOUT_RULES = ("--rules", NO_RULES)
 
 Level = Literal["ok", "warning", "error"]
 Finding = tuple[Level, str]
@@ -60,17 +64,21 @@ class Silent(AbridgeError):
 
 
 async def listing(
-    words: Sequence[str], patience: float, further: Further | None = None, client: str = ""
+    words: Sequence[str],
+    deadline: float | None,
+    further: Further | None = None,
+    client: str = "",
 ) -> Listed:
-    """Return the tools listed through the wrapper. Raises Silent, or the AbridgeError of `further`.
+    """Return the tools listed through a wrapper without rules, by the words that name the server.
 
-    `patience` is the time limit in seconds for the first response. `client` is the name that the
-    client tells the server.
+    `deadline` is the time limit in seconds for the first response. `client` is the name that the
+    client tells the server. Raises Silent, or the AbridgeError of `further`.
     """
     from mcp import StdioServerParameters
     from mcp.client.stdio import stdio_client
 
-    arguments = ["-m", "proxy", "run", *words]
+    patience = deadline or _FIRST_ANSWER
+    arguments = ["-m", "proxy", "run", "--rules", NO_RULES, *words]
     wrapper = StdioServerParameters(
         command=sys.executable, args=arguments, env={**os.environ, "MCP_ABRIDGE_LEDGER": "off"}
     )
@@ -176,6 +184,18 @@ def with_needs(name: str, arguments: dict[str, bool]) -> str:
     return f"{name} ({needs})" if needs else name
 
 
+def edited(tools: Tools, rules: RuleSet) -> tuple[Tools, RewrittenToolList]:
+    """Return the tools as rules send them to a client, and the whole outcome of the edit."""
+    edit = tool_lists.edit(Raw(json.dumps({"tools": list(tools.values())}).encode()), rules)
+    sent = list(tools.values()) if edit.result is None else json.loads(bytes(edit.result))["tools"]
+    return {tool["name"]: tool for tool in sent}, edit
+
+
+def json_text(value: Any) -> str:
+    """Return a value as JSON, as compact as servers send it."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
 def json_size(value: Any) -> int:
     """Return the bytes of a value as JSON."""
-    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+    return len(json_text(value).encode())

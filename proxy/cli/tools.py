@@ -2,21 +2,21 @@
 
 import argparse
 import asyncio
-import json
 from typing import Any
 
 from proxy.cli import options
 from proxy.cli.server import (
-    FIRST_ANSWER,
-    WITHOUT_RULES,
     Listed,
     arguments_of,
+    edited,
     json_size,
+    json_text,
     listing,
     with_needs,
 )
 from proxy.cli.terminal import console, print_json, table
 from proxy.document.tokens import tokens
+from proxy.ruleset.rule import RuleSet
 from proxy.ruleset.selection import selected
 
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
@@ -30,13 +30,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a line for each tool. Raises Silent if the server does not list its tools."""
-    words = [word for word in arguments.words if word != "--json"]
-    settings = options.with_server(words)
-    server = [*options.flag_words(settings, "header"), *options.server_words(settings)]
-    patience = settings.deadline or FIRST_ANSWER
-    bare = asyncio.run(listing([*WITHOUT_RULES, *server], patience))
-    edited = asyncio.run(listing(words, patience))
-    rows = _rows(bare, edited, settings)
+    bare = asyncio.run(listing(options.server_words(arguments, "header"), arguments.deadline))
+    rules, budget, allow_python = arguments.rules, arguments.budget, arguments.allow_python
+    selection = selected(rules, budget, allow_python=allow_python)
+    rows = _rows(bare, selection(bare.server, None).fitting(bare.tools))
     if arguments.json:
         print_json(rows)
     else:
@@ -44,13 +41,12 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _rows(bare: Listed, edited: Listed, settings: options.Options) -> list[dict[str, Any]]:
-    selection = selected(settings.rules, settings.budget, allow_python=settings.allow_python)
-    rules = selection(bare.server, None).fitting(bare.tools)
+def _rows(bare: Listed, rules: RuleSet) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
+    sent, _ = edited(bare.tools, rules)
     for name, tool in bare.tools.items():
-        definition = json.dumps(tool, ensure_ascii=False, separators=(",", ":"))
-        hints, edit = tool.get("annotations") or {}, edited.tools.get(name)
+        definition = json_text(tool)
+        hints, edit = tool.get("annotations") or {}, sent.get(name)
         arguments = arguments_of(tool).items()
         rows.append(
             {

@@ -212,7 +212,7 @@ def test_a_ledger_that_cannot_be_written_is_told(server: list[str], tmp_path: Pa
 
 
 def test_no_server_is_a_mistake_of_usage() -> None:
-    said = "no server: give its URL, or write its command after --"
+    said = "one server: give its URL, or write its command after --"
     assert doctor("--rules", "github") == (2, [], f"mcp-abridge doctor: {said}\n")
 
 

@@ -11,6 +11,7 @@ from proxy.cli.options import OPTIONS, header, read
 from proxy.errors import AbridgeError
 from tests.cli.conftest import Run
 
+ONE_SERVER = "one server: give its URL, or write its command after --"
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -122,11 +123,14 @@ def test_the_readme_s_lines_for_clients_wrap_the_server_of_its_first_command() -
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ((), "no server: give its URL, or write its command after --"),
-        (("--",), "no server: give its URL, or write its command after --"),
-        (("https://a.b", "https://a.b"), "one server only: its URL, or its command after --"),
-        (("https://a.b", "server"), "one server only: its URL, or its command after --"),
-        (("https://a.b", "--", "server"), "one server only: its URL, or its command after --"),
+        ((), ONE_SERVER),
+        (("--",), ONE_SERVER),
+        (("https://a.b", "https://a.b"), ONE_SERVER),
+        (("https://a.b", "server"), ONE_SERVER),
+        (
+            ("https://a.b", "--", "server"),
+            ONE_SERVER,
+        ),
         (("",), "unexpected ''; what is the server's goes after --"),
         (("ftp://a.b",), "expected a URL such as http://server:3000/mcp, found 'ftp://a.b'"),
         (("--header", "A: b", "--", "s"), "--header is for a server behind a URL"),

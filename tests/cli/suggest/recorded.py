@@ -18,7 +18,7 @@ def record(folder: Path, command: Sequence[str], calls: Calls) -> str:
         for tool, arguments in calls:
             await client.call_tool(tool, arguments)
 
-    words = ["--rules", "none", "--budget", "off", "--record", str(folder), "--", *command]
+    words = ["--record", str(folder), "--", *command]
     asyncio.run(listing(words, 60.0, further))
     return str(folder)
 
