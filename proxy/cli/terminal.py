@@ -1,4 +1,4 @@
-"""What verbs read and print: tables, untrusted text, the reason why one cannot do its work."""
+"""Prints of verbs (tables, untrusted text, why one cannot do its work), and the files they read."""
 
 import json
 import os
