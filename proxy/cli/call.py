@@ -55,9 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     async def call(client: Any, listed: Listed) -> tuple[RecordedExchange, Replay, bool]:
         rules = selection(listed.server, arguments.client).fitting(listed.tools)
-        sent, edit = edited(listed.tools, rules)
+        client_tools, edit = edited(listed.tools, rules)
         facts = edit.facts
-        values = upstream = values_of(name, words, {**listed.tools, **sent})
+        values = upstream = values_of(name, words, {**listed.tools, **client_tools})
         for _, plan in plans_for(rules, name, facts[name]):
             upstream = without_ours(plan, upstream)
         response = await _response(client, name, upstream)

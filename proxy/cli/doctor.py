@@ -113,11 +113,11 @@ def _rules(settings: argparse.Namespace, bare: Listed) -> Iterator[Finding]:
     files = None if names is None else load(names, allow_python=settings.allow_python)
     selection = Selection(files, settings.budget, lambda _: None)
     ruleset = selection(bare.server, None).fitting(bare.tools)
-    sent, edit = edited(bare.tools, ruleset)
+    client_tools, edit = edited(bare.tools, ruleset)
     if edit.error is not None:
         yield "error", f"with the rules, its tools are not listed: {edit.error}"
     yield from (("warning", line) for line in edit.log_lines)
-    yield "ok", f"with the rules: {_tools(sent)}"
+    yield "ok", f"with the rules: {_tools(client_tools)}"
     for file in files or ():
         if file not in ruleset.files:
             yield "warning", f"{file.name}: it is for another server; none of its rules apply"
@@ -131,15 +131,15 @@ def _rules(settings: argparse.Namespace, bare: Listed) -> Iterator[Finding]:
     ruled = len(covering) - len(alone) - len(bounded)
     yield "ok", f"tools with a rule: {ruled}; with the budget alone: {len(bounded)}"
     if alone:
-        shown = ", ".join(alone[:_SHOWN]) + ", ..." * (len(alone) > _SHOWN)
+        examples = ", ".join(alone[:_SHOWN]) + ", ..." * (len(alone) > _SHOWN)
         yield (
             "ok",
-            f"tools whose answers pass whatever their length: {len(alone)} ({shown});"
+            f"tools whose answers pass whatever their length: {len(alone)} ({examples});"
             " --budget auto bounds them",
         )
     for name, tool in bare.tools.items():
         size = json_size(tool.get("inputSchema"))
-        if size > MOST_INPUT_SCHEMA and sent.get(name) == tool:  # of others, the edit warns
+        if size > MOST_INPUT_SCHEMA and client_tools.get(name) == tool:  # of others, the edit warns
             yield (
                 "warning",
                 f"{name}: the server's own inputSchema is {size} bytes; claude.ai drops tools above"

@@ -407,7 +407,9 @@ def _print(account: dict[str, Any]) -> None:
         remarks.setdefault(step["said"] or "", title)
     if account["steps"]:
         stdout.print(rows)
-    _print_lines(stdout, (f"at {title}: {said}" for said, title in remarks.items() if said))
+    _print_lines(
+        stdout, (f"at {title}: {message}" for message, title in remarks.items() if message)
+    )
     _print_lines(stdout, _findings(account))
     _print_lines(stdout, _in_models(account["shown"]))
     rows = table("client", ">limit", ">before", ">after", "what is over the limit")

@@ -187,8 +187,8 @@ def with_needs(name: str, arguments: dict[str, bool]) -> str:
 def edited(tools: Tools, rules: RuleSet) -> tuple[Tools, RewrittenToolList]:
     """Return the tools as rules send them to a client, and the whole outcome of the edit."""
     edit = tool_lists.edit(Raw(json.dumps({"tools": list(tools.values())}).encode()), rules)
-    sent = list(tools.values()) if edit.result is None else json.loads(bytes(edit.result))["tools"]
-    return {tool["name"]: tool for tool in sent}, edit
+    after = list(tools.values()) if edit.result is None else json.loads(bytes(edit.result))["tools"]
+    return {tool["name"]: tool for tool in after}, edit
 
 
 def json_text(value: Any) -> str:

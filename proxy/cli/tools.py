@@ -43,10 +43,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _rows(bare: Listed, rules: RuleSet) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
-    sent, _ = edited(bare.tools, rules)
+    client_tools, _ = edited(bare.tools, rules)
     for name, tool in bare.tools.items():
         definition = json_text(tool)
-        hints, edit = tool.get("annotations") or {}, sent.get(name)
+        hints, edit = tool.get("annotations") or {}, client_tools.get(name)
         arguments = arguments_of(tool).items()
         rows.append(
             {
