@@ -9,7 +9,6 @@ from tests.faults.scale import LONG, in_short_form
 # Limits are set by prlimit; what a process holds, and whom it has left, is read from /proc.
 LINUX = (
     "test_deadlines.py",
-    "test_ends.py",
     "test_exhaustion.py",
     "test_http.py",
     "test_names.py",

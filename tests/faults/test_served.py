@@ -1,6 +1,6 @@
 """What must be seen of a command's faults where `serve` stands before it (Linux).
 
-Those of its bytes, ids and shapes are in test_answers.py, those of its end in test_ends.py.
+Those of its bytes, ids and shapes are in test_answers.py, those of its end in test_orphans.py.
 """
 
 import json
