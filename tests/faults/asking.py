@@ -1,4 +1,4 @@
-"""Clients of the wrapper and of the sidecar before echo.py, which ask one thing after the other."""
+"""Clients of the wrapper and of the sidecar before a command, which are asked alike."""
 
 import json
 import sys
@@ -10,84 +10,63 @@ from typing import Any
 import pytest
 
 from tests.faults.processes import until
-from tests.faults.sidecar import INITIALIZE, PROGRAM, ROOT, Sidecar, compact, serving
-from tests.wire import Wire
+from tests.faults.routes import Local
+from tests.faults.rows import Way
+from tests.faults.sidecar import INITIALIZE, PROGRAM, bare, serving
+from tests.faults.wrapper import Wrapped
 
-SERVER = ("--", sys.executable, str(Path(__file__).with_name("echo.py")))
-
-
-class Written:
-    """A client on stdio."""
-
-    def __init__(self, wire: Wire) -> None:
-        self.wire = wire
-
-    def ask(self, raw: bytes) -> bytes:
-        """Make a request; return its one answer."""
-        self.wire.write(raw + b"\n")
-        line = self.wire.line()
-        assert line, bytes(self.wire.errors)
-        return line[:-1]
-
-    def logged(self, wanted: str) -> int:
-        """Wait until the log says what is wanted; return how often."""
-        return _count(self.wire.errors, wanted)
-
-    @property
-    def errors(self) -> bytes:
-        return bytes(self.wire.errors)
-
-
-class Posting:
-    """A client over HTTP."""
-
-    def __init__(self, sidecar: Sidecar) -> None:
-        self.sidecar = sidecar
-        self.headers = [sidecar.begin()]
-
-    def ask(self, raw: bytes) -> bytes:
-        got = self.sidecar.post(raw, *self.headers)
-        assert got.ended
-        [answer] = [data for data in got.events if data] or [got.body]
-        return answer
-
-    def logged(self, wanted: str) -> int:
-        return _count(self.sidecar.errors, wanted)
-
-    @property
-    def errors(self) -> bytes:
-        return bytes(self.sidecar.errors)
-
-
-Client = Written | Posting
-Way = Callable[..., AbstractContextManager[Client]]
-
-
-def _count(errors: bytearray, wanted: str) -> int:
-    until(lambda: wanted.encode() in errors, said=lambda: errors.decode())
-    return errors.decode().count(wanted)
+CHANGING = ("--", sys.executable, str(Path(__file__).with_name("changing.py")))
+Client = Wrapped | Local
+Start = Callable[..., AbstractContextManager[Client]]
 
 
 @contextmanager
 def on_stdio(
-    *options: str, program: Sequence[str] = PROGRAM, server: Sequence[str] = SERVER
-) -> Iterator[Written]:
-    with Wire([*program, "--ledger", "off", *options, *server], cwd=ROOT) as wire:
-        client = Written(wire)
-        client.ask(INITIALIZE)
-        yield client
+    *options: str, program: Sequence[str] = PROGRAM, server: Sequence[str] = CHANGING
+) -> Iterator[Client]:
+    own = ("--log-format", "json")
+    with Wrapped([*program, *own, *bare(*options), *server]) as wire:
+        wire.ask(INITIALIZE)
+        yield wire
         ended = wire.close()
         assert (ended.code, ended.rest) == (0, b""), (ended.rest, ended.stderr[-2000:])
 
 
 @contextmanager
 def over_http(
-    *options: str, program: Sequence[str] = PROGRAM, server: Sequence[str] = SERVER
-) -> Iterator[Posting]:
+    *options: str, program: Sequence[str] = PROGRAM, server: Sequence[str] = CHANGING
+) -> Iterator[Local]:
     if sys.platform != "linux":
         pytest.skip("what a process holds is read from /proc")
     with serving(*options, *server, program=program) as sidecar:
-        yield Posting(sidecar)
+        yield Local(sidecar)
+
+
+STARTS: dict[Way, Start] = {"stdio": on_stdio, "http": over_http}
+
+
+def each_way(*rows: int, short: tuple[Way, ...] = ("stdio", "http")) -> pytest.MarkDecorator:
+    """Have a test show rows by both ways, those not in `short` in the long form only."""
+    return pytest.mark.parametrize(
+        "start",
+        [
+            pytest.param(
+                start,
+                id=way,
+                marks=[
+                    *(pytest.mark.fault(row, way) for row in rows),
+                    *([] if way in short else [pytest.mark.long_form]),
+                ],
+            )
+            for way, start in STARTS.items()
+        ],
+    )
+
+
+def logged(client: Client, wanted: str) -> int:
+    """Wait until the log says what is wanted; return how often."""
+    until(lambda: wanted in str(client.log()), said=client.errors.decode)
+    return "\n".join(client.log()).count(wanted)
 
 
 def asks(tool: str, answer: dict[str, Any], id: int | str = 2, **arguments: Any) -> dict[str, Any]:
@@ -95,5 +74,5 @@ def asks(tool: str, answer: dict[str, Any], id: int | str = 2, **arguments: Any)
     return {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}
 
 
-def result(client: Client, message: dict[str, Any]) -> Any:
-    return json.loads(client.ask(compact(message)))["result"]
+def result(raw: bytes) -> Any:
+    return json.loads(raw)["result"]

@@ -4,7 +4,8 @@ import gzip
 import json
 
 from tests.faults.bodies import bomb
-from tests.raw_http import STREAM, event, result, whole
+from tests.faults.naughty import result
+from tests.raw_http import STREAM, event, whole
 
 START = b'{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"'
 END = b'"}]}}'

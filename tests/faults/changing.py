@@ -1,9 +1,10 @@
-"""A server whose answers are others every time: raw bytes, no SDK.
+"""A server that answers as its call says, or differently every time: raw bytes, no SDK.
 
     python changing.py
 
-`list`, `read` and `long` give ten rows that begin with how often they were called, `calls` how
-often that was, `huge` many rows in two copies, and `note` what the argument `says`.
+A call with an argument `answer` is answered so. Else `list`, `read` and `long` give ten rows that
+begin with how often they were called, `calls` how often that was, `huge` many rows in two copies,
+`check` that nothing is busy, and `note` what the argument `says`.
 """
 
 import json
@@ -17,31 +18,44 @@ INITIALIZED = {
     "serverInfo": {"name": "changing", "version": "1"},
 }
 READS = {"annotations": {"readOnlyHint": True}}
+CHANGE = ("list", "read", "long", "calls", "huge", "note")
+SAY = ("get", "code", "job", "act", "gone", "few")
 TOOLS = [
     {"name": name, "inputSchema": {"type": "object"}, **(READS if name == "read" else {})}
-    for name in ("list", "read", "long", "calls", "huge", "note")
+    for name in (*CHANGE, *SAY)
 ]
+LONG = {"_meta": {"long": "x" * 300_000}}
 CALLED: Counter[str] = Counter()
 
 
 def answered(message: dict[str, Any]) -> dict[str, Any]:
-    if message["method"] == "initialize":
-        return INITIALIZED
-    if message["method"] == "tools/list":
-        return {"tools": TOOLS}
-    params = message["params"]
-    name, says = params["name"], params.get("arguments", {}).get("says")
+    params = message.get("params", {})
+    match message["method"]:
+        case "initialize":
+            return {"result": INITIALIZED}
+        case "tools/list":
+            return {"result": {"tools": TOOLS, **params.get("_meta", {})}}
+        case "tools/call":
+            given = params.get("arguments", {})
+            found: dict[str, Any] = given.get("answer") or {"result": called(params["name"], given)}
+            return found
+    return {"result": {}}
+
+
+def called(name: str, given: dict[str, Any]) -> dict[str, Any]:
     CALLED[name] += 1
     match name:
         case "list" | "read" | "long":
             return text({"rows": [f"{CALLED[name]}-{number}" for number in range(10)]})
         case "calls":
             return text(CALLED)
+        case "check":
+            return {**text({"busy": False}), **(LONG if given["how"] == "long" else {})}
         case "huge":
             row = {"id": 1.5, "title": "A row like any other", "body": "text " * 60}
-            found = {"rows": [row] * params["arguments"]["rows"], "source": "here"}
+            found = {"rows": [row] * given["rows"], "source": "here"}
             return {**text(found), "structuredContent": found}
-    return text(says)
+    return text(given.get("says"))
 
 
 def text(said: Any) -> dict[str, Any]:
@@ -49,12 +63,16 @@ def text(said: Any) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": written}]}
 
 
+def line(message: dict[str, Any]) -> bytes:
+    whole = {"jsonrpc": "2.0", "id": message["id"], **answered(message)}
+    return json.dumps(whole, separators=(",", ":")).encode()
+
+
 if __name__ == "__main__":
     for raw in sys.stdin.buffer:
         asked = json.loads(raw)
-        if "id" not in asked or "method" not in asked:
-            continue
-        result = json.dumps(answered(asked), separators=(",", ":"))
-        line = f'{{"jsonrpc":"2.0","id":{json.dumps(asked["id"])},"result":{result}}}\n'
-        sys.stdout.buffer.write(line.encode())
-        sys.stdout.buffer.flush()
+        params = asked.get("params", {})
+        never = params.get("name") == "check" and params["arguments"]["how"] == "never"
+        if "id" in asked and "method" in asked and not never:
+            sys.stdout.buffer.write(line(asked) + b"\n")
+            sys.stdout.buffer.flush()

@@ -7,19 +7,18 @@ many calls it could not record.
 import itertools
 import json
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Literal
 
-from tests.faults.asking import Client, Posting, on_stdio, over_http
+from tests.faults.asking import STARTS, Client
 from tests.faults.processes import until
-from tests.faults.routes import NAUGHTY
+from tests.faults.routes import Local
+from tests.faults.rows import Way
 from tests.faults.sidecar import call, get, soon
+from tests.faults.wrapper import naughty
 
-Way = Literal["stdio", "http"]
 WAYS: tuple[Way, ...] = ("stdio", "http")
-SERVER = ("--", sys.executable, str(NAUGHTY), "puppet")
+SERVER = naughty("puppet")
 CREDENTIALS = ("Authorization: Bearer a-secret", "X-Api-Key: key-secret", "Cookie: a=c-secret")
 LOST = re.compile(r"calls that the ledger did not record: (\d+)")
 
@@ -44,10 +43,15 @@ class Recorder:
 
     def lost(self) -> int:
         """Return how many calls were not recorded, as the figures of a sidecar have it."""
-        assert isinstance(self.client, Posting)
+        assert isinstance(self.client, Local)
         figures = self.client.sidecar.ask(get("/metrics")).body.decode()
         [count] = re.findall(r"^mcp_abridge_unrecorded_calls_total (\d+)", figures, re.MULTILINE)
         return int(count)
+
+    def stopped(self) -> list[str]:
+        """Wait until recording has stopped; return all that was said of the ledger."""
+        until(lambda: any("recording stopped" in line for line in self.log()))
+        return [line for line in self.log() if "ledger" in line]
 
 
 @contextmanager
@@ -56,19 +60,11 @@ def recording(way: Way, ledger: str, *options: str, lost: int | None = 0) -> Ite
 
     None: as many as it was asked to make.
     """
-    start, own = (on_stdio, ("--log-format", "json")) if way == "stdio" else (over_http, ())
-    rules = () if "--rules" in options else ("--rules", "none")
-    with start(*own, *rules, *options, "--ledger", ledger, server=SERVER) as client:
-        if isinstance(client, Posting):
+    with STARTS[way](*options, "--ledger", ledger, server=SERVER) as client:
+        if isinstance(client, Local):
             client.headers += CREDENTIALS
         recorder = Recorder(client)
         recorder.call()
         yield recorder
     said = [int(found[1]) for line in recorder.log() if (found := LOST.fullmatch(line))]
     assert said == ([recorder.calls] if lost is None else [lost] if lost else [])
-
-
-def stopped(recorder: Recorder) -> list[str]:
-    """Wait until recording has stopped; return all that was said of the ledger."""
-    until(lambda: any("recording stopped" in line for line in recorder.log()))
-    return [line for line in recorder.log() if "ledger" in line]

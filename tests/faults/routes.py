@@ -7,18 +7,15 @@ import itertools
 import json
 import os
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-from tests.faults import naughty
-from tests.faults.processes import Process, until
-from tests.faults.sidecar import INITIALIZE, ROOT, Got, Left, Sidecar, call, post, soon
-from tests.raw_http import ACCEPTED, Answer, Asked, RawServer, initialized, result, whole
-from tests.wire import Wire
+from tests.faults.naughty import result
+from tests.faults.processes import until
+from tests.faults.sidecar import INITIALIZE, Got, Sidecar, call, post, said, soon
+from tests.faults.wrapper import OWN, Wrapped
+from tests.raw_http import ACCEPTED, Answer, Asked, RawServer, initialized, whole
 
-NAUGHTY = Path(__file__).with_name("naughty.py")
 MODERN = "2026-07-28"
 META = {
     "io.modelcontextprotocol/protocolVersion": MODERN,
@@ -52,7 +49,7 @@ class Naughty(RawServer):
         elif "id" in asked.message:
             yield whole(result(asked.id), "200 OK", _CLOSE)
         else:
-            yield ACCEPTED.replace(b"\r\n\r\n", f"\r\n{_CLOSE}\r\n\r\n".encode())
+            yield closing(ACCEPTED)
 
     def faults(self) -> list[Asked]:
         return [asked for asked in self.asked if b'"fault"' in asked.body]
@@ -67,7 +64,7 @@ class Remote:
     """A sidecar before such a server."""
 
     def __init__(self, sidecar: Sidecar, server: Naughty) -> None:
-        self.sidecar = sidecar
+        self.holds = self.sidecar = sidecar
         self.server = server
         self.ids = itertools.count(1000)
 
@@ -81,10 +78,6 @@ class Remote:
         """How many requests the server was asked so far."""
         return len(self.server.asked)
 
-    @property
-    def holds(self) -> Process:
-        return self.sidecar
-
     def fails(self, status: int, seconds: float = 1.0) -> Iterator[list[bytes]]:
         """Make a call of `fault` in either era; yield its messages, JSON having this status."""
         for raw in (post(call(2, "fault")), modern(2, "fault")):
@@ -92,7 +85,7 @@ class Remote:
                 got = self.sidecar.ask(raw)
             assert got.ended
             assert got.status == (200 if got.events else status)
-            yield [data for data in got.events if data] or [got.body]
+            yield got.messages
 
     def has_said(self, pattern: str) -> None:
         said = self.sidecar.failures(2)
@@ -118,14 +111,31 @@ class Local:
     def __init__(self, sidecar: Sidecar) -> None:
         self.sidecar = sidecar
         self.session = sidecar.begin()
+        self.headers: tuple[str, ...] = (self.session,)
         self.ids = itertools.count(1000)
+
+    def messages(self, raw: bytes) -> list[bytes]:
+        """Make a request of the session; return what comes until its answer."""
+        got = self.sidecar.post(raw, *self.headers)
+        assert got.ended
+        return got.messages
+
+    def ask(self, raw: bytes) -> bytes:
+        """Make a request of the session; return its one answer."""
+        [answer] = self.messages(raw)
+        return answer
+
+    @property
+    def errors(self) -> bytearray:
+        return self.sidecar.errors
+
+    def log(self) -> list[str]:
+        return said(bytes(self.errors))
 
     def works(self) -> None:
         id = next(self.ids)
-        got = self.sidecar.post(call(id), self.session)
-        assert answer_of(got) == naughty.result(b"%d" % id)
-        got = self.sidecar.ask(modern(id))
-        assert answer_of(got) == naughty.result(b"%d" % id)
+        for raw in (post(call(id), self.session), modern(id)):
+            assert answer_of(self.sidecar.ask(raw)) == result(b"%d" % id)
 
     @contextmanager
     def sound(self) -> Iterator[None]:
@@ -140,7 +150,7 @@ class Local:
 @contextmanager
 def left_clean(sidecar: Sidecar) -> Iterator[None]:
     """See to it that no request, descriptor, child or thread is left of what happens."""
-    before: Left = sidecar.left
+    before = sidecar.left
     sidecar.skip()
     yield
     sidecar.settles(before)
@@ -150,47 +160,26 @@ def left_clean(sidecar: Sidecar) -> Iterator[None]:
 _THREADS = 16 + (os.cpu_count() or 1)
 
 
-class Bridge(Wire):
+class Bridge(Wrapped):
     """`run URL`: a client on stdin and stdout of the command, before a server at a URL."""
 
     def __init__(self, server: Naughty, *options: str) -> None:
-        own = [sys.executable, "-m", "proxy", "--ledger", "off", "--log-format", "json"]
-        own += [] if "--rules" in options else ["--rules", "none"]
-        super().__init__([*own, *options, server.url], cwd=ROOT)
+        own = [] if "--rules" in options else ["--rules", "none"]
+        super().__init__([*OWN, *own, *options, server.url])
         self.server = server
-        self.ids = itertools.count(1000)
-        [line] = self.answer(INITIALIZE + b"\n")
-        assert line == initialized(b"1") + b"\n"
+        assert self.ask(INITIALIZE) == initialized(b"1")
 
-    @property
-    def holds(self) -> Process:
-        return Process(self.process)
-
-    def ask(self, id: int, name: str = "fault") -> list[bytes]:
-        """Make a call and return the lines up to its answer, which may be no proper JSON."""
-        self.write(call(id, name) + b"\n")
-        found = re.compile(rb'"id": ?%d ?, *"(result|error)"' % id)
-        lines = [self.line()]
-        while not found.search(lines[-1][:100]):
-            assert lines[-1], f"it ended: {self.said()}"
-            lines.append(self.line())
-        return lines
-
-    def works(self) -> None:
-        id = next(self.ids)
-        assert self.ask(id, "ok")[-1] == result(b"%d" % id) + b"\n"
-
-    def said(self) -> list[str]:
-        lines = bytes(self.errors).splitlines()
-        return [json.loads(line).get("message", "") for line in lines if line[:1] == b"{"]
+    def fault(self) -> list[bytes]:
+        """Make a call of `fault`; return the lines up to its answer."""
+        return self.messages(call(2, "fault"))
 
     def fails(self, status: int, seconds: float = 1.0) -> Iterator[list[bytes]]:
         """Make a call of `fault`; yield its messages."""
         with soon(seconds):
-            yield [line[:-1] for line in self.ask(2)]
+            yield self.fault()
 
     def has_said(self, pattern: str) -> None:
-        until(lambda: any(re.search(pattern, said) for said in self.said()))
+        until(lambda: any(re.search(pattern, said) for said in self.log()))
 
     @contextmanager
     def sound(self, fault: Answer | bytes = b"") -> Iterator[None]:
@@ -216,11 +205,8 @@ def stateless(name: str, method: str = "tools/call") -> list[str]:
 
 def answer_of(got: Got) -> bytes:
     """Return the one response in an answer, JSON or an event stream."""
-    assert got.status == 200, got
-    assert got.ended
-    if got.one("content-type") == "application/json":
-        return got.body
-    [answer] = [data for data in got.events if data]
+    assert (got.status, got.ended) == (200, True), got
+    [answer] = got.messages
     return answer
 
 

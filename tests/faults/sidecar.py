@@ -83,6 +83,11 @@ class Got(msgspec.Struct):
         lines = self.body.replace(b"\r\n", b"\n").split(b"\n")
         return [line[6:] for line in lines if line.startswith(b"data: ")]
 
+    @property
+    def messages(self) -> list[bytes]:
+        """The messages of the body, be it an event stream or JSON."""
+        return [data for data in self.events if data] or [self.body]
+
 
 class Client:
     """One connection to the sidecar."""
@@ -339,6 +344,16 @@ class Sidecar(Process):
             return all(now <= then for now, then in zip(last, before, strict=True))
 
         until(settled, seconds, lambda: f"{last} is left of {before}")
+
+
+def said(errors: bytes) -> list[str]:
+    """Return the words of a log, each line with its level if that is worth a word."""
+    lines = [json.loads(line) for line in errors.split(b"\n") if line.startswith(b'{"time":')]
+    return [
+        line["message"] if line["level"] == "info" else f"{line['level']}: {line['message']}"
+        for line in lines
+        if "message" in line
+    ]
 
 
 @contextmanager

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.faults.processes import until
-from tests.faults.puppets import Posted, Puppet, Written, each_way, puppet
-from tests.faults.routes import failure
+from tests.faults.puppets import Puppet, by_ways, puppet
+from tests.faults.routes import Local, failure
+from tests.faults.wrapper import Wrapped
 
 Folders = pytest.TempPathFactory
 
@@ -32,7 +33,7 @@ def http(tmp_path_factory: Folders) -> Iterator[Puppet]:
 def puppets(request: pytest.FixtureRequest) -> Iterator[Puppet]:
     """Return a server behind the proxy, which must be sound afterwards."""
     found: Puppet = request.getfixturevalue(request.param)
-    with found.sound():
+    with found.client.sound():
         yield found
 
 
@@ -86,27 +87,27 @@ GLUED = (
 
 def put_aside(puppets: Puppet, before: int, noise: bytes) -> None:
     """Wait until a line of noise is there on stderr; blank ones are nothing."""
-    until(lambda: not noise or noise + b"\n" in puppets.errors[before:])
+    until(lambda: not noise or noise + b"\n" in puppets.client.errors[before:])
 
 
-@each_way(4, "stdio", "http")
+@by_ways(4, "stdio", "http")
 @pytest.mark.parametrize("end", [b"", b"\r"], ids=["LF", "CRLF"])
 def test_noise_passes_to_stderr_and_what_is_no_noise_to_the_client(
     puppets: Puppet, end: bytes
 ) -> None:
     for tool, good in (("plain", GOOD), ("shaped", SHAPED), ("withheld", SHAPED)):
-        before = len(puppets.errors)
+        before = len(puppets.client.errors)
         came = puppets.ask(tool, b"\n".join([*NOISES, GOOD]) + end)
         assert came.line.rstrip(b"\r") == good.replace(b"ID", came.id)
         for noise in NOISES:
             put_aside(puppets, before, noise.strip())
 
 
-@each_way(5, "stdio", "http")
+@by_ways(5, "stdio", "http")
 @pytest.mark.parametrize("noise", GLUED)
 def test_a_message_behind_noise_is_recovered(puppets: Puppet, noise: bytes) -> None:
     for tool, good in (("plain", GOOD), ("shaped", SHAPED), ("withheld", SHAPED)):
-        before = len(puppets.errors)
+        before = len(puppets.client.errors)
         came = puppets.ask(tool, noise + GOOD)
         assert came.line == good.replace(b"ID", came.id)
         put_aside(puppets, before, noise)
@@ -121,14 +122,14 @@ BEHIND = (
 )
 
 
-@each_way(5, "stdio", "http")
+@by_ways(5, "stdio", "http")
 @pytest.mark.parametrize("behind", BEHIND)
 @pytest.mark.parametrize("stateless", [False, True])
 def test_an_answer_with_something_glued_behind_it_is_an_error_that_says_so(
     puppets: Puppet, behind: bytes, stateless: bool
 ) -> None:
-    if isinstance(puppets, Posted):
-        puppets.stateless = stateless
+    stateless = stateless and isinstance(puppets.client, Local)
+    puppets.stateless = stateless
     for tool in ("plain", "shaped", "withheld"):
         # Of a long line only its ends are read, unless another message seems to be inside.
         long = GOOD.replace(b"1.0,", b"1.0,%s" % (b" " * 5000))
@@ -138,19 +139,18 @@ def test_an_answer_with_something_glued_behind_it_is_an_error_that_says_so(
             end = len(first) - 2 + len(came.id)
             size = len(behind.replace(b"ID", came.id))
             where = rf"{size} bytes follow its end at byte {end}"
-            if isinstance(puppets, Posted) and stateless:
+            if stateless:
                 where = r"\d+ bytes follow its end at byte \d+"  # by the id that the pool gave it
             text = rf"the server's answer is not JSON: {where}; "
             assert re.match(text, failure(line, int(came.id)))
             assert tool != "withheld" or NOISE not in b"".join(came.lines)
-    if isinstance(puppets, Posted):
-        puppets.stateless = False
+    puppets.stateless = False
 
 
 TEXT = "é€😀 \u2028 \u2029 \u0085 \u001c".encode().replace(b"\x1c", b"\\u001c")
 
 
-@each_way(6, "stdio", "http")
+@by_ways(6, "stdio", "http")
 def test_a_message_that_comes_byte_by_byte_is_one_message(puppets: Puppet) -> None:
     for tool in ("plain", "shaped"):
         for where in ("text", "value", "both"):
@@ -160,7 +160,7 @@ def test_a_message_that_comes_byte_by_byte_is_one_message(puppets: Puppet) -> No
             assert came.line == expected.replace(b"ID", came.id)
 
 
-@each_way(6, "stdio", "http")
+@by_ways(6, "stdio", "http")
 def test_a_message_that_comes_in_two_pieces_is_one_message_wherever_it_is_cut(
     puppets: Puppet,
 ) -> None:
@@ -172,7 +172,7 @@ def test_a_message_that_comes_in_two_pieces_is_one_message_wherever_it_is_cut(
         assert came.line == expected.replace(b"ID", came.id)
 
 
-@each_way(6, "stdio", "http")
+@by_ways(6, "stdio", "http")
 def test_a_long_message_is_cut_inside_a_character_by_any_buffer(puppets: Puppet) -> None:
     for tool in ("plain", "shaped"):
         for start in range(3):
@@ -206,14 +206,14 @@ LONE = rb'"\ud800 \uDFFF\ud800 \ud83d\ude00"'
 ALL = {**SPELLINGS, **UNREADABLE, "lone surrogates": LONE, "a surrogate in UTF-8": SURROGATE}
 
 
-@each_way(7, "stdio", "http")
+@by_ways(7, "stdio", "http")
 @pytest.mark.parametrize("kept", ALL.values(), ids=ALL)
 def test_what_no_rule_is_for_passes_byte_for_byte(puppets: Puppet, kept: bytes) -> None:
     for where in PLACES:
         same(puppets, "plain", answer(kept, noise=True, where=where))
 
 
-@each_way(7, "stdio", "http")
+@by_ways(7, "stdio", "http")
 @pytest.mark.parametrize("kept", SPELLINGS.values(), ids=SPELLINGS)
 def test_what_a_rule_keeps_is_spelled_as_it_came(puppets: Puppet, kept: bytes) -> None:
     for tool in ("shaped", "withheld"):
@@ -223,7 +223,7 @@ def test_what_a_rule_keeps_is_spelled_as_it_came(puppets: Puppet, kept: bytes) -
             assert came.line == expected.replace(b"ID", came.id)
 
 
-@each_way(7, "stdio", "http")
+@by_ways(7, "stdio", "http")
 def test_lone_surrogates_become_the_replacement_character(puppets: Puppet) -> None:
     replaced = '"\ufffd \ufffd\ufffd \\ud83d\\ude00"'.encode()
     for where in PLACES:
@@ -231,11 +231,11 @@ def test_lone_surrogates_become_the_replacement_character(puppets: Puppet) -> No
         assert came.line == answer(replaced, noise=False, where=where).replace(b"ID", came.id)
 
 
-@each_way(7, "stdio", "http")
+@by_ways(7, "stdio", "http")
 @pytest.mark.parametrize("kept", UNREADABLE.values(), ids=UNREADABLE)
 def test_what_a_rule_cannot_read_passes_whole_or_is_withheld(puppets: Puppet, kept: bytes) -> None:
     for where in PLACES:
-        before = len(puppets.log())
+        before = len(puppets.client.log())
         same(puppets, "shaped", answer(kept, noise=True, where=where))
         if where != "text":  # else it may be prose, which a rule simply does not fit
             logged(puppets, before, "shaping")
@@ -248,7 +248,7 @@ def test_what_a_rule_cannot_read_passes_whole_or_is_withheld(puppets: Puppet, ke
         still_shaped(puppets, "withheld")
 
 
-@each_way(7, "stdio", "http")
+@by_ways(7, "stdio", "http")
 def test_a_surrogate_in_utf_8_is_kept_as_it_came_or_all_is(puppets: Puppet) -> None:
     for where in PLACES:
         says = answer(SURROGATE, noise=True, where=where)
@@ -268,7 +268,7 @@ OTHERS = {
 }
 
 
-@each_way(10, "stdio", "http")
+@by_ways(10, "stdio", "http")
 @pytest.mark.parametrize("tool", ["plain", "shaped", "withheld"])
 def test_answers_by_another_id_pass_as_they_are_and_the_right_one_counts(
     puppets: Puppet, tool: str
@@ -279,20 +279,20 @@ def test_answers_by_another_id_pass_as_they_are_and_the_right_one_counts(
         came = puppets.ask(tool, stray + b"\n" + GOOD)
         expected = [each.replace(b"ID", came.id) for each in (stray, good)]
         # Over HTTP there is no request that it could be the answer to.
-        assert came.lines == expected if isinstance(puppets, Written) else expected[1:]
+        assert came.lines == expected if isinstance(puppets.client, Wrapped) else expected[1:]
 
 
-@each_way(10, "stdio", "http")
+@by_ways(10, "stdio", "http")
 def test_a_second_answer_passes_as_it_is(puppets: Puppet) -> None:
     for tool, good in (("plain", GOOD), ("shaped", SHAPED)):
         came = puppets.ask(tool, GOOD + b"\n" + GOOD)
         expected = [each.replace(b"ID", came.id) for each in (good, GOOD)]
         # Over HTTP the request is over, and there is no other that it could answer.
-        assert came.lines == expected[: None if isinstance(puppets, Written) else 1]
+        assert came.lines == expected[: None if isinstance(puppets.client, Wrapped) else 1]
         still_shaped(puppets)
 
 
-@each_way(10, "stdio", "http")
+@by_ways(10, "stdio", "http")
 def test_a_request_of_the_server_by_the_id_of_a_call_is_not_its_answer(puppets: Puppet) -> None:
     asks = b'{"jsonrpc":"2.0","id":ID,"method":"roots/list"}'
     for tool, good in (("plain", GOOD), ("shaped", SHAPED), ("withheld", SHAPED)):
@@ -319,7 +319,7 @@ SHAPES = {
 }
 
 
-@each_way(11, "stdio", "http")
+@by_ways(11, "stdio", "http")
 @pytest.mark.parametrize("tool", ["plain", "shaped"])
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_an_answer_of_a_wrong_shape_passes_as_it_is_and_its_call_is_over(
@@ -330,7 +330,7 @@ def test_an_answer_of_a_wrong_shape_passes_as_it_is_and_its_call_is_over(
     still_shaped(puppets)
 
 
-@each_way(11, "stdio", "http")
+@by_ways(11, "stdio", "http")
 @pytest.mark.parametrize("size", [0, 10_000])
 def test_a_rule_that_withholds_lets_no_result_pass_beside_an_error(
     puppets: Puppet, size: int
@@ -355,14 +355,14 @@ UNKNOWN = {
 }
 
 
-@each_way(12, "stdio", "http")
+@by_ways(12, "stdio", "http")
 @pytest.mark.parametrize("shape", UNKNOWN.values(), ids=UNKNOWN)
 def test_what_is_not_known_passes_as_it_is(puppets: Puppet, shape: bytes) -> None:
     for tool in ("plain", "shaped"):
         same(puppets, tool, b'{"jsonrpc":"2.0","id":ID,%s}' % shape)
 
 
-@each_way(12, "stdio", "http")
+@by_ways(12, "stdio", "http")
 def test_methods_that_are_not_known_pass_as_they_are(puppets: Puppet) -> None:
     note = b'{"jsonrpc":"2.0","method":"notifications/future","params":{"noise":1.10},"x":1.0}'
     asks = b'{"jsonrpc":"2.0","id":"s-1","method":"future/ask","params":[1.10],"x":-0}'
@@ -373,13 +373,13 @@ def test_methods_that_are_not_known_pass_as_they_are(puppets: Puppet) -> None:
 LEVEL = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":1.10}}'
 
 
-@each_way(13, "stdio")
+@by_ways(13, "stdio")
 def test_a_batch_of_the_server_that_no_rule_is_for_passes_as_it_is(puppets: Puppet) -> None:
     for batch in (b"[%s,%s]", b"[ %s , %s ]", b"[%s,%s,1.10,null,{},[]]"):
         same(puppets, "plain", batch % (GOOD, LEVEL))
 
 
-@each_way(13, "stdio", "http")
+@by_ways(13, "stdio", "http")
 def test_a_rule_takes_the_answer_in_a_batch_of_the_server(puppets: Puppet) -> None:
     for tool in ("shaped", "withheld"):
         came = puppets.ask(tool, b"[%s,%s]" % (LEVEL, GOOD))
@@ -390,4 +390,4 @@ def test_a_rule_takes_the_answer_in_a_batch_of_the_server(puppets: Puppet) -> No
 
 def logged(puppets: Puppet, before: int, rule: str) -> None:
     """Wait until the log has said something of a rule."""
-    until(lambda: any(rule in line for line in puppets.log()[before:]))
+    until(lambda: any(rule in line for line in puppets.client.log()[before:]))

@@ -3,7 +3,6 @@
 import itertools
 import json
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.faults.processes import until
-from tests.faults.routes import NAUGHTY, Local, answer_of, modern
+from tests.faults.routes import Local, answer_of, modern
 from tests.faults.sidecar import call, get, post, serving
 from tests.faults.ways import (
     CANCELLED,
@@ -31,6 +30,7 @@ from tests.faults.ways import (
     hears,
     text,
 )
+from tests.faults.wrapper import naughty
 
 # A machine under load may stop a process for a second; the server reports progress each 50 ms.
 DEADLINE = ("--deadline", "2")
@@ -101,14 +101,10 @@ def answered(way: Way, calls: dict[str, Line | Posted]) -> dict[str, dict[str, A
 SHORT = ("--deadline", "0.5")
 
 
-def naughty(*fault: str) -> tuple[str, ...]:
-    return (sys.executable, str(NAUGHTY), *fault)
-
-
 @pytest.mark.fault(14, "stdio")
 def test_an_answer_that_has_begun_to_pass_is_not_late() -> None:
     # A bounded answer is held until it is whole.
-    with Written(*SHORT, "--budget", "off", "--", *naughty("halts", "100000")) as wire:
+    with Written(*SHORT, "--budget", "off", *naughty("halts", "100000")) as wire:
         wire.call(7, "long")
         wire.call(8, "never")
         long, late = wire.line(), wire.line()
@@ -124,7 +120,7 @@ def test_an_answer_that_has_begun_to_pass_is_not_late() -> None:
 def test_a_call_that_the_server_does_not_even_take_is_answered(tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     os.mkfifo(gate)
-    with Written(*SHORT, "--", *naughty("deaf", str(gate))) as wire:
+    with Written(*SHORT, *naughty("deaf", str(gate))) as wire:
         [answer] = wire.call(7, "free", filler="x" * 300_000).messages()
         assert text(answer).startswith("no answer within 0.5 seconds")
         os.close(os.open(gate, os.O_WRONLY))
@@ -141,7 +137,7 @@ def test_a_call_that_a_server_behind_a_sidecar_does_not_even_take_is_answered(
 ) -> None:
     gate = tmp_path / "gate"
     os.mkfifo(gate)
-    with serving(*SHORT, "--rules", "none", "--", *naughty("deaf", str(gate))) as sidecar:
+    with serving(*SHORT, "--rules", "none", *naughty("deaf", str(gate))) as sidecar:
         session = [] if era == STATELESS else [Local(sidecar).session]
 
         def said(id: int, filler: str = "") -> str:

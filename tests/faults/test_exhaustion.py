@@ -6,7 +6,6 @@ Descriptors and memory are limited while it runs (Linux); servers are gone, and 
 import re
 import resource
 import socket
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -15,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.naughty import result
 from tests.faults.processes import Process, memory, until
-from tests.faults.routes import NAUGHTY, Bridge, Local, Naughty, Remote, answer_of, failure, modern
+from tests.faults.routes import Bridge, Local, Naughty, Remote, answer_of, failure, modern
 from tests.faults.scale import some
 from tests.faults.sidecar import (
     INITIALIZE,
@@ -31,10 +31,11 @@ from tests.faults.sidecar import (
     soon,
 )
 from tests.faults.sidecar import STREAM as STREAM_ONLY
-from tests.raw_http import STREAM, event, result, whole
+from tests.faults.wrapper import naughty
+from tests.raw_http import STREAM, event, whole
 
 MB = 1 << 20
-PLAIN = ("--", sys.executable, str(NAUGHTY), "plain")
+PLAIN = naughty("plain")
 NO_MORE = "no connection can be taken: too many open files; `ulimit -n` says how many there may be"
 
 
@@ -150,21 +151,6 @@ def test_one_address_has_no_more_connections_than_its_share() -> None:
         assert "3 connections from 127.0.0.1 are open, the most from one address" in got.error
 
 
-# That it comes to an end at all, the half-open connections of test_http.py show.
-@pytest.mark.long_form
-@pytest.mark.fault(28, "http")
-def test_a_head_that_does_not_come_within_ten_seconds_ends_its_connection() -> None:
-    with serving(*PLAIN) as sidecar, sidecar.client() as idle, sidecar.client() as dripping:
-        kept = sidecar.client()
-        kept.send(get("/healthz"))
-        assert kept.answer().status == 200
-        dripping.send(HALF + b"X-Drip: ")
-        kept.send(HALF)
-        with soon(20.0):
-            assert idle.rest() == dripping.rest() == kept.rest() == b""
-        kept.socket.close()
-
-
 ROOM = 48 * MB
 HUGE = 64 * MB
 
@@ -215,7 +201,7 @@ def test_a_huge_answer_fails_if_there_is_no_memory_and_all_others_come(kind: str
 
 @pytest.mark.fault(47, "http")
 def test_a_huge_line_of_a_server_fails_where_there_is_no_memory_and_its_session_goes_on() -> None:
-    with serving("--", sys.executable, str(NAUGHTY), "large") as sidecar:
+    with serving(*naughty("large")) as sidecar:
         local, long = Local(sidecar), str(HUGE)
         with local.sound(), scarce(sidecar):
             for id, raw in ((2, post(call(2, long), local.session)), (3, modern(3, long))):
@@ -258,7 +244,7 @@ def test_a_server_that_is_gone_and_comes_back_costs_a_client_on_stdio_the_calls_
         bridge = Bridge(first)
     with bridge:
         with soon():
-            [line] = bridge.ask(2)
+            [line] = bridge.fault()
         refused = f"no connection to 127.0.0.1:{port}: connection refused"
         url = f"http://127.0.0.1:{port}/mcp"
         assert failure(line, 2) == f"the server at {url} gave no answer: {refused}"

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -41,12 +40,11 @@ from tests.faults.bad_requests import (
     TOKENS,
 )
 from tests.faults.bodies import GB, bomb
-from tests.faults.naughty import result as on_stdio
+from tests.faults.naughty import result
 from tests.faults.processes import SECONDS, marked, still, until
 from tests.faults.routes import (
     META,
     MODERN,
-    NAUGHTY,
     Bridge,
     Local,
     Naughty,
@@ -75,8 +73,8 @@ from tests.faults.sidecar import (
     soon,
 )
 from tests.faults.sidecar import STREAM as STREAM_ONLY
-from tests.faults.wrapper import codes
-from tests.raw_http import STREAM, Answer, Asked, Reset, event, result, whole
+from tests.faults.wrapper import codes, naughty
+from tests.raw_http import STREAM, Answer, Asked, Reset, event, whole
 
 MB = 1 << 20
 
@@ -89,7 +87,7 @@ def remote() -> Iterator[Remote]:
 
 @pytest.fixture(scope="module")
 def local() -> Iterator[Local]:
-    with serving("--", sys.executable, str(NAUGHTY), "plain") as sidecar:
+    with serving(*naughty("plain")) as sidecar:
         yield Local(sidecar)
 
 
@@ -231,7 +229,7 @@ def test_a_server_on_stdio_that_dies_has_all_calls_in_flight_answered_with_the_c
     fault: str, how: str
 ) -> None:
     told = f"{codes(how)[1]}; its stderr ends with:\nthe disk is on fire"
-    with serving("--", sys.executable, str(NAUGHTY), fault, how) as sidecar:
+    with serving(*naughty(fault, how)) as sidecar:
         local = Local(sidecar)
         with local.sound():
             session = sidecar.begin()
@@ -267,14 +265,13 @@ def test_an_answer_over_the_limit_is_an_error_and_the_next_one_comes(kind: str) 
         Bridge(server, "--max-message", "1MB") as bridge,
         bridge.sound(said),
     ):
-        [line] = bridge.ask(2)
+        [line] = bridge.fault()
         assert "1000000 bytes" in failure(line, 2)
 
 
 @pytest.mark.fault(9, "http")
 def test_an_endless_line_of_a_server_on_stdio_is_an_error_and_the_next_one_comes() -> None:
-    naughty = [sys.executable, str(NAUGHTY), "endless", str(64 * MB)]
-    with serving(*keys(limits={"message": "1MB"}), "--", *naughty) as sidecar:
+    with serving(*keys(limits={"message": "1MB"}), *naughty("endless", str(64 * MB))) as sidecar:
         local = Local(sidecar)
         with local.sound(), sidecar.in_memory(32 * MB):
             for id, raw in ((2, post(call(2, "end"), local.session)), (3, modern(3, "end"))):
@@ -337,15 +334,14 @@ def test_a_client_on_stdio_gets_a_line_for_each_message_of_a_stream(
             yield from (*pieces(raw, how), b"")
 
         with bridge.sound(answer):
-            *others, line = bridge.ask(2)
+            *others, line = bridge.fault()
             if "several" in name:
                 assert json.loads(line) == json.loads(PRETTY)
             else:
-                assert line[:-1] == (ODD if "odd" in name else result(b"2")), name
+                assert line == (ODD if "odd" in name else result(b"2")), name
             asks = b'{"jsonrpc":"2.0","id":2,"method":"ping"}'
             known = (NOTE, result(b"99"), result(b'"2"'), result(b"2"), asks)
-            assert {other[:-1] for other in others} <= set(known), name
-            assert {other[:-1] for other in others} >= set(BEFORE.get(name, ())), name
+            assert set(BEFORE.get(name, ())) <= set(others) <= set(known), name
             for after in AFTER.get(name, ()):
                 assert bridge.line()[:-1] == after, name
 
@@ -369,8 +365,7 @@ def test_large_events_pass_as_they_came_and_do_not_pile_up(remote: Remote, count
 )
 def test_a_large_line_of_a_server_on_stdio_is_an_answer(accept: str) -> None:
     size = scaled(20, 100) * MB
-    naughty = [sys.executable, str(NAUGHTY), "large"]
-    with serving("--", *naughty) as sidecar:
+    with serving(*naughty("large")) as sidecar:
         local = Local(sidecar)
         with local.sound():
             for raw in (
@@ -378,7 +373,7 @@ def test_a_large_line_of_a_server_on_stdio_is_an_answer(accept: str) -> None:
                 modern(2, str(size), f"Accept: {accept}"),
             ):
                 with sidecar.in_memory(3 * size):
-                    assert answer_of(sidecar.ask(raw)) == on_stdio(b"2", "x" * size)
+                    assert answer_of(sidecar.ask(raw)) == result(b"2", "x" * size)
 
 
 HOP = ("connection", "transfer-encoding", "keep-alive")
@@ -424,7 +419,7 @@ def test_a_client_on_stdio_gets_an_error_with_the_status_and_the_start_of_the_bo
     if status == 404:
         with Naughty() as server, Bridge(server) as bridge:
             server.fault = raw
-            [line] = bridge.ask(2)
+            [line] = bridge.fault()
             told = failure(line, 2)
             assert told.startswith("the server has ended the session, start anew: ")
             assert "HTTP 404 Not Found: Session not found" in told
@@ -432,9 +427,9 @@ def test_a_client_on_stdio_gets_an_error_with_the_status_and_the_start_of_the_bo
         return
     with bridge.sound(raw):
         if b'"id":2,"error"' in body:
-            assert bridge.ask(2) == [body + b"\n"]
+            assert bridge.fault() == [body]
             return
-        [line] = bridge.ask(2)
+        [line] = bridge.fault()
         told = failure(line, 2)
         assert f"HTTP {status}" in told
         assert status == 200 or reason in told
@@ -497,7 +492,7 @@ def test_an_answer_that_is_none_yet_is_an_error(remote: Remote, status: str) -> 
 
 @pytest.mark.fault(2, "http")
 def test_a_command_that_ends_at_once_is_an_error_with_its_last_words() -> None:
-    with serving("--", sys.executable, str(NAUGHTY), "crashes", "5") as sidecar:
+    with serving(*naughty("crashes", "5")) as sidecar:
         for id, raw in ((1, post(INITIALIZE)), (2, modern(2))):
             got = sidecar.ask(raw)
             told = failure(got.events[-1] if got.events else got.body, id)
@@ -596,7 +591,7 @@ def test_a_redirection_elsewhere_is_an_error_on_stdio(
     fixed = ("--header", "Authorization: Bearer ${SECRET}")
     with Naughty() as evil, Naughty() as server, Bridge(server, *fixed) as bridge:
         with bridge.sound(redirect(status, evil.url)):
-            [line] = bridge.ask(2)
+            [line] = bridge.fault()
             assert "another origin" in failure(line, 2)
         assert evil.asked == []
         assert bridge.close().code == 0
@@ -946,8 +941,8 @@ def test_a_client_on_stdio_gets_the_headers_that_the_sent_body_wants(tmp_path: P
     rules = tmp_path / "rules.yaml"
     rules.write_text(CAPPED, "utf-8")
     with Listing() as server, Bridge(server, "--rules", str(rules)) as bridge:
-        bridge.answer(listing(2) + b"\n")
-        bridge.answer(call(3, "ok", arguments={"count": 9}, _meta=META) + b"\n")
+        bridge.ask(listing(2))
+        bridge.ask(call(3, "ok", arguments={"count": 9}, _meta=META))
         assert repeated(server.asked[-1]) == {
             "mcp-protocol-version": MODERN,
             "mcp-method": "tools/call",
@@ -1134,7 +1129,7 @@ def test_credentials_of_a_client_on_stdio_go_to_the_server_only_and_are_never_sa
         yield b""
 
     with Naughty(echo) as server, Bridge(server, *options) as bridge:
-        bridge.ask(2)
+        bridge.fault()
         bridge.works()
         assert {asked.headers["authorization"] for asked in server.asked} == {"Bearer top-secret"}
         assert bridge.close().code == 0

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from tests.faults import echo
+from tests.faults import changing
 from tests.faults.asking import Client, on_stdio
 from tests.faults.scale import scaled
 from tests.faults.sidecar import compact
@@ -62,7 +62,7 @@ TEXT = {"result": said("done")}
 SCENES = {
     "a ping": Scene("ping"),
     "the list of tools": Scene("tools/list", closed=True),
-    "a long list of tools": Scene("tools/list", {"_meta": echo.LONG}, closed=True),
+    "a long list of tools": Scene("tools/list", {"_meta": changing.LONG}, closed=True),
     "a page": call("list", ITEMS),
     "a later page": later("list", ITEMS, offset=2),
     "a bound": call("get", LONG),
@@ -129,7 +129,7 @@ def fails_at_every_place(client: Client, name: str, scene: Scene, file: Path) ->
         found = json.loads(raw)
         assert found["id"] == id, where
         right = [json.loads(expected)["result"]] if "result" in json.loads(expected) else []
-        right += [] if scene.closed else [echo.answered(message).get("result")]
+        right += [] if scene.closed else [changing.answered(message).get("result")]
         assert is_error(found) or found["result"] in right or listed(found, right), where
         assert not scene.closed or SECRET not in raw.decode(), where
         scene.prepared(client, 20_000 + round)

@@ -13,8 +13,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from proxy.storage.ledger import rows
 from proxy.storage.meter import OTHER
+from tests.faults.naughty import result
 from tests.faults.processes import until
-from tests.faults.routes import META, NAUGHTY, Naughty, modern, stateless
+from tests.faults.routes import META, Naughty, modern, stateless
 from tests.faults.scale import scaled
 from tests.faults.sidecar import (
     INITIALIZE,
@@ -26,7 +27,8 @@ from tests.faults.sidecar import (
     request,
     serving,
 )
-from tests.raw_http import Asked, initialized, result, whole
+from tests.faults.wrapper import naughty
+from tests.raw_http import Asked, initialized, whole
 
 MB = 1 << 20
 MOST = 1000  # sets of labels
@@ -157,7 +159,7 @@ def test_names_of_megabytes_are_not_kept(
         few = keys(limits={"sessions": 5})
         before = {
             "URL": (server.url,),
-            "command": (*few, "--", sys.executable, str(NAUGHTY), "plain"),
+            "command": (*few, *naughty("plain")),
         }
         with serving(*rules, *before[place]) as sidecar:
             for name in names:

@@ -20,11 +20,11 @@ from typing import NamedTuple
 import pytest
 
 from tests.faults.processes import LIFE, until
-from tests.faults.routes import NAUGHTY, Bridge, Naughty, modern
+from tests.faults.routes import Bridge, Naughty, modern
 from tests.faults.scale import scaled
-from tests.faults.sidecar import INITIALIZE, STREAM, Client, get, keys, post, request, serving
+from tests.faults.sidecar import INITIALIZE, ROOT, STREAM, Client, get, keys, post, request, serving
 from tests.faults.sidecar import call as posted
-from tests.faults.wrapper import OWN, ROOT, call
+from tests.faults.wrapper import NAUGHTY, OWN, call
 
 NOISE = 2.0  # seconds that a machine may be busy with something else
 ANSWERED = 30.0  # seconds
@@ -147,9 +147,8 @@ def turn_of_sidecar(cycle: Cycle) -> float:
         clients = [Client(sidecar.port) for _ in range(4)]
         for client, raw in zip(clients, (modern(1), *[post(INITIALIZE)] * 3), strict=True):
             client.send(raw)
-        if cycle.moment is None:
-            answers = [client.answer() for client in clients]
-            assert {each.status for each in answers} == {200}, answers
+        answers = [client.answer() for client in clients if cycle.moment is None]
+        assert {each.status for each in answers} <= {200}, answers
         clients.pop().reset()
         time.sleep(cycle.moment or 0)
         if cycle.end == "crash":

@@ -2,28 +2,26 @@
 
 import json
 import sqlite3
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.faults import echo
-from tests.faults.asking import Posting, Way, asks, on_stdio, over_http, result
-from tests.faults.scale import further
-from tests.faults.sidecar import compact
+from tests.faults import changing
+from tests.faults.asking import Client, Start, asks, each_way, logged, over_http
+from tests.faults.routes import Local
+from tests.faults.sidecar import call, compact, get
 from tests.given import document, said
 
-STDIO = pytest.mark.fault(34, "stdio")
-HTTP = pytest.mark.fault(34, "http")
 ABS = "version: 1\nrules: [{name: abs, tools: get, response: [{jmespath: 'abs(a)'}]}]\n"
 FITS, FAILS = document({"a": -1}), document({"a": "text"})
 OUT = "rule 'abs' is out of service after 5 failures in a row"
 
 
-def get(answer: dict[str, Any]) -> dict[str, Any]:
-    return asks("get", {"result": answer})
+def shaped(client: Client, answer: dict[str, Any]) -> Any:
+    """Have the server answer so; return what comes of it."""
+    return json.loads(client.ask(compact(asks("get", {"result": answer}))))["result"]
 
 
 @pytest.fixture
@@ -33,32 +31,30 @@ def rules(tmp_path: Path) -> Path:
     return file
 
 
-@pytest.mark.parametrize(
-    "way", [pytest.param(on_stdio, marks=STDIO), further(over_http, marks=[HTTP])]
-)
+@each_way(34, short=("stdio",))
 def test_a_rule_that_fails_again_and_again_is_out_of_service_until_it_is_loaded_again(
-    way: Way, rules: Path
+    start: Start, rules: Path
 ) -> None:
-    with way("--rules", str(rules)) as client:
-        assert result(client, get(FITS)) == document(1)
+    with start("--rules", str(rules)) as client:
+        assert shaped(client, FITS) == document(1)
         for _ in range(7):
-            assert result(client, get(FAILS)) == FAILS
-        assert result(client, get(FITS)) == FITS
-        assert client.logged(OUT) == 1
-        assert client.logged("abs: get: failed at jmespath") == 5
+            assert shaped(client, FAILS) == FAILS
+        assert shaped(client, FITS) == FITS
+        assert logged(client, OUT) == 1
+        assert logged(client, "abs: get: failed at jmespath") == 5
         rules.write_text(f"{ABS}# as before\n")
-        assert result(client, get(FITS)) == document(1)
+        assert shaped(client, FITS) == document(1)
 
 
-@HTTP
+@pytest.mark.fault(34, "http")
 def test_all_sessions_of_a_sidecar_share_what_they_know_of_a_rule(rules: Path) -> None:
     with over_http("--rules", str(rules)) as client:
-        other = Posting(client.sidecar)
+        other = Local(client.sidecar)
         for at in range(5):
-            result(other if at % 2 else client, get(FAILS))
-        assert result(client, get(FITS)) == result(other, get(FITS)) == FITS
-        assert client.logged(OUT) == 1
-        figures = client.sidecar.ask(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").body
+            shaped(other if at % 2 else client, FAILS)
+        assert shaped(client, FITS) == shaped(other, FITS) == FITS
+        assert logged(client, OUT) == 1
+        figures = client.sidecar.ask(get("/metrics")).body
         counted = [line for line in figures.splitlines() if b'kind="out of service"' in line]
         assert [line.rpartition(b" ")[2] for line in counted] == [b"1.0"]
 
@@ -79,52 +75,67 @@ CASES = {
     "no text": ("response: [{drop: a}]", {"content": [{"type": "link"}]}),
     "an error": ("response: [{drop: a}]", {**document({"a": 1}), "isError": True}),
 }
-WAYS = [
-    pytest.param(way, marks=[pytest.mark.fault(row, name) for row in (35, 38)])
-    for way, name in ((on_stdio, "stdio"), (over_http, "http"))
-]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@each_way(35, 38)
 def test_what_a_rule_does_not_fit_or_may_not_do_leaves_the_answer_as_it_came(
-    way: Way, tmp_path: Path
+    start: Start, tmp_path: Path
 ) -> None:
     file = tmp_path / "cases.yaml"
     rules = [f"- {{tools: {name!r}, {keys}}}" for name, (keys, _) in CASES.items()]
     file.write_text("\n".join(["version: 1", "rules:", *rules]))
     ledger = tmp_path / "ledger.sqlite3"
-    with way("--rules", str(file), "--ledger", str(ledger)) as client:
+    with start("--rules", str(file), "--ledger", str(ledger)) as client:
         for name, (_, answer) in CASES.items():
             message = asks(name, {"result": answer})
-            assert client.ask(compact(message)) == echo.line(message), name
-        assert client.logged("emptied: left as it came: everything was removed by rule 'emptied'")
-        assert client.logged("larger: left as it came: the model would see 16 bytes in place of 7")
-        assert client.logged("far larger: failed at project: it gives more than ")
+            assert client.ask(compact(message)) == changing.line(message), name
+        assert logged(client, "emptied: left as it came: everything was removed by rule 'emptied'")
+        assert logged(client, "larger: left as it came: the model would see 16 bytes in place of 7")
+        assert logged(client, "far larger: failed at project: it gives more than ")
     words = {"far larger": "failed", "an error": "error"}
     with closing(sqlite3.connect(ledger)) as db:
         counted = dict(db.execute("SELECT tool, outcome FROM calls").fetchall())
     assert counted == {name: words.get(name, "untouched") for name in CASES}
 
 
-CHANGING = ("--", sys.executable, str(Path(__file__).with_name("changing.py")))
 LIST = b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}'
 
 
-@pytest.mark.parametrize(
-    "way",
-    [
-        pytest.param(on_stdio, marks=pytest.mark.fault(50, "stdio")),
-        further(over_http, marks=[pytest.mark.fault(50, "http")]),
-    ],
-)
+@each_way(50, short=("stdio",))
 def test_an_input_schema_that_a_client_would_not_take_is_logged_and_listed(
-    way: Way, rules: Path
+    start: Start, rules: Path
 ) -> None:
     own = f"{{order: {{upstream: false, description: {'x' * 17_000}}}}}"
     rules.write_text(f"version: 1\nrules: [{{tools: note, arguments: {own}}}]\n")
-    with way("--rules", str(rules), server=CHANGING) as client:
+    with start("--rules", str(rules)) as client:
         tools = json.loads(client.ask(LIST))["result"]["tools"]
         sizes = {tool["name"]: len(json.dumps(tool["inputSchema"])) for tool in tools}
         assert [name for name, size in sizes.items() if size > 16_384] == ["note"]
-        assert client.logged("claude.ai drops tools above 16384") == 1
-        assert client.logged("note: its inputSchema is 17") == 1
+        assert logged(client, "claude.ai drops tools above 16384") == 1
+        assert logged(client, "note: its inputSchema is 17") == 1
+
+
+BUDGET = 8000
+CUT = """\
+version: 1
+rules: [{tools: huge, response: [{keep: [rows.id, source]}, {paginate: {at: rows, limit: 3}}]}]
+"""
+BOUNDED = f"version: 1\nrules: [{{tools: '*', max_bytes: {BUDGET}}}]\n"
+
+
+# What other proxies hide, spoil, cut or hang on.
+@each_way(48)
+@pytest.mark.parametrize("text", [CUT, BOUNDED], ids=["page", "budget"])
+def test_20_mb_in_two_copies_are_made_short_in_both(start: Start, text: str, rules: Path) -> None:
+    rules.write_text(text)
+    with start("--rules", str(rules)) as client:
+        raw = client.ask(call(2, "huge", arguments={"rows": 29_000}))
+        assert len(raw) < 3 * BUDGET
+        found = json.loads(raw)["result"]
+        first = found["structuredContent"]
+        assert json.loads(found["content"][0]["text"]) == first
+        assert 0 < len(first["rows"]) < 300
+        assert first["source"] == "here"
+        # What follows is not held up by it.
+        next = client.ask(call(2, "note", arguments={"says": "next"}))
+        assert next.endswith(b'"text":"next"}]}}')

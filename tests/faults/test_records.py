@@ -17,7 +17,8 @@ import pytest
 from proxy.storage.ledger import rows
 from tests.faults.naughty import result
 from tests.faults.processes import until
-from tests.faults.recording import WAYS, Way, recording, stopped
+from tests.faults.recording import WAYS, recording
+from tests.faults.rows import Way
 from tests.ledgers import BAD as NO_LEDGERS
 from tests.ledgers import filled, query
 
@@ -90,13 +91,13 @@ def test_a_ledger_that_cannot_be_written_stops_and_nothing_else(
     bad = make(path) or path
     before = Path(bad).read_bytes() if os.path.isfile(bad) else None
     with recording(way, bad, lost=None) as recorder:
-        [line] = stopped(recorder)
+        [line] = recorder.stopped()
         assert re.fullmatch(f"ledger {bad}: recording stopped: {reason}; calls go on", line)
         for _ in range(20):
             recorder.call()
         if way == "http":
             assert recorder.lost() >= 1
-        assert stopped(recorder) == [line]
+        assert recorder.stopped() == [line]
     assert before is None or Path(bad).read_bytes() == before
 
 
@@ -130,7 +131,7 @@ def test_a_disk_that_becomes_full_loses_nothing_that_was_there(tmp_path: Path, w
             fill(disk / "film")
             for number in range(20):
                 recorder.call(f"{number} " + "x" * 180)
-            [line] = stopped(recorder)
+            [line] = recorder.stopped()
             why = "(database or disk is full|disk I/O error)"
             assert re.fullmatch(f"ledger {path}: recording stopped: {why}; calls go on", line)
         (disk / "film").unlink()
@@ -149,7 +150,7 @@ def test_a_disk_that_becomes_read_only_loses_nothing_that_was_there(tmp_path: Pa
             pass
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
         with recording("stdio", path, lost=None) as recorder:
-            [line] = stopped(recorder)
+            [line] = recorder.stopped()
             why = "(attempt to write a readonly database|unable to open database file)"
             assert re.fullmatch(f"ledger {path}: recording stopped: {why}; calls go on", line)
             recorder.call()
@@ -167,7 +168,7 @@ def test_a_ledger_that_somebody_locks_for_too_long_stops_and_nothing_else(path: 
         for recorder in recorders * 10:
             recorder.call()
         for recorder in recorders:
-            assert stopped(recorder) == [
+            assert recorder.stopped() == [
                 f"ledger {path}: recording stopped: database is locked; calls go on"
             ]
             recorder.call()

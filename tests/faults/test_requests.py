@@ -7,8 +7,9 @@ import pytest
 
 from tests.faults.naughty import drained, result
 from tests.faults.processes import until
-from tests.faults.puppets import Written, puppet, told
-from tests.faults.sidecar import compact
+from tests.faults.puppets import Puppet, puppet
+from tests.faults.sidecar import call, compact
+from tests.faults.wrapper import Wrapped
 
 GARBAGE = {
     "no JSON": b"garbage",
@@ -37,18 +38,23 @@ IDS = (b"5", b'"5"', b"5.0", b"5e0", b"-0", b"1e400", b'""', b"18446744073709551
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Puppet]:
     with puppet("stdio", tmp_path_factory.mktemp("rules")) as found:
-        assert isinstance(found, Written)
         yield found
 
 
 @pytest.fixture
-def written(running: Written) -> Iterator[Written]:
+def written(running: Puppet) -> Iterator[Puppet]:
     """Return a server behind the wrapper, which must be sound afterwards."""
     running.heard()
-    with running.sound():
+    with running.client.sound():
         yield running
+
+
+@pytest.fixture
+def wire(written: Puppet) -> Wrapped:
+    assert isinstance(written.client, Wrapped)
+    return written.client
 
 
 def called(id: bytes, **params: object) -> bytes:
@@ -64,32 +70,34 @@ def failures(lines: list[bytes]) -> list[tuple[str, str]]:
 
 @pytest.mark.fault(21, "stdio")
 @pytest.mark.parametrize("raw", GARBAGE.values(), ids=GARBAGE)
-def test_what_is_no_call_reaches_the_server_as_it_is(written: Written, raw: bytes) -> None:
-    written.wire.write(raw + b"\n")
+def test_what_is_no_call_reaches_the_server_as_it_is(
+    written: Puppet, wire: Wrapped, raw: bytes
+) -> None:
+    wire.write(raw + b"\n")
     assert written.heard() == raw + b"\n"
 
 
 @pytest.mark.fault(6, "stdio")
-def test_a_request_that_comes_byte_by_byte_is_one_request(written: Written) -> None:
-    raw = told(7, "plain").replace(b"plain", "é€😀\u2028\u0085".encode()) + b"\n"
+def test_a_request_that_comes_byte_by_byte_is_one_request(written: Puppet, wire: Wrapped) -> None:
+    raw = call(7, "plain").replace(b"plain", "é€😀\u2028\u0085".encode()) + b"\n"
     for byte in raw:
-        written.wire.write(bytes([byte]))
-        drained(written.wire.stdin)
+        wire.write(bytes([byte]))
+        drained(wire.stdin)
     assert written.so_far() == [result(b"7")]
     assert written.heard() == raw
 
 
 @pytest.mark.fault(21, "stdio")
-def test_ids_are_told_apart_by_type_and_spelling(written: Written) -> None:
+def test_ids_are_told_apart_by_type_and_spelling(written: Puppet, wire: Wrapped) -> None:
     document = b'"result":{"content":[{"type":"text","text":"{\\"a\\":1.0,\\"noise\\":2}"}]}}'
     shaped = document.replace(b',\\"noise\\":2', b"")
     # The first ones are answered only with the last.
     for at, id in enumerate(IDS[:-1]):
         tool = "shaped" if at % 2 else "plain"
-        written.wire.write(called(id, name=tool, arguments={"says": ""}) + b"\n")
+        wire.write(called(id, name=tool, arguments={"says": ""}) + b"\n")
     says = b"\n".join(b'{"jsonrpc":"2.0","id":%s,%s' % (id, document) for id in IDS)
     last = called(IDS[-1], name="shaped", arguments={"says": says.hex()})
-    written.wire.write(last + b"\n")
+    wire.write(last + b"\n")
     assert written.so_far() == [
         b'{"jsonrpc":"2.0","id":%s,%s' % (id, shaped if at % 2 else document)
         for at, id in enumerate(IDS)
@@ -101,12 +109,13 @@ def test_each_of_such_ids_is_answered_when_the_server_ends(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     with puppet("stdio", tmp_path_factory.mktemp("rules")) as running:
-        assert isinstance(running, Written)
+        wire = running.client
+        assert isinstance(wire, Wrapped)
         for id in IDS:
-            running.wire.write(called(id, name="plain", arguments={"says": ""}) + b"\n")
+            wire.write(called(id, name="plain", arguments={"says": ""}) + b"\n")
         assert running.so_far() == []
-        running.wire.shut_stdin()
-        lines = running.wire.rest()
+        wire.shut_stdin()
+        lines = wire.rest()
     assert [line.split(b',"result"')[0] for line in lines] == [
         b'{"jsonrpc":"2.0","id":%s' % id for id in IDS
     ]
@@ -128,13 +137,13 @@ TWICE = {
 @pytest.mark.fault(21, "stdio")
 @pytest.mark.parametrize("params", TWICE.values(), ids=TWICE)
 def test_a_call_with_two_readings_is_refused_and_never_arrives(
-    written: Written, params: bytes
+    written: Puppet, wire: Wrapped, params: bytes
 ) -> None:
-    before = len(written.log())
-    written.wire.write(b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{%s}}\n' % params)
+    before = len(wire.log())
+    wire.write(b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{%s}}\n' % params)
     assert failures(written.so_far()) == [("7", AMBIGUOUS)]
     assert written.heard() == b""
-    until(lambda: len(written.log()) > before)
-    [logged] = written.log()[before:]
+    until(lambda: len(wire.log()) > before)
+    [logged] = wire.log()[before:]
     assert logged.startswith("warning: ")
     assert logged.endswith(f": refused: {AMBIGUOUS}")

@@ -3,18 +3,17 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.faults.asking import Client, Way, on_stdio, over_http
+from tests.faults.asking import CHANGING, STARTS, Client, logged, on_stdio
+from tests.faults.rows import Way
 from tests.faults.scale import further, some
 from tests.faults.sidecar import INITIALIZE, PROGRAM, ROOT
 from tests.wire import Wire
 
-SERVER = ("--", sys.executable, str(Path(__file__).with_name("changing.py")))
 OWN = [*PROGRAM, "--log-format", "json", "--ledger", "off"]
 LIST = b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}'
 UNUSABLE = "the rules cannot be used; `mcp-abridge check` says why"
@@ -124,7 +123,7 @@ def test_a_wrapper_with_a_bad_file_answers_with_an_error_and_ends_with_2(
     name: str, tmp_path: Path
 ) -> None:
     file, said = made(tmp_path, name)
-    with Wire([*OWN, "--rules", str(file), *SERVER], cwd=ROOT) as wire:
+    with Wire([*OWN, "--rules", str(file), *CHANGING], cwd=ROOT) as wire:
         wire.write(LIST + b"\n")
         answers = [json.loads(line) for line in iter(wire.line, b"")]
         code = wire.process.wait(SECONDS)
@@ -139,15 +138,14 @@ def test_a_wrapper_with_a_bad_file_answers_with_an_error_and_ends_with_2(
 def test_a_sidecar_with_a_bad_file_does_not_start_and_says_why(name: str, tmp_path: Path) -> None:
     file, said = made(tmp_path, name)
     port = ["--listen", "127.0.0.1:0", "--ledger", "off", "--log-format", "json"]
-    ended = done("serve", *port, "--rules", str(file), *SERVER)
+    ended = done("serve", *port, "--rules", str(file), *CHANGING)
     assert ended.returncode == 2
     assert [json.loads(line)["message"] for line in ended.stderr.splitlines()] == [said]
 
 
 HIDE = "version: 1\nrules: [{tools: note, hide: true}]\n"
 # `check` is given all bad files at once; elsewhere each needs processes of its own.
-SEEN: dict[Way, str] = {on_stdio: "stdio", over_http: "http"}
-SHORT: dict[Way, tuple[str, ...]] = {on_stdio: ("NUL", "pipe", "gone"), over_http: ("dashes",)}
+SHORT: dict[Way, tuple[str, ...]] = {"stdio": ("NUL", "pipe", "gone"), "http": ("dashes",)}
 STAY = "the rules have changed, but the old ones stay: "
 
 
@@ -165,7 +163,7 @@ def hidden(client: Client) -> bool:
     ("way", "name"),
     [
         (pytest.param if name in SHORT[way] else further)(
-            way, name, marks=[pytest.mark.fault(43, SEEN[way])]
+            way, name, marks=[pytest.mark.fault(43, way)]
         )
         for way in SHORT
         for name in BAD
@@ -176,13 +174,13 @@ def test_a_file_that_becomes_bad_leaves_the_old_rules_and_is_said_once(
 ) -> None:
     file = tmp_path / "rules.yaml"
     file.write_text(HIDE)
-    with way("--rules", str(file), server=SERVER) as client:
+    with STARTS[way]("--rules", str(file)) as client:
         assert hidden(client)
         file.unlink()
         _, said = made(tmp_path, name)
         assert all(hidden(client) for _ in range(60))
-        assert client.logged(STAY) == 1
-        assert client.logged(said.partition("'")[0]) == 1
+        assert logged(client, STAY) == 1
+        assert logged(client, said.partition("'")[0]) == 1
         # As an editor does it: written beside it, then put in its place.
         good = tmp_path / "good"
         good.write_text("version: 1\nrules: []\n")
@@ -190,14 +188,14 @@ def test_a_file_that_becomes_bad_leaves_the_old_rules_and_is_said_once(
             file.rmdir()
         os.replace(good, file)
         assert not hidden(client)
-        assert client.logged("the rules have changed and apply from now on: ") == 1
+        assert logged(client, "the rules have changed and apply from now on: ") == 1
 
 
 @pytest.mark.fault(43, "stdio")
 def test_bad_rules_in_a_folder_leave_all_of_the_old_ones(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("version: 1\nrules: []\n")
     (tmp_path / "b.yaml").write_text(HIDE)
-    with on_stdio("--rules", str(tmp_path), server=SERVER) as client:
+    with on_stdio("--rules", str(tmp_path)) as client:
         client.ask(INITIALIZE)
         assert hidden(client)
         (tmp_path / "b.yaml").write_text("version: 1\nrules: [{tools: other, hide: true}]\n")

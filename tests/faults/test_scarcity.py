@@ -15,20 +15,18 @@ import pytest
 from proxy.storage.ledger import LedgerError
 from proxy.storage.ledger import rows as totals
 from tests.faults.processes import memory, until
-from tests.faults.puppets import Written
+from tests.faults.puppets import Puppet
 from tests.faults.routes import Local, answer_of, failure
 from tests.faults.scale import some
+from tests.faults.sidecar import ROOT, keys, said, serving, soon
 from tests.faults.sidecar import call as posted
-from tests.faults.sidecar import keys, serving, soon
 from tests.faults.wrapper import (
-    NAUGHTY,
     OWN,
-    ROOT,
     Wrapped,
     call,
     command,
+    naughty,
     ok,
-    said,
     wrapped,
 )
 
@@ -71,7 +69,7 @@ def test_a_line_that_there_is_no_memory_for_costs_its_call_alone(rules: Path, sp
             assert wire.line() == ok(3)
         ended = wire.close()
     assert (ended.code, ended.rest) == (0, b"")
-    [logged] = said(ended)
+    [logged] = said(ended.stderr)
     assert NO_MEMORY in logged or logged.startswith(UNSHAPED)
 
 
@@ -93,7 +91,7 @@ def test_an_answer_that_there_is_no_memory_to_shape_passes_as_it_came(
         ended = wire.close()
     assert (ended.code, ended.rest) == (0, b"")
     failed = f"warning: shaping: {count}: failed at MemoryError: for a document of {len(came) - 1}"
-    assert said(ended) == ([f"{failed} bytes"] if line == came else [])
+    assert said(ended.stderr) == ([f"{failed} bytes"] if line == came else [])
     assert (line == came) is (spare < 40)
 
 
@@ -113,10 +111,10 @@ def test_without_descriptors_calls_are_answered_and_other_rules_are_read_later(
             rules.write_text(RULES.replace("noise", "a"))
             kept = f"warning: the rules have changed, but the old ones stay: {rules}"
             said_once = [f"{kept}: too many open files"]
-            until(lambda: rows(wire) == SHAPED and said(bytes(wire.errors)) == said_once)
+            until(lambda: rows(wire) == SHAPED and wire.log() == said_once)
             for _ in range(50):
                 assert rows(wire) == SHAPED
-            assert said(bytes(wire.errors)) == said_once
+            assert wire.log() == said_once
             limit(wire, resource.RLIMIT_NOFILE, before)
             rules.write_text(RULES.replace("noise", "[a, b]"))
             until(lambda: rows(wire) == '{"noise":[1,2,3]}')
@@ -138,9 +136,8 @@ def next_descriptor(wire: Wrapped) -> int:
 
 
 def rows(wire: Wrapped) -> str:
-    id = next(wire.ids)
-    wire.ask(id, "10")
-    [block] = json.loads(wire.line())["result"]["content"]
+    answer = wire.ask(posted(next(wire.ids), "10"))
+    [block] = json.loads(answer)["result"]["content"]
     return json.dumps(json.loads(block["text"])[0], separators=(",", ":"))
 
 
@@ -168,7 +165,7 @@ def test_where_the_server_finds_no_descriptors_it_says_so(most: int) -> None:
 
 
 JUMPING = (sys.executable, str(Path(__file__).with_name("jumping.py")))
-PUPPET = (sys.executable, str(NAUGHTY), "puppet")
+PUPPET = naughty("puppet")
 PAGES = """\
 version: 1
 rules:
@@ -204,8 +201,8 @@ def shown(raw: bytes) -> dict[str, object]:
 @pytest.mark.fault(47, "stdio")
 def test_a_clock_that_jumps_makes_nothing_early_or_late(pages: tuple[str, ...]) -> None:
     own = [*JUMPING, "--verbose", "--log-format", "json", *pages]
-    with Wrapped([*own, "--", *PUPPET]) as wire:
-        puppet = Written(wire)
+    with Wrapped([*own, *PUPPET]) as wire:
+        puppet = Puppet(wire)
         [first] = wire.answer(listing(1) + b"\n")
         assert shown(first)["items"] == [1, 2]
         puppet.heard()
@@ -236,7 +233,7 @@ def test_a_monotonic_clock_that_jumps_back_ends_no_thread(
         pytest.skip("no C compiler: nothing else can set this clock back")
     changed = ("env", f"LD_PRELOAD={library}", f"JUMPS={jumps}")
     own = [*changed, *OWN, *pages, "--snapshot-age", "1"]
-    with Wrapped([*own, "--", *PUPPET]) as wire:
+    with Wrapped([*own, *PUPPET]) as wire:
         wire.works()
         threads = steady_threads(wire)
         jumps.touch()
@@ -259,7 +256,7 @@ def steady_threads(wire: Wrapped) -> int:
 @pytest.mark.fault(47, "http")
 def test_a_clock_that_jumps_ends_no_session_early_or_late(pages: tuple[str, ...]) -> None:
     options = (*keys(limits={"idle_seconds": 2}), *pages)
-    with serving(*options, "--", *PUPPET, program=JUMPING) as sidecar:
+    with serving(*options, *PUPPET, program=JUMPING) as sidecar:
         local = Local(sidecar)
         idle = sidecar.begin()
         assert shown(answer_of(sidecar.post(listing(1), local.session)))["items"] == [1, 2]

@@ -5,27 +5,23 @@ Those of its bytes, ids and shapes are in test_answers.py, those of its end in t
 
 import json
 import re
-import sys
 
 import pytest
 
 from tests.faults.naughty import result
 from tests.faults.processes import until
-from tests.faults.routes import NAUGHTY, Local, answer_of, modern
+from tests.faults.routes import Local, answer_of, modern
 from tests.faults.scale import scaled, some
 from tests.faults.sidecar import call, post, serving
+from tests.faults.wrapper import naughty
 
 MB = 1 << 20
-
-
-def before(fault: str, *arguments: str) -> tuple[str, ...]:
-    return ("--", sys.executable, str(NAUGHTY), fault, *arguments)
 
 
 @pytest.mark.fault(3, "http")
 @pytest.mark.parametrize("size", some([10, 5_000_000], 10))
 def test_a_last_answer_without_newline_is_delivered(size: int) -> None:
-    with serving(*before("last_without_newline", str(size))) as sidecar:
+    with serving(*naughty("last_without_newline", str(size))) as sidecar:
         local = Local(sidecar)
         with local.sound():
             session = sidecar.begin()
@@ -37,7 +33,7 @@ def test_a_last_answer_without_newline_is_delivered(size: int) -> None:
 
 @pytest.mark.fault(4, "http")
 def test_noise_is_told_of_once_and_counted() -> None:
-    with serving(*before("noisy")) as sidecar:
+    with serving(*naughty("noisy")) as sidecar:
         for raw in (post(call(2), sidecar.begin()), modern(2)):
             assert answer_of(sidecar.ask(raw)).strip() == result(b"2")
         assert b"Server listening...\n" in sidecar.errors
@@ -51,7 +47,7 @@ def test_noise_is_told_of_once_and_counted() -> None:
 def test_a_flood_on_stderr_passes_whole_and_holds_nothing_up() -> None:
     size = scaled(2, 50) * MB
     line = (b"%d " % 7) + b"e" * ((1 << 16) - 20) + b"\n"
-    with serving(*before("floods_stderr", str(size))) as sidecar:
+    with serving(*naughty("floods_stderr", str(size))) as sidecar:
         local = Local(sidecar)
         with local.sound(), sidecar.in_memory(32 * MB):
             count = sidecar.errors.count(line)
@@ -69,7 +65,7 @@ def test_a_flood_on_stderr_passes_whole_and_holds_nothing_up() -> None:
 @pytest.mark.parametrize("era", ["a session", "stateless"])
 def test_thousands_of_notifications_before_an_answer_keep_their_order(era: str) -> None:
     count = scaled(2000, 20_000)
-    with serving(*before("talks", str(count), "20", "listen")) as sidecar:
+    with serving(*naughty("talks", str(count), "20", "listen")) as sidecar:
         local = Local(sidecar)
         with local.sound():
             session = post(call(2, "listen"), local.session)

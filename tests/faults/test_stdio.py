@@ -17,17 +17,15 @@ from tests.faults.naughty import result, words
 from tests.faults.processes import LIFE, still, written_by
 from tests.faults.routes import failure
 from tests.faults.scale import scaled, some
-from tests.faults.sidecar import soon
+from tests.faults.sidecar import ROOT, said, soon
 from tests.faults.wrapper import (
     OWN,
-    ROOT,
     Wrapped,
     answers,
     call,
     codes,
     command,
     ok,
-    said,
     wrapped,
 )
 
@@ -50,7 +48,7 @@ def test_a_server_that_ends_has_all_calls_in_flight_answered_with_the_cause(
         f"{cause}; its stderr ends with:\nthe disk is on fire"
     ] * 3
     assert ended.code == code
-    assert said(ended)[-1] == f"error: {cause}; requests answered with an error: 3"
+    assert said(ended.stderr)[-1] == f"error: {cause}; requests answered with an error: 3"
 
 
 @pytest.mark.fault(1, "stdio")
@@ -75,7 +73,8 @@ def test_a_server_that_ends_within_a_long_answer_has_its_call_answered() -> None
     assert cut == result(b"2", "x" * 5_000_000)[:3_000_000] + b"\n"
     assert failure(error, 2) == "the server ended with exit code 3"
     assert ended.code == 3
-    assert said(ended)[0] == "warning: the server ended within a line, after 3000000 bytes of it"
+    [warned, *_] = said(ended.stderr)
+    assert warned == "warning: the server ended within a line, after 3000000 bytes of it"
 
 
 @pytest.mark.fault(2, "stdio")
@@ -108,7 +107,7 @@ def test_a_command_that_cannot_be_started_is_named_with_the_reason(
         ended = wire.close()
     assert json.loads(line)["error"]["message"] == reason
     assert ended.code == 127
-    assert said(ended)[0] == f"error: {reason}"
+    assert said(ended.stderr)[0] == f"error: {reason}"
 
 
 @pytest.mark.fault(2, "stdio")
@@ -117,18 +116,19 @@ def test_a_client_that_asks_nothing_learns_of_a_bad_command_as_well() -> None:
         assert wire.line() == b""
         ended = wire.close()
     assert ended.code == 127
-    assert said(ended) == ["error: 'no-such-command' cannot be started: no such file or directory"]
+    reason = "'no-such-command' cannot be started: no such file or directory"
+    assert said(ended.stderr) == [f"error: {reason}"]
 
 
 @pytest.mark.fault(3, "stdio")
 @pytest.mark.parametrize("size", [10, 5_000_000])
 def test_a_last_answer_without_newline_is_delivered(size: int) -> None:
     with wrapped("last_without_newline", str(size)) as wire:
-        wire.ask(2, "end")
+        wire.write(call(2, "end"))
         assert wire.rest() == [ok(2, "x" * size)]
         ended = wire.close()
     assert ended.code == 0
-    assert said(ended) == []
+    assert said(ended.stderr) == []
 
 
 @pytest.mark.fault(8, "stdio")
@@ -184,8 +184,8 @@ def test_an_endless_line_is_discarded_its_call_answered_and_the_session_lives(
     assert sum(map(len, cut)) <= 1_000_001
     assert ended.rest == b""
     assert ended.code == 0
-    assert len(said(ended)) == 1
-    assert "is over the limit of 1000000 bytes" in said(ended)[0]
+    assert len(said(ended.stderr)) == 1
+    assert "is over the limit of 1000000 bytes" in said(ended.stderr)[0]
 
 
 @pytest.mark.fault(9, "stdio")
@@ -207,7 +207,7 @@ def test_a_request_over_the_limit_is_refused_and_never_arrives(id_first: bool) -
     }
     assert answered == ok(3)
     assert ended.rest == b""
-    assert said(ended) == [f"warning: from the client: {text}"]
+    assert said(ended.stderr) == [f"warning: from the client: {text}"]
 
 
 @pytest.mark.fault(14, "stdio")
@@ -216,12 +216,12 @@ def test_calls_that_were_cancelled_are_forgotten() -> None:
     with wrapped("silent") as wire:
         for id in range(2, 500):
             wire.write(call(id, "never") + cancel % id)
-        wire.ask(500)
+        wire.write(call(500))
         assert [wire.line(), wire.line()] == [ok(499, "late"), ok(500)]
         ended = wire.close()
     # Else each of them would be answered with an error now.
     assert ended.rest == b""
-    assert said(ended) == []
+    assert said(ended.stderr) == []
 
 
 @pytest.mark.fault(14, "stdio")
@@ -231,7 +231,7 @@ def test_calls_that_are_never_answered_do_not_pile_up() -> None:
         with wire.sound(), wire.in_memory(32 << 20):
             for id in range(2, scaled(25_000, 200_000), 1000):
                 wire.write(b"".join(call(id + more, "never") for more in range(1000)))
-            wire.ask(1)
+            wire.write(call(1))
             assert b'"text":"late"' in wire.line()
             assert wire.line() == ok(1)
         ended = wire.close()
@@ -243,7 +243,7 @@ def test_calls_that_are_never_answered_do_not_pile_up() -> None:
 def test_a_flood_on_stderr_passes_whole_and_holds_nothing_up() -> None:
     size = 20 << 20
     with wrapped("floods_stderr", str(size)) as wire:
-        wire.ask(2)
+        wire.write(call(2))
         assert wire.line() == ok(2)
         ended = wire.close()
     flood = b"".join((b"%d " % at) + b"e" * ((1 << 16) - 20) + b"\n" for at in range(size >> 16))
@@ -293,9 +293,9 @@ def test_a_server_that_does_not_read_holds_its_client_up_and_nothing_piles_up(
 def test_a_client_that_does_not_read_holds_the_server_up_and_nothing_piles_up() -> None:
     count, size = 1000, 100_000
     with wrapped("talks", str(count), str(size)) as wire:
-        server = wire.server()
+        server = wire.server_pid()
         with wire.in_memory(16 << 20):
-            wire.ask(2)
+            wire.write(call(2))
             written = still(lambda: written_by(server))
             assert written < (count * size) + (16 << 20), "of the second hundred megabytes"
             assert numbers([wire.line() for _ in range(count)]) == list(range(count))
@@ -343,7 +343,7 @@ def test_answers_that_come_after_the_end_of_input_are_delivered(seconds: str) ->
         assert wire.rest() == [ok(1), ok(2), ok(3)]
         ended = wire.close()
     assert ended.code == 0
-    assert said(ended) == []
+    assert said(ended.stderr) == []
 
 
 @pytest.mark.fault(18, "stdio")
@@ -351,7 +351,7 @@ def test_a_server_that_does_not_end_with_its_input_is_ended() -> None:
     with wrapped("stays") as wire:
         ended = wire.close()
     assert ended.code == 128 + signal.SIGTERM
-    assert said(ended)[0] == "warning: the server did not end by itself: sent it SIGTERM"
+    assert said(ended.stderr)[0] == "warning: the server did not end by itself: sent it SIGTERM"
 
 
 @pytest.mark.fault(18, "stdio")
@@ -359,7 +359,7 @@ def test_a_group_that_ignores_the_end_of_input_and_sigterm_is_killed() -> None:
     with wrapped("stays", "ignore", "fork") as wire:
         ended = wire.close(LIFE + NOISE)
     assert ended.code == 128 + signal.SIGKILL
-    assert said(ended)[:2] == [
+    assert said(ended.stderr)[:2] == [
         "warning: the server did not end by itself: sent it SIGTERM",
         "warning: the server did not end on SIGTERM: sent it SIGKILL",
     ]

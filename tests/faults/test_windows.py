@@ -2,17 +2,16 @@
 
 import json
 import re
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.faults.asking import Client, Posting, Way, on_stdio, over_http
+from tests.faults.asking import Client, Start, each_way, on_stdio, over_http
+from tests.faults.routes import Local
 from tests.faults.sidecar import compact, keys
 
-SERVER = ("--", sys.executable, str(Path(__file__).with_name("changing.py")))
 RULES = """\
 version: 1
 rules:
@@ -82,23 +81,21 @@ WRONG = {
     '{"offset":-1}': "offset: -1 is less than the minimum of 0",
     '{"offset":"next"}': 'offset: "next" is not an integer',
 }
-ODD_STDIO = pytest.param(on_stdio, marks=pytest.mark.fault(39, "stdio"))
-ODD = [ODD_STDIO, pytest.param(over_http, marks=pytest.mark.fault(39, "http"))]
 
 
-@pytest.mark.parametrize("way", ODD)
+@each_way(39)
 def test_a_window_that_cannot_be_is_refused_in_words_and_asks_the_server_nothing(
-    way: Way, rules: str
+    start: Start, rules: str
 ) -> None:
-    with way("--rules", rules, server=SERVER) as client:
+    with start("--rules", rules) as client:
         assert {sent: refusal(called(client, "list", sent)) for sent in WRONG} == WRONG
         assert calls(client) == {}
         assert page(called(client, "list", {}))["rows"] == ["1-0", "1-1", "1-2", "1-3"]
 
 
-@pytest.mark.parametrize("way", ODD)
-def test_pages_are_of_one_answer_though_the_list_has_changed(way: Way, rules: str) -> None:
-    with way("--rules", rules, server=SERVER) as client:
+@each_way(39)
+def test_pages_are_of_one_answer_though_the_list_has_changed(start: Start, rules: str) -> None:
+    with start("--rules", rules) as client:
         rows, offset = [], 0
         while offset is not None:
             found = page(called(client, "list", {"offset": offset}))
@@ -122,7 +119,7 @@ TEXTS = {
 
 @pytest.mark.fault(40, "stdio")
 def test_windows_of_any_characters_rejoin_to_the_text(rules: str) -> None:
-    with on_stdio("--rules", rules, server=SERVER) as client:
+    with on_stdio("--rules", rules) as client:
         for name, says in TEXTS.items():
             found, start = "", 0
             while start is not None:
@@ -135,10 +132,6 @@ def test_windows_of_any_characters_rejoin_to_the_text(rules: str) -> None:
         assert calls(client) == {"note": len(TEXTS)}
 
 
-LOST_STDIO = pytest.param(on_stdio, marks=pytest.mark.fault(41, "stdio"))
-LOST = [LOST_STDIO, pytest.param(over_http, marks=pytest.mark.fault(41, "http"))]
-
-
 # The options with which an answer is lost.
 LOSSES = {
     "expired": {
@@ -149,13 +142,13 @@ LOSSES = {
 }
 
 
-@pytest.mark.parametrize("way", LOST)
+@each_way(41)
 @pytest.mark.parametrize("why", LOSSES)
 def test_what_has_no_answer_behind_it_is_told_so_in_the_same_words(
-    way: Way, why: str, rules: str
+    start: Start, why: str, rules: str
 ) -> None:
-    options = LOSSES[why]["http" if way is over_http else "stdio"]
-    with way("--rules", rules, *options, server=SERVER) as client:
+    options = LOSSES[why]["http" if start is over_http else "stdio"]
+    with start("--rules", rules, *options) as client:
         listed(client)
         for tool in ("list", "long"):
             called(client, tool, {})
@@ -172,10 +165,10 @@ def test_what_has_no_answer_behind_it_is_told_so_in_the_same_words(
 
 @pytest.mark.fault(41, "http")
 def test_what_another_session_was_given_is_not_there(rules: str) -> None:
-    with over_http("--rules", rules, server=SERVER) as client:
+    with over_http("--rules", rules) as client:
         called(client, "list", {})
         called(client, "long", {})
-        other = Posting(client.sidecar)
+        other = Local(client.sidecar)
         assert refusal(called(other, "list", {"offset": 4})) == PAGE_LOST
         assert refusal(called(other, "long", {"view": "rows"})) == VIEW_LOST
         assert page(called(client, "list", {"offset": 4}))["rows"][0] == "1-4"

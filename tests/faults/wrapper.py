@@ -1,4 +1,4 @@
-"""The wrapper as a real process before a naughty server, and what must hold whatever happens.
+"""The wrapper as a real process, a raw client of it, and what must hold whatever happens.
 
 `wrapped` is the oracle of every fault over stdio: each request has exactly one answer in the end,
 and no process is left; `sound` adds, for faults that a session survives, that the next call works
@@ -12,20 +12,21 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
+from tests.faults import sidecar
 from tests.faults.naughty import result
 from tests.faults.processes import LIFE, STILL, Process, command_line, processes, until
-from tests.wire import SECONDS, Ended, Wire
+from tests.faults.sidecar import ROOT, said
+from tests.wire import SECONDS, Wire
 
-ROOT = Path(__file__).resolve().parents[2]
 NAUGHTY = Path(__file__).with_name("naughty.py")
 OWN = (sys.executable, "-m", "proxy", "--log-format", "json", "--ledger", "off")
 _ENDS = 400  # bytes at either end of a line that tell whose it is
-_VALUE = rb' ?("[^"]{0,99}"|[^,}"]{1,99})'
+_VALUE = rb' ?("[^"]{0,99}"|[^,}" ]{1,99})'
 _ID = re.compile(
     rb'^[^{]*\{ ?"jsonrpc": ?"2\.0", ?"id":%b ?,|, ?"id":%b ?\}\s*$' % (_VALUE, _VALUE)
 )
@@ -33,7 +34,9 @@ _CANCEL = re.compile(rb'"requestId":' + _VALUE)
 
 
 class Wrapped(Wire):
-    """A raw client of a naughty server behind the wrapper, which counts questions and answers."""
+    """A raw client of the wrapper, which counts questions and answers."""
+
+    right: Callable[[bytes], bytes] = staticmethod(result)
 
     def __init__(self, command: Sequence[str]) -> None:
         self.asked: Counter[bytes] = Counter()
@@ -66,6 +69,25 @@ class Wrapped(Wire):
                 f"request {id!r} was answered {there} times and asked {times} times"
             )
 
+    def messages(self, raw: bytes) -> list[bytes]:
+        """Make a request; return the lines up to its answer, without their ends."""
+        [id] = ids(raw[:_ENDS], raw[-_ENDS:])
+        before = self.answered[id]
+        self.write(raw + b"\n")
+        lines: list[bytes] = []
+        while self.answered[id] == before:
+            lines.append(self.line())
+            assert lines[-1], f"it ended: {bytes(self.errors)!r}"
+        return [line.removesuffix(b"\n") for line in lines]
+
+    def ask(self, raw: bytes) -> bytes:
+        """Make a request; return its one answer."""
+        [answer] = self.messages(raw)
+        return answer
+
+    def log(self) -> list[str]:
+        return said(bytes(self.errors))
+
     @property
     def holds(self) -> Process:
         return Process(self.process)
@@ -74,7 +96,7 @@ class Wrapped(Wire):
         """Return the process groups that the wrapper has started: the server's, the guardian's."""
         return {group for _, parent, group in processes() if parent == self.process.pid}
 
-    def server(self) -> int:
+    def server_pid(self) -> int:
         [found] = [
             pid
             for pid, parent, group in processes()
@@ -82,13 +104,9 @@ class Wrapped(Wire):
         ]
         return found
 
-    def ask(self, id: int, name: str = "ok") -> None:
-        self.write(call(id, name))
-
     def works(self) -> None:
         id = next(self.ids)
-        self.ask(id)
-        assert self.line() == ok(id)
+        assert self.ask(sidecar.call(id)) == self.right(b"%d" % id)
 
     def pour(self, line: bytes) -> int:
         """Write a line again and again, and read nothing; return the bytes that were taken."""
@@ -124,10 +142,7 @@ class Wrapped(Wire):
             yield
 
     def rest(self) -> list[bytes]:
-        lines = []
-        while line := self.line():
-            lines.append(line)
-        return lines
+        return list(iter(self.line, b""))
 
 
 def messages(raw: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -170,14 +185,16 @@ def wrapped(
 
 def command(fault: str, *arguments: str, options: tuple[str, ...] = ()) -> list[str]:
     own = [] if "--rules" in options else ["--rules", "none"]
-    return [*OWN, *own, *options, "--", sys.executable, str(NAUGHTY), fault, *arguments]
+    return [*OWN, *own, *options, *naughty(fault, *arguments)]
+
+
+def naughty(*fault: str) -> tuple[str, ...]:
+    """Return the end of a command line that stands before the naughty server."""
+    return ("--", sys.executable, str(NAUGHTY), *fault)
 
 
 def call(id: int, name: str = "ok") -> bytes:
-    return b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"%s"}}\n' % (
-        id,
-        name.encode(),
-    )
+    return sidecar.call(id, name) + b"\n"
 
 
 def ok(id: int, text: str = "ok") -> bytes:
@@ -188,16 +205,6 @@ def answers(line: bytes, id: int) -> bool:
     """Say whether a line is the server's usual answer to a call."""
     assert line, "the wrapper ended before it answered"
     return line.strip(b"\xef\xbb\xbf\r\n") == ok(id)[:-1]
-
-
-def said(errors: Ended | bytes) -> list[str]:
-    """Return what the log has said, each line with its level where that is worth a word."""
-    raw = errors.stderr if isinstance(errors, Ended) else bytes(errors)
-    lines = [json.loads(line) for line in raw.split(b"\n") if line.startswith(b'{"time":')]
-    return [
-        line["message"] if line["level"] == "info" else f"{line['level']}: {line['message']}"
-        for line in lines
-    ]
 
 
 def codes(how: str) -> tuple[int, str]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from proxy.transports.sidecar.command import streams
-from tests.faults.routes import NAUGHTY
+from tests.faults.wrapper import NAUGHTY
 from tests.transports.guarded import guarded, onward
 from tests.transports.http.hosting import (
     JSON,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.faults.routes import NAUGHTY
+from tests.faults.wrapper import NAUGHTY
 from tests.given import rules
 from tests.transports.guarded import guarded, told
 from tests.transports.http.hosting import JSON, STREAM, Client, hosting, wait_gone
