@@ -5,16 +5,11 @@ import gzip
 from tests.faults.sidecar import call, post
 
 MB = 1 << 20
+# More of both tables stand in tests/transports/sidecar/test_access.py.
 EVIL = {
     "an evil origin": ["Origin: http://evil.example"],
     "null": ["Origin: null"],
-    "a name that begins like ours": ["Origin: http://localhost.evil.example"],
-    "a name that ends like ours": ["Origin: http://evil-localhost"],
-    "a list": ["Origin: http://localhost, http://evil.example"],
-    "two origins": ["Origin: http://localhost", "Origin: http://evil.example"],
     "an evil host": ["Host: evil.example"],
-    "a host that ends like ours": ["Host: evil.localhost"],
-    "a user in the host": ["Host: localhost@evil.example"],
     "both evil": ["Host: evil.example", "Origin: http://evil.example"],
 }
 FOUR = 4 * MB
@@ -83,9 +78,6 @@ TOKENS = {
     "the token": (["Authorization: Bearer first-secret-token"], True),
     "another token": (["Authorization: Bearer other-secret-token"], True),
     "nothing": ([], False),
-    "another scheme": (["Authorization: Basic first-secret-token"], False),
     "the start of one": (["Authorization: Bearer first-secret-toke"], False),
-    "both": (["Authorization: Bearer first-secret-token other-secret-token"], False),
-    "twice": (["Authorization: Bearer x", "Authorization: Bearer first-secret-token"], False),
     "in the query": (["X: y"], False),
 }

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
+
 from tests.faults.naughty import result
 from tests.faults.processes import until
 from tests.faults.sidecar import INITIALIZE, Got, Sidecar, call, post, said, soon
@@ -173,6 +175,11 @@ class Bridge(Wrapped):
         """Make a call of `fault`; return the lines up to its answer."""
         return self.messages(call(2, "fault"))
 
+    def works(self) -> None:
+        id = next(self.ids)
+        # More of the last answer may come before.
+        assert self.messages(call(id))[-1] == result(b"%d" % id)
+
     def fails(self, status: int, seconds: float = 1.0) -> Iterator[list[bytes]]:
         """Make a call of `fault`; yield its messages."""
         with soon(seconds):
@@ -221,3 +228,10 @@ def failure(raw: bytes, id: int | str) -> str:
     [block] = message["result"]["content"]
     text: str = block["text"]
     return text
+
+
+def by_both(row: int) -> pytest.MarkDecorator:
+    """Have a test show a row before a URL, by a sidecar and over `run URL`."""
+    ways = {"remote": "http", "bridge": "stdio"}
+    marked = [pytest.param(name, marks=pytest.mark.fault(row, way)) for name, way in ways.items()]
+    return pytest.mark.parametrize("tried", marked, indirect=True)

@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = (sys.executable, "-c", START)
 CHUNK = 1 << 16
 BOTH = "Accept: application/json, text/event-stream"
-STREAM = "Accept: text/event-stream"
+EVENTS = "Accept: text/event-stream"
 JSON = "Content-Type: application/json"
 OPEN = "mcp_abridge_open_requests"
 

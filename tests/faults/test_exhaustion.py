@@ -19,6 +19,7 @@ from tests.faults.processes import Process, memory, until
 from tests.faults.routes import Bridge, Local, Naughty, Remote, answer_of, failure, modern
 from tests.faults.scale import some
 from tests.faults.sidecar import (
+    EVENTS,
     INITIALIZE,
     PROGRAM,
     Client,
@@ -30,7 +31,6 @@ from tests.faults.sidecar import (
     serving,
     soon,
 )
-from tests.faults.sidecar import STREAM as STREAM_ONLY
 from tests.faults.wrapper import naughty
 from tests.raw_http import STREAM, event, whole
 
@@ -97,7 +97,7 @@ def test_clients_that_ask_nothing_keep_nobody_out(first: bytes) -> None:
     with serving(*PLAIN, program=LIMITED) as sidecar, ExitStack() as open:
         session = sidecar.begin()
         stream = open.enter_context(sidecar.client())
-        stream.send(get("/mcp", STREAM_ONLY, session))
+        stream.send(get("/mcp", EVENTS, session))
         assert stream.head().status == 200
         drips: list[Client] = []
         stop = threading.Event()
@@ -134,7 +134,7 @@ def test_one_address_has_no_more_connections_than_its_share() -> None:
     with serving(*keys(limits={"peer_connections": 3}), *PLAIN) as sidecar, ExitStack() as open:
         session = sidecar.begin()
         stream, first = (open.enter_context(sidecar.client()) for _ in range(2))
-        stream.send(get("/mcp", STREAM_ONLY, session))
+        stream.send(get("/mcp", EVENTS, session))
         assert stream.head().status == 200
         others = [open.enter_context(sidecar.client()) for _ in range(5)]
         assert first.rest() == others[0].rest() == b""
@@ -143,7 +143,7 @@ def test_one_address_has_no_more_connections_than_its_share() -> None:
         streams = [stream]
         for session in (sidecar.begin(), sidecar.begin()):
             streams.append(open.enter_context(sidecar.client()))
-            streams[-1].send(get("/mcp", STREAM_ONLY, session))
+            streams[-1].send(get("/mcp", EVENTS, session))
             assert streams[-1].head().status == 200
         with sidecar.client() as refused:
             got = refused.answer()
@@ -222,7 +222,7 @@ def nobody() -> int:
 def test_a_server_that_is_gone_is_a_502_at_once_and_answers_once_it_is_back() -> None:
     port = nobody()
     with serving(f"http://127.0.0.1:{port}/mcp") as sidecar:
-        for era in (post(call(2)), modern(2), get("/mcp", STREAM_ONLY)):
+        for era in (post(call(2)), modern(2), get("/mcp", EVENTS)):
             with soon():
                 got = sidecar.ask(era)
             refused = f"no connection to 127.0.0.1:{port}: connection refused"

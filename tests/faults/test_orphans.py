@@ -22,7 +22,7 @@ import pytest
 from tests.faults.processes import LIFE, until
 from tests.faults.routes import Bridge, Naughty, modern
 from tests.faults.scale import scaled
-from tests.faults.sidecar import INITIALIZE, ROOT, STREAM, Client, get, keys, post, request, serving
+from tests.faults.sidecar import EVENTS, INITIALIZE, ROOT, Client, get, keys, post, request, serving
 from tests.faults.sidecar import call as posted
 from tests.faults.wrapper import NAUGHTY, OWN, call
 
@@ -217,7 +217,7 @@ def test_nobody_is_left_of_a_session_that_is_over_while_the_sidecar_lives() -> N
         assert b"SIGKILL" in sidecar.ask(modern(2, "end")).body
         *_, last = [sidecar.begin() for _ in range(6)]  # more than there is room for
         with sidecar.client() as client:
-            client.send(get("/mcp/sse", STREAM))
+            client.send(get("/mcp/sse", EVENTS))
             client.until(b"session_id=")
             client.reset()
         with sidecar.client() as client:

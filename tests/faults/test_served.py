@@ -5,15 +5,16 @@ Those of its bytes, ids and shapes are in test_answers.py, those of its end in t
 
 import json
 import re
+from functools import partial
 
 import pytest
 
 from tests.faults.naughty import result
 from tests.faults.processes import until
-from tests.faults.routes import Local, answer_of, modern
+from tests.faults.routes import Local, answer_of, failure, modern
 from tests.faults.scale import scaled, some
-from tests.faults.sidecar import call, post, serving
-from tests.faults.wrapper import naughty
+from tests.faults.sidecar import INITIALIZE, Sidecar, call, keys, post, serving, soon
+from tests.faults.wrapper import codes, naughty
 
 MB = 1 << 20
 
@@ -74,3 +75,73 @@ def test_thousands_of_notifications_before_an_answer_keep_their_order(era: str) 
             numbers = [json.loads(note)["params"]["number"] for note in notes]
             assert numbers == list(range(count))
             assert answer == result(b"2")
+
+
+def has_said(sidecar: Sidecar, message: str) -> bool:
+    """Say whether the log has said something, and that once."""
+    return sum(message in said for said in sidecar.messages()) == 1
+
+
+@pytest.mark.fault(1, "http")
+@pytest.mark.parametrize("fault", ["ends", "ends_before"])
+@pytest.mark.parametrize("how", some(["0", "3", "SIGKILL"], "3"))
+def test_a_server_on_stdio_that_dies_has_all_calls_in_flight_answered_with_the_cause(
+    fault: str, how: str
+) -> None:
+    told = f"{codes(how)[1]}; its stderr ends with:\nthe disk is on fire"
+    with serving(*naughty(fault, how)) as sidecar:
+        local = Local(sidecar)
+        with local.sound():
+            session = sidecar.begin()
+            two = b"[" + call(2, "end") + b"," + call(3) + b"]"
+            for ids, raw in (([2, 3], post(two, session)), ([4], modern(4, "end"))):
+                with soon():
+                    got = sidecar.ask(raw)
+                answers = got.events or [got.body]
+                assert [failure(each, id) for each, id in zip(answers, ids, strict=True)] == [
+                    told for _ in ids
+                ]
+                logged = f"{told}; requests answered with an error: {len(ids)}"
+                until(partial(has_said, sidecar, logged))
+            assert sidecar.post(call(4), session).status == 404
+
+
+@pytest.mark.fault(2, "http")
+def test_a_command_that_ends_at_once_is_an_error_with_its_last_words() -> None:
+    with serving(*naughty("crashes", "5")) as sidecar:
+        for id, raw in ((1, post(INITIALIZE)), (2, modern(2))):
+            got = sidecar.ask(raw)
+            told = failure(got.events[-1] if got.events else got.body, id)
+            cause = "the server ended with exit code 5"
+            assert told == f"{cause}; its stderr ends with:\nno such database"
+        until(lambda: len(sidecar.children) == 1)
+
+
+@pytest.mark.fault(8, "http")
+@pytest.mark.parametrize(
+    "accept", some(["application/json", "text/event-stream", "*/*"], "text/event-stream")
+)
+def test_a_large_line_of_a_server_on_stdio_is_an_answer(accept: str) -> None:
+    size = scaled(20, 100) * MB
+    with serving(*naughty("large")) as sidecar:
+        local = Local(sidecar)
+        with local.sound():
+            for raw in (
+                post(call(2, str(size)), local.session, f"Accept: {accept}"),
+                modern(2, str(size), f"Accept: {accept}"),
+            ):
+                with sidecar.in_memory(3 * size):
+                    assert answer_of(sidecar.ask(raw)) == result(b"2", "x" * size)
+
+
+@pytest.mark.fault(9, "http")
+def test_an_endless_line_of_a_server_on_stdio_is_an_error_and_the_next_one_comes() -> None:
+    with serving(*keys(limits={"message": "1MB"}), *naughty("endless", str(64 * MB))) as sidecar:
+        local = Local(sidecar)
+        with local.sound(), sidecar.in_memory(32 * MB):
+            for id, raw in ((2, post(call(2, "end"), local.session)), (3, modern(3, "end"))):
+                got = sidecar.ask(raw)
+                told = failure(got.events[-1] if got.events else got.body, id)
+                assert "is over the limit of 1000000 bytes" in told
+            # The log may come after the answer.
+            until(lambda: sum("is over the limit" in each for each in sidecar.messages()) == 2)

@@ -12,7 +12,7 @@ from tests.faults.rows import ROWS, WAYS
 from tests.faults.scale import LONG, in_short_form
 
 ROOT = Path(__file__).resolve().parents[2]
-MARKED = re.compile("mark\\.fault|each_way")
+MARKED = re.compile("mark\\.fault|each_way|by_ways|by_both")
 FILE = """\
 import pytest
 

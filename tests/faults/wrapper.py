@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -28,15 +28,13 @@ OWN = (sys.executable, "-m", "proxy", "--log-format", "json", "--ledger", "off")
 _ENDS = 400  # bytes at either end of a line that tell whose it is
 _VALUE = rb' ?("[^"]{0,99}"|[^,}" ]{1,99})'
 _ID = re.compile(
-    rb'^[^{]*\{ ?"jsonrpc": ?"2\.0", ?"id":%b ?,|, ?"id":%b ?\}\s*$' % (_VALUE, _VALUE)
+    rb'^[^{]*\{ *"jsonrpc": ?"2\.0", *"id":%b ?,|, ?"id":%b ?\}\s*$' % (_VALUE, _VALUE)
 )
 _CANCEL = re.compile(rb'"requestId":' + _VALUE)
 
 
 class Wrapped(Wire):
     """A raw client of the wrapper, which counts questions and answers."""
-
-    right: Callable[[bytes], bytes] = staticmethod(result)
 
     def __init__(self, command: Sequence[str]) -> None:
         self.asked: Counter[bytes] = Counter()
@@ -106,7 +104,7 @@ class Wrapped(Wire):
 
     def works(self) -> None:
         id = next(self.ids)
-        assert self.ask(sidecar.call(id)) == self.right(b"%d" % id)
+        assert self.ask(sidecar.call(id)) == result(b"%d" % id)
 
     def pour(self, line: bytes) -> int:
         """Write a line again and again, and read nothing; return the bytes that were taken."""

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from random import Random
 from typing import Any
 
-from tests.faults.sidecar import INITIALIZE, STREAM, Client, Got, compact, get, post
+from tests.faults.sidecar import EVENTS, INITIALIZE, Client, Got, compact, get, post
 from tests.soak.calls import Call
 from tests.wire import Wire
 
@@ -190,7 +190,7 @@ class Posts:
             yield
             return
         with Client(self.port, LONGEST) as listener:
-            listener.send(get("/mcp", STREAM, *own))
+            listener.send(get("/mcp", EVENTS, *own))
             assert listener.head().status == 200
             yield
 

@@ -39,7 +39,7 @@ async def answer(endpoint: HttpClient, method: str = "POST") -> bytes:
         return await response.read(1000)
 
 
-# Redirects of whole requests, and those to another origin, stand in tests/faults/test_http.py.
+# Redirects of whole requests, and those to another origin, stand in tests/faults/test_upstreams.py.
 @pytest.mark.parametrize(
     ("status", "location", "message"),
     [

@@ -154,7 +154,7 @@ async def test_nothing_stays_of_a_body_that_broke_off() -> None:
 
 @pytest.mark.parametrize("members", [1, 40])
 async def test_a_body_that_grows_too_much_is_refused(members: int) -> None:
-    # That it costs little memory is shown in tests/faults/test_http.py.
+    # That it costs little memory is shown in tests/faults/test_upstreams.py.
     came = Came(zipped(bytes((40 << 20) // members)) * members)
     with pytest.raises(Unreadable, match=r"^it is over 200 times larger when decompressed$"):
         await whole(came, "gzip", 1 << 30)

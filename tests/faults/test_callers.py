@@ -1,0 +1,242 @@
+"""Who may ask, and with which credentials, rows 27, 32 and 33: seen by raw clients and servers."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faults.bad_requests import EVIL, TOKENS
+from tests.faults.processes import SECONDS
+from tests.faults.routes import Bridge, Local, Naughty, Remote, modern
+from tests.faults.scale import some
+from tests.faults.sidecar import (
+    EVENTS,
+    INITIALIZE,
+    bare,
+    call,
+    command,
+    get,
+    keys,
+    post,
+    request,
+    serving,
+)
+from tests.raw_http import Asked, whole
+
+REFUSED = ("the Origin of the request is not allowed", "the Host of the request is not allowed")
+
+
+@pytest.mark.fault(27, "http")
+@pytest.mark.parametrize("headers", EVIL.values(), ids=EVIL)
+def test_an_evil_origin_or_host_is_refused(before_any: Remote | Local, headers: list[str]) -> None:
+    with before_any.sound():
+        seen = before_any.arrived
+        for raw in (
+            post(INITIALIZE, *headers),
+            post(call(2), *headers, "Mcp-Session-Id: s"),
+            get("/mcp", EVENTS, *headers),
+            request("DELETE", "/mcp", *headers, "Mcp-Session-Id: s"),
+            request("OPTIONS", "/mcp", *headers, "Access-Control-Request-Method: POST"),
+        ):
+            got = before_any.sidecar.ask(raw)
+            assert (got.status, got.error in REFUSED) == (403, True), got
+            assert b"evil" not in got.body
+            assert not got.all("access-control-allow-origin")
+            assert before_any.sidecar.failures() == [got.error]
+        assert before_any.arrived == seen
+
+
+@pytest.mark.fault(27, "http")
+def test_the_host_in_the_target_of_a_request_counts_too(before_any: Remote | Local) -> None:
+    with before_any.sound():
+        raw = modern(2)
+        hosts = (("evil.example", 403), ("[::2]", 403), ("localhost:5", 200), ("[::1]", 200))
+        for host, status in hosts:
+            target = f"POST http://{host}/mcp".encode()
+            assert before_any.sidecar.ask(raw.replace(b"POST /mcp", target)).status == status
+        evil = raw.replace(b"POST /mcp", b"POST http://localhost/mcp").replace(
+            b"Host: localhost", b"Host: evil.example"
+        )
+        assert before_any.sidecar.ask(evil).status == 403
+
+ANYWHERE = ("--listen", "0.0.0.0:0")
+
+
+def refused_start(*arguments: str, **env: str) -> str:
+    """Start a sidecar that must not start; return why."""
+    ended = subprocess.run(
+        command(*bare(*arguments, "http://127.0.0.1:9/mcp")),
+        env={**os.environ, **env},
+        capture_output=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert ended.returncode == 2, ended.stderr
+    assert b"Traceback" not in ended.stderr
+    return ended.stderr.decode()
+
+NO_TOKENS = ("an empty file", "no file", "an empty variable of its name", "an empty variable")
+
+
+@pytest.mark.fault(32, "http")
+@pytest.mark.parametrize("none", some(NO_TOKENS, "an empty file", "an empty variable"))
+def test_a_token_that_is_none_does_not_count_as_one(tmp_path: Path, none: str) -> None:
+    empty = tmp_path / "tokens"
+    empty.write_text(" \n\n")
+    absent = str(tmp_path / "absent")
+    options, env, said = {
+        "an empty file": (keys(token_file=str(empty)), {}, "holds no token"),
+        "no file": (keys(token_file=absent), {}, "no such file"),
+        "an empty variable of its name": (keys(token_env="A"), {"A": ""}, "holds no token"),
+        "an empty variable": ((), {"MCP_ABRIDGE_TOKEN": ""}, "would be open"),
+    }[none]
+    assert said in refused_start(*ANYWHERE, *options, **env)
+
+
+@pytest.mark.fault(32, "http")
+def test_it_starts_without_a_token_where_it_is_told_so() -> None:
+    with Naughty() as server, serving(*ANYWHERE, "--insecure", server.url) as sidecar:
+        Remote(sidecar, server).works()
+
+
+@pytest.mark.fault(32, "http")
+@pytest.mark.parametrize("how", some(["file", "variable", "named variable"], "file"))
+def test_a_token_opens_it_and_is_never_said(tmp_path: Path, how: str) -> None:
+    file = tmp_path / "tokens"
+    file.write_text("first-secret-token\nother-secret-token\n")
+    options, env = {
+        "file": (keys(token_file=str(file)), {}),
+        "variable": ((), {"MCP_ABRIDGE_TOKEN": "first-secret-token"}),
+        "named variable": (keys(token_env="MINE"), {"MINE": "first-secret-token"}),
+    }[how]
+    options = (*ANYWHERE, "-v", *options)
+    with Naughty() as server, serving(*options, server.url, env=env) as sidecar:
+        for name, (headers, good) in TOKENS.items():
+            good = good and (how == "file" or "another" not in name)
+            server.asked.clear()
+            path = "/mcp?token=first-secret-token" if "query" in name else "/mcp"
+            got = sidecar.post(call(1), *headers, path=path)
+            assert got.status == (200 if good else 401), name
+            assert [asked.headers.get("authorization") for asked in server.asked] == [None] * good
+            if not good:
+                assert got.one("www-authenticate") == 'Bearer realm="mcp-abridge"'
+                assert got.error in ("a bearer token is needed", "the bearer token is not known")
+        # What says whether it lives needs none.
+        assert sidecar.ask(get("/healthz")).status == 200
+    assert b"secret" not in sidecar.errors.replace(str(tmp_path).encode(), b"")
+
+
+@pytest.mark.fault(32, "http")
+def test_a_token_in_the_path_opens_it_and_is_never_said(tmp_path: Path) -> None:
+    (tmp_path / "tokens").write_text("first-secret-token\n")
+    with Naughty() as server:
+        config = tmp_path / "sidecar.yaml"
+        config.write_text(
+            f"version: 1\nupstream: {server.url}\nrules: none\n"
+            "routes:\n- {path: '/mcp/{token}', token_file: tokens}\n"
+        )
+        with serving("-v", "--config", str(config)) as sidecar:
+            for token, status in (("first-secret-token", 200), ("evil-secret", 401), ("", 404)):
+                assert sidecar.post(call(1), path=f"/mcp/{token}").status == status
+            assert sidecar.post(call(1), path="/mcp/first%2Dsecret%2Dtoken").status == 200
+            assert sidecar.post(b"{", path="/mcp/first-secret-token").status == 400
+            server.fault = b""
+            assert sidecar.post(call(1, "fault"), path="/mcp/first-secret-token").status == 502
+            assert len(sidecar.requests(6)) == 6
+        assert {asked.path for asked in server.asked} == {"/mcp"}
+    assert b"secret" not in sidecar.errors
+
+SECRETS = (
+    "Authorization: Bearer client-secret",
+    "Cookie: session=cookie-secret",
+    "Proxy-Authorization: Basic proxy-secret",
+    "Mcp-Session-Id: session-secret",
+    "X-Api-Key: key-secret",
+)
+
+
+@pytest.mark.fault(33, "http")
+@pytest.mark.parametrize("auth", ["none", "forward"])
+def test_credentials_go_on_only_where_they_are_to_and_are_never_said(auth: str) -> None:
+    def echo(asked: Asked) -> Iterator[bytes]:
+        # A server that repeats what it was given, in a refusal and in bad HTTP.
+        said = asked.headers.get("authorization", "none").encode()
+        if asked.headers.get("x-how") == "bad":
+            yield from (b"HTTP/1.1 200 OK\r\n" + said + b"\r\n\r\n", b"")
+        else:
+            yield whole(said, "401 Unauthorized", "Content-Type: text/plain", "Connection: close")
+
+    with Naughty(echo) as server:
+        url = server.url.replace("http://", "http://user:url-secret@") + "?key=query-secret"
+        fixed = ("--header", "X-Fixed: ${FIXED}")
+        options = ("-v", *keys(auth=auth), *fixed)
+        with serving(*options, url, env={"FIXED": "fixed-secret"}) as sidecar:
+            for raw in (
+                post(call(1), *SECRETS, path="/mcp?token=client-query-secret"),
+                modern(2, "ok", *SECRETS),
+                get("/mcp", EVENTS, *SECRETS),
+                request("DELETE", "/mcp", *SECRETS),
+                post(call(3, "fault"), *SECRETS),
+                post(call(4, "fault"), "X-How: bad", *SECRETS),
+                post(b"{", *SECRETS),
+                post(call(5), "Origin: http://evil-secret.example", *SECRETS),
+            ):
+                got = sidecar.ask(raw)
+                assert b"query-secret" not in got.body
+                assert b"url-secret" not in got.body
+            assert len(sidecar.requests(8)) == 8
+        assert len(server.asked) == 6, "those that were not refused"
+        for asked in server.asked:
+            given = asked.headers
+            assert given["x-fixed"] == "fixed-secret"
+            assert given["x-api-key"] == "key-secret"
+            assert "proxy-authorization" not in given
+            if auth == "forward":
+                assert given["authorization"] == "Bearer client-secret"
+                assert given["cookie"] == "session=cookie-secret"
+            else:
+                assert "client-secret" not in given.get("authorization", "")
+                assert "cookie" not in given
+    assert b"secret" not in sidecar.errors
+
+
+@pytest.mark.fault(33, "http")
+def test_no_server_is_asked_to_say_back_what_the_proxy_has_added() -> None:
+    def echo(asked: Asked) -> Iterator[bytes]:
+        yield whole(str(asked.headers).encode(), "200 OK", "Connection: close")
+
+    fixed = ("--header", "X-Fixed: fixed-secret", *keys(auth="forward"))
+    with Naughty() as server, serving(*fixed, server.url) as sidecar:
+        server.answer = echo
+        for body in (None, b"{}"):
+            got = sidecar.ask(request("TRACE", "/mcp", "Authorization: Bearer a", body=body))
+            assert (got.status, got.error) == (405, "Method Not Allowed")
+        assert server.asked == []
+
+
+@pytest.mark.fault(33, "http")
+def test_the_token_that_opens_it_is_not_for_the_server() -> None:
+    said = refused_start(*keys(auth="forward"), MCP_ABRIDGE_TOKEN="opening-secret")
+    assert "cannot hold the token that opens a route and credentials to forward" in said
+    assert "opening-secret" not in said
+
+
+@pytest.mark.fault(33, "stdio")
+def test_credentials_of_a_client_on_stdio_go_to_the_server_only_and_are_never_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SECRET", "top-secret")
+    options = ("-v", "--header", "Authorization: Bearer ${SECRET}")
+
+    def echo(asked: Asked) -> Iterator[bytes]:
+        yield b"HTTP/1.1 200 OK\r\n" + asked.headers["authorization"].encode() + b"\r\n\r\n"
+        yield b""
+
+    with Naughty(echo) as server, Bridge(server, *options) as bridge:
+        bridge.fault()
+        bridge.works()
+        assert {asked.headers["authorization"] for asked in server.asked} == {"Bearer top-secret"}
+        assert bridge.close().code == 0
+    assert b"top-secret" not in bridge.errors

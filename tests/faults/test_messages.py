@@ -1,0 +1,229 @@
+"""What must be seen of HTTP requests that are too large, broken or changed by a rule: raw bytes.
+
+Rows 22, 28 and 31. Each request gets one answer, the next one works, and the server sees nothing of
+what was refused.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faults.bad_answers import END, START, chunk
+from tests.faults.bad_requests import BODIES, FOUR, INNER, SMUGGLING
+from tests.faults.bodies import GB, bomb
+from tests.faults.routes import META, MODERN, Bridge, Local, Naughty, Remote, modern, stateless
+from tests.faults.sidecar import call, compact, keys, post, serving, soon
+from tests.raw_http import Asked, whole
+
+MB = 1 << 20
+
+
+@pytest.mark.fault(22, "http")
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+def test_a_bomb_that_a_client_sends_is_stopped_at_the_bound(
+    before_any: Remote | Local, coding: str
+) -> None:
+    raw = bomb(START, END, raw=coding == "deflate")
+    assert len(raw) < GB / 900
+    with before_any.sound(), before_any.sidecar.in_memory(64 * MB), soon():
+        got = before_any.sidecar.post(raw, f"Content-Encoding: {coding}")
+        assert (got.status, got.error) == (413, "the body is over the limit of 4194304 bytes")
+        assert before_any.sidecar.failures() == [got.error]
+
+
+@pytest.mark.fault(28, "http")
+@pytest.mark.parametrize(("body", "status"), BODIES.values(), ids=BODIES)
+def test_a_body_that_is_no_message_is_refused_without_an_echo(
+    before_any: Remote | Local, body: bytes, status: int
+) -> None:
+    headers = ["Content-Encoding: gzip"] if body[:1] == b"\x1f" else []
+    chunks = b"".join(chunk(part) for part in (body[:1], body[1:]) if part) + chunk(b"")
+    with before_any.sound(), before_any.sidecar.in_memory(32 * MB):
+        seen = before_any.arrived
+        for raw in (
+            post(body, *headers),
+            post(body, *headers, *stateless("ok")),
+            post(chunks, *headers, "Transfer-Encoding: chunked"),
+        ):
+            got = before_any.sidecar.ask(raw)
+            assert got.status == status
+            assert got.one("content-type").startswith("application/json")
+            assert set(got.json) == {"jsonrpc", "id", "error"}
+            assert got.json["id"] is None
+            assert got.json["error"]["code"] == (-32600 if status == 413 else -32700)
+            assert b"ECHO" not in got.body
+            assert len(got.body) < 300
+            assert before_any.sidecar.failures() == [got.error]
+        assert before_any.arrived == seen
+    assert b"ECHO" not in before_any.sidecar.errors
+
+
+@pytest.mark.fault(28, "http")
+def test_a_body_that_is_announced_as_too_long_is_refused_before_it_comes(
+    before_any: Remote | Local,
+) -> None:
+    with before_any.sound(), before_any.sidecar.client() as client:
+        client.send(post(b"", "Content-Length: 99999999999", "Expect: 100-continue"))
+        got = client.answer()
+        assert (got.status, got.error) == (413, "the body is over the limit of 4194304 bytes")
+
+
+@pytest.mark.fault(28, "http")
+def test_a_body_at_the_bound_passes_and_the_bound_can_be_moved(remote: Remote) -> None:
+    def filled(size: int) -> bytes:
+        empty = len(call(2, arguments={"x": ""}))
+        return call(2, arguments={"x": "x" * (size - empty)})
+
+    assert remote.sidecar.post(filled(FOUR)).status == 200
+    assert remote.sidecar.post(filled(FOUR + 1)).status == 413
+    with serving(*keys(limits={"body": "1kB"}), remote.server.url) as sidecar:
+        assert sidecar.post(filled(1000)).status == 200
+        assert sidecar.post(filled(1001)).status == 413
+
+
+@pytest.mark.fault(28, "http")
+@pytest.mark.parametrize("raw", SMUGGLING.values(), ids=SMUGGLING)
+def test_what_could_be_read_in_two_ways_is_refused_and_nothing_after_it_is_read(
+    before_any: Remote | Local, raw: bytes
+) -> None:
+    with before_any.sound():
+        seen = before_any.arrived
+        with before_any.sidecar.client() as client:
+            client.send(raw + INNER)
+            got = client.answer()
+            assert got.status in (400, 501)
+            assert set(got.json) == {"jsonrpc", "id", "error"}
+            assert (got.json["id"], got.json["error"]["code"]) == (None, -32600)
+            assert b"SMUGG" not in got.body
+            assert client.rest() == b""
+        assert len(before_any.sidecar.failures()) == 1
+        assert before_any.arrived == seen
+    assert b"SMUGG" not in before_any.sidecar.errors
+
+UNANSWERABLE = {
+    **{
+        f"the id {id}": (b'"id":2', f'"id":{id}'.encode(), "the id of a request must be a text or")
+        for id in ('{"a":1}', "[2]", "1e400", "2.0", "true")
+    },
+    # All callers of the stateless era share a server, which one of them must not bring down.
+    "no UTF-8": (b'"ok"', b'"ECHO\xe9"', "Parse error"),
+}
+
+
+@pytest.mark.fault(28, "http")
+@pytest.mark.parametrize(("part", "bad", "says"), UNANSWERABLE.values(), ids=UNANSWERABLE)
+def test_before_a_command_a_request_that_could_not_be_answered_is_refused(
+    local: Local, part: bytes, bad: bytes, says: str
+) -> None:
+    with local.sound():
+        for raw in (call(2), call(2, _meta=META)):
+            got = local.sidecar.post(raw.replace(part, bad), local.session)
+            assert (got.status, got.error.startswith(says)) == (400, True)
+            assert b"ECHO" not in got.body
+
+@pytest.mark.fault(28, "http")
+def test_a_request_whose_method_is_no_text_is_answered(local: Local) -> None:
+    raw = call(2, _meta=META).replace(b'"tools/call"', b"5")
+    with local.sound():
+        for headers in ([local.session], stateless("ok")):
+            got = local.sidecar.post(raw, *headers)
+            assert (got.status, got.json["error"]["code"]) == (400, -32600)
+
+
+CAPPED = """\
+version: 1
+rules:
+- tools: ok
+  arguments: {region: {default: Zürich}, count: {maximum: 5, clamp: true}, mine: {upstream: false}}
+"""
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "region": {"type": "string", "x-mcp-header": "Region"},
+        "count": {"type": "integer", "x-mcp-header": "Count"},
+        "other": {"type": "string", "x-mcp-header": "Other"},
+    },
+}
+
+LISTED = {"resultType": "complete", "tools": [{"name": "ok", "inputSchema": SCHEMA}]}
+
+SENTINEL = "=?base64?WsO8cmljaA==?="
+
+
+class Listing(Naughty):
+    """One that has tools with parameters that headers repeat."""
+
+    def _answer(self, asked: Asked) -> Iterator[bytes]:
+        if b'"tools/list"' in asked.body:
+            said = compact({"jsonrpc": "2.0", "id": asked.message["id"], "result": LISTED})
+            yield whole(said, "200 OK", "Connection: close")
+        else:
+            yield from super()._answer(asked)
+
+
+def listing(id: int) -> bytes:
+    return compact({"jsonrpc": "2.0", "id": id, "method": "tools/list", "params": {"_meta": META}})
+
+
+def repeated(asked: Asked) -> dict[str, str]:
+    return {name: value for name, value in asked.headers.items() if name.startswith("mcp-")}
+
+
+@pytest.mark.fault(31, "http")
+def test_headers_pass_as_they_are_if_no_rule_changes_the_body(remote: Remote) -> None:
+    odd = ("Mcp-Param-Odd: =?base64?eA==?=", "mcp-PARAM-two: 1")
+    with remote.sound():
+        # Whether they agree with the body is the server's to judge.
+        raw = post(call(2, "ok", _meta=META), *stateless("other"), *odd)
+        remote.sidecar.ask(raw)
+        asked = remote.server.asked[0]
+        assert asked.body == call(2, "ok", _meta=META)
+        assert repeated(asked) == {
+            "mcp-protocol-version": MODERN,
+            "mcp-method": "tools/call",
+            "mcp-name": "other",
+            "mcp-param-odd": "=?base64?eA==?=",
+            "mcp-param-two": "1",
+        }
+
+
+@pytest.mark.fault(31, "http")
+def test_headers_that_repeat_the_body_follow_it_where_a_rule_changes_it(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(CAPPED, "utf-8")
+    with Listing() as server, serving("--rules", str(rules), server.url) as sidecar:
+        sidecar.post(listing(1), *stateless("", "tools/list"))
+        given = {"count": 9, "other": "x", "mine": 1}
+        headers = ("Mcp-Param-Count: 9", "Mcp-Param-Other: x", "X-Other: y")
+        sidecar.ask(modern(2, "ok", *headers, arguments=given))
+        _, asked = server.asked
+    arguments = {"region": "Zürich", "count": 5, "other": "x"}
+    assert asked.message["params"]["arguments"] == arguments
+    assert repeated(asked) == {
+        "mcp-protocol-version": MODERN,
+        "mcp-method": "tools/call",
+        "mcp-name": "ok",
+        "mcp-param-region": SENTINEL,
+        "mcp-param-count": "5",
+        "mcp-param-other": "x",
+    }
+    assert asked.headers["x-other"] == "y"
+
+
+@pytest.mark.fault(31, "stdio")
+def test_a_client_on_stdio_gets_the_headers_that_the_sent_body_wants(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(CAPPED, "utf-8")
+    with Listing() as server, Bridge(server, "--rules", str(rules)) as bridge:
+        bridge.ask(listing(2))
+        bridge.ask(call(3, "ok", arguments={"count": 9}, _meta=META))
+        assert repeated(server.asked[-1]) == {
+            "mcp-protocol-version": MODERN,
+            "mcp-method": "tools/call",
+            "mcp-name": "ok",
+            "mcp-param-region": SENTINEL,
+            "mcp-param-count": "5",
+        }
+        assert bridge.close().code == 0

@@ -1,0 +1,345 @@
+"""What must be seen of each fault in the answers of an HTTP server, rows 22 to 26: raw bytes.
+
+Everywhere the same: each request gets one answer, the next one works, untouched bytes are the same,
+nothing is left of it, memory stays bounded, and one line of the log names the fault.
+"""
+
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+from tests.faults import bad_answers
+from tests.faults.bad_answers import BOMBS, CUTS, HTML, NOTE, STATUSES, STREAMS, chunk
+from tests.faults.naughty import result
+from tests.faults.routes import Bridge, Naughty, Remote, by_both, closing, failure, modern
+from tests.faults.scale import scaled, some
+from tests.faults.sidecar import EVENTS, call, get, keys, post, serving, soon
+from tests.raw_http import STREAM, Answer, Asked, Reset, event, whole
+
+MB = 1 << 20
+
+GROWN = "over 200 times larger when decompressed"
+
+
+@by_both(22)
+@pytest.mark.parametrize("said", BOMBS.values(), ids=BOMBS)
+def test_a_bomb_that_a_server_answers_is_stopped_at_the_bound(
+    tried: Remote | Bridge, said: bytes
+) -> None:
+    with tried.sound(said), tried.holds.in_memory(64 * MB):
+        answers = list(tried.fails(502))
+        assert all(GROWN in failure(each[-1], 2) for each in answers)
+        tried.has_said(GROWN)
+        assert len(tried.server.faults()) == len(answers), "a call was sent again"
+
+
+def cut(raw: bytes, *, reset: bool) -> Answer:
+    def answer(asked: Asked) -> Iterator[bytes]:
+        yield closing(raw)
+        if reset:
+            raise Reset
+        yield b""
+
+    return answer
+
+
+@by_both(23)
+@pytest.mark.parametrize("reset", [False, True], ids=["closed", "reset"])
+@pytest.mark.parametrize(("raw", "why"), CUTS.values(), ids=CUTS)
+def test_an_answer_that_is_cut_is_an_error_that_says_so(
+    tried: Remote | Bridge, raw: bytes, why: str, reset: bool
+) -> None:
+    # If the reset comes first, there was nothing else to see.
+    why = f"{why}|connection reset by peer" if reset else why
+    with tried.sound(cut(raw, reset=reset)):
+        answers = list(tried.fails(502))
+        for *others, last in answers:
+            assert re.search(why, failure(last, 2))
+            assert set(others) <= {NOTE}
+        tried.has_said(why)
+        assert len(tried.server.faults()) == len(answers), "a call was sent again"
+
+
+@pytest.mark.fault(23, "http")
+@pytest.mark.parametrize("raw", [CUTS["half an event"][0], CUTS["half a chunk"][0]])
+def test_a_cut_of_the_stream_of_a_session_is_seen_by_the_client(remote: Remote, raw: bytes) -> None:
+    with remote.sound(cut(raw, reset=True)):
+        got = remote.sidecar.ask(get("/mcp", EVENTS, "Mcp-Session-Id: s"))
+        assert (got.status, got.body) == (200, event(NOTE))
+        [logged] = remote.sidecar.failures()
+        assert logged.startswith("the server's stream broke off: ")
+
+
+@pytest.mark.fault(24, "http")
+@pytest.mark.fault(24, "stdio")
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+def test_an_answer_over_the_limit_is_an_error_and_the_next_one_comes(kind: str) -> None:
+    long = result(b"2", "x" * 3 * MB)
+    said = whole(long if kind[0] == "a" else event(long), "200 OK", f"Content-Type: {kind}")
+    limit = keys(limits={"message": "1MB"})
+    with Naughty(said) as server, serving(*limit, server.url) as sidecar:
+        remote = Remote(sidecar, server)
+        with remote.sound(said):
+            got = sidecar.post(call(2, "fault"))
+            told = failure(got.events[0] if got.events else got.body, 2)
+            assert "1000000 bytes" in told
+            assert sidecar.failures() == [told]
+    with (
+        Naughty(said) as server,
+        Bridge(server, "--max-message", "1MB") as bridge,
+        bridge.sound(said),
+    ):
+        [line] = bridge.fault()
+        assert "1000000 bytes" in failure(line, 2)
+
+
+def pieces(raw: bytes, how: str) -> Iterator[bytes]:
+    """Cut `raw` as `how` says: as it is, each byte alone, or anywhere."""
+    if how == "whole":
+        yield raw
+        return
+    random, at = Random(f"{how} {len(raw)}"), 0
+    while at < len(raw):
+        size = 1 if how == "bytes" else random.choice((1, 2, 3, 10, 100, 1000))
+        yield raw[at : at + size]
+        at += size
+
+
+@pytest.mark.fault(24, "http")
+@pytest.mark.parametrize("raw", STREAMS.values(), ids=STREAMS)
+def test_a_stream_passes_as_it_came_whatever_its_form(remote: Remote, raw: bytes) -> None:
+    def answer(asked: Asked) -> Iterator[bytes]:
+        yield bad_answers.CHUNKED
+        for piece in pieces(raw, asked.headers["x-pieces"]):
+            yield chunk(piece)
+        yield chunk(b"")
+
+    with remote.sound(answer):
+        for how in ("whole", "bytes", "anywhere"):
+            header = f"X-Pieces: {how}"
+            for era in (post(call(2, "fault"), header), modern(2, "fault", header)):
+                got = remote.sidecar.ask(era)
+                assert (got.status, got.body, got.ended) == (200, raw, True)
+                assert got.one("content-type") == "text/event-stream"
+
+# What streams say before the answer.
+BEFORE = {
+    **dict.fromkeys(("comments", "crlf", "cr", "all line ends"), (NOTE,)),
+    "answers to nobody": (result(b"99"), result(b'"2"')),
+    "requests of the server": (b'{"jsonrpc":"2.0","id":2,"method":"ping"}',),
+}
+
+# And after it.
+AFTER = {"the answer twice": (result(b"2"),), "what follows": (NOTE,)}
+
+
+@pytest.mark.fault(24, "stdio")
+@pytest.mark.parametrize("how", ["whole", "bytes"])
+def test_a_client_on_stdio_gets_a_line_for_each_message_of_a_stream(
+    bridge: Bridge, how: str
+) -> None:
+    for name, raw in STREAMS.items():
+
+        def answer(asked: Asked, raw: bytes = raw) -> Iterator[bytes]:
+            yield STREAM
+            yield from (*pieces(raw, how), b"")
+
+        with bridge.sound(answer):
+            *others, line = bridge.fault()
+            if "several" in name:
+                assert json.loads(line) == json.loads(bad_answers.PRETTY)
+            else:
+                assert line == (bad_answers.ODD if "odd" in name else result(b"2")), name
+            asks = b'{"jsonrpc":"2.0","id":2,"method":"ping"}'
+            known = (NOTE, result(b"99"), result(b'"2"'), result(b"2"), asks)
+            assert set(BEFORE.get(name, ())) <= set(others) <= set(known), name
+            for after in AFTER.get(name, ()):
+                assert bridge.line()[:-1] == after, name
+
+LARGE = scaled(10, 20) * MB
+
+
+@pytest.mark.fault(24, "http")
+@pytest.mark.parametrize("count", some([1, 6], 6))
+def test_large_events_pass_as_they_came_and_do_not_pile_up(remote: Remote, count: int) -> None:
+    raw = event(result(b"9", "y" * LARGE)) * (count - 1) + event(result(b"2", "x" * LARGE))
+    with remote.sound(STREAM + raw), remote.sidecar.in_memory(12 * LARGE):
+        got = remote.sidecar.post(call(2, "fault"))
+        assert got.ended
+        assert got.body == raw
+
+HOP = ("connection", "transfer-encoding", "keep-alive")
+
+
+def parts(raw: bytes) -> tuple[int, str, list[tuple[str, str]], bytes]:
+    """Return the status, the reason, the headers and the body of an answer that a server sent."""
+    head, _, body = raw.partition(b"\r\n\r\n")
+    first, *lines = head.decode().split("\r\n")
+    headers = [line.partition(": ")[::2] for line in lines]
+    if b"chunked" in head:
+        body = HTML
+    return int(first.split(" ")[1]), first.split(" ", 2)[2], headers, body
+
+
+@pytest.mark.fault(25, "http")
+@pytest.mark.parametrize("raw", STATUSES.values(), ids=STATUSES)
+def test_what_is_no_answer_passes_with_status_headers_and_body(remote: Remote, raw: bytes) -> None:
+    status, reason, headers, body = parts(raw)
+    with remote.sound(raw):
+        for era in (
+            post(call(2, "fault"), "Mcp-Session-Id: s"),
+            modern(2, "fault"),
+            get("/mcp", EVENTS, "Mcp-Session-Id: s"),
+            get("/mcp"),
+        ):
+            got = remote.sidecar.ask(era)
+            assert (got.status, got.reason, got.body) == (status, reason, body)
+            passed = [pair for pair in headers if pair[0].lower() not in HOP]
+            assert [pair for pair in got.headers if pair in passed] == passed
+            [logged] = remote.sidecar.requests()
+            assert logged["status"] == status
+            assert logged["answered_by"] == "upstream"
+        assert len(remote.server.asked) == 4
+
+
+@pytest.mark.fault(25, "stdio")
+@pytest.mark.parametrize("raw", STATUSES.values(), ids=STATUSES)
+def test_a_client_on_stdio_gets_an_error_with_the_status_and_the_start_of_the_body(
+    bridge: Bridge, raw: bytes
+) -> None:
+    status, reason, headers, body = parts(raw)
+    if status == 404:
+        with Naughty() as server, Bridge(server) as bridge:
+            server.fault = raw
+            [line] = bridge.fault()
+            told = failure(line, 2)
+            assert told.startswith("the server has ended the session, start anew: ")
+            assert "HTTP 404 Not Found: Session not found" in told
+            assert bridge.close().code == 1
+        return
+    with bridge.sound(raw):
+        if b'"id":2,"error"' in body:
+            assert bridge.fault() == [body]
+            return
+        [line] = bridge.fault()
+        told = failure(line, 2)
+        assert f"HTTP {status}" in told
+        assert status == 200 or reason in told
+        if body[:1] == b"\x1f":
+            body = gzip.decompress(body)
+        text = body.decode()
+        assert text[:200] in told
+        assert not text[200:] or text[:201] not in told
+        for name, value in headers:
+            assert name != "Retry-After" or f"Retry-After: {value}" in told
+        assert len(bridge.server.faults()) == 1
+
+
+@pytest.mark.fault(25, "http")
+@pytest.mark.parametrize("noise", [b"\xef\xbb\xbf", b"<b>Warning</b>: deprecated\n", b"a: "])
+def test_an_answer_behind_noise_is_the_answer(remote: Remote, noise: bytes) -> None:
+    for said in (whole(noise + result(b"2")), STREAM + event(noise.strip() + result(b"2"))):
+        with remote.sound(said):
+            for era in (post(call(2, "fault")), modern(2, "fault")):
+                got = remote.sidecar.ask(era)
+                assert (got.status, got.events or [got.body]) == (200, [result(b"2")])
+
+GLUED = (result(b"2"), result(b"3"), b'\n{"jsonrpc":"2.0","method":"notifications/x"}', b"done")
+
+
+def glued(first: bytes, behind: bytes) -> str:
+    size = len(behind.strip())
+    return f"the server's answer is not JSON: {size} bytes follow its end at byte {len(first)}; "
+
+
+@by_both(25)
+@pytest.mark.parametrize("behind", GLUED)
+def test_an_answer_that_holds_more_than_one_text_is_an_error_at_once(
+    tried: Remote | Bridge, behind: bytes
+) -> None:
+    first = result(b"2")
+    for said in (whole(first + behind), STREAM + event((first + behind).replace(b"\n", b""))):
+        with tried.sound(said):
+            for lines in tried.fails(200):
+                assert first not in lines
+                line = next(each for each in lines if b'"id":2,' in each)
+                assert glued(first, behind)[:60] in failure(line, 2)
+
+
+@pytest.mark.fault(25, "http")
+@pytest.mark.parametrize("status", ["101 Switching Protocols", "099 What"])
+def test_an_answer_that_is_none_yet_is_an_error(remote: Remote, status: str) -> None:
+    def answer(asked: Asked) -> Iterator[bytes]:
+        yield f"HTTP/1.1 {status}\r\nUpgrade: h2c\r\n\r\n".encode()
+
+    with remote.sound(answer):
+        for era in (post(call(2, "fault")), modern(2, "fault"), get("/mcp", EVENTS)):
+            with soon():
+                got = remote.sidecar.ask(era)
+            said = f"the server answers with the status {int(status[:3])}, which is no answer"
+            assert (got.status, got.error) == (502, said)
+            assert remote.sidecar.failures() == [said]
+
+REDIRECTS = (301, 302, 303, 307, 308)
+
+
+def redirect(status: int, location: str) -> bytes:
+    held = (f"Location: {location}", "Content-Type: text/plain", "Connection: close")
+    return whole(b"moved", f"{status} Moved", *held)
+
+
+@by_both(26)
+@pytest.mark.parametrize("status", some(REDIRECTS, 303, 307))
+def test_a_redirection_to_another_origin_is_refused(tried: Remote | Bridge, status: int) -> None:
+    server = tried.server
+
+    def steps(asked: Asked) -> Iterator[bytes]:
+        last = asked.path.count("/step") == 3
+        yield redirect(status, evil.url if last else asked.path + "/step")
+
+    with Naughty() as evil:
+        elsewhere = (
+            evil.url,
+            f"//127.0.0.1:{evil.port}/mcp",
+            f"http://localhost:{server.port}/mcp",
+            f"http://127.0.0.1:{server.port}@127.0.0.1:{evil.port}/mcp",
+            f"https://127.0.0.1:{server.port}/mcp",
+            "file:///etc/passwd",
+            "gopher://127.0.0.1/",
+        )
+        # The last one comes after several of its own, which are followed if they are no 303.
+        answers: list[Answer | bytes] = [redirect(status, each) for each in elsewhere]
+        for answer in [*answers, steps] if status > 303 else answers:
+            with tried.sound(answer):
+                for each in tried.fails(502):
+                    assert "another origin" in failure(each[-1], 2), answer
+                tried.has_said("another origin")
+        assert evil.asked == []
+
+
+@by_both(26)
+def test_a_redirection_in_a_circle_comes_to_an_end(tried: Remote | Bridge) -> None:
+    with tried.sound(redirect(307, "/mcp")):
+        answers = list(tried.fails(502))
+        assert all("redirects more than" in failure(each[-1], 2) for each in answers)
+        assert len(tried.server.faults()) < 10 * len(answers)
+
+
+@pytest.mark.fault(26, "http")
+@pytest.mark.parametrize("status", [307, 308])
+def test_a_redirection_within_the_origin_sends_the_same_once_more(
+    remote: Remote, status: int
+) -> None:
+    def answer(asked: Asked) -> Iterator[bytes]:
+        there = asked.path == "/there?a=b"
+        good = whole(result(b"2"), "200 OK", "Connection: close")
+        yield good if there else redirect(status, "/there?a=b")
+
+    with remote.sound(answer):
+        got = remote.sidecar.post(call(2, "fault"))
+        assert (got.status, got.body) == (200, result(b"2"))
+        assert [asked.body for asked in remote.server.faults()] == [call(2, "fault")] * 2
