@@ -5,12 +5,11 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.faults.processes import until
-from tests.faults.routes import Local, answer_of, modern
+from tests.faults.routes import answer_of, modern
 from tests.faults.sidecar import call, get, post, serving
 from tests.faults.ways import (
     CANCELLED,
@@ -20,13 +19,11 @@ from tests.faults.ways import (
     SESSIONS,
     STATELESS,
     WRITTEN,
-    Line,
-    Posted,
     Served,
     Way,
-    Ways,
     Written,
     all_ways,
+    heard,
     hears,
     text,
 )
@@ -44,7 +41,7 @@ FREE = '{"busy":false}'
 
 
 @pytest.fixture(scope="module")
-def ways() -> Iterator[Ways]:
+def ways() -> Iterator[dict[str, Way]]:
     with all_ways(*DEADLINE) as started:
         yield started
 
@@ -57,23 +54,25 @@ def ways() -> Iterator[Ways]:
         for name in names
     ],
 )
-def test_a_call_that_is_late_is_an_error_and_the_server_is_told_once(ways: Ways, name: str) -> None:
+def test_a_call_that_is_late_is_an_error_and_the_server_is_told_once(
+    ways: dict[str, Way], name: str
+) -> None:
     way = ways[name]
-    way.heard()
-    calls: dict[str, Line | Posted] = {
+    heard(way)
+    calls = {
         how: way.call(next(IDS), "check", how=how, token=f"token of {how}")
         for how in ("never", "belated", "alive")
     }
     # The time of a call that a guard holds begins when it is sent.
     calls["held"] = way.call(next(IDS), "act", how="never", then="pass", seconds=3.0)
-    answers = answered(way, calls)
+    answers = {how: call.messages()[-1] for how, call in calls.items()}
     assert [text(answers[how]) for how in calls] == [LATE, LATE, "done", "done"]
     failed = [answers[how]["result"].get("isError", False) for how in calls]
     assert failed == [True, True, False, False]
     # In the stateless era over HTTP the end of the connection says so.
     told = [] if name == SERVE_URL else [CANCELLED] * 3
-    heard = hears(way, *["check"] * 4, "act", *told)
-    reasons = [each["params"].get("reason") for each in heard if each["method"] == CANCELLED]
+    told_to = hears(way, *["check"] * 4, "act", *told)
+    reasons = [each["params"].get("reason") for each in told_to if each["method"] == CANCELLED]
     assert reasons.count(REASON) == (2 if told else 0)
     # A late answer reaches nobody, and the next call works.
     *others, last = way.call(next(IDS), "check", how="fine").messages()
@@ -84,29 +83,24 @@ def test_a_call_that_is_late_is_an_error_and_the_server_is_told_once(ways: Ways,
         assert b'mcp_abridge_calls_total{outcome="late",tool="check"}' in figures
 
 
-def answered(way: Way, calls: dict[str, Line | Posted]) -> dict[str, dict[str, Any]]:
-    """Return the answer of each call; over stdio they come in any order."""
-    if isinstance(way, Served):
-        return {how: call.messages()[-1] for how, call in calls.items()}
-    ids = {call.id: how for how, call in calls.items() if isinstance(call, Line)}
-    found: dict[str, dict[str, Any]] = {}
-    while len(found) < len(ids):
-        message = json.loads(way.line())
-        if "method" not in message:
-            assert ids[message["id"]] not in found
-            found[ids[message["id"]]] = message
-    return found
-
-
 SHORT = ("--deadline", "0.5")
+TOO_LATE = "no answer within 0.5 seconds"
+FILLER = "x" * 300_000
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Path:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    return gate
 
 
 @pytest.mark.fault(14, "stdio")
 def test_an_answer_that_has_begun_to_pass_is_not_late() -> None:
     # A bounded answer is held until it is whole.
     with Written(*SHORT, "--budget", "off", *naughty("halts", "100000")) as wire:
-        wire.call(7, "long")
-        wire.call(8, "never")
+        for id, name in ((7, "long"), (8, "never")):
+            wire.write(call(id, name) + b"\n")
         long, late = wire.line(), wire.line()
         assert len(text(json.loads(long))) == 100_000
         assert json.loads(late)["id"] == 8
@@ -117,12 +111,9 @@ def test_an_answer_that_has_begun_to_pass_is_not_late() -> None:
 
 @pytest.mark.fault(14, "stdio")
 @pytest.mark.fault(16, "stdio")
-def test_a_call_that_the_server_does_not_even_take_is_answered(tmp_path: Path) -> None:
-    gate = tmp_path / "gate"
-    os.mkfifo(gate)
+def test_a_call_that_the_server_does_not_even_take_is_answered(gate: Path) -> None:
     with Written(*SHORT, *naughty("deaf", str(gate))) as wire:
-        [answer] = wire.call(7, "free", filler="x" * 300_000).messages()
-        assert text(answer).startswith("no answer within 0.5 seconds")
+        assert text(wire.call(7, "free", filler=FILLER).messages()[0]).startswith(TOO_LATE)
         os.close(os.open(gate, os.O_WRONLY))
         assert text(wire.call(8, "free").messages()[-1]) == "ok"
         ended = wire.close()
@@ -133,12 +124,10 @@ def test_a_call_that_the_server_does_not_even_take_is_answered(tmp_path: Path) -
 @pytest.mark.fault(16, "http")
 @pytest.mark.parametrize("era", [SESSIONS, STATELESS])
 def test_a_call_that_a_server_behind_a_sidecar_does_not_even_take_is_answered(
-    era: str, tmp_path: Path
+    era: str, gate: Path
 ) -> None:
-    gate = tmp_path / "gate"
-    os.mkfifo(gate)
-    with serving(*SHORT, "--rules", "none", *naughty("deaf", str(gate))) as sidecar:
-        session = [] if era == STATELESS else [Local(sidecar).session]
+    with serving(*SHORT, *naughty("deaf", str(gate))) as sidecar:
+        session = () if era == STATELESS else (sidecar.begin(),)
 
         def said(id: int, filler: str = "") -> str:
             asked = modern(id, arguments={"filler": filler})
@@ -148,7 +137,7 @@ def test_a_call_that_a_server_behind_a_sidecar_does_not_even_take_is_answered(
 
         if era == STATELESS:
             assert said(6) == "ok"
-        assert said(7, "x" * 300_000).startswith("no answer within 0.5 seconds")
+        assert said(7, FILLER).startswith(TOO_LATE)
         os.close(os.open(gate, os.O_WRONLY))
         assert said(8) == "ok"
 

@@ -11,27 +11,24 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.faults import ways
 from tests.faults.probed import ASKS, NOTE, answer
 from tests.faults.processes import until
 from tests.faults.ways import (
     ALL,
     CANCELLED,
     COMMAND,
-    OWN,
     PROBED,
     RUN_URL,
     SERVE_URL,
     SERVED,
-    SESSIONS,
-    STATELESS,
+    STDIO,
     WRITTEN,
     Probed,
     Said,
     Served,
     Way,
-    Ways,
     Written,
-    all_ways,
     hears,
     text,
 )
@@ -40,8 +37,8 @@ IDS = itertools.count(100)
 
 
 @pytest.fixture(scope="module")
-def ways() -> Iterator[Ways]:
-    with all_ways() as started:
+def started() -> Iterator[dict[str, Way]]:
+    with ways.all_ways() as started:
         yield started
 
 
@@ -52,14 +49,14 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def way(ways: Ways, name: str) -> Iterator[Way]:
+def way(started: dict[str, Way], name: str) -> Iterator[Way]:
     """Return a way, and see to it that it works on and has shown nothing of its questions."""
-    found = ways[name]
-    found.heard()
+    found = started[name]
+    ways.heard(found)
     yield found
     assert decided(found, "fine", "pass") == ("done", [])
     hears(found, "check", "act")
-    assert OWN not in found.shown()
+    assert ways.QUESTION not in found.shown
 
 
 def only(*names: str) -> pytest.MarkDecorator:
@@ -139,7 +136,6 @@ HTTP = {
     ),
     "other": ("HTTP 200 without an answer to it: text/html, <h1>Hello</h1>", NO_ANSWER),
     "streamed": (FREE, FREE),
-    "chunked": (FREE, FREE),
 }
 
 
@@ -195,39 +191,41 @@ def test_a_client_that_goes_away_takes_the_question_along(way: Way, name: str) -
     way.sidecar.settles(before)
 
 
-@pytest.mark.parametrize("server", ["command", "URL"])
-def test_a_call_that_is_held_goes_on_when_the_client_will_ask_no_more(
-    server: str, ways: Ways
-) -> None:
-    http = ways.http if server == "URL" else None
-    command = ["--", *PROBED] if http is None else [http.url]
-    with Written(*command, http=http) as wire:
+@only(STDIO, RUN_URL)
+def test_a_call_that_is_held_goes_on_when_the_client_will_ask_no_more(way: Way, name: str) -> None:
+    command = ["--", *PROBED] if way.http is None else [way.http.url]
+    with Written(*command, http=way.http) as wire:
         call = wire.call(7, "act", how="slow", then="pass")
         wire.shut_stdin()
         [answer] = call.messages()
         assert text(answer) == "done"
         assert wire.process.wait(20) == 0
-    ways.http.heard()
+    ways.heard(way)
 
 
 DEATH = "the server ended with exit code 3; its stderr ends with:\nthe disk is on fire"
 
 
+def death(way: Way) -> None:
+    [answer] = way.call(7, "act", how="death", then="pass").messages()
+    assert text(answer) == DEATH
+    assert answer["result"]["isError"] is True
+    assert ways.QUESTION not in way.shown
+
+
 def test_a_server_on_stdio_that_dies_answers_what_is_held() -> None:
     with Written("--", *PROBED) as wire:
-        [answer] = wire.call(7, "act", how="death", then="pass").messages()
-        assert text(answer) == DEATH
-        assert answer["result"]["isError"] is True
+        death(wire)
         ended = wire.close()
         assert (ended.code, ended.rest) == (3, b"")
 
 
-@pytest.mark.parametrize("era", [SESSIONS, STATELESS])
-def test_a_server_behind_a_sidecar_that_dies_answers_what_is_held(era: str, ways: Ways) -> None:
-    sidecar = ways.command
-    before = sidecar.left
-    way = Served(sidecar, era)
-    [answer] = way.call(7, "act", how="death", then="pass").messages()
-    assert text(answer) == DEATH
-    sidecar.settles(before)
-    assert OWN not in way.shown()
+@only(*COMMAND)
+def test_a_server_behind_a_sidecar_that_dies_answers_what_is_held(
+    started: dict[str, Way], name: str
+) -> None:
+    found = started[name]
+    assert isinstance(found, Served)
+    before = found.sidecar.left
+    death(Served(found.sidecar, name.partition(", ")[2]))
+    found.sidecar.settles(before)
