@@ -4,14 +4,14 @@ Each page is edited alone; its cursor, its order and every tool without an edit 
 The facts of the tools are collected as `ToolFacts`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from msgspec import Raw, Struct
 
 from proxy.document.message import members, string_at
-from proxy.document.tree import compact, encode, level, plain, text
+from proxy.document.tree import ABSENT, compact, encode, level, plain, text
 from proxy.errors import DocumentError
 from proxy.ruleset.rule import Rule, RuleSet
 from proxy.session.tools import diet, input_schema, output_schema
@@ -43,7 +43,10 @@ class ToolFacts(Struct, frozen=True):
 
 _WIDGET = (("ui", "resourceUri"), ("ui/resourceUri",))  # in a tool's _meta
 
-Plans = Callable[[str, ToolFacts], tuple[tuple[Rule, ArgumentPlan], ...]]
+_SCHEMAS = ("inputSchema", "outputSchema")
+
+Covering = Sequence[tuple[Rule, ArgumentPlan]]
+Plans = Callable[[str, ToolFacts], Covering]
 
 
 def facts_of(tool: dict[str, Raw]) -> ToolFacts:
@@ -139,7 +142,6 @@ def rewrite(
         return None, {}
     facts: dict[str, ToolFacts] = {}
     edited: list[Raw] = []
-    update: dict[str, Raw | None]
     for raw in tools:
         tool, name = _with_name(raw)
         if name is None:
@@ -149,67 +151,71 @@ def rewrite(
         covering = plans(name, facts[name])
         if rules.withheld(name) or any(rule.hides for rule, _ in covering):
             continue
-        slim = _on_diet(tool, [rule for rule, _ in covering if rule.mode == "active"])
-        update = {key: slim[key] for key in tool if slim[key] is not tool[key]}
-        update |= _edits(name, slim, covering, log)
-        update = {key: value for key, value in update.items() if value is not None or key in tool}
-        if update:
-            values = {**tool, **update}
-            raw = Raw(encode({key: value for key, value in values.items() if value is not None}))
+        changes = _changes(name, tool, covering, log)
+        if changes:
+            definition = {**tool, **changes}
+            kept = {key: value for key, value in definition.items() if value is not ABSENT}
+            raw = Raw(encode(kept))
         edited.append(raw)
     if edited == tools:
         return None, facts
     return Raw(encode({**page, "tools": edited})), facts
 
 
-def _edits(
-    name: str, tool: dict[str, Raw], every: tuple[tuple[Rule, ArgumentPlan], ...], log: Log
-) -> dict[str, Raw | None]:
-    """Return the members of a tool's definition that change; None removes a member."""
+def _changes(name: str, tool: dict[str, Raw], every: Covering, log: Log) -> dict[str, Raw]:
+    """Return the members of a tool's definition that change; ABSENT removes a member."""
     covering = [pair for pair in every if pair[0].mode == "active"]
-    update: dict[str, Any] = {}
-    original = text(tool.get("description", Raw(b'""'))) or ""
-    description = _description(original, covering)
-    if description != original:
-        update["description"] = description
+    definitions = [rule.definition for rule, _ in covering if rule.definition is not None]
+    own: dict[str, Any] = {key: _schema(tool, key) for key in (*_SCHEMAS, "_meta")}
+    own["description"] = text(tool.get("description", Raw(b'""'))) or ""
+    now = dict(own)
+    limits = [each.max_bytes for each in definitions if each.max_bytes is not None]
+    if limits:
+        schemas = {key: now[key] for key in _SCHEMAS if now[key] is not None}
+        now["description"], fitted = diet.fitted(now["description"], schemas, min(limits))
+        now |= fitted
+    now["description"] = _description(now["description"], covering)
     if any(entry.alias_of is None for _, plan in covering for entry in plan.entries):
-        schema = _schema(tool, "inputSchema") if "inputSchema" in tool else {"type": "object"}
-        added = None if schema is None else input_schema.with_arguments(schema, covering)
+        before = now["inputSchema"] if "inputSchema" in tool else {"type": "object"}
+        added = None if before is None else input_schema.with_arguments(before, covering)
         if added is None:
             log(f"{name}: its inputSchema leaves no place for the arguments of a rule")
-        elif added != schema:
-            update["inputSchema"] = added
-            _warn_of_size(name, schema or {}, added, log)
-    update |= _output_edits(name, tool, [rule for rule, _ in every], log)
-    update |= _definition_edits(tool, update, [rule for rule, _ in covering])
+        elif added != before:
+            now["inputSchema"] = added
+            _warn_of_size(name, before, added, log)
+    if "outputSchema" in tool and own["outputSchema"] is None:
+        log(f"{name}: its outputSchema cannot be read, and is left as it is")
+    else:
+        now["outputSchema"] = _output_schema(name, now["outputSchema"], [*every], log)
+    for definition in definitions:
+        for key in _SCHEMAS if definition.drop else ():
+            if now[key] is not None:
+                now[key] = diet.edited(now[key], partial(_without, definition.drop))
+        if definition.meta is not None:
+            now["_meta"] = {**(now["_meta"] or {}), **definition.meta}
     return {
-        key: None if value is None else Raw(compact(encode(value))) for key, value in update.items()
+        key: ABSENT if value is None else Raw(compact(encode(value)))
+        for key, value in now.items()
+        if value != own[key]
     }
 
 
-def _output_edits(
-    name: str, tool: dict[str, Raw], every: list[Rule], log: Log
-) -> dict[str, Schema | None]:
-    """Return the outputSchema of a tool if it changes; None removes it."""
-    rules = [rule for rule in every if rule.mode == "active"]
-    own = _schema(tool, "outputSchema")
+def _output_schema(name: str, own: Schema | None, every: Covering, log: Log) -> Schema | None:
+    rules = [rule for rule, _ in every if rule.mode == "active"]
     if own is not None:
-        output = output_schema.derived(own, rules, log)
-        return {} if output == own else {"outputSchema": output}
-    if "outputSchema" in tool:
-        log(f"{name}: its outputSchema cannot be read, and is left as it is")
-    elif any(rule.output_schema is not None for rule in rules):
-        # Clients refuse a result without structuredContent if an outputSchema promises one.
-        unkept = output_schema.unkept(every)
-        promised = None if unkept else output_schema.promised(rules, log)
-        if promised is not None:
-            return {"outputSchema": promised}
+        return output_schema.derived(own, rules, log)
+    if all(rule.output_schema is None for rule in rules):
+        return None
+    # Clients refuse a result without structuredContent if an outputSchema promises one.
+    unkept = output_schema.unkept([rule for rule, _ in every])
+    promised = None if unkept else output_schema.promised(rules, log)
+    if promised is None:
         log(f"{name}: output_schema is not advertised: {unkept or 'two dialects'}")
-    return {}
+    return promised
 
 
 def _schema(tool: dict[str, Raw], key: str) -> Schema | None:
-    """Return a schema of a tool, None if it cannot be edited."""
+    """Return an object in a tool's definition, None if it cannot be edited."""
     try:
         schema = plain(tool[key]) if key in tool else None
     except DocumentError:
@@ -217,42 +223,11 @@ def _schema(tool: dict[str, Raw], key: str) -> Schema | None:
     return schema if isinstance(schema, dict) else None
 
 
-def _definition_edits(
-    tool: dict[str, Raw], update: dict[str, Any], rules: list[Rule]
-) -> dict[str, Any]:
-    edits: dict[str, Any] = {}
-    for definition in (rule.definition for rule in rules if rule.definition is not None):
-        if definition.drop:
-            for key in ("inputSchema", "outputSchema"):
-                schema = (update | edits).get(key, _schema(tool, key))
-                if schema is not None:
-                    edits[key] = diet.edited(schema, partial(_without, definition.drop))
-        if definition.meta is not None:
-            meta = edits.get("_meta") or _schema(tool, "_meta") or {}
-            edits["_meta"] = {**meta, **definition.meta}
-    return edits
-
-
 def _without(keywords: tuple[str, ...], node: Schema, _: int) -> Schema:
     return {keyword: value for keyword, value in node.items() if keyword not in keywords}
 
 
-def _on_diet(tool: dict[str, Raw], rules: list[Rule]) -> dict[str, Raw]:
-    """Return a tool with as few bytes of prose as a rule's `definition.max_bytes` allows."""
-    definitions = (rule.definition for rule in rules if rule.definition is not None)
-    limits = [each.max_bytes for each in definitions if each.max_bytes is not None]
-    if not limits:
-        return tool
-    read = {key: _schema(tool, key) for key in ("inputSchema", "outputSchema")}
-    schemas = {key: schema for key, schema in read.items() if schema is not None}
-    own = text(tool.get("description", Raw(b'""'))) or ""
-    description, edits = diet.fitted(own, schemas, min(limits))
-    changed = {key: edit for key, edit in edits.items() if edit != schemas[key]}
-    described = {"description": description} if description != own else {}
-    return tool | {key: Raw(compact(encode(new))) for key, new in (changed | described).items()}
-
-
-def _description(description: str, covering: list[tuple[Rule, ArgumentPlan]]) -> str:
+def _description(description: str, covering: Covering) -> str:
     for definition in (rule.definition for rule, _ in covering if rule.definition is not None):
         if definition.description is not None:
             description = definition.description
