@@ -5,7 +5,7 @@ Names, types, enums and what is required never change: a call that was right sta
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from proxy.document.tree import encode
@@ -39,7 +39,8 @@ def fitted(
     if _size(description) + _prose(schemas) <= limit:
         return description, schemas
     first = _size(shortened(description, 0))
-    for edit in _edits(max(map(_depth, schemas.values()), default=0)):
+    deepest = max((depth for _, depth in _nodes(schemas)), default=0)
+    for edit in (_without_titles, _with_first_sentence, *map(_undescribed, range(deepest, -1, -1))):
         schemas = {key: edited(schema, edit) for key, schema in schemas.items()}
         if first + _prose(schemas) <= limit:
             break
@@ -79,53 +80,39 @@ def edited(schema: Any, edit: Edit, depth: int = 0) -> Any:
     return rest
 
 
-def _edits(deepest: int) -> Iterator[Edit]:
-    """Yield the steps of trimming, the least harmful first."""
-    yield lambda node, depth: _without(node, "title", "examples")
-    yield lambda node, depth: _with_first_sentence(node)
-    for level in range(deepest, -1, -1):
-        yield lambda node, depth, level=level: (  # type: ignore[misc]
-            _without(node, "description") if depth == level else node
-        )
+def _without_titles(node: Schema, _: int) -> Schema:
+    return {key: value for key, value in node.items() if key not in ("title", "examples")}
 
 
-def _without(node: Schema, *keywords: str) -> Schema:
-    return {keyword: value for keyword, value in node.items() if keyword not in keywords}
-
-
-def _with_first_sentence(node: Schema) -> Schema:
+def _with_first_sentence(node: Schema, _: int) -> Schema:
     text = node.get("description")
     return {**node, "description": shortened(text, 0)} if isinstance(text, str) else node
 
 
-def _prose(schemas: dict[str, Schema]) -> int:
-    """Return the bytes of all prose in these schemas."""
-    total = 0
+def _undescribed(level: int) -> Edit:
+    def edit(node: Schema, depth: int) -> Schema:
+        omits = depth == level
+        return {key: each for key, each in node.items() if not (omits and key == "description")}
 
-    def count(node: Schema, depth: int) -> Schema:
-        nonlocal total
-        total += sum(
-            _size(node[word]) if isinstance(node[word], str) else len(encode(node[word]))
-            for word in _PROSE
-            if word in node
-        )
+    return edit
+
+
+def _nodes(schemas: dict[str, Schema]) -> list[tuple[Schema, int]]:
+    nodes: list[tuple[Schema, int]] = []
+
+    def note(node: Schema, depth: int) -> Schema:
+        nodes.append((node, depth))
         return node
 
     for schema in schemas.values():
-        edited(schema, count)
-    return total
+        edited(schema, note)
+    return nodes
 
 
-def _depth(schema: Schema) -> int:
-    deepest = 0
-
-    def look(node: Schema, depth: int) -> Schema:
-        nonlocal deepest
-        deepest = max(deepest, depth)
-        return node
-
-    edited(schema, look)
-    return deepest
+def _prose(schemas: dict[str, Schema]) -> int:
+    """Return the bytes of all prose in these schemas."""
+    texts = (node[word] for node, _ in _nodes(schemas) for word in _PROSE if word in node)
+    return sum(_size(text) if isinstance(text, str) else len(encode(text)) for text in texts)
 
 
 def _size(text: str) -> int:
