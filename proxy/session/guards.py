@@ -56,7 +56,6 @@ def decide(
 def _allow(
     state: SessionState, raw: bytes, pending: PendingRequest, decision: Allow
 ) -> tuple[Output, ...]:
-    """Send a call on, with the arguments that the guard overrides."""
     pending.facts = decision.facts
     if decision.arguments:
         params = message.params(raw)
@@ -79,7 +78,6 @@ def _allow(
 
 
 def _respond(state: SessionState, pending: PendingRequest, decision: Respond) -> tuple[Output, ...]:
-    """Answer a call with the guard's document."""
     facts = state.rules.facts(pending.tool)
     # A client may know from an earlier session that the tool has an outputSchema.
     declared = facts is None or facts.structured
@@ -94,7 +92,6 @@ def _respond(state: SessionState, pending: PendingRequest, decision: Respond) ->
 def _query(
     state: SessionState, raw: bytes, pending: PendingRequest, query: Query
 ) -> tuple[Output, ...]:
-    """Hold a call while the server answers the query of its guard."""
     params = {"name": query.tool, "arguments": query.arguments}
     resume = partial(_decide_again, tool=query.tool)
     return hold(

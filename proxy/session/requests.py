@@ -62,7 +62,6 @@ def take(state: SessionState, raw: bytes, read: Message, exchange: bytes) -> tup
 
 
 def _guards_calls(state: SessionState) -> bool:
-    """Return True if one of the rules in force must not be bypassed."""
     state.rules.now()
     return state.rules.guards
 
@@ -125,8 +124,6 @@ def _cancel(state: SessionState, read: Message, exchange: bytes) -> bytes | None
 
 
 class _Params(Struct):
-    """The members of the params of tools/call that the proxy reads."""
-
     name: Raw = ABSENT
     arguments: Raw = ABSENT
     task: Raw = ABSENT

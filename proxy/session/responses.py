@@ -74,7 +74,6 @@ def _untouched(state: SessionState, raw: bytes, pending: PendingRequest) -> tupl
 
 
 def _usable(state: SessionState, raw: bytes) -> bytes:
-    """Return a response with the copy of its result that the client needs."""
     needs = client_for(state.rules.client).needs
     if not needs:
         return raw
@@ -129,7 +128,6 @@ def progress_token(meta: Raw) -> bytes:
 
 
 def _record_progress(state: SessionState, read: Message, exchange: bytes) -> None:
-    """Restart the time of the call that a progress notification is about."""
     if state.inflight.deadline is None or read.id is not ABSENT or read.verb != PROGRESS:
         return
     token = progress_token(read.params)

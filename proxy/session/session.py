@@ -279,9 +279,4 @@ def _slots(exchange: bytes, ids: Collection[bytes] | None) -> list[bytes] | None
 
 
 def _in_words(seconds: float) -> str:
-    """Return a duration in words.
-
-    >>> _in_words(30.0), _in_words(1.0), _in_words(0.25)
-    ('30 seconds', '1 second', '0.25 seconds')
-    """
     return f"{seconds:.12g} second" + "s" * (seconds != 1)

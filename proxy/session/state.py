@@ -519,7 +519,6 @@ class SessionState:
         return client_for(self.rules.client).cut(size) if size > _SHOWN_BY_ALL else 0
 
     def _record_outcome(self, job: ShapeJob, result: ShapeResult) -> None:
-        """Record a success or failure of the rule; failures in a row put it out of service."""
         rule = job.rule
         # A failed view is not the rule's failure, and a rule that withholds must stay in service.
         if job.view is not None or rule.failure_policy.withholds:

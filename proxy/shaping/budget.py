@@ -84,7 +84,6 @@ def _with_short_texts(frame: Frame, limit: int) -> Frame:
 
 
 def _size_of_texts(frame: Frame) -> int:
-    """Count the bytes of the texts beside the document."""
     return sum(len(content.encode()) for content in other_texts(frame).values())
 
 

@@ -104,7 +104,6 @@ def _view(job: ShapeJob, whole: Document, frame: Frame, call: Call) -> Document:
 
 
 def _with_remarks(value: Value, remarks: list[str], whole: Document) -> Document:
-    """Return the document `{view: value}`, with remarks for the model."""
     if value is None:
         from proxy.document.view import advice
 

@@ -85,7 +85,6 @@ def _untouched(job: ShapeJob, error: Exception) -> ShapeResult:
 
 
 def _misfit(job: ShapeJob, error: ShapeMismatch, context: ShapeContext) -> ShapeResult:
-    """Return the result for a response that its rule does not fit."""
     if job.rule.failure_policy.withholds_misfits:
         reason = f"the response was withheld: rule {job.rule.name!r} does not fit it"
         result = _refusal(job, str(error) if isinstance(error, EmptyResult) else reason, [])
@@ -158,7 +157,6 @@ def _check_no_document(rule: Rule, context: ShapeContext) -> None:
 def _from_document(
     job: ShapeJob, response: ParsedResponse, located: LocatedDocument, context: ShapeContext
 ) -> ShapeResult:
-    """Run the steps over the located document, and write the result in its place."""
     rule, document, frame = job.rule, located.document, located.frame
     restart, before = rule.snapshot_step.restart, located.size.to(job.shows)
     dropped: dict[str, int] = {}
@@ -219,7 +217,6 @@ def _send(
 
 
 def _with_structured(job: ShapeJob, result: ShapeResult) -> ShapeResult:
-    """Return the result with the structuredContent that the rule's schema promises."""
     try:
         added = add_structured(result.raw, replaces=job.rule.validate == "refuse")
     except Exception as error:  # too deep, too large: still an answer

@@ -140,7 +140,6 @@ def _added(name: str, parameter: Parameter, prefix: str = "", *, steers: bool = 
 
 
 def _bounded(name: str, bounds: Bounds, window: Entry | None) -> Entry:
-    """Return the entry for a rule's bounds, joined with any window argument of that name."""
     keywords = {
         "type": bounds.type,
         "minimum": bounds.minimum,

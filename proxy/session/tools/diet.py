@@ -110,7 +110,6 @@ def _nodes(schemas: dict[str, Schema]) -> list[tuple[Schema, int]]:
 
 
 def _prose(schemas: dict[str, Schema]) -> int:
-    """Return the bytes of all prose in these schemas."""
     texts = (node[word] for node, _ in _nodes(schemas) for word in _PROSE if word in node)
     return sum(_size(text) if isinstance(text, str) else len(encode(text)) for text in texts)
 
