@@ -163,8 +163,6 @@ class PendingRequest(Struct):
 class RecentlyAnswered:
     """The requests answered last, by the name under which they may be looked up again."""
 
-    __slots__ = ("_requests", "_size")
-
     def __init__(self) -> None:
         self._requests: OrderedDict[bytes, PendingRequest] = OrderedDict()
         self._size = 0
@@ -199,10 +197,8 @@ class QueryIds:
     (True, True, False, False)
     """
 
-    __slots__ = ("_count", "_prefix")
-
     def __init__(self) -> None:
-        self._prefix = b""
+        self._prefix = f'"abridge-{urandom(12).hex()}-'.encode()
         self._count = 0
 
     def __bool__(self) -> bool:
@@ -210,17 +206,16 @@ class QueryIds:
 
     def new(self) -> bytes:
         """Return an unused id, as JSON."""
-        self._prefix = self._prefix or f'"abridge-{urandom(12).hex()}-'.encode()
         self._count += 1
         return b'%s%d"' % (self._prefix, self._count)
 
     def issued(self, id: bytes) -> bool:
         """Return True if `id` was issued here."""
-        return self._count > 0 and id.startswith(self._prefix)
+        return id.startswith(self._prefix)
 
     def within(self, raw: bytes) -> bool:
         """Return True if a line that cannot be parsed contains an id issued here."""
-        return self._count > 0 and self._prefix in raw
+        return self._prefix in raw
 
 
 class InFlight:

@@ -83,39 +83,47 @@ def _marked(job: ShapeJob, before: int | None) -> ShapeResult:
 
 
 def of_response(job: ShapeJob, context: ShapeContext) -> ShapeResult | None:
-    """Return the result for a JSON-RPC error, None if the response is none."""
+    """Return the result for a JSON-RPC error, whose message is shaped as the text of a result.
+
+    Long data are cut to half of the room, since some clients show them. Notices stand at the end of
+    the message, the only place that all clients show. None if the response is no error alone.
+    """
     assert job.raw is not None
-    parts = _error(job.raw)
-    if not job.rule.errors:
-        # A response with both `result` and `error` is not only an error.
-        bounds = job.rule.max_bytes is not None and "result" not in message.outer_members(job.raw)
-        return job.original("error") if bounds and parts is not None else None
-    if job.rule.mode == "shadow":
-        return job.original("error")
-    if parts is None:
+    rule, limit = job.rule, job.rule.max_bytes
+    outer = message.outer_members(job.raw)
+    if "result" in outer or not (rule.errors or limit is not None):
         return None
-    call = Call(
-        job.tool, job.arguments, names=job.names, warnings=context.warnings, fuel=context.fuel
-    )
-    error, text = parts
     try:
-        # Its code and its data stay.
-        reworded = {**error, "message": _reworded(job.rule, call, text)}
-        raw = message.replaced(job.raw, error=reworded)
-    except (Exception, SystemExit) as failure:
-        return job.original("error", _failure(job, failure))
-    original = job.original("error")
-    return replace(original, raw=raw, visible_after=len(raw), missing=tuple(call.missing))
-
-
-def _error(raw: bytes) -> tuple[dict[str, Raw], str] | None:
-    """Return the members of a JSON-RPC error, and its message."""
-    try:
-        error = members(message.outer_members(raw).get("error", Raw(b"null")))
+        error = members(outer.get("error", Raw(b"null")))
         reason = text(error.get("message"))
     except DocumentError:
         return None
-    return None if reason is None else (error, reason)
+    if reason is None:
+        return None
+    original = job.original("error")
+    if rule.mode == "shadow":
+        return original
+    notices: Value = {}
+    if limit is not None and "data" in error:
+        if len(memoryview(error["data"])) > limit // 2:
+            cut = Document({"data": error["data"]})
+            abridge(cut, limit // 2, Call(job.tool))
+            parts = cut.root.open()
+            notices = parts.pop(NAME, {})
+            error["data"] = Raw(encode(parts["data"]))
+        rule = replace(rule, max_bytes=limit - len(memoryview(error["data"])))
+    pseudo = message.refusal(job.id, reason, job.modern)
+    job, response = replace(job, raw=pseudo, rule=rule), parse(pseudo, intact=True)
+    shaped = of_result(job, response, locate(response.members, "auto"), context)
+    shaped = bounded(job, shaped, context)
+    _, texts = content_of(parse(shaped.raw, intact=True).members)
+    noted = [encode({NAME: notices}).decode()] if notices else []
+    reworded = "\n".join([*texts.values(), *noted])
+    if reworded == reason:
+        return replace(original, log_line=shaped.log_line, missing=shaped.missing)
+    raw = encode({**outer, "error": {**error, "message": reworded}})
+    sizes = {"visible_before": original.visible_before, "visible_after": len(raw)}
+    return replace(shaped, raw=raw, **sizes)
 
 
 def bounded(job: ShapeJob, error: ShapeResult, context: ShapeContext) -> ShapeResult:
@@ -127,11 +135,10 @@ def bounded(job: ShapeJob, error: ShapeResult, context: ShapeContext) -> ShapeRe
     if rule.max_bytes is None or rule.mode == "shadow" or len(error.raw) <= rule.max_bytes:
         return error
     try:
-        try:
-            response = parse(error.raw, intact=True)
-        except DocumentError:
-            return _bounded_response(job, error, rule.max_bytes)
+        response = parse(error.raw, intact=True)
         return _bounded_result(job, error, response, context)
+    except DocumentError:  # a JSON-RPC error, bounded already
+        return error
     except (Exception, SystemExit) as failure:
         reason = f"{rule.at(job.tool)}: max_bytes: failed at {raised(failure)}"
         return replace(error, log_line=error.log_line or reason)
@@ -171,48 +178,6 @@ def _bounded_result(
         visible_after=page.size.to(job.shows),
         snapshot=snapshot if job.keep and job.rule.snapshot_step.viewable else None,
     )
-
-
-def _bounded_response(job: ShapeJob, error: ShapeResult, limit: int) -> ShapeResult:
-    """Bound a JSON-RPC error: its data to half of the room, its message to the rest.
-
-    Some clients show the data. The notices about both stand at the end of the message, the only
-    place that all clients show.
-    """
-    parts = _error(error.raw)
-    if parts is None:
-        return error
-    members, reason = parts
-    notices: dict[str, Value] = {}
-    data = members.get("data", Raw(b""))
-    if len(memoryview(data)) > limit // 2:
-        cut = Document({"data": data})
-        abridge(cut, limit // 2, Call(job.tool))
-        parts = cut.root.open()
-        notices = parts.pop(NAME, {})
-        members["data"] = data = Raw(encode(parts["data"]))
-    document = Document(reason)
-    viewable = job.viewable and job.rule.snapshot_step.viewable
-    call = Call(job.tool, names=job.names, viewable=viewable, notices=[], error=True)
-    abridge(document, limit - len(memoryview(data)) - len(encode(notices)), call)
-    for notice in call.notices:
-        notices = notice.value | notices
-    if not notices:
-        return error
-    snapshot = _snapshot(reason, job.modern) if call.notices and job.keep and viewable else None
-    text_with_notices = f"{text(document.cell[0])}\n{encode({NAME: notices}).decode()}"
-    raw = message.replaced(error.raw, error={**members, "message": text_with_notices})
-    return replace(error, raw=raw, visible_after=len(raw), snapshot=snapshot)
-
-
-def _snapshot(reason: str, modern: bool) -> Snapshot:
-    """Return the snapshot of a message as an error result, for views of it."""
-    whole = {"content": Raw(b"[]"), "isError": _TRUE}
-    if modern:
-        whole["resultType"] = Raw(b'"complete"')
-    block = Raw(encode({"type": "text", "text": ""}))
-    frame = Frame(whole, [block], (Copy("text", blocks=(0,)),), error=True)
-    return Snapshot(frame.encode(), encode(reason))
 
 
 def refusal(rule: Rule, call: Call, id: bytes, reason: str, modern: bool) -> bytes:
