@@ -117,8 +117,8 @@ def of_response(job: ShapeJob, context: ShapeContext) -> ShapeResult | None:
     shaped = of_result(job, response, locate(response.members, "auto"), context)
     shaped = bounded(job, shaped, context)
     _, texts = content_of(parse(shaped.raw, intact=True).members)
-    noted = [encode({NAME: notices}).decode()] if notices else []
-    reworded = "\n".join([*texts.values(), *noted])
+    endings = [encode({NAME: notices}).decode()] if notices else []
+    reworded = "\n".join([*texts.values(), *endings])
     if reworded == reason:
         return replace(original, log_line=shaped.log_line, missing=shaped.missing)
     raw = encode({**outer, "error": {**error, "message": reworded}})

@@ -154,8 +154,8 @@ def rewrite(
         changes = _changes(name, tool, covering, log)
         if changes:
             definition = {**tool, **changes}
-            kept = {key: value for key, value in definition.items() if value is not ABSENT}
-            raw = Raw(encode(kept))
+            remaining = {key: value for key, value in definition.items() if value is not ABSENT}
+            raw = Raw(encode(remaining))
         edited.append(raw)
     if edited == tools:
         return None, facts
