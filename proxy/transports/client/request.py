@@ -42,11 +42,6 @@ class ClientRequest(Struct, eq=False):
         """True if it is `initialize`: later messages depend on the response."""
         return "initialize" in self.waiting.values()
 
-    @property
-    def lasts(self) -> bool:
-        """True if its response is not waited for, since it comes only at the very end."""
-        return self.method == message.LISTEN
-
 
 def read(raw: bytes) -> ClientRequest:
     """Return the facts of a line that are needed to send it; an unreadable line asks nothing.

@@ -130,17 +130,16 @@ class Streamable:
                 self._version = post.version
         else:
             post.modern = self._modern
-        target = None if post.cancels is None else self._open.get(post.cancels)
         if post.cancels is not None and self._cancelled(post.cancels, post.modern):
             return
         if post.begins:
             self._session = self._version = None
-        task = self._begin(post)
+        # From here on, messages about its requests may follow.
+        self._open |= dict.fromkeys(post.waiting, post)
+        post.task = self._start(self._exchange(post))
+        self._timer.start()
         if not post.waiting:
-            await asyncio.wait({task}, timeout=_ACCEPTED)
-            if target is not None and target.task is not None and not target.waiting:
-                # The server may leave the stream open forever, though no response is expected.
-                asyncio.get_running_loop().call_later(_CANCELLED, target.task.cancel)
+            await asyncio.wait({post.task}, timeout=_ACCEPTED)
         elif post.begins:
             await post.over.wait()
         else:
@@ -156,7 +155,7 @@ class Streamable:
 
     async def answered(self) -> None:
         """Return once every request has its response, except `subscriptions/listen`."""
-        while posts := [post for post in self._open.values() if not post.lasts]:
+        while posts := [post for post in self._open.values() if post.method != message.LISTEN]:
             await posts[0].over.wait()
 
     def stop(self) -> None:
@@ -178,25 +177,11 @@ class Streamable:
                     self._log.debug(f"the end of the session: HTTP {response.status}")
         await self._endpoint.close()
 
-    def _begin(self, post: ClientRequest) -> "asyncio.Task[None]":
-        """Start to send a line; messages about its requests may follow from now on."""
-        for key in post.waiting:
-            self._open[key] = post
-        post.task = self._start(self._exchange(post))
-        self._timer.start()
-        return post.task
-
     def _start(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._over)
+        task.add_done_callback(self._tasks.discard)
         return task
-
-    def _over(self, task: "asyncio.Task[None]") -> None:
-        self._tasks.discard(task)
-        error = None if task.cancelled() else task.exception()
-        if error is not None:
-            self._log.error(f"the proxy failed: {type(error).__name__}: {error}")
 
     def _cancelled(self, key: bytes, modern: bool) -> bool:
         """Retire a cancelled request; return True if the server needs no notification of it.
@@ -207,10 +192,11 @@ class Streamable:
         if post is None:
             return modern
         self._retire(key, post)
-        if not post.waiting:
+        if not post.waiting and post.task is not None:
             post.over.set()
-        if post.modern and post.task is not None:
-            post.task.cancel()
+            # The server may leave the stream open forever, though no response is expected.
+            wait = 0.0 if post.modern else _CANCELLED
+            asyncio.get_running_loop().call_later(wait, post.task.cancel)
         return post.modern
 
     # To the server
@@ -324,11 +310,7 @@ class Streamable:
     async def _dispatch(self, routed: Routed) -> None:
         """Send messages that follow from one of the server, or from none; do not wait for them."""
         for line in routed.to_server:
-            post = posting.read(line)
-            if post.waiting:
-                self._begin(post)
-            else:
-                self._start(self.send(line))
+            self._start(self.send(line))
         for probe in routed.queries:
             self._start(self.probe(probe))
         await self._say([*routed.notifications, *routed.to_client])
