@@ -1,13 +1,17 @@
-"""The two commands that are compared, and what they are started with."""
+"""The commands that are compared, and what they are started with."""
 
 import atexit
 import os
+import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from shutil import rmtree
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory, mkdtemp
+
+from tests.conformance.suite import serving
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -49,19 +53,39 @@ def direct(server: Sequence[str] = ()) -> list[str]:
     return [sys.executable, str(SERVER), *server]
 
 
-def wrapped(rules: str, server: Sequence[str] = ()) -> list[str]:
-    """Return the same command behind the wrapper.
+def web_server(port: int, server: Sequence[str] = ()) -> list[str]:
+    return [sys.executable, "-m", "tests.benchmarks.web_server", f"--port={port}", *server]
 
-    `rules` is `none`, the name of a rule file here, or empty: then the wrapper gets no options.
+
+def proxy(rules: str, upstream: Sequence[str], *verb: str) -> list[str]:
+    """Return the command of the proxy before a URL, or before a command behind `--`.
+
+    `rules` is `none`, the name of a rule file here, or empty: then the proxy gets no options.
     """
-    return [sys.executable, "-m", "proxy", *options(rules), "--", *direct(server)]
+    return [sys.executable, "-m", "proxy", *verb, *options(rules), *upstream]
 
 
 def options(rules: str) -> list[str]:
-    """Return the options that name rules: `none`, a rule file here, or nothing at all.
-
-    With rules, tools that no rule covers have no budget: the legs measure what passes untouched.
-    """
+    # With rules, tools that no rule covers have no budget: what is measured passes untouched.
     file = RULES / f"{rules}.yaml"
     named = str(file) if file.is_file() else rules
     return ["--rules", named, "--budget", "off"] if rules else []
+
+
+def sidecar(port: int) -> tuple[str, ...]:
+    """Return the verb, for `proxy`."""
+    return "serve", "--listen", f"127.0.0.1:{port}"
+
+
+def url(port: int) -> str:
+    return f"http://127.0.0.1:{port}/mcp"
+
+
+@contextmanager
+def service(command: Sequence[str], port: int) -> Iterator["subprocess.Popen[bytes]"]:
+    """Have a command running that listens at a port; what it logs goes to a file, as in use."""
+    with (
+        TemporaryDirectory(prefix="mcp-abridge-bench-") as folder,
+        serving(command, port, Path(folder) / "log", environment()) as process,
+    ):
+        yield process

@@ -3,21 +3,25 @@
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
-from tests.benchmarks import raw, sdk, services, web_client
-from tests.benchmarks.commands import cores, direct, wrapped
+from tests.benchmarks import raw, sdk, web_client
+from tests.benchmarks.commands import cores, direct, proxy, service, sidecar, url, web_server
 from tests.benchmarks.measure import Figures, interleaved
 from tests.benchmarks.web_client import WrongAnswer
 from tests.conformance.suite import free_port
 from tests.servers.install import NotInstalled
+from tests.soak.footprint import footprint
 
 Measure = Callable[["Leg", float], Figures]
+Client = raw.Client | web_client.Client
+Way = Literal["stdio to stdio", "HTTP to stdio", "stdio to HTTP", "HTTP to HTTP"]
+"""How the server speaks, and how the client does. HTTP on either side has HTTP for its equal."""
 
 IDLE = 1.5  # seconds after a call until memory is looked at; by then the ledger has been written
 
@@ -46,7 +50,7 @@ class Leg(Struct, frozen=True):
     arguments: str = "{}"
     server: tuple[str, ...] = ()
     unit: Literal["s", "calls/s", "MB"] = "s"
-    way: services.Way = "stdio to stdio"
+    way: Way = "stdio to stdio"
     accept: str = web_client.BOTH
 
     @property
@@ -58,9 +62,18 @@ class Leg(Struct, frozen=True):
         options = tuple(f"--core={core}" for core in cores()[1:])
         return msgspec.structs.replace(self, server=self.server + options)
 
+    def upstream(self, origin: int) -> list[str]:
+        """Return what the proxy stands before; `origin` is the port of the server over HTTP."""
+        over_stdio = self.way in ("stdio to stdio", "stdio to HTTP")
+        return ["--", *direct(self.server)] if over_stdio else [url(origin)]
+
+    @property
+    def wrapped(self) -> list[str]:
+        return proxy(self.rules, self.upstream(0))
+
     @property
     def commands(self) -> tuple[list[str], list[str]]:
-        return direct(self.server), wrapped(self.rules, self.server)
+        return direct(self.server), self.wrapped
 
     def check(self, expected: bytes, answer: bytes) -> None:
         """Raise WrongAnswer unless the wrapper did with an answer what is to be measured."""
@@ -72,16 +85,34 @@ class Leg(Struct, frozen=True):
 
 
 @contextmanager
-def both(leg: Leg) -> Iterator[tuple[services.Client, services.Client]]:
+def pair(leg: Leg) -> Iterator[tuple[Client, Client]]:
+    """Start both sides, with all that they talk to."""
+    server = leg.pinned().server
+    with ExitStack() as stack:
+        enter = stack.enter_context
+        if leg.way == "stdio to stdio":
+            yield enter(raw.Client(direct(server))), enter(raw.Client(leg.pinned().wrapped))
+            return
+        origin, port = free_port(), free_port()
+        enter(service(web_server(origin, server), origin))
+        one = enter(web_client.Client(origin, leg.accept))
+        if leg.way == "HTTP to stdio":
+            yield one, enter(raw.Client(proxy(leg.rules, [url(origin)])))
+            return
+        enter(service(proxy(leg.rules, leg.pinned().upstream(origin), *sidecar(port)), port))
+        yield one, enter(web_client.Client(port, leg.accept))
+
+
+@contextmanager
+def both(leg: Leg) -> Iterator[tuple[Client, Client]]:
     """Start and connect both sides, and see that they answer as they should."""
-    sides = services.pair(leg.way, leg.rules, leg.pinned().server, leg.accept)
-    with sides as (one, other):
+    with pair(leg) as (one, other):
         one.connect()
         other.connect()
         if leg.arguments != "{}":
             # A later page is cut from what an earlier call has left.
             other.call(raw.tools_call(leg.tool))
-        leg.check(one.answer(leg.request), other.answer(leg.request))
+        leg.check(one.fetch(leg.request), other.fetch(leg.request))
         yield one, other
 
 
@@ -94,7 +125,7 @@ def shares(seconds: float) -> list[float]:
     return [seconds / starts] * starts
 
 
-def compared(leg: Leg, seconds: float, side: Callable[[services.Client], raw.Timed]) -> Figures:
+def compared(leg: Leg, seconds: float, side: Callable[[Client], raw.Timed]) -> Figures:
     figures = Figures()
     for share in shares(seconds):
         with both(leg) as (one, other):
@@ -108,7 +139,7 @@ def calls(leg: Leg, seconds: float) -> Figures:
 
 
 def flights(leg: Leg, seconds: float) -> Figures:
-    def side(client: services.Client) -> raw.Timed:
+    def side(client: Client) -> raw.Timed:
         assert isinstance(client, raw.Client)
         return raw.flights(client, leg.tool)
 
@@ -157,12 +188,9 @@ def resident(leg: Leg, seconds: float) -> Figures:
             client.connect()
             client.call(raw.tools_call(leg.tool))
             time.sleep(IDLE)
-            status = Path(f"/proc/{client.process.pid}/status")
-            if not status.exists():
+            if not Path("/proc").exists():
                 return Figures(note="not measured: needs Linux's /proc")
-            lines = status.read_text().splitlines()
-            [kilobytes] = [line.split()[1] for line in lines if line.startswith("VmRSS:")]
-            sizes.append(int(kilobytes) * 1024 / 1e6)
+            sizes.append(footprint(client.process.pid).resident)
     return Figures(wrapped=tuple(sizes))
 
 
@@ -173,28 +201,26 @@ LIBRARY = "import aiohttp, os; os.read(0, 65536); os.write(1, b'{}\\n')"
 def remote_starts(leg: Leg, seconds: float) -> Figures:
     """From the start of `run URL` to the answer to `initialize`; direct: Python with aiohttp."""
     port = free_port()
-    with services.service(services.web_server(port, leg.server), port):
+    with service(web_server(port, leg.server), port):
         library = raw.starts([sys.executable, "-c", LIBRARY])
-        wrapper = raw.starts(services.remote(leg.rules, services.url(port)))
+        wrapper = raw.starts(proxy(leg.rules, [url(port)]))
         figures = interleaved(library, wrapper, seconds)
     return Figures(figures.wrapped, figures.direct, "direct: the import of aiohttp alone")
 
 
 def sidecar_starts(leg: Leg, seconds: float) -> Figures:
     """From the start of a sidecar to its answer to `initialize`; direct: the server's own."""
-    origin = free_port()
-    with services.service(services.web_server(origin, leg.server), origin):
-        port = free_port()
-        upstream = services.upstream(leg.way, origin, leg.server)
-        first = _listening(services.web_server(port, leg.server), port)
-        second = _listening(services.sidecar(port, leg.rules, *upstream), port)
-        return interleaved(first, second, seconds)
+    origin, port = free_port(), free_port()
+    with service(web_server(origin, leg.server), origin):
+        second = proxy(leg.rules, leg.upstream(origin), *sidecar(port))
+        sides = _listening(web_server(port, leg.server), port), _listening(second, port)
+        return interleaved(*sides, seconds)
 
 
 def _listening(command: Sequence[str], port: int) -> raw.Timed:
     def once() -> float:
         began = time.perf_counter()
-        with services.service(command, port), web_client.Client(port) as client:
+        with service(command, port), web_client.Client(port) as client:
             client.call(raw.INITIALIZE)
             return time.perf_counter() - began
 

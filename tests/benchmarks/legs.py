@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from tests.benchmarks.kinds import (
     Leg,
     Target,
+    Way,
     calls,
     flights,
     listings,
@@ -17,7 +18,6 @@ from tests.benchmarks.kinds import (
     starts,
     typescript_calls,
 )
-from tests.benchmarks.services import Way
 from tests.benchmarks.web_client import JSON, STREAM
 
 

@@ -15,9 +15,8 @@ from contextlib import ExitStack
 from statistics import median, quantiles
 
 from tests.benchmarks import table
-from tests.benchmarks.commands import ROOT
+from tests.benchmarks.commands import ROOT, service, sidecar, url
 from tests.benchmarks.mix import KINDS, Form, Kind, Tally, Took, ask_on, documents
-from tests.benchmarks.services import service, url
 from tests.benchmarks.table import quantity
 from tests.conformance.suite import free_port
 from tests.soak.footprint import Footprint, footprint
@@ -46,27 +45,19 @@ def main() -> int:
     began, load = time.monotonic(), os.getloadavg()[0]
     origin, port = free_port(), free_port()
     server = [sys.executable, str(EXAMPLE / "server.py"), "--http", str(origin)]
-    listen = ["--listen", f"127.0.0.1:{port}", "--budget", "off"]
-    serve = [
-        sys.executable,
-        "-m",
-        "proxy",
-        "serve",
-        *listen,
-        "--rules",
-        str(EXAMPLE / "rules.yaml"),
-    ]
+    own = ["--budget", "off", "--rules", str(EXAMPLE / "rules.yaml")]
+    serve = [sys.executable, "-m", "proxy", *sidecar(port), *own, url(origin)]
     rows: list[tuple[str, ...]] = []
     notes: list[str] = []
     failed = False
     with ExitStack() as stack:
         stack.enter_context(service(server, origin))
-        sidecar = stack.enter_context(service([*serve, url(origin)], port))
+        serving = stack.enter_context(service(serve, port))
         ids = documents(port)
         run(port, ids, 2, min(1.0, seconds), FORMS)  # what is made once is there from now on
         for clients in chosen.clients or CLIENTS:
             direct, _ = run(origin, ids, clients, seconds, FORMS[:1], paged=False)
-            through, footprints = run(port, ids, clients, seconds, FORMS, sidecar.pid)
+            through, footprints = run(port, ids, clients, seconds, FORMS, serving.pid)
             rows += [row(kind, clients, direct, through) for kind in KINDS]
             notes += [f"with {clients}: {line}" for line in said(direct, through, footprints)]
             failed |= bool(direct.failures or through.failures)

@@ -3,6 +3,7 @@
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from http.client import HTTPException
 from itertools import count, cycle
 from time import perf_counter
 from typing import Any, Literal
@@ -80,7 +81,7 @@ def documents(port: int) -> list[str]:
     asked = {"prefix": PREFIX, "limit": 100}
     with Client(port) as client:
         client.connect()
-        said = msgspec.json.decode(client.answer(request("list_documents", 2, **asked)))
+        said = msgspec.json.decode(client.fetch(request("list_documents", 2, **asked)))
     listed = msgspec.json.decode(said["result"]["content"][0]["text"])["items"]
     return [row["document_id"] for row in listed]
 
@@ -128,7 +129,7 @@ def ask_on(
                 tally.took[kind, form].append(
                     once(client, request(kind, number := next(numbers), **arguments), number)
                 )
-            except (WrongAnswer, OSError, EOFError, ValueError) as problem:
+            except (WrongAnswer, OSError, EOFError, ValueError, HTTPException) as problem:
                 tally.failures[f"{kind}: {type(problem).__name__}: {problem}"] += 1
                 client.close()
                 client = Client(port, ACCEPT[form], memory=memory)
@@ -138,8 +139,8 @@ def ask_on(
 def once(client: Client, body: bytes, number: int) -> Took:
     """Send one request, and see that its answer is whole and no error.
 
-    Raises WrongAnswer; EOFError and OSError if the connection ends, ValueError if what came is cut
-    short.
+    Raises WrongAnswer; EOFError and OSError if the connection ends, ValueError and HTTPException if
+    what came is cut short.
     """
     began = perf_counter()
     answer = client.ask(body)

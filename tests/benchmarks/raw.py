@@ -1,22 +1,18 @@
 """A client that looks at bytes only: it knows that an answer is over by its newline."""
 
 import os
-import signal
-import subprocess
-import tempfile
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from time import perf_counter
-from typing import Protocol, Self
+from typing import Protocol
 
 from tests.benchmarks.commands import ROOT, cores, environment
+from tests.wire import Wire
 
 CHUNK = 1 << 16  # bytes of a pipe that asyncio and Node, too, read at once
 MEMORY = memoryview(bytearray(16 << 20))
 BUFFER = bytearray(CHUNK)
 NEWLINE = 0x0A
-LONGEST = 300.0  # seconds that one client may live, so that nothing hangs for ever
 INITIALIZE = (
     b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25",'
     b'"capabilities":{},"clientInfo":{"name":"benchmark","version":"1.0.0"}}}\n'
@@ -38,34 +34,16 @@ class Caller(Protocol):
         """Send one request and return its answer, which is good until the next call."""
 
 
-class Client:
-    """A started command and both of its pipes, as the system makes them; answers go to `memory`.
+class Client(Wire):
+    """A started command and both of its pipes, as the system makes them.
 
     Raises EOFError with the end of its stderr when the command ends before it has answered.
     """
 
-    def __init__(self, command: Sequence[str], memory: memoryview = MEMORY) -> None:
-        self.memory = memory
-        self.said = tempfile.TemporaryFile()  # noqa: SIM115
-        self.process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.said,
-            env=environment(),
-            cwd=ROOT,
-            bufsize=0,
-            start_new_session=True,
-        )
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.stdin, self.stdout = self.process.stdin.fileno(), self.process.stdout.fileno()
-        self.alarm = threading.Timer(LONGEST, self.kill)
-        self.alarm.daemon = True
-        self.alarm.start()
-
-    def __enter__(self) -> Self:
-        return self
+    def __init__(self, command: Sequence[str]) -> None:
+        super().__init__(command, environment(), ROOT)
+        os.set_blocking(self.stdin, True)
+        os.set_blocking(self.stdout, True)
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -78,18 +56,15 @@ class Client:
     def call(self, request: bytes) -> memoryview:
         """Send one request and return its answer, which is good until the next call."""
         os.write(self.stdin, request)
-        memory, size = self.memory, 0
+        size = 0
         while True:
             # Into memory that is there already: what the system takes to clear new pages varies
             # more than everything that is measured here.
-            come = os.readv(self.stdout, (memory[size : size + CHUNK],))
-            if not come:
-                raise EOFError(self.complaint())
-            size += come
-            if memory[size - 1] == NEWLINE:
-                return memory[:size]
+            size += self._come(MEMORY[size : size + CHUNK])
+            if MEMORY[size - 1] == NEWLINE:
+                return MEMORY[:size]
 
-    def answer(self, request: bytes) -> bytes:
+    def fetch(self, request: bytes) -> bytes:
         return bytes(self.call(request)).strip()
 
     def many(self, requests: Sequence[bytes], in_flight: int) -> None:
@@ -97,35 +72,18 @@ class Client:
         os.write(self.stdin, b"".join(requests[:in_flight]))
         sent, answered = in_flight, 0
         while answered < len(requests):
-            size = os.readv(self.stdout, (BUFFER,))
-            if not size:
-                raise EOFError(self.complaint())
-            come = BUFFER.count(b"\n", 0, size)
+            come = BUFFER.count(b"\n", 0, self._come(BUFFER))
             answered += come
             if sent < len(requests):
                 os.write(self.stdin, b"".join(requests[sent : sent + come]))
                 sent += come
 
-    def complaint(self) -> str:
-        self.said.seek(0)
-        return f"the command ended: {self.said.read()[-2000:].decode(errors='replace')}"
-
-    def close(self) -> None:
-        """End the command as a client does; kill what is left of it after a while."""
-        self.alarm.cancel()
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe is not None:
-                pipe.close()
-        try:
-            self.process.wait(5)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            self.process.wait()
-        self.said.close()
-
-    def kill(self) -> None:
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
+    def _come(self, memory: memoryview | bytearray) -> int:
+        size = os.readv(self.stdout, (memory,))
+        if not size:
+            self.drain.join(1)
+            raise EOFError(f"the command ended: {self.errors[-2000:].decode(errors='replace')}")
+        return size
 
 
 @contextmanager

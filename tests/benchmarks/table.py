@@ -48,33 +48,20 @@ def machine(load: float) -> str:
 def verdict(leg: Leg, figures: Figures) -> str:
     if leg.target is None or not figures.wrapped:
         return ""
-    found = value(leg.target, figures)
-    bound = leg.target.bound
+    of, bound = leg.target.of, leg.target.bound
+    found = figures.added if of == "added" else median(figures.wrapped)
+    found = median(figures.ratios) if of == "ratio" else found
     sign = "-" if found < 0 else "+"
-    shown = f" ({sign}{quantity(abs(found), leg.unit)})" if leg.target.of == "added" else ""
+    shown = f" ({sign}{quantity(abs(found), leg.unit)})" if of == "added" else ""
     missed = 1 - found / bound if leg.target.least else found / bound - 1
     return f"met{shown}" if missed < 0.005 else f"MISSED by {missed:.0%}{shown}"
 
 
-def value(target: Target, figures: Figures) -> float:
-    match target.of:
-        case "ratio":
-            return median(figures.ratios)
-        case "added":
-            return figures.added
-        case "wrapped":
-            return median(figures.wrapped)
-
-
 def aim(target: Target, unit: str) -> str:
     sign = ">=" if target.least else "<="
-    match target.of:
-        case "ratio":
-            return f"{sign} ×{target.bound:g}"
-        case "added":
-            return f"{sign} +{quantity(target.bound, unit)}"
-        case "wrapped":
-            return f"{sign} {quantity(target.bound, unit)}"
+    if target.of == "ratio":
+        return f"{sign} ×{target.bound:g}"
+    return f"{sign} {'+' * (target.of == 'added')}{quantity(target.bound, unit)}"
 
 
 def quantity(number: float, unit: str) -> str:

@@ -2,69 +2,51 @@
 
 import re
 import socket
+from http.client import HTTPResponse
+from io import BytesIO
 from time import perf_counter
-from typing import Self
+from typing import Any, NamedTuple, Self
 
-from tests.benchmarks.raw import INITIALIZE, INITIALIZED, LONGEST, MEMORY, TOOLS_LIST
+from tests.benchmarks.raw import INITIALIZE, INITIALIZED, MEMORY, TOOLS_LIST
 
 CHUNK = 1 << 18  # bytes of a socket that asyncio reads at once
-BOTH = "application/json, text/event-stream"
+LONGEST = 300.0  # seconds
 JSON = "application/json"
 STREAM = "text/event-stream"
+BOTH = f"{JSON}, {STREAM}"
 LAST_CHUNK = b"\r\n0\r\n\r\n"
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 CHUNKED = re.compile(rb"\r\ntransfer-encoding: *chunked", re.IGNORECASE)
 ACCEPT = re.compile(rb"\r\nAccept: [^\r]*")
-SESSION = re.compile(rb"\r\nmcp-session-id: *([^\r]+)", re.IGNORECASE)
 
 
 class WrongAnswer(Exception):
     """An answer that is not what was asked for: its status, or its beginning."""
 
 
-class Answer:
+class Answer(NamedTuple):
     """What came for one request: `raw` is good until the next one, `first` when its body began."""
 
-    def __init__(self, raw: memoryview, head: int, first: float) -> None:
-        self.raw = raw
-        self.first = first
-        self._head = head
+    raw: memoryview
+    first: float
 
-    @property
-    def status(self) -> int:
-        return int(self.raw[9:12])
-
-    @property
-    def head(self) -> bytes:
-        return bytes(self.raw[: self._head])
+    def read(self) -> HTTPResponse:
+        """Return the response, of which the body is to be read."""
+        source: Any = type("Source", (), {"makefile": lambda _, mode: BytesIO(self.raw)})()
+        response = HTTPResponse(source)
+        response.begin()
+        return response
 
     def message(self) -> bytes:
-        """Return the last message of the body. Raises ValueError where its frame is broken."""
-        body = bytes(self.raw[self._head :])
-        if CHUNKED.search(self.head):
-            body = unchunked(body)
-        if STREAM.encode() not in self.head:
+        """Return the last message of the body. Raises ValueError or HTTPException if it is cut."""
+        response = self.read()
+        body = response.read()
+        if STREAM not in response.getheader("Content-Type", ""):
             return body
         if not body.endswith(b"\n\n"):
             raise ValueError(f"an event without its end: {body[-100:]!r}")
         events = [event for event in body.split(b"\n\n") if b"data: {" in event]
         return events[-1].partition(b"data: ")[2]
-
-
-def unchunked(body: bytes) -> bytes:
-    """Return what is in the chunks of a body. Raises ValueError where they are broken."""
-    pieces: list[bytes] = []
-    at = 0
-    while True:
-        size, found, _ = body[at : at + 20].partition(b"\r\n")
-        length = int(size, 16)
-        start = at + len(size) + len(found)
-        at = start + length + 2
-        if body[at - 2 : at] != b"\r\n":
-            raise ValueError(f"a chunk without its end: {body[at - 20 : at]!r}")
-        if not length:
-            return b"".join(pieces)
-        pieces.append(body[start : start + length])
 
 
 class Client:
@@ -94,12 +76,10 @@ class Client:
         self.close()
 
     def connect(self) -> None:
-        answer = self.ask(INITIALIZE)
-        said = b"Mcp-Protocol-Version: 2025-11-25\r\n"
-        found = SESSION.search(answer.head)
-        if found is not None:
-            said += b"Mcp-Session-Id: " + found[1] + b"\r\n"
-        self.head = self.head.replace(b"Content-Length: ", said + b"Content-Length: ")
+        session = self.ask(INITIALIZE).read().getheader("Mcp-Session-Id")
+        own = "Mcp-Protocol-Version: 2025-11-25\r\n"
+        own += f"Mcp-Session-Id: {session}\r\n" if session else ""
+        self.head = self.head.replace(b"Content-Length: ", own.encode() + b"Content-Length: ")
         self.call(INITIALIZED)
         self.call(TOOLS_LIST)
 
@@ -109,7 +89,7 @@ class Client:
     def call(self, request: bytes) -> memoryview:
         return self.ask(request).raw
 
-    def answer(self, request: bytes) -> bytes:
+    def fetch(self, request: bytes) -> bytes:
         return self.ask(request).message().strip()
 
     def ask(self, request: bytes) -> Answer:
@@ -132,10 +112,9 @@ class Client:
             if not first and size > head:
                 first = perf_counter()
             if size == ends or (ends is None and memory[size - 7 : size] == LAST_CHUNK):
-                answer = Answer(memory[:size], head, first or perf_counter())
-                if not 200 <= answer.status < 300:
-                    raise WrongAnswer(f"HTTP {answer.status}")
-                return answer
+                if not 200 <= (status := int(memory[9:12])) < 300:
+                    raise WrongAnswer(f"HTTP {status}")
+                return Answer(memory[:size], first or perf_counter())
 
     def close(self) -> None:
         self.socket.close()

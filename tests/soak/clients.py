@@ -1,6 +1,5 @@
 """The clients of the soak: raw lines or raw HTTP, each answer looked at, none of them lost."""
 
-import json
 import threading
 import time
 from collections import Counter
@@ -9,7 +8,11 @@ from contextlib import contextmanager
 from random import Random
 from typing import Any
 
-from tests.faults.sidecar import EVENTS, INITIALIZE, Client, Got, compact, get, post
+from proxy.document.message import responds_to
+from tests.faults.sidecar import EVENTS, INITIALIZE, Client, Got, get, post
+from tests.given import call as tool_call
+from tests.given import line
+from tests.raw_http import INITIALIZED, cancel
 from tests.soak.calls import Call
 from tests.wire import Wire
 
@@ -19,7 +22,6 @@ META = {
     "io.modelcontextprotocol/clientInfo": {"name": "soak", "version": "1"},
     "io.modelcontextprotocol/clientCapabilities": {},
 }
-INITIALIZED = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
 AT_ONCE = 8  # calls that a client of stdio has in flight
 SESSION = 150  # calls of a session over HTTP, about
 AFTER = 0.05  # seconds from a call to its cancellation
@@ -60,18 +62,9 @@ class Work:
         return thread
 
 
-def request(id: int, method: str, params: dict[str, Any]) -> bytes:
-    return compact({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
-
-
-def cancelled(id: int) -> bytes:
-    params = {"requestId": id}
-    return compact({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
-
-
-def params_of(call: Call, id: int, meta: dict[str, Any]) -> dict[str, Any]:
+def asked(call: Call, id: int, meta: dict[str, Any]) -> bytes:
     meta = {**meta, "progressToken": id} if call.progress else meta
-    return {"name": call.tool, "arguments": call.arguments, **({"_meta": meta} if meta else {})}
+    return tool_call(call.tool, call.arguments, id, **({"_meta": meta} if meta else {}))
 
 
 def check(call: Call, raw: bytes) -> None:
@@ -89,61 +82,40 @@ class Lines:
         self.id = 10
         wire.answer(INITIALIZE + b"\n", LONGEST)
         wire.write(INITIALIZED + b"\n")
-        self.list()
-
-    def list(self) -> None:
-        """List the tools, as a client does from time to time."""
-        self.id += 1
-        self._settle({self.id: None}, request(self.id, "tools/list", {}) + b"\n")
 
     def run(self, work: Work, most: int) -> None:
-        self.list()
+        # A client lists the tools from time to time.
+        self.id += 1
+        self.wire.answer(line(id=self.id, method="tools/list") + b"\n", LONGEST)
         while not (work.stopped.is_set() or work.done >= most):
             self._some(work)
 
     def _some(self, work: Work) -> None:
-        asked: dict[int, Call | None] = {}
+        """Make some calls, and read until each of them has its one answer."""
+        waiting: dict[bytes, Call] = {}
         lines = []
         for _ in range(AT_ONCE):
             call = self.next()
             self.id += 1
-            lines.append(request(self.id, "tools/call", params_of(call, self.id, {})))
+            lines.append(asked(call, self.id, {}))
             if call.cancelled:
-                lines.append(cancelled(self.id))
+                lines.append(cancel(self.id))
                 work.did(call)
             else:
-                asked[self.id] = call
-        self._settle(asked, b"".join(line + b"\n" for line in lines))
-        for each in asked.values():
-            assert each is not None
-            work.did(each)
-
-    def _settle(self, asked: dict[int, Call | None], raw: bytes) -> None:
-        """Write, and read until each of the requests has its one answer."""
-        waiting = dict(asked)
-        self.wire.write(raw, LONGEST)
+                waiting[b"%d" % self.id] = call
+        self.wire.write(b"".join(line + b"\n" for line in lines), LONGEST)
         while waiting:
             line = self.wire.line(LONGEST)
             if not line:
                 raise EOFError(bytes(self.wire.errors[-2000:]).decode(errors="replace"))
-            id = identity(line)
+            id = responds_to(line)
             if id is None:
                 continue
             if id not in waiting:
                 raise WrongAnswer(f"an answer that nobody waits for: {line[:300]!r}")
             call = waiting.pop(id)
-            if call is not None:
-                check(call, line)
-
-
-def identity(line: bytes) -> int | None:
-    """Return the id of an answer, None for all else; the answers here begin with it, or end."""
-    start = line.partition(b'"id":')[2][:20] if b'"id":' in line[:60] else b""
-    digits = start.partition(b",")[0]
-    if digits.isdigit():
-        return int(digits)
-    found = json.loads(line)
-    return found.get("id") if "method" not in found else None
+            check(call, line)
+            work.did(call)
 
 
 class Posts:
@@ -175,7 +147,7 @@ class Posts:
         begun = self._ask(client, INITIALIZE)
         own = [f"Mcp-Session-Id: {begun.one('mcp-session-id')}"]
         self._ask(client, INITIALIZED, *own)
-        self._ask(client, request(2, "tools/list", {}), *own)
+        self._ask(client, line(id=2, method="tools/list"), *own)
         with self._listening(*own):
             for call in self._some(work, most):
                 self._call(client, call, own, {})
@@ -196,20 +168,20 @@ class Posts:
 
     def _stateless(self, client: Client, work: Work, most: int) -> None:
         own = [f"Mcp-Protocol-Version: {MODERN}", "Mcp-Method: tools/list"]
-        self._ask(client, request(2, "tools/list", {"_meta": META}), *own)
+        self._ask(client, line(id=2, method="tools/list", params={"_meta": META}), *own)
         for call in self._some(work, most):
             own = [f"Mcp-Protocol-Version: {MODERN}", "Mcp-Method: tools/call"]
             self._call(client, call, [*own, f"Mcp-Name: {call.tool}"], META)
 
     def _call(self, client: Client, call: Call, own: list[str], meta: dict[str, Any]) -> None:
         self.id += 1
-        raw = request(self.id, "tools/call", params_of(call, self.id, meta))
+        raw = asked(call, self.id, meta)
         if call.cancelled:
             with Client(self.port, LONGEST) as another:
                 another.send(post(raw, *own))
                 if not meta:
                     time.sleep(AFTER)  # or it may be read before the call
-                    self._ask(client, cancelled(self.id), *own)
+                    self._ask(client, cancel(self.id), *own)
         else:
             check(call, message(self._ask(client, raw, *own), self.id))
 
@@ -222,9 +194,7 @@ class Posts:
 
 
 def message(got: Got, id: int) -> bytes:
-    found = [data for data in got.events if data] if b"\ndata: " in got.body else [got.body]
-    if got.body.startswith(b"data: "):
-        found = [data for data in got.events if data]
-    if not found or b'"id":%d' % id not in found[-1]:
+    answer = (got.events or [got.body])[-1]
+    if responds_to(answer) != b"%d" % id:
         raise WrongAnswer(f"HTTP {got.status}, no answer to {id}: {got.body[:300]!r}")
-    return found[-1]
+    return answer

@@ -1,16 +1,11 @@
 """What a process holds: memory, descriptors, threads, children (Linux)."""
 
 import os
-import threading
 from pathlib import Path
-from statistics import median
-from typing import Self
 
 from msgspec import Struct
 
 from tests.faults.processes import children, command_line
-
-GLANCE = 0.1  # seconds between two looks
 
 
 class Footprint(Struct, frozen=True):
@@ -46,45 +41,3 @@ def _kilobytes(file: Path, word: str) -> int:
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return 0
     return next((int(line.split()[1]) * 1024 // 1000 for line in lines if line.startswith(word)), 0)
-
-
-class Watching:
-    """Looks at a process all the time, in a thread."""
-
-    def __init__(self, pid: int, servers: str) -> None:
-        self.pid = pid
-        self.servers = servers
-        self.over = threading.Event()
-        self.lock = threading.Lock()
-        self.seen: list[Footprint] = []
-        self.thread = threading.Thread(target=self._look, daemon=True)
-
-    def __enter__(self) -> Self:
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.over.set()
-        self.thread.join()
-
-    def _look(self) -> None:
-        while not self.over.wait(GLANCE):
-            try:
-                found = footprint(self.pid, self.servers)
-            except (FileNotFoundError, ProcessLookupError):
-                return
-            with self.lock:
-                self.seen.append(found)
-
-    def taken(self) -> Footprint:
-        """Return the medians of what was seen since the last time."""
-        with self.lock:
-            seen, self.seen = self.seen, []
-        seen = seen or [footprint(self.pid, self.servers)]
-        medians = {
-            name: median(getattr(each, name) for each in seen)
-            for name in Footprint.__struct_fields__
-        }
-        for name in ("descriptors", "threads", "children"):
-            medians[name] = round(medians[name])
-        return Footprint(**medians)

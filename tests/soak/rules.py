@@ -1,7 +1,6 @@
 """The rules of the soak, and the ways in which their file changes while they are in use."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 RULES = """\
@@ -28,26 +27,16 @@ rules:
 """
 OTHERS = RULES + "  - {tools: plain, definition: {description: What is plain.}}\n"
 BAD = RULES.replace("truncate", "trunkate")
+CHANGES = (RULES, OTHERS, BAD, OTHERS, None)
+"""What the file has in turn: the same, other definitions, a mistake; None: it is not there."""
 
 
-def rewritten(file: Path) -> None:
-    file.write_text(RULES)
-
-
-def swapped(file: Path) -> None:
-    """Put another file in place of the file, which changes the definition of a tool."""
-    other = file.with_suffix(".new")
-    other.write_text(OTHERS)
-    os.replace(other, file)
-
-
-def spoiled(file: Path) -> None:
-    file.write_text(BAD)
-
-
-def removed(file: Path) -> None:
-    file.unlink(missing_ok=True)
-
-
-CHANGES: tuple[Callable[[Path], None], ...] = (rewritten, swapped, spoiled, swapped, removed)
-"""What happens to the file, in turn; then it begins again."""
+def change(file: Path, number: int) -> None:
+    """Put another file in place of the file, or remove it."""
+    text = CHANGES[number % len(CHANGES)]
+    if text is None:
+        file.unlink(missing_ok=True)
+    else:
+        other = file.with_suffix(".new")
+        other.write_text(text)
+        os.replace(other, file)

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from tests.benchmarks import table
-from tests.soak import rules, verdict
+from tests.soak import verdict
 from tests.soak.clients import Work
-from tests.soak.footprint import Footprint, Watching, footprint
+from tests.soak.footprint import Footprint, footprint
+from tests.soak.rules import change
 from tests.soak.verdict import Row
 from tests.soak.ways import SERVER, Standing, Way, standing
 
@@ -54,74 +55,60 @@ def run(
     proxy: Sequence[str] = (),
 ) -> Ran:
     """Make calls by the plan; `tell` gets each row. Raises what went wrong with any of them."""
-    with standing(way, proxy) as there, Watching(there.pid, SERVER) as watching:
-        course = _Course(plan, there, watching, tell)
-        rows = [row for number in range(1, plan.parts + 1) for row in course.part(number)]
-        rests = [row for row in rows if row.rest]
-        return Ran(rows, verdict.findings(rests, plan.spare), dict(course.work.tools))
+    work, begun = Work(), time.monotonic()
+    rows: list[Row] = []
+    rests: list[Row] = []
 
-
-class _Course:
-    """A run that is going on."""
-
-    def __init__(
-        self, plan: Plan, there: Standing, watching: Watching, tell: Callable[[str], None]
-    ) -> None:
-        self.plan = plan
-        self.there = there
-        self.watching = watching
-        self.tell = tell
-        self.work = Work()
-        self.begun = time.monotonic()
-        self.rested: Footprint | None = None
-
-    def part(self, number: int) -> list[Row]:
-        work, begun = self.work, time.monotonic()
-        most, longest = (
-            self.plan.calls * number // self.plan.parts,
-            self.plan.seconds / self.plan.parts,
-        )
-        each, spell = max((most - work.done) // ROWS, 1), longest / ROWS
-        due, changes = work.done + each, work.done // self.plan.changed
-        rows: list[Row] = []
-        self.watching.taken()
-        doing = work.guarded(lambda: self.there.work(work, most))
-        while doing.is_alive():
-            doing.join(GLANCE)
-            if time.monotonic() > begun + longest:
-                work.stopped.set()
-            if work.done // self.plan.changed > changes:
-                changes = work.done // self.plan.changed
-                rules.CHANGES[changes % len(rules.CHANGES)](self.there.file)
-            if work.done >= due or time.monotonic() > begun + spell * (len(rows) + 1):
-                due = work.done + each
-                self._row(rows, self.watching.taken())
-        if work.failures:
-            raise work.failures[0]
-        work.stopped.clear()
-        self.rested = self._rest()
-        self._row(rows, self.rested, rest=True)
-        return rows
-
-    def _row(self, rows: list[Row], seen: Footprint, *, rest: bool = False) -> None:
-        row = Row(self.work.done, time.monotonic() - self.begun, seen, rest)
-        self.tell("  ".join(cells(row, rows[-1] if rows else None)))
+    def add(seen: Footprint, *, rest: bool = False) -> None:
+        row = Row(work.done, time.monotonic() - begun, seen, rest)
+        tell("  ".join(cells(row, rows[-1] if rows else None)))
         rows.append(row)
 
-    def _rest(self) -> Footprint:
-        """Wait until nothing goes any more, or as much has gone as the last time."""
-        began = moved = time.monotonic()
-        least = footprint(self.there.pid, SERVER)
-        while time.monotonic() < min(moved + self.plan.calm, began + LONGEST_REST):
-            paused = time.monotonic() > began + self.plan.pause
-            if paused and self.rested is not None and not verdict.left(least, self.rested):
-                break
-            time.sleep(GLANCE)
-            now = footprint(self.there.pid, SERVER)
-            if verdict.left(least, now):
-                moved = time.monotonic()
-            least = now
-        return least
+    with standing(way, proxy) as there:
+        for number in range(1, plan.parts + 1):
+            _load(plan, there, work, plan.calls * number // plan.parts, add)
+            add(_rest(plan, there.pid, rests[-1].seen if rests else None), rest=True)
+            rests.append(rows[-1])
+    return Ran(rows, verdict.findings(rests, plan.spare), dict(work.tools))
+
+
+def _load(
+    plan: Plan, there: Standing, work: Work, most: int, add: Callable[[Footprint], None]
+) -> None:
+    """Make calls until there are so many, and change the rules meanwhile."""
+    ends = time.monotonic() + plan.seconds / plan.parts
+    each = max((most - work.done) // ROWS, 1)
+    due, changes = work.done + each, work.done // plan.changed
+    doing = work.guarded(lambda: there.work(work, most))
+    while doing.is_alive():
+        doing.join(GLANCE)
+        if time.monotonic() > ends:
+            work.stopped.set()
+        if work.done // plan.changed > changes:
+            changes = work.done // plan.changed
+            change(there.file, changes)
+        if work.done >= due:
+            due = work.done + each
+            add(footprint(there.pid, SERVER))
+    if work.failures:
+        raise work.failures[0]
+    work.stopped.clear()
+
+
+def _rest(plan: Plan, pid: int, before: Footprint | None) -> Footprint:
+    """Wait until nothing goes any more, or as much has gone as the last time."""
+    began = moved = time.monotonic()
+    least = footprint(pid, SERVER)
+    while time.monotonic() < min(moved + plan.calm, began + LONGEST_REST):
+        paused = time.monotonic() > began + plan.pause
+        if paused and before is not None and not verdict.left(least, before):
+            break
+        time.sleep(GLANCE)
+        now = footprint(pid, SERVER)
+        if verdict.left(least, now):
+            moved = time.monotonic()
+        least = now
+    return least
 
 
 def cells(row: Row, before: Row | None) -> tuple[str, ...]:

@@ -1,23 +1,134 @@
-"""A server of the soak, over stdio or, with `--http PORT`, over HTTP.
+"""A server of the soak: documents from 1 to 500 KB, errors, progress, noise, and no answer at all.
 
     python -m tests.soak.server [--http PORT]
 
-Now and then it says what is no message, and it never answers `never`: over HTTP such a request ends
-with its connection.
+Each answer is made once and kept, so that the server costs little beside the proxy.
 """
 
-import asyncio
+import json
 import os
 import sys
+import threading
+from collections.abc import Iterator
+from functools import cache
 from itertools import count
+from typing import Any
 
-from tests.soak import answers
+import msgspec
+
+from tests.raw_http import ACCEPTED, STREAM, Asked, RawServer, event, whole
+
+SIZES = (1_000, 2_000, 4_000, 8_000, 15_000, 30_000, 60_000, 120_000, 250_000, 500_000)
+"""About how many bytes a document has; a call names one of them by its number."""
 
 NOISY = 100  # requests between two noises
 CHUNK = 1 << 16
+READS = {"annotations": {"readOnlyHint": True}}
+NAMES = ("rows", "note", "both", "long", "once", "plain", "checked", "bounded", "failing")
+TOOLS: dict[str, dict[str, Any]] = {
+    **{name: {} for name in (*NAMES, "broken", "slow", "never", "hidden")},
+    **dict.fromkeys(("rows", "note", "long"), READS),
+    "both": {"outputSchema": {"type": "object", "properties": {"rows": {"type": "array"}}}},
+}
+SERVER = {
+    "serverInfo": {"name": "soak", "version": "1"},
+    "capabilities": {"tools": {"listChanged": True}, "logging": {}},
+}
 
 
-def speak() -> None:
+class Request(msgspec.Struct):
+    """What is read of a line: an id that is absent makes it a notification."""
+
+    method: str = ""
+    id: msgspec.Raw = msgspec.Raw(b"")
+    params: dict[str, Any] = {}
+
+    def answer(self) -> bytes | None:
+        """Return the answer; None for a notification and for what is never answered."""
+        tool = str(self.params.get("name", ""))
+        if not self.id or tool == "never":
+            return None
+        arguments = self.params.get("arguments") or {}
+        what = (self.method, tool, arguments.get("size", 0), bool(arguments.get("wrong")))
+        return b'{"jsonrpc":"2.0","id":%s,%s}' % (bytes(self.id), body(*what))
+
+    def before(self) -> list[bytes]:
+        """Return what the server says before its answer."""
+        if self.params.get("name") != "slow":
+            return []
+        said: list[tuple[str, dict[str, Any]]] = [
+            ("notifications/message", {"level": "info", "data": "working"})
+        ]
+        token = self.params.get("_meta", {}).get("progressToken")
+        if token is not None:
+            said.append(("notifications/progress", {"progressToken": token, "progress": 1}))
+        return [
+            compact({"jsonrpc": "2.0", "method": method, "params": params})
+            for method, params in said
+        ]
+
+
+read = msgspec.json.Decoder(Request).decode
+
+
+@cache
+def body(method: str, tool: str, size: int, wrong: bool) -> bytes:
+    """Return the member that answers: a result or an error."""
+    result: dict[str, Any]
+    if method == "initialize":
+        result = {"protocolVersion": "2025-11-25", **SERVER}
+    elif method == "server/discover":
+        result = {"supportedVersions": ["2026-07-28"], **SERVER}
+    elif method == "tools/list":
+        own = {"inputSchema": {"type": "object"}}
+        result = {"tools": [{"name": name, **own, **more} for name, more in TOOLS.items()]}
+    elif method == "tools/call" and tool in TOOLS:
+        text, more = answered(tool, SIZES[size], wrong)
+        result = {"content": [{"type": "text", "text": text}], **more}
+    else:
+        return b'"error":' + compact({"code": -32602, "message": f"there is no {tool or method}"})
+    return b'"result":' + compact({"resultType": "complete", **result})
+
+
+def answered(tool: str, size: int, wrong: bool) -> tuple[str, dict[str, Any]]:
+    """Return the text of a tool's result, and its other members."""
+    if tool in ("rows", "both", "long", "once"):
+        document = rows(size)
+        more = {"structuredContent": document} if tool == "both" else {}
+        return compact(document).decode(), more
+    texts = {
+        "note": "A line of a nöte, no newer than it is.\n" * (size // 40),
+        "plain": "plain " * (size // 6),
+        "checked": '{"count":"many"}' if wrong else '{"count":7}',
+        "bounded": "within its bounds",
+        "failing": '{"rows":7}',
+        "broken": "the disk is on fire",
+        "slow": "done",
+        "hidden": "nobody is to see this",
+    }
+    return texts[tool], {"isError": True} if tool == "broken" else {}
+
+
+def rows(size: int) -> dict[str, Any]:
+    found = [
+        {
+            "id": 1000 + number,
+            "title": f"Instruction {number}",
+            "state": "open" if number % 3 else "withdrawn",
+            "weight": 1.5,
+            "body": f"{number} " * 12,
+            "url": f"https://documents.example.org/id/{1000 + number}",
+        }
+        for number in range(max(size // 180, 6))
+    ]
+    return {"rows": found, "source": "documents"}
+
+
+def compact(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def over_stdio() -> None:
     begun = b""
     for number in count(1):
         chunk = os.read(0, CHUNK)
@@ -25,71 +136,52 @@ def speak() -> None:
             return
         *lines, begun = (begun + chunk).split(b"\n")
         said: list[bytes] = []
-        for line in lines:
-            asked = answers.read(line)
-            answer = answers.answer(asked)
-            said += answers.before(asked)
-            said += [] if answer is None else [answer]
+        for request in map(read, lines):
+            answer = request.answer()
+            said += request.before() + ([] if answer is None else [answer])
         if number % NOISY == 0:
             said.append(b"Server: 12% of something done")
             os.write(2, b"warning: nothing is wrong\n")
-        say(b"".join(line + b"\n" for line in said))
+        rest = memoryview(b"".join(line + b"\n" for line in said))
+        while rest:
+            rest = rest[os.write(1, rest) :]
 
 
-def say(raw: bytes) -> None:
-    rest = memoryview(raw)
-    while rest:
-        rest = rest[os.write(1, rest) :]
+def over_http(port: int) -> None:
+    """Serve sessions of which each has an id of its own, JSON and event streams."""
+    numbers = count(1)
 
+    def answer(asked: Asked) -> Iterator[bytes]:
+        server.asked.clear()
+        if asked.method == "GET":
+            yield STREAM + b": hello\n\n"
+            asked.gone()
+        elif asked.method == "DELETE":
+            yield whole()
+        else:
+            yield from post(asked, next(numbers))
 
-async def serve(port: int) -> None:
-    """Serve over HTTP: sessions of which each has an id of its own, JSON and event streams."""
-    from aiohttp import web
+    def post(asked: Asked, number: int) -> Iterator[bytes]:
+        request = read(asked.body)
+        first, last = request.before(), request.answer()
+        if request.method == "initialize":
+            yield whole(last or b"", "200 OK", f"Mcp-Session-Id: soak-{number}")
+        elif not request.id:
+            yield ACCEPTED
+        elif last is None:
+            asked.gone()
+        elif not first and number % 3:
+            yield whole(last)
+        else:
+            noise = b": noise\n\n" * (number % NOISY == 0)
+            yield STREAM + noise + b"".join(map(event, (*first, last)))
 
-    numbers, endless = count(1), asyncio.Event()
-    stream = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
-
-    async def listened(request: web.BaseRequest) -> web.StreamResponse:
-        response = web.StreamResponse(headers=stream)
-        await response.prepare(request)
-        await response.write(b": hello\n\n")
-        await endless.wait()
-        return response
-
-    async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        if request.method == "GET":
-            return await listened(request)
-        if request.method == "DELETE":
-            return web.Response(status=200)
-        asked, number = answers.read(await request.read()), next(numbers)
-        own = {"Mcp-Session-Id": f"soak-{number}"} if asked.method == "initialize" else {}
-        if not asked.id:
-            return web.Response(status=202)
-        answer, first = answers.answer(asked), answers.before(asked)
-        if answer is None:
-            await endless.wait()
-        assert answer is not None
-        if not first and number % 3:
-            return web.Response(body=answer, headers={"Content-Type": "application/json", **own})
-        response = web.StreamResponse(headers=stream | own)
-        await response.prepare(request)
-        await response.write(b": noise\n\n" * (number % NOISY == 0))
-        for each in (*first, answer):
-            await response.write(b"event: message\ndata: " + each + b"\n\n")
-        await response.write_eof()
-        return response
-
-    server = web.Server(handle, handler_cancellation=True)
-    listening = await asyncio.get_running_loop().create_server(server, "127.0.0.1", port)
-    await listening.serve_forever()
-
-
-def main() -> None:
-    if sys.argv[1:2] == ["--http"]:
-        asyncio.run(serve(int(sys.argv[2])))
-    else:
-        speak()
+    server = RawServer(answer, port)
+    threading.Event().wait()
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["--http"]:
+        over_http(int(sys.argv[2]))
+    else:
+        over_stdio()

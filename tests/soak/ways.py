@@ -15,9 +15,9 @@ from msgspec import Struct
 from tests.benchmarks.commands import environment
 from tests.conformance.suite import ROOT, free_port, serving
 from tests.faults.sidecar import keys
-from tests.soak import rules
 from tests.soak.calls import LARGEST, calls
 from tests.soak.clients import Lines, Posts, Work
+from tests.soak.rules import RULES
 from tests.wire import Wire
 
 Way = Literal["stdio", "url", "http", "command"]
@@ -29,6 +29,7 @@ WAYS: dict[Way, str] = {
     "command": "the sidecar before a command",
 }
 SERVER = "tests.soak.server"
+PYTHON = (sys.executable, "-m")
 CLIENTS = 4  # at once, over HTTP
 FAULTS = re.compile(rb"Traceback|the proxy failed|was never (awaited|retrieved)|Error in ")
 
@@ -49,52 +50,44 @@ def standing(way: Way, proxy: Sequence[str] = ()) -> Iterator[Standing]:
     What it says on stderr is looked through at the end: AssertionError where it tells of a fault
     in the proxy itself.
     """
-    with TemporaryDirectory(prefix="mcp-abridge-soak-") as folder, ExitStack() as stack:
-        file, log = Path(folder) / "rules.yaml", Path(folder) / "log"
-        file.write_text(rules.RULES)
-        own = ["--rules", str(file), "--ledger", str(Path(folder) / "ledger.sqlite3")]
-        python = [sys.executable, "-m"]
-        upstream = ["--", *python, SERVER]
+    with TemporaryDirectory(prefix="mcp-abridge-soak-") as name, ExitStack() as stack:
+        folder = Path(name)
+        file = folder / "rules.yaml"
+        file.write_text(RULES)
+        command = [*(proxy or (*PYTHON, "proxy"))]
+        own = ["--rules", str(file), "--ledger", str(folder / "ledger.sqlite3")]
+        upstream = ["--", *PYTHON, SERVER]
+
         if way in ("url", "http"):
             port = free_port()
-            stack.enter_context(
-                serving([*python, SERVER, "--http", str(port)], port, log, environment())
-            )
+            server = [*PYTHON, SERVER, "--http", str(port)]
+            stack.enter_context(serving(server, port, folder / "log", environment()))
             upstream = [f"http://127.0.0.1:{port}/mcp"]
         if way in ("stdio", "url"):
-            command = [*(proxy or [*python, "proxy"]), *own, *upstream]
-            wire = stack.enter_context(Wire(command, env=environment(), cwd=ROOT))
-            client = Lines(wire, calls(Random(1)))
-            yield Standing(wire.process.pid, file, client.run)
+            wire = stack.enter_context(Wire([*command, *own, *upstream], environment(), ROOT))
+            yield Standing(wire.process.pid, file, Lines(wire, calls(Random(1))).run)
             said = wire.close().stderr
         else:
             port = free_port()
-            own += [
-                "--listen",
-                f"127.0.0.1:{port}",
-                *keys(limits={"idle_seconds": 2}),
-                "--log-format",
-                "json",
-            ]
-            command = [*(proxy or [*python, "proxy"]), "serve", *own, *upstream]
-            errors = Path(folder) / "errors"
-            process = stack.enter_context(serving(command, port, errors, environment()))
-            yield Standing(process.pid, file, Crowd(port).run)
+            own += ["--listen", f"127.0.0.1:{port}", "--log-format", "json"]
+            serve = [*command, "serve", *own, *keys(limits={"idle_seconds": 2}), *upstream]
+            errors = folder / "errors"
+            process = stack.enter_context(serving(serve, port, errors, environment()))
+            yield Standing(process.pid, file, crowd(port))
             said = errors.read_bytes()
         fault = FAULTS.search(said)
         assert fault is None, said[max(0, fault.start() - 500) : fault.end() + 2000].decode()
 
 
-class Crowd:
-    """Several clients over HTTP, at once."""
+def crowd(port: int) -> Callable[[Work, int], None]:
+    """Return the work of several clients over HTTP, at once."""
+    clients = [
+        Posts(port, Random(number), calls(Random(100 + number), LARGEST))
+        for number in range(CLIENTS)
+    ]
 
-    def __init__(self, port: int) -> None:
-        self.clients = [
-            Posts(port, Random(number), calls(Random(100 + number), LARGEST))
-            for number in range(CLIENTS)
-        ]
-
-    def run(self, work: Work, most: int) -> None:
-        threads = [work.guarded(partial(client.run, work, most)) for client in self.clients]
-        for thread in threads:
+    def run(work: Work, most: int) -> None:
+        for thread in [work.guarded(partial(client.run, work, most)) for client in clients]:
             thread.join()
+
+    return run
