@@ -323,12 +323,12 @@ def _mistakes(step: Transform, document: Any, arguments: dict[str, Any]) -> list
         return []
     lookups, fuel, results = Lookups(expression, guess=False), Fuel(), list[Any]()
     evaluate = expression.bind(arguments, fuel, lookups)
-    of = {"type": "field", "value": step.at.text} if key == "where" else "the document"
+    single = key != "where"
     with suppress(AbridgeError):  # the step itself reports this failure
         for slot in select(Document(document).root, step.at):
-            values = slot.get() if key == "where" else [slot.get()]
+            values = [slot.get()] if single else slot.get()
             if isinstance(values, list):
-                lookups.corrected(expression.tree, values, lambda value: value, fuel, of)
+                lookups.corrected(expression.tree, values, lambda each: each, fuel, single=single)
                 results += map(evaluate, values)
     absences = [] if any(map(truthy, results)) else lookups.absences
     return [f"{key}: {mistake}" for mistake in lookups.slips or absences]

@@ -14,7 +14,7 @@ from jmespath.visitor import TreeInterpreter
 from msgspec import Raw
 
 from proxy.document.fuel import Fuel, characters, charge
-from proxy.document.lookups import Lookups, spelled
+from proxy.document.lookups import Lookups
 from proxy.document.patterns import Expression
 from proxy.document.questions import Questions
 from proxy.document.tree import Document, Number, Value, encode, loads, opened
@@ -57,10 +57,10 @@ class Interpreter(TreeInterpreter):
         """Return `value` in a form whose elements can be read; a subclass may decode it."""
         return value
 
-    def _corrected(self, node: Any, base: Any, of: Any, *, firm: bool) -> Any:
+    def _corrected(self, node: Any, base: Any, *, single: bool = False, firm: bool = False) -> Any:
         if self.lookups is None or not isinstance(base, list):
             return node
-        return self.lookups.corrected(node, base, self.open, self.fuel, of, firm)
+        return self.lookups.corrected(node, base, self.open, self.fuel, single=single, firm=firm)
 
     def visit_comparator(self, node: Any, value: Any) -> Any:
         sign = node["value"]
@@ -93,11 +93,11 @@ class Interpreter(TreeInterpreter):
             return None
         self.fuel.burn(_ARRAY)
         visit, false = self.visit, self._is_false
-        condition = self._corrected(condition, base, array, firm=False)
+        condition = self._corrected(condition, base)
         elements = [element for element in base if not false(visit(condition, element))]
         # If the condition keeps no element, no member can be missing.
         return self._projected(
-            elements, self._corrected(result, base, array, firm=True) if elements else result
+            elements, self._corrected(result, base, firm=True) if elements else result
         )
 
     def visit_projection(self, node: Any, value: Any) -> Any:
@@ -109,14 +109,13 @@ class Interpreter(TreeInterpreter):
             and isinstance(base, self.whole)
         ):
             return base
-        return self._projected(base, self._corrected(result, base, array, firm=True))
+        return self._projected(base, self._corrected(result, base, firm=True))
 
     def visit_value_projection(self, node: Any, value: Any) -> Any:
         array, result = node["children"]
         members = self.open(self.visit(array, value))
         base = [*members.values()] if isinstance(members, dict) else None
-        of = {**node, "children": [array]}
-        return self._projected(base, self._corrected(result, base, of, firm=True))
+        return self._projected(base, self._corrected(result, base, firm=True))
 
     def _projected(self, base: Any, result: Any) -> list[Any] | None:
         if not isinstance(base, list):
@@ -159,7 +158,7 @@ class Interpreter(TreeInterpreter):
         first, *others = node["children"]
         result = self.visit(first, value)
         for other in others:
-            other = self._corrected(other, [result], "the value before '|'", firm=False)
+            other = self._corrected(other, [result], single=True)
             result = self.visit(other, result)
         return result
 
@@ -168,10 +167,8 @@ class Interpreter(TreeInterpreter):
         arguments = [self.visit(child, value) for child in children]
         for by, over in ((0, 1), (1, 0)) if len(arguments) == 2 else ():
             if children[by]["type"] == "expref":  # evaluated over the other's elements
-                expression = self._corrected(
-                    arguments[by].expression, arguments[over], children[over], firm=True
-                )
-                arguments[by].expression = expression
+                expression = arguments[by].expression
+                arguments[by].expression = self._corrected(expression, arguments[over], firm=True)
         functions: MeteredFunctions = self._functions  # type: ignore[attr-defined]
         functions.current = value
         return functions.call_function(node["value"], arguments)
@@ -210,12 +207,11 @@ class _OfViews(Interpreter):
         first, *others = node["children"]
         if not _ends_in(first, "index"):
             return super().visit_subexpression(node, value)
-        of, value = spelled(first), self.visit(first, value)
+        value = self.visit(first, value)
         for each in others:
             value = self.open(value)
             # The members of one element are searched here: `Lookups` sees the array alone.
-            value = self.visit(self._corrected(each, [value], of, firm=False), value)
-            of = f"{of}.{spelled(each)}"
+            value = self.visit(self._corrected(each, [value], single=True), value)
         return value
 
 

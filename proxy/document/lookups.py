@@ -43,18 +43,19 @@ class Lookups:
         base: Sequence[Any],
         open: Callable[[Any], Any],
         fuel: Fuel,
-        of: Node | str = "the document",
+        *,
+        single: bool = False,
         firm: bool = False,
     ) -> Node:
         """Return `node` with slips corrected, before it is evaluated over each element of `base`.
 
-        A quoted name in a comparison is a text if no element has that member. `of` is the owner of
-        the members for messages: the expression that gives the array, or words for a single value.
-        `firm`: a member that is named by itself is required; else it may be a test for presence.
+        A quoted name in a comparison is a text if no element has that member. `single`: `base` is
+        one value, and no array. `firm`: a member that is named by itself is required; else it may
+        be a test for presence.
         """
         place = self._places.get(id(node))
         if place is None:
-            place = _Place(node, of, firm, self._quoted, self._guess)
+            place = _Place(node, single, firm, self._quoted, self._guess)
             self._places[id(node)] = place
         if place.missing:
             place.scan(base, open, fuel)
@@ -79,13 +80,8 @@ class Lookups:
 class _Place:
     """A part of an expression that is evaluated over each element of arrays."""
 
-    def __init__(
-        self, node: Node, of: Node | str, firm: bool, quoted: set[str], guess: bool
-    ) -> None:
-        self._quoted, self._guess = quoted, guess
-        self._single = isinstance(of, str)
-        array = "" if isinstance(of, str) else _shortened(spelled(of) or "the array")
-        self._of = of if isinstance(of, str) else f"element of {array}"
+    def __init__(self, node: Node, single: bool, firm: bool, quoted: set[str], guess: bool) -> None:
+        self._single, self._quoted, self._guess = single, quoted, guess
         # The members that no element has so far; True if a member is required.
         self.missing: dict[Names, bool] = {}
         self._pairs: list[tuple[Node, Node]] = []
@@ -153,27 +149,20 @@ class _Place:
     def _message(self, path: Names, *, compared: bool) -> Iterator[str]:
         """Yield the message on one missing member; nothing if no element could have it."""
         *parents, name = path
-        word, of, names = repr(_shortened(name)), self._of, list[str]()
+        word, names = repr(_shortened(name)), list[str]()
         if path in self._lacking:
             names = [each for each in self._lacking[path] if each.isprintable()]
             inside = f" in {_shortened('.'.join(parents))!r}" if parents else ""
-            message = f"{of} has no {word}" if self._single else f"no {of} has {word}"
-            message += f"{inside}; members: {_listed(names) or 'none'}"
+            message = f"{'there is no' if self._single else 'no element has'} {word}{inside}; "
+            message += f"members: {_listed(names) or 'none'}"
         elif self._kind is not None and not parents:
-            message = of if self._single else f"each {of}"
-            message += f" is {self._kind}, not an object with {word}"
+            value = "the value" if self._single else "each element"
+            message = f"{value} is {self._kind}, not an object with {word}"
         else:
             return
         like = "" if compared and name in self._quoted else did_you_mean(name, names)
         text = f"; did you mean the text {word}, in single quotes?" if compared else ""
-        yield message + (like or text or _function(name))
-
-
-def _function(name: str) -> str:
-    from proxy.document.jmespath import MeteredFunctions
-
-    exists = name in MeteredFunctions.FUNCTION_TABLE
-    return f"; did you mean the function {name}()?" if exists else ""
+        yield message + (like or text)
 
 
 def renamed(tree: Node, names: Collection[str]) -> Node:
@@ -192,24 +181,6 @@ def compared(node: Node) -> list[tuple[Node, Node]]:
         return []
     first, second = node["children"]
     return [pair for pair in ((second, first), (first, second)) if pair[0]["type"] == "field"]
-
-
-def spelled(node: Node) -> str:
-    """Return the approximate text of an expression that gives an array."""
-    kind, children = node["type"], node.get("children", [])
-    if kind == "field":
-        return str(node["value"])
-    if kind == "index":
-        return f"[{node['value']}]"
-    if kind in ("subexpression", "projection", "index_expression"):
-        parts = [part for part in map(spelled, children) if part]
-        return ".".join(parts).replace(".[", "[")
-    if kind == "flatten":
-        return f"{spelled(children[0])}[]"
-    if kind == "value_projection":
-        before, *after = map(spelled, children)
-        return ".".join(filter(None, [before, "*", *after]))
-    return spelled(children[0]) if kind == "filter_projection" else ""
 
 
 def _alongside(node: Node, firm: bool, at: Names = ()) -> Iterator[tuple[Node, Names, bool]]:

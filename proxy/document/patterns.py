@@ -1,8 +1,6 @@
 """Regular expressions and JMESPath expressions of rule files, checked on creation."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +13,6 @@ if TYPE_CHECKING:
 _SHOWN = 60  # characters of a value that a message repeats
 _READ = 300  # characters of an expression
 _CONTINUING = bytes(range(0x80, 0xC0))  # the bytes of a character in UTF-8 after its first
-_LITERAL = re.compile(r"(?:\(\?m\))?([\w ,:;=@/<>'\"-]+)")  # a pattern without a special character
 
 
 class PatternError(AbridgeError):
@@ -52,18 +49,6 @@ class Pattern:
         self.text = text
 
     @property
-    def word(self) -> str:
-        """The text that it fits if it is a plain word, else empty."""
-        literal = _LITERAL.fullmatch(self.text)
-        return literal[1] if literal else ""
-
-    @property
-    def is_everywhere(self) -> bool:
-        """True if it matches the empty text at every place, as `x*` does."""
-        match = self._compiled.search("\0\0", 1)
-        return match is not None and match.span() == (1, 1)
-
-    @property
     def groups(self) -> tuple[str, ...]:
         r"""The names of its groups, in alphabetical order."""
         return tuple(sorted(self._compiled.groupindex))
@@ -89,18 +74,12 @@ class Pattern:
         self._try(subject, fuel)
         return self._each(subject, fuel)
 
-    def spans(self, subject: str, fuel: Fuel, most: int | None = None) -> Iterator[tuple[int, int]]:
+    def spans(self, subject: str, fuel: Fuel) -> Iterator[tuple[int, int]]:
         """Yield the start and the end of every match in `subject`, as `finditer` finds them.
 
-        At most `most` of them, unless the pattern is a plain word, which is found without the
-        engine. An empty match at the end of another one is none.
+        An empty match at the end of another one is none.
         """
         fuel.burn(characters(subject))
-        if self.word:
-            return _places(subject, self.word, fuel)
-        return islice(self._spans(subject, fuel), most)
-
-    def _spans(self, subject: str, fuel: Fuel) -> Iterator[tuple[int, int]]:
         # The engine takes bytes: to count all characters at each match takes most of its time.
         content, wide = subject.encode(), not subject.isascii()
         self._try(content, fuel)
@@ -190,9 +169,10 @@ class Expression:
             # The library repeats the expression, with a mark under it: one line has neither.
             reason = str(error).partition("\n")[0].rpartition("jmespath expression: ")[2]
             reason = reason.removesuffix(":").removesuffix(", for expression")
-            reason = _bare_number(text, error) or _clipped(reason)
             advice = "; did you mean '=='?" if reason == "Unknown token '='" else ""
-            message = f"{_clipped(text)!r} is not a JMESPath expression: {reason}{advice}"
+            if getattr(error, "token_type", None) == "NUMBER":
+                advice = "; a number stands in backticks, such as `5`"
+            message = f"{_clipped(text)!r} is not a JMESPath expression: {_clipped(reason)}{advice}"
             raise PatternError(message) from None
         self.text = text
 
@@ -256,19 +236,6 @@ class Expression:
         return Expression, (self.text,)
 
 
-def _bare_number(text: str, error: Any) -> str | None:
-    """Return the reason if an error is a number that needs backticks; None for other errors."""
-    if getattr(error, "token_type", None) != "NUMBER":
-        return None
-    before = text[: error.lex_position]
-    number = re.match(r"-?\d+(\.\d+)?", text[error.lex_position :])
-    if number is None or re.search(r"(^|[<>=(,?&|])\s*$", before) is None:
-        return None
-    more = " ..." if before + number[0] != text.rstrip() else ""
-    corrected = " ".join(f"{before}`{number[0]}`{more}".split())
-    return f"a number stands in backticks: {_clipped(corrected)}"
-
-
 def _clipped(text: str) -> str:
     return text if len(text) <= _READ else f"{text[:_SHOWN]}…"
 
@@ -315,13 +282,3 @@ def truthy(value: Any) -> bool:
 
 def _length(content: bytes) -> int:
     return len(content.translate(None, _CONTINUING))
-
-
-def _places(subject: str, word: str, fuel: Fuel) -> Iterator[tuple[int, int]]:
-    """Yield the start and the end of each place of `word`, four times as fast as the engine."""
-    fuel.burn(subject.count(word) // 4)
-    start = subject.find(word)
-    while start >= 0:
-        end = start + len(word)
-        yield start, end
-        start = subject.find(word, end)

@@ -5,11 +5,9 @@ the expressions of rules. Each applies to the value before it: `items[0].body | 
 """
 
 import re
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from io import StringIO
-from itertools import accumulate, chain, count, islice
-from operator import add
+from itertools import islice
 from typing import Any
 
 from jmespath.functions import signature
@@ -24,17 +22,15 @@ from proxy.errors import Refusal
 _AROUND = 300  # characters of a line, or of a string, that are shown around a hit
 _SNIPPET = 120  # characters around a hit in a member of an object
 _MOST_HITS = 1000  # hits that are described; the others are counted
-_MOST_COUNTED = 2_500  # matches of a pattern that is no plain word
 _MOST_CONTEXT = 50  # lines before and after a hit
 _HEADINGS = 200  # headings of an outline
 _PATTERNS = 16  # compiled patterns that are kept
 _COMPILED = 100  # units to compile a pattern
 _SAMPLE = 200  # elements of an array that an outline reads
-_LONG = 1000  # elements; of a longer array, a search finds the element of a text at once
 _RECORD = 60  # members; of an object with more, a map, the names are searched, too
 
-_Starts = dict[tuple[int, int], list[int]]
-"""Of a long array, by its id and place: the number of texts before each element, and at the end."""
+Place = tuple[Any, str | int] | None
+"""Where a value is: the place of the object or array that it is in, and its name or index there."""
 
 
 class Questions:
@@ -57,16 +53,12 @@ class Questions:
             raise Refusal("grep('pattern', 3): 3 lines of context; (?i) before it ignores case")
         around, pattern = min(max(int(context), 0), _MOST_CONTEXT), str(pattern)
         remaining, value = self._fuel.remaining, self.current
-        if (exact := self._pattern(f"(?m){pattern}")).is_everywhere:
-            raise Refusal(f"{pattern!r} fits everywhere, since it fits no character at all, too")
-        numbers = _fits_numbers(exact)
-        texts, starts = ([], {}) if isinstance(value, str) else _texts(value, numbers)
 
         def search(flags: str) -> dict[str, Any]:
             compiled = self._pattern(f"(?{flags}){pattern}")
             if isinstance(value, str):
                 return _lines_with(value, compiled, around, self._fuel)
-            return _strings_with(value, numbers, texts, starts, compiled, self._fuel)
+            return _strings_with(value, compiled, self._fuel)
 
         result = search("m")
         if result["hits"] or 3 * self._fuel.remaining < 2 * remaining:
@@ -189,7 +181,7 @@ def _lines_with(text: str, pattern: Pattern, context: int, fuel: Fuel) -> dict[s
     """Return the number of hits, and the lines with a hit: number, offset, and the line."""
     hits, number, counted, visible_end = 0, 1, 0, -1
     lines: list[dict[str, Any]] = []
-    for at, _ in pattern.spans(text, fuel, _MOST_COUNTED):
+    for at, _ in pattern.spans(text, fuel):
         hits += 1
         if at < visible_end or len(lines) == _MOST_HITS:
             continue
@@ -204,7 +196,7 @@ def _lines_with(text: str, pattern: Pattern, context: int, fuel: Fuel) -> dict[s
         first = number - text.count("\n", before, at)
         lines.append({"line": first, "offset": before, "text": text[before:after]})
         visible_end = after
-    return _described(hits, "lines", lines, hits == _MOST_COUNTED)
+    return _described(hits, "lines", lines)
 
 
 def _line_around(text: str, at: int) -> tuple[int, int]:
@@ -221,147 +213,55 @@ def _line_around(text: str, at: int) -> tuple[int, int]:
     return start, end
 
 
-def _fits_numbers(pattern: Pattern) -> bool:
-    """Return True if numbers are searched, too: a plain word must be a part of one."""
-    if pattern.word:
-        return re.fullmatch(r"[-+.eE]*\d[-+.eE\d]*", pattern.word) is not None
-    return re.search(r"\d|\\d", pattern.text) is not None
-
-
-def _strings_with(
-    value: Any,
-    numbers: bool,
-    texts: list[str],
-    starts: _Starts,
-    pattern: Pattern,
-    fuel: Fuel,
-) -> dict[str, Any]:
+def _strings_with(value: Any, pattern: Pattern, fuel: Fuel) -> dict[str, Any]:
     """Return the number of the texts of a value with a hit, and the path of each with a snippet."""
-    fuel.burn(len(texts))
-    positions, more = _matching(texts, pattern, fuel)
-    listed = positions[:_MOST_HITS]
-    fuel.burn(listed[-1] if listed else 0)
-    paths = _paths(value, numbers, listed, starts)
-    entries = [
-        {"path": path, "text": _snippet(texts[position], pattern, fuel)}
-        for position, path in zip(listed, paths, strict=True)
-    ]
-    return _described(len(positions), "at", entries, more)
+    hits, entries = 0, list[dict[str, str]]()
+    # Numbers are searched too if the pattern may fit one.
+    for text, place in _texts(value, numbers=re.search(r"\d|\\d", pattern.text) is not None):
+        if (match := pattern.search(text, 0, fuel)) is not None:
+            hits += 1
+            if len(entries) < _MOST_HITS:
+                entries.append({"path": _path(place), "text": _snippet(text, match.start())})
+    return _described(hits, "at", entries)
 
 
-def _described(hits: int, name: str, entries: list[dict[str, Any]], more: bool) -> dict[str, Any]:
+def _described(hits: int, name: str, entries: list[Any]) -> dict[str, Any]:
     result: dict[str, Any] = {"hits": hits, name: entries}
-    first = f"only the first {_MOST_COUNTED} matches are counted, " if more else ""
-    if more or len(entries) == _MOST_HITS:
-        result["more"] = f"{first}at most {_MOST_HITS} are listed; use a narrower pattern"
+    if len(entries) == _MOST_HITS:
+        result["more"] = f"at most {_MOST_HITS} are listed; use a narrower pattern"
     return result
 
 
-def _matching(texts: list[str], pattern: Pattern, fuel: Fuel) -> tuple[list[int], bool]:
-    """Return the positions of the texts with a match, and True if there may be more."""
-    if word := pattern.word:
-        fuel.burn(sum(map(len, texts)) >> 4)
-        return [number for number, text in enumerate(texts) if word in text], False
-    ends = enumerate(map(add, accumulate(map(len, texts)), count(1)))
-    numbers: dict[int, None] = {}
-    matches, number, text_end = 0, -1, 0
-    separate = "\\A" in pattern.text or "\\z" in pattern.text
-    if not texts:
-        return [], False
-    # One search through all texts takes a fraction of the time of a search through each.
-    whole = "" if separate else "\n".join(texts)
-    for start, end in pattern.spans(whole, fuel, _MOST_COUNTED):
-        matches += 1
-        while start >= text_end:
-            number, text_end = next(ends)
-        if end >= text_end:
-            separate = True  # a match across the end of a text may hide another one
-            break
-        numbers[number] = None
-    if not separate:
-        return [*numbers], matches == _MOST_COUNTED
-    every = (number for number, text in enumerate(texts) if pattern.search(text, 0, fuel))
-    positions = list(islice(every, _MOST_COUNTED))
-    return positions, len(positions) == _MOST_COUNTED
-
-
-def _texts(value: Any, numbers: bool) -> tuple[list[str], _Starts]:
-    """Return the strings inside a value, and the numbers as they are written if asked for.
+def _texts(value: Any, *, numbers: bool, place: Place = None) -> Iterator[tuple[str, Place]]:
+    """Yield the strings inside a value with their places, and the numbers as they are written.
 
     The names in a map come before their values.
     """
-    texts: list[str] = []
-    starts: _Starts = {}
-
-    def walk(items: Iterable[Any]) -> None:
-        for item in items:
-            kind = type(item)
-            if kind is str:
-                texts.append(item)
-            elif kind is dict:
-                walk(item.values() if len(item) <= _RECORD else chain.from_iterable(item.items()))
-            elif kind is list and len(item) <= _LONG:
-                walk(item)
-            elif kind is list:
-                positions = starts[id(item), len(texts)] = []
-                for each in item:
-                    positions.append(len(texts))
-                    walk((each,))
-                positions.append(len(texts))
-            elif numbers and item is not None and kind is not bool:
-                texts.append(str(item) if kind is int else encode(item).decode())
-
-    walk([value])
-    return texts, starts
+    if isinstance(value, str):
+        yield value, place
+    elif isinstance(value, dict):
+        for name, member in value.items():
+            if len(value) > _RECORD:
+                yield name, (place, name)
+            yield from _texts(member, numbers=numbers, place=(place, name))
+    elif isinstance(value, list):
+        for index, element in enumerate(value):
+            yield from _texts(element, numbers=numbers, place=(place, index))
+    elif numbers and _is_number(value):
+        yield str(value) if type(value) is int else encode(value).decode(), place
 
 
-def _paths(value: Any, numbers: bool, positions: list[int], starts: _Starts) -> list[str]:
-    """Return the JMESPaths of the texts at these positions, in order, of those of `_texts`."""
-    paths: list[str] = []
-    count = 0
-
-    def walk(items: Iterable[tuple[Any, Any]], keys: list[Any]) -> None:
-        nonlocal count
-        for key, item in items:
-            if len(paths) == len(positions):
-                return
-            kind = type(item)
-            if kind is dict:
-                walk(_by_name(item), [*keys, key])
-            elif kind is list and (ends := starts.get((id(item), count))):
-                while len(paths) < len(positions) and positions[len(paths)] < ends[-1]:
-                    index = bisect_right(ends, positions[len(paths)]) - 1
-                    count = ends[index]
-                    walk([(index, item[index])], [*keys, key])
-                count = ends[-1]
-            elif kind is list:
-                walk(enumerate(item), [*keys, key])
-            elif kind is str or (numbers and item is not None and kind is not bool):
-                if count == positions[len(paths)]:
-                    paths.append(_path([*keys, key]))
-                count += 1
-
-    walk([(None, value)], [])
-    return paths
+def _path(place: Place) -> str:
+    """Return a place as JMESPath."""
+    path = ""
+    while place is not None:
+        place, key = place
+        path = (f"[{key}]" if isinstance(key, int) else f".{spelled(key)}") + path
+    return path.removeprefix(".") or "@"
 
 
-def _by_name(members: dict[str, Any]) -> Iterable[tuple[str, Any]]:
-    """Return the values inside an object by name; in a map, each name comes before its value."""
-    if len(members) <= _RECORD:
-        return members.items()
-    return ((name, part) for name, member in members.items() for part in (name, member))
-
-
-def _path(keys: list[Any]) -> str:
-    parts = (f"[{key}]" if isinstance(key, int) else f".{spelled(key)}" for key in keys[1:])
-    return "".join(parts).removeprefix(".") or "@"
-
-
-def _snippet(text: str, pattern: Pattern, fuel: Fuel) -> str:
-    if len(text) <= _SNIPPET:
-        return text
-    match = pattern.search(text, 0, fuel)
-    start = max(0, min(match.start() - _SNIPPET // 3, len(text) - _SNIPPET))
+def _snippet(text: str, at: int) -> str:
+    start = max(0, min(at - _SNIPPET // 3, len(text) - _SNIPPET))
     part = text[start : start + _SNIPPET]
     return f"{'…' * (start > 0)}{part}{'…' * (start + _SNIPPET < len(text))}"
 

@@ -127,7 +127,7 @@ def _evaluate(
         tree = renamed(tree, _OF_ARRAYS)
     elif isinstance(whole, str) and _begins_with_question(tree):
         root = whole
-    parsed = lookups.corrected(tree, [root], open, fuel)
+    parsed = lookups.corrected(tree, [root], open, fuel, single=True)
     result = visit(parsed, root)
     return visit(parsed, whole) if result is None and isinstance(whole, str) else result
 

@@ -288,21 +288,20 @@ def test_a_response_that_does_not_fit_is_told_once(verb: Explain) -> None:
     [
         (
             "{filter: {at: issues, where: 'status == \"in progress\"'}}",
-            "where: no element of issues has 'in progress'; members: id, status; "
+            "where: no element has 'in progress'; members: id, status; "
             "did you mean the text 'in progress', in single quotes?",
         ),
         (
             "{filter: {at: issues, where: stat}}",
-            "where: no element of issues has 'stat'; members: id, status; did you mean 'status'?",
+            "where: no element has 'stat'; members: id, status; did you mean 'status'?",
         ),
         (
             "{jmespath: \"issues[?stat == 'open']\"}",
-            "jmespath: no element of issues has 'stat'; members: id, status; "
-            "did you mean 'status'?",
+            "jmespath: no element has 'stat'; members: id, status; did you mean 'status'?",
         ),
         (
             "{jmespath: 'issue[0]'}",
-            "jmespath: the document has no 'issue'; members: issues; did you mean 'issues'?",
+            "jmespath: there is no 'issue'; members: issues; did you mean 'issues'?",
         ),
     ],
 )

@@ -142,11 +142,3 @@ def test_the_members_named_are_enough(text: str, value: dict[str, Any]) -> None:
             return "refused"
 
     assert outcome(value) == outcome({name: value[name] for name in names if name in value})
-
-
-@pytest.mark.parametrize("text", ["ab abab AB", "é€ ab\n😀éab é", "abaab", "", "aab" * 5000])
-@pytest.mark.parametrize("word", ["ab", "a", "aba", "b a", "é"])
-def test_a_plain_word_is_found_at_the_same_places_as_by_the_engine(text: str, word: str) -> None:
-    places = list(Pattern(f"(?m){word}").spans(text, Fuel()))
-
-    assert places == list(Pattern(f"(?m)(?:{word})").spans(text, Fuel()))

@@ -95,19 +95,6 @@ def test_a_pattern_that_fits_an_empty_text_has_no_hit_in_a_value_without_texts()
     assert asked("grep('.*')", {"a": ""})["hits"] == 1
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("view", ["@", "[rows, rows]"])
-def test_a_hit_in_a_long_array_has_the_path_that_leads_to_it(view: str) -> None:
-    rows = [{"id": n, "in": [[]] * (n % 2), "tags": ["x"] * (n % 3)} for n in range(3000)]
-    value = {"a": "tag 7", "rows": [*rows, "7", [f"no {n}" for n in range(1500)]], "z": "7"}
-    place = asked(view, value)
-
-    hits = asked(f"{view} | grep('^(tag |no )?(7|1234|2999)$')", value)["at"]
-
-    assert len(hits) == (8 if view == "@" else 12)
-    assert [str(asked(hit["path"], place)) for hit in hits] == [hit["text"] for hit in hits]
-
-
 def test_grep_without_a_hit_shows_those_in_other_case_beside_the_zero() -> None:
     assert asked("grep('crash')", "one\nA Crash\n") == {
         "hits": 0,
@@ -129,37 +116,11 @@ def test_grep_searches_the_names_in_a_map_and_not_those_in_a_record() -> None:
     assert asked(answer["at"][1]["path"], {"packages": packages}) == {"version": "1.7"}
 
 
-def test_a_hit_is_found_beside_a_string_that_ends_in_the_same_pattern() -> None:
-    answer = asked(r"grep('b[^x]*')", ["ab", "cb", "d"])
-
-    assert [each["path"] for each in answer["at"]] == ["[0]", "[1]"]
-
-
 def test_the_hits_beyond_those_that_are_listed_are_counted() -> None:
     answer = asked("grep('step')", LOG * 5)
 
     assert (answer["hits"], len(answer["lines"])) == (1250, 1000)
     assert "narrower" in answer["more"]
-
-
-@pytest.mark.parametrize("value", ["ok 1\n\n" * 3_000, ["ok 1"] * 3_000])
-@pytest.mark.parametrize("pattern", [r"ok \d", "^$|k"])
-def test_not_all_matches_of_a_pattern_are_counted_and_the_answer_says_so(
-    value: Any, pattern: str
-) -> None:
-    answer, exact = asked(f"grep('{pattern}')", value), asked("grep('ok 1')", value)
-
-    assert (answer["hits"], exact["hits"]) == (2_500, 3_000)
-    assert "only the first 2500 matches are counted" in answer["more"]
-    assert "counted" not in exact["more"]
-
-
-@pytest.mark.parametrize("pattern", ["x*", "", "(a|)", r"\s*"])
-def test_a_pattern_that_fits_everywhere_is_refused(pattern: str) -> None:
-    for value in (LOG, ISSUES):
-        with pytest.raises(Refusal, match=r"fits everywhere, since it fits no character at all"):
-            asked(f"grep('{pattern}')", value)
-    assert asked("grep('^$')", "a\n\nb")["hits"] == 1
 
 
 @pytest.mark.parametrize(

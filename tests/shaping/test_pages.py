@@ -154,7 +154,7 @@ def test_a_window_of_an_array_that_ends_early_says_what_is_next() -> None:
     ("view", "begins", "ends"),
     [
         ("items[[", "", "write a JMESPath such as items[0:20], or help"),
-        ("items[*].ix", "view: no element of items has 'ix'; members: ", ""),
+        ("items[*].ix", "view: no element has 'ix'; members: ", ""),
     ],
 )
 def test_a_wrong_view_is_refused_with_an_advice(view: str, begins: str, ends: str) -> None:
@@ -169,7 +169,7 @@ def test_a_wrong_view_is_refused_with_an_advice(view: str, begins: str, ends: st
 def test_a_view_that_tests_for_a_member_that_is_nowhere_says_so_beside_the_answer() -> None:
     answer = json.loads(texts(viewed("items[?ix].id").raw)[0])
     assert answer["view"] == []
-    assert answer["more"].startswith("no element of items has 'ix'; members: ")
+    assert answer["more"].startswith("no element has 'ix'; members: ")
 
 
 def test_a_view_sees_the_document_after_what_the_rule_drops() -> None:
@@ -177,7 +177,7 @@ def test_a_view_sees_the_document_after_what_the_rule_drops() -> None:
 
     assert json.loads(texts(made.raw)[0]) == {
         "view": None,
-        "more": "null, or nothing there; the document has no 'secret'; members: items; "
+        "more": "null, or nothing there; there is no 'secret'; members: items; "
         "write a JMESPath such as items[0:20], or help",
     }
 
