@@ -80,25 +80,14 @@ _MESSAGE = msgspec.json.Decoder(Message)
 _BATCH = msgspec.json.Decoder(list[Raw])
 _MEMBERS = msgspec.json.Decoder(dict[str, Raw])
 _ID = rb'("(?:[^"\\]|\\.){0,256}"|-?\d[\d.eE+-]{0,64})'
-_VERSION = rb'"jsonrpc"\s*:\s*"2\.0"'
-_SPELLED = rb'"id"\s*:\s*' + _ID
-# Both orders are common: some servers sort the members by name.
-_BOTH = rb"(?:%b\s*,\s*%b|%b\s*,\s*%b)" % (_VERSION, _SPELLED, _SPELLED, _VERSION)
-_HEAD = re.compile(rb"\s*\{\s*" + _BOTH + rb'\s*,\s*"(?:result|error)"\s*:')
-_TAIL = re.compile(rb",\s*" + _BOTH + rb"\s*\}\s*\Z")
-# The place of the id in a request that is too long to be decoded.
-_NAMED = rb'"id"\s*:\s*("[^"\\]{0,256}"|-?\d{1,64})\s*'
-_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _NAMED + rb",")
-_LAST = re.compile(rb",\s*" + _NAMED + rb"\}\s*\Z")
-_TAILED = re.compile(rb'\s*\{\s*"(?:result|error)"\s*:')
-# The order of the specification's own examples.
-_SPECIFIED = re.compile(rb'\s*\{\s*%b\s*,\s*"(?:result|error)"\s*:' % _VERSION)
-_LAST_ID = re.compile(rb"\}\s*,\s*%b\s*\}\s*\Z" % _SPELLED)
+_MEMBER = rb'(?:"jsonrpc"\s*:\s*"2\.0"|"id"\s*:\s*%b)' % _ID
+# The members may come in any order: some servers sort them by name, or write the id last.
+_HEAD = re.compile(rb'\s*\{\s*(?:%b\s*,\s*){0,2}"(result|error|method)"\s*:' % _MEMBER)
+_TAIL = re.compile(rb"\}\s*(?:,\s*%b\s*){1,2}\}\s*\Z" % _MEMBER)
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 _TRIES = 32  # places that are tried for the start of a message after noise
 _BEGINS = re.compile(rb'\{\s*"(?:jsonrpc|id|method|params|result|error)"\s*:')
 _ONE_LINE = bytes(0x20 if byte in b"\r\n" else byte for byte in range(256))
-_ASKS = re.compile(rb"\s*\{\s*(?:(?:%b|%b)\s*,\s*){0,2}\"method\"\s*:" % (_VERSION, _SPELLED))
 
 
 def read(raw: bytes) -> Message | list[Raw]:
@@ -204,12 +193,8 @@ def response_key(start: bytes, end: bytes) -> bytes | None:
 
     A server's own request may carry the same id, so the head must show `result` or `error`.
     """
-    match = _HEAD.match(start)
-    if match is None and _TAILED.match(start):
-        match = _TAIL.search(end)
-    elif match is None and _SPECIFIED.match(start):
-        match = _LAST_ID.search(end)
-    return None if match is None else id_key(match[match.lastindex or 0])
+    id = _id_at_an_end(start, end, b"result", b"error")
+    return None if id is None else id_key(id)
 
 
 def request_id(start: bytes, end: bytes) -> bytes | None:
@@ -220,8 +205,36 @@ def request_id(start: bytes, end: bytes) -> bytes | None:
     >>> request_id(b'{"jsonrpc":"2.0","id":7,"result":{', b'}}') is None
     True
     """
-    match = _FIRST.match(start) or _LAST.search(end)
-    return None if match is None or response_key(start, end) is not None else match[1]
+    return _id_at_an_end(start, end, b"method")
+
+
+def _id_at_an_end(start: bytes, end: bytes, *members: bytes) -> bytes | None:
+    match = _HEAD.match(start)
+    if match is None or match[2] not in members:
+        return None
+    if match[1] is None:
+        match = _TAIL.search(end)
+    return None if match is None else match[1]
+
+
+def _member_at(start: bytes) -> bytes | None:
+    match = _HEAD.match(start)
+    return None if match is None else match[2]
+
+
+def asks(start: bytes) -> bool:
+    """Return True if a line that begins with `start` is surely a request or a notification."""
+    return _member_at(start) == b"method"
+
+
+def answers(start: bytes) -> bool:
+    """Return True if a line that begins with `start` is surely a response, its id at either end."""
+    return _member_at(start) in (b"result", b"error")
+
+
+def succeeds(start: bytes) -> bool:
+    """Return True if a response that begins with `start` carries a result, not an error."""
+    return _member_at(start) == b"result"
 
 
 def one_line(raw: bytes) -> bytes:
@@ -286,16 +299,6 @@ def not_alone(end: int, size: int) -> str:
     )
 
 
-def succeeds(start: bytes) -> bool:
-    """Return True if a response that begins with `start` carries a result, not an error.
-
-    >>> succeeds(b'{"jsonrpc":"2.0","id":7,"result":{'), succeeds(b'{"error":{"code":1')
-    (True, False)
-    """
-    match = _HEAD.match(start) or _TAILED.match(start) or _SPECIFIED.match(start)
-    return match is not None and match[0].endswith((b'"result":', b'"result" :'))
-
-
 def fails(raw: bytes) -> bool:
     """Return True if a message is a response that carries an error, and no result beside it.
 
@@ -307,16 +310,6 @@ def fails(raw: bytes) -> bool:
     except DocumentError:
         return False
     return isinstance(content, Message) and content.error is not ABSENT and content.result is ABSENT
-
-
-def asks(start: bytes) -> bool:
-    """Return True if a line that begins with `start` is surely a request or a notification."""
-    return _ASKS.match(start) is not None
-
-
-def answers(start: bytes) -> bool:
-    """Return True if a line that begins with `start` is surely a response, its id at either end."""
-    return any(kind.match(start) for kind in (_HEAD, _TAILED, _SPECIFIED))
 
 
 def replaced(raw: bytes, **values: Any) -> bytes:
