@@ -44,7 +44,10 @@ SLOW = {
         "yaml",
     ),
 }
-WRAPPER = "proxy.cli, proxy.cli.run, proxy.transports.stdio.relay, proxy.session.session"
+WRAPPER = (
+    "proxy.cli, proxy.cli.run, proxy.transports.stdio.relay, proxy.session.session, "
+    "proxy.storage.ledger"
+)
 
 
 def name_of(file: Path) -> str:
