@@ -6,7 +6,7 @@ is read even if it accepts no input.
 """
 
 import asyncio
-from collections import OrderedDict
+import re
 from collections.abc import Coroutine, Iterable
 from typing import Any
 
@@ -27,8 +27,7 @@ from proxy.transports.driver import Driver, Routed, Timer
 from proxy.transports.http import sse
 from proxy.transports.log import Log
 from proxy.transports.sidecar.command.child import HASTY, ORDERLY, ChildServer, unread
-from proxy.transports.sidecar.command.event_store import EventStore, StoredEvent
-from proxy.transports.sidecar.command.streams import EventStream
+from proxy.transports.sidecar.command.streams import EventStore, EventStream
 from proxy.transports.sidecar.request import (
     FAILED,
     INVALID,
@@ -43,6 +42,7 @@ from proxy.transports.sidecar.route import AccessRecord
 PRIMED = "2025-11-25"
 """The first protocol version whose clients know an event without data."""
 
+_EVENT_ID = re.compile(r"(\d{1,18})-(\d{1,18})")
 _REMEMBERED = 1000  # streams that a client may still want to resume
 _MOST_ASKED = 1000  # requests that wait for their answers, including those of disconnected clients
 _RETRY_AFTER = "5"
@@ -76,25 +76,22 @@ class ChildSession:
         self._store = store
         self._log = log
         self._loop = asyncio.get_running_loop()
-        self._streams: OrderedDict[int, EventStream] = OrderedDict()
+        self._streams: dict[int, EventStream] = {}
         self._pending: dict[bytes, EventStream] = {}
-        self._unanswered_ids: set[bytes] = set()  # of requests, if one stream has all answers
         self._tokens: dict[bytes, EventStream] = {}
         self._probes: dict[bytes, asyncio.TimerHandle] = {}  # by their ids, until they are over
         self._timer = Timer(driver, self._overdue)
         self._initialize: bytes | None = None
-        self._serving = 0
-        self._warned = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._cause: str | None = None
         self.last_used = self._loop.time()
-        self._get = self._remember(EventStream(store.open(), keeps=True, with_ids=not single))
+        self._get = self._remember(EventStream(store, log, with_ids=not single))
         self.reading = self._loop.create_task(self._read())
 
     @property
     def connected(self) -> bool:
         """True while a client is connected to any of its streams."""
-        return self._serving > 0
+        return any(stream.connected for stream in self._streams.values())
 
     @property
     def pending(self) -> bool:
@@ -107,29 +104,28 @@ class ChildSession:
         """Process one POST and answer it; raises RequestRefused."""
         self._touch()
         record.client = self.driver.session.client or ""
-        if read.ids:
-            self._admit()
-        if not read.ids or self.single:
-            self._unanswered_ids.update(read.ids)
-            await asyncio.shield(self._spawn(self._enter(read.raw, record)))
-            return web.Response(status=202)
+        if read.ids and len(self._pending) >= _MOST_ASKED:
+            text = f"{len(self._pending)} requests of this session have no answer yet"
+            raise RequestRefused(503, FAILED, text, {"Retry-After": _RETRY_AFTER})
         if set(read.ids) & self._pending.keys() or len(set(read.ids)) < len(read.ids):
             raise RequestRefused(400, INVALID, ID_IN_USE)
+        if not read.ids or self.single:
+            self._pending |= dict.fromkeys(read.ids, self._get)
+            await asyncio.shield(self._spawn(self._enter(read.raw, record)))
+            return web.Response(status=202)
         tokens = [token for token in map(progress_token, read.messages) if token is not None]
         stream = self._remember(
-            EventStream(self._store.open(), read.ids, tokens, carries=read.accepts != "json")
+            EventStream(self._store, self._log, read.ids, tokens, carries=read.accepts != "json")
         )
-        for id in read.ids:
-            self._pending[id] = stream
-        for token in tokens:
-            self._tokens[token] = stream
+        self._pending |= dict.fromkeys(read.ids, stream)
+        self._tokens |= dict.fromkeys(tokens, stream)
         version = read.version or ""
         if read.initializes:
             assert read.first is not None
             version = string_at(read.first.params, "protocolVersion") or ""
             self._initialize = read.ids[0]
         if version >= PRIMED and stream.carries:
-            self._say(stream, b"")
+            stream.add(b"")
         answer = ResponseWriter(
             request,
             # A command chooses no form: see `negotiation.Wanted`.
@@ -141,25 +137,14 @@ class ChildSession:
         )
         self._spawn(self._enter(read.raw, record))
         streams = read.accepts in ("stream", "either")
-        self._serving += 1
         try:
-            # The server gets the request before the client gets anything, so that both work at
-            # once.
-            await asyncio.sleep(0)
             return await stream.serve(request, answer, record, pings=streams)
         finally:
-            self._serving -= 1
             self._touch()
             record.client = self.driver.session.client or ""
             if read.initializes and not answer.started:
                 # The client never received the session's id.
                 self._spawn(self.end("the client went away", HASTY))
-
-    def _admit(self) -> None:
-        there = len(self._unanswered_ids if self.single else self._pending)
-        if there >= _MOST_ASKED:
-            text = f"{there} requests of this session have no answer yet, the most there may be"
-            raise RequestRefused(503, FAILED, text, {"Retry-After": _RETRY_AFTER})
 
     async def get(
         self,
@@ -176,11 +161,11 @@ class ChildSession:
         self._touch()
         stream = self._get
         if last is not None:
-            correlation = self._store.after(last)
-            if correlation is None or correlation[0] not in self._streams:
+            match = _EVENT_ID.fullmatch(last)
+            earlier = self._streams.get(int(match[1])) if match else None
+            if match is None or earlier is None or not earlier.resume(int(match[2])):
                 raise RequestRefused(400, INVALID, "what followed this event is not kept any more")
-            stream = self._streams[correlation[0]]
-            stream.replay(correlation[1])
+            stream = earlier
         elif stream.connected:
             raise RequestRefused(409, INVALID, "there is a stream of this session already")
         record.session = digest(self.id)
@@ -188,12 +173,10 @@ class ChildSession:
         headers = {} if self.single else {SESSION: self.id}
         answer = ResponseWriter(request, "stream", streams=True, expected=0, headers=headers)
         if last is None and (version or "") >= PRIMED:
-            self._say(stream, b"")
-        self._serving += 1
+            stream.add(b"")
         try:
             return await stream.serve(request, answer, record, pings=True, leading=leading)
         finally:
-            self._serving -= 1
             self._touch()
 
     async def end(self, cause: str, pace: tuple[float, float] = ORDERLY) -> None:
@@ -229,7 +212,6 @@ class ChildSession:
             self._stop_timer(key)
         for each in messages:
             cancels = correlate(each).cancels
-            self._unanswered_ids.discard(cancels or b"")
             if cancels is not None and cancels in self._pending:
                 wait = _LAST_ANSWER if cancels in cancelled else 0.0
                 self._loop.call_later(wait, self._give_up, cancels, self._pending[cancels])
@@ -244,8 +226,9 @@ class ChildSession:
         # At once: no client message about a call that was held may overtake the call.
         self._child.post([*routed.to_server, *(probe.raw for probe in routed.queries)])
         for probe in routed.queries:
-            timer = self._loop.call_later(probe.seconds, self._late, probe.token)
-            self._probes[probe.token] = timer
+            self._probes[probe.token] = self._loop.call_later(
+                probe.seconds, self._spawn_late, probe.token
+            )
         self._timer.start()
         for raw in (*routed.notifications, *routed.to_client):
             await others(len(raw))
@@ -257,18 +240,16 @@ class ChildSession:
         for raw in routed.to_client:
             self._deliver(raw)
 
-    # Queries of the proxy
+    def _spawn_late(self, query: bytes) -> None:
+        self._spawn(self._give_up_query(query))
 
-    def _late(self, key: bytes) -> None:
-        self._stop_timer(key)
-        self._spawn(self._give_up_query(key))
+    async def _give_up_query(self, query: bytes) -> None:
+        self._stop_timer(query)
+        await self._route(await self.driver.unanswered(query))
 
-    async def _give_up_query(self, key: bytes) -> None:
-        await self._route(await self.driver.unanswered(key))
-
-    def _stop_timer(self, key: bytes | None) -> None:
-        if key in self._probes:
-            self._probes.pop(key).cancel()
+    def _stop_timer(self, query: bytes | None) -> None:
+        if query in self._probes:
+            self._probes.pop(query).cancel()
 
     # Messages of the server
 
@@ -283,7 +264,7 @@ class ChildSession:
         self._on_end()
 
     def _awaited(self) -> set[bytes]:
-        return {*(self._unanswered_ids if self.single else self._pending), *self._probes}
+        return {*self._pending, *self._probes}
 
     async def _on_line(self, raw: bytes) -> None:
         self._touch()
@@ -315,8 +296,7 @@ class ChildSession:
         if self._cause is None and (count or self._child.code != 0):
             self._log.error(f"{cause}; requests answered with an error: {count}")
         for stream in self._streams.values():
-            stream.finish()
-            self._store.drop(stream.number)
+            stream.close()
         for task in self._tasks:
             task.cancel()
         for key in list(self._probes):
@@ -331,34 +311,22 @@ class ChildSession:
             unused = (each for each in self._streams.values() if each.over and not each.connected)
             if (old := next(unused, None)) is not None:
                 del self._streams[old.number]
-                self._store.drop(old.number)
+                old.close()
         return stream
-
-    def _say(self, stream: EventStream | None, data: bytes) -> None:
-        if self.single:
-            self._get.add(StoredEvent("", data))
-        elif stream is not None:
-            stream.add(self._store.add(stream.number, data))
-            if stream.dropped and not self._warned:
-                self._warned = True
-                self._log.warning("messages were dropped: nobody has opened a stream for them")
 
     def _deliver(self, raw: bytes) -> EventStream:
         """Put a message on its stream, each part of a batch on its own if the streams differ."""
         parts = [(part, correlate(part)) for part in elements(raw)] or [(raw, NOWHERE)]
         streams = [self._target(correlation) for _, correlation in parts]
-        if len(set(streams)) == 1:
-            self._say(streams[0], raw)
-        else:
-            for (part, _), stream in zip(parts, streams, strict=True):
-                self._say(stream, part)
+        together = len(set(streams)) == 1
+        for stream, (part, _) in zip(streams[:1] if together else streams, parts, strict=False):
+            if stream is not None:
+                stream.add(raw if together else part)
         for part, correlation in parts:
             self._on_response(part, correlation)
         return streams[-1] or self._get
 
     def _target(self, correlation: Correlation) -> EventStream | None:
-        if self.single:
-            return self._get
         if correlation.answers in self._pending:
             return self._pending[correlation.answers]
         if correlation.answers not in (None, b"null"):
@@ -380,14 +348,13 @@ class ChildSession:
 
     def _on_response(self, raw: bytes, correlation: Correlation) -> None:
         """Record a response; the last one ends its stream."""
-        self._unanswered_ids.discard(correlation.answers or b"")
         if correlation.answers not in self._pending:
             return
         stream = self._pending.pop(correlation.answers)
         stream.ids.discard(correlation.answers)
         if correlation.answers == self._initialize:
             self._on_initialized(raw, failed=correlation.failed)
-        if not stream.ids:
+        if not stream.ids and stream is not self._get:
             for token in stream.tokens:
                 if self._tokens.get(token) is stream:
                     del self._tokens[token]

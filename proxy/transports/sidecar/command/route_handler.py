@@ -20,8 +20,8 @@ from proxy.transports.http.headers import MODERN
 from proxy.transports.sidecar import request as post
 from proxy.transports.sidecar.command.child import ORDERLY, ChildServer
 from proxy.transports.sidecar.command.child_session import ChildSession
-from proxy.transports.sidecar.command.event_store import EventStore
 from proxy.transports.sidecar.command.stateless import Stateless
+from proxy.transports.sidecar.command.streams import EventStore
 from proxy.transports.sidecar.request import (
     FAILED,
     INVALID,

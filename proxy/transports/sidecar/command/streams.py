@@ -1,19 +1,19 @@
-"""One stream of a session of the handshake era: its events and its connection.
+"""The streams of sessions of the handshake era: their events and their connections.
 
 A stream belongs to one POST, or is the one that GET opens. It outlives its connection: a client
-that reconnects with the id of the last event gets the events that followed. Invariant: a client
+that reconnects with the id of the last event gets all events that followed. Invariant: a client
 that does not read delays its own session only, and only for a limited time.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Iterable
+from itertools import count
 
 from aiohttp import web
 
 from proxy.transports.http import sse
 from proxy.transports.http.sse import Event
-from proxy.transports.sidecar.command.event_store import StoredEvent
+from proxy.transports.log import Log
 from proxy.transports.sidecar.response_writer import ResponseWriter, message_event
 from proxy.transports.sidecar.route import AccessRecord
 
@@ -25,95 +25,144 @@ PING = 15.0
 
 _MOST_BEHIND = 8 << 20  # bytes that may wait for a client that reads slowly
 _STUCK = 30.0  # seconds without a byte read after which such a connection is ended
-_MOST_KEPT = 1000  # events that wait for a client that is not connected
-_MOST_KEPT_BYTES = 16 << 20
+_OVERHEAD = 200  # bytes that an event costs besides its data
 SILENCE = Event(b": \n\n", None)
 """A comment that breaks the silence and has no meaning."""
+
+
+class EventStore:
+    """The events of the streams of all sessions, by stream and number.
+
+    Bounded by number and by bytes: the oldest is dropped first, the newest always stays.
+    """
+
+    def __init__(self, *, number: int = 100_000, size: int = 256 << 20) -> None:
+        self._number = number
+        self._size = size
+        self._events: dict[tuple[int, int], bytes] = {}
+        self._bytes = 0
+        self.streams = count(1)
+        """The numbers of further streams."""
+
+    def add(self, stream: int, number: int, data: bytes) -> None:
+        """Add the next event of a stream."""
+        self._events[stream, number] = data
+        self._bytes += len(data) + _OVERHEAD
+        while len(self._events) > self._number or (
+            self._bytes > self._size and len(self._events) > 1
+        ):
+            self.drop(*next(iter(self._events)))
+
+    def get(self, stream: int, number: int) -> bytes | None:
+        """Return an event, None if it is no longer kept."""
+        return self._events.get((stream, number))
+
+    def drop(self, stream: int, number: int) -> None:
+        """Forget an event; an unknown one is ignored."""
+        data = self._events.pop((stream, number), None)
+        if data is not None:
+            self._bytes -= len(data) + _OVERHEAD
 
 
 class EventStream:
     """The messages for the client in answer to one POST, or on its GET stream.
 
     `ids` are the requests that it will answer, `tokens` their progress tokens. `carries` means that
-    it may hold more than responses. `keeps` means that its events wait here while no client is
-    connected: those of a POST's stream are in the event store. `with_ids`: the events have ids.
+    it may hold more than responses. `with_ids`: the events have ids. Events wait in the store until
+    a client is connected.
     """
 
     def __init__(
         self,
-        number: int,
+        store: EventStore,
+        log: Log,
         ids: Iterable[bytes] = (),
         tokens: Iterable[bytes] = (),
         *,
         carries: bool = True,
-        keeps: bool = False,
         with_ids: bool = True,
     ) -> None:
-        self.number = number
+        self.number = next(store.streams)
         self.ids = set(ids)
         self.tokens = tuple(tokens)
         self.carries = carries
         self.over = False
         self.received = 0
         """Bytes of the server's responses to it, before they were shaped."""
-        self.dropped = 0
-        """How many waiting events were dropped."""
-        self._keeps = keeps
-        self._was_connected = False  # before the first connection, events wait for it
+        self._store = store
+        self._log = log
         self._with_ids = with_ids
         self._hurried = False
-        self._waiting: deque[StoredEvent] = deque()
-        self._size = 0
-        self._change = asyncio.Event()
-        self._connection: _Connection | None = None
+        self._closed = False
+        self._count = 0  # events so far
+        self._position = 0  # the number of the last event that was sent
+        self._behind = 0  # bytes of those that follow
+        self._news = asyncio.Event()  # for the connection
+        self._progress = asyncio.Event()  # for those who wait for room
+        self._request: web.BaseRequest | None = None
 
     @property
     def connected(self) -> bool:
         """True while a client is connected."""
-        return self._connection is not None
+        return self._request is not None
 
-    def add(self, event: StoredEvent) -> None:
-        """Add an event, to be sent as soon as a client is connected."""
-        if self._connection is None and self._was_connected and not self._keeps:
-            return
-        self._waiting.append(event)
-        self._size += len(event.data)
-        if self._connection is not None:
-            self._connection.news.set()
-            return
-        while len(self._waiting) > _MOST_KEPT or self._size > _MOST_KEPT_BYTES:
-            self._size -= len(self._waiting.popleft().data)
-            self.dropped += 1
+    def add(self, data: bytes) -> None:
+        """Add an event, to be sent as soon as a client is connected; without data, only an id."""
+        self._count += 1
+        self._store.add(self.number, self._count, data)
+        self._behind += len(data)
+        self._news.set()
 
-    def replay(self, events: Iterable[StoredEvent]) -> None:
-        """Replace all waiting events by these: a client has reconnected."""
-        self._waiting = deque(events)
-        self._size = sum(len(each.data) for each in self._waiting)
+    def resume(self, position: int) -> bool:
+        """Continue behind the event of this number; return False if one of the next is lost."""
+        if not 1 <= position <= self._count:
+            return False
+        following = self._after(position)
+        if len(following) < self._count - position:
+            return False
+        self._position, self._behind = position, sum(map(len, following))
+        return True
+
+    def _after(self, position: int) -> list[bytes]:
+        numbers = range(position + 1, self._count + 1)
+        following = (self._store.get(self.number, number) for number in numbers)
+        return [data for data in following if data is not None]
 
     def finish(self) -> None:
         """Record that no more events follow."""
         self.over = True
-        self._change.set()
-        if self._connection is not None:
-            self._connection.news.set()
+        self._progress.set()
+        self._news.set()
+
+    def close(self) -> None:
+        """Record that nobody can resume it: forget its events, once a connected client has them."""
+        self._closed = True
+        self.finish()
+        if not self.connected:
+            self._drop()
+
+    def _drop(self) -> None:
+        for number in range(1, self._count + 1):
+            self._store.drop(self.number, number)
 
     def hurry(self) -> None:
         """Stop waiting for slow clients: the end is near."""
         self._hurried = True
-        self._change.set()
+        self._progress.set()
 
     async def room(self) -> None:
         """Wait while a connected client is far behind; disconnect one that reads nothing."""
-        while self._connection is not None and self._size > _MOST_BEHIND and not self._hurried:
-            connection, behind = self._connection, self._connection.behind
-            self._change.clear()
+        while self._request is not None and self._behind > _MOST_BEHIND and not self._hurried:
+            request, unread = self._request, _unread(self._request)
+            self._progress.clear()
             try:
                 async with asyncio.timeout(_STUCK):
-                    await self._change.wait()
+                    await self._progress.wait()
             except TimeoutError:
-                if connection is self._connection and connection.behind >= behind:
-                    connection.abort()
-                    self._leave(connection)
+                if request is self._request and _unread(request) >= unread:
+                    if request.transport is not None:
+                        request.transport.abort()
+                    self._leave(request)
 
     async def serve(
         self,
@@ -128,78 +177,71 @@ class EventStream:
 
         `leading` are sent before all others. If `pings` is true, a comment breaks long silence.
         """
-        connection = _Connection(request)
-        earlier, self._connection = self._connection, connection
-        if earlier is not None:
-            earlier.news.set()
+        self._request = request
+        self._news.set()  # for an earlier connection, which ends
         try:
+            # The server gets a request before the client gets anything, so that both work at once.
+            await asyncio.sleep(0)
             await answer.begin()
             for event in leading:
                 await answer.add(event)
-            response = await answer.end(await self._tell(connection, answer, pings=pings))
+            response = await answer.end(await self._tell(request, answer, pings=pings))
         finally:
             record.bytes_sent, record.bytes_received = answer.bytes_sent, self.received
-            self._leave(connection)
+            self._leave(request)
         return response
 
     async def _tell(
-        self, connection: "_Connection", answer: ResponseWriter, *, pings: bool
+        self, request: web.BaseRequest, answer: ResponseWriter, *, pings: bool
     ) -> Event | None:
         """Send the events except the very last, which is returned: it ends the answer."""
-        while self._connection is connection:
-            while self._waiting and self._connection is connection:
-                event = self._waiting.popleft()
-                self._size -= len(event.data)
-                if self.over and not self._waiting:
-                    self._change.set()
-                    return self._event(event)
-                await answer.add(self._event(event))
-                self._change.set()
+        while self._request is request:
+            if self._position < self._count:
+                event = self._next()
+                self._progress.set()
+                if self.over and self._position == self._count:
+                    return event
+                if event is not None:
+                    await answer.add(event)
+                continue
             if self.over:
                 return None
-            connection.news.clear()
+            self._news.clear()
             try:
                 async with asyncio.timeout(PING):
-                    await connection.news.wait()
+                    await self._news.wait()
             except TimeoutError:
                 if pings or answer.started:
                     await answer.keep_alive(SILENCE)
         return None
 
-    def _event(self, event: StoredEvent) -> Event:
-        id = event.id if self._with_ids else None
-        if event.data:
-            return message_event(event.data, id)
+    def _next(self) -> Event | None:
+        data, before = None, self._position
+        while data is None and self._position < self._count:
+            self._position += 1
+            data = self._store.get(self.number, self._position)
+        self._behind -= len(data or b"")
+        if data is None or self._position > before + 1:
+            self._log.warning("messages were dropped: nobody has opened a stream for them")
+            self._behind = sum(map(len, self._after(self._position)))
+        if data is None:
+            return None
+        id = f"{self.number}-{self._position}" if self._with_ids else None
+        if data:
+            return message_event(data, id)
         # No event name: a client that does not know this kind of event may still accept any data.
         raw = sse.encode_event(b"", event=None, id=id, retry=RETRY)
         return Event(raw, b"", id, None, RETRY)
 
-    def _leave(self, connection: "_Connection") -> None:
-        if self._connection is not connection:
-            return
-        self._connection = None
-        self._was_connected = True
-        if not self._keeps:
-            self._waiting.clear()
-            self._size = 0
-        self._change.set()
+    def _leave(self, request: web.BaseRequest) -> None:
+        if self._request is request:
+            self._request = None
+            self._progress.set()
+            if self._closed:
+                self._drop()
 
 
-class _Connection:
-    """The connection of a client that reads a stream."""
-
-    def __init__(self, request: web.BaseRequest) -> None:
-        self._transport = request.transport
-        self.news = asyncio.Event()
-
-    @property
-    def behind(self) -> int:
-        """The number of bytes that wait to be sent."""
-        transport = self._transport
-        size = getattr(transport, "get_write_buffer_size", None)
-        return 0 if size is None else int(size())
-
-    def abort(self) -> None:
-        """Close it, whatever the client has not read."""
-        if self._transport is not None:
-            self._transport.abort()
+def _unread(request: web.BaseRequest) -> int:
+    """Return the number of bytes that wait to be sent to a client."""
+    size = getattr(request.transport, "get_write_buffer_size", None)
+    return 0 if size is None else int(size())

@@ -244,7 +244,7 @@ async def test_a_session_owes_no_more_answers_than_it_may(
         refused = await client.call(4, "hold")
         assert refused.status == 503
         [said] = await refused.rest()
-        text = "3 requests of this session have no answer yet, the most there may be"
+        text = "3 requests of this session have no answer yet"
         assert said == {"jsonrpc": "2.0", "id": 4, "error": {"code": -1, "message": text}}
         assert await client.tell("notifications/cancelled", requestId=1) == 202
         async with asyncio.timeout(20):
