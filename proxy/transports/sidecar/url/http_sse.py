@@ -8,7 +8,6 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from functools import partial
 
 import msgspec
 from aiohttp import web
@@ -42,18 +41,17 @@ class Elsewhere(AbridgeError):
 
 
 class SseSession(Struct):
-    """An open stream: the endpoint for the client's messages, and the response with the answers.
+    """An open stream: the GET that opened it, the response to it, and the endpoint for messages.
 
-    `tasks` are the calls that wait for the proxy's own queries. Messages of the proxy in the
-    client's name are sent like the client's last message, which is `last_post`.
+    `timer` is that of all calls, `tasks` are those that wait for the proxy's own queries.
     """
 
-    url: URL
+    request: web.BaseRequest
     context: RequestContext
     answer: ResponseWriter
+    url: URL
+    timer: Timer
     tasks: "set[asyncio.Task[None]]" = msgspec.field(default_factory=set)
-    timer: Timer | None = None
-    last_post: tuple[web.BaseRequest, PostedBody] | None = None
 
 
 class SseSessions:
@@ -80,17 +78,21 @@ class SseSessions:
         self._streams: dict[str, SseSession] = {}
 
     async def follow(
-        self, answer: ResponseWriter, upstream: HttpResponse, record: AccessRecord
+        self,
+        request: web.BaseRequest,
+        answer: ResponseWriter,
+        upstream: HttpResponse,
+        record: AccessRecord,
     ) -> None:
         """Pass on a stream until it ends, with the proxy's endpoint in place of the server's."""
         name = secrets.token_urlsafe(16)
         context = self._registry.alone(post.NOTHING, name)
+        timer = Timer(context.driver, lambda routed: self._overdue(name, routed))
         try:
             async for event in self._upstream.events(upstream, record):
                 if event.event == ENDPOINT:
                     url = endpoint_of(event, upstream.url)
-                    session = self._streams[name] = SseSession(url, context, answer)
-                    session.timer = Timer(context.driver, partial(self._overdue, session))
+                    self._streams[name] = SseSession(request, context, answer, url, timer)
                     await answer.add(announcement(name))
                 else:
                     for each in await self._translated(context, event):
@@ -99,12 +101,10 @@ class SseSessions:
             record.failure = f"the server's stream broke off: {broken}"
             await answer.add_messages(context.driver.session.ended(record.failure))
         finally:
+            timer.stop()
             stream = self._streams.pop(name, None)
-            if stream is not None:
-                for task in stream.tasks:
-                    task.cancel()
-                assert stream.timer is not None
-                stream.timer.stop()
+            for task in () if stream is None else tuple(stream.tasks):
+                task.cancel()
 
     async def posted(
         self, request: web.BaseRequest, name: str, record: AccessRecord
@@ -122,7 +122,7 @@ class SseSessions:
         record.client = driver.session.client or ""
         self._queries.cancel(routed.to_server)
         await stream.answer.add_messages(routed.to_client)
-        self._watch(stream, request, read)
+        stream.timer.start()
         for probe in routed.queries:
             # Its client sends nothing more until this POST is accepted.
             task = self._queries.spawn(self._finish_held(request, stream, read, probe))
@@ -140,12 +140,12 @@ class SseSessions:
         """Carry out the decision on a held call; its answer comes on the stream."""
         context = msgspec.structs.replace(stream.context, post=read)
         try:
-            routed = await self._queries.ask(request, context, probe, stream.url)
+            routed = Routed([], [], [], [probe])
             while routed.queries:
                 [probe] = routed.queries
                 routed = await self._queries.ask(request, context, probe, stream.url)
             await stream.answer.add_messages(routed.to_client)
-            self._watch(stream, request, read)
+            stream.timer.start()
             for raw in routed.to_server:
                 async with self._upstream.ask(request, raw, url=stream.url) as upstream:
                     if upstream.status >= 300:
@@ -155,15 +155,9 @@ class SseSessions:
         except (CallCancelled, ConnectionError):
             return
 
-    def _watch(self, stream: SseSession, request: web.BaseRequest, read: PostedBody) -> None:
-        """Start the deadline of calls, after which the proxy answers them."""
-        stream.last_post = request, read
-        assert stream.timer is not None
-        stream.timer.start()
-
-    def _overdue(self, stream: SseSession, routed: Routed) -> None:
-        assert stream.last_post is not None
-        self._queries.give_up(*stream.last_post, routed.to_server, stream.url)
+    def _overdue(self, name: str, routed: Routed) -> None:
+        stream = self._streams[name]
+        self._queries.give_up(stream.request, post.NOTHING, routed.to_server, stream.url)
         self._queries.spawn(self._say(stream, routed.to_client))
 
     async def _say(self, stream: SseSession, lines: list[bytes]) -> None:

@@ -82,7 +82,7 @@ class GuardQueries:
         """
         id = query.token.removeprefix(context.id_prefix)
         answer = self._awaited[id] = asyncio.get_running_loop().create_future()
-        task = asyncio.create_task(self._ask(request, context, query.raw, answer, id, url))
+        task = asyncio.create_task(self._ask(request, context, query.raw, id, url))
         try:
             await asyncio.wait(
                 {answer, task}, timeout=query.seconds, return_when=asyncio.FIRST_COMPLETED
@@ -98,21 +98,23 @@ class GuardQueries:
                 task.exception()  # not retrieved if the answer came otherwise
         if answer.cancelled():
             raise CallCancelled("Request cancelled")
-        if answer.done():
-            return await context.driver.from_server(answer.result(), context.id_prefix)
-        if task.done():
-            return await context.driver.unanswered(query.token, task.result())
-        self.give_up(request, context.post, [cancellation(id)], url)
-        routed = await context.driver.unanswered(query.token)
-        others = [raw for raw in routed.to_server if correlate(raw).cancels != id]
-        return routed._replace(to_server=others)
+        if not (answer.done() or task.done()):
+            self.give_up(request, context.post, [cancellation(id)], url)
+            routed = await context.driver.unanswered(query.token)
+            others = [raw for raw in routed.to_server if correlate(raw).cancels != id]
+            return routed._replace(to_server=others)
+        outcome = answer.result() if answer.done() else task.result()
+        if isinstance(outcome, bytes):
+            return await context.driver.from_server(outcome, context.id_prefix)
+        return await context.driver.unanswered(query.token, outcome)
 
     def answered(self, raw: bytes) -> bool:
         """Accept an answer to a query that came on another stream; return False for all else."""
         key = correlate(raw).answers if self._awaited else None
         if key not in self._awaited:
             return False
-        _resolve(self._awaited[key], raw)
+        if not self._awaited[key].done():
+            self._awaited[key].set_result(raw)
         return True
 
     def cancel(self, lines: Iterable[bytes]) -> None:
@@ -147,35 +149,27 @@ class GuardQueries:
         request: web.BaseRequest,
         context: RequestContext,
         raw: bytes,
-        answer: "asyncio.Future[bytes]",
         id: bytes,
         url: URL | None,
-    ) -> str:
-        """Send a query; return the reason if there is no answer. Raises Rejected."""
-        read = context.post if url is None else None
+    ) -> bytes | str:
+        """Send a query; return its answer, or the reason why there is none. Raises Rejected."""
+        read, elsewhere = context.post if url is None else None, self._awaited[id]
         try:
             async with self._upstream.ask(request, raw, read, url, own=True) as upstream:
                 good = 200 <= upstream.status < 300
                 if not good or (url is None and upstream.content_type != STREAM):
-                    return await self._whole(request, context.post, upstream, answer, id)
+                    return await self._whole(request, context.post, upstream, id)
                 if url is None:
-                    await self._events(request, context, upstream, answer, id)
-                    return "the server ended its stream before it had answered"
+                    return await self._events(request, context, upstream, id)
         except ConnectionLost as cause:
             return str(cause)
         except (sse.TooLong, body.TooLarge) as cause:
             return f"the server's answer is too long: {cause}"
-        await asyncio.wait({answer})
-        return ""
+        return await asyncio.shield(elsewhere)
 
     async def _whole(
-        self,
-        request: web.BaseRequest,
-        read: PostedBody,
-        upstream: HttpResponse,
-        answer: "asyncio.Future[bytes]",
-        id: bytes,
-    ) -> str:
+        self, request: web.BaseRequest, read: PostedBody, upstream: HttpResponse, id: bytes
+    ) -> bytes | str:
         status = upstream.status
         raw = await self._upstream.read(upstream)
         about = id in posting.answered(raw)
@@ -184,35 +178,30 @@ class GuardQueries:
             raise Rejected(upstream, raw.replace(id, read.ids[0]))
         if posting.refuses(raw, id):
             # A server that has not read a request cannot know its id.
-            raw = message.replaced(raw, id=Raw(id))
-        elif status >= 300:
+            return message.replaced(raw, id=Raw(id))
+        if status >= 300:
             return f"the server answered HTTP {status} {upstream.reason or ''}".rstrip()
-        if about or id in posting.answered(raw):
-            _resolve(answer, raw)
+        if about:
+            return raw
         return "the server answered something else" if raw.strip() else "the server gave no answer"
 
     async def _events(
-        self,
-        request: web.BaseRequest,
-        context: RequestContext,
-        upstream: HttpResponse,
-        answer: "asyncio.Future[bytes]",
-        id: bytes,
-    ) -> None:
+        self, request: web.BaseRequest, context: RequestContext, upstream: HttpResponse, id: bytes
+    ) -> bytes | str:
         try:
             async for event in self._upstream.events(upstream, AccessRecord()):
                 raw = event.data or b""
                 if not raw or event.event not in (None, "", "message"):
                     continue
                 if id in posting.answered(raw):
-                    _resolve(answer, raw)
-                    return
+                    return raw
                 if (key := request_id(event)) is not None:
                     await self._upstream.decline(request, context.post, key, _NOBODY)
                 else:
                     await self._on_message(context, raw)
         except ConnectionLost as broken:
-            raise ConnectionLost(f"the server's stream broke off: {broken}") from None
+            return f"the server's stream broke off: {broken}"
+        return "the server ended its stream before it had answered"
 
     async def _tell(
         self, request: web.BaseRequest, read: PostedBody, raw: bytes, url: URL | None
@@ -223,8 +212,3 @@ class GuardQueries:
                 self._upstream.ask(request, raw, None if url else read, url, own=True) as upstream,
             ):
                 await self._upstream.read(upstream)
-
-
-def _resolve(answer: "asyncio.Future[bytes]", raw: bytes) -> None:
-    if not answer.done():
-        answer.set_result(raw)

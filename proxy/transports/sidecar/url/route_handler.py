@@ -7,7 +7,7 @@ upstream, which then does what it does for a client that disconnects.
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from functools import partial
 
 import msgspec
@@ -36,10 +36,8 @@ from proxy.transports.sidecar.url.upstream import Upstream, request_id
 class Exchange(Struct):
     """One request of a client and its answer.
 
-    `ours` are messages for the answer besides those of the upstream. `answer` can take more
-    messages at once; it is None until an event stream has begun. `busy` is True while a message of
-    the upstream is being sent, `over` once nothing more is needed from it, and `ended` once no more
-    messages fit in the answer. `timeout` ends the wait for the upstream.
+    `ours` are messages for the answer besides those of the upstream. `answer` is None until an
+    event stream has begun. `timeout` ends the wait for the upstream.
     """
 
     request: web.BaseRequest
@@ -47,9 +45,6 @@ class Exchange(Struct):
     record: AccessRecord
     ours: list[bytes] = msgspec.field(default_factory=list)
     answer: ResponseWriter | None = None
-    busy: bool = False
-    over: bool = False
-    ended: bool = False
     timeout: asyncio.Timeout = msgspec.field(default_factory=lambda: asyncio.timeout(None))
 
 
@@ -135,7 +130,8 @@ class UrlRoute:
             async with self._deadline(exchange), self._upstream.ask(request, raw, read) as upstream:
                 return await self._answered(exchange, upstream)
             record.answered_by, record.failure = "proxy", _LATE
-            return await _finish(exchange.answer or _writer(request, read), exchange.ours, record)
+            lines = [*exchange.ours, *context.end(_LATE)]
+            return await _finish(exchange.answer or _writer(request, read), lines, record)
         except Rejected as rejected:
             return self._rejected(exchange, rejected)
         except ConnectionLost:
@@ -147,10 +143,7 @@ class UrlRoute:
 
     @asynccontextmanager
     async def _deadline(self, exchange: Exchange) -> AsyncIterator[None]:
-        """Leave this context, without an error, once the last of the requests is overdue.
-
-        If the exchange is `busy` then, the context must be left by itself.
-        """
+        """Leave this context, without an error, once the last of the requests is overdue."""
         of = exchange.context
         timer = Timer(of.driver, partial(self._overdue, exchange), of.id_prefix, of.post.ids)
         timer.start()
@@ -161,22 +154,13 @@ class UrlRoute:
             if not exchange.timeout.expired():
                 raise
         finally:
-            exchange.ended = True
-            # In a session a call may continue without its client, who can return for the answer.
-            if of.id_prefix or not of.driver.session.awaits(of.id_prefix, of.post.ids):
-                timer.stop()
+            timer.stop()
 
     def _overdue(self, exchange: Exchange, routed: Routed) -> None:
         of = exchange.context
         self._queries.give_up(exchange.request, of.post, routed.to_server)
-        waits = of.driver.session.awaits(of.id_prefix, of.post.ids)
-        if exchange.ended or (exchange.answer is not None and waits):
-            answer = None if exchange.ended else exchange.answer
-            self._queries.spawn(self._send_late(of, answer, routed.to_client))
-            return
-        exchange.over = not waits
         exchange.ours += routed.to_client
-        if exchange.over and not exchange.busy:
+        if not of.driver.session.awaits(of.id_prefix, of.post.ids):
             exchange.timeout.reschedule(asyncio.get_running_loop().time())
 
     async def _decide(self, exchange: Exchange, probe: Probe, notices: list[bytes]) -> Routed:
@@ -189,12 +173,10 @@ class UrlRoute:
             # The server has never received it, so no answer could come.
             return Routed([], [message.error(id, message.CANCELLED, str(cause))], notices, [])
         mine = [raw for raw in routed.to_client if correlate(raw).answers == id]
-        for line in routed.to_client:
-            if line not in mine:
-                await self._spare(context, line)
+        notices = [*notices, *routed.notifications]
+        notices += [raw for raw in routed.to_client if raw not in mine]
         if not (routed.to_server or routed.queries or mine):
             mine = [message.error(id, post.INVALID, "another request has the same id")]
-        notices = [*notices, *routed.notifications]
         return Routed(routed.to_server, mine, notices, routed.queries)
 
     def _rejected(self, exchange: Exchange, rejected: Rejected) -> web.Response:
@@ -211,14 +193,11 @@ class UrlRoute:
         )
 
     async def _aside(self, context: RequestContext, raw: bytes) -> None:
-        """Process a message that the server sends while it answers the proxy's own query."""
-        for line in await self._tell(context, raw):
-            await self._spare(context, line)
+        """Process a message that the server sends while it answers the proxy's own query.
 
-    async def _spare(self, context: RequestContext, line: bytes) -> None:
-        """Send a client a message it can do without, if it has a stream for such."""
-        if await self._notify(context, [line]):
-            self._log.debug("a message that came while a call was held was dropped")
+        Its client gets it only on a stream of its own: the answer to the call has not begun.
+        """
+        await self._notify(context, await self._tell(context, raw))
 
     async def _notify(self, context: RequestContext, notices: list[bytes]) -> list[bytes]:
         """Send a client messages that answer nothing; return them if it has no stream for such."""
@@ -231,15 +210,6 @@ class UrlRoute:
         except (TimeoutError, ConnectionError):  # it is not read, or the client has gone
             return notices
         return []
-
-    async def _send_late(
-        self, context: RequestContext, answer: ResponseWriter | None, lines: list[bytes]
-    ) -> None:
-        with suppress(ConnectionError):
-            if answer is None:
-                await self._notify(context, lines)
-            else:
-                await answer.add_messages(lines)
 
     async def _answered(self, exchange: Exchange, upstream: HttpResponse) -> web.StreamResponse:
         """Pass on an upstream's answer, with the messages that the proxy adds."""
@@ -261,7 +231,6 @@ class UrlRoute:
                 record.failure = reason
             if reason:
                 lines = [*ours, *context.end(reason)]
-                exchange.ended = True
                 return await _finish(_writer(request, read), lines, record)
         elif read.ids:
             answer = _writer(request, read, upstream)
@@ -275,17 +244,11 @@ class UrlRoute:
     async def _streamed(
         self, exchange: Exchange, answer: ResponseWriter, upstream: HttpResponse
     ) -> web.StreamResponse:
-        # The client may read slowly, and a head that has begun must not be sent again.
-        exchange.busy = True
+        exchange.answer = answer
         await answer.begin()
         while exchange.ours:
             await answer.add(message_event(exchange.ours.pop(0)))
-        exchange.answer, exchange.busy = answer, False
-        if not exchange.over:
-            await self._events(exchange, answer, upstream)
-        exchange.ended = True
-        if exchange.over:
-            exchange.record.answered_by, exchange.record.failure = "proxy", _LATE
+        await self._events(exchange, answer, upstream)
         return await _finish(answer, exchange.ours, exchange.record)
 
     async def _whole(self, exchange: Exchange, upstream: HttpResponse) -> list[bytes]:
@@ -299,13 +262,11 @@ class UrlRoute:
             lines = context.end(record.failure)
         else:
             record.bytes_received = len(raw)
-            exchange.busy = True
             lines = await self._tell(context, raw)
             if len(context.post.ids) == 1 and context.withholds:
                 # A message that is not recognized as the answer may be the answer all the same.
                 lines = [each for each in lines if message.fails(each)]
             lines += context.end(_UNANSWERED)
-        exchange.ended = True
         return lines
 
     async def _events(
@@ -320,11 +281,9 @@ class UrlRoute:
                 resumable |= event.id is not None and not context.id_prefix
                 if context.post.accepts == "json" and (id := request_id(event)) is not None:
                     await self._upstream.decline(exchange.request, context.post, id, _UNASKED)
-                exchange.busy = True
                 for each in await self._translated(context, event):
                     await answer.add(each)
-                exchange.busy = False
-                if answer.complete or exchange.over:
+                if answer.complete:
                     return
         except (ConnectionLost, sse.TooLong) as broken:
             cause = f"the server's stream broke off: {broken}"
@@ -387,7 +346,7 @@ class UrlRoute:
                     if self._listening.get(context.driver) is answer:
                         del self._listening[context.driver]
             else:
-                await self._legacy.follow(answer, upstream, record)
+                await self._legacy.follow(request, answer, upstream, record)
             return await _finish(answer, [], record)
 
     def _forget_ended(self, request: web.BaseRequest, upstream: HttpResponse) -> None:

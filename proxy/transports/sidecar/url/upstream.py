@@ -62,16 +62,19 @@ class Upstream:
     ) -> AsyncIterator[HttpResponse]:
         """Send `raw` as the client sent its request; raises ConnectionLost.
 
-        If `own`, the message is the proxy's own, and headers that are true of the client's message
-        only are left out. A connection with more to come is closed at the end: that notifies the
-        server.
+        If `own`, the message is the proxy's own, a POST, and headers that are true of the client's
+        message only are left out. A connection with more to come is closed at the end: that
+        notifies the server.
         """
         headers = self._headers(request, raw, read, own)
         async with AsyncExitStack() as open:
             try:
                 response = await open.enter_async_context(
                     self._endpoint.request(
-                        request.method, headers, raw or None, url=url or self._url(request)
+                        "POST" if own else request.method,
+                        headers,
+                        raw or None,
+                        url=url or self._url(request),
                     )
                 )
             except RedirectRefused as error:
@@ -169,8 +172,10 @@ class Upstream:
         fields = hop_headers.to_upstream(
             request.headers, credentials=credentials, fixed=route.headers
         )
-        for name in [each for each in fields if own and _OF_ONE_MESSAGE.fullmatch(each.lower())]:
-            fields.popall(name, None)
+        if own:
+            for name in [each for each in fields if _OF_ONE_MESSAGE.fullmatch(each.lower())]:
+                fields.popall(name, None)
+            fields["Content-Type"] = negotiation.JSON
         if read is None:
             return fields
         fields["Accept"] = negotiation.MEDIA_TYPES
