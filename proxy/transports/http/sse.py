@@ -4,7 +4,8 @@ Invariant: the events do not depend on how the stream is cut into chunks. Their 
 that `end` returns are the bytes of the stream, apart from a byte order mark. Each byte is examined
 once.
 
-If a chunk ends in `\r`, its `\n` may follow in the next, so the reader waits for one more byte.
+If a chunk ends in `\r`, its `\n` may follow in the next, so the reader waits for one more byte, but
+not for a blank line behind a bare `\r`. A `\n` that follows nevertheless is an event of its own.
 
 A comment between two events is an event as soon as its line ends: servers keep a connection alive
 with single lines.
@@ -17,7 +18,7 @@ from msgspec import Struct
 from proxy.errors import AbridgeError
 
 _BOM = b"\xef\xbb\xbf"
-_COLON = 0x3A
+_LF, _CR, _COLON = b"\n\r:"
 _LONGEST_RETRY = 18  # digits
 
 
@@ -63,9 +64,18 @@ class Events:
         buffer += chunk
         if not self._started and not self._begins():
             return
-        start, line = 0, self._line
-        for end, after in _line_ends(buffer, self._searched):
-            if end == line or (line == start and buffer[line] == _COLON):
+        start, line, size = 0, self._line, len(buffer)
+        for end in _line_ends(buffer, self._searched):
+            if end < line:
+                continue  # the `\n` of a `\r\n`
+            blank = end == line
+            if buffer[end] == _LF or (blank and line > start and buffer[line - 1] == _CR):
+                after = end + 1
+            elif end + 1 == size:
+                break
+            else:
+                after = end + (2 if buffer[end + 1] == _LF else 1)
+            if blank or (line == start and buffer[line] == _COLON):
                 if after - start > self._limit:
                     raise self._too_long()
                 with memoryview(buffer) as view:
@@ -73,7 +83,7 @@ class Events:
                 yield _read(raw)
                 start = after
             line = after
-        searched = len(buffer) - buffer.endswith(b"\r")
+        searched = size - (line < size and buffer[-1] == _CR)
         del buffer[:start]
         self._line, self._searched = line - start, searched - start
         if len(buffer) > self._limit:
@@ -121,7 +131,9 @@ def _read(raw: bytes) -> Event:
     data: list[bytes] = []
     id = event = retry = None
     start = 0
-    for end, after in _line_ends(raw):
+    for end in _line_ends(raw):
+        if end < start:
+            continue  # the `\n` of a `\r\n`
         if raw.startswith(b"data: ", start):  # the usual case, and the line may be very long
             data.append(raw[start + 6 : end])
         else:
@@ -138,15 +150,12 @@ def _read(raw: bytes) -> Event:
                     retry = int(value)
                 case _:
                     pass
-        start = after
+        start = end + (2 if raw.startswith(b"\r\n", end) else 1)
     return Event(raw, b"\n".join(data) if data else None, id, event, retry)
 
 
-def _line_ends(raw: bytes | bytearray, at: int = 0) -> Iterator[tuple[int, int]]:
-    r"""Yield the offset of each line end from `at` on, and that of the next line.
-
-    A `\r` at the very end is left out. Lines are not copied, since they may be very long.
-    """
+def _line_ends(raw: bytes | bytearray, at: int = 0) -> Iterator[int]:
+    r"""Yield the offset of each `\r` and `\n` from `at` on."""
     lf = cr = at - 1  # the next of each, searched again only after it was passed
     while True:
         if lf < at:
@@ -154,10 +163,10 @@ def _line_ends(raw: bytes | bytearray, at: int = 0) -> Iterator[tuple[int, int]]
         if cr < at:
             cr = _find(raw, b"\r", at)
         end = min(lf, cr)
-        at = end + (2 if raw.startswith(b"\r\n", end) else 1)
-        if at > len(raw) or (end == cr and at == end + 1 == len(raw)):
+        if end == len(raw):
             return
-        yield end, at
+        yield end
+        at = end + 1
 
 
 def _lines(data: bytes) -> list[bytes]:

@@ -118,13 +118,20 @@ def test_a_comment_between_events_does_not_wait_for_a_blank_line() -> None:
         assert list(events.feed(raw)) == [Event(raw, None)]
 
 
-@pytest.mark.parametrize("raw", [b"data: 1\n\n", b"data: 1\r\n\r\n"])
+@pytest.mark.parametrize("raw", [b"data: 1\n\n", b"data: 1\r\n\r\n", b"data: 1\r\r"])
 def test_an_event_is_there_with_its_last_byte(raw: bytes) -> None:
     events = Events(100)
 
     *early, last = [[event.raw for event in events.feed(bytes([byte]))] for byte in raw]
     assert not any(early)
     assert last == [raw]
+
+
+def test_a_line_feed_after_an_end_of_two_carriage_returns_is_a_blank_line() -> None:
+    events, left = read([b"data: 1\r\r", b"\ndata: 2\r\n\r\n"])
+
+    assert [event.raw for event in events] == [b"data: 1\r\r", b"\n", b"data: 2\r\n\r\n"]
+    assert left == b""
 
 
 def test_a_last_carriage_return_whose_line_feed_may_come_is_unfinished() -> None:
@@ -144,7 +151,7 @@ def test_an_event_over_the_limit_is_refused_whatever_the_chunks(size: int) -> No
         list(Events(len(fits)).feed(b"data: 12345"))
 
 
-@pytest.mark.parametrize(("end", "line"), [(b"\n", BIG), (b"\r\n", 20)])
+@pytest.mark.parametrize(("end", "line"), [(b"\n", BIG), (b"\r\n", 20), (b"\r", 20)])
 def test_an_event_of_20_megabytes_is_read_in_chunks_of_any_line_end(end: bytes, line: int) -> None:
     data = b"x" * line
     raw = (b"data: " + data + end) * (BIG // line) + end
