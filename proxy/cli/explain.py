@@ -153,13 +153,13 @@ def explained(replay: Replay, file: str = "") -> dict[str, Any]:
         "rule": None if rule is None else rule.name,
         "rules": [
             {
-                "name": choice.rule.name,
-                "place": choice.rule.place,
-                "applies": choice.applies,
-                "reason": choice.reason,
+                "name": each.name,
+                "place": each.place,
+                "applies": not reason,
+                "reason": reason,
             }
-            for choice in choices(replay.rules, exchange.tool, exchange.arguments)
-            if choice.applies or choice.rule is not replay.rules.otherwise
+            for each, reason in choices(replay.rules, exchange.tool, exchange.arguments)
+            if not reason or each is not replay.rules.otherwise
         ],
         "guard": _guard(replay),
         "document": None if rule is None else _document(replay, rule),

@@ -124,17 +124,6 @@ class SnapshotStep(Struct, frozen=True):
         return bool(self.windows) or self.viewable
 
 
-class SizeBudget(Struct, frozen=True):
-    """The share of `max_bytes` in a rule.
-
-    If `alone`, the pipeline is a single `abridge`. If `passes_small`, every response within
-    `max_bytes` stays unchanged.
-    """
-
-    alone: bool
-    passes_small: bool
-
-
 MAX_FAILURES = 5
 """The number of consecutive failures that disables a rule."""
 
@@ -147,21 +136,22 @@ class CircuitBreaker:
     ([False, False, False, False, True, False], True)
     """
 
-    __slots__ = ("failures", "open")
+    __slots__ = ("failures",)
 
     def __init__(self) -> None:
         self.failures = 0
-        self.open = False
+
+    @property
+    def open(self) -> bool:
         """True if the rule is disabled."""
+        return self.failures >= MAX_FAILURES
 
     def record_failure(self) -> bool:
         """Record a failure; return True if this failure disables the rule."""
         self.failures += 1
-        self.open = self.open or self.failures == MAX_FAILURES
         return self.failures == MAX_FAILURES
 
     def record_success(self) -> None:
-        """Record a success, which resets the count unless the breaker is open."""
         if not self.open:
             self.failures = 0
 
@@ -230,12 +220,16 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
             viewable=self.view and "abridge" in names,
         )
 
+    @property
+    def only_abridges(self) -> bool:
+        """True if the pipeline is a single `abridge`."""
+        return len(self.pipeline) == 1 and self.pipeline[0].name == "abridge"
+
     @cached_property
-    def size_budget(self) -> SizeBudget:
-        """The share of `max_bytes` in the rule."""
-        alone = [step.name for step in self.pipeline] == ["abridge"]
+    def passes_small(self) -> bool:
+        """True if every response within `max_bytes` stays unchanged."""
         changes = self.drop_blocks or self.errors or self.copies != "both" or self.structures
-        return SizeBudget(alone, alone and self.max_bytes is not None and not changes)
+        return self.only_abridges and self.max_bytes is not None and not changes
 
     @cached_property
     def snapshot_key(self) -> str:

@@ -149,14 +149,12 @@ def read_library() -> None:
 
 
 class Watched(Protocol):
-    """Rule files that may change."""
+    """Rule files that may change: `look` checks for changes, and updates `files`."""
 
     @property
-    def files(self) -> tuple[RuleFile, ...]:
-        """The rules of the last version without a mistake."""
+    def files(self) -> tuple[RuleFile, ...]: ...
 
-    def look(self) -> None:
-        """Check for changes, and update `files`."""
+    def look(self) -> None: ...
 
 
 class Selection:

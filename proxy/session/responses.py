@@ -140,9 +140,7 @@ def to_shape(
 ) -> tuple[Output, ...]:
     """Have a response shaped, unless its rule only bounds its size and it surely fits."""
     # The part of a line that a model sees is never longer than the line.
-    short = (
-        rule.max_bytes is not None and len(raw) <= rule.max_bytes and rule.size_budget.passes_small
-    )
+    short = rule.max_bytes is not None and len(raw) <= rule.max_bytes and rule.passes_small
     windowed = pending.view is not None or pending.key in state.stored
     if short and not windowed and not rule.failure_policy.withholds:
         return _untouched(state, raw, pending)

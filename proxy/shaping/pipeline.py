@@ -130,7 +130,7 @@ def _from_response(job: ShapeJob, context: ShapeContext) -> ShapeResult:
         located.frame.bare, rule = True, rule.for_no_document
         job = replace(job, rule=rule)
     if (
-        rule.size_budget.alone
+        rule.only_abridges
         and "structuredContent" not in response.members
         and budget.leaves_no_room(job, located.frame)
     ):
@@ -138,7 +138,7 @@ def _from_response(job: ShapeJob, context: ShapeContext) -> ShapeResult:
         located = locate(response.members, "blocks", response.content) or located
     if rule.error_if is not None and _is_error(rule.error_if, located.document, context.fuel):
         return error_results.of_result(job, response, located, context)
-    fits = rule.size_budget.passes_small and budget.overrun(job, located.size) <= 0
+    fits = rule.passes_small and budget.overrun(job, located.size) <= 0
     if fits and job.view is None:
         return job.original("untouched", None, located.size.to(job.shows))
     return _from_document(job, response, located, context)

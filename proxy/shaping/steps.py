@@ -55,7 +55,7 @@ def read_structure(rule: Rule, document: Document, call: Call) -> None:
 
     A text that is itself a structuredContent must fit the schema of its tool: it stays a text.
     """
-    budgeted = rule.size_budget.passes_small and rule.document == "auto"
+    budgeted = rule.passes_small and rule.document == "auto"
     if budgeted and document.textual and not (call.structured or call.error):
         from proxy.document.structure_in_text import read_structure
 

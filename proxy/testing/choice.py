@@ -3,47 +3,34 @@
 from collections.abc import Iterator
 from typing import Any
 
-from msgspec import Struct
-
 from proxy.errors import Refusal
 from proxy.ruleset.rule import Rule, RuleSet
 
 
-class Choice(Struct, frozen=True):
-    """One rule, and whether it applies; `reason` is why it does not."""
-
-    rule: Rule
-    applies: bool
-    reason: str = ""
-
-
-def choices(rules: RuleSet, tool: str, arguments: dict[str, Any]) -> Iterator[Choice]:
-    """Yield the choice for every rule, in order, for a call of `tool`."""
+def choices(rules: RuleSet, tool: str, arguments: dict[str, Any]) -> Iterator[tuple[Rule, str]]:
+    """Yield every rule, in order, and why it does not apply to a call of `tool`; "" if it does."""
     first: Rule | None = None
     every = [rule for file in rules.files for rule in file.rules]
     for rule in (*every, *((rules.otherwise,) if rules.otherwise else ())):
         if not rule.covers(tool):
-            yield Choice(rule, False, f"it is for {', '.join(rule.tools)}")
+            yield rule, f"it is for {', '.join(rule.tools)}"
             continue
         if first is not None:
-            yield Choice(rule, False, f"{first.name} comes first")
+            yield rule, f"{first.name} comes first"
             continue
         try:
-            applies = rule.applies(arguments)
+            reason = "" if rule.applies(arguments) else "`when` is not true of the arguments: "
         except Refusal as error:
-            yield Choice(rule, False, f"`when` failed: {error}")
+            reason = f"`when` failed: {error}"
             if rule.failure_policy.protects:
                 # The call is refused; no later rule is tried.
                 first = rule
-            continue
-        if applies:
-            first = rule
-            yield Choice(rule, True)
-        elif rule.when is not None:
-            yield Choice(rule, False, f"`when` is not true of the arguments: {rule.when.text}")
+        else:
+            first = first if reason else rule
+            reason += rule.when.text if reason and rule.when else ""
+        yield rule, reason
 
 
 def applying(rules: RuleSet, tool: str, arguments: dict[str, Any]) -> Rule | None:
     """Return the rule that applies to a call; None if none does."""
-    applicable = (choice.rule for choice in choices(rules, tool, arguments) if choice.applies)
-    return next(applicable, None)
+    return next((rule for rule, reason in choices(rules, tool, arguments) if not reason), None)

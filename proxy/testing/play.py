@@ -71,37 +71,32 @@ class InMemoryTransport:
     def send(self, line: bytes) -> list[bytes]:
         """Send `line` as the client, and return the lines that the client then gets."""
         lines: list[bytes] = []
-        self._outputs += self._session.from_client(line)
+        session = self._session
+        self._outputs += session.from_client(line)
         while self._outputs:
-            match output := self._outputs.popleft():
+            match self._outputs.popleft():
                 case ToServer(raw):
                     self._receive(self._server(raw))
                 case ToClient(raw) | Notify(raw):
                     lines.append(raw)
-                case _:
-                    self._perform(output)
+                case Probe(raw, token):
+                    answer = self._query_server(raw)
+                    if answer is None:
+                        self._outputs += session.unanswered(token)
+                    self._receive(answer)
+                case LoadSnapshot(token, key):
+                    self._outputs += session.loaded(token, self._store.get(key))
+                case Shape(job):
+                    result = shape(job)
+                    self.shaped.append((job, result))
+                    self._outputs += session.shaped(job, result)
+                case RunInBackground(do, then):
+                    self._outputs += then(do())
+                case StoreSnapshot(key, snapshot):
+                    self._store.put(key, snapshot)
+                case DropSnapshots(key):
+                    self._store.drop(key)
         return lines
-
-    def _perform(self, output: Output) -> None:
-        session = self._session
-        match output:
-            case Probe(raw, token):
-                answer = self._query_server(raw)
-                if answer is None:
-                    self._outputs += session.unanswered(token)
-                self._receive(answer)
-            case LoadSnapshot(token, key):
-                self._outputs += session.loaded(token, self._store.get(key))
-            case Shape(job):
-                result = shape(job)
-                self.shaped.append((job, result))
-                self._outputs += session.shaped(job, result)
-            case RunInBackground(do, then):
-                self._outputs += then(do())
-            case StoreSnapshot(key, snapshot):
-                self._store.put(key, snapshot)
-            case DropSnapshots(key):
-                self._store.drop(key)
 
     def _receive(self, line: bytes | None) -> None:
         if line is not None:

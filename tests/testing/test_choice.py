@@ -8,7 +8,7 @@ from tests.given import rule, rules
 
 
 def told(chosen: RuleSet, tool: str, arguments: dict[str, Any]) -> dict[str, str]:
-    return {each.rule.name: each.reason or "applies" for each in choices(chosen, tool, arguments)}
+    return {rule.name: reason or "applies" for rule, reason in choices(chosen, tool, arguments)}
 
 
 def test_a_condition_that_fails_is_no_match() -> None:
