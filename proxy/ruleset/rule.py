@@ -62,7 +62,6 @@ class Bounds(Struct, frozen=True, kw_only=True):
 
     @property
     def limits(self) -> bool:
-        """True if a value may be refused."""
         words = (self.minimum, self.maximum, self.enum, self.max_length, self.pattern, self.type)
         return any(word is not None for word in words)
 
@@ -147,7 +146,6 @@ class CircuitBreaker:
         return self.failures >= MAX_FAILURES
 
     def record_failure(self) -> bool:
-        """Record a failure; return True if this failure disables the rule."""
         self.failures += 1
         return self.failures == MAX_FAILURES
 
@@ -220,7 +218,7 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
             viewable=self.view and "abridge" in names,
         )
 
-    @property
+    @cached_property
     def only_abridges(self) -> bool:
         """True if the pipeline is a single `abridge`."""
         return len(self.pipeline) == 1 and self.pipeline[0].name == "abridge"
@@ -259,7 +257,6 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def hides(self) -> bool:
-        """True if the tool is hidden; a rule in shadow mode changes nothing."""
         return self.hide is not None and self.mode == "active"
 
     @property
@@ -314,7 +311,6 @@ class ServerMatch(Struct, frozen=True):
     """Tools (names or globs) that the server must have."""
 
     def fits(self, tools: Collection[str]) -> bool:
-        """Return True if a server with these tools has every tool that the file requires."""
         return all(any(matches(pattern, tool) for tool in tools) for pattern in self.tools)
 
 

@@ -47,7 +47,6 @@ class Watch:
         """The rules of the last version without a mistake."""
 
     def look(self) -> None:
-        """Check for changes, and read the files if there are any."""
         if self.changed():
             self.read()
 
@@ -91,7 +90,6 @@ class Watch:
         return [_stamp(path) for path in self._paths]
 
     def _read_contents(self) -> dict[str, bytes]:
-        """Return the contents of each file, or the reason if it cannot be read."""
         contents: dict[str, bytes] = {}
         for name in self._names:
             try:

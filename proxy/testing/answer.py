@@ -30,7 +30,6 @@ class ClientView(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """All texts of the result, or the error text."""
         return "\n".join(self.texts) if self.error is None else self.error
 
     def texts_for(self, shows: Shows) -> tuple[str, ...]:

@@ -137,7 +137,6 @@ class PlayedCase(Struct, frozen=True):
 
     @property
     def root(self) -> Document:
-        """The same as a Document, to select paths in."""
         return Document.read(to_json(self.document))
 
 

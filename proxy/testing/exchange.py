@@ -26,11 +26,7 @@ class RecordedExchange(Struct, frozen=True):
 
 
 def make(tool: str, arguments: dict[str, Any], result: Raw) -> RecordedExchange:
-    """Return the exchange in which a call of `tool` is answered with `result`.
-
-    >>> make("t", {}, Raw(b'{"content":[]}')).response
-    b'{"jsonrpc":"2.0","id":1,"result":{"content":[]}}'
-    """
+    """Return the exchange in which a call of `tool` is answered with `result`."""
     response = encode({"jsonrpc": "2.0", "id": 1, "result": result})
     return RecordedExchange(tool, arguments, request(1, tool, arguments), response)
 
@@ -49,11 +45,7 @@ def under(line: bytes, id: Raw) -> bytes:
 
 
 def text_result(text: str, **members: bool) -> Raw:
-    """Return a result with one text block, and these further members.
-
-    >>> bytes(text_result("a", isError=True))
-    b'{"content":[{"type":"text","text":"a"}],"isError":true}'
-    """
+    """Return a result with one text block, and these further members."""
     return Raw(to_json({"content": [{"type": "text", "text": text}], **members}))
 
 

@@ -116,8 +116,6 @@ class Decided(Struct, frozen=True):
 
 
 class _RecordedGuard:
-    """A guard whose decisions are recorded in a list."""
-
     def __init__(self, guard: Guard, decisions: list[Decided]) -> None:
         self.name, self.parameters = guard.name, guard.parameters
         self._guard, self._decisions = guard, decisions
@@ -183,7 +181,6 @@ class Replay(InMemoryTransport):
             self.answer = self.ask(arguments) if self.calls else self.opening
 
     def ask(self, arguments: dict[str, Any]) -> ClientView:
-        """Make a further call of the tool."""
         return self._call(exchanges.request("a further call", self.exchange.tool, arguments))
 
     def again(self, rule: Rule) -> "Replay":
@@ -204,12 +201,10 @@ class Replay(InMemoryTransport):
 
     @property
     def applied(self) -> Rule | None:
-        """The rule that applies to the call."""
         return applying(self.rules, self.exchange.tool, self.exchange.arguments)
 
     @property
     def before(self) -> ClientView:
-        """The answer as the server sent it."""
         return answers.read(self.exchange.response)
 
     def document(self, rule: Rule) -> LocatedDocument | None:

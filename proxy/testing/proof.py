@@ -72,7 +72,6 @@ def used_values(session: Sequence[ShapedAnswer], definitions: str = "") -> list[
 
 
 def _stored(answer: ShapedAnswer) -> Iterator[str]:
-    """Yield the texts that a view or a page may show."""
     for _, result in answer.replay.shaped:
         if result.snapshot is not None:
             yield from (leaf for _, leaf in _leaves(loads(result.snapshot.document)))

@@ -112,7 +112,6 @@ class Recorder:
         self._used += len(raw)
 
     def new_folder(self, server: str | None) -> str:
-        """Create the folder of a session. Raises OSError."""
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         now = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
         name = f"{_file_name(server or 'server')}-{now}-{os.getpid()}"
@@ -183,7 +182,6 @@ class SessionRecorder:
 
 
 def _file_content(request: bytes, response: bytes) -> bytes:
-    """Return both messages as JSON; as strings if one of them could not be read back."""
     try:
         request.decode(), response.decode()
         return _indented(b'{"request":%b,"response":%b}' % (request, response))

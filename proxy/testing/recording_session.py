@@ -26,7 +26,6 @@ class RecordingSession(Session):
         self._calls = 0
 
     def from_client(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
-        """Remember a call until its response, and process it."""
         try:
             read = message.read(raw)
         except DocumentError:
@@ -46,7 +45,6 @@ class RecordingSession(Session):
         return super().from_client(raw, exchange)
 
     def from_server(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
-        """Process a line, and record it if it is the response to a call."""
         recorded = self._requests.pop(exchange + _key(raw), None) if self._requests else None
         outputs = super().from_server(raw, exchange)
         if recorded is not None:

@@ -71,7 +71,6 @@ def mismatches(
 
 
 def _parts(rule: Rule, step: Paginate | Truncate, document: Any) -> dict[str, Any]:
-    """Return the arrays or the text that `step` cuts, of a page or the whole document, by path."""
     parts: dict[str, Any] = {}
     root = _document(document).root
     for path in step.paths if isinstance(step, Paginate) else (step.at,):
@@ -139,7 +138,6 @@ _PER_PAGE = frozenset(("abridge", "table"))
 
 
 def _parsed(rule: Rule, page: Any) -> Any:
-    """Return a page with its texts parsed as the rule parses them."""
     document = _document(page)
     call = Call(tool="", notices=[], missing=[])
     for step in rule.pipeline:

@@ -154,7 +154,6 @@ _OF_MCP = ("rules", "budget", "tools", "deadline_seconds", "malformed_status")
 
 
 def _overridden(nearer: Iterable[str], top: Iterable[str] = ()) -> set[str]:
-    """Return the keys whose values at the top are overridden by nearer ones."""
     keys = set(nearer)
     if keys & set(_TOKENS):
         keys |= set(_TOKENS)
@@ -197,7 +196,6 @@ def _route(converter: NodeConverter, node: Node, values: dict[str, Any]) -> Rout
 
 
 def _overlap(first: RouteSpec, second: RouteSpec) -> bool:
-    """Return True if a request may be for both, and neither path is more specific."""
     one, other = first.path.rstrip("/").split("/"), second.path.rstrip("/").split("/")
     if first.listen != second.listen or len(one) != len(other):
         return False

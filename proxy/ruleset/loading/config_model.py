@@ -52,17 +52,14 @@ class ListenAddress(str):
 
     @property
     def host(self) -> str:
-        """The name or address before the port."""
         return self.rpartition(":")[0].strip("[]")
 
     @property
     def port(self) -> int:
-        """The port number."""
         return int(self.rpartition(":")[2])
 
     @property
     def loopback(self) -> bool:
-        """True if only this machine can connect."""
         from ipaddress import ip_address
 
         try:
@@ -306,11 +303,7 @@ _OWN_HEADERS = frozenset(
 
 
 def header_value(text: str, environment: Mapping[str, str]) -> HeaderValue:
-    """Read the value of a header, in which `${NAME}` is a variable of the environment.
-
-    >>> str(header_value("Bearer ${TOKEN}", {"TOKEN": "abc"}))
-    'Bearer abc'
-    """
+    """Read the value of a header, in which `${NAME}` is a variable of the environment."""
 
     def variable(match: re.Match[str]) -> str:
         if not match[2] or not match[1]:

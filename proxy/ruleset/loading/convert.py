@@ -81,7 +81,6 @@ class NodeConverter:
         return self.report(node, f"unknown {noun} {value_text(node)}{of}{advice}")
 
     def convert(self, node: Node, kind: Any, label: str) -> Any:
-        """Convert `node` to a value of the type `kind`."""
         if node.invalid:
             return INVALID
         if kind in self.readers:
@@ -335,7 +334,6 @@ _YES = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
 
 def _advice(value: Any, kind: Any) -> str:
-    """Return advice on what to write in place of `value`, empty if that is not plain."""
     if get_origin(kind) in (Annotated, *LISTS):
         kind = get_args(kind)[0]
     if kind in TEXTS and isinstance(value, bool | int | float):

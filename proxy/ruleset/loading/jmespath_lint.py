@@ -9,12 +9,7 @@ from proxy.errors import AbridgeError
 
 
 def read_expression(text: str) -> Expression:
-    """Read an expression. Raises AbridgeError for a mistake in its calls or comparisons, too.
-
-    >>> read_expression("draft == true")
-    Traceback (most recent call last):
-    proxy.errors.AbridgeError: true is a name, and no literal; did you mean `true` in backticks?
-    """
+    """Read an expression. Raises AbridgeError for a mistake in its calls or comparisons, too."""
     from proxy.document.jmespath import function_mistake, nodes
 
     expression = Expression(text)
@@ -26,7 +21,6 @@ def read_expression(text: str) -> Expression:
 
 
 def _compared_name(node: dict[str, Any], quoted_names: set[str]) -> str | None:
-    """Return the mistake of a text or a literal that is written as a name, or None."""
     for field, other in compared(node):
         name = field["value"]
         if name in ("true", "false") and name not in quoted_names:
@@ -40,11 +34,7 @@ def _compared_name(node: dict[str, Any], quoted_names: set[str]) -> str | None:
 
 
 def condition_mistake(condition: Expression) -> str | None:
-    """Return the mistake in a rule's `when`, or None.
-
-    >>> condition_mistake(Expression("action == status"))
-    "status is an argument, too; did you mean 'status' in single quotes?"
-    """
+    """Return the mistake in a rule's `when`, or None."""
     from proxy.document.jmespath import nodes
 
     for node in nodes(condition.tree):

@@ -75,8 +75,6 @@ def _of_metaschema(schema: Schema, violation: Violation) -> OptionError:
 
 
 class _Walk:
-    """Walks the schemas inside a schema, which may hold any values."""
-
     def __init__(self, root: Schema) -> None:
         self.root = root
         self.keywords = keywords.metaschema(keywords.dialect(root))["properties"].keys()
@@ -84,7 +82,6 @@ class _Walk:
         self.all_keywords = _OPENAPI.union(*both)
 
     def walk(self, node: Any, path: Steps) -> Iterator[OptionError]:
-        """Yield the mistakes in the schema at `path` and in those inside it."""
         if not isinstance(node, dict):
             return
         for word, value in node.items():

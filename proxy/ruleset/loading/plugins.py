@@ -18,7 +18,7 @@ from typing import Any
 from msgspec import Struct
 
 from proxy.document.patterns import Pattern
-from proxy.errors import BESIDE_RULES, AbridgeError, did_you_mean
+from proxy.errors import BESIDE_RULES, AbridgeError, did_you_mean, raised
 from proxy.transforms import TRANSFORMS
 from proxy.transforms.base import Parameter
 
@@ -85,7 +85,6 @@ def check_parameters(step: Any) -> None:
 
 
 def _mistakes(cls: Any, key: str) -> Iterator[str]:
-    """Yield the mistakes in a class; each check relies on the checks before it."""
     name = getattr(cls, "__name__", "Name")
     if not (isinstance(cls, type) and issubclass(cls, Struct)):
         yield f"is no msgspec Struct; write class {name}(Struct, frozen=True)"
@@ -119,17 +118,12 @@ def _load_module(name: str, file: Path) -> Any:
 
 
 def _import_failure(error: BaseException, name: str, file: Path) -> str:
-    from traceback import extract_tb
-
-    trace = extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in trace if frame.filename == str(file.absolute())]
     source = str(file) if file.is_file() else f"the module {name!r}"
-    position = f"{source}:{lines[-1]}" if lines else source
-    text = _PACKAGE.sub("", f"{type(error).__name__}: {error}".removesuffix(": "))
     advice = ""
     if isinstance(error, ModuleNotFoundError) and file.with_name(f"{error.name}.py").is_file():
         advice = f"; what lies beside it is imported by 'from .{error.name} import ...'"
-    return f"{position} raises {' '.join(text.split())}{advice}"
+    text = " ".join(_PACKAGE.sub("", raised(error)).split())
+    return f"{source} raises {text}{advice}"
 
 
 _packages: dict[Path, str] = {}

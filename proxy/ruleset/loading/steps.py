@@ -63,7 +63,6 @@ class Names:
         }
 
     def _classes(self, converter: NodeConverter, node: Node, label: str) -> Any:
-        """Read `{name: module:Class}`, the value of a key of KINDS."""
         if not isinstance(node.value, dict):
             return converter.convert(node, dict[str, str], label)
         own = self._own[label]
@@ -88,7 +87,6 @@ class Names:
     def _pairs(
         self, converter: NodeConverter, node: Node, label: str
     ) -> Iterator[tuple[Node, Any]]:
-        """Yield each step with its node; a list in the list is spliced in."""
         if isinstance(node.value, list):
             for each in node.value:
                 yield from self._pairs(converter, each, label)
@@ -136,7 +134,6 @@ class Names:
 
 
 def _name_and_options(node: Node) -> tuple[Node, Node] | None:
-    """Return the nodes of a name and its options, None unless there is one of each."""
     if isinstance(node.value, str):
         return node, replace(node, value={})
     if isinstance(node.value, dict) and len(node.value) == 1:
@@ -146,7 +143,6 @@ def _name_and_options(node: Node) -> tuple[Node, Node] | None:
 
 
 def _build_own(converter: NodeConverter, options: Node, kind: Any, name: str) -> Any:
-    """Build a step or guard of a class of the file; reports any exception that it raises."""
     if kind is INVALID:
         return INVALID
     try:
