@@ -135,18 +135,16 @@ class CircuitBreaker:
     ([False, False, False, False, True, False], True)
     """
 
-    __slots__ = ("failures",)
+    __slots__ = ("failures", "open")
 
     def __init__(self) -> None:
         self.failures = 0
-
-    @property
-    def open(self) -> bool:
-        """True if the rule is disabled."""
-        return self.failures >= MAX_FAILURES
+        self.open = False
+        """True if the rule is disabled. Not derived: every call reads it."""
 
     def record_failure(self) -> bool:
         self.failures += 1
+        self.open = self.failures >= MAX_FAILURES
         return self.failures == MAX_FAILURES
 
     def record_success(self) -> None:
