@@ -56,8 +56,7 @@ class Draft(Struct):
 
     `form` says how the answers are read: `value` for JSON, the `as` of the step `parse`, `rows`
     for tables and the like in a text, or `text`. `evidence` has the share of the bytes by path,
-    `users` the values that stay since they were used. `window` are the arguments that ask for a
-    small page, `clips` and `elides` the paths of texts and arrays that are shortened.
+    `users` the values that stay since they were used.
     """
 
     tool: str
@@ -67,9 +66,6 @@ class Draft(Struct):
     reasons: list[list[str]] = []
     steps: list[Step] = []
     users: list[str] = []
-    window: dict[str, int] = {}
-    clips: set[str] = set()
-    elides: set[str] = set()
 
     @property
     def largest(self) -> Answered:
@@ -77,6 +73,10 @@ class Draft(Struct):
         texts = self.form != "value"
         fitting = [each for each in self.answers if isinstance(each.value, str) is texts]
         return max(fitting or self.answers, key=lambda each: each.size)
+
+    def options(self, name: str) -> list[Any]:
+        """Return the options of each step of this name."""
+        return [step[name] for step in self.steps if name in step]
 
     def add(self, step: Step, *reasons: str) -> None:
         """Add a step at the end."""
@@ -166,7 +166,6 @@ def _page(result: Draft, paths: list[str], size: str) -> None:
     options = {} if paths == [""] else {"at": paths[0] if len(paths) == 1 else paths}
     reason = f"{' and '.join(paths) or 'the whole'}: {size}; the rest by `offset`"
     result.add({"paginate": {**options, "limit": _LIMIT}}, reason)
-    result.window = {"limit": 1}
 
 
 def _shares(root: MemberProfile) -> list[str]:
@@ -203,7 +202,6 @@ class _Drafting:
         self.elides: list[MemberProfile] = []
         self.clips: list[MemberProfile] = []
         self.pages: list[MemberProfile] = []
-        self.constants: list[str] = []
 
     def run(self) -> None:
         """Draft all steps."""
@@ -218,14 +216,10 @@ class _Drafting:
         for node in self.elides:
             most = f"{node.path}: up to {max(node.lengths):,} elements in a row"
             result.add({"elide": {"at": node.path, "first": FEW}}, most)
-            result.elides.add(node.path)
         for node in self.clips:
             self._shorten(node)
         if self.pages:
             self._page_arrays()
-        if self.constants:
-            constants = f"the same in all rows here, and kept: {short_list(self.constants)}"
-            result.evidence.append(constants)
 
     def _visit(self, node: MemberProfile) -> None:
         inner = node.inner
@@ -301,8 +295,6 @@ class _Drafting:
                     reason = f"links, constant or made of other columns; {best_name} stays"
             elif inner.constant and self._tells_nothing(inner, column):
                 reason = "the same in all rows of all answers"
-            elif inner.constant:
-                self.constants.append(path)
             elif whole in first and len(inner.values) >= _ROWS:
                 reason = f"the same as {first[whole].name}"
             first.setdefault(whole, column)
@@ -327,13 +319,10 @@ class _Drafting:
         elif not node.in_rows and node.size >= _MAIN_SHARE * self.root.size:
             options = {"at": node.path, "max_length": FIRST_LOOK}
             self.result.add({"truncate": options}, f"{amount}; the rest by `startIndex`")
-            self.result.window = {"maxLength": 40}
         else:
-            self.result.clips.add(node.path)
             self.result.add({"clip": {"at": node.path, "max_chars": CLIP}}, amount)
 
     def _page_arrays(self) -> None:
-        windows = [step for step in self.result.steps if "truncate" in step]
         beside = [node for node in self.root.walk() if node not in self.pages and not node.in_rows]
         lengths = [node.lengths for node in self.pages]
         # Arrays of the same length are columns: a page has the same part of each.
@@ -343,22 +332,11 @@ class _Drafting:
         own = next((each.path for each in single if _CURSOR.search(each.names[-1])), None)
         if own is not None:
             self.result.evidence.append(f"{own}: the server has pages of its own")
-        if windows or own is not None or any("*" in path for path in paths):
+        truncates = self.result.options("truncate")
+        if truncates or own is not None or any("*" in path for path in paths):
             return
         longest = max(max(node.lengths) for node in self.pages)
         _page(self.result, paths, f"up to {longest:,} elements")
-        for node in self.pages:
-            element = node.element
-            if node.names and element and len(element.rows) >= _ROWS and self._uniform(element):
-                comment = f"{node.path}: all rows have the same members, without objects inside"
-                self.result.add({"table": node.path}, comment)
-
-    def _uniform(self, element: MemberProfile) -> bool:
-        members = [node for node in element.members.values() if node.path not in self.drops]
-        return len(members) > 2 and all(
-            node.count == element.count and not node.members and node.element is None
-            for node in members
-        )
 
 
 def _is_id_list(node: MemberProfile) -> bool:

@@ -28,39 +28,42 @@ _SECRETS = Redaction(
 )
 
 
-def shortened(draft: Draft, value: Any, names: tuple[str, ...] = ()) -> Any:
-    """Return a part of an answer that is small, and still shows each step at work."""
-    path = ".".join(names)
-    if isinstance(value, str):
-        return value[: CLIP + 20 if path in draft.clips else _LONGEST]
-    if isinstance(value, list):
-        objects = bool(value) and isinstance(value[0], dict)
-        few = FEW + 1 if path in draft.elides else FEW - objects
-        return [shortened(draft, each, names) for each in value[:few]]
-    if not isinstance(value, dict):
-        return value
-    if len(names) > _DEEPEST:
-        return {}
-    members = [each for each in value.items() if each[0] != "$repeat"][:_MEMBERS]
-    return {name: shortened(draft, member, (*names, spelled(name))) for name, member in members}
+def _shortened(draft: Draft, value: Any) -> Any:
+    """Return a part of an answer that is small, and still shows each step at work, masked."""
+    shortening = {name: {step["at"] for step in draft.options(name)} for name in ("clip", "elide")}
+
+    def part(value: Any, names: tuple[str, ...]) -> Any:
+        path = ".".join(names)
+        if isinstance(value, str):
+            return value[: CLIP + 20 if path in shortening["clip"] else _LONGEST]
+        if isinstance(value, list):
+            objects = bool(value) and isinstance(value[0], dict)
+            few = FEW + 1 if path in shortening["elide"] else FEW - objects
+            return [part(each, names) for each in value[:few]]
+        if not isinstance(value, dict):
+            return value
+        if len(names) > _DEEPEST:
+            return {}
+        members = [each for each in value.items() if each[0] != "$repeat"][:_MEMBERS]
+        return {name: part(member, (*names, spelled(name))) for name, member in members}
+
+    return json.loads(_SECRETS.text(encode(part(value, ())).decode()))
 
 
 def case_of(draft: Draft) -> dict[str, Any]:
     """Return a test without its expectation: the call, and the answer that it gives."""
     largest = draft.largest
     call: dict[str, Any] = {"tool": draft.tool}
-    if draft.window:
-        call["arguments"] = draft.window
-    if draft.form == "value" and draft.steps:
-        return {**call, "given": _masked(shortened(draft, largest.value))}
+    if draft.options("paginate"):
+        call["arguments"] = {"limit": 1}
+    elif draft.options("truncate"):
+        call["arguments"] = {"maxLength": 40}
     if draft.form == "value":
-        row = _masked(shortened(draft, largest.value))
+        row = _shortened(draft, largest.value)
+        if draft.steps:
+            return {**call, "given": row}
         return {**call, "given": {"$repeat": row, "times": 3 * MAX_BYTES // len(encode(row)) + 1}}
     return {**call, "given_text": _text(draft, largest.value)}
-
-
-def _masked(value: Any) -> Any:
-    return json.loads(_SECRETS.text(encode(value).decode()))
 
 
 def _text(draft: Draft, text: str) -> Any:
@@ -71,7 +74,7 @@ def _text(draft: Draft, text: str) -> Any:
         part = _SECRETS.text(text)[:200].rpartition("\n")[0] or _SECRETS.text(text)[:200]
         return {"$repeat": f"{part}\n", "times": 3 * MAX_BYTES // len(part) + 1}
     inner, _, before = structure(text)
-    short = _masked(shortened(draft, inner))
+    short = _shortened(draft, inner)
     match draft.form:
         case "python":
             return repr(short)
