@@ -438,33 +438,15 @@ def _opening(account: dict[str, Any]) -> Iterator[str]:
         yield f"{count_text(others, 'rule')} for other tools"
     if account["rule"] is None:
         yield "no rule applies: the response passes as it came"
-    if account["guard"] is not None:
-        name = f"guard {account['guard']['name']}"
-        for line in _of_guard(account["guard"], goes_on=account["upstream"] is not None):
-            yield f"{name} {line}"
+    for key, value in (account["guard"] or {}).items():
+        if value and key != "name":
+            yield f"guard {account['guard']['name']}, {key}: {_json(value)}"
     document = account["document"]
     if document is not None:
         yield f"document: {document['kind']}, {' and '.join(document['copies'])}"
     elif account["rule"] is not None and account["upstream"] is not None:
         yield "document: none that a transform could work on"
     yield f"outcome: {account['outcome']}"
-
-
-def _of_guard(guard: dict[str, Any], *, goes_on: bool) -> Iterator[str]:
-    query, result = guard["asks"], guard["found"]
-    if query is not None:
-        yield f"asks {query['tool']}({_json(query['arguments'])})"
-    if result is not None and "document" in result:
-        yield f"finds: {_json(result['document'])}"
-    elif result is not None:
-        yield f"finds nothing: {result['failure']} (--found gives an answer)"
-    yield {
-        "forward": "lets the call go on",
-        "answer": "answers the call itself",
-        "failed": f"fails: {'the call goes on' if goes_on else 'the call is withheld'}",
-    }[guard["decision"]]
-    if guard["facts"]:
-        yield f"tells the steps: {_json(guard['facts'])}"
 
 
 def _findings(account: dict[str, Any]) -> Iterator[str]:

@@ -20,9 +20,8 @@ from proxy.ruleset.selection import NO_RULES
 from proxy.session import tool_lists
 from proxy.session.tool_lists import RewrittenToolList
 
-_FIRST_ANSWER = 10.0  # seconds for the first response, without --deadline
+_PATIENCE = 10.0  # seconds to connect, and again to list the tools, without --deadline
 _DISCOVER = 8.0  # of them for server/discover, which a server of an earlier revision may ignore
-_SECONDS = 30.0  # to list the tools after that
 _STDERR_LINES = 10
 
 Level = Literal["ok", "warning", "error"]
@@ -71,40 +70,34 @@ async def listing(
 ) -> Listed:
     """Return the tools listed through a wrapper without rules, by the words that name the server.
 
-    `deadline` is the time limit in seconds for the first response. `client` is the name that the
-    client tells the server. Raises Silent, or the AbridgeError of `further`.
+    `deadline` is the time limit in seconds to connect, and again to list the tools. `client` is the
+    name that the client tells the server. Raises Silent, or the AbridgeError of `further`.
     """
     from mcp import StdioServerParameters
     from mcp.client.stdio import stdio_client
 
-    patience = deadline or _FIRST_ANSWER
+    patience = deadline or _PATIENCE
     arguments = ["-m", "proxy", "run", "--rules", NO_RULES, *words]
     wrapper = StdioServerParameters(
         command=sys.executable, args=arguments, env={**os.environ, "MCP_ABRIDGE_LEDGER": "off"}
     )
     with tempfile.TemporaryFile("w+", errors="replace") as errors:
-        limit = asyncio.timeout(patience)
-        first_limit = None
         try:
-            async with limit:
-                first_limit = limit.when()
-                listed = await _tools_of(stdio_client(wrapper, errors), limit, further, client)
+            async with asyncio.timeout(patience) as limit:
+                transport = stdio_client(wrapper, errors)
+                listed = await _tools_of(transport, limit, patience, further, client)
         except TimeoutError:
-            cause = f"it gave no answer within {_SECONDS:g} s"
-            if limit.when() == first_limit:
-                cause = _MUTE.format(patience)
             log, stderr = _outputs(errors)
             # The wrapper's errors only report that it was terminated here.
-            raise Silent(cause, [each for each in log if each[0] != "error"], stderr) from None
+            log = [each for each in log if each[0] != "error"]
+            raise Silent(_MUTE.format(patience), log, stderr) from None
         except Exception as error:  # from the client, alone or in an exception group
             reason: BaseException = error
             while isinstance(reason, BaseExceptionGroup):
                 reason = reason.exceptions[0]
             if isinstance(reason, AbridgeError):
                 raise reason from None
-            cause = str(reason) or type(reason).__name__
-            if limit.when() == first_limit:
-                cause = f"it does not answer as an MCP server: {cause}"
+            cause = f"it does not answer as an MCP server: {str(reason) or type(reason).__name__}"
             raise Silent(cause, *_outputs(errors)) from error
         log, stderr = _outputs(errors)
         # A server/discover that was ignored is open until the end.
@@ -119,7 +112,7 @@ _MUTE = (
 
 
 async def _tools_of(
-    transport: Any, limit: asyncio.Timeout, further: Further | None, name: str
+    transport: Any, limit: asyncio.Timeout, patience: float, further: Further | None, name: str
 ) -> Listed:
     from mcp import Client
     from mcp.client import session
@@ -131,7 +124,7 @@ async def _tools_of(
     tools: Tools = {}
     client_info = Implementation(name=name, version="1") if name else None
     async with Client(transport, client_info=client_info) as client:
-        limit.reschedule(clock() + _SECONDS)
+        limit.reschedule(clock() + patience)
         cursor = None
         while True:
             page = await client.list_tools(cursor=cursor)

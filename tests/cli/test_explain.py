@@ -377,24 +377,24 @@ def test_what_a_guard_asked_found_and_decided_is_printed(verb: Explain) -> None:
         lines = verb.text("--allow-python", *words).splitlines()
         return [text for text in lines if text.startswith(("guard", "warning", "outcome", "log"))]
 
-    asks = 'guard careful asks may({"path": "x"})'
+    asks = 'guard careful, asks: {"tool": "may", "arguments": {"path": "x"}}'
     assert said("--found", "yes") == [
         asks,
-        'guard careful finds: "yes"',
-        "guard careful lets the call go on",
-        'guard careful tells the steps: {"asked": "may"}',
+        'guard careful, found: {"document": "yes"}',
+        'guard careful, decision: "forward"',
+        'guard careful, facts: {"asked": "may"}',
         "outcome: shaped",
     ]
     assert said("--found", '{"no": true}') == [
         asks,
-        'guard careful finds: {"no": true}',
-        "guard careful answers the call itself",
+        'guard careful, found: {"document": {"no": true}}',
+        'guard careful, decision: "answer"',
         "outcome: answered",
     ]
     assert said() == [
         asks,
-        "guard careful finds nothing: no answer in time (--found gives an answer)",
-        "guard careful lets the call go on",
+        'guard careful, found: {"failure": "no answer in time"}',
+        'guard careful, decision: "forward"',
         "outcome: shaped",
         "warning (not asked): no answer in time",
     ]
