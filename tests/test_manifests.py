@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from proxy.cli import serve
-from proxy.transports.sidecar.route import RouteLimits
+from proxy.ruleset.loading.config_model import LimitsSpec
 from tests.test_image import ROOT, environment, only
 
 FOLDER = ROOT / "examples" / "sidecar"
@@ -158,9 +158,9 @@ def test_there_is_time_to_drain_before_anything_is_killed() -> None:
     [container] = POD["containers"]
     word, seconds = container["lifecycle"]["preStop"]["exec"]["command"]
     assert word == "sleep"
-    assert POD["terminationGracePeriodSeconds"] > int(seconds) + RouteLimits().drain + 5
+    assert POD["terminationGracePeriodSeconds"] > int(seconds) + LimitsSpec().drain_seconds + 5
     for replica in REPLICAS.values():
-        assert int(replica["stop_grace_period"].removesuffix("s")) > RouteLimits().drain + 5
+        assert int(replica["stop_grace_period"].removesuffix("s")) > LimitsSpec().drain_seconds + 5
 
 
 def test_the_recipes_use_options_of_this_version_and_configurations_that_can_be_read() -> None:

@@ -10,6 +10,7 @@ from proxy.transports.stdio import child
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Callable
     from typing import NoReturn
 
@@ -119,7 +120,6 @@ def _session(options: "Options") -> "tuple[Log, _Rules, list[Ledger | Recorder],
 
     from functools import partial
 
-    from proxy.session.session import Session
     from proxy.storage.calls import RecentCalls
     from proxy.storage.ledger import Ledger, claim_call, default_path
     from proxy.storage.meter import Meters
@@ -130,20 +130,12 @@ def _session(options: "Options") -> "tuple[Log, _Rules, list[Ledger | Recorder],
     if os.isatty(0):
         log.info(_TERMINAL)
     rules, meters, calls = _Rules(options, log), Meters(), RecentCalls()
-    records: list[Ledger | Recorder] = []
+    records: list[Ledger] = []
     if options.ledger != "off":
         path = options.ledger or default_path()
         calls = RecentCalls(partial(claim_call, path), meters.wake_drain)
         records.append(Ledger(path, meters, warn=log.warning, recent=calls))
-    new_session: Callable[..., Session] = Session
-    if options.record:
-        from proxy.testing import recorder, redaction
-        from proxy.testing.recording_session import RecordingSession
-
-        masks = redaction.Redaction(options.redact or ())
-        writer = recorder.Recorder(options.record, options.record_size, masks, log.warning)
-        records.append(writer)
-        new_session = partial(RecordingSession, writer)
+    recorders, new_session = recording(options, log)
     session = new_session(
         rules,
         meters.of,
@@ -152,7 +144,26 @@ def _session(options: "Options") -> "tuple[Log, _Rules, list[Ledger | Recorder],
         calls=calls,
         deadline=options.deadline,
     )
-    return log, rules, records, session
+    return log, rules, [*records, *recorders], session
+
+
+def recording(
+    settings: "Options | Namespace", log: "Log"
+) -> "tuple[list[Recorder], Callable[..., Session]]":
+    """Return the recorder that `--record` asks for, and the function that makes sessions."""
+    if not settings.record:
+        from proxy.session.session import Session
+
+        return [], Session
+    from functools import partial
+
+    from proxy.testing.recorder import Recorder
+    from proxy.testing.recording_session import RecordingSession
+    from proxy.testing.redaction import Redaction
+
+    masks = Redaction(settings.redact or ())
+    recorder = Recorder(settings.record, settings.record_size, masks, log.warning)
+    return [recorder], partial(RecordingSession, recorder)
 
 
 def _server(options: "Options") -> str:

@@ -6,18 +6,19 @@ import errno
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from math import ceil
 from shutil import which
 from threading import Event, Thread
 from typing import Any
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 from yarl import URL
 
 from proxy.cli import PROGRAM, options
 from proxy.cli.options import Option
+from proxy.cli.run import recording
 from proxy.cli.terminal import refuse
 from proxy.errors import AbridgeError, Problem, RuleErrors
 from proxy.ruleset.loading import config, config_model
@@ -28,21 +29,18 @@ from proxy.ruleset.loading.yaml_nodes import MAX_BYTES
 from proxy.ruleset.rule import Hidden, RuleFile
 from proxy.ruleset.selection import NO_RULES, Selection, content, read_library
 from proxy.ruleset.watch import Watch
-from proxy.session.session import Session
 from proxy.storage.calls import RecentCalls
 from proxy.storage.ledger import Ledger, default_path
 from proxy.storage.meter import Meters
 from proxy.storage.snapshots import Memory, Store
 from proxy.testing.recorder import Recorder
-from proxy.testing.recording_session import RecordingSession
-from proxy.testing.redaction import Redaction
 from proxy.transports.client.endpoint import os_error_text, redacted
 from proxy.transports.log import Level, Log
 from proxy.transports.sidecar import sidecar as trimming
 from proxy.transports.sidecar.access import LOOPBACK, Access
 from proxy.transports.sidecar.metrics import Metrics
 from proxy.transports.sidecar.reload import Reloading
-from proxy.transports.sidecar.route import Handler, Route, RouteLimits, Rules, Services
+from proxy.transports.sidecar.route import Handler, Route, Rules, Services
 from proxy.transports.sidecar.router import Mount
 from proxy.transports.sidecar.sidecar import Sidecar
 from proxy.transports.workers.pool import Workers
@@ -52,8 +50,6 @@ TOKEN_VARIABLE = "MCP_ABRIDGE_TOKEN"
 """The variable with the token that opens every route without one of its own."""
 
 _SNAPSHOTS = 1000
-_SIZE = 256_000_000
-_AGE = 1800.0
 _DESCRIPTORS = 65_536
 _AGAIN = 60.0  # seconds before the same warning is logged again
 _SWITCH = 0.001  # seconds until a thread yields to the others, 0.005 by default
@@ -124,7 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
         routes = [_route(route) for route in settings.routes]
         _require_tokens(routes, insecure=arguments.insecure)
         routes, rules = _with_rules(routes, log, allow_python=arguments.allow_python)
-        store = _store(arguments.store or settings.store, settings.limits)
+        store, calls = _store(arguments.store or settings.store, settings.limits)
     except RuleErrors as errors:
         for problem in errors.problems:
             log.error(str(problem))
@@ -135,26 +131,23 @@ def run(arguments: argparse.Namespace) -> int:
     _prepare()
     metrics = Metrics()
     meters = Meters(metrics.observe, metrics.warned)
-    ledger = None
+    records: list[Ledger | Recorder] = []
     if arguments.ledger != "off":
         path = arguments.ledger or default_path()
-        ledger = Ledger(path, meters, warn=log.warning, lose=metrics.unrecorded)
+        records.append(Ledger(path, meters, warn=log.warning, lose=metrics.unrecorded))
     workers = Workers()
-    calls = _recent_calls(store)
-    recorder, new_session = _recording(arguments, log)
-    limits = _limits(settings.limits)
-    services = Services(meters, store, calls, workers, log, limits, new_session)
+    recorders, new_session = recording(arguments, log)
+    records += recorders
+    services = Services(meters, store, calls, workers, log, settings.limits, new_session)
     try:
         pairs = zip(routes, rules, strict=True)
         mounts = [Mount(route, _handler(route, ruleset, services)) for route, ruleset in pairs]
-        return asyncio.run(_serve(Sidecar(mounts, services.limits, log, metrics), log))
+        return asyncio.run(_serve(Sidecar(mounts, settings.limits, log, metrics), log))
     finally:
         workers.close()
         log.sum_up()
-        if ledger is not None:
-            ledger.close()
-        if recorder is not None:
-            recorder.close()
+        for record in records:
+            record.close()
         log.flush()
 
 
@@ -202,13 +195,6 @@ def _config(file: str | None, top: Mapping[str, Any]) -> Config:
     if whole is None:
         raise RuleErrors(list(problems))
     return whole
-
-
-def _limits(spec: LimitsSpec) -> RouteLimits:
-    names = {"idle_seconds": "idle", "drain_seconds": "drain"}
-    limits = {names.get(key, key): value for key, value in asdict(spec).items()}
-    values = {key: value for key, value in limits.items() if key in fields(RouteLimits)}
-    return RouteLimits(**{key: value for key, value in values.items() if value is not None})
 
 
 def _route(spec: RouteSpec) -> Route:
@@ -279,36 +265,18 @@ def _with_rules(
     return complete, rules
 
 
-def _store(url: str | None, limits: LimitsSpec) -> Store:
-    seconds = limits.snapshot_seconds or _AGE
+def _store(url: str | None, limits: LimitsSpec) -> tuple[Store, RecentCalls]:
+    """Return the store, and the record of calls: replicas with a common store share it."""
+    seconds = limits.snapshot_seconds
     if url in (None, config_model.MEMORY):
-        size = limits.snapshots or _SIZE
-        return Memory(number=_SNAPSHOTS, size=size, seconds=seconds, ages=True)
+        memory = Memory(number=_SNAPSHOTS, size=limits.snapshots, seconds=seconds, ages=True)
+        return memory, RecentCalls()
     from proxy.storage.redis import Redis
 
-    return Redis(str(url), seconds=ceil(seconds))
-
-
-def _recording(
-    arguments: argparse.Namespace, log: Log
-) -> tuple[Recorder | None, Callable[..., Session]]:
-    if not arguments.record:
-        return None, Session
-    redaction = Redaction(arguments.redact or ())
-    recorder = Recorder(arguments.record, arguments.record_size, redaction, log.warning)
-    return recorder, partial(RecordingSession, recorder)
-
-
-def _recent_calls(store: Store) -> RecentCalls:
-    """Return the record of calls, shared with the other replicas if there may be any."""
-    if not store.remote:
-        return RecentCalls()
-    from proxy.storage.redis import Redis
-
-    assert isinstance(store, Redis)
-    recent = RecentCalls(store.claim, Event())
-    Thread(target=recent.share, args=(store.remember,), name="calls", daemon=True).start()
-    return recent
+    store = Redis(str(url), seconds=ceil(seconds))
+    calls = RecentCalls(store.claim, Event())
+    Thread(target=calls.share, args=(store.remember,), name="calls", daemon=True).start()
+    return store, calls
 
 
 def _handler(route: Route, rules: Rules, shared: Services) -> Handler:

@@ -7,19 +7,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from math import ceil
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from proxy.cli.serve import _limits, _store
-from proxy.ruleset.loading.config_model import LimitsSpec
 from proxy.storage.ledger import rows
-from proxy.storage.redis import Redis
-from proxy.storage.snapshots import Memory
-from proxy.transports.sidecar.route import RouteLimits
 from tests.cli.conftest import Run
 from tests.faults.processes import SECONDS, until
 from tests.faults.sidecar import Got, Sidecar
@@ -33,32 +27,6 @@ LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 RULES = "version: 1\nrules: [{tools: find, response: [{keep: [a]}]}]"
 HEADER = "a header is written like 'Authorization: Bearer ${TOKEN}'"
 RESULT = {"content": [{"type": "text", "text": '{"a":1,"b":2}'}]}
-
-
-@pytest.mark.parametrize(
-    ("limits", "size", "seconds"),
-    [
-        (LimitsSpec(), 256_000_000, 1800.0),
-        (LimitsSpec(snapshots=5000, snapshot_seconds=2.5), 5000, 2.5),
-    ],
-)
-def test_the_store_keeps_as_much_and_as_long_as_the_limits_say(
-    limits: LimitsSpec, size: int, seconds: float
-) -> None:
-    store = _store(None, limits)
-    assert isinstance(store, Memory)
-    assert (vars(store)["_size"], vars(store)["_seconds"]) == (size, seconds)
-    shared = _store("redis://127.0.0.1:6379/0", limits)
-    assert isinstance(shared, Redis)
-    assert vars(shared)["_seconds"] == ceil(seconds)
-
-
-def test_limits_of_a_configuration_are_those_of_its_routes() -> None:
-    assert _limits(LimitsSpec()) == RouteLimits()
-    given = LimitsSpec(body=1, message=2, concurrent=3, connections=4, drain_seconds=0.0)
-    assert _limits(given) == RouteLimits(body=1, message=2, concurrent=3, connections=4, drain=0.0)
-    given = LimitsSpec(peer_connections=5, sessions=6, children=7, idle_seconds=8.0, snapshots=9)
-    assert _limits(given) == RouteLimits(peer_connections=5, sessions=6, children=7, idle=8.0)
 
 
 def answering(**result: Any) -> Answer:

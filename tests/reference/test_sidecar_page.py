@@ -11,13 +11,13 @@ import pytest
 from proxy.cli import options, serve
 from proxy.document.sizes import size
 from proxy.ruleset.loading import config
-from proxy.ruleset.loading.config_model import RESERVED, RoutePath, RouteSpec, Url
+from proxy.ruleset.loading.config_model import RESERVED, LimitsSpec, RoutePath, RouteSpec, Url
 from proxy.ruleset.loading.convert import fields
 from proxy.storage.meter import OutcomeKind
 from proxy.transports.log import Log
 from proxy.transports.sidecar import sidecar as served
 from proxy.transports.sidecar.metrics import Metrics
-from proxy.transports.sidecar.route import Route, RouteLimits
+from proxy.transports.sidecar.route import Route
 from tests.reference import sidecar_page as sidecar
 from tests.reference.pages import SIDECAR
 from tests.transports.http.listening import LISTEN, route, serving
@@ -57,7 +57,7 @@ def test_the_defaults_of_flags_are_those_that_hold() -> None:
 
 
 def test_its_own_paths_are_those_that_it_answers_and_that_no_route_may_have() -> None:
-    made = served.Sidecar((), RouteLimits(), Log("error"), Metrics())
+    made = served.Sidecar((), LimitsSpec(), Log("error"), Metrics())
     assert list(rows("path")) == list(made._own) == list(RESERVED)
 
 

@@ -99,13 +99,16 @@ Seconds = Annotated[float, Meta(gt=0)]
 
 
 class LimitsSpec(Struct, frozen=True, kw_only=True):
-    """The limits of the sidecar."""
+    """The limits of the sidecar.
 
-    body: Bytes | None = None
+    If `connections` and `peer_connections` are None, they depend on the number of descriptors.
+    """
+
+    body: Bytes = 4 << 20
     """The most bytes of a request's body; 4MiB by default."""
-    message: Bytes | None = None
+    message: Bytes = 256_000_000
     """The most bytes of one message of the server; a longer one is an error. 256MB by default."""
-    concurrent: Count | None = None
+    concurrent: Count = 1000
     """The most open requests, and the most event streams, counted separately; 1000 by default."""
     connections: Count | None = None
     """The most connections of clients; beyond it, idle ones are closed for new ones. By default
@@ -113,17 +116,17 @@ class LimitsSpec(Struct, frozen=True, kw_only=True):
     peer_connections: Count | None = None
     """The most connections from one address; a reverse proxy in front is one address. By default
     half of `connections`, and no limit for addresses of loopback."""
-    sessions: Count | None = None
+    sessions: Count = 1000
     """The most sessions of each route before a command; 1000 by default."""
-    idle_seconds: Seconds | None = None
+    idle_seconds: Seconds = 1800.0
     """How long after its last use such a session ends; 1800 by default."""
-    children: Count | None = None
+    children: Count = 4
     """The most processes for the stateless requests of such a route; 4 by default."""
-    drain_seconds: Annotated[float, Meta(ge=0)] | None = None
+    drain_seconds: Annotated[float, Meta(ge=0)] = 10.0
     """How long open requests have to end at shutdown; 10 by default."""
-    snapshots: Bytes | None = None
+    snapshots: Bytes = 256_000_000
     """The most bytes of answers in memory for later pages and views; 256MB by default."""
-    snapshot_seconds: Seconds | None = None
+    snapshot_seconds: Seconds = 1800.0
     """How long after its last use such an answer is kept; 1800 by default."""
 
 

@@ -11,12 +11,13 @@ from msgspec import Struct
 from proxy.document import message
 from proxy.document.message import CLIENT_INFO, PROTOCOL_VERSION, Message, string_at
 from proxy.errors import AbridgeError, DocumentError
+from proxy.ruleset.loading.config_model import LimitsSpec
 from proxy.storage.snapshots import ANYBODY
 from proxy.transports.aio import others
 from proxy.transports.correlation import request_key
 from proxy.transports.http import body, hop_headers, negotiation
 from proxy.transports.http.headers import MODERN
-from proxy.transports.sidecar.route import AccessRecord, Route, RouteLimits
+from proxy.transports.sidecar.route import AccessRecord, Route
 
 NOT_JSON = message.PARSE_ERROR
 INVALID = message.INVALID_REQUEST
@@ -111,7 +112,7 @@ NOTHING = PostedBody(
 
 
 async def read(
-    request: web.BaseRequest, route: Route, limits: RouteLimits, record: AccessRecord
+    request: web.BaseRequest, route: Route, limits: LimitsSpec, record: AccessRecord
 ) -> PostedBody:
     """Read a POST; raises RequestRefused."""
     if (request.content_length or 0) > limits.body:
@@ -184,7 +185,7 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
 
-def _too_large(limits: RouteLimits) -> RequestRefused:
+def _too_large(limits: LimitsSpec) -> RequestRefused:
     return RequestRefused(413, INVALID, f"the body is over the limit of {limits.body} bytes")
 
 

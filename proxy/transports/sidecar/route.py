@@ -6,6 +6,7 @@ from typing import Literal, Protocol
 from aiohttp import web
 from msgspec import Struct
 
+from proxy.ruleset.loading.config_model import LimitsSpec
 from proxy.ruleset.rule import RuleSet
 from proxy.ruleset.selection import Budget
 from proxy.session.session import Session
@@ -47,24 +48,6 @@ class Route(Struct, frozen=True, kw_only=True):
     passes: bool = False
 
 
-class RouteLimits(Struct, frozen=True, kw_only=True):
-    """The limits of a sidecar: sizes in bytes, times in seconds.
-
-    If `connections` and `peer_connections` are None, they depend on the number of descriptors, see
-    `Connections`.
-    """
-
-    body: int = 4 << 20
-    message: int = 256_000_000
-    concurrent: int = 1000
-    connections: int | None = None
-    peer_connections: int | None = None
-    sessions: int = 1000
-    idle: float = 1800.0
-    children: int = 4
-    drain: float = 10.0
-
-
 class Services(Struct, frozen=True):
     """The services that all routes of a sidecar use.
 
@@ -76,7 +59,7 @@ class Services(Struct, frozen=True):
     calls: RecentCalls | None
     workers: Workers
     log: Log
-    limits: RouteLimits
+    limits: LimitsSpec
     new_session: Callable[..., Session] = Session
 
 

@@ -23,7 +23,7 @@ from multidict import CIMultiDict
 
 from proxy.document.message import LISTEN
 from proxy.errors import AbridgeError
-from proxy.ruleset.loading.config_model import ListenAddress
+from proxy.ruleset.loading.config_model import LimitsSpec, ListenAddress
 from proxy.transports.aio import threaded
 from proxy.transports.client.endpoint import os_error_text
 from proxy.transports.http.negotiation import STREAM
@@ -39,7 +39,7 @@ from proxy.transports.sidecar.connection import (
 )
 from proxy.transports.sidecar.metrics import Metrics
 from proxy.transports.sidecar.request import FAILED, INVALID, RequestRefused
-from proxy.transports.sidecar.route import AccessRecord, RouteLimits
+from proxy.transports.sidecar.route import AccessRecord
 from proxy.transports.sidecar.router import Mount, Router
 
 _EVERY = 5.0  # seconds
@@ -91,7 +91,7 @@ class Sidecar:
     """Serve mounted routes, each on its own listener."""
 
     def __init__(
-        self, mounts: Iterable[Mount], limits: RouteLimits, log: Log, metrics: Metrics
+        self, mounts: Iterable[Mount], limits: LimitsSpec, log: Log, metrics: Metrics
     ) -> None:
         self._limits = limits
         self._log = log
@@ -178,7 +178,7 @@ class Sidecar:
             self._trimming.cancel()
         for listening in self._listening.values():
             listening.close()
-        deadline = monotonic() + self._limits.drain
+        deadline = monotonic() + self._limits.drain_seconds
         self._end(task for task, record in self._open.items() if self._endless(task, record))
         await self._drained(deadline)
         self._end(self._open)

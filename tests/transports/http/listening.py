@@ -9,11 +9,12 @@ from typing import Any
 
 from aiohttp import web
 
+from proxy.ruleset.loading.config_model import LimitsSpec
 from proxy.transports.http import body
 from proxy.transports.log import Log
 from proxy.transports.sidecar.access import LOOPBACK, Access
 from proxy.transports.sidecar.metrics import Metrics
-from proxy.transports.sidecar.route import AccessRecord, Route, RouteLimits
+from proxy.transports.sidecar.route import AccessRecord, Route
 from proxy.transports.sidecar.router import Mount
 from proxy.transports.sidecar.sidecar import Sidecar
 from tests.transports.http.standing import Got
@@ -179,7 +180,7 @@ async def serving(*routes: Route, **limits: Any) -> AsyncIterator[Running]:
     handler = Small()
     mounts = [Mount(each, handler) for each in routes or (route(),)]
     log = Log("debug", "json", writing)
-    sidecar = Sidecar(mounts, RouteLimits(**{"drain": 0.0, **limits}), log, Metrics())
+    sidecar = Sidecar(mounts, LimitsSpec(**{"drain_seconds": 0.0, **limits}), log, Metrics())
     await sidecar.start()
     running = Running(sidecar, reading, handler)
     try:

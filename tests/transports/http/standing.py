@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
+from proxy.ruleset.loading.config_model import LimitsSpec
 from proxy.ruleset.rule import EMPTY, RuleSet
 from proxy.storage.calls import RecentCalls
 from proxy.storage.meter import Meters
@@ -16,7 +17,7 @@ from proxy.transports.log import Log
 from proxy.transports.sidecar.access import Access
 from proxy.transports.sidecar.connection import Connections, SidecarServer
 from proxy.transports.sidecar.request import RequestRefused
-from proxy.transports.sidecar.route import AccessRecord, Handler, Route, RouteLimits, Services
+from proxy.transports.sidecar.route import AccessRecord, Handler, Route, Services
 from proxy.transports.sidecar.url.route_handler import UrlRoute
 from proxy.transports.workers.pool import Workers
 from tests.raw_http import parsed
@@ -27,7 +28,7 @@ BOTH = "application/json, text/event-stream"
 def shared(store: Store | None = None, **limits: Any) -> Services:
     """Return what routes share, made for a test."""
     kept = Memory() if store is None else store
-    return Services(Meters(), kept, RecentCalls(), Workers(), Log("error"), RouteLimits(**limits))
+    return Services(Meters(), kept, RecentCalls(), Workers(), Log("error"), LimitsSpec(**limits))
 
 
 def route(upstream: str | tuple[str, ...], **keys: Any) -> Route:

@@ -10,9 +10,10 @@ from aiohttp.base_protocol import BaseProtocol
 from aiohttp.test_utils import make_mocked_request
 from multidict import CIMultiDict
 
+from proxy.ruleset.loading.config_model import LimitsSpec
 from proxy.transports.sidecar import request as post
 from proxy.transports.sidecar.request import PostedBody, RequestRefused
-from proxy.transports.sidecar.route import AccessRecord, RouteLimits
+from proxy.transports.sidecar.route import AccessRecord
 from tests.given import call, line
 from tests.transports.http.standing import route
 
@@ -25,7 +26,7 @@ async def read(
     """Read a body that arrived with these headers."""
     asked = AccessRecord()
     request = requested(raw, headers)
-    return await post.read(request, route("http://x/mcp"), RouteLimits(**limits), asked), asked
+    return await post.read(request, route("http://x/mcp"), LimitsSpec(**limits), asked), asked
 
 
 def requested(

@@ -168,7 +168,7 @@ async def test_sessions_are_remembered_up_to_a_number_and_nothing_of_the_others(
 
 
 async def test_sessions_come_to_rest_after_the_idle_time() -> None:
-    share = shared(idle=1.0)
+    share = shared(idle_seconds=1.0)
     async with upstream(response(SECRET)) as server, before(server.url, DROP, share) as proxy:
         await proxy.post(call("get"), mcp_session_id="left")
         assert isinstance(proxy.handler, UrlRoute)

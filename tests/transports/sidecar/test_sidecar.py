@@ -172,7 +172,7 @@ async def test_routes_on_several_listeners_are_reached_on_their_own_only() -> No
 
 
 async def test_the_end_waits_for_open_requests_and_takes_no_more() -> None:
-    async with serving(drain=60.0) as running:
+    async with serving(drain_seconds=60.0) as running:
         idle = await running.client()
         await idle.post("/mcp", b"before")
         await idle.answer()
@@ -195,7 +195,7 @@ async def test_the_end_waits_for_open_requests_and_takes_no_more() -> None:
 
 
 async def test_the_end_closes_streams_at_once_and_whole() -> None:
-    async with serving(drain=60.0) as running:
+    async with serving(drain_seconds=60.0) as running:
         client = await running.client()
         await client.get("/mcp", STREAM)
         await client.head()
@@ -206,7 +206,7 @@ async def test_the_end_closes_streams_at_once_and_whole() -> None:
 
 
 async def test_the_end_closes_what_listens_in_the_stateless_era_at_once_too() -> None:
-    async with serving(drain=60.0) as running:
+    async with serving(drain_seconds=60.0) as running:
         client = await running.client()
         await client.post("/mcp", b"listen")
         await client.head()
@@ -218,7 +218,7 @@ async def test_the_end_closes_what_listens_in_the_stateless_era_at_once_too() ->
 
 
 async def test_requests_that_outlast_the_drain_are_told_so() -> None:
-    async with serving(drain=0.0) as running:
+    async with serving(drain_seconds=0.0) as running:
         client = await waiting(running)
         await running.sidecar.close()
         answered = await client.answer()

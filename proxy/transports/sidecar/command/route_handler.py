@@ -223,7 +223,7 @@ class CommandRoute:
         self._end(first, "the session made room for another one")
 
     async def _reap(self) -> None:
-        idle = self._shared.limits.idle
+        idle = self._shared.limits.idle_seconds
         while True:
             await asyncio.sleep(min(30.0, idle / 4))
             now = asyncio.get_running_loop().time()

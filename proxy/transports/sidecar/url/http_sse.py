@@ -15,6 +15,7 @@ from msgspec import Struct
 from yarl import URL
 
 from proxy.errors import AbridgeError
+from proxy.ruleset.loading.config_model import LimitsSpec
 from proxy.session.outputs import Probe
 from proxy.transports.client.endpoint import ConnectionLost, HttpResponse
 from proxy.transports.driver import Routed, Timer
@@ -22,7 +23,7 @@ from proxy.transports.http.sse import Event, TooLong, encode_event
 from proxy.transports.sidecar import request as post
 from proxy.transports.sidecar.request import PostedBody, RequestRefused
 from proxy.transports.sidecar.response_writer import ResponseWriter
-from proxy.transports.sidecar.route import AccessRecord, Route, RouteLimits
+from proxy.transports.sidecar.route import AccessRecord, Route
 from proxy.transports.sidecar.session_registry import RequestContext, SessionRegistry
 from proxy.transports.sidecar.url.probes import CallCancelled, GuardQueries, Rejected
 from proxy.transports.sidecar.url.upstream import Upstream
@@ -63,7 +64,7 @@ class SseSessions:
     def __init__(
         self,
         route: Route,
-        limits: RouteLimits,
+        limits: LimitsSpec,
         upstream: Upstream,
         registry: SessionRegistry,
         queries: GuardQueries,

@@ -91,7 +91,7 @@ class UrlRoute:
 
     async def _rest(self) -> None:
         while True:
-            await asyncio.sleep(self._limits.idle)
+            await asyncio.sleep(self._limits.idle_seconds)
             self._registry.rest()
 
     async def handle(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:

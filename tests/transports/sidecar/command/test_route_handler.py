@@ -163,7 +163,7 @@ async def test_the_longest_idle_session_makes_room_and_one_that_is_used_does_not
 
 async def test_a_session_that_nobody_uses_is_ended_and_one_that_is_heard_is_not() -> None:
     # Seconds between two requests, which follow each other at once, unless the machine is busy.
-    async with hosting(idle=2.0) as made:
+    async with hosting(idle_seconds=2.0) as made:
         heard = await made.client().begin()
         stream = await heard.send("GET", accept=STREAM)
         idle = await made.client().begin()

@@ -141,7 +141,7 @@ async def test_a_message_of_nobodys_goes_to_the_only_one_or_to_none() -> None:
 
 
 async def test_servers_are_shared_started_when_needed_and_ended_when_not() -> None:
-    async with hosting(idle=2.0) as made:
+    async with hosting(idle_seconds=2.0) as made:
         clients = [made.client() for _ in range(3)]
         pids = {await (await client.modern_call(1, "pid")).said() for client in clients}
         assert len(pids) == 1
