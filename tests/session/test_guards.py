@@ -155,16 +155,6 @@ def test_arguments_that_are_no_object_are_none_to_the_guard_and_to_what_it_sets(
     assert arguments(guarded.to_server[0]) == {"dry": True}
 
 
-@pytest.mark.parametrize("held", ["%s", '{"deep":%s}'])
-def test_a_guard_is_not_got_around_by_members_that_stand_there_twice(held: str) -> None:
-    guarded = talk(lambda call, found: Respond("no"), "when: action == 'write'")
-    sent = held % '{"action":"write","action":"read"}'
-    guarded.client(REINDEX.replace(b'{"path":"a"}', sent.encode()))
-    assert guarded.to_server == []
-    [reply] = guarded.to_client
-    assert texts(reply)[0].startswith("the call is ambiguous")
-
-
 @pytest.mark.parametrize("facts", [{"by": ["A", 1.50]}, {}])
 def test_later_pages_say_what_the_guard_found_as_the_first_one_does(facts: dict[str, Any]) -> None:
     more = """

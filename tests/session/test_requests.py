@@ -52,13 +52,6 @@ def test_the_names_of_client_and_server_come_with_stateless_requests_too() -> No
     assert (talk.session.server, talk.session.client) == ("s", "c")
 
 
-def test_a_late_answer_to_a_cancelled_call_is_not_let_through_by_a_rule_that_withholds() -> None:
-    talk = Talk(rules("- {tools: get, on_failure: refuse, response: [{drop: secret}]}"))
-    talk.client(call("get"))
-    talk.client(line(method="notifications/cancelled", params={"requestId": 1}))
-    assert texts(talk.got(answer(SECRET))) == ['{"a":1}']
-
-
 @pytest.mark.parametrize("params", [{}, {"requestId": None}, {"requestId": [1]}, [], None, 5])
 def test_an_odd_cancellation_passes(params: Any) -> None:
     talk = Talk(DROP)
@@ -141,28 +134,6 @@ def test_a_call_without_an_id_does_not_get_around_a_rule(head: bytes) -> None:
 AMBIGUOUS = "the call is ambiguous: its name or its arguments are given twice"
 
 
-@pytest.mark.parametrize(
-    "params",
-    [
-        b'{"name":"gone","name":"other"}',
-        b'{"name":"other","name":"gone"}',
-        b'{"name":"other","Name":"gone"}',
-        b'{"name":"other","n\\u0061me":"gone"}',
-        b'{"name":"other","arguments":{},"Arguments":{"a":1}}',
-    ],
-)
-def test_a_call_that_another_reader_could_take_for_another_is_refused_if_rules_guard(
-    params: bytes,
-) -> None:
-    raw = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":' + params + b"}"
-    guarding, open = Talk(HIDE), Talk(DROP)
-    guarding.client(raw)
-    open.client(raw)
-    assert (guarding.to_server, open.to_server) == ([], [raw])
-    assert b"Unknown tool" in guarding.to_client[0] or texts(guarding.to_client[0]) == [AMBIGUOUS]
-    assert AMBIGUOUS in "".join(guarding.log)
-
-
 SPREAD = json.dumps(json.loads(call("other", {"n": [1, {"a": "b, c"}]}, id=7)), indent=2).encode()
 
 
@@ -208,15 +179,6 @@ def test_a_condition_that_fails_is_no_match_unless_the_rule_protects(protects: b
     else:
         assert talk.exchange(call("get", {"n": 5}), answer(SECRET)) == answer(SECRET)
         assert [line.startswith("get: r: `when` failed: ") for line in talk.log] == [True]
-
-
-def test_arguments_nested_too_deeply_do_not_get_around_a_rule() -> None:
-    talk = Talk(rules("- {tools: get, arguments: {n: {maximum: 5}}}"))
-    deep = b"[" * 900 + b"]" * 900
-
-    talk.client(call("get", {"n": 9, "m": 0}).replace(b'"m":0', b'"m":' + deep))
-
-    assert talk.to_server == []
 
 
 def test_arguments_that_are_added_leave_the_others_as_they_were_spelled() -> None:

@@ -10,28 +10,6 @@ from tests.samples import ABS_PAGES, BOUND, DROP, ITEMS, PAGES, SECRET, items
 from tests.talk import Talk
 
 
-@pytest.mark.parametrize("id", [b"5", b'"5"', b"5.0", b'"a\\u0062"', b"-1e2", b'""'])
-def test_an_id_keeps_its_type_and_its_spelling(id: bytes) -> None:
-    talk = Talk(DROP)
-
-    talk.client(call("get").replace(b'"id":1', b'"id":' + id))
-    got = talk.got(answer(SECRET).replace(b'"id":1', b'"id":' + id))
-
-    assert b'"id":' + id in got
-    assert texts(got) == ['{"a":1}']
-
-
-def test_a_rule_that_refuses_withholds_an_answer_that_cannot_be_decoded() -> None:
-    talk = Talk(rules("- {name: r, tools: get, on_failure: refuse, response: [{drop: secret}]}"))
-    raw = b'{"jsonrpc":"2.0","id":1,"result":{"content":[],"secret":NaN}}'
-
-    got = talk.exchange(call("get"), raw)
-
-    assert texts(got) == ["the response was withheld: rule 'r' cannot read it"]
-    malformed = "JSON is malformed: invalid character (byte 56)"
-    assert talk.log == [f"r: get: withheld: not JSON: {malformed}"]
-
-
 @pytest.mark.parametrize("answers", [{"inputResponses": {"a": {}}}, {"requestState": "x"}])
 def test_the_answer_to_a_retry_with_inputs_is_not_kept(answers: dict[str, Any]) -> None:
     talk = Talk(PAGES)
@@ -149,12 +127,3 @@ def test_an_answer_that_was_streamed_is_counted_and_its_call_is_over() -> None:
 NOISE = (b"starting up", b"{level: info}", b"[INFO] ready", b"{}x", b"\xff", b"[]", b"{}", b"5")
 NOT_OURS = (b'["a", {"b": 1}]', b'{"level":"info","id":1}')
 BLANK = (b"", b" ", b"\r", b"\t\r")
-
-
-@pytest.mark.parametrize("raw", [*NOISE, *NOT_OURS, *BLANK])
-def test_a_line_of_the_server_that_is_no_message_is_noise_and_a_blank_one_nothing(
-    raw: bytes,
-) -> None:
-    talk = Talk(DROP)
-    talk.server(raw)
-    assert (talk.to_client, talk.noise) == ([], [] if raw in BLANK else [raw])

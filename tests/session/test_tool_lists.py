@@ -10,8 +10,8 @@ from proxy.ruleset.rule import EMPTY, Rule, RuleFile, RuleSet
 from proxy.session.outputs import RunInBackground, ToClient
 from proxy.session.tool_lists import ToolListHistory
 from proxy.storage.meter import Definitions
-from tests.given import answer, call, document, file, line, result, rules, texts
-from tests.samples import BOUND, HIDE, PAGES, SECRET, asked, list_tools, own
+from tests.given import answer, call, file, line, result, rules, texts
+from tests.samples import HIDE, PAGES, SECRET, asked, list_tools, own
 from tests.talk import Talk
 from tests.tool_list import tool
 from tests.transports.steps import Unsure
@@ -66,26 +66,6 @@ def test_names_that_gave_way_do_so_until_the_next_list(what: str) -> None:
     list_tools(talk, own())
     talk.client(call("list", {"limit": 3}))
     assert asked(talk) == {}
-
-
-def test_the_view_gives_way_to_an_argument_of_that_name() -> None:
-    talk = Talk(rules("- {tools: list, max_bytes: 1000}"))
-    [tool] = list_tools(talk, own("view"))
-    assert list(tool["inputSchema"]["properties"]) == ["view", "abridged_view"]
-    long = answer(document({"items": ["x" * 20] * 500, "n": 7}))
-
-    talk.exchange(call("list", {"view": 1}), long)
-    assert asked(talk) == {"view": 1}
-
-    assert texts(talk.replied(call("list", {"view": 1, "abridged_view": "n"}))) == ['{"view":7}']
-
-
-def test_the_view_costs_at_most_100_bytes_of_a_definition() -> None:
-    tool = {"name": "get", "inputSchema": {"type": "object", "properties": {"n": {}}}}
-    [edited] = list_tools(Talk(BOUND), tool)
-
-    assert "view" in edited["inputSchema"]["properties"]
-    assert len(encode(edited)) <= len(encode(tool)) + 100
 
 
 CHANGED = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'

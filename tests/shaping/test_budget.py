@@ -225,17 +225,6 @@ def test_a_document_of_another_shape_is_bounded_all_the_same() -> None:
     assert made.log_line.startswith("*: t: left as it came:")
 
 
-def test_what_is_emptied_is_bounded_all_the_same() -> None:
-    text = "response: [{drop: '*'}]\nblocks: {drop: [image]}\nmax_bytes: 1000"
-    image = {"type": "image", "data": "AA==", "mimeType": "image/png"}
-    value = document({"a": ["x" * 50] * 100})
-    made = shaped(text, {"content": [*value["content"], image]})
-    assert made.outcome == "shaped"
-    assert "_abridged" in texts(made.raw)[0]
-    assert len(texts(made.raw)[0]) <= 1000
-    assert result(made.raw)["content"][1:] == [image]
-
-
 def test_a_cut_by_max_bytes_is_no_violation() -> None:
     open_schema = CONTRACT.replace("n: {", "items: {type: array}, n: {")
     value = document({"n": 1, "items": ["x" * 50] * 50})

@@ -132,15 +132,6 @@ def test_the_layout_is_kept_where_the_rule_says_so() -> None:
     assert texts(made.raw) == [json.dumps({"b": {"c": 2}}, indent=4)]
 
 
-def test_one_copy_is_left_out_where_the_rule_says_so() -> None:
-    value = document({"a": 1}, structured=True)
-
-    assert result(shaped("copies: text\nresponse: [{drop: b}]", value).raw) == said('{"a":1}')
-    assert result(shaped("copies: structured\nresponse: [{drop: b}]", value).raw) == said(
-        structuredContent={"a": 1}
-    )
-
-
 def test_shadow_mode_measures_and_changes_nothing() -> None:
     value = document({"a": 1, "b": "x" * 100})
     raw = answer(value)
@@ -157,6 +148,9 @@ ERRORS = [
     MemoryError(),
     ZeroDivisionError("x"),
     KeyError(1),
+    SystemExit(3),
+    GeneratorExit(),
+    asyncio.CancelledError(),
 ]
 
 
@@ -171,14 +165,14 @@ VALUE = document({"a": 1, "items": [{"id": n} for n in (3, 1, 2)], "b": 2}, stru
 @pytest.mark.fault(34, "inside")
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 @pytest.mark.parametrize("at", range(4))
-def test_a_step_that_raises_anywhere_costs_nothing(error: Exception, at: int) -> None:
+def test_a_step_that_raises_anywhere_costs_nothing(error: BaseException, at: int) -> None:
     raw = answer(VALUE)
 
     made = shape(job(with_step(rule(f"name: r\n{STEPS}"), Raises(error), at), raw, keep=True))
 
     assert (made.raw, made.outcome, made.snapshot) == (raw, "failed", None)
-    assert made.log_line is not None
-    assert made.log_line.startswith(f"r: t: failed at raises: {type(error).__name__}")
+    assert str(made.log_line).startswith("r: t: failed at ")
+    assert type(error).__name__ in str(made.log_line)
 
 
 @pytest.mark.fault(34, "inside")
@@ -199,40 +193,6 @@ def test_a_rule_that_refuses_withholds_what_it_failed_on(
     expected = said("the response was withheld: rule 'r' failed on it", isError=True)
     assert result(made.raw) == ({"resultType": "complete"} if options else {}) | expected
     assert (made.outcome, made.log_line) == ("failed", "r: t: failed at raises: TypeError: secret")
-
-
-@pytest.mark.fault(34, "inside")
-@pytest.mark.parametrize("error", [SystemExit(3), GeneratorExit(), asyncio.CancelledError()])
-def test_what_is_no_exception_of_the_usual_kind_costs_nothing_either(error: BaseException) -> None:
-    raw = answer(VALUE)
-    made = shape(job(with_step(rule("name: r"), Raises(error), 0), raw))
-    assert (made.raw, made.outcome) == (raw, "failed")
-    assert type(error).__name__ in str(made.log_line)
-
-
-class Unsayable(Exception):
-    def __str__(self) -> str:
-        raise MemoryError
-
-
-@pytest.mark.fault(34, "inside")
-@pytest.mark.parametrize("refuses", [False, True])
-def test_an_error_that_cannot_be_told_costs_nothing_either(refuses: bool) -> None:
-    raw = answer(VALUE)
-    text = "on_failure: refuse" if refuses else "on_failure: pass"
-    made = shape(job(with_step(rule(text), Raises(Unsayable()), 0), raw))
-    assert made.outcome == "failed"
-    assert (made.raw == raw) is not refuses
-    assert result(made.raw).get("isError", False) is refuses
-
-
-@pytest.mark.fault(34, "inside")
-def test_a_rule_that_refuses_withholds_what_it_cannot_read() -> None:
-    raw = b'{"jsonrpc":"2.0","id":1,"result":{"content":[5,"secret",{"type":"text","text":'
-
-    made = shape(job(rule("name: r\non_failure: refuse\nresponse: [{drop: a}]"), raw))
-
-    assert (made.outcome, b"secret" in made.raw) == ("failed", False)
 
 
 def test_a_step_that_refuses_is_answered_with_its_words() -> None:

@@ -106,19 +106,6 @@ def test_a_result_out_of_all_proportion_is_a_failure(times: int) -> None:
 
 
 @pytest.mark.fault(35, "inside")
-@pytest.mark.slow
-def test_a_computed_field_that_repeats_the_document_is_stopped_before_it_is_written() -> None:
-    doubled = "@" + " | [@, @]" * 40
-    raw = answer(document({"a": "x" * 1000}))
-
-    outcome = shape(
-        job(rule(f"name: r\nresponse: [{{project: [{{b: {{jmespath: '{doubled}'}}}}]}}]"), raw)
-    )
-
-    assert (outcome.raw, outcome.outcome) == (raw, "failed")
-
-
-@pytest.mark.fault(35, "inside")
 def test_many_keys_for_many_small_rows_are_a_failure_beyond_the_bound() -> None:
     keys = ", ".join(f"key_{n}_{'x' * 30}" for n in range(20))
     raw = answer(document([{"a": 1}] * 5_000))

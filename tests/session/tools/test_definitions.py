@@ -69,59 +69,39 @@ STRING, LIST = {"type": "string"}, {"type": "array"}
 
 
 @pytest.mark.parametrize(
-    "own",
+    ("own", "keys", "pages"),
     [
-        {"type": "object"},
-        {"type": "object", "properties": {"items": LIST, "a": STRING}, "required": ["items"]},
-        {"type": "object", "properties": {"a": STRING, "b": STRING}, "required": ["a", "b"]},
-        {"type": "object", "properties": {"items": LIST}},
+        # Every answer is an object: it has no pages of a list.
+        ({"type": "object"}, "", False),
+        (
+            {"type": "object", "properties": {"a": STRING, "b": STRING}, "required": ["a", "b"]},
+            "",
+            False,
+        ),
+        ({"type": "object", "properties": {"items": LIST}}, "", False),
+        # A text as the only member may hold a list.
+        ({"type": "object", "properties": {"result": STRING}, "required": ["result"]}, "", True),
+        ({"type": "object", "properties": {"result": STRING, "items": LIST}}, "", True),
+        ({"type": "object", "properties": {"result": {}}, "required": ["result"]}, "", True),
+        ({"type": "object", "required": ["result"]}, "", True),
+        (None, "", True),
+        ({"type": "array"}, "", True),
+        ({"anyOf": [{"type": "object"}]}, "", True),
+        # A step may make a list of an object.
+        ({"type": "object"}, "response: [{jmespath: items}, paginate]", True),
+        ({"type": "object"}, "response: [{parse: {as: json}}, paginate]", True),
+        ({"type": "object"}, "document: blocks, response: [paginate]", True),
+        ({"type": "object"}, "response: [{project: [a]}, {clip: {max_chars: 9}}, paginate]", False),
     ],
 )
-def test_a_tool_that_always_answers_an_object_is_not_said_to_have_pages_of_a_list(
-    own: dict[str, Any],
+def test_pages_of_a_list_are_promised_if_a_result_may_be_one(
+    own: Any, keys: str, pages: bool
 ) -> None:
-    raw = listed(WHOLE, tool(outputSchema=own, description="Lists.")).raw
-    described = b"" if raw is None else bytes(raw)
-    assert b"pages" not in described
-    assert b'"offset"' not in described
-    if "items" in own.get("properties", {}):
-        text = WHOLE.replace("as: items", "at: items")
-        found = listed(text, tool(outputSchema=own)).tool["description"]
-        assert found.startswith("Returns `items` in pages of 30")
-
-
-@pytest.mark.parametrize(
-    "own",
-    [
-        None,
-        {"type": "array"},
-        {"type": "object", "properties": {"result": STRING}, "required": ["result"]},
-        {"type": "object", "properties": {"result": STRING, "items": LIST}},
-        {"type": "object", "properties": {"result": {}}, "required": ["result"]},
-        {"type": "object", "properties": {"result": True}, "required": ["result"]},
-        {"type": "object", "required": ["result"]},
-        {"anyOf": [{"type": "object"}]},
-    ],
-)
-def test_a_tool_that_may_answer_a_list_is_said_to_have_pages_if_it_does(own: Any) -> None:
-    members = {} if own is None else {"outputSchema": own}
-    found = listed(WHOLE, tool(**members)).tool
-    assert found["description"].startswith("If the result is a list, it comes in pages of 30 ele")
-    assert {"limit", "offset"} <= found["inputSchema"]["properties"].keys()
-
-
-@pytest.mark.parametrize(
-    ("keys", "pages"),
-    [
-        ("response: [{jmespath: items}, paginate]", True),
-        ("response: [{parse: {as: json}}, paginate]", True),
-        ("document: blocks, response: [paginate]", True),
-        ("response: [{project: [a]}, {clip: {max_chars: 9}}, paginate]", False),
-    ],
-)
-def test_pages_of_an_object_are_promised_if_steps_make_a_list_of_it(keys: str, pages: bool) -> None:
-    found = listed(f"- {{tools: list, {keys}}}", tool(outputSchema={"type": "object"})).tool
-    assert ("pages of 100" in found.get("description", "")) is pages
+    text = f"- {{tools: list, {keys}}}" if keys else WHOLE
+    found = listed(text, tool(**({} if own is None else {"outputSchema": own})))
+    shown = {} if found.raw is None else found.tool
+    assert ("If the result is a list, it comes in pages" in shown.get("description", "")) is pages
+    assert (found.raw is not None and "offset" in shown["inputSchema"]["properties"]) is pages
 
 
 def test_a_description_can_be_replaced_and_shortened() -> None:
@@ -231,11 +211,6 @@ def test_the_budget_costs_at_most_a_hundred_bytes_a_tool(own: Any) -> None:
     edited = Listing(BUDGET, {"tools": tools}).result["tools"]
     untouched = [key for key in own if not key.endswith("Schema")]
     assert all(each[key] == own[key] for each in edited for key in untouched)
-
-
-def test_the_budget_costs_an_app_nothing() -> None:
-    assert grown(tool(_meta={"ui": {"resourceUri": "ui://a"}})) == 0
-    assert grown(tool(_meta={"ui/resourceUri": "ui://a"})) == 0
 
 
 def test_the_arguments_and_the_hints_of_each_tool_are_seen() -> None:

@@ -1,42 +1,12 @@
 """What stands around a document: blocks, texts and sizes, found again without the document."""
 
 import json
-from typing import Any
 
 import pytest
-from msgspec import Raw
 
-from proxy.document.tree import encode
 from proxy.ruleset.clients import Shows
-from proxy.shaping.result.frame import text_of, with_text
 from tests.given import document, said
 from tests.result.given import reading
-
-
-@pytest.mark.parametrize(
-    ("block", "text"),
-    [
-        ({"type": "text", "text": "a"}, "a"),
-        ({"type": "resource", "resource": {"uri": "file:///a", "text": "b"}}, "b"),
-        ({"type": "resource", "resource": {"uri": "file:///a", "blob": "AA=="}}, None),
-        ({"type": "image", "data": "AA==", "mimeType": "image/png"}, None),
-        ({"type": "text", "text": 5}, None),
-        ({"text": "no type"}, None),
-        (7, None),
-    ],
-)
-def test_a_text_block_and_a_text_resource_have_a_text(block: Any, text: str | None) -> None:
-    raw = Raw(encode(block))
-    assert text_of(raw) == text
-    if text is not None:
-        assert text_of(with_text(raw, "other")) == "other"
-
-
-def test_another_text_leaves_the_rest_of_a_block_as_it_came() -> None:
-    block = Raw(b'{"type": "text", "annotations": {"priority": 1.0}, "text": "a"}')
-    assert bytes(with_text(block, "b")) == (
-        b'{"type":"text","annotations":{"priority": 1.0},"text":"b"}'
-    )
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from proxy.document.tree import Document, encode
 from proxy.shaping.result.frame import Frame
-from proxy.shaping.result.write import own_result, write
+from proxy.shaping.result.write import write
 from proxy.transforms.base import Notice
 from tests.given import answer, document, result, said
 from tests.jobs import CONTRACT, shaped, structured
@@ -111,12 +111,6 @@ def test_one_copy_can_be_left_out() -> None:
     assert written(nothing, [2], copies="structured") == nothing | said("[2]")
     prose = said("prose", structuredContent={"a": 1})
     assert written(prose, {"a": 2}, copies="text") == said("prose", structuredContent={"a": 2})
-
-
-def test_a_result_of_the_proxys_own_holds_a_document_or_a_text() -> None:
-    assert own_result({"a": 1}, structured=True) == document({"a": 1}, structured=True)
-    assert own_result("no", structured=True) == said("no", structuredContent={"text": "no"})
-    assert own_result([1], error=True) == said("[1]", isError=True)
 
 
 @pytest.mark.parametrize("more", ["", "validate: warn", "validate: refuse"])
