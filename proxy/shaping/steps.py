@@ -130,7 +130,13 @@ def is_blank(value: Value) -> bool:
     >>> is_blank({"items": [{}, {"title": ""}]}), is_blank({"items": []}), is_blank(Raw(b"[{}]"))
     (True, False, False)
     """
-    return _holds_nothing(value, set())
+    if isinstance(value, Struct):
+        value = {index: each for index, each in enumerate(astuple(value)) if each is not UNSET}
+    if isinstance(value, dict | list) and value:
+        return all(map(is_blank, value.values() if isinstance(value, dict) else value))
+    if type(value) is Raw:
+        return bytes(memoryview(value)[:5]) in _NOTHING
+    return value is None or value in ("", {})
 
 
 def was_emptied(document: Document) -> bool:
@@ -145,27 +151,9 @@ def was_emptied(document: Document) -> bool:
     True
     """
     root = document.cell[0]
-    empty: set[bytes] = set()
-    if not _holds_nothing(root, empty):
+    if not is_blank(root):
         return False
     original = compact(encode(document.source))
     if is_blank(loads(original)):
         return False
-    return root in (None, "", {}) or not any(spelling in original for spelling in empty)
-
-
-def _holds_nothing(value: Value, empty: set[bytes]) -> bool:
-    """Return True if `value` holds nothing, and record the spelling of its empty parts."""
-    if isinstance(value, Struct):
-        value = {index: each for index, each in enumerate(astuple(value)) if each is not UNSET}
-    if isinstance(value, dict | list) and value:
-        inner = value.values() if isinstance(value, dict) else value
-        return all(_holds_nothing(each, empty) for each in inner)
-    spelling = bytes(memoryview(value)[:5]) if type(value) is Raw else _spelling(value)
-    empty.add(spelling)
-    return spelling in _NOTHING
-
-
-def _spelling(value: Value) -> bytes:
-    spellings = {str: b'""', dict: b"{}", type(None): b"null"}
-    return b"" if value else spellings.get(type(value), b"")
+    return root in (None, "", {}) or not any(nothing in original for nothing in _NOTHING)
