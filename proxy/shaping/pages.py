@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from proxy.document import message
 from proxy.document.tree import ABSENT, Document, Value, encode, have_room, loads, opened, text
-from proxy.errors import TransformError
 from proxy.ruleset.guard import FACTS
 from proxy.shaping import steps
 from proxy.shaping.budget import ESCAPED, overrun
@@ -140,15 +139,3 @@ def freeze(document: Document) -> Callable[[], bytes]:
         return lambda: bytes(source) if type(source) is Raw else encode(source)
     now = document.encode()
     return lambda: now
-
-
-def snapshot_of(job: ShapeJob, frame: Frame, document: bytes) -> Snapshot:
-    """Return the snapshot for later pages and views, with the guard's facts of the call.
-
-    Raises TransformError if the facts cannot be stored.
-    """
-    facts = None if job.rule.guard is None else job.arguments.get(FACTS)
-    try:
-        return Snapshot(frame.encode(facts), document)
-    except Exception as error:
-        raise TransformError("keeping the guard's facts, no plain values", error) from error

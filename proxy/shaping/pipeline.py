@@ -20,6 +20,7 @@ from proxy.errors import (
     ShapeMismatch,
     raised,
 )
+from proxy.ruleset.guard import FACTS
 from proxy.ruleset.rule import Rule
 from proxy.shaping import budget, error_results, pages, steps
 from proxy.shaping.job import Observer, ShapeContext, ShapeJob, ShapeResult
@@ -189,7 +190,9 @@ def _from_document(
             page = pages.cut_page(job, whole, replace(context, observe=None), excess)
     snapshot = None
     if job.keep and frozen is not None:
-        snapshot = pages.snapshot_of(job, frame, frozen())
+        # Later pages say what the guard found, as the first one does.
+        facts = None if rule.guard is None else job.arguments.get(FACTS)
+        snapshot = Snapshot(frame.encode(facts), frozen())
     return _send(job, response, page, before, snapshot)
 
 

@@ -121,19 +121,6 @@ def test_what_a_rule_withholds_of_a_call_that_was_taken_back_stays_withheld() ->
     assert texts(talk.to_client[-1]) == ['{"a":1}']
 
 
-def test_an_answer_that_passes_in_pieces_is_not_late() -> None:
-    talk = Waited()
-    whole = answer(document("x" * 9000), 7)
-    talk.client(call("write", id=7))
-    talk.wait(20)
-    assert talk.session.may_stream(whole[:512]) is True
-    talk.wait(1000)
-    talk.session.streamed(whole[:512], whole[-512:], len(whole))
-    assert (talk.to_client, talk.cancelled) == ([], [])
-    # Where the id stands last, nobody can tell whose it is before it is there.
-    assert talk.session.may_stream(b'{"result":{"content":[') is False
-
-
 def test_the_beginning_of_an_answer_that_must_be_looked_into_is_progress() -> None:
     talk = Waited(rules("- {tools: get, response: [{drop: secret}]}"))
     talk.client(call("get", id=7))

@@ -29,15 +29,6 @@ def view(raw: bytes) -> Any:
     return json.loads(texts(raw)[0])["view"]
 
 
-def test_the_server_is_asked_for_its_tools_once_and_the_client_sees_nothing_of_it() -> None:
-    talk = looking(page({}))
-    assert view(talk.exchange(LOOK, ROWS)) == 3
-    assert asked(talk) == {}
-    assert view(talk.exchange(call("get", {"view": "rows[4]", "of": 2}), ROWS)) == 4
-    assert len(talk.queries) == 1
-    assert len(talk.to_client) == 2
-
-
 def test_all_pages_of_the_list_are_asked_for_until_the_tool_is_there() -> None:
     other = {"name": "other"}
     talk = looking(
@@ -89,25 +80,6 @@ def test_a_tool_that_the_server_does_not_list_does_not_run(lists: list[bytes]) -
     assert len(talk.queries) == 1
 
 
-@pytest.mark.parametrize("idempotent", [False, True])
-def test_a_tool_that_says_it_destroys_runs_only_if_a_second_run_changes_nothing(
-    idempotent: bool,
-) -> None:
-    hints = {"destructiveHint": True, "idempotentHint": idempotent}
-    talk = looking(page({"annotations": hints}))
-    if idempotent:
-        assert view(talk.exchange(LOOK, ROWS)) == 3
-    else:
-        assert "declares destructiveHint" in texts(talk.replied(LOOK))[0]
-
-
-def test_a_call_that_is_still_on_its_way_is_no_first_one() -> None:
-    talk = looking(page({}))
-    talk.client(call("get", {"of": 1, "at": 2}, id=1))
-    [said] = texts(talk.replied(call("get", {"at": 2, "of": 1, "view": "@"}, id=2)))
-    assert said.startswith("this call was made before")
-
-
 def test_without_a_record_of_calls_none_is_known_to_be_the_first() -> None:
     talk = Talk(BOUND)
     list_tools(talk, {"name": "get"})
@@ -132,16 +104,3 @@ def test_a_call_that_the_client_cancels_while_others_are_looked_up_never_runs() 
     cancel = line(method="notifications/cancelled", params={"requestId": 1})
     talk.client(cancel)
     assert talk.session.claimed(claim.token, first=True) == ()
-
-
-def test_a_call_is_the_same_in_any_session_of_its_caller() -> None:
-    calls = RecentCalls()
-    for scope, runs in (("one\na", True), ("one\nb", False), ("other\na", True)):
-        talk = Talk(BOUND, calls=calls)
-        talk.session.scope = scope
-        list_tools(talk, {"name": "get"})
-        talk.client(LOOK)
-        assert talk.to_server[1:] == ([call("get", {})] if runs else [])
-        assert [said.endswith("get_tools() does, add --store") for said in talk.log] == (
-            [] if runs else [True]
-        )

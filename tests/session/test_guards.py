@@ -146,15 +146,6 @@ def test_no_guard_is_got_around_by_what_only_another_reader_takes_for_a_call(raw
     assert (guarded.to_server, len(guarded.to_client)) == ([], 1)
 
 
-@pytest.mark.parametrize("given", [b"null", b"[]", b'"a"', b"5"])
-def test_arguments_that_are_no_object_are_none_to_the_guard_and_to_what_it_sets(
-    given: bytes,
-) -> None:
-    guarded = talk(lambda call, found: Allow({"dry": not call.arguments}))
-    guarded.client(REINDEX.replace(b'{"path":"a"}', given))
-    assert arguments(guarded.to_server[0]) == {"dry": True}
-
-
 @pytest.mark.parametrize("facts", [{"by": ["A", 1.50]}, {}])
 def test_later_pages_say_what_the_guard_found_as_the_first_one_does(facts: dict[str, Any]) -> None:
     more = """
@@ -170,17 +161,6 @@ response:
     pages = [json.loads(texts(page)[0]) for page in (first, later)]
     assert [page["items"] for page in pages] == [[1, 2], [3]]
     assert [page["by"] for page in pages] == [facts.get("by", "nobody")] * 2
-
-
-def test_facts_that_later_pages_cannot_find_are_said_to_be_none() -> None:
-    guarded = talk(
-        lambda call, found: Allow(facts={"by": object()}),
-        "response: [{paginate: {at: items, limit: 2}}]",
-    )
-    response = answer(document({"items": [1, 2, 3]}))
-    assert guarded.exchange(REINDEX, response) == response
-    [logged] = guarded.log
-    assert "failed at keeping the guard's facts, no plain values: " in logged
 
 
 def test_no_client_can_make_up_what_the_guard_found() -> None:

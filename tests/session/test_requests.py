@@ -28,19 +28,6 @@ from tests.talk import Talk
 from tests.transports.guarded import guarded, onward
 
 
-def test_only_messages_about_tools_wait_for_the_rules() -> None:
-    talk = Talk(DROP)
-
-    talk.client(line(id=1, method="initialize", params={"clientInfo": {"name": "c"}}))
-    talk.server(answer({"serverInfo": {"name": "s"}}))
-    talk.client(line(id=2, method="resources/list"))
-    talk.server(answer({"resources": []}, 2))
-    assert talk.asked == []
-
-    talk.client(call("get"))
-    assert set(talk.asked) == {("s", "c")}
-
-
 def test_the_names_of_client_and_server_come_with_stateless_requests_too() -> None:
     talk = Talk(DROP)
     meta = {"io.modelcontextprotocol/clientInfo": {"name": "c"}}
@@ -50,17 +37,6 @@ def test_the_names_of_client_and_server_come_with_stateless_requests_too() -> No
     talk.server(answer(discovered))
 
     assert (talk.session.server, talk.session.client) == ("s", "c")
-
-
-@pytest.mark.parametrize("params", [{}, {"requestId": None}, {"requestId": [1]}, [], None, 5])
-def test_an_odd_cancellation_passes(params: Any) -> None:
-    talk = Talk(DROP)
-    talk.client(call("get"))
-
-    talk.client(line(method="notifications/cancelled", params=params))
-
-    assert len(talk.to_server) == 2
-    assert texts(talk.got(answer(SECRET))) == ['{"a":1}']
 
 
 SAFE = rules("- {name: guard, tools: get, on_failure: refuse, response: [{drop: secret}]}")
@@ -129,9 +105,6 @@ def test_a_call_without_an_id_does_not_get_around_a_rule(head: bytes) -> None:
     talk.client(other)
 
     assert talk.to_server == [other]
-
-
-AMBIGUOUS = "the call is ambiguous: its name or its arguments are given twice"
 
 
 SPREAD = json.dumps(json.loads(call("other", {"n": [1, {"a": "b, c"}]}, id=7)), indent=2).encode()

@@ -10,7 +10,7 @@ from proxy.ruleset.rule import EMPTY, Rule, RuleFile, RuleSet
 from proxy.session.outputs import RunInBackground, ToClient
 from proxy.session.tool_lists import ToolListHistory
 from proxy.storage.meter import Definitions
-from tests.given import answer, call, file, line, result, rules, texts
+from tests.given import answer, call, file, line, result, texts
 from tests.samples import HIDE, PAGES, SECRET, asked, list_tools, own
 from tests.talk import Talk
 from tests.tool_list import tool
@@ -125,14 +125,6 @@ def test_a_list_that_a_step_fails_on_goes_out_as_it_came_unless_a_tool_is_hidden
         assert (got == answer(tools, 1)) is not closed
         assert ("KeyError: 'no such thing'" in got.decode()) is closed
         assert any("KeyError: 'no such thing'" in said for said in talk.log)
-
-
-@pytest.mark.fault(49, "inside")
-def test_new_rules_that_change_no_definition_are_no_news() -> None:
-    talk = introduced(HIDE)
-    talk.rules = rules("- {tools: [gone], hide: true}\n- {tools: other, response: [{keep: [a]}]}")
-    talk.client(call("list", {}, id=2))
-    assert CHANGED not in talk.to_client
 
 
 @pytest.mark.fault(43, "inside")

@@ -159,20 +159,6 @@ def test_text_beside_unrelated_structured_content_costs_nothing_if_it_is_not_sho
 STRINGS = [f"{n}: " + "x" * 90 for n in range(200)]
 
 
-@pytest.mark.parametrize("in_both", [False, True], ids=["text", "structuredContent"])
-@pytest.mark.parametrize(
-    "value",
-    [{"lines": STRINGS}, STRINGS, {"points": [[n, [n / 7] * 9, STRINGS[:n]] for n in range(99)]}],
-    ids=["200 strings", "a root array", "arrays of arrays"],
-)
-def test_what_is_shown_and_what_the_notes_count_is_the_whole(value: Any, in_both: bool) -> None:
-    made = shaped("max_bytes: 4000", document(value, structured=in_both))
-
-    after = structured(made) if in_both else json.loads(texts(made.raw)[0])
-    notes = after.pop("_abridged")
-    check_notes(left_out({"items": value} if isinstance(value, list) else value, after), notes)
-
-
 def test_what_is_shown_of_several_blocks_and_what_the_notes_count_is_the_whole() -> None:
     blocks = ["short", json.dumps({"lines": STRINGS}), *STRINGS[:3], "z" * 9000]
 

@@ -137,14 +137,9 @@ def test_an_error_that_its_rule_does_not_fit_passes_as_it_came(
 
 def test_an_error_that_has_the_form_keeps_its_layout_and_is_marked_where_it_was_not() -> None:
     spaced = '{ "error": {"code": "MINE",  "more": 1.50} }'
-    response = answer(said(spaced, isError=True))
-    talk = Talk(rules(ERRORS))
-    assert talk.exchange(call("get_job"), response) == response
-
     unmarked = ERRORS.replace("  tools: get_job", "  tools: get_job\n  error_if: error")
     got, _ = asked(answer(said(spaced)), unmarked)
-    assert got["result"]["content"][0]["text"] == spaced
-    assert got["result"]["isError"] is True
+    assert got["result"] == said(spaced, isError=True)
 
 
 def test_the_message_of_a_json_rpc_error_is_shaped_and_its_code_and_data_stay() -> None:
@@ -335,13 +330,6 @@ def test_an_error_within_its_bound_or_without_one_is_the_same_bytes(
     made: RuleSet, response: bytes
 ) -> None:
     assert Talk(made).exchange(call("run"), response) == response
-
-
-def test_a_long_error_of_a_tool_without_view_names_none() -> None:
-    talk = Talk(rules("- {tools: run, max_bytes: 2000, view: false}"))
-    _, notice = texts(talk.exchange(call("run"), answer(said(TRACEBACK, isError=True))))
-
-    assert "more" not in json.loads(notice)["_abridged"]
 
 
 PAGED = """

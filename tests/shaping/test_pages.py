@@ -111,19 +111,6 @@ def test_a_window_of_a_text_that_ends_early_says_what_is_next(view: str, rest: s
         assert len(FOURS[start:stop]) > 600 or not notices
 
 
-def test_windows_that_follow_each_other_rejoin_to_the_whole() -> None:
-    lines = "".join(f"line {n}: {'é' * (n % 50)}\n" for n in range(100))
-    for whole, view in ((FOURS, "text[0:900]"), (lines, "text[0:500]"), (lines, "lines(1, 20)")):
-        parts, count, more = [], 0, f"view='{view}'"
-        while more:
-            part, *notices = texts(viewed(more.split("'")[1], said(whole)).raw)
-            parts.append(part)
-            more = json.loads(notices[0])["_abridged"]["more"] if notices else ""
-            count += 1
-        assert "".join(parts) == whole
-        assert count < 60
-
-
 @pytest.mark.parametrize(
     ("view", "value", "whole"),
     [

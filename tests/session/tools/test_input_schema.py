@@ -7,58 +7,50 @@ import pytest
 
 from tests.tool_list import PAGES, listed, properties, tool
 
+NAMED = "- {tools: list, response: [{paginate: {arguments: {limit: n, offset: at}}}]}"
+INTEGER = {"type": "integer", "description": "own"}
+BOUNDS = {"minimum": 1, "maximum": 9, "default": 5}
+DOTTED = "- {tools: list, arguments: {filter.limit: {default: 20}}}"
+OBJECT = {"type": "object", "properties": {"a": {}}}
+LIMIT = {"limit": {"default": 20}}
+
+
+@pytest.mark.parametrize(
+    ("text", "own", "expected"),
+    [
+        # Bounds stand beside what the server says.
+        (
+            "- {tools: list, arguments: {n: {minimum: 1, maximum: 9, default: 5}}}",
+            {"n": INTEGER},
+            {"n": {**INTEGER, **BOUNDS}},
+        ),
+        # A dotted name stands inside its object.
+        (DOTTED, {"filter": OBJECT}, {"filter": {**OBJECT, "properties": {"a": {}, **LIMIT}}}),
+        (DOTTED, {}, {"filter": {"type": "object", "properties": LIMIT}}),
+        (
+            "- {tools: list, arguments: {n: {default: 5}, m: {alias_of: n}}}",
+            {},
+            {"n": {"default": 5}},
+        ),
+    ],
+)
+def test_the_arguments_of_a_rule_are_advertised(text: str, own: Any, expected: Any) -> None:
+    assert properties(text, {"type": "object", "properties": own}) == expected
+
 
 @pytest.mark.parametrize("own", [{}, {"type": "object"}, {"properties": None}, {"required": 5}])
 def test_a_schema_without_properties_gains_them(own: dict[str, Any]) -> None:
     schema = listed(PAGES, tool(inputSchema=own)).tool["inputSchema"]
-
-    assert list(schema["properties"]) == ["limit", "offset"]
-    assert schema["type"] == "object"
+    assert (list(schema["properties"]), schema["type"]) == (["limit", "offset"], "object")
 
 
-def test_an_argument_that_the_rule_spells_out_replaces_the_servers_and_is_not_required() -> None:
-    text = "- {tools: list, response: [{paginate: {arguments: {limit: n, offset: at}}}]}"
+def test_what_a_rule_spells_out_or_gives_a_default_is_not_required() -> None:
     own = {"type": "object", "properties": {"n": {"type": "string"}}, "required": ["n"]}
-
-    schema = listed(text, tool(inputSchema=own)).tool["inputSchema"]
-
-    assert schema["properties"]["n"]["type"] == "integer"
-    assert "required" not in schema
-
-
-def test_bounds_are_advertised_beside_what_the_server_says() -> None:
-    text = "- {tools: list, arguments: {n: {minimum: 1, maximum: 9, default: 5}}}"
-    own = {"type": "object", "properties": {"n": {"type": "integer", "description": "own"}}}
-
-    assert properties(text, own)["n"] == {
-        "type": "integer",
-        "description": "own",
-        "minimum": 1,
-        "maximum": 9,
-        "default": 5,
-    }
-
-
-def test_what_has_a_default_is_no_longer_required() -> None:
+    schema = listed(NAMED, tool(inputSchema=own)).tool["inputSchema"]
+    assert (schema["properties"]["n"]["type"], "required" in schema) == ("integer", False)
     text = "- {tools: list, arguments: {n: {default: 5}}}"
-    own = {"type": "object", "properties": {"n": {}, "m": {}}, "required": ["n", "m"]}
-
-    assert listed(text, tool(inputSchema=own)).tool["inputSchema"]["required"] == ["m"]
-
-
-def test_a_dotted_name_is_advertised_inside_its_object() -> None:
-    text = "- {tools: list, arguments: {filter.limit: {default: 20}}}"
-    own = {"type": "object", "properties": {"filter": {"type": "object", "properties": {"a": {}}}}}
-
-    assert properties(text, own)["filter"]["properties"] == {"a": {}, "limit": {"default": 20}}
-    assert properties(text, {"type": "object"})["filter"] == {
-        "type": "object",
-        "properties": {"limit": {"default": 20}},
-    }
-
-
-def test_an_alias_is_not_advertised() -> None:
-    assert listed("- {tools: list, arguments: {path: {alias_of: prefix}}}", tool()).raw is None
+    both = {"type": "object", "properties": {"n": {}, "m": {}}, "required": ["n", "m"]}
+    assert listed(text, tool(inputSchema=both)).tool["inputSchema"]["required"] == ["m"]
 
 
 def test_rules_with_different_conditions_show_the_union_of_their_arguments() -> None:
