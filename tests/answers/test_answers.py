@@ -1,9 +1,13 @@
 """The questions have answers: in the direct result, and by the best view; naive readers go on."""
 
+import re
+import sys
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 
+from tests.answers import __main__ as command
 from tests.answers import picture, table
 from tests.answers.arm import Arm, Call, Reply, Steps, shown
 from tests.answers.direct import ClaudeCode, Codex, Direct
@@ -11,6 +15,7 @@ from tests.answers.evidence import Evidence
 from tests.answers.ours import Best, Notices
 from tests.answers.question import Question, Row
 from tests.answers.questions import questions
+from tests.answers.rivals.jmunch import QUERIES
 from tests.answers.server import RESULTS
 from tests.answers.session import Attempt, attempts, opened
 
@@ -89,3 +94,26 @@ def test_the_picture_in_the_readme_is_of_this_version() -> None:
     drawn = picture.FILE.read_text()
 
     assert drawn == picture.drawing(), "draw it again: python -m tests.answers.picture"
+
+
+def test_each_query_is_for_a_question() -> None:
+    assert QUERIES.keys() <= {question.name for question in QUESTIONS}
+
+
+class Broken(Arm):
+    """A product that does not start."""
+
+    name = "broken 1.0"
+
+    def command(self, server: Sequence[str]) -> list[str]:
+        return [sys.executable, "-c", "import sys; sys.exit('no tokenizer')"]
+
+
+def test_a_product_that_does_not_run_is_a_row_with_its_reason(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "rivals", lambda: [Broken()])
+    monkeypatch.setattr("sys.argv", ["answers", "--arm", "broken", "-k", "get_graph/owner"])
+    assert command.main() == 1
+    reason = r"\| broken 1\.0 \| not measured: EOFError: .*no tokenizer"
+    assert re.search(reason, capsys.readouterr().out)

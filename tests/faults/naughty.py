@@ -2,7 +2,7 @@
 
     python naughty.py FAULT [ARGUMENT]...
 
-Every fault is a function below. Unless its fault says otherwise, the server answers each request
+Unless its fault says otherwise, the server answers each request
 with a small result, and ends with its input.
 """
 
@@ -14,8 +14,11 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Iterator
+from functools import wraps
 
 FIRST = b'{"jsonrpc":"2.0","id":'
+Fault = Callable[..., None]
+FAULTS: dict[str, Fault] = {}
 
 
 def lines() -> Iterator[bytes]:
@@ -43,37 +46,49 @@ def result(id: bytes, text: str = "ok") -> bytes:
     return FIRST + id + b',"result":{"content":[' + block + b"]}}"
 
 
+def fault(do: Fault) -> Fault:
+    FAULTS[do.__name__] = do
+    return do
+
+
+def at_end(do: Fault) -> Fault:
+    """Make a fault of what is done at a call of `end`: it gets its id, and answers as it can."""
+
+    @wraps(do)
+    def serve(*arguments: str) -> None:
+        for id, name in requests():
+            if name == "end":
+                do(id, *arguments)
+            else:
+                say(result(id) + b"\n")
+
+    return fault(serve)
+
+
+@fault
 def plain() -> None:
     for id, _ in requests():
         say(result(id) + b"\n")
 
 
-def ends(how: str, *, during: bool = True) -> None:
-    """Answer until a call of `end`; there say half of an answer, or nothing, and end.
-
-    `how` is an exit code or the name of a signal.
-    """
-    for id, name in requests():
-        if name != "end":
-            say(result(id) + b"\n")
-            continue
-        say(b"the disk is on fire\n", to=2)
-        if during:
-            say(result(id)[:40])
-        leave(how)
+@at_end
+def ends(id: bytes, how: str) -> None:
+    """Say half of an answer, and end; `how` is an exit code or the name of a signal."""
+    say(b"the disk is on fire\n", to=2)
+    say(result(id)[:40])
+    leave(how)
 
 
-def ends_before(how: str) -> None:
-    ends(how, during=False)
+@at_end
+def ends_before(id: bytes, how: str) -> None:
+    say(b"the disk is on fire\n", to=2)
+    leave(how)
 
 
-def ends_with_many_words(size: str) -> None:
-    """End at a call of `end`, after so many bytes on stderr."""
-    for id, name in requests():
-        if name == "end":
-            say(words(int(size)), to=2)
-            leave("9")
-        say(result(id) + b"\n")
+@at_end
+def ends_with_many_words(id: bytes, size: str) -> None:
+    say(words(int(size)), to=2)
+    leave("9")
 
 
 def words(size: int) -> bytes:
@@ -81,14 +96,13 @@ def words(size: int) -> bytes:
     return b"".join(b"%d " % number for number in range(size // 2))[:size]
 
 
-def ends_within_a_long_answer() -> None:
-    for id, name in requests():
-        if name == "end":
-            say(result(id, "x" * 5_000_000)[:3_000_000])
-            leave("3")
-        say(result(id) + b"\n")
+@at_end
+def ends_within_a_long_answer(id: bytes) -> None:
+    say(result(id, "x" * 5_000_000)[:3_000_000])
+    leave("3")
 
 
+@fault
 def crashes(how: str) -> None:
     say(b"no such database\n", to=2)
     leave(how)
@@ -100,14 +114,13 @@ def leave(how: str) -> None:
     os.kill(os.getpid(), getattr(signal, how))
 
 
-def last_without_newline(size: str) -> None:
-    for id, name in requests():
-        if name == "end":
-            say(result(id, "x" * int(size)))
-            return
-        say(result(id) + b"\n")
+@at_end
+def last_without_newline(id: bytes, size: str) -> None:
+    say(result(id, "x" * int(size)))
+    leave("0")
 
 
+@fault
 def noisy() -> None:
     """Write what is no message before each answer, and end the lines of answers with CRLF."""
     say(b"\xef\xbb\xbf")
@@ -115,6 +128,7 @@ def noisy() -> None:
         say(result(id) + b"\r\n" + b"\n  \nServer listening...\n" + b"\xff\xfe binary \x00\n")
 
 
+@fault
 def large(id_stands: str = "first") -> None:
     """Answer a call of `123` with a line of about so many bytes, its id `first` or `last`."""
     for id, name in requests():
@@ -125,6 +139,7 @@ def large(id_stands: str = "first") -> None:
         say(answer + b"\n")
 
 
+@fault
 def rows() -> None:
     """Answer a call of `123` with an array of so many objects, as a text."""
     for id, name in requests():
@@ -133,21 +148,19 @@ def rows() -> None:
         say(result(id, text) + b"\n")
 
 
-def endless(size: str, id_stands: str = "first") -> None:
-    """Answer `end` with a line that is far too long, its id `first` or `last`."""
-    for id, name in requests():
-        if name == "end":
-            start, end = result(id)[:-4], b'"}]}}\n'
-            if id_stands == "last":
-                start, end = b'{"result":{"text":"', b'"},"jsonrpc":"2.0","id":' + id + b"}\n"
-            say(start)
-            for _ in range(int(size) >> 20):
-                say(b"x" * (1 << 20))
-            say(end)
-        else:
-            say(result(id) + b"\n")
+@at_end
+def endless(id: bytes, size: str, id_stands: str = "first") -> None:
+    """Answer with a line that is far too long, its id `first` or `last`."""
+    start, end = result(id)[:-4], b'"}]}}\n'
+    if id_stands == "last":
+        start, end = b'{"result":{"text":"', b'"},"jsonrpc":"2.0","id":' + id + b"}\n"
+    say(start)
+    for _ in range(int(size) >> 20):
+        say(b"x" * (1 << 20))
+    say(end)
 
 
+@fault
 def silent() -> None:
     """Never answer `never`; answer it late, once it was cancelled and something else asked."""
     late = b""
@@ -159,6 +172,7 @@ def silent() -> None:
             late = b""
 
 
+@fault
 def halts(size: str) -> None:
     """Say half of so long an answer to `long`, and the rest once something is cancelled."""
     rest = b""
@@ -176,6 +190,7 @@ def halts(size: str) -> None:
             say(result(id) + b"\n")
 
 
+@fault
 def floods_stderr(size: str) -> None:
     for id, _ in requests():
         for at in range(int(size) >> 16):
@@ -183,6 +198,7 @@ def floods_stderr(size: str) -> None:
         say(result(id) + b"\n")
 
 
+@fault
 def deaf(gate: str) -> None:
     """After the first request read nothing, until somebody opens `gate` for writing."""
     for count, (id, _) in enumerate(requests()):
@@ -191,6 +207,7 @@ def deaf(gate: str) -> None:
             os.close(os.open(gate, os.O_RDONLY))
 
 
+@fault
 def talks(count: str, size: str, to: str = "") -> None:
     """Before each answer, or that `to` a tool, send so many notifications with so long a text."""
     for id, name in requests():
@@ -202,6 +219,7 @@ def talks(count: str, size: str, to: str = "") -> None:
         say(result(id) + b"\n")
 
 
+@fault
 def late(seconds: str = "0") -> None:
     """Answer only once the input has ended, and so much later."""
     answers = b"".join(result(id) + b"\n" for id, _ in requests())
@@ -209,6 +227,7 @@ def late(seconds: str = "0") -> None:
     say(answers)
 
 
+@fault
 def stays(*how: str) -> None:
     """Go on after the end of the input; with `ignore` ignore SIGTERM; with `fork` be two."""
     if "ignore" in how:
@@ -221,6 +240,7 @@ def stays(*how: str) -> None:
         signal.pause()
 
 
+@fault
 def puppet() -> None:
     """Say what the arguments of each call say, in hex: `says`, with `ID` for the id of the call.
 
@@ -257,6 +277,7 @@ def drained(pipe: int) -> None:
             os.sched_yield()
 
 
+@fault
 def broods(*how: str) -> None:
     """Have a child and a grandchild that ignore everything but SIGKILL and hold what is open.
 
@@ -291,6 +312,7 @@ def ignore() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
+@fault
 def leaves_a_child_behind(*how: str) -> None:
     """End with the input, or at a call of `end`; a child goes on and holds stdout open."""
     if os.fork() == 0:
@@ -305,41 +327,10 @@ def leaves_a_child_behind(*how: str) -> None:
         say(result(id) + b"\n")
 
 
-def closes_stdout() -> None:
-    for id, name in requests():
-        if name == "end":
-            os.close(1)
-        else:
-            say(result(id) + b"\n")
+@at_end
+def closes_stdout(id: bytes) -> None:
+    os.close(1)
 
-
-FAULTS: dict[str, Callable[..., None]] = {
-    function.__name__: function
-    for function in (
-        plain,
-        ends,
-        ends_before,
-        ends_with_many_words,
-        ends_within_a_long_answer,
-        crashes,
-        last_without_newline,
-        noisy,
-        large,
-        rows,
-        endless,
-        silent,
-        halts,
-        floods_stderr,
-        deaf,
-        talks,
-        late,
-        stays,
-        puppet,
-        broods,
-        leaves_a_child_behind,
-        closes_stdout,
-    )
-}
 
 if __name__ == "__main__":
     FAULTS[sys.argv[1]](*sys.argv[2:])

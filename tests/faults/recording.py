@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
+
 from tests.faults.asking import STARTS, Client
 from tests.faults.processes import until
 from tests.faults.routes import Local
@@ -21,6 +23,12 @@ WAYS: tuple[Way, ...] = ("stdio", "http")
 SERVER = naughty("puppet")
 CREDENTIALS = ("Authorization: Bearer a-secret", "X-Api-Key: key-secret", "Cookie: a=c-secret")
 LOST = re.compile(r"calls that the ledger did not record: (\d+)")
+
+
+def by_ways(row: int) -> pytest.MarkDecorator:
+    """Have a test show a row by each way."""
+    marked = [pytest.param(way, marks=pytest.mark.fault(row, way)) for way in WAYS]
+    return pytest.mark.parametrize("way", marked)
 
 
 class Recorder:

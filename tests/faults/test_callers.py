@@ -77,24 +77,6 @@ def refused_start(*arguments: str, **env: str) -> str:
     assert b"Traceback" not in ended.stderr
     return ended.stderr.decode()
 
-NO_TOKENS = ("an empty file", "no file", "an empty variable of its name", "an empty variable")
-
-
-@pytest.mark.fault(32, "http")
-@pytest.mark.parametrize("none", some(NO_TOKENS, "an empty file", "an empty variable"))
-def test_a_token_that_is_none_does_not_count_as_one(tmp_path: Path, none: str) -> None:
-    empty = tmp_path / "tokens"
-    empty.write_text(" \n\n")
-    absent = str(tmp_path / "absent")
-    options, env, said = {
-        "an empty file": (keys(token_file=str(empty)), {}, "holds no token"),
-        "no file": (keys(token_file=absent), {}, "no such file"),
-        "an empty variable of its name": (keys(token_env="A"), {"A": ""}, "holds no token"),
-        "an empty variable": ((), {"MCP_ABRIDGE_TOKEN": ""}, "would be open"),
-    }[none]
-    assert said in refused_start(*ANYWHERE, *options, **env)
-
-
 @pytest.mark.fault(32, "http")
 def test_it_starts_without_a_token_where_it_is_told_so() -> None:
     with Naughty() as server, serving(*ANYWHERE, "--insecure", server.url) as sidecar:

@@ -8,16 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.asking import Start, each_way
+from tests.faults.naughty import result
 from tests.faults.processes import until
-from tests.faults.routes import answer_of, modern
-from tests.faults.sidecar import call, get, post, serving
+from tests.faults.routes import failure
+from tests.faults.sidecar import call, get
 from tests.faults.ways import (
     CANCELLED,
-    PROBED,
     SERVE_URL,
     SERVED,
-    SESSIONS,
-    STATELESS,
     WRITTEN,
     Served,
     Way,
@@ -74,6 +73,8 @@ def test_a_call_that_is_late_is_an_error_and_the_server_is_told_once(
     told_to = hears(way, *["check"] * 4, "act", *told)
     reasons = [each["params"].get("reason") for each in told_to if each["method"] == CANCELLED]
     assert reasons.count(REASON) == (2 if told else 0)
+    if isinstance(way, Written):
+        assert str(way.log()).count(f"check: {REASON}; the call was cancelled") == 2
     # A late answer reaches nobody, and the next call works.
     *others, last = way.call(next(IDS), "check", how="fine").messages()
     assert (others, text(last)) == ([], FREE)
@@ -84,17 +85,6 @@ def test_a_call_that_is_late_is_an_error_and_the_server_is_told_once(
 
 
 SHORT = ("--deadline", "0.5")
-TOO_LATE = "no answer within 0.5 seconds"
-FILLER = "x" * 300_000
-
-
-@pytest.fixture
-def gate(tmp_path: Path) -> Path:
-    gate = tmp_path / "gate"
-    os.mkfifo(gate)
-    return gate
-
-
 @pytest.mark.fault(14, "stdio")
 def test_an_answer_that_has_begun_to_pass_is_not_late() -> None:
     # A bounded answer is held until it is whole.
@@ -109,44 +99,14 @@ def test_an_answer_that_has_begun_to_pass_is_not_late() -> None:
         assert (ended.code, ended.rest) == (0, b"")
 
 
-@pytest.mark.fault(14, "stdio")
-@pytest.mark.fault(16, "stdio")
-def test_a_call_that_the_server_does_not_even_take_is_answered(gate: Path) -> None:
-    with Written(*SHORT, *naughty("deaf", str(gate))) as wire:
-        assert text(wire.call(7, "free", filler=FILLER).messages()[0]).startswith(TOO_LATE)
-        os.close(os.open(gate, os.O_WRONLY))
-        assert text(wire.call(8, "free").messages()[-1]) == "ok"
-        ended = wire.close()
-        assert (ended.code, ended.rest) == (0, b"")
-
-
-@pytest.mark.fault(14, "http")
-@pytest.mark.fault(16, "http")
-@pytest.mark.parametrize("era", [SESSIONS, STATELESS])
-def test_a_call_that_a_server_behind_a_sidecar_does_not_even_take_is_answered(
-    era: str, gate: Path
+@each_way(14, 16)
+def test_a_call_that_the_server_does_not_even_take_is_answered(
+    start: Start, tmp_path: Path
 ) -> None:
-    with serving(*SHORT, *naughty("deaf", str(gate))) as sidecar:
-        session = () if era == STATELESS else (sidecar.begin(),)
-
-        def said(id: int, filler: str = "") -> str:
-            asked = modern(id, arguments={"filler": filler})
-            if session:
-                asked = post(call(id, arguments={"filler": filler}), *session)
-            return text(json.loads(answer_of(sidecar.ask(asked))))
-
-        if era == STATELESS:
-            assert said(6) == "ok"
-        assert said(7, FILLER).startswith(TOO_LATE)
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    with start(*SHORT, server=naughty("deaf", str(gate))) as client:
+        late = client.ask(call(7, arguments={"filler": "x" * 300_000}))
+        assert failure(late, 7).startswith("no answer within 0.5 seconds")
         os.close(os.open(gate, os.O_WRONLY))
-        assert said(8) == "ok"
-
-
-@pytest.mark.fault(14, "stdio")
-def test_each_call_that_is_late_leaves_a_line_in_the_log() -> None:
-    with Written(*SHORT, "--", *PROBED) as wire:
-        for id in (7, 8):
-            wire.call(id, "check", how="never").messages()
-        ended = wire.close()
-    said = "check: no answer within 0.5 seconds and no progress; the call was cancelled"
-    assert ended.stderr.decode().count(said) == 2
+        assert client.ask(call(8)) == result(b"8")

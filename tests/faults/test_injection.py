@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from proxy.ruleset.rule import Rule
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.shaping.pipeline import shape
 from tests.faults.injector import Injector
 from tests.faults.scale import scaled
-from tests.given import answer, document, line, rule, said, texts
+from tests.given import answer, call, document, line, rule, rules, said, texts
+from tests.talk import Talk
 
 DEEP = scaled(1, 50)  # times that one place is failed at, where it is come to several times
 SECRET = "secret"
@@ -236,30 +236,52 @@ def test_whatever_fails_a_page_or_view_is_the_right_one_or_an_error(given: Shape
         assert is_error(outcome.raw, 2) or alike(given, outcome.raw, right), place
 
 
-class Unsayable(str):
-    """A name that fails whatever wants to say it, again and again."""
-
-    def __format__(self, spec: str) -> str:
-        raise MemoryError
-
-
-def unsayable(given: ShapeJob) -> ShapeJob:
-    made: Rule = replace(given.rule, name=Unsayable("r"))
-    return replace(given, rule=made)
+SESSION = """
+- {name: closed, tools: read, on_failure: refuse, response: [{drop: secret}]}
+- {name: promised, tools: job, output_schema: {type: object}, validate: warn}
+- {name: hidden, tools: gone, hide: true}
+- {name: few, tools: few, arguments: {n: {minimum: 1, maximum: 3}}}
+"""
+LISTED = {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in ("few", "gone")]}
+# A request, and the result of the server, if it is asked.
+SCENES: dict[str, tuple[bytes, Any]] = {
+    "a ping": (line(id=1, method="ping"), {}),
+    "the list of tools": (line(id=1, method="tools/list"), LISTED),
+    "a rule that withholds": (call("read"), document({"open": 1, "secret": SECRET})),
+    "an answer that it cannot read": (call("read"), {"content": SECRET}),
+    "a promise": (call("job"), document({"n": 1})),
+    "a hidden tool": (call("gone"), None),
+    "a bound argument": (call("few", {"n": 2}), said("done")),
+    "a wrong argument": (call("few", {"n": 4}), None),
+    "no rule": (call("other"), said("done")),
+}
 
 
 @pytest.mark.fault(34, "inside")
-@pytest.mark.parametrize("given", [OPEN["failing"], OPEN["another shape"]])
-def test_where_even_the_failure_cannot_be_told_what_came_goes_out(given: ShapeJob) -> None:
-    assert shape(unsayable(given)).raw == given.raw
+@pytest.mark.parametrize(("raw", "result"), SCENES.values(), ids=SCENES)
+def test_wherever_a_session_fails_a_request_has_one_answer_and_the_next_call_works(
+    raw: bytes, result: Any
+) -> None:
+    talk = Talk(rules(SESSION))
 
+    def asked() -> bytes:
+        """Make the request, and answer it if it goes on; return the one answer."""
+        sent, came = len(talk.to_server), len(talk.to_client)
+        talk.client(raw)
+        if talk.to_server[sent:]:
+            talk.server(answer(result))
+        [found] = talk.to_client[came:]
+        return found
 
-@pytest.mark.fault(34, "inside")
-@pytest.mark.parametrize(
-    "given",
-    [CLOSED["failing"], CLOSED["another shape"], KEPT["failing"]],
-)
-def test_where_even_the_failure_cannot_be_told_nothing_is_let_go(given: ShapeJob) -> None:
-    outcome = shape(unsayable(given))
-    assert is_error(outcome.raw, 1 if given.raw is not None else 2)
-    assert "its rule failed on it" in outcome.raw.decode()
+    expected, injector = asked(), Injector()
+    closed = result is None or SECRET in str(result) or result is LISTED
+    right = [expected] if closed else [expected, answer(result)]
+    while True:
+        with injector.armed():
+            found = asked()
+        if injector.raised is None:
+            break
+        assert found in right or "error" in json.loads(found) or is_error(found, 1), injector.raised
+        assert SECRET not in found.decode()
+        assert asked() == expected, injector.raised
+    assert injector.tried

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.faults.processes import LIFE, until
-from tests.faults.routes import Bridge, Naughty, modern
+from tests.faults.routes import modern
 from tests.faults.scale import scaled
 from tests.faults.sidecar import EVENTS, INITIALIZE, ROOT, Client, get, keys, post, request, serving
 from tests.faults.sidecar import call as posted
@@ -175,19 +175,6 @@ def test_nobody_is_left_of_the_wrapper_however_and_whenever_it_ends() -> None:
 @pytest.mark.fault(29, "http")
 def test_nobody_is_left_of_the_sidecar_however_and_whenever_it_ends() -> None:
     go_round(cycles("serve", scaled(5, 100), ENDS), scaled(5, 10), turn_of_sidecar)
-
-
-@pytest.mark.fault(20, "stdio")
-def test_before_a_url_there_is_nobody_who_could_be_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    marker = f"url-{os.getpid()}"
-    monkeypatch.setenv(MARK, marker)
-    with Naughty() as server, Bridge(server) as bridge:
-        bridge.works()
-        [alone] = left(marker)
-        assert alone.startswith(f"{bridge.process.pid} ")
-        bridge.process.kill()
-        bridge.process.wait(ANSWERED)
-        assert left(marker) == []
 
 
 @pytest.mark.fault(20, "http")

@@ -17,88 +17,40 @@ import pytest
 from proxy.storage.ledger import rows
 from tests.faults.naughty import result
 from tests.faults.processes import until
-from tests.faults.recording import WAYS, recording
+from tests.faults.recording import WAYS, by_ways, recording
 from tests.faults.rows import Way
-from tests.ledgers import BAD as NO_LEDGERS
 from tests.ledgers import filled, query
 
 DAY = 86_400
-EITHER = pytest.mark.parametrize(
-    "way",
-    [
-        pytest.param("stdio", marks=pytest.mark.fault(44, "stdio")),
-        pytest.param("http", marks=pytest.mark.fault(44, "http")),
-    ],
-)
-
-
 @pytest.fixture
 def path(tmp_path: Path) -> str:
     return str(tmp_path / "state" / "ledger.sqlite3")
 
 
-def nowhere_to_write(path: str) -> str:
-    # Not even root may create a file here.
-    return "/sys/ledger.sqlite3"
-
-
-def a_folder_in_its_place(path: str) -> str:
-    os.makedirs(path)
-    return path
-
-
-def a_pipe_in_its_place(path: str) -> str:
-    Path(path).parent.mkdir()
-    os.mkfifo(path)
-    return path
-
-
-def a_file_in_place_of_its_folder(path: str) -> str:
-    Path(path).parent.write_text("not yours")
-    return path
-
-
-BAD: dict[str, tuple[Callable[[str], str | None], str]] = {
-    **NO_LEDGERS,
-    "nowhere": (
-        nowhere_to_write,
-        r"\[Errno \d+\] (Permission denied|Operation not permitted|Read-only .*): .*",
-    ),
-    "a folder": (
-        a_folder_in_its_place,
-        "not a regular file; --ledger takes the path of one",
-    ),
-    "a pipe": (a_pipe_in_its_place, "not a regular file; --ledger takes the path of one"),
-    "a file as its folder": (
-        a_file_in_place_of_its_folder,
-        r"\[Errno 20\] Not a directory: .*",
-    ),
+NO_FILE = "not a regular file; --ledger takes the path of one"
+# Not even root may create a file in /sys. Files that are no ledgers stand in
+# tests/storage/test_ledger.py.
+NOWHERE = r"\[Errno \d+\] (Permission denied|Operation not permitted|Read-only .*): .*"
+PLACES: dict[str, tuple[Callable[[str], None], str]] = {
+    "/sys/ledger.sqlite3": (lambda path: None, NOWHERE),
+    "folder": (os.mkdir, NO_FILE),
+    "pipe": (os.mkfifo, NO_FILE),
 }
 
 
-@pytest.mark.parametrize(
-    ("way", "make", "reason"),
-    [
-        pytest.param(way, *BAD[name], marks=pytest.mark.fault(44, way), id=f"{name}-{way}")
-        # What is wrong with a ledger is found before it is known who records.
-        for way, names in (("stdio", BAD), ("http", ["nowhere"]))
-        for name in names
-    ],
-)
-def test_a_ledger_that_cannot_be_written_stops_and_nothing_else(
-    path: str, make: Callable[[str], str | None], reason: str, way: Way
-) -> None:
-    bad = make(path) or path
-    before = Path(bad).read_bytes() if os.path.isfile(bad) else None
-    with recording(way, bad, lost=None) as recorder:
-        [line] = recorder.stopped()
-        assert re.fullmatch(f"ledger {bad}: recording stopped: {reason}; calls go on", line)
-        for _ in range(20):
-            recorder.call()
-        if way == "http":
-            assert recorder.lost() >= 1
-        assert recorder.stopped() == [line]
-    assert before is None or Path(bad).read_bytes() == before
+@by_ways(44)
+def test_a_ledger_that_cannot_be_written_stops_and_nothing_else(tmp_path: Path, way: Way) -> None:
+    for name, (make, reason) in PLACES.items():
+        bad = str(tmp_path / name)
+        make(bad)
+        with recording(way, bad, lost=None) as recorder:
+            [line] = recorder.stopped()
+            assert re.fullmatch(f"ledger {bad}: recording stopped: {reason}; calls go on", line)
+            for _ in range(20):
+                recorder.call()
+            if way == "http":
+                assert recorder.lost() >= 1
+            assert recorder.stopped() == [line]
 
 
 @contextmanager
@@ -122,7 +74,7 @@ def fill(film: Path) -> None:
             file.write(bytes(1_000))
 
 
-@EITHER
+@by_ways(44)
 def test_a_disk_that_becomes_full_loses_nothing_that_was_there(tmp_path: Path, way: Way) -> None:
     with small_disk(tmp_path / "disk", "400k") as disk:
         path = str(disk / "ledger.sqlite3")
@@ -140,22 +92,6 @@ def test_a_disk_that_becomes_full_loses_nothing_that_was_there(tmp_path: Path, w
         with recording(way, path) as recorder:
             recorder.call("after")
         assert {(each.name, each.calls) for each in rows(path)} == {("get", 2), ("after", 1)}
-
-
-@pytest.mark.fault(44, "stdio")
-def test_a_disk_that_becomes_read_only_loses_nothing_that_was_there(tmp_path: Path) -> None:
-    with small_disk(tmp_path / "disk", "400k") as disk:
-        path = str(disk / "ledger.sqlite3")
-        with recording("stdio", path):
-            pass
-        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-        with recording("stdio", path, lost=None) as recorder:
-            [line] = recorder.stopped()
-            why = "(attempt to write a readonly database|unable to open database file)"
-            assert re.fullmatch(f"ledger {path}: recording stopped: {why}; calls go on", line)
-            recorder.call()
-        subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
-        assert [(each.name, each.calls) for each in rows(path)] == [("get", 1)]
 
 
 @pytest.mark.fault(44, "stdio")
@@ -201,13 +137,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-@pytest.mark.parametrize(
-    "way",
-    [
-        pytest.param("stdio", marks=pytest.mark.fault(45, "stdio")),
-        pytest.param("http", marks=pytest.mark.fault(45, "http")),
-    ],
-)
+@by_ways(45)
 def test_nothing_that_passes_is_on_disk_but_names_and_sizes(
     home: Path, tmp_path: Path, way: Way
 ) -> None:

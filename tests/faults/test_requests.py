@@ -5,10 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.faults.naughty import drained, result
 from tests.faults.processes import until
 from tests.faults.puppets import Puppet, puppet
-from tests.faults.sidecar import call, compact
+from tests.faults.sidecar import compact
 from tests.faults.wrapper import Wrapped
 
 GARBAGE = {
@@ -77,16 +76,6 @@ def test_what_is_no_call_reaches_the_server_as_it_is(
     assert written.heard() == raw + b"\n"
 
 
-@pytest.mark.fault(6, "stdio")
-def test_a_request_that_comes_byte_by_byte_is_one_request(written: Puppet, wire: Wrapped) -> None:
-    raw = call(7, "plain").replace(b"plain", "é€😀\u2028\u0085".encode()) + b"\n"
-    for byte in raw:
-        wire.write(bytes([byte]))
-        drained(wire.stdin)
-    assert written.so_far() == [result(b"7")]
-    assert written.heard() == raw
-
-
 @pytest.mark.fault(21, "stdio")
 def test_ids_are_told_apart_by_type_and_spelling(written: Puppet, wire: Wrapped) -> None:
     document = b'"result":{"content":[{"type":"text","text":"{\\"a\\":1.0,\\"noise\\":2}"}]}}'
@@ -101,23 +90,6 @@ def test_ids_are_told_apart_by_type_and_spelling(written: Puppet, wire: Wrapped)
     assert written.so_far() == [
         b'{"jsonrpc":"2.0","id":%s,%s' % (id, shaped if at % 2 else document)
         for at, id in enumerate(IDS)
-    ]
-
-
-@pytest.mark.fault(21, "stdio")
-def test_each_of_such_ids_is_answered_when_the_server_ends(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    with puppet("stdio", tmp_path_factory.mktemp("rules")) as running:
-        wire = running.client
-        assert isinstance(wire, Wrapped)
-        for id in IDS:
-            wire.write(called(id, name="plain", arguments={"says": ""}) + b"\n")
-        assert running.so_far() == []
-        wire.shut_stdin()
-        lines = wire.rest()
-    assert [line.split(b',"result"')[0] for line in lines] == [
-        b'{"jsonrpc":"2.0","id":%s' % id for id in IDS
     ]
 
 

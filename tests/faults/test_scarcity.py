@@ -5,7 +5,6 @@ One call fails, the process lives. Limits are set while it runs, to a little ove
 
 import json
 import resource
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,17 +13,15 @@ import pytest
 
 from proxy.storage.ledger import LedgerError
 from proxy.storage.ledger import rows as totals
+from tests.faults.asking import Start, each_way, over_http
 from tests.faults.processes import memory, until
-from tests.faults.puppets import Puppet
-from tests.faults.routes import Local, answer_of, failure
+from tests.faults.routes import Local, failure
 from tests.faults.scale import some
-from tests.faults.sidecar import ROOT, keys, said, serving, soon
 from tests.faults.sidecar import call as posted
+from tests.faults.sidecar import keys, said, soon
 from tests.faults.wrapper import (
-    OWN,
     Wrapped,
     call,
-    command,
     naughty,
     ok,
     wrapped,
@@ -141,29 +138,6 @@ def rows(wire: Wrapped) -> str:
     return json.dumps(json.loads(block["text"])[0], separators=(",", ":"))
 
 
-@pytest.mark.fault(47, "stdio")
-@pytest.mark.parametrize("most", some([5, 9, 10, 11], 5, 10))
-def test_where_the_server_finds_no_descriptors_it_says_so(most: int) -> None:
-    def few() -> None:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-
-    started = subprocess.run(
-        command("plain"),
-        cwd=ROOT,
-        input=b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}\n',
-        capture_output=True,
-        preexec_fn=few,
-        check=False,
-        timeout=20,
-    )
-    reason = f"'{sys.executable}' cannot be started: too many open files"
-    assert started.returncode == 127
-    assert reason in started.stderr.decode()
-    assert b"Traceback" not in started.stderr
-    if started.stdout or most > 9:
-        assert json.loads(started.stdout)["error"]["message"] == reason
-
-
 JUMPING = (sys.executable, str(Path(__file__).with_name("jumping.py")))
 PUPPET = naughty("puppet")
 PAGES = """\
@@ -198,80 +172,28 @@ def shown(raw: bytes) -> dict[str, object]:
     return page
 
 
-@pytest.mark.fault(47, "stdio")
-def test_a_clock_that_jumps_makes_nothing_early_or_late(pages: tuple[str, ...]) -> None:
-    own = [*JUMPING, "--verbose", "--log-format", "json", *pages]
-    with Wrapped([*own, *PUPPET]) as wire:
-        puppet = Puppet(wire)
-        [first] = wire.answer(listing(1) + b"\n")
-        assert shown(first)["items"] == [1, 2]
-        puppet.heard()
+@each_way(47)
+def test_a_clock_that_jumps_makes_nothing_early_or_late(
+    start: Start, pages: tuple[str, ...]
+) -> None:
+    idle = keys(limits={"idle_seconds": 2}) if start is over_http else ()
+    with start(*idle, "--verbose", *pages, program=JUMPING, server=PUPPET) as client:
+        unused = client.sidecar.begin() if isinstance(client, Local) else ""
+        assert shown(client.ask(listing(1)))["items"] == [1, 2]
         with soon(2.0):
             began = time.monotonic()
-            [late] = wire.answer(posted(2, "any", arguments={"says": ""}) + b"\n")
+            late = client.ask(posted(2, "any", arguments={"says": ""}))
             assert failure(late, 2).startswith(DEADLINE)
             assert time.monotonic() - began >= 1.0
-        puppet.heard()
+        client.ask(posted(3, "heard"))
         # Kept for half an hour, and not asked for anew.
         for offset in (1, 2, 3) * 4:
-            [page] = wire.answer(listing(3, offset=offset) + b"\n")
+            page = client.ask(listing(4, offset=offset))
             assert shown(page)["items"] == [1, 2, 3, 4][offset : offset + 2]
-        assert puppet.heard() == b""
-        assert wire.close().code == 0
-        assert len(days(bytes(wire.errors))) > 1
-
-
-@pytest.mark.fault(47, "stdio")
-def test_a_monotonic_clock_that_jumps_back_ends_no_thread(
-    pages: tuple[str, ...], tmp_path: Path
-) -> None:
-    library, jumps = tmp_path / "backward.so", tmp_path / "jumps"
-    source = Path(__file__).with_name("backward.c")
-    try:
-        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
-    except OSError:
-        pytest.skip("no C compiler: nothing else can set this clock back")
-    changed = ("env", f"LD_PRELOAD={library}", f"JUMPS={jumps}")
-    own = [*changed, *OWN, *pages, "--snapshot-age", "1"]
-    with Wrapped([*own, *PUPPET]) as wire:
-        wire.works()
-        threads = steady_threads(wire)
-        jumps.touch()
-        for _ in range(30):  # longer than the deadline, and than it takes to look at snapshots
-            wire.works()
-            time.sleep(0.1)
-        assert steady_threads(wire) == threads
-        assert wire.close().code == 0
-        assert bytes(wire.errors) == b""
-
-
-def steady_threads(wire: Wrapped) -> int:
-    counts = []
-    for _ in range(20):
-        counts.append(wire.holds.threads)
-        time.sleep(0.05)
-    return min(counts)
-
-
-@pytest.mark.fault(47, "http")
-def test_a_clock_that_jumps_ends_no_session_early_or_late(pages: tuple[str, ...]) -> None:
-    options = (*keys(limits={"idle_seconds": 2}), *pages)
-    with serving(*options, *PUPPET, program=JUMPING) as sidecar:
-        local = Local(sidecar)
-        idle = sidecar.begin()
-        assert shown(answer_of(sidecar.post(listing(1), local.session)))["items"] == [1, 2]
-        late = answer_of(sidecar.post(posted(2, "any", arguments={"says": ""}), local.session))
-        assert failure(late, 2).startswith(DEADLINE)
-        for offset in (1, 2, 3) * 4:
-            page = sidecar.post(listing(3, offset=offset), local.session)
-            assert shown(answer_of(page))["items"] == [1, 2, 3, 4][offset : offset + 2]
-        # What is used is not idle; what is not used is ended.
-        until(lambda: used(local) and len(sidecar.children) == 2, 20.0)
-        assert sidecar.post(posted(8), idle).status == 404
-        assert len(days(bytes(sidecar.errors))) > 1
-
-
-def used(local: Local) -> bool:
-    """Use a session, which must be there."""
-    assert local.sidecar.post(posted(9), local.session).status == 200
-    return True
+        assert json.loads(client.ask(posted(5, "heard")))["result"]["content"][0]["text"] == ""
+        if isinstance(client, Local):
+            # What is used is not idle; what is not used is ended.
+            sidecar = client.sidecar
+            until(lambda: bool(client.ask(posted(9))) and len(sidecar.children) == 2, 20.0)
+            assert sidecar.post(posted(8), unused).status == 404
+        assert len(days(bytes(client.errors))) > 1

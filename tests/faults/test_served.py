@@ -3,7 +3,6 @@
 Those of its bytes, ids and shapes are in test_answers.py, those of its end in test_orphans.py.
 """
 
-import json
 import re
 from functools import partial
 
@@ -19,19 +18,6 @@ from tests.faults.wrapper import codes, naughty
 MB = 1 << 20
 
 
-@pytest.mark.fault(3, "http")
-@pytest.mark.parametrize("size", some([10, 5_000_000], 10))
-def test_a_last_answer_without_newline_is_delivered(size: int) -> None:
-    with serving(*naughty("last_without_newline", str(size))) as sidecar:
-        local = Local(sidecar)
-        with local.sound():
-            session = sidecar.begin()
-            for raw in (post(call(2, "end"), session), modern(2, "end")):
-                assert answer_of(sidecar.ask(raw)) == result(b"2", "x" * size)
-            # It may take a moment until the end of the server is known.
-            until(lambda: sidecar.post(call(3), session).status == 404)
-
-
 @pytest.mark.fault(4, "http")
 def test_noise_is_told_of_once_and_counted() -> None:
     with serving(*naughty("noisy")) as sidecar:
@@ -42,39 +28,6 @@ def test_noise_is_told_of_once_and_counted() -> None:
     assert first == "the server writes lines that are no messages to its stdout"
     assert re.fullmatch(r"\d+ lines of the server's stdout were no messages", last)
     assert int(last.split()[0]) == 2 * sidecar.errors.count(b"Server listening...\n") + 2
-
-
-@pytest.mark.fault(15, "http")
-def test_a_flood_on_stderr_passes_whole_and_holds_nothing_up() -> None:
-    size = scaled(2, 50) * MB
-    line = (b"%d " % 7) + b"e" * ((1 << 16) - 20) + b"\n"
-    with serving(*naughty("floods_stderr", str(size))) as sidecar:
-        local = Local(sidecar)
-        with local.sound(), sidecar.in_memory(32 * MB):
-            count = sidecar.errors.count(line)
-            for raw in (post(call(2), local.session), modern(2)):
-                assert answer_of(sidecar.ask(raw)) == result(b"2")
-            # A line of each flood.
-            until(lambda: sidecar.errors.count(line) >= count + 2)
-        # With the calls before and after, and the first request of the session. Our own lines may
-        # stand in the middle of such long ones.
-        whole = 7 * (size >> 16) * ((1 << 16) - 20)
-        until(lambda: sidecar.errors.count(b"e") >= whole)
-
-
-@pytest.mark.fault(17, "http")
-@pytest.mark.parametrize("era", ["a session", "stateless"])
-def test_thousands_of_notifications_before_an_answer_keep_their_order(era: str) -> None:
-    count = scaled(2000, 20_000)
-    with serving(*naughty("talks", str(count), "20", "listen")) as sidecar:
-        local = Local(sidecar)
-        with local.sound():
-            session = post(call(2, "listen"), local.session)
-            raw = session if era == "a session" else modern(2, "listen")
-            *notes, answer = [data for data in sidecar.ask(raw).events if data]
-            numbers = [json.loads(note)["params"]["number"] for note in notes]
-            assert numbers == list(range(count))
-            assert answer == result(b"2")
 
 
 def has_said(sidecar: Sidecar, message: str) -> bool:

@@ -7,12 +7,10 @@ from typing import NamedTuple
 import pytest
 
 from tests.faults.bad_answers import CHUNKED, NOTE, chunk
-from tests.faults.naughty import result
 from tests.faults.processes import marked, still, until
 from tests.faults.routes import Remote, answer_of, modern
 from tests.faults.scale import LONG, scaled
 from tests.faults.sidecar import (
-    EVENTS,
     INITIALIZE,
     Client,
     Left,
@@ -24,7 +22,7 @@ from tests.faults.sidecar import (
     request,
     serving,
 )
-from tests.raw_http import STREAM, Asked, event
+from tests.raw_http import Asked, event
 
 MB = 1 << 20
 
@@ -102,17 +100,6 @@ def test_sessions_that_are_abandoned_make_room_and_leave_no_child() -> None:
     assert marked(marker) == set()
 
 
-@pytest.mark.fault(29, "http")
-def test_a_client_that_goes_before_its_session_has_begun_leaves_no_child() -> None:
-    with serving("--", "sleep", "1000") as sidecar:
-        before = sidecar.left
-        for _ in range(10):
-            with sidecar.client() as client:
-                client.send(post(INITIALIZE, "Accept: application/json"))
-        assert {line["failure"] for line in sidecar.requests(10)} == {"the client went away"}
-        sidecar.settles(before)
-
-
 @pytest.mark.fault(16, "http")
 def test_a_client_that_does_not_read_holds_the_server_up_and_is_let_go(remote: Remote) -> None:
     sent = 0
@@ -158,32 +145,6 @@ def test_a_stateless_call_whose_client_goes_away_is_cancelled_at_once(remote: Re
                 until(lambda: bool(gone))
                 assert gone.pop()
                 assert len(remote.server.faults()) == 1
-
-
-@pytest.mark.fault(30, "http")
-def test_a_call_of_a_session_whose_client_goes_away_can_be_resumed(remote: Remote) -> None:
-    primed = b"id: 7\ndata:\n\n"
-    replayed = b"id: 8\ndata: " + result(b"2") + b"\n\n"
-
-    def answer(asked: Asked) -> Iterator[bytes]:
-        if asked.method == "GET":
-            assert asked.headers["last-event-id"] == "7"
-            yield STREAM + replayed
-        else:
-            yield CHUNKED + chunk(primed)
-            assert asked.gone()
-            yield b""
-
-    session = "Mcp-Session-Id: s"
-    with remote.sound(answer):
-        with remote.sidecar.client() as client:
-            client.send(post(call(2, "fault"), session))
-            client.until(primed)
-            client.reset()
-        assert remote.sidecar.failures() == ["the client went away"]
-        got = remote.sidecar.ask(get("/mcp", EVENTS, session, "Last-Event-ID: 7"))
-        assert (got.status, got.body) == (200, replayed)
-        assert not [asked for asked in remote.server.asked if b"cancelled" in asked.body]
 
 
 @pytest.mark.fault(29, "http")

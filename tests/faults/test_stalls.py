@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -20,11 +21,11 @@ import pytest
 
 from tests.faults import weighty
 from tests.faults.processes import SECONDS, until
-from tests.faults.routes import META, stateless
+from tests.faults.routes import META, failure, stateless
 from tests.faults.scale import further, scaled, some
-from tests.faults.sidecar import INITIALIZE, ROOT, Client, Sidecar, call, compact, post, serving
+from tests.faults.sidecar import INITIALIZE, Sidecar, call, compact, post, serving
+from tests.faults.wrapper import OWN, Wrapped
 from tests.raw_http import Asked, RawServer, session, whole
-from tests.wire import Wire
 
 PROMISED = scaled(1000, 50) / 1000  # seconds
 BETWEEN = scaled(50, 4) / 1000  # seconds between two pings
@@ -95,15 +96,15 @@ class Served(NamedTuple):
     modern: bool = False
 
     def ask(self, tool: str, **arguments: Any) -> bytes:
-        """Make a call and return its answer, which is not copied: others need the time."""
+        """Make a call and return its answer."""
         more = {"_meta": META} if self.modern else {}
         asked = call(7, tool, arguments=arguments, **more)
         return self.post(asked, *(stateless(tool) if self.modern else self.headers))
 
     def post(self, asked: bytes, *headers: str) -> bytes:
-        with self.sidecar.client(60.0) as client:
-            client.send(post(asked, JSON_ONLY, *headers))
-            return body(client)
+        got = self.sidecar.post(asked, JSON_ONLY, *headers)
+        assert got.status == 200, got
+        return got.body
 
     def calmly(self, name: str, work: Callable[[], None]) -> None:
         """Do `work` while others ping; their answers must not be late."""
@@ -117,21 +118,6 @@ class Served(NamedTuple):
                 print(f"\n{name}: {said[-1]}")
                 return
         pytest.fail(f"{name}: pings were late: {said}")
-
-
-def body(client: Client) -> bytes:
-    got = client.head()
-    assert got.status == 200, got
-    size = int(got.one("content-length"))
-    whole = bytearray(size)
-    at = len(client.buffer)
-    whole[:at] = client.buffer
-    view = memoryview(whole)
-    while at < size:
-        count = client.socket.recv_into(view[at:])
-        assert count, "the answer is cut"
-        at += count
-    return whole  # type: ignore[return-value]
 
 
 def said(raw: bytes) -> Any:
@@ -180,10 +166,6 @@ def before_command(idle: Sidecar, rules: Path) -> Iterator[Served]:
 Work = Callable[[Served], None]
 
 
-def messages(sidecar: Sidecar) -> list[str]:
-    return [line.get("message", "") for line in list(sidecar.lines)]
-
-
 def kept(served: Served) -> None:
     assert said(served.ask("keep large")).startswith('{"items":[{"id":0},{"id":1},')
 
@@ -192,7 +174,7 @@ def exploding(size: str) -> Work:
     def work(served: Served) -> None:
         tool = f"explode {next(NUMBERS)} {size}"
         assert served.ask(tool) == weighty.answer(b"7", tool)  # the original, as it came
-        until(lambda: any(f"{tool}: {SPENT}" in line for line in messages(served.sidecar)))
+        until(lambda: any(f"{tool}: {SPENT}" in line for line in served.sidecar.messages()))
 
     return work
 
@@ -200,9 +182,8 @@ def exploding(size: str) -> Work:
 def viewed(tool: str) -> Work:
     def work(served: Served) -> None:
         served.ask(tool)
-        refused = json.loads(served.ask(tool, view=EXPLOSIVE))["result"]
-        assert refused["isError"] is True
-        assert refused["content"][0]["text"].endswith("takes too much work; narrow it")
+        refused = served.ask(tool, view=EXPLOSIVE)
+        assert failure(refused, 7).endswith("takes too much work; narrow it")
 
     return work
 
@@ -262,12 +243,7 @@ def test_others_are_answered_while_a_rule_works_on_what_comes_by_http(
 
 @pytest.mark.fault(36, "http")
 @pytest.mark.parametrize(
-    ("scene", "modern"),
-    [
-        (SPINS, False),
-        further(EXPLODES, False),
-        (SMALL, True),
-    ],
+    ("scene", "modern"), [(SPINS, False), further(EXPLODES, False), (SMALL, True)]
 )
 def test_others_are_answered_while_a_rule_works_on_what_a_command_says(
     before_command: Served, scene: str, modern: bool
@@ -280,22 +256,12 @@ def test_others_are_answered_while_a_rule_works_on_what_a_command_says(
 SIZES = ("small", "large")[: scaled(1, 2)]
 
 
-class Wrapped(Wire):
-    """A client of the wrapper, whose server is a command, or `server`."""
-
-    def __init__(self, rules: Path, server: RawServer | None) -> None:
-        own = [sys.executable, "-m", "proxy", "--ledger", "off", "--allow-python"]
-        place = COMMAND if server is None else (server.url,)
-        super().__init__([*own, "--rules", str(rules), *place], cwd=ROOT)
-        self.server = server
-        self.answer(INITIALIZE + b"\n")
-
-    def has_heard(self, *methods: str) -> bool:
-        """Say whether the server has heard all of these."""
-        if self.server is not None:
-            return set(methods) <= {asked.message.get("method") for asked in self.server.asked}
-        said = self.errors.decode().splitlines()
-        return all(f"heard {method}" in said for method in methods)
+@contextmanager
+def wrapper(rules: Path, *place: str) -> Iterator[Wrapped]:
+    with Wrapped([*OWN, "--allow-python", "--rules", str(rules), *place]) as wire:
+        wire.ask(INITIALIZE)
+        yield wire
+        assert wire.close().rest == b""
 
 
 @pytest.mark.fault(36, "stdio")
@@ -304,35 +270,36 @@ def test_what_the_client_says_meanwhile_goes_on_while_a_rule_works(
     rules: Path, server: RawServer, place: str
 ) -> None:
     server.asked.clear()
-    with Wrapped(rules, server if place == "url" else None) as wire:
+
+    def heard(*methods: str) -> bool:
+        """Say whether the server has heard all of these."""
+        if place == "url":
+            return set(methods) <= {asked.message.get("method") for asked in server.asked}
+        said = wire.errors.decode().splitlines()
+        return all(f"heard {method}" in said for method in methods)
+
+    with wrapper(rules, *(COMMAND if place == "command" else (server.url,))) as wire:
         wire.write(call(5, "spin large") + b"\n")
-        until(lambda: wire.has_heard("tools/call"))
+        until(lambda: heard("tools/call"))
         note = compact({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"})
         ping = compact({"jsonrpc": "2.0", "id": 6, "method": "ping"})
         wire.write(ping + b"\n" + note + b"\n", reading=False)
-        until(lambda: wire.has_heard("ping", "notifications/roots/list_changed"))
+        until(lambda: heard("ping", "notifications/roots/list_changed"))
         original, pong = weighty.answer(b"5", "spin large"), weighty.answer(b"6", "")
         expected = [original, pong] if place == "command" else [pong, original]
-        heard = wire.buffer.find(b"\n") < 0
+        early = wire.buffer.find(b"\n") < 0
         assert [wire.line()[:-1] for _ in expected] == expected
-        assert heard, "the server heard of it only when the rule had done its work"
-        assert wire.close().rest == b""
+        assert early, "the server heard of it only when the rule had done its work"
 
 
 @pytest.mark.fault(36, "stdio")
 def test_what_explodes_passes_as_it_came_and_views_are_refused(rules: Path) -> None:
-    with Wrapped(rules, None) as wire:
+    with wrapper(rules, *COMMAND) as wire:
         for id, size in enumerate(SIZES, 1):
             tool = f"explode {next(NUMBERS)} {size}"
-            [line] = wire.answer(call(id, tool) + b"\n")
-            assert line[:-1] == weighty.answer(b"%d" % id, tool)
-            wire.answer(call(10 + id, f"look {size}") + b"\n")
-            asked = call(20 + id, f"look {size}", arguments={"view": EXPLOSIVE})
-            refused = json.loads(wire.answer(asked + b"\n")[-1])["result"]
-            assert refused["isError"] is True
-            assert refused["content"][0]["text"].endswith("takes too much work; narrow it")
-        [line] = wire.answer(call(9, "page small") + b"\n")
-        assert len(json.loads(said(line))["items"]) == 5
-        ended = wire.close()
-        assert ended.rest == b""
-        assert ended.stderr.decode().count(SPENT) == len(SIZES)
+            assert wire.ask(call(id, tool)) == weighty.answer(b"%d" % id, tool)
+            wire.ask(call(10 + id, f"look {size}"))
+            refused = wire.ask(call(20 + id, f"look {size}", arguments={"view": EXPLOSIVE}))
+            assert failure(refused, 20 + id).endswith("takes too much work; narrow it")
+        assert len(json.loads(said(wire.ask(call(9, "page small"))))["items"]) == 5
+    assert str(wire.log()).count(SPENT) == len(SIZES)

@@ -8,16 +8,17 @@ import json
 import os
 import re
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.faults.asking import Start, each_way
 from tests.faults.naughty import result, words
-from tests.faults.processes import LIFE, still, written_by
+from tests.faults.processes import LIFE, still, until, written_by
 from tests.faults.routes import failure
 from tests.faults.scale import scaled, some
-from tests.faults.sidecar import ROOT, said, soon
+from tests.faults.sidecar import call as posted
+from tests.faults.sidecar import said, soon
 from tests.faults.wrapper import (
     OWN,
     Wrapped,
@@ -25,6 +26,7 @@ from tests.faults.wrapper import (
     call,
     codes,
     command,
+    naughty,
     ok,
     wrapped,
 )
@@ -49,6 +51,20 @@ def test_a_server_that_ends_has_all_calls_in_flight_answered_with_the_cause(
     ] * 3
     assert ended.code == code
     assert said(ended.stderr)[-1] == f"error: {cause}; requests answered with an error: 3"
+
+
+@pytest.mark.fault(1, "stdio")
+@pytest.mark.fault(20, "stdio")
+@pytest.mark.parametrize(("fault", "code"), [("closes_stdout", 0), ("leaves_a_child_behind", 4)])
+def test_a_server_whose_stdout_is_closed_or_held_open_by_others_has_its_calls_answered(
+    fault: str, code: int
+) -> None:
+    with wrapped(fault) as wire:
+        wire.write(call(2, "end"))
+        [line] = wire.rest()
+        ended = wire.close()
+    assert failure(line, 2) == f"the server ended with exit code {code}"
+    assert ended.code == code
 
 
 @pytest.mark.fault(1, "stdio")
@@ -108,27 +124,6 @@ def test_a_command_that_cannot_be_started_is_named_with_the_reason(
     assert json.loads(line)["error"]["message"] == reason
     assert ended.code == 127
     assert said(ended.stderr)[0] == f"error: {reason}"
-
-
-@pytest.mark.fault(2, "stdio")
-def test_a_client_that_asks_nothing_learns_of_a_bad_command_as_well() -> None:
-    with soon(2.0), Wrapped([*OWN, "--", "no-such-command"]) as wire:
-        assert wire.line() == b""
-        ended = wire.close()
-    assert ended.code == 127
-    reason = "'no-such-command' cannot be started: no such file or directory"
-    assert said(ended.stderr) == [f"error: {reason}"]
-
-
-@pytest.mark.fault(3, "stdio")
-@pytest.mark.parametrize("size", [10, 5_000_000])
-def test_a_last_answer_without_newline_is_delivered(size: int) -> None:
-    with wrapped("last_without_newline", str(size)) as wire:
-        wire.write(call(2, "end"))
-        assert wire.rest() == [ok(2, "x" * size)]
-        ended = wire.close()
-    assert ended.code == 0
-    assert said(ended.stderr) == []
 
 
 @pytest.mark.fault(8, "stdio")
@@ -210,66 +205,6 @@ def test_a_request_over_the_limit_is_refused_and_never_arrives(id_first: bool) -
     assert said(ended.stderr) == [f"warning: from the client: {text}"]
 
 
-@pytest.mark.fault(14, "stdio")
-def test_calls_that_were_cancelled_are_forgotten() -> None:
-    cancel = b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}\n'
-    with wrapped("silent") as wire:
-        for id in range(2, 500):
-            wire.write(call(id, "never") + cancel % id)
-        wire.write(call(500))
-        assert [wire.line(), wire.line()] == [ok(499, "late"), ok(500)]
-        ended = wire.close()
-    # Else each of them would be answered with an error now.
-    assert ended.rest == b""
-    assert said(ended.stderr) == []
-
-
-@pytest.mark.fault(14, "stdio")
-def test_calls_that_are_never_answered_do_not_pile_up() -> None:
-    most = 20_000
-    with wrapped("silent", once=False) as wire:
-        with wire.sound(), wire.in_memory(32 << 20):
-            for id in range(2, scaled(25_000, 200_000), 1000):
-                wire.write(b"".join(call(id + more, "never") for more in range(1000)))
-            wire.write(call(1))
-            assert b'"text":"late"' in wire.line()
-            assert wire.line() == ok(1)
-        ended = wire.close()
-    # The oldest were forgotten.
-    assert most - 10 < len(ended.rest.splitlines()) <= most
-
-
-@pytest.mark.fault(15, "stdio")
-def test_a_flood_on_stderr_passes_whole_and_holds_nothing_up() -> None:
-    size = 20 << 20
-    with wrapped("floods_stderr", str(size)) as wire:
-        wire.write(call(2))
-        assert wire.line() == ok(2)
-        ended = wire.close()
-    flood = b"".join((b"%d " % at) + b"e" * ((1 << 16) - 20) + b"\n" for at in range(size >> 16))
-    assert ended.stderr == flood * 2
-
-
-@pytest.mark.fault(15, "stdio")
-def test_a_stderr_that_nobody_reads_holds_nothing_up() -> None:
-    reading, writing = os.pipe()
-    process = subprocess.Popen(
-        command("floods_stderr", "5000000"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=writing,
-        cwd=ROOT,
-    )
-    os.close(writing)
-    try:
-        out, _ = process.communicate(call(2) + call(3), timeout=20)
-    finally:
-        process.kill()
-        os.close(reading)
-    assert out == ok(2) + ok(3)
-    assert process.returncode == 0
-
-
 @pytest.mark.fault(16, "stdio")
 def test_a_server_that_does_not_read_holds_its_client_up_and_nothing_piles_up(
     tmp_path: Path,
@@ -324,16 +259,6 @@ def numbers(lines: list[bytes]) -> list[int]:
     return [int(line[:80].split(b'"number":')[1].split(b",")[0]) for line in lines]
 
 
-@pytest.mark.fault(17, "stdio")
-def test_twenty_thousand_notifications_before_an_answer_keep_their_order() -> None:
-    with wrapped("talks", "20000", "20") as wire:
-        wire.write(call(2))
-        lines = [wire.line() for _ in range(20_001)]
-        assert wire.close().code == 0
-    assert [json.loads(line)["params"]["number"] for line in lines[:-1]] == list(range(20_000))
-    assert lines[-1] == ok(2)
-
-
 @pytest.mark.fault(18, "stdio")
 @pytest.mark.parametrize("seconds", ["0", "4"])
 def test_answers_that_come_after_the_end_of_input_are_delivered(seconds: str) -> None:
@@ -363,16 +288,6 @@ def test_a_group_that_ignores_the_end_of_input_and_sigterm_is_killed() -> None:
         "warning: the server did not end by itself: sent it SIGTERM",
         "warning: the server did not end on SIGTERM: sent it SIGKILL",
     ]
-
-
-@pytest.mark.fault(1, "stdio")
-def test_a_server_that_closes_its_stdout_has_its_calls_answered() -> None:
-    with wrapped("closes_stdout") as wire:
-        wire.write(call(2, "end"))
-        [line] = wire.rest()
-        ended = wire.close()
-    assert failure(line, 2) == "the server ended with exit code 0"
-    assert ended.code == 0
 
 
 @pytest.mark.fault(19, "stdio")
@@ -422,16 +337,6 @@ def test_when_the_wrapper_is_killed_the_whole_group_ends() -> None:
 
 
 @pytest.mark.fault(20, "stdio")
-def test_a_grandchild_that_holds_stdout_open_does_not_keep_anybody() -> None:
-    with wrapped("leaves_a_child_behind") as wire:
-        wire.write(call(2, "end"))
-        [line] = wire.rest()
-        ended = wire.close()
-    assert failure(line, 2) == "the server ended with exit code 4"
-    assert ended.code == 4
-
-
-@pytest.mark.fault(20, "stdio")
 def test_a_grandchild_out_of_reach_does_not_keep_anybody() -> None:
     with wrapped("leaves_a_child_behind", "session") as wire:
         wire.write(call(2, "end"))
@@ -440,3 +345,33 @@ def test_a_grandchild_out_of_reach_does_not_keep_anybody() -> None:
         assert failure(line, 2).startswith("the server ended with exit code 4")
         stray = int(re.findall(rb"child (\d+)", bytes(wire.errors))[0])
         os.kill(stray, signal.SIGKILL)
+
+
+# What is seen in the same way over HTTP
+
+
+@each_way(3)
+@pytest.mark.parametrize("size", some([10, 5_000_000], 5_000_000))
+def test_a_last_answer_without_newline_is_delivered(start: Start, size: int) -> None:
+    with start(server=naughty("last_without_newline", str(size))) as client:
+        assert client.ask(posted(2, "end")) == result(b"2", "x" * size)
+    assert not [each for each in client.log() if each.startswith(("warning", "error"))]
+
+
+@each_way(15)
+def test_a_flood_on_stderr_passes_whole_and_holds_nothing_up(start: Start) -> None:
+    size = scaled(5, 50) << 20
+    line = b"e" * ((1 << 16) - 20)
+    with start(server=naughty("floods_stderr", str(size))) as client:
+        assert client.ask(posted(2)) == result(b"2")
+        # With that of the first request. Our own lines may stand in the middle of such long ones.
+        until(lambda: client.errors.count(b"e") >= 2 * (size >> 16) * len(line))
+
+
+@each_way(17)
+def test_thousands_of_notifications_before_an_answer_keep_their_order(start: Start) -> None:
+    count = scaled(2000, 20_000)
+    with start(server=naughty("talks", str(count), "20", "listen")) as client:
+        *notes, answer = client.messages(posted(2, "listen"))
+        assert [json.loads(each)["params"]["number"] for each in notes] == list(range(count))
+        assert answer == result(b"2")
