@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 from msgspec import Struct, field
 
 from proxy.document.fuel import Fuel
-from proxy.document.paths import Path, blocked, places
+from proxy.document.paths import Path, PathMatches, Paths, blocked, places
 from proxy.document.patterns import Expression
-from proxy.document.tree import Slot, Value, plain, row_type
+from proxy.document.tree import Slot, Value, objects, opened, plain, row_type
 from proxy.errors import Refusal, ShapeMismatch, TransformError
 from proxy.schema.derive import relaxed
 
@@ -217,6 +217,48 @@ def arrays(root: Slot, at: Path, call: Call) -> Iterator[tuple[Slot, Value, list
             call.missing.append(str(at) or "[]")
     if not slots and not blocked(root, at):
         call.missing.append(str(at))
+
+
+Targets = list[tuple[str, Paths]]
+"""The members of an object that paths end at, each with the paths."""
+
+
+def edited(
+    value: Value,
+    paths: Paths,
+    matches: PathMatches,
+    edit: Callable[[dict[str, Value], Targets], dict[str, Value]],
+) -> Value:
+    """Return `value` with `edit` applied to each object that has members at `paths`.
+
+    Elements of arrays that paths end at are removed. `matches` records which paths exist.
+    """
+    members = objects(value) if paths.plain else None
+    inner = opened(value) if members is None else members
+    if isinstance(inner, dict):
+        targets = []
+        for name, after in paths.members(inner):
+            if after.ends:
+                targets.append((name, after))
+                matches.note(after)
+            if after.open and not after.barred(inner[name]):
+                inner[name] = edited(inner[name], after, matches, edit)
+        return edit(inner, targets) if targets else inner
+    if inner is None or inner == []:
+        matches.excused |= paths.open
+    if not isinstance(inner, list):
+        return value
+    rest = []
+    for at, element in enumerate(inner):
+        after = paths.element(at, len(inner))
+        if after is not None and after.ends:
+            matches.note(after)
+            continue
+        if after is not None and not after.barred(element):
+            element = edited(element, after, matches, edit)
+        rest.append(element)
+    inner[:] = rest
+    return inner
 
 
 def evaluator(step: str, expression: Expression, call: Call) -> Callable[[Value], Any]:

@@ -1,12 +1,11 @@
 """Drops the members that a rule names; everything else stays."""
 
-from collections.abc import Iterator
 from functools import cached_property
 from typing import ClassVar
 
 from proxy.document.paths import ROOT, Path, PathMatches, Paths, blocked, places
-from proxy.document.tree import Slot, Value, objects, opened
-from proxy.transforms.base import Call, Transform
+from proxy.document.tree import Slot, Value
+from proxy.transforms.base import Call, Targets, Transform, edited
 
 
 class Drop(Transform, frozen=True, dict=True):
@@ -37,7 +36,7 @@ class Drop(Transform, frozen=True, dict=True):
         matches, slots = PathMatches(), places(root, self.at)
         for slot in slots:
             here = PathMatches()
-            value = _without(slot.get(), self._start, here)
+            value = edited(slot.get(), self._start, here, _drop)
             if here.present:
                 slot.set(value)
             matches.add(here)
@@ -51,48 +50,7 @@ class Drop(Transform, frozen=True, dict=True):
         return Paths.of(self.paths)
 
 
-def _without(value: Value, paths: Paths, matches: PathMatches) -> Value:
-    members = objects(value) if paths.plain else None
-    if members:
-        present = [each for each in members if each is not None]
-        _drop(present, paths, matches)
-        if len(present) < len(members):
-            matches.excused |= paths.open
-        return members
-    inner = opened(value)
-    if isinstance(inner, dict):
-        for name, after in paths.members(inner):
-            if after.ends:
-                del inner[name]
-                matches.note(after)
-            elif not after.barred(inner[name]):
-                inner[name] = _without(inner[name], after, matches)
-    elif inner is None or inner == []:
-        matches.excused |= paths.open
-    elif isinstance(inner, list):
-        inner[:] = _remaining(inner, paths, matches)
-    else:
-        return value
-    return inner
-
-
-def _drop(members: list[dict[str, Value]], paths: Paths, matches: PathMatches) -> None:
-    for name, after in paths.names.items():
-        holders = [each for each in members if name in each]
-        if after.ends and holders:
-            matches.note(after)
-            for holder in holders:
-                del holder[name]
-        for holder in holders if not after.ends else ():
-            holder[name] = _without(holder[name], after, matches)
-
-
-def _remaining(elements: list[Value], paths: Paths, matches: PathMatches) -> Iterator[Value]:
-    for at, element in enumerate(elements):
-        after = paths.element(at, len(elements))
-        if after is None or after.barred(element):
-            yield element
-        elif after.ends:
-            matches.note(after)
-        else:
-            yield _without(element, after, matches)
+def _drop(members: dict[str, Value], targets: Targets) -> dict[str, Value]:
+    for name, _ in targets:
+        del members[name]
+    return members

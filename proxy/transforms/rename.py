@@ -5,9 +5,9 @@ from functools import cached_property
 from typing import ClassVar
 
 from proxy.document.paths import Name, Path, PathMatches, Paths, bare
-from proxy.document.tree import Slot, Value, objects, opened
+from proxy.document.tree import Slot, Value
 from proxy.schema.derive import renamed
-from proxy.transforms.base import Call, Schema, Transform
+from proxy.transforms.base import Call, Schema, Targets, Transform, edited
 
 
 class Rename(Transform, frozen=True, dict=True):
@@ -43,9 +43,19 @@ class Rename(Transform, frozen=True, dict=True):
                 raise ValueError(f"{other.text!r} and {path.text!r} cannot both become {name!r}")
 
     def __call__(self, root: Slot, call: Call) -> None:
-        matches = PathMatches()
-        names = [bare(name) for name in self.names.values()]
-        value = _renamed(root.get(), self._start, names, matches)
+        names, matches = [bare(name) for name in self.names.values()], PathMatches()
+
+        def rename(members: dict[str, Value], targets: Targets) -> dict[str, Value]:
+            # Several patterns may match one member: then the later path wins.
+            moves = {name: names[max(after.ends)] for name, after in targets}
+            last = {new: old for old, new in moves.items()}
+            return {
+                new: value
+                for name, value in members.items()
+                if last.get(new := moves.get(name, name), name) == name
+            }
+
+        value = edited(root.get(), self._start, matches, rename)
         if matches.present:
             root.set(value)
         call.missing += map(str, matches.missing(self.names))
@@ -74,41 +84,3 @@ class Rename(Transform, frozen=True, dict=True):
     @cached_property
     def _start(self) -> Paths:
         return Paths.of(self.names)
-
-
-def _renamed(value: Value, paths: Paths, names: list[str], matches: PathMatches) -> Value:
-    """Return `value` with each member in `paths` renamed to the entry of `names` by its number."""
-    objects_there = objects(value)
-    inner = opened(value) if objects_there is None else objects_there
-    if isinstance(inner, dict):
-        return _with_new_names(inner, paths, names, matches)
-    if inner is None or inner == []:
-        matches.excused |= paths.open
-    if not isinstance(inner, list):
-        return value
-    for at, element in enumerate(inner):
-        after = paths.element(at, len(inner))
-        if after is not None and not after.barred(element):
-            inner[at] = _renamed(element, after, names, matches)
-    return inner
-
-
-def _with_new_names(
-    members: dict[str, Value], paths: Paths, names: list[str], matches: PathMatches
-) -> dict[str, Value]:
-    moves: dict[str, str] = {}
-    for name, after in paths.members(members):
-        if after.open and not after.barred(members[name]):
-            members[name] = _renamed(members[name], after, names, matches)
-        if after.ends:
-            # Several patterns may match this member: then the later path wins.
-            moves[name] = names[max(after.ends)]
-            matches.present |= after.ends
-    if not moves:
-        return members
-    last = {new: old for old, new in moves.items()}
-    return {
-        new: value
-        for name, value in members.items()
-        if last.get(new := moves.get(name, name), name) == name
-    }
