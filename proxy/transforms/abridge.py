@@ -11,7 +11,7 @@ from proxy.transforms import cutter
 from proxy.transforms.base import Call, Notice, Transform, unused_name
 from proxy.transforms.cutter import CHARACTERS, COLUMNS, ELEMENTS, MEMBERS, Omission, SizeReducer
 from proxy.transforms.excerpt import calls_for_more, excerpt
-from proxy.transforms.media import MediaRemover, description
+from proxy.transforms.media import description, without_data
 
 NAME = "_abridged"
 
@@ -176,14 +176,15 @@ class _Task(Struct, frozen=True):
         head = memoryview(raw)[0]
         # An array as whole document is written as {"items": [...]}, with the notes beside.
         path = "items" if head == 0x5B and not call.blocks else ""
-        media = MediaRemover(blocks=call.blocks, exempt=_VIEW if self.viewed else None)
-        raw = media.cleared(raw, (path, ""))
+        omissions: list[Omission] = []
+        exempt = _VIEW if self.viewed else None
+        raw = without_data(raw, (path, ""), omissions, numbered=call.blocks, exempt=exempt)
         reducer = SizeReducer(
             blocks=call.blocks,
             breadth=call.breadth,
             table=not call.structured,
             both_ends=not self.viewed,
-            omissions=media.cuts,
+            omissions=omissions,
         )
         if head == 0x7B:
             fitted = reducer.fit(raw, bound - reserve, (path, ""))

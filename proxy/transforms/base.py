@@ -1,5 +1,6 @@
 """The interface of transforms, and the facts of the call that they may use."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -39,6 +40,8 @@ class Notice(Struct, frozen=True):
     value: Value
     bare: bool = False
 
+
+_SPECIAL, _ESCAPED = re.compile(r'["$`\\]'), r"\\\g<0>"  # between double quotes, in a shell
 
 DROPPED = "_dropped"  # the notice on how many blocks of each type a rule dropped
 
@@ -111,7 +114,8 @@ class Call(Struct):
         "grep('a')"
         """
         if self.reader:
-            return _shell_word(view)
+            # As one word of a shell's command line.
+            return f"'{view}'" if "'" not in view else f'"{_SPECIAL.sub(_ESCAPED, view)}"'
         quote = '"' if "'" in view else "'"
         return f"{self.advertised_name('view')}={quote}{view}{quote}"
 
@@ -119,17 +123,6 @@ class Call(Struct):
         """Return how to ask for a view: the first sentence of a notice."""
         command = f"run {self.reader} " if self.reader else "call again with "
         return f"{command}{self.question(view)}"
-
-
-def _shell_word(text: str) -> str:
-    """Return a text as one word of a shell's command line, in plain quotes if they do."""
-    if "'" not in text:
-        return f"'{text}'"
-    if not any(sign in text for sign in '"$`\\!'):
-        return f'"{text}"'
-    from shlex import quote  # only here: it costs a start of the wrapper 1 ms
-
-    return quote(text)
 
 
 class Transform(Struct, frozen=True):
@@ -248,15 +241,18 @@ def edited(
         matches.excused |= paths.open
     if not isinstance(inner, list):
         return value
+    if paths.plain and not paths.ends:
+        inner[:] = [edited(element, paths, matches, edit) for element in inner]
+        return inner
     rest = []
     for at, element in enumerate(inner):
-        after = paths.element(at, len(inner))
-        if after is not None and after.ends:
-            matches.note(after)
-            continue
-        if after is not None and not after.barred(element):
-            element = edited(element, after, matches, edit)
-        rest.append(element)
+        below = paths.element(at, len(inner))
+        if below is not None and below.ends:
+            matches.note(below)
+        elif below is None or below.barred(element):
+            rest.append(element)
+        else:
+            rest.append(edited(element, below, matches, edit))
     inner[:] = rest
     return inner
 

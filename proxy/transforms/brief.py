@@ -58,9 +58,7 @@ class Brief(Struct):
     `first` and `last` count the rows shown from either end. `columns` is the number of columns
     shown, `omitted` are the paths of the others, the largest first. `clips` are the texts that are
     cut: the row's position, the column, the characters shown, and all. `loss` is in bytes of the
-    rows shown. `following` selects the lightest columns left out; `condition` filters the rows.
-    `category` is a column with few different values, `quantity` one with numbers; "" if there is
-    none.
+    rows shown. `following` selects the lightest columns left out; `examples` are views of all rows.
     """
 
     value: bytes
@@ -71,19 +69,7 @@ class Brief(Struct):
     clips: list[_Clip]
     loss: int
     following: str
-    condition: str
-    category: str
-    quantity: str
-
-    def examples(self, place: str) -> tuple[Example, ...]:
-        array = place or "@"
-        examples = []
-        if self.condition:
-            examples.append((place + self.condition, "filters"))
-            examples.append((f"count_by({array}, &{self.category})", "counts"))
-        if self.quantity:
-            examples.append((f"max_by({array}, &{self.quantity})", "finds the greatest"))
-        return tuple(examples)
+    examples: tuple[Example, ...]
 
 
 class _Misfit(Exception):
@@ -93,11 +79,12 @@ class _Misfit(Exception):
         self.column = column  # None if these are no rows after all
 
 
-def brief(rows: list[Raw], room: int, *, table: bool) -> Brief | None:
+def brief(rows: list[Raw], room: int, place: str, *, table: bool) -> Brief | None:
     """Return `rows` in at most `room` bytes; None if they are no rows, or hardly any would fit.
 
-    As a `table`, `{same, columns, rows}`, each name stands once, and so does a value that all rows
-    have; else the rows are objects with fewer members.
+    `place` is the view expression of their array. As a `table`, `{same, columns, rows}`, each name
+    stands once, and so does a value that all rows have; else the rows are objects with fewer
+    members.
     """
     columns = columns_of(rows[: room // _LEAST_ROW]) if len(rows) >= _FEWEST else []
     fitting, target = list(columns), room
@@ -116,7 +103,7 @@ def brief(rows: list[Raw], room: int, *, table: bool) -> Brief | None:
             continue
         count = len(lines.contents)
         if count == len(rows) or not selection.whole:
-            return selection.brief(columns, rows, lines, room) if count >= _FEWEST else None
+            return selection.brief(columns, rows, lines, room, place) if count >= _FEWEST else None
         target -= target // 12
     return None
 
@@ -278,7 +265,9 @@ class _Selection(Struct, dict=True):
                 cells[row] = Raw(encode(content[: self.clip] + "…"))
         return cells
 
-    def brief(self, columns: list[RowColumn], rows: list[Raw], lines: _Lines, room: int) -> Brief:
+    def brief(
+        self, columns: list[RowColumn], rows: list[Raw], lines: _Lines, room: int, place: str
+    ) -> Brief:
         visible = [column.path for column in (*self.columns, *self.same) if not column.each]
         opened = {path[:length] for path in visible for length in range(1, len(path) + 1)}
         levels = lines.levels.items()
@@ -290,8 +279,7 @@ class _Selection(Struct, dict=True):
         value = self.value(lines.contents)
         count = len(lines.contents)
         first = count - self.last
-        visible_rows = chain(rows[:first], rows[len(rows) - self.last :])
-        category = next((column for column in self.columns if column.groups), None)
+        shown = chain(rows[:first], rows[len(rows) - self.last :])
         return Brief(
             value=value,
             first=first,
@@ -299,11 +287,9 @@ class _Selection(Struct, dict=True):
             columns=len(visible),
             omitted=sorted(names, key=lambda name: (-sizes[name], name)),
             clips=lines.clips,
-            loss=sum(len(memoryview(row)) for row in visible_rows) - len(value),
+            loss=sum(len(memoryview(row)) for row in shown) - len(value),
             following=self._following(sizes, links, count, room) if self.whole else "",
-            condition=self._condition(category),
-            category="" if category is None else category.name,
-            quantity=next((column.name for column in columns if column.is_quantity), ""),
+            examples=tuple(self._examples(columns, place)),
         )
 
     def _following(
@@ -321,12 +307,16 @@ class _Selection(Struct, dict=True):
         rows = "*" if width * count <= room else f"0:{max(int(room / width), 1)}"
         return f"[{rows}].{{{', '.join(names)}}}"
 
-    def _condition(self, category: RowColumn | None) -> str:
-        if category is None:
-            return ""
-        value = min(category.groups).decode().replace('"', "'")
-        names = [each.name for each in self.columns[:2]]
-        return f"[?{category.name}=={value}].[{', '.join(names)}]"
+    def _examples(self, columns: list[RowColumn], place: str) -> Iterator[Example]:
+        category = next((column for column in self.columns if column.groups), None)
+        if category is not None:
+            value = min(category.groups).decode().replace('"', "'")
+            names = ", ".join(each.name for each in self.columns[:2])
+            yield f"{place}[?{category.name}=={value}].[{names}]", "filters"
+            yield f"count_by({place or '@'}, &{category.name})", "counts"
+        quantity = next((column.name for column in columns if column.is_quantity), "")
+        if quantity:
+            yield f"max_by({place or '@'}, &{quantity})", "finds the greatest"
 
 
 def _cells(column: RowColumn, levels: _Levels) -> _Cells:

@@ -1,6 +1,5 @@
 """Checks the output of a rule against the schema it promises (`output_schema`, `validate`)."""
 
-from collections.abc import Iterator
 from functools import cached_property
 from typing import ClassVar
 
@@ -55,7 +54,7 @@ class Contract(Transform, frozen=True, dict=True):
 
     @cached_property
     def _names(self) -> frozenset[str]:
-        return frozenset(_properties(self.schema))
+        return _properties(self.schema)
 
     def _kind(self, violation: Violation) -> str:
         names = [name for name in violation.path if isinstance(name, str)]
@@ -125,17 +124,14 @@ def _with_null(part: Schema) -> Schema:
     return notes | nullable({word: value for word, value in part.items() if word not in NOTES})
 
 
-def _properties(node: Subschema) -> Iterator[str]:
-    if isinstance(node, bool):
-        return
-    inner: list[Subschema] = []
+def _properties(schema: Schema) -> frozenset[str]:
+    names: set[str] = set()
 
-    def note(each: Subschema) -> Subschema:
-        inner.append(each)
-        return each
+    def note(node: Subschema) -> Subschema:
+        if not isinstance(node, bool):
+            names.update(node.get("properties", ()), node.get("required", ()))
+            within(node, note)
+        return node
 
-    within(node, note)
-    yield from node.get("properties", ())
-    yield from node.get("required", ())
-    for each in inner:
-        yield from _properties(each)
+    note(schema)
+    return frozenset(names)

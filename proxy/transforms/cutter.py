@@ -147,10 +147,10 @@ class SizeReducer(Struct, kw_only=True):
             parts = self._all(entries, room, depth, 2 if len(value) <= _RECORD else _FAIR)
         if parts is None and self.breadth and self.table:
             pairs = islice(value.items(), room // 4)
-            rows = brief([_entry(*pair) for pair in pairs], room, table=True)
+            place = f"entries({at[1] or '@'})"
+            rows = brief([_entry(*pair) for pair in pairs], room, place, table=True)
             if rows is not None:
-                at = at[0], f"entries({at[1] or '@'})"
-                return self._rows(rows, len(value), size, at, MEMBERS)
+                return self._rows(rows, len(value), size, (at[0], place), MEMBERS)
         if parts is None:
             parts = self._first(entries, room, depth)
         loss = size - sum(map(len, parts))
@@ -166,7 +166,7 @@ class SizeReducer(Struct, kw_only=True):
         entries = _elements(value, at, numbered) if few else []
         parts = self._all(entries, room, depth, _FAIR if numbered else _AMPLE) if few else None
         if parts is None and self.breadth:
-            rows = brief(value, room, table=self.table)
+            rows = brief(value, room, at[1], table=self.table)
             if rows is not None:
                 slim = few and rows.omitted and len(rows.value) < room // 4
                 parts = self._all(entries, room, depth, _SOME) if slim else None
@@ -188,13 +188,12 @@ class SizeReducer(Struct, kw_only=True):
         path, place = at
         visible = rows.first + rows.last
         loss = size - len(rows.value) - rows.loss
-        examples = rows.examples(place)
-        self._note(at, visible, count, unit, loss, rows.last, examples)
+        self._note(at, visible, count, unit, loss, rows.last, rows.examples)
         names = tuple(".".join(map(spelled, path)) for path in rows.omitted)
         total = rows.columns + len(names)
         cut = Omission(path or "@", COLUMNS, place, visible, count, rows.loss, rows.columns, total)
         if names:
-            cut = replace(cut, names=names, following=rows.following, examples=examples)
+            cut = replace(cut, names=names, following=rows.following, examples=rows.examples)
             self.omissions.append(cut)
         for index, column, visible, total in rows.clips:
             below = f"{path}[]", f"{place}[{index if index < rows.first else -1}]"

@@ -4,10 +4,10 @@ A model can read nothing in them, and one image takes the room of all other cont
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
-from msgspec import Raw, Struct
+from msgspec import Raw
 
 from proxy.document.tree import encode, level
 from proxy.transforms.cutter import (
@@ -54,56 +54,46 @@ def _may_hold_data(raw: memoryview) -> bool:
     return False
 
 
-class MediaRemover(Struct, kw_only=True):
-    """Replaces data in a document, and records an omission for each, shown or not.
+def without_data(
+    raw: Raw,
+    at: Place,
+    omissions: list[Omission],
+    *,
+    numbered: bool = False,
+    exempt: str | None = None,
+    depth: int = 0,
+) -> Raw:
+    """Return `raw`, the value at a place, with notes in place of data.
 
-    `blocks`: the document is an array of the texts of several blocks. The value at the place
-    `exempt` stays: a view shows it.
+    `omissions` gains one for each, shown or not. `numbered`: each element of the array has a path
+    of its own. The value at the place `exempt` stays: a view shows it.
     """
-
-    blocks: bool = False
-    exempt: str | None = None
-    cuts: list[Omission] = []
-
-    def cleared(self, raw: Raw, at: Place, depth: int = 0) -> Raw:
-        """Return `raw`, the value at a place, with notes in place of data."""
-        size = len(memoryview(raw))
-        if size < _SHORTEST or depth > DEEPEST:
-            return raw
-        if depth == 0 and not _may_hold_data(memoryview(raw)):
-            return raw  # to open all takes four times as long
-        head = memoryview(raw)[0]
-        if head == 0x22:
-            return raw if at[1] == self.exempt else self._string(raw, at[0])
-        if head not in b"{[":
-            return raw
-        inner, changed = level(raw), False
-        for key, part, below in self._parts(inner, at, self.blocks and depth == 0):
-            inner[key] = self.cleared(part, below, depth + 1)
-            changed = changed or inner[key] is not part
-        return Raw(encode(inner)) if changed else raw
-
-    @staticmethod
-    def _parts(inner: Any, at: Place, numbered: bool) -> Iterator[tuple[Any, Raw, Place]]:
-        """Yield the long members or elements, but for members that later calls pass back."""
-        if isinstance(inner, dict):
-            for name, part in inner.items():
-                if len(memoryview(part)) >= _SHORTEST and not _HANDLE.search(name):
-                    yield name, part, member_place(at, name)
-        else:
-            for index, part in enumerate(inner):
-                if len(memoryview(part)) >= _SHORTEST:
-                    yield index, part, element_place(at, index, numbered)
-
-    def _string(self, raw: Raw, path: str) -> Raw:
-        text = level(raw) if _OPENING.match(memoryview(raw)) else ""
-        note = description(text)
+    if len(memoryview(raw)) < _SHORTEST or depth > DEEPEST:
+        return raw
+    if depth == 0 and not _may_hold_data(memoryview(raw)):
+        return raw  # to open all takes four times as long
+    head = memoryview(raw)[0]
+    if head == 0x22:
+        total = len(text := level(raw)) if _OPENING.match(memoryview(raw)) else 0
+        note = description(text) if total and at[1] != exempt else None
         if note is None:
             return raw
-        total = len(text)
         # Nobody wants the next thousand characters: no view is advised.
-        self.cuts.append(Omission(path or "@", CHARACTERS, UNSHOWN, 0, total, total, 0, total))
+        path = at[0] or "@"
+        omissions.append(Omission(path, CHARACTERS, UNSHOWN, 0, total, total, 0, total))
         return Raw(encode(note))
+    if head not in b"{[":
+        return raw
+    inner, changed = level(raw), False
+    parts: Iterable[tuple[Any, Raw]] = inner.items() if head == 0x7B else enumerate(inner)
+    for key, part in parts:
+        # A later call may have to pass some members back.
+        if len(memoryview(part)) < _SHORTEST or (head == 0x7B and _HANDLE.search(key)):
+            continue
+        below = member_place(at, key) if head == 0x7B else element_place(at, key, numbered)
+        inner[key] = without_data(part, below, omissions, exempt=exempt, depth=depth + 1)
+        changed = changed or inner[key] is not part
+    return Raw(encode(inner)) if changed else raw
 
 
 def description(text: str) -> str | None:

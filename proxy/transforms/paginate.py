@@ -221,7 +221,9 @@ class Paginate(WindowTransform, frozen=True):
             else:
                 call.missing.append(str(path) or "[]")
                 if not path.steps and isinstance(value, dict):
-                    call.warn("paginate: an object", _remark(value))
+                    call.warn(
+                        "paginate: an object", "the document is an object; `at` names its array"
+                    )
 
     def _room(
         self, root: Slot, call: Call, windows: list[Window], limit: int, offset: int
@@ -282,20 +284,6 @@ def _count(root: Slot, windows: list[Window], room: int, limit: int, offset: int
         if room < 0:
             return max(position, 1)
     return limit
-
-
-def _remark(members: dict[str, Value]) -> str:
-    """Return the reason why an object is not paged, and an array of it that could be."""
-    arrays = (
-        name
-        for name, value in members.items()
-        if (isinstance(value, list) or (type(value) is Raw and memoryview(value)[0] == 0x5B))
-        and name.isascii()
-        and name.isidentifier()
-    )
-    name = next(arrays, None)
-    advice = "it has no array" if name is None else f"meant `at: {name}`?"
-    return f"nothing to paginate: the document is an object; {advice}"
 
 
 def _weight(root: Slot, window: Window) -> Callable[[Value], int]:

@@ -196,12 +196,14 @@ class ProjectPlan:
     """
 
     def __init__(self, columns: tuple[Column, ...]) -> None:
-        sources = [path for column in columns for path in _source_paths(column)]
-        paths = Paths.of(sources)
+        paths = Paths.of([path for column in columns for path in _source_paths(column)])
         self.columns = columns
+        self.defaults = [Raw(encode(column.default)) for column in columns]
         self.row = row_type_for(paths)
         self.heads = list(paths.names)
-        places = {Path(steps=(Name(name),)): f"f{at}" for at, name in enumerate(self.heads)}
+        places: dict[Path, str] = {
+            Path(steps=(Name(name),)): f"f{at}" for at, name in enumerate(self.heads)
+        }
         self.fields = [
             None if column.path is None else places.get(Path(steps=column.path.steps))
             for column in columns
@@ -224,7 +226,6 @@ class Making:
 
     def __init__(self, plan: ProjectPlan, call: Call) -> None:
         self._plan = plan
-        self._defaults = [Raw(encode(column.default)) for column in plan.columns]
         self._evaluate = [
             None if column.expression is None else evaluator("project", column.expression, call)
             for column in plan.columns
@@ -284,9 +285,9 @@ class Making:
                 values = [_computed(evaluate, value, self._fuel) for value in values]
             if any(value is not UNSET for value in values):
                 self._present.add(at)
-            default = self._defaults[at]
+            default, absent = self._plan.defaults[at], (UNSET, None, _NULL)
             if column.over_null:
-                columns.append([default if _nothing(value) else value for value in values])
+                columns.append([default if value in absent else value for value in values])
             else:
                 columns.append([default if value is UNSET else value for value in values])
         self.matched |= bool(self._present) or any(map(self._touched, objects))
@@ -299,10 +300,6 @@ class Making:
 
 
 _NULL = Raw(b"null")
-
-
-def _nothing(value: Value) -> bool:
-    return value is UNSET or value is None or (type(value) is Raw and value == _NULL)
 
 
 def _closed(array: list[Value]) -> Value:

@@ -1,8 +1,8 @@
 """Converts a text or a document to a fixed shape, by a table of cases."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
@@ -83,9 +83,14 @@ class Recast(Transform, frozen=True, dict=True):
     """A path in the shapes, and the only words that may be there."""
 
     def __post_init__(self) -> None:
-        wrong = [*_contradictory(self.cases)]
-        places = set()
+        wrong, places = [], set()
         for number, case in enumerate(self.cases):
+            if case.match is not None and case.where is not None:
+                message = "'where' stands beside 'match'; a case has one of them"
+                wrong.append(OptionError(("cases", number, "where"), message))
+            if case.match is not None and "text" in case.match.groups:
+                message = "a group cannot be called 'text', which is the whole text"
+                wrong.append(OptionError(("cases", number, "match"), message))
             for leaf in shapes.leaves(self._shapes[number]):
                 # A mistake in `common` is wrong for each case, but reported once.
                 unknown = [] if leaf.at in places else [*_unknown(leaf, case, number)]
@@ -98,7 +103,7 @@ class Recast(Transform, frozen=True, dict=True):
 
     def __call__(self, root: Slot, call: Call) -> None:
         filling = Filling(root, call)
-        if self.unless is not None and truthy(filling.evaluated(self.unless, root.get())):
+        if self.unless is not None and filling.holds(self.unless):
             return
         for case, shape in zip(self.cases, self._shapes, strict=True):
             if filling.fits(case):
@@ -106,7 +111,9 @@ class Recast(Transform, frozen=True, dict=True):
                 self._check(result)
                 root.set(result)
                 return
-        call.warn("recast: no case fits", f"no case fits what begins with {filling.beginning!r}")
+        call.warn(
+            "recast: no case fits", f"no case fits what begins with {filling.text[:_SHOWN]!r}"
+        )
 
     def reshape(self, schema: Schema) -> Schema | None:
         """Documents that fit no case stay unchanged; the schemas of sources are unknown."""
@@ -141,15 +148,9 @@ class Filling:
     def text(self) -> str:
         return compact(encode(self._value)).decode() if self._content is None else self._content
 
-    @property
-    def beginning(self) -> str:
-        if self._content is not None:
-            return self._content[:_SHOWN]
-        return bytes(memoryview(raw(self._value))[: 4 * _SHOWN]).decode(errors="ignore")[:_SHOWN]
-
     def fits(self, case: RecastCase) -> bool:
         if case.match is None:
-            return case.where is None or truthy(self.evaluated(case.where, self._value))
+            return case.where is None or self.holds(case.where)
         if self._content is None:
             return False
         match = case.match.search(self._content, fuel=self._call.fuel)
@@ -157,8 +158,8 @@ class Filling:
             self._captures = {**match.groupdict(), "text": self._content}
         return match is not None
 
-    def evaluated(self, expression: Expression, over: Value) -> Any:
-        return evaluator(Recast.name, expression, self._call)(over)
+    def holds(self, condition: Expression) -> bool:
+        return truthy(evaluator(Recast.name, condition, self._call)(self._value))
 
     def filled(self, shape: Shape) -> Value:
         if isinstance(shape, dict):
@@ -174,12 +175,11 @@ class Filling:
         over_null = isinstance(part, FromPath) and part.over_null
         if value is UNSET or (over_null and opened(value) is None):
             value = None if part.default is UNSET else part.default
-        if not isinstance(value, dict | list | Struct):
-            return value
-        # Encoded, since later steps may change the value: the document's own must not change.
-        encoded_value = raw(value)
-        self._call.fuel.burn(len(memoryview(encoded_value)) >> 4)
-        return encoded_value
+        if isinstance(value, dict | list | Struct):
+            # Later steps may change the value: the document's own must not change.
+            value = raw(value)
+            self._call.fuel.burn(len(memoryview(value)) >> 4)
+        return value
 
     def _value_of(self, source: Source) -> Value | UnsetType:
         if isinstance(source, FromPath):
@@ -188,7 +188,7 @@ class Filling:
             value = self._call.argument(source.argument)
         else:
             over = self._value if self._captures is None else self._captures
-            value = self.evaluated(source.jmespath, over)
+            value = evaluator(Recast.name, source.jmespath, self._call)(over)
             charge(value, self._call.fuel)  # an expression can repeat parts without end
         return UNSET if value is None else value
 
@@ -203,25 +203,6 @@ class Filling:
     def _capture(self, name: str) -> str | None:
         # Without a match, `text` is the only name.
         return self.text if self._captures is None else self._captures[name]
-
-
-def _contradictory(cases: Iterable[RecastCase]) -> Iterator[OptionError]:
-    """Yield an error for each unreachable case and each contradiction within a case."""
-    earlier: dict[tuple[str | None, str | None], int] = {}
-    for number, case in enumerate(cases):
-        match = None if case.match is None else case.match.text
-        where = None if case.where is None else case.where.text
-        if match is not None and where is not None:
-            message = "'where' stands beside 'match'; a case has one of them"
-            yield OptionError(("cases", number, "where"), message)
-        if case.match is not None and "text" in case.match.groups:
-            message = "a group cannot be called 'text', which is the whole text"
-            yield OptionError(("cases", number, "match"), message)
-        every, same = earlier.get((None, None)), earlier.get((match, where))
-        if every is not None or same is not None:
-            why = f"{same} asks for the same" if every is None else f"{every} fits everything"
-            yield OptionError(("cases", number), f"this case can never be reached: case {why}")
-        earlier.setdefault((match, where), number + 1)
 
 
 def _unknown(leaf: Leaf, case: RecastCase, number: int) -> Iterator[OptionError]:
@@ -262,9 +243,7 @@ def _unworded(
         return
     pairs = [pair for shape in forms for pair in shapes.standing(shape, path.steps)]
     if not pairs:
-        names = list(dict.fromkeys(each for shape in forms for each in shapes.paths(shape)))
-        advice = did_you_mean(path.text, names) or f"; known: {', '.join(names) or 'nothing'}"
-        yield OptionError(place, f"no case puts anything at {path.text!r}{advice}", of_key=True)
+        yield OptionError(place, f"no case puts anything at {path.text!r}", of_key=True)
     for leaf, rest in pairs:
         other = shapes.unknown_word(shapes.constant(leaf, rest), words)
         if other is not None:

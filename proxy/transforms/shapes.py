@@ -124,14 +124,3 @@ def unknown_word(value: Value, words: tuple[str, ...]) -> Value:
         strangers = (unknown_word(each, words) for each in inner)
         return next((mark for mark in strangers if mark is not None), None)
     return None if inner is UNSET or inner is None or inner in words else inner
-
-
-def paths(shape: Shape) -> Iterator[str]:
-    """Yield the paths in a shape, in the notation of a vocabulary."""
-    if isinstance(shape, list):
-        for element in shape:
-            yield from paths(element)
-    elif isinstance(shape, dict):
-        for word, member in shape.items():
-            yield word
-            yield from (f"{word}.{path}" for path in paths(member))

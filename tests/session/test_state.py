@@ -78,7 +78,7 @@ def test_an_object_that_cannot_be_paged_is_said_once_for_each_tool_and_counted_e
     for tool in ("list", "list", "find", "list"):
         assert talk.exchange(call(tool), answer(ITEMS)) == answer(ITEMS)
 
-    said = "nothing to paginate: the document is an object; meant `at: items`?"
+    said = "the document is an object; `at` names its array"
     assert talk.log == [f"pages: list: {said}", f"pages: find: {said}"]
     [warned] = talk.meter.drain(Warnings)
     assert (warned.rule, warned.kind, warned.count) == ("pages", "paginate: an object", 4)

@@ -97,25 +97,6 @@ def test_the_arguments_are_bounded_as_the_rule_says() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("raw", "meant"),
-    [
-        (b'{"total":3,"items":[1,2,3],"more":[]}', "meant `at: items`?"),
-        (b'{"a b":[1],"rows":[2]}', "meant `at: rows`?"),
-        (b'{"items":{}}', "it has no array"),
-        (b"{}", "it has no array"),
-    ],
-)
-def test_an_object_that_cannot_be_paged_is_a_warning_with_the_array_that_it_has(
-    raw: bytes, meant: str
-) -> None:
-    told = call()
-    assert shaped(raw, Paginate(as_="items", limit=1), at=told) == raw
-    [warned] = told.warnings
-    assert warned.kind == "paginate: an object"
-    assert warned.text == f"nothing to paginate: the document is an object; {meant}"
-
-
 @pytest.mark.parametrize("raw", [b"[]", b'"text"', b"null", b"5"])
 def test_what_is_a_list_or_no_structure_at_all_is_no_warning(raw: bytes) -> None:
     told = call()

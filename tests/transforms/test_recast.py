@@ -33,7 +33,7 @@ def made(options: str, raw: str, **arguments: Any) -> str:
     [
         ('"what no case knows"', "no case fits what begins with 'what no case knows'"),
         (json.dumps("x" * 200), f"no case fits what begins with {'x' * 80!r}"),
-        ('{"a": [1.0]}', "no case fits what begins with '{\"a\": [1.0]}'"),
+        ('{"a": [1.0]}', "no case fits what begins with '{\"a\":[1.0]}'"),
     ],
 )
 def test_what_no_case_fits_stays_as_it_is_and_is_counted(raw: str, said: str) -> None:
