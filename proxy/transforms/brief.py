@@ -279,7 +279,7 @@ class _Selection(Struct, dict=True):
         value = self.value(lines.contents)
         count = len(lines.contents)
         first = count - self.last
-        shown = chain(rows[:first], rows[len(rows) - self.last :])
+        visible_rows = chain(rows[:first], rows[len(rows) - self.last :])
         return Brief(
             value=value,
             first=first,
@@ -287,7 +287,7 @@ class _Selection(Struct, dict=True):
             columns=len(visible),
             omitted=sorted(names, key=lambda name: (-sizes[name], name)),
             clips=lines.clips,
-            loss=sum(len(memoryview(row)) for row in shown) - len(value),
+            loss=sum(len(memoryview(row)) for row in visible_rows) - len(value),
             following=self._following(sizes, links, count, room) if self.whole else "",
             examples=tuple(self._examples(columns, place)),
         )
