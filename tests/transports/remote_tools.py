@@ -1,4 +1,4 @@
-"""A server by the official SDK: `python remote_tools.py stdio|streamable|sse [PORT [LOG]]`.
+"""A server by the official SDK: `python remote_tools.py stdio|streamable [PORT [LOG]]`.
 
 Its tools do what a connection must be good for: progress and log lines before the answer, questions
 to the client in the middle of a call. `LOG` gets a line for each call that was cancelled.
@@ -56,7 +56,5 @@ async def wait(ctx: Context) -> str:
 if __name__ == "__main__":
     if sys.argv[1] == "stdio":
         server.run("stdio")
-    elif sys.argv[1] == "sse":
-        server.run("sse", port=int(sys.argv[2]))
     else:
         server.run("streamable-http", port=int(sys.argv[2]))

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -20,13 +20,14 @@ from mcp_types import ElicitResult
 
 from tests.conformance import suite
 from tests.faults.processes import until
-from tests.python_client import Mode, connected
+from tests.python_client import Mode
 from tests.raw_http import (
     INITIALIZE,
     INITIALIZED,
     META,
     SECONDS,
     STREAM,
+    Answer,
     Asked,
     RawServer,
     always,
@@ -37,7 +38,7 @@ from tests.raw_http import (
     session,
     whole,
 )
-from tests.wire import Ended, Wire
+from tests.wire import Wire
 
 ROOT = Path(__file__).resolve().parents[3]
 TOOLS = Path(__file__).parents[1] / "remote_tools.py"
@@ -49,11 +50,10 @@ def bridge(url: str, *options: str) -> list[str]:
     return [sys.executable, "-m", "proxy", "run", *rules, *options, url]
 
 
-def ended(url: str, lines: Sequence[bytes], *options: str) -> Ended:
-    """Say all lines, close stdin, and return how it ended."""
-    with Wire(bridge(url, *options), cwd=ROOT) as wire:
-        wire.write(b"".join(line + b"\n" for line in lines))
-        return wire.close()
+@contextmanager
+def wired(answer: Answer, *options: str) -> Iterator[tuple[RawServer, Wire]]:
+    with RawServer(answer) as server, Wire(bridge(server.url, *options), cwd=ROOT) as wire:
+        yield server, wire
 
 
 @contextmanager
@@ -75,16 +75,14 @@ def test_late_answers_come_and_then_the_session_is_ended() -> None:
         assert over.wait(SECONDS)
         yield whole(result(asked.id))
 
-    with RawServer(session(late)) as server:
-        with Wire(bridge(server.url), cwd=ROOT) as wire:
-            wire.write(BEGIN)
-            assert wire.line() == initialized(b"0") + b"\n"
-            server.wait(3, "POST")
-            wire.shut_stdin()
-            over.set()
-            assert wire.line() == result(b"1") + b"\n"
-            end = wire.close()
-        assert (end.code, end.rest, end.stderr) == (0, b"", b"")
+    with wired(session(late)) as (server, wire):
+        wire.write(BEGIN)
+        assert wire.line() == initialized(b"0") + b"\n"
+        server.wait(3, "POST")
+        wire.shut_stdin()
+        over.set()
+        assert wire.line() == result(b"1") + b"\n"
+        assert wire.close() == (0, b"", b"")
         [deleted] = server.of("DELETE")
         assert deleted.headers["mcp-session-id"] == "s-1"
 
@@ -95,29 +93,26 @@ def test_a_signal_ends_it_in_order(number: signal.Signals) -> None:
         yield STREAM
         assert asked.gone()
 
-    with RawServer(session(never)) as server:
-        with Wire(bridge(server.url), cwd=ROOT) as wire:
-            wire.write(BEGIN)
-            server.wait(3, "POST")
-            wire.line()
-            wire.process.send_signal(number)
-            told = json.loads(wire.line())
-            end = wire.close()
-        assert end.code == 128 + number
+    with wired(session(never)) as (server, wire):
+        wire.write(BEGIN)
+        server.wait(3, "POST")
+        wire.line()
+        wire.process.send_signal(number)
+        told = json.loads(wire.line())
+        assert wire.close().code == 128 + number
         assert len(server.wait(1, "DELETE")) == 1
     assert told["result"]["isError"] is True
     assert told["result"]["content"][0]["text"] == f"the proxy was ended by {number.name}"
 
 
 def test_a_signal_hastens_the_end_of_one_that_waits_for_a_silent_server() -> None:
-    with RawServer(lambda asked: iter([STREAM] if asked.gone() else [])) as server:
-        with Wire(bridge(server.url), cwd=ROOT) as wire:
-            # The second line waits for the first, and nobody will ever answer that.
-            wire.write(INITIALIZE + b"\n" + call(b"1") + b"\n")
-            server.wait(1)
-            wire.shut_stdin()
-            wire.process.send_signal(signal.SIGTERM)
-            end = wire.close(4.5)
+    with wired(lambda asked: iter([STREAM] if asked.gone() else [])) as (server, wire):
+        # The second line waits for the first, and nobody will ever answer that.
+        wire.write(INITIALIZE + b"\n" + call(b"1") + b"\n")
+        server.wait(1)
+        wire.shut_stdin()
+        wire.process.send_signal(signal.SIGTERM)
+        end = wire.close(4.5)
         assert len(server.asked) == 1
     assert end.code == 143
     assert sorted(json.loads(line)["id"] for line in end.rest.splitlines()) == [0, 1]
@@ -133,7 +128,7 @@ def test_nobody_waits_for_a_subscription_to_end() -> None:
         yield STREAM + event(note)
         assert asked.gone()
 
-    with RawServer(answer) as server, Wire(bridge(server.url), cwd=ROOT) as wire:
+    with wired(answer) as (_, wire):
         wire.write(listen + b"\n")
         assert wire.line() == note + b"\n"
         # Less than the time that late answers have.
@@ -155,23 +150,19 @@ def test_a_server_that_is_not_there_is_said_to_the_client_and_on_stderr() -> Non
 
 
 def test_a_client_that_reads_no_more_ends_it() -> None:
-    with RawServer(session()) as server:
-        with Wire(bridge(server.url), cwd=ROOT) as wire:
-            wire.answer(INITIALIZE + b"\n")
-            wire.pipes[1].close()
-            wire.write(call(b"1") + b"\n", reading=False)
-            assert wire.process.wait(SECONDS) == 0
-            wire.pipes[1] = open(os.devnull, "rb")  # noqa: SIM115
+    with wired(session()) as (server, wire):
+        wire.answer(INITIALIZE + b"\n")
+        wire.pipes[1].close()
+        wire.write(call(b"1") + b"\n", reading=False)
+        assert wire.process.wait(SECONDS) == 0
+        wire.pipes[1] = open(os.devnull, "rb")  # noqa: SIM115
         assert len(server.wait(1, "DELETE")) == 1
 
 
 def test_rules_that_cannot_be_used_end_it(tmp_path: Path) -> None:
     file = tmp_path / "rules.yaml"
     file.write_text("version: 1\nruels: []\n")
-    with (
-        RawServer(session()) as server,
-        Wire(bridge(server.url, "--rules", str(file)), cwd=ROOT) as wire,
-    ):
+    with wired(session(), "--rules", str(file)) as (_, wire):
         wire.write(call(b"1") + b"\n")
         assert b"the rules cannot be used" in wire.line()
         assert wire.process.wait(SECONDS) == 2
@@ -188,16 +179,15 @@ def test_all_that_was_said_before_the_handshake_was_over_follows_it() -> None:
     # Each of them is read on its own, and there are more than are read ahead.
     calls = [call(b"%d" % number, "x" * 100_000) for number in range(1, 31)]
     lines = b"".join(line + b"\n" for line in (INITIALIZE, *calls))
-    with RawServer(slow) as server:
-        with Wire(bridge(server.url), cwd=ROOT) as wire:
-            saying = threading.Thread(target=wire.write, args=(lines,))
-            saying.start()
-            server.wait(1, "POST")
-            said.set()
-            saying.join(SECONDS)
-            assert wire.line() == initialized(b"0") + b"\n"
-            ids = sorted(json.loads(wire.line())["id"] for _ in calls)
-            assert wire.close().code == 0
+    with wired(slow) as (server, wire):
+        saying = threading.Thread(target=wire.write, args=(lines,))
+        saying.start()
+        server.wait(1, "POST")
+        said.set()
+        saying.join(SECONDS)
+        assert wire.line() == initialized(b"0") + b"\n"
+        ids = sorted(json.loads(wire.line())["id"] for _ in calls)
+        assert wire.close().code == 0
         assert len(server.of("POST")) == 31
     assert ids == list(range(1, 31))
 
@@ -215,21 +205,17 @@ def test_the_client_may_be_a_file_or_a_device(tmp_path: Path, lines: list[bytes]
     assert sorted(ran.stdout.splitlines()) == [result(b"1"), result(b"2")][: len(lines or ())]
 
 
-def test_a_line_over_the_limit_is_refused_and_the_next_one_works() -> None:
+def test_a_line_over_the_limit_is_refused_and_noise_goes_to_stderr() -> None:
     long = call(b"1", "x" * 5000)
-    with RawServer(session()) as server:
-        end = ended(server.url, [long, call(b"2")], "--max-message", "1kB")
+    noisy = always(STREAM + event(b"noise") + event(result(b"2")))
+    with wired(noisy, "--max-message", "1kB") as (server, wire):
+        wire.write(long + b"\n" + call(b"2") + b"\n")
+        end = wire.close()
         assert len(server.asked) == 1
     refused, answered = end.rest.splitlines()
     said = f"a message of {len(long)} bytes is over the limit of 1000 bytes"
     assert json.loads(refused)["error"] == {"code": -1, "message": said}
     assert answered == result(b"2")
-
-
-def test_what_is_noise_goes_to_stderr() -> None:
-    with RawServer(always(STREAM + event(b"noise"))) as server:
-        end = ended(server.url, [call(b"1")])
-    assert json.loads(end.rest)["result"]["isError"] is True
     assert b"\nnoise\n" in b"\n" + end.stderr
 
 
@@ -251,7 +237,7 @@ def test_a_client_that_does_not_read_holds_up_the_server() -> None:
             stuck.set()
             yield b""
 
-    with RawServer(flood) as server, Wire(bridge(server.url), cwd=ROOT) as wire:
+    with wired(flood) as (_, wire):
         wire.write(call(b"1") + b"\n", reading=False)
         assert stuck.wait(SECONDS)
         assert sent < 64_000_000  # the kernel alone may hold 38 MB
@@ -311,11 +297,3 @@ def test_progress_questions_and_cancellations_pass_in_both_directions(
         assert called.structured_content == {"result": 2}
         until(log.exists)
     assert log.read_text() == "cancelled\n"
-
-
-def test_a_server_of_2024_works_with_the_official_client(tmp_path: Path) -> None:
-    with (
-        remote(tmp_path, str(TOOLS), "sse", "PORT") as origin,
-        connected([sys.executable, "-m", "proxy", f"{origin}/sse"], mode="auto") as client,
-    ):
-        assert client.call("add", {"a": 2, "b": 3})["structuredContent"] == {"result": 5}
