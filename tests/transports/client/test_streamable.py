@@ -1,7 +1,6 @@
 """What goes to a server behind a URL and what comes from it, with servers that say raw bytes."""
 
 import asyncio
-import gzip
 import json
 import queue
 import threading
@@ -117,45 +116,29 @@ async def linked(
             assert link.said.empty(), link.said
 
 
-SAME = b'{"jsonrpc": "2.0", "id": 1, "result": {"n": 1.10, "big": 12345678901234567890123}}'
-PRETTY = b'{\r\n  "jsonrpc": "2.0",\n  "id": 1,\n  "result": {"a": "x\\ny"}\n}\n'
-BATCH = b"[" + result(b"1") + b"," + result(b"2") + b"]"
+PRETTY = b'{\r\n  "jsonrpc": "2.0",\n  "id": 1,\n  "result": {"n": 1.10, "a": "x\\ny"}\n}\n'
 
 
-@pytest.mark.parametrize(
-    ("request_", "response", "line"),
-    [
-        (call(b"1"), whole(SAME), SAME),
+async def test_a_response_comes_with_the_bytes_that_the_server_sent() -> None:
+    async with linked(always(whole(PRETTY))) as link:
         # Line ends become blanks, since a line of stdio holds a message.
-        (call(b"1"), whole(PRETTY), PRETTY.replace(b"\r", b" ").replace(b"\n", b" ")),
-        (
-            call(b"1"),
-            whole(gzip.compress(SAME, mtime=0), "200 OK", "Content-Encoding: gzip"),
-            SAME,
-        ),
-        (b"[" + call(b"1") + b"," + call(b"2") + b"]", whole(BATCH), BATCH),
-    ],
-    ids=["same", "pretty", "gzip", "batch"],
-)
-async def test_a_response_comes_with_the_bytes_that_the_server_sent(
-    request_: bytes, response: bytes, line: bytes
-) -> None:
-    async with linked(always(response)) as link:
-        assert await link.ask(request_) == line
+        assert await link.ask(call(b"1")) == PRETTY.replace(b"\r", b" ").replace(b"\n", b" ")
         [asked] = link.server.asked
-    assert asked.body == request_
+    assert asked.body == call(b"1")
     assert asked.headers["accept"] == "application/json, text/event-stream"
     assert asked.headers["content-type"] == "application/json"
     assert "mcp-session-id" not in asked.headers
     assert "mcp-protocol-version" not in asked.headers
 
 
-async def test_what_a_batch_lacks_is_answered_for_the_server() -> None:
+async def test_what_the_answer_to_a_batch_lacks_is_answered_for_the_server() -> None:
+    batch = b"[" + call(b"1") + b"," + call(b"2") + b"]"
     async with linked(always(STREAM + event(result(b"1")))) as link:
-        assert await link.ask(b"[" + call(b"1") + b"," + call(b"2") + b"]") == result(b"1")
+        assert await link.ask(batch) == result(b"1")
         late = json.loads(await link.line())
+        assert [asked.body for asked in link.server.asked] == [batch]
     assert late["id"] == 2
-    assert "the server's event stream ended" in late["result"]["content"][0]["text"]
+    assert late["error"]["message"] == "no answer came: the server's event stream ended"
 
 
 async def test_the_session_and_the_revision_go_along_with_everything_after_the_session() -> None:
@@ -239,36 +222,27 @@ async def test_the_server_s_own_stream_is_heard_and_taken_up_where_it_ended() ->
     assert streams == [None, "e-7", "e-7", "e-8"]
 
 
-async def test_a_stream_that_ends_before_the_answer_is_taken_up_again() -> None:
+async def test_a_stream_that_ends_before_the_answer_is_taken_up_again_while_that_can_be() -> None:
     def rest(asked: Asked) -> Iterator[bytes]:
         if asked.method == "POST":
             yield STREAM + b"id: 1\nretry: 10\ndata:\n\n"
         elif asked.headers["last-event-id"] == "1":
             yield STREAM + event(b'{"jsonrpc":"2.0","method":"x"}', "id: 2")
-        else:
+        elif len(link.server.of("GET")) < 4:
             assert asked.headers["last-event-id"] == "2"
             yield STREAM + event(result(b"5"), "id: 3")
+        else:
+            yield whole(b"gone", "410 Gone")
 
     async with linked(session(rest)) as link:
         await link.begin()
         await link.arrived(1, "GET")
         assert await link.ask(call(b"5")) == b'{"jsonrpc":"2.0","method":"x"}'
         assert await link.line() == result(b"5")
-    sent = [asked for asked in link.server.of("POST") if asked.id == b"5"]
-    assert len(sent) == 1
-
-
-async def test_a_stream_that_cannot_be_taken_up_again_is_an_error() -> None:
-    def rest(asked: Asked) -> Iterator[bytes]:
-        if asked.method == "POST":
-            yield STREAM + b"id: 1\nretry: 10\ndata:\n\n"
-        else:
-            yield whole(b"gone", "410 Gone")
-
-    async with linked(session(rest)) as link:
-        await link.begin()
-        said = await link.failure(call(b"5"))
+        assert await link.ask(call(b"6")) == b'{"jsonrpc":"2.0","method":"x"}'
+        said = json.loads(await link.line())["result"]["content"][0]["text"]
     assert said == "no answer came: the server answered HTTP 410 Gone: gone"
+    assert [asked.id for asked in link.server.of("POST")][2:] == [b"5", b"6"]
 
 
 async def test_a_cancelled_call_is_cancelled_at_the_server_and_let_go(
@@ -351,21 +325,6 @@ async def test_a_stateless_stream_is_never_taken_up_again() -> None:
         assert len(link.server.asked) == 1
 
 
-# More of them, through a client on stdio, stand in tests/faults/bad_answers.py.
-_ADVICE = "where it wants OAuth, wrap `npx -y mcp-remote URL` after -- instead of the URL"
-FAULTS = {
-    "HTTP 400 Bad Request: {": whole(
-        b'{"jsonrpc":"2.0","id":"x","error":{"code":-32600}}', "400 Bad Request"
-    ),
-    "the server answered HTTP 401 Unauthorized: no; it wants credentials that it knows: give them "
-    "as in `--header 'Authorization: Bearer ${TOKEN}'`; " + _ADVICE: whole(
-        b"no", "401 Unauthorized", "WWW-Authenticate: Bearer"
-    ),
-    "the server answered HTTP 403 Forbidden; it refuses this caller: look at --header and at the "
-    "URL; " + _ADVICE: whole(b"", "403 Forbidden"),
-}
-
-
 async def test_what_may_be_the_answer_is_not_quoted_where_a_rule_withholds() -> None:
     guard = rules("- {tools: get, on_failure: refuse, response: [{drop: secret}]}")
     said = always(whole(b"a secret", "200 OK", "Content-Type: text/plain"))
@@ -374,45 +333,51 @@ async def test_what_may_be_the_answer_is_not_quoted_where_a_rule_withholds() -> 
         assert "a secret" in await link.failure(call(b"2", "other"))
 
 
-@pytest.mark.parametrize("complaint", FAULTS)
-async def test_each_fault_is_said_the_call_is_sent_once_and_the_next_one_works(
-    complaint: str,
+# More of them, through a client on stdio, stand in tests/faults/bad_answers.py.
+@pytest.mark.parametrize(
+    ("status", "advice"),
+    [
+        (
+            "401 Unauthorized",
+            "it wants credentials that it knows: give them as in `--header 'Authorization: Bearer "
+            "${TOKEN}'`",
+        ),
+        ("403 Forbidden", "it refuses this caller: look at --header and at the URL"),
+    ],
+)
+async def test_a_refused_call_says_what_to_do_is_sent_once_and_the_next_one_works(
+    status: str, advice: str
 ) -> None:
     def once(asked: Asked) -> Iterator[bytes]:
-        return iter([FAULTS[complaint]]) if asked.id == b"1" else answering(asked)
+        return iter([whole(b"no", status)]) if asked.id == b"1" else answering(asked)
 
     async with linked(once) as link:
-        assert complaint in await link.failure(call(b"1"))
+        assert await link.failure(call(b"1")) == (
+            f"the server answered HTTP {status}: no; {advice}; where it wants OAuth, wrap "
+            "`npx -y mcp-remote URL` after -- instead of the URL"
+        )
         assert await link.ask(call(b"2")) == result(b"2")
     assert [asked.id for asked in link.server.asked] == [b"1", b"2"]
 
 
-@pytest.mark.parametrize(
-    ("start", "status"),
-    [
-        (b'{"jsonrpc":"2.0","id":1,', "400 Bad Request"),
-        (b'{"jsonrpc":"2.0","id":null,', "400 Bad Request"),
-        (b'{"jsonrpc":"2.0",', "400 Bad Request"),
-        (b'{"jsonrpc":"2.0","id":1,', "404 Not Found"),
-    ],
-)
+@pytest.mark.parametrize("id", [b'"id":1,', b'"id":null,', b""])
+@pytest.mark.parametrize("status", ["400 Bad Request", "404 Not Found"])
 async def test_a_json_rpc_error_in_a_refusal_is_the_answer_and_no_end_of_the_session(
-    start: bytes, status: str
+    id: bytes, status: str
 ) -> None:
-    error = b'"error":{"code":-32020,"message":"Mcp-Name does not match","data":{"a":1.0}}}'
-    async with linked(session(always(whole(start + error, status)))) as link:
+    error = b'{"jsonrpc":"2.0",%s"error":{"code":-32020,"message":"no","data":{"a":1.0}}}'
+    async with linked(session(always(whole(error % id, status)))) as link:
         await link.begin()
         answer = await link.ask(call(b"1"))
         assert link.lost.empty()
-    if b'"id":1' in start:
-        assert answer == start + error
-    assert json.loads(answer) == json.loads(b'{"jsonrpc":"2.0","id":1,' + error)
+    assert json.loads(answer) == json.loads(error % b'"id":1,')
+    assert b"1.0" in answer
 
 
-@pytest.mark.parametrize("status", ["401 Unauthorized", "403 Forbidden"])
 async def test_what_to_do_about_a_refusal_in_json_rpc_is_for_the_log(
-    status: str, capfd: pytest.CaptureFixture[str]
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
+    status = "401 Unauthorized"
     error = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"who are you"}}'
     with RawServer(always(whole(error, status))) as server:
         link = Link(server, log=Log())
@@ -424,17 +389,12 @@ async def test_what_to_do_about_a_refusal_in_json_rpc_is_for_the_log(
     assert "who are you" not in said
 
 
-async def test_a_notification_that_is_refused_holds_up_nothing() -> None:
+async def test_a_refused_notification_and_an_answer_to_another_request_hold_up_nothing() -> None:
     def answer(asked: Asked) -> Iterator[bytes]:
-        return answering(asked) if "id" in asked.message else iter([whole(b"", "400 Bad Request")])
+        yield whole(result(b"9")) if "id" in asked.message else whole(b"", "400 Bad Request")
 
     async with linked(answer) as link:
         await link.send(CHANGED)
-        assert await link.ask(call(b"1")) == result(b"1")
-
-
-async def test_an_answer_to_another_request_goes_on_and_ours_is_answered_too() -> None:
-    async with linked(always(whole(result(b"9")))) as link:
         assert await link.ask(call(b"1")) == result(b"9")
         assert json.loads(await link.line())["id"] == 1
 
@@ -524,10 +484,8 @@ async def test_what_is_no_server_of_2024_either_is_said_as_it_was_at_first() -> 
     assert said == "the server answered HTTP 404 Not Found: what?"
 
 
-def test_a_place_is_kept_by_ids_alone_and_an_empty_one_forgets_it() -> None:
-    place = StreamPosition()
+def test_an_empty_or_unprintable_id_forgets_the_position_in_a_stream() -> None:
+    position = StreamPosition()
     for id, last in (("1", "1"), (None, "1"), ("2", "2"), ("", None), ("\x01", None)):
-        place.record(Event(b"", b"x", id=id))
-        assert place.last == last
-    place.record(Event(b"", None, retry=250))
-    assert (place.count, place.pause(0), place.pause(1)) == (6, 0.25, 0.5)
+        position.record(Event(b"", b"x", id=id))
+        assert position.last == last
