@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import pytest
 
-from proxy.transports.log import TAIL, Log
+from proxy.transports.log import TAIL, Level, Log
 
 
 def read_all(pipe: tuple[int, int]) -> bytes:
@@ -107,43 +107,29 @@ def test_a_tool_s_name_ends_no_line_and_hides_or_reorders_nothing(
         assert set(json.loads(long)["message"]) == {"\U000e0041"}
 
 
-@pytest.mark.parametrize(
-    ("level", "said"),
-    [("error", "e"), ("warning", "ew"), ("info", "ewi"), ("debug", "ewid")],
-)
-def test_a_level_says_what_is_at_most_as_detailed(
-    pipe: tuple[int, int], level: str, said: str
+def test_a_level_says_what_is_at_most_as_detailed(pipe: tuple[int, int]) -> None:
+    levels: tuple[Level, ...] = ("error", "warning", "info", "debug")
+    for level in levels:
+        log = Log(level, descriptor=pipe[1])
+        for each in levels:
+            getattr(log, each)(each)
+    said = [line.split()[-1] for line in read_all(pipe).decode().splitlines()]
+    assert said == [each for at in range(4) for each in levels[: at + 1]]
+
+
+def test_an_event_is_one_line_that_can_be_taken_apart_and_may_be_dated(
+    pipe: tuple[int, int],
 ) -> None:
-    log = Log(level, descriptor=pipe[1])  # type: ignore[arg-type]
-    log.error("e")
-    log.warning("w")
-    log.info("i")
-    log.debug("d")
-    assert [line[-1:] for line in read_all(pipe).decode().splitlines()] == list(said)
-
-
-def test_an_event_is_one_line_that_can_be_taken_apart(pipe: tuple[int, int]) -> None:
     log = Log(descriptor=pipe[1])
     log.event("request", route="/mcp/{token}", status=200, tool="two words", client="a=b\n\x1b[1m")
-    log.event("call", "warning", seconds=0.25, received=0)
-    assert read_all(pipe).decode().splitlines() == [
+    Log(descriptor=pipe[1], dated=True).event("call", "warning", seconds=0.25, received=0)
+    first, dated = read_all(pipe).decode().splitlines()
+    assert first == (
         'mcp-abridge: request route=/mcp/{token} status=200 tool="two words" '
-        'client="a=b\\n\\u001b[1m"',
-        "mcp-abridge: warning: call seconds=0.25 received=0",
-    ]
-
-
-def test_a_dated_text_begins_each_line_with_the_time(pipe: tuple[int, int]) -> None:
-    log = Log(descriptor=pipe[1], dated=True)
-    log.warning("one")
-    log.event("call", received=0)
-    said = read_all(pipe).decode()
-    assert re.fullmatch(
-        r"(TIME) mcp-abridge: warning: one\n(TIME) mcp-abridge: call received=0\n".replace(
-            "TIME", r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
-        ),
-        said,
+        'client="a=b\\n\\u001b[1m"'
     )
+    time = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
+    assert re.fullmatch(f"{time} mcp-abridge: warning: call seconds=0.25 received=0", dated)
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
