@@ -145,7 +145,6 @@ def run(arguments: argparse.Namespace) -> int:
         return asyncio.run(_serve(Sidecar(mounts, settings.limits, log, metrics), log))
     finally:
         workers.close()
-        log.sum_up()
         for record in records:
             record.close()
         log.flush()

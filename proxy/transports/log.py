@@ -55,7 +55,7 @@ class Log:
         self._backlog = bytearray()
         self._unread = False
         self._dropped = 0
-        self._noise = 0
+        self._noisy = False
         self.tail = b""
         """The end of what the server wrote to its stderr, at most TAIL bytes."""
 
@@ -105,16 +105,10 @@ class Log:
     def noise(self, raw: bytes) -> None:
         """Put aside a line of the server's stdout that is not a message; warn at the first one."""
         with self._lock:
-            self._noise += 1
-            first = self._noise == 1
+            first, self._noisy = not self._noisy, True
         if first:
             self.warning("the server writes lines that are no messages to its stdout")
         self.put_aside(raw)
-
-    def sum_up(self) -> None:
-        """Log the number of noise lines if there were more than the first, which was logged."""
-        if self._noise > 1:
-            self.warning(f"{self._noise} lines of the server's stdout were no messages")
 
     def flush(self) -> None:
         """Write the lines that are held back, as far as stderr is read within a second."""

@@ -101,6 +101,7 @@ def test_what_could_be_read_in_two_ways_is_refused_and_nothing_after_it_is_read(
         assert before_any.arrived == seen
     assert b"SMUGG" not in before_any.sidecar.errors
 
+
 UNANSWERABLE = {
     **{
         f"the id {id}": (b'"id":2', f'"id":{id}'.encode(), "the id of a request must be a text or")
@@ -121,6 +122,7 @@ def test_before_a_command_a_request_that_could_not_be_answered_is_refused(
             got = local.sidecar.post(raw.replace(part, bad), local.session)
             assert (got.status, got.error.startswith(says)) == (400, True)
             assert b"ECHO" not in got.body
+
 
 @pytest.mark.fault(28, "http")
 def test_a_request_whose_method_is_no_text_is_answered(local: Local) -> None:

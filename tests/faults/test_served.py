@@ -3,7 +3,6 @@
 Those of its bytes, ids and shapes are in test_answers.py, those of its end in test_orphans.py.
 """
 
-import re
 from functools import partial
 
 import pytest
@@ -19,15 +18,13 @@ MB = 1 << 20
 
 
 @pytest.mark.fault(4, "http")
-def test_noise_is_told_of_once_and_counted() -> None:
+def test_noise_is_told_of_once_and_passed_on() -> None:
     with serving(*naughty("noisy")) as sidecar:
         for raw in (post(call(2), sidecar.begin()), modern(2)):
             assert answer_of(sidecar.ask(raw)).strip() == result(b"2")
-        assert b"Server listening...\n" in sidecar.errors
-    first, *_, last = [each for each in sidecar.messages() if "no messages" in each]
-    assert first == "the server writes lines that are no messages to its stdout"
-    assert re.fullmatch(r"\d+ lines of the server's stdout were no messages", last)
-    assert int(last.split()[0]) == 2 * sidecar.errors.count(b"Server listening...\n") + 2
+    assert sidecar.errors.count(b"Server listening...\n") > 1
+    [warning] = [each for each in sidecar.messages() if "no messages" in each]
+    assert warning == "the server writes lines that are no messages to its stdout"
 
 
 def has_said(sidecar: Sidecar, message: str) -> bool:

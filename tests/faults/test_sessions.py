@@ -72,6 +72,7 @@ def test_thousands_of_sessions_of_a_server_cost_little_and_leave_nothing(remote:
         assert len({asked.id for asked in remote.server.asked}) == 1
     assert remote.sidecar.children == set()
 
+
 SESSIONS = scaled(60, 10_000)  # each starts a server
 
 ANSWERS = r's/.*"id":\([0-9]*\).*/{"jsonrpc":"2.0","id":\1,"result":{}}/p'

@@ -126,6 +126,7 @@ def test_a_stream_passes_as_it_came_whatever_its_form(remote: Remote, raw: bytes
                 assert (got.status, got.body, got.ended) == (200, raw, True)
                 assert got.one("content-type") == "text/event-stream"
 
+
 # What streams say before the answer.
 BEFORE = {
     **dict.fromkeys(("comments", "crlf", "cr", "all line ends"), (NOTE,)),
@@ -160,6 +161,7 @@ def test_a_client_on_stdio_gets_a_line_for_each_message_of_a_stream(
             for after in AFTER.get(name, ()):
                 assert bridge.line()[:-1] == after, name
 
+
 LARGE = scaled(10, 20) * MB
 
 
@@ -171,6 +173,7 @@ def test_large_events_pass_as_they_came_and_do_not_pile_up(remote: Remote, count
         got = remote.sidecar.post(call(2, "fault"))
         assert got.ended
         assert got.body == raw
+
 
 HOP = ("connection", "transfer-encoding", "keep-alive")
 
@@ -248,6 +251,7 @@ def test_an_answer_behind_noise_is_the_answer(remote: Remote, noise: bytes) -> N
                 got = remote.sidecar.ask(era)
                 assert (got.status, got.events or [got.body]) == (200, [result(b"2")])
 
+
 GLUED = (result(b"2"), result(b"3"), b'\n{"jsonrpc":"2.0","method":"notifications/x"}', b"done")
 
 
@@ -283,6 +287,7 @@ def test_an_answer_that_is_none_yet_is_an_error(remote: Remote, status: str) -> 
             said = f"the server answers with the status {int(status[:3])}, which is no answer"
             assert (got.status, got.error) == (502, said)
             assert remote.sidecar.failures() == [said]
+
 
 REDIRECTS = (301, 302, 303, 307, 308)
 

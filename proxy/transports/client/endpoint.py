@@ -10,7 +10,7 @@ import socket
 import ssl
 from base64 import b64encode
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 
 import aiohttp
 from multidict import CIMultiDict
@@ -185,19 +185,17 @@ class HttpClient:
 
     def within(self, location: str, base: URL | None = None) -> URL:
         """Return the URL that the server names; raises RedirectRefused if its origin differs."""
-        try:
+        origin, target = self.url.origin(), repr(location[:_EXCERPT])
+        with suppress(ValueError):  # of what is no URL, or one without a host
             url = (self.url if base is None else base).join(URL(location))
-        except ValueError:
-            brief = "the server names a URL that is none"
-            raise RedirectRefused(f"{brief}: {location[:_EXCERPT]!r}", brief) from None
-        if not url.host or url.origin() != self.url.origin():
-            target = redacted(url) if url.host else repr(location[:_EXCERPT])
-            raise RedirectRefused(
-                f"the server points to {target}, which is another origin than "
-                f"{self.url.origin()}: nothing is sent there; if it is right, give that URL",
-                "the server redirects to another origin; that is refused",
-            )
-        return url.with_user(None)
+            if url.origin() == origin:
+                return url.with_user(None)
+            target = redacted(url)
+        raise RedirectRefused(
+            f"the server points to {target}, which is another origin than {origin}: nothing is "
+            "sent there; if it is right, give that URL",
+            "the server redirects to another origin; that is refused",
+        )
 
     async def close(self) -> None:
         """Close all connections."""

@@ -142,7 +142,6 @@ class Relay:
             )
         finally:
             self._entry.release()
-        self._log.sum_up()
         if lines:
             self._log.error(f"{reason}; requests answered with an error: {len(lines)}")
         elif self._shutdown.unexpected:
