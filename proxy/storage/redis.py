@@ -1,10 +1,11 @@
 """Snapshots and recent calls in Redis, for several replicas behind one address.
 
-A snapshot is a string key. A set for each scope and rule holds the names of its snapshots; only
-those in it count, so that dropping a rule applies to all replicas at once. All keys expire after
-their last use, and hold no name or argument in clear text.
+A snapshot is a string key. So is the epoch of each scope and rule, a random token: only snapshots
+that begin with it count, so that dropping a rule applies to all replicas at once. All keys expire
+after their last use, and hold no name or argument in clear text.
 """
 
+import os
 import time
 from collections.abc import Iterable
 from threading import Lock
@@ -26,24 +27,6 @@ except ModuleNotFoundError as error:
 _PREFIX = "mcp-abridge"
 _TIMEOUT = 1.0  # seconds, to connect and for each reply: the sum of both is the longest wait
 _PAUSE = 1.0  # seconds without requests to Redis after a failure
-_MANY = 1000  # names in a set; above, it is searched for names whose snapshot has expired
-
-_DROP = """
-for _, name in ipairs(redis.call('SMEMBERS', KEYS[1])) do redis.call('UNLINK', name) end
-redis.call('UNLINK', KEYS[1])
-"""
-_PRUNE = """
-for _, name in ipairs(redis.call('SRANDMEMBER', KEYS[1], 20)) do
-  if redis.call('EXISTS', name) == 0 then redis.call('SREM', KEYS[1], name) end
-end
-"""
-
-_FAILURES: tuple[tuple[type[redis.RedisError], str], ...] = (
-    (redis.TimeoutError, "does not answer"),
-    (redis.AuthenticationError, "does not let us in"),
-    (redis.ConnectionError, "cannot be reached"),
-    (redis.RedisError, "cannot do it"),
-)
 
 Command = tuple[str | bytes | int, ...]
 
@@ -93,35 +76,31 @@ class Redis:
         if snapshot.size > self._size:
             self.drop(key)
             return
-        names, name = _names(key)
-        answers = self._ask(
-            ("SET", name, pack(snapshot), "EX", self._seconds),
-            ("SADD", names, name),
-            ("EXPIRE", names, self._seconds),
-            ("SCARD", names),
-            transaction=True,
+        epoch, name = _names(key)
+        _, token, _ = self._ask(
+            ("SET", epoch, os.urandom(16), "NX", "EX", self._seconds),
+            ("GET", epoch),
+            ("EXPIRE", epoch, self._seconds),
         )
-        if answers[-1] > _MANY:
-            self._ask(("EVAL", _PRUNE, 1, names))
+        self._ask(("SET", name, (token or b"") + pack(snapshot), "EX", self._seconds))
 
     def get(self, key: Key) -> Snapshot | None:
         """Return the snapshot of `key`, which then counts as just used. Raises StoreError."""
-        names, name = _names(key)
-        is_member, raw, *_ = self._ask(
-            ("SISMEMBER", names, name),
+        epoch, name = _names(key)
+        token, raw, *_ = self._ask(
+            ("GET", epoch),
             ("GET", name),
             ("EXPIRE", name, self._seconds),
-            ("EXPIRE", names, self._seconds),
+            ("EXPIRE", epoch, self._seconds),
         )
-        return unpack(raw) if is_member and raw else None
+        if not (token and raw and raw.startswith(token)):
+            return None
+        return unpack(raw[len(token) :])
 
     def drop(self, key: Key) -> None:
         """Drop the snapshot of `key`, or all of a scope and rule. Raises StoreError."""
-        names, name = _names(key)
-        if key.call is None:
-            self._ask(("EVAL", _DROP, 1, names))
-        else:
-            self._ask(("UNLINK", name), ("SREM", names, name))
+        epoch, name = _names(key)
+        self._ask(("UNLINK", epoch if key.call is None else name))
 
     def remember(self, hashes: Iterable[bytes]) -> None:
         """Remember calls for an hour, for all replicas. Raises StoreError."""
@@ -142,14 +121,12 @@ class Redis:
         """Close the connections; the next request opens new ones."""
         self._client.close()
 
-    def _ask(self, *commands: Command, transaction: bool = False) -> list[Any]:
-        """Return the reply to each command. Raises StoreError.
-
-        A full Redis refuses every transaction, even to read or delete.
-        """
+    def _ask(self, *commands: Command) -> list[Any]:
+        """Return the reply to each command. Raises StoreError."""
         self._admit()
         try:
-            with self._client.pipeline(transaction) as pipeline:
+            # A full Redis refuses every transaction, even to read or delete.
+            with self._client.pipeline(transaction=False) as pipeline:
                 for command in commands:
                     pipeline.execute_command(*command)  # type: ignore[no-untyped-call]
                 answers = pipeline.execute(raise_on_error=False)
@@ -175,10 +152,9 @@ class Redis:
             self._again = now + 2 * _TIMEOUT
 
     def _message(self, error: redis.RedisError) -> str:
-        failure = next(text for kind, text in _FAILURES if isinstance(error, kind))
         # redis-py puts the command in front, with a part of the stored value.
         reason = str(error).rpartition(" of pipeline caused error: ")[2]
-        return f"redis at {self._address} {failure}: {reason.rstrip('.')}"
+        return f"redis at {self._address}: {reason.rstrip('.')}"
 
 
 def _call(hash: bytes) -> str:
@@ -186,9 +162,6 @@ def _call(hash: bytes) -> str:
 
 
 def _names(key: Key) -> tuple[str, str]:
-    """Return the keys in Redis of the set of names and of the snapshot.
-
-    The braces make a cluster keep both on one node.
-    """
-    names = f"{_PREFIX}:{{{digest(key.scope, key.rule)}}}"
-    return names, f"{names}:{digest(key.call)}"
+    """Return the keys in Redis of the epoch and of the snapshot, on one node of a cluster."""
+    epoch = f"{_PREFIX}:{{{digest(key.scope, key.rule)}}}"
+    return epoch, f"{epoch}:{digest(key.call)}"
