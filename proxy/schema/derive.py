@@ -5,35 +5,30 @@ the changed documents: a looser one if an exact one is hard to derive, None if a
 followed. Dialects: 2020-12, draft-07.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from proxy.document.paths import Name, Path
+from proxy.document.paths import Each, Name, Path, Step, fits
 from proxy.schema.references import (
     DEFINITIONS,
+    NOTES,
     Schema,
     Subschema,
     Unsupported,
     bundle,
     combine,
     drop_unused_definitions,
+    lacking,
+    may_be,
     split_definitions,
+    target,
+    types,
     whole,
     within,
 )
-from proxy.schema.walk import (
-    NOTES,
-    Change,
-    Walk,
-    add_group,
-    edit,
-    either,
-    lacking,
-    named_only,
-    positional,
-    schema_at,
-    types,
-)
+
+Change = Callable[[Schema], Schema]
+Steps = tuple[Step, ...]
 
 OWN_MEMBERS = ("_abridged", "_dropped", "_elided", "pagination", "truncation")
 """The members that steps add beside what they cut; with a `_` more if there is one already."""
@@ -67,6 +62,24 @@ _OF_MEMBERS = {
     "propertyNames",
     "required",
 }
+# Keywords that may no longer hold after a change inside, and are hard to derive again.
+_FRAGILE = {
+    "not",
+    "if",
+    "then",
+    "else",
+    "dependentSchemas",
+    "dependencies",
+    "contains",
+    "minContains",
+    "maxContains",
+    "uniqueItems",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "default",
+    "examples",
+}
+_GROUPS = ("allOf", "anyOf", "oneOf")
 _WRAPPED: Schema = {
     "type": "object",
     "properties": {"items": {"type": "array"}},
@@ -87,7 +100,7 @@ def relaxed(schema: Schema, *replaced: str) -> Schema | None:
         if isinstance(node, bool):
             return node
         changed = within({word: value for word, value in node.items() if word in _FIRM}, relax)
-        if positional(node):
+        if _positional(node):
             changed.pop("items", None)
         if "properties" in changed:
             changed["properties"] = {
@@ -96,7 +109,7 @@ def relaxed(schema: Schema, *replaced: str) -> Schema | None:
                 if name.rstrip("_") not in others
             }
         if "oneOf" in changed:
-            add_group(changed, "oneOf", changed.pop("oneOf"))
+            _add_group(changed, "oneOf", changed.pop("oneOf"))
         return changed
 
     try:
@@ -115,10 +128,39 @@ def at(schema: Schema, path: Path, change: Change, *, over: bool = False) -> Sch
     alternative of an `anyOf` separately. `over`: it is called for objects only, and if `path` names
     an array, for its elements.
     """
+
+    def edit(node: Subschema, steps: Steps, trail: frozenset[str] = frozenset()) -> Subschema:
+        if node is False:
+            return False
+        part, groups, trail = _resolve(node, root, trail)
+        if not groups or part.keys() - NOTES:
+            part = step(part, steps) if steps or over else change(dict(part))
+        for keyword, branches in groups:
+            _add_group(part, keyword, [edit(branch, steps, trail) for branch in branches])
+        return part
+
+    def step(part: Schema, steps: Steps) -> Schema:
+        part, first, rest = _loosened(part), steps[0] if steps else None, steps[1:]
+        if first is None and may_be(part, "object"):
+            part = change(part)
+        elif isinstance(first, Name):
+            declared, rest = part.get("properties", {}), steps
+            part = _named_only(part)
+            if declared:
+                part["properties"] = {
+                    name: edit(inner, steps[1:]) if fits(first, name) else inner
+                    for name, inner in declared.items()
+                }
+        elif not isinstance(first, Each | None):
+            raise Unsupported("a step to one element, or to any depth")
+        if _positional(part):
+            return lacking(part, {"items", "prefixItems", "additionalItems"})
+        return part | ({"items": edit(part["items"], rest)} if "items" in part else {})
+
     try:
         root = bundle(schema)
         head, body = split_definitions(root)
-        edited = edit(body, Walk(root, change, over), path.steps)
+        edited = edit(body, path.steps)
     except (Unsupported, RecursionError):
         return None
     assert isinstance(edited, dict)
@@ -133,14 +175,16 @@ def renamed(schema: Schema, path: Path, name: str) -> Schema | None:
     old = last.text
 
     def rename(part: Schema) -> Schema:
-        changed = lacking(named_only(part), {"dependentRequired", "minProperties", "propertyNames"})
+        changed = lacking(
+            _named_only(part), {"dependentRequired", "minProperties", "propertyNames"}
+        )
         declared, required = part.get("properties", {}), part.get("required", [])
         if old not in declared and changed.get("additionalProperties") is False:
             return part
         source = declared.get(old, True)
         if old not in required:
             # If there was no member to rename, the one that had the new name stays.
-            source = either(source, declared.get(name, True))
+            source = _either(source, declared.get(name, True))
         inner = {(name if key == old else key): declared[key] for key in declared if key != name}
         changed["properties"] = inner | {name: source}
         if required:
@@ -170,10 +214,10 @@ def projected(
             value: Subschema = True
             certain = False
             if source is not None:
-                value, certain = schema_at(part, source.steps, root)
+                value, certain = _schema_at(part, source.steps, root)
             fallback = {"type": "null"} if default is None else {"const": default}
             exact = certain and not over_null
-            properties[name] = value if exact else either(value, fallback)
+            properties[name] = value if exact else _either(value, fallback)
         return lacking(part, _OF_MEMBERS) | {
             "properties": properties,
             "required": list(fields),
@@ -210,3 +254,92 @@ def advertised(own: Schema | None, derived: list[Schema | None]) -> Schema | Non
         return combine(roots, lambda parts: {**head, "anyOf": [*parts[first:], *parts[:first]]})
     except (Unsupported, RecursionError):
         return None
+
+
+def _schema_at(node: Subschema, steps: Steps, root: Schema) -> tuple[Subschema, bool]:
+    """Return the schema at `steps` below a value, and True if a value is there for certain."""
+    if not steps or isinstance(node, bool):
+        return node, not steps
+    part, groups, _ = _resolve(node, root, frozenset())
+    first, kinds, certain = steps[0], types(part) - {"null"}, "null" not in types(part)
+    clear = isinstance(first, Name) and not first.glob and "patternProperties" not in part
+    if groups or not clear or _positional(part) or kinds not in ({"array"}, {"object"}):
+        return True, False
+    if kinds == {"array"}:
+        return {
+            "type": "array",
+            "items": _schema_at(part.get("items", True), steps, root)[0],
+        }, certain
+    assert isinstance(first, Name)
+    inner = part.get("properties", {}).get(first.text, part.get("additionalProperties", True))
+    value, sure = _schema_at(inner, steps[1:], root)
+    return value, certain and sure and first.text in part.get("required", ())
+
+
+def _resolve(
+    node: Subschema, root: Schema, trail: frozenset[str]
+) -> tuple[Schema, list[tuple[str, list[Subschema]]], frozenset[str]]:
+    """Return the own keywords of `node`, references followed, and its groups of other schemas.
+
+    `trail` has the references followed since the last step into a value.
+    """
+    if isinstance(node, bool):
+        return ({} if node else {"not": {}}), [], trail
+    while "$ref" in node:
+        reference = node["$ref"]
+        if reference in trail:
+            raise Unsupported(f"{reference} leads to itself")
+        trail |= {reference}
+        definition = target(root, reference)
+        # In draft-07, keywords beside a reference do not count: dropping them is right in both.
+        notes = {keyword: node[keyword] for keyword in node if keyword in NOTES}
+        if isinstance(definition, bool):
+            definition = {} if definition else {"not": {}}
+        node = definition | notes
+    groups = [(keyword, node[keyword]) for keyword in _GROUPS if keyword in node]
+    return lacking(node, _GROUPS), groups, trail
+
+
+def _add_group(part: Schema, keyword: str, branches: list[Subschema]) -> None:
+    """Add a group of schemas to `part`, which may already have that keyword.
+
+    A `oneOf` becomes an `anyOf`: after a change, a value may fit several of its schemas.
+    """
+    keyword = "anyOf" if keyword == "oneOf" else keyword
+    if keyword == "allOf":
+        part["allOf"] = [*part.get("allOf", ()), *branches]
+    elif keyword in part:
+        part["allOf"] = [*part.get("allOf", ()), {keyword: branches}]
+    else:
+        part[keyword] = branches
+
+
+def _loosened(part: Schema) -> Schema:
+    values = [*part.get("enum", ()), *([part["const"]] if "const" in part else [])]
+    whole = {"enum", "const"} if any(isinstance(value, dict | list) for value in values) else set()
+    return lacking(part, _FRAGILE | whole)
+
+
+def _named_only(part: Schema) -> Schema:
+    """Return a copy of `part` without the schemas of members that it does not name.
+
+    Any of them may be the one that is changed.
+    """
+    rest = part.get("additionalProperties", True)
+    if "patternProperties" in part or isinstance(rest, dict):
+        return lacking(part, {"additionalProperties", "patternProperties"})
+    return dict(part)
+
+
+def _either(one: Subschema, other: Subschema) -> Subschema:
+    """Return the schema of values that fit one of the two."""
+    if one is False or one == other:
+        return other
+    if other is False:
+        return one
+    return True if True in (one, other) or {} in (one, other) else {"anyOf": [one, other]}
+
+
+def _positional(part: Schema) -> bool:
+    """Return True if an array's elements have schemas by their position."""
+    return "prefixItems" in part or isinstance(part.get("items"), list)

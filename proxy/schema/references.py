@@ -37,6 +37,17 @@ HOLDS_NAMED = {
 }
 DEFINITIONS = ("$defs", "definitions")
 _OF_THE_ROOT = ("$schema", *DEFINITIONS)
+NOTES = {
+    "title",
+    "description",
+    "default",
+    "examples",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+    "$comment",
+}
+"""Keywords that only tell the reader something."""
 DYNAMIC = {"$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"}
 
 
@@ -113,7 +124,7 @@ def bundle(schema: Any) -> Schema:
             names_in_use.add(name)
             names[reference] = pointer("$defs", name)
             if schema_there is root:
-                schema_there = {word: root[word] for word in root if word not in _OF_THE_ROOT}
+                schema_there = lacking(root, _OF_THE_ROOT)
             added[name] = settle(schema_there)
         return names[reference]
 
@@ -126,10 +137,8 @@ def bundle(schema: Any) -> Schema:
 
 def split_definitions(schema: Schema) -> tuple[Schema, Schema]:
     """Return the keywords that belong to any root (definitions, dialect), and the rest."""
-    return (
-        {word: value for word, value in schema.items() if word in _OF_THE_ROOT},
-        {word: value for word, value in schema.items() if word not in _OF_THE_ROOT},
-    )
+    body = lacking(schema, _OF_THE_ROOT)
+    return lacking(schema, body), body
 
 
 def target(root: Mapping[str, Any], reference: str) -> Subschema:
@@ -263,3 +272,19 @@ def _free(name: str, names_in_use: Collection[str]) -> str:
     if name not in names_in_use:
         return name
     return next(free for number in count(2) if (free := f"{name}_{number}") not in names_in_use)
+
+
+def lacking(schema: Schema, keywords: Collection[str]) -> Schema:
+    """Return `schema` without these keywords."""
+    return {keyword: value for keyword, value in schema.items() if keyword not in keywords}
+
+
+def types(part: Schema) -> set[str]:
+    """Return the types that `part` names; the empty set if it has no `type`."""
+    kinds: Any = part.get("type", [])
+    return {kinds} if isinstance(kinds, str) else set(kinds)
+
+
+def may_be(part: Schema, kind: str) -> bool:
+    """Return True if a value of the type `kind` may fit `part`."""
+    return not (kinds := types(part)) or kind in kinds

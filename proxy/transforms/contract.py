@@ -8,9 +8,8 @@ from msgspec.structs import replace
 from proxy.document.tree import Document, Slot, encode, plain, text
 from proxy.errors import DocumentError, Refusal
 from proxy.schema.derive import nullable
-from proxy.schema.references import Subschema, within
+from proxy.schema.references import NOTES, Subschema, within
 from proxy.schema.violations import LIMIT, Checker, Violation, decoded
-from proxy.schema.walk import NOTES
 from proxy.transforms.base import Call, Schema, Transform
 
 _NAMED = 3  # violations that a refusal names

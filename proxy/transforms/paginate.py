@@ -11,7 +11,7 @@ from proxy.document.sizes import Size
 from proxy.document.tree import Pieces, Slot, Value, compact, encode, level, text
 from proxy.errors import ShapeMismatch
 from proxy.schema.derive import at, relaxed
-from proxy.schema.walk import may_be, types
+from proxy.schema.references import may_be, types
 from proxy.transforms.base import Call, Notice, Parameter, Schema, WindowTransform, unused_name
 
 Word = Literal["total", "offset", "limit", "returned", "hasMore", "nextOffset"]

@@ -7,7 +7,7 @@ from msgspec.structs import astuple
 from proxy.document.paths import ROOT, Path
 from proxy.document.tree import Pieces, Slot, Value, opened, row_type, rows
 from proxy.schema.derive import at
-from proxy.schema.walk import may_be
+from proxy.schema.references import may_be
 from proxy.transforms.base import Call, Schema, Transform, arrays
 
 

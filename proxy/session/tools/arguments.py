@@ -15,7 +15,7 @@ from proxy.document.patterns import Pattern
 from proxy.document.tree import Number
 from proxy.errors import OutOfFuel, Refusal
 from proxy.ruleset.rule import Bounds, Messages, Rule
-from proxy.schema.walk import types
+from proxy.schema.references import types
 from proxy.transforms.base import Parameter, Schema, Transform
 
 VIEW = "view"

@@ -10,8 +10,7 @@ from msgspec import Raw
 from proxy.document.tree import encode, plain
 from proxy.ruleset.rule import Rule
 from proxy.schema import derive as schemas
-from proxy.schema.references import Subschema
-from proxy.schema.walk import NOTES
+from proxy.schema.references import NOTES, Subschema
 from proxy.session.tools.arguments import VIEW
 from proxy.transforms.abridge import NAME, Abridge
 from proxy.transforms.base import Schema, Transform
