@@ -20,7 +20,11 @@ from proxy.document.questions import Questions
 from proxy.document.tree import Document, Number, Value, encode, loads, opened
 from proxy.errors import did_you_mean
 
-_ARRAY, _OBJECT = 4, 8  # units for a new one, before its elements or members
+_ARRAY = 4  # units for a new one, before its elements
+# Units of a step that makes an array or an object, before its elements or members.
+_COSTS = dict.fromkeys(
+    ("filter_projection", "flatten", "multi_select_list", "projection", "value_projection"), 5
+) | {"multi_select_dict": 9}
 _COMPARED = 4096  # characters of two texts that are compared per unit
 
 
@@ -42,11 +46,10 @@ class Interpreter(TreeInterpreter):
 
     def visit(self, node: Any, value: Any) -> Any:
         """Evaluate a node over a value. Raises OutOfFuel and the errors of the jmespath library."""
-        fuel = self.fuel
-        fuel.remaining -= 1
+        fuel, kind = self.fuel, node["type"]
+        fuel.remaining -= _COSTS.get(kind, 1)
         if fuel.remaining < 0:
             fuel.burn(0)
-        kind = node["type"]
         way = self._ways.get(kind)
         if way is None:
             own = type(self)
@@ -91,7 +94,6 @@ class Interpreter(TreeInterpreter):
         base = self.open(self.visit(array, value))
         if not isinstance(base, list):
             return None
-        self.fuel.burn(_ARRAY)
         visit, false = self.visit, self._is_false
         condition = self._corrected(condition, base)
         elements = [element for element in base if not false(visit(condition, element))]
@@ -120,7 +122,6 @@ class Interpreter(TreeInterpreter):
     def _projected(self, base: Any, result: Any) -> list[Any] | None:
         if not isinstance(base, list):
             return None
-        self.fuel.burn(_ARRAY)
         visit = self.visit
         values = [visit(result, element) for element in base]
         return [each for each in values if each is not None]
@@ -130,7 +131,7 @@ class Interpreter(TreeInterpreter):
         if not isinstance(base, list):
             return None
         merged: list[Any] = []
-        self._copying(len(base))
+        self.fuel.burn(len(base) * self.element >> 1)
         for element in base:
             inner = self.open(element)
             if isinstance(inner, list):
@@ -148,11 +149,8 @@ class Interpreter(TreeInterpreter):
         if isinstance(value, str):
             self.fuel.burn(length // (16 if value.isascii() else 4))
         else:
-            self._copying(length)
+            self.fuel.burn(_ARRAY + (length * self.element >> 1))
         return value[part]
-
-    def _copying(self, elements: int) -> None:
-        self.fuel.burn(_ARRAY + (elements * self.element >> 1))
 
     def visit_pipe(self, node: Any, value: Any) -> Any:
         first, *others = node["children"]
@@ -172,14 +170,6 @@ class Interpreter(TreeInterpreter):
         functions: MeteredFunctions = self._functions  # type: ignore[attr-defined]
         functions.current = value
         return functions.call_function(node["value"], arguments)
-
-    def visit_multi_select_list(self, node: Any, value: Any) -> Any:
-        self.fuel.burn(_ARRAY)
-        return super().visit_multi_select_list(node, value)
-
-    def visit_multi_select_dict(self, node: Any, value: Any) -> Any:
-        self.fuel.burn(_OBJECT)
-        return super().visit_multi_select_dict(node, value)
 
     def _is_false(self, value: Any) -> bool:
         return value is not True and (value is None or value is False or value in _EMPTY)

@@ -311,15 +311,11 @@ def _scalar(text: str) -> str:
         return "null" if kind == "null" else text.lower()
     if re.fullmatch(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?", text):
         return text
-    return _decimal(text) if kind == "float" else str(int(text, 0 if kind == "based" else 10))
-
-
-def _decimal(value: str) -> str:
-    """Return a YAML float as JSON: `+.5` as `0.5`, `1.` as `1.0`, `01.5` as `1.5`."""
-    sign = "-" if value.startswith("-") else ""
-    mantissa, mark, exponent = value.lstrip("+-").lower().partition("e")
-    whole, _, fraction = mantissa.partition(".")
-    return f"{sign}{whole.lstrip('0') or '0'}.{fraction or '0'}{mark}{exponent}"
+    if kind == "based":
+        return str(int(text, 0))
+    # What JSON does not spell so: `+12`, `.5`, `1.`, `01.50`.
+    sign, digits = "-" * text.startswith("-"), text.lstrip("+-").lstrip("0")
+    return sign + re.sub(r"\.(?!\d)", "", re.sub(r"^(?!\d)", "0", digits))
 
 
 ScalarKind = Literal["null", "boolean", "integer", "based", "float", "text"]

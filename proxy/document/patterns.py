@@ -53,16 +53,16 @@ class Pattern:
         r"""The names of its groups, in alphabetical order."""
         return tuple(sorted(self._compiled.groupindex))
 
-    def search(self, subject: str, start: int = 0, fuel: Fuel | None = None) -> Any:
-        """Return the first match in `subject` that begins at `start` or later, or None.
+    def search(self, subject: str, fuel: Fuel | None = None) -> Any:
+        """Return the first match in `subject`, or None.
 
         Raises OutOfFuel if that may take more fuel than there is.
         """
         if fuel is None:
-            return self._compiled.search(subject, start)
+            return self._compiled.search(subject)
         self._try(subject, fuel)
         start_ns = perf_counter_ns()
-        match = self._compiled.search(subject, start)
+        match = self._compiled.search(subject)
         fuel.burn(1 + (perf_counter_ns() - start_ns) // 1000)
         return match
 

@@ -109,7 +109,7 @@ class Questions:
         """Return True if a text has a match of a regular expression; False if it is no text."""
         if not isinstance(text, str):
             return False
-        return self._pattern(pattern).search(text, 0, self._fuel) is not None
+        return self._pattern(pattern).search(text, self._fuel) is not None
 
     def _pattern(self, text: str) -> Pattern:
         """Return a compiled pattern; a few are kept, since `matches` asks each element."""
@@ -223,10 +223,10 @@ def _strings_with(value: Any, pattern: Pattern, fuel: Fuel) -> dict[str, Any]:
         fuel.burn(len(batch))
         whole = "\n".join(text for text, _ in batch)
         # One search through many texts takes a fraction of the time of a search through each.
-        if not re.search(r"\\[Az]", pattern.text) and pattern.search(whole, 0, fuel) is None:
+        if not re.search(r"\\[Az]", pattern.text) and pattern.search(whole, fuel) is None:
             continue
         for text, place in batch:
-            if (match := pattern.search(text, 0, fuel)) is not None:
+            if (match := pattern.search(text, fuel)) is not None:
                 hits += 1
                 if len(entries) < _MOST_HITS:
                     entries.append({"path": _path(place), "text": _snippet(text, match.start())})
