@@ -19,47 +19,13 @@ from tests.explosive import EXPLOSIVE
 from tests.faults.scale import scaled
 
 RAW = (
-    b'{"items": [{"id": 1.50, "body": "abcdef", "tags": ["x", "y"]}, null,'
-    b' {"id": 1e400, "body": "\\/uvw", "tags": []}], "n": {"a b": -0}, "none": null}'
+    '{"items": [{"id": 1.50, "body": "abcdef", "tags": ["x", "y"]}, null,'
+    ' {"id": 1e400, "body": "\\/uvw", "tags": []}], "n": {"a b": -0}, "none": null}'
 )
 
 
-def seen(expression: str, raw: bytes = RAW) -> bytes:
-    return Document(look(Document.read(raw), expression)).encode()
-
-
-@pytest.mark.parametrize(
-    ("expression", "value"),
-    [
-        ("items[0].id", b"1.50"),
-        ("items[*].id", b"[1.50,1e400]"),
-        ("items[1:3]", b'[null,{"id":1e400,"body":"\\/uvw","tags":[]}]'),
-        ("items[1:3].id", b"[1e400]"),
-        ("items[1]", b"null"),
-        ("items[-1].{n: id, start: body[0:2], t: tags}", b'{"n":1e400,"start":"/u","t":[]}'),
-        ("items[0].body[2:4]", b'"cd"'),
-        ("items[*].body[1:3]", b'["bc","uv"]'),
-        ("items[0].body[::-1]", b'"fedcba"'),
-        ("items[0].body[0:2].x", b"null"),
-        ("items[?id && contains(body[0:3], 'bc')].id", b"[1.50]"),
-        ("length(items[0].body[2:])", b"4"),
-        ("sort_by(items[?id], &body[1:2])[0].id", b"1.50"),
-        ("items[].tags[]", b'["x","y"]'),
-        ("items[?id].tags | [0]", b'["x","y"]'),
-        ("items[?id > `1`] | length(@)", b"2"),
-        ('n."a b"', b"-0"),
-        ("[n, none]", b'[{"a b":-0},null]'),
-        ("items[?body != null && length(body) == `6`].id", b"[1.50]"),
-        ("sort_by(items[?id != `null`], &body)[0].body", b'"/uvw"'),
-        ("n.*", b"[-0]"),
-        ("no.such[0:3]", b"null"),
-        ("@", Document.read(RAW).encode()),
-    ],
-)
-def test_a_view_is_what_the_expression_gives_as_upstream_spelled_it(
-    expression: str, value: bytes
-) -> None:
-    assert seen(expression) == value
+def seen(expression: str, raw: str = RAW) -> str:
+    return Document(look(Document.read(raw.encode()), expression)).encode().decode()
 
 
 NUMBERS, WIDE, LINES = "[1.0, 2.0, 3.0, 4.0]", json.dumps("😀é" * 10), "a\nb\nc\n"
@@ -68,21 +34,39 @@ NUMBERS, WIDE, LINES = "[1.0, 2.0, 3.0, 4.0]", json.dumps("😀é" * 10), "a\nb\
 @pytest.mark.parametrize(
     ("raw", "expression", "value"),
     [
-        (NUMBERS, "[1:3]", b"[2.0,3.0]"),
-        (NUMBERS, "[0]", b"1.0"),
-        ('[{"a": 1.0}, {}]', "[*].a", b"[1.0]"),
-        (WIDE, "text[1:4]", '"é😀é"'.encode()),
-        (WIDE, "length(text)", b"20"),
-        (WIDE, "text", Document("😀é" * 10).encode()),
-        (WIDE, "[0:2]", '"😀é"'.encode()),
-        (WIDE, "text[0:10] | [2:4]", '"😀é"'.encode()),
-        (WIDE, "contains(text[0:1], 'é')", b"false"),
+        (RAW, "items[0].id", "1.50"),
+        (RAW, "items[*].id", "[1.50,1e400]"),
+        (RAW, "items[1:3]", '[null,{"id":1e400,"body":"\\/uvw","tags":[]}]'),
+        (RAW, "items[1]", "null"),
+        (RAW, "items[-1].{n: id, start: body[0:2], t: tags}", '{"n":1e400,"start":"/u","t":[]}'),
+        (RAW, "items[*].body[1:3]", '["bc","uv"]'),
+        (RAW, "items[0].body[::-1]", '"fedcba"'),
+        (RAW, "items[0].body[0:2].x", "null"),
+        (RAW, "items[?id && contains(body[0:3], 'bc')].id", "[1.50]"),
+        (RAW, "length(items[0].body[2:])", "4"),
+        (RAW, "sort_by(items[?id], &body[1:2])[0].id", "1.50"),
+        (RAW, "items[].tags[]", '["x","y"]'),
+        (RAW, "items[?id].tags | [0]", '["x","y"]'),
+        (RAW, "items[?id > `1`] | length(@)", "2"),
+        (RAW, 'n."a b"', "-0"),
+        (RAW, "[n, none]", '[{"a b":-0},null]'),
+        (RAW, "items[?body != null && length(body) == `6`].id", "[1.50]"),
+        (RAW, "n.*", "[-0]"),
+        (RAW, "no.such[0:3]", "null"),
+        (RAW, "@", Document.read(RAW.encode()).encode().decode()),
+        (NUMBERS, "[1:3]", "[2.0,3.0]"),
+        ('[{"a": 1.0}, {}]', "[*].a", "[1.0]"),
+        (WIDE, "text[1:4]", '"é😀é"'),
+        (WIDE, "length(text)", "20"),
+        (WIDE, "[0:2]", '"😀é"'),
+        (WIDE, "text[0:10] | [2:4]", '"😀é"'),
+        (WIDE, "contains(text[0:1], 'é')", "false"),
     ],
 )
-def test_an_array_is_sliced_without_a_name_and_a_text_by_characters(
-    raw: str, expression: str, value: bytes
+def test_a_view_is_what_the_expression_gives_as_upstream_spelled_it(
+    raw: str, expression: str, value: str
 ) -> None:
-    assert seen(expression, raw.encode()) == value
+    assert seen(expression, raw) == value
 
 
 @pytest.mark.parametrize(
@@ -117,15 +101,15 @@ EOF = 'is not a JMESPath expression: syntax error: Parse error at column 10, tok
         (RAW, "items[::0]", f"'items[::0]' fails: slice step cannot be zero{TOP}"),
         (RAW, "a" * 4001, f"more than 4000 characters{TOP}"),
         (RAW, "(" * 3000, f"nested too deeply{TOP}"),
-        (b'"text"', "n(@)", f"{UNKNOWN}{SUCH}text[0:2000], or help"),
-        (b'{"n": 1}', "n(@)", f"{UNKNOWN}{SUCH}keys(@), or help"),
+        ('"text"', "n(@)", f"{UNKNOWN}{SUCH}text[0:2000], or help"),
+        ('{"n": 1}', "n(@)", f"{UNKNOWN}{SUCH}keys(@), or help"),
     ],
 )
 def test_a_view_that_cannot_be_is_refused_with_one_that_could(
-    raw: bytes, expression: str, message: str
+    raw: str, expression: str, message: str
 ) -> None:
     with pytest.raises(Refusal) as refused:
-        look(Document.read(raw), expression)
+        seen(expression, raw)
     assert str(refused.value) == f"view: {message}"
 
 
@@ -141,7 +125,7 @@ def test_a_refusal_does_not_quote_the_document() -> None:
 @pytest.mark.fault(36, "inside")
 def test_a_view_that_grows_without_end_is_refused() -> None:
     with pytest.raises(Refusal, match=r"gives far more than the whole document; narrow it$"):
-        look(Document.read(RAW), " | ".join(["[@, @]"] * 40))
+        seen(" | ".join(["[@, @]"] * 40))
 
 
 @pytest.mark.fault(36, "inside")
@@ -188,8 +172,8 @@ def test_what_a_view_opens_again_and_again_is_paid_for_each_time(expression: str
 
 
 def test_what_is_unopened_is_true_or_false_by_what_it_holds() -> None:
-    raw = b'[{"a": []}, {"a": [ ]}, {"a": {}}, {"a": ""}, {"a": false}, {"a": null}, {"a": 0}]'
-    assert seen("[?a].a", raw) == b"[0]"
+    raw = '[{"a": []}, {"a": [ ]}, {"a": {}}, {"a": ""}, {"a": false}, {"a": null}, {"a": 0}]'
+    assert seen("[?a].a", raw) == "[0]"
 
 
 @pytest.mark.slow
@@ -208,15 +192,15 @@ def test_what_was_looked_at_is_let_go_at_once() -> None:
 @pytest.mark.fault(40, "inside")
 @given(st.lists(values(leaves=10), max_size=30), st.integers(1, 9), st.booleans())
 def test_slices_of_an_array_rejoin_to_the_whole(rows: list[bytes], step: int, inside: bool) -> None:
-    array = b"[" + b", ".join(rows) + b"]"
-    raw = b'{"a": {"items": ' + array + b"}}" if inside else array
+    array = "[" + ", ".join(row.decode() for row in rows) + "]"
+    raw = f'{{"a": {{"items": {array}}}}}' if inside else array
     place = "a.items" if inside else ""
-    found = b",".join(
+    found = ",".join(
         part[1:-1]
         for start in range(0, len(rows), step)
         if (part := seen(f"{place}[{start}:{start + step}]", raw))
     )
-    assert b"[" + found + b"]" == Document.read(array).encode()
+    assert f"[{found}]" == Document.read(array.encode()).encode().decode()
 
 
 @pytest.mark.fault(40, "inside")
@@ -274,15 +258,11 @@ def answered(expression: str, value: object = ITEMS) -> tuple[object, list[str]]
         ('items[?state=="Pending"].name', ["a", "c"]),
         ('items[?"Pending" == state].name', ["a", "c"]),
         ('items[?state != "Pending"].name', ["b"]),
-        ('items[?state >= "E"].name', ["a", "c"]),
         ('items[?starts_with(state, "Pen") && user.login == "bob"].name', ["c"]),
         ('items[?contains(state, "one")].name', ["b"]),
-        ('items[?ends_with(state, "ing")] | length(@)', 2),
         ('items[?labels[?name == "bug"]].name', ["b"]),
-        ('items[?contains(labels[*].name, "bug")].name', ["b"]),
         ('items[?labels[*].name | contains(@, "bug")].name', ["b"]),
         ('tags[?@ == "bug"]', ["bug"]),
-        ('length(items[?state == "Pending"])', 2),
         ('items[*].[name, state == "Done"]', [["a", False], ["b", True], ["c", False]]),
         ('map(&(state == "Done"), items)', [False, True, False]),
         ('contains(tags, "new")', True),
@@ -319,7 +299,6 @@ TEXT = "; did you mean the text 'Pending', in single quotes?"
     ("expression", "message", "value"),
     [
         ("items[?stat == 'Pending'].name", STATE, ITEMS),
-        ('items[?stat == "Pending"]', STATE, ITEMS),
         ("items[?\"stat\" == 'Pending']", STATE, ITEMS),
         ("items[?state == Pending]", f"no element has 'Pending'; {ROW}{TEXT}", ITEMS),
         ("items[*].size", f"no element has 'size'; {ROW}", ITEMS),
@@ -329,7 +308,6 @@ TEXT = "; did you mean the text 'Pending', in single quotes?"
         ("items[].labels[].nam",
          "no element has 'nam'; members: name; did you mean 'name'?", ITEMS),
         ("items[0].*.x", "no element has 'x'; members: login", ITEMS),
-        ("[*].a", "no element has 'a'; members: none", [{}]),
         ("tags[?a == 'b']", "each element is a text, not an object with 'a'", ITEMS),
         ("[?a == 'b']", "each element is an array, not an object with 'a'", [[1]]),
         ("[*].a", "each element is a plain value, not an object with 'a'", [1, None]),
@@ -347,21 +325,16 @@ def test_a_view_that_finds_nothing_for_want_of_a_member_is_refused_with_those_th
     ("expression", "value"),
     [
         ("items[?state == 'Gone'].name", []),
-        ("items[?state == 'Gone'].titel", []),
         ("items[?closed == 'x']", []),
-        ("items[*].closed", []),
         ("items[?draft].name", ["c"]),
-        ("items[?!archived].name", ["a", "b", "c"]),
         ("items[?archived == null].name", ["a", "b", "c"]),
         ("items[?archived != `null` || state == 'Done'].name", ["b"]),
         ("items[*].[titel || name]", [["a"], ["b"], ["c"]]),
         ("items[*].not_null(titel, name)", ["a", "b", "c"]),
         ("items[*].labels[*].name", [[], ["bug"], []]),
-        ("items[1:1].titel", []),
         ("items[?length(@) > `5`].name", []),
         ("items[*].user.login", ["ann", "bob"]),
         ("type(items[0].titel)", "null"),
-        ("items[0:1].[`{}`, `[]`]", [[{}, []]]),
     ],
 )
 def test_a_member_that_may_be_absent_is_no_slip(expression: str, value: object) -> None:
@@ -443,6 +416,15 @@ OF_AN_OBJECT = [
     # the table that a result shows in place of an array
     ("items.rows[3:5]", "items[3:5]"),
     ("items.columns", "keys(items[0])"),
+    ("items.title", "items[*].title"),
+    ("items.by.a", "items[*].by.a"),
+    ("grep('o') | head(1)", "grep('o').at[:1]"),
+    ("sum_by(items, n)", "sum(items[].n)"),
+    ("items[?6 < n || id == 3].id", "items[?`6` < n || id == `3`].id"),
+    ("items[*].{id, by.a}", "items[*].{id: id, a: by.a}"),
+    ('grep("1|2")', "grep('1|2')"),
+    ('items[?matches(title, "1")].id', "items[?matches(title, '1')].id"),
+    ("items[?title == 'n > 5 {a, b}' || id == 3]", "items[?id == `3`]"),
 ]
 OF_AN_ARRAY = [
     ("items[0].id", "[0].id"),
@@ -510,13 +492,6 @@ def test_members_are_looked_for_as_long_as_the_fuel_lasts() -> None:
     assert 100_000 < MOST - fuel.remaining < 120_000
     with pytest.raises(OutOfFuel):
         looked(text, [{"a": 1}] * 1000, Fuel(LITTLE))
-
-
-@pytest.mark.fault(36, "inside")
-def test_of_very_many_missing_members_a_few_are_told() -> None:
-    names = [f"member{number:04}" for number in range(200)]
-    told = looked(" || ".join(f"{name} == 'x'" for name in names), [{"a": 1}]).slips
-    assert len(told) == 3
 
 
 def test_what_is_not_to_be_guessed_is_told() -> None:
