@@ -70,13 +70,10 @@ def _ask_for_tools(
     return guards.hold(state, line, pending, Question("tools/list", params, _read_page, resume))
 
 
-def _read_page(
-    result: Raw,
-) -> tuple[dict[str, ToolFacts], frozenset[str] | None, str | None, str | None]:
-    """Return the facts of the tools, all names if it is the only page, the cursor, the server."""
+def _read_page(result: Raw) -> tuple[dict[str, ToolFacts], str | None, str | None]:
+    """Return the facts of the tools, the cursor of the next page, and the server's name."""
     server = string_at(result, "_meta", SERVER_INFO, "name")
-    facts, names = definitions.facts_in(result), definitions.names(result)
-    return facts, names, string_at(result, "nextCursor"), server
+    return definitions.facts_in(result), string_at(result, "nextCursor"), server
 
 
 def _listed(
@@ -87,11 +84,11 @@ def _listed(
     The tool may have a `view` of its own, and the rules for the server may be others.
     """
     if result.failure is None:
-        facts, names, cursor, server = result.document
+        facts, cursor, server = result.document
         state.rules.rename(server=server)
         state.rules.learn(facts)
-        if names is not None and page == 1:
-            state.rules.offer(names)
+        if cursor is None and page == 1:
+            state.rules.offer(frozenset(facts))
         if cursor and pending.tool not in facts and page < _MOST_PAGES:
             return _ask_for_tools(state, pending, line, cursor, page + 1)
     else:

@@ -208,7 +208,7 @@ def _output_schema(name: str, own: Schema | None, every: Covering, log: Log) -> 
         return None
     # Clients refuse a result without structuredContent if an outputSchema promises one.
     unkept = output_schema.unkept([rule for rule, _ in every])
-    promised = None if unkept else output_schema.promised(rules, log)
+    promised = None if unkept else output_schema.derived(None, rules, log)
     if promised is None:
         log(f"{name}: output_schema is not advertised: {unkept or 'two dialects'}")
     return promised

@@ -24,13 +24,14 @@ _UNKEPT: Schema = {
 _GUARDED: Schema = {"description": "What is answered in place of the server."}
 
 
-def derived(own: Schema, rules: list[Rule], log: Log) -> Schema | None:
+def derived(own: Schema | None, rules: list[Rule], log: Log) -> Schema | None:
     """Return a schema that fits every result of the rules and every unchanged result.
 
-    None if no such schema can be stated.
+    Without one of its `own`, the tool declares none, and each rule has an `output_schema`. None if
+    no such schema can be stated.
     """
     fitting: list[Schema | None] = []
-    texts: list[Schema] = []
+    shapes: list[Schema] = []
     for rule in rules:
         if rule.copies == "text":
             return None
@@ -38,27 +39,15 @@ def derived(own: Schema, rules: list[Rule], log: Log) -> Schema | None:
             fitting.append(_ended(rule.output_schema, rule, log))
         elif rule.pipeline or rule.drop_blocks:
             fitting.append(_run(own, rule, rule.pipeline, log))
-            texts = _with_text(own)
+            shapes = [] if own is None else _with_text(own)
         # The server's own fits unchanged results, but not shaped ones that break the contract.
-        fitting += [_UNKEPT] * (rule.validate == "warn")
+        unchecked = rule.validate != "refuse" if own is None else rule.validate == "warn"
+        fitting += [_UNKEPT] * unchecked
         fitting += [_GUARDED] * (rule.guard is not None)
-    fitting += _not_admitted([*texts, *_views(rules)], fitting)
+    if any(rule.snapshot_step.viewable for rule in rules):
+        shapes.append(_VIEWED)
+    fitting += [shape for shape in shapes if not any(_admits(each, shape) for each in fitting)]
     return _with_note(schemas.advertised(own, fitting), rules) if fitting else own
-
-
-def promised(rules: list[Rule], log: Log) -> Schema | None:
-    """Return the schema of a tool that declares none, and whose every rule has one.
-
-    None if the schemas of the rules cannot be combined.
-    """
-    fitting: list[Schema | None] = []
-    for rule in rules:
-        assert rule.output_schema is not None
-        fitting.append(_ended(rule.output_schema, rule, log))
-    fitting += _not_admitted(_views(rules), fitting)
-    fitting += [_UNKEPT] * any(rule.validate != "refuse" for rule in rules)
-    fitting += [_GUARDED] * any(rule.guard is not None for rule in rules)
-    return _with_note(schemas.advertised(None, fitting), rules)
 
 
 def unkept(rules: list[Rule]) -> str | None:
@@ -97,15 +86,6 @@ def _with_text(own: Schema) -> list[Schema]:
         {"type": "object", "properties": {name: {"type": "string"}}, "required": [name]}
         for name in names
     ]
-
-
-def _views(rules: list[Rule]) -> list[Schema]:
-    return [_VIEWED] * any(rule.snapshot_step.viewable for rule in rules)
-
-
-def _not_admitted(shapes: list[Schema], fitting: list[Schema | None]) -> list[Schema]:
-    """Return those of the proxy's own shapes that no other schema admits already."""
-    return [shape for shape in shapes if not any(_admits(each, shape) for each in fitting)]
 
 
 _OPEN = {"$schema", "$defs", "definitions", "properties", "type"} | NOTES
