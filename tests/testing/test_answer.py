@@ -8,18 +8,11 @@ import pytest
 from proxy.errors import DocumentError
 from proxy.testing import answer as answers
 from proxy.testing.answer import ClientView
-from tests.given import answer, document, line, rule, said
+from tests.given import answer, line, rule, said
 
 
 def read(result: dict[str, Any]) -> ClientView:
     return answers.read(answer(result))
-
-
-def moved(before: dict[str, Any], after: dict[str, Any], text: str = "response: []") -> list[Any]:
-    """Return the copies of the document that `before` has, as they stand in `after`."""
-    found = answers.located(answer(before), rule(text))
-    assert found is not None
-    return answers.copies(read(after), found)
 
 
 def test_an_error_response_has_failed_with_its_words() -> None:
@@ -37,46 +30,11 @@ def test_what_is_no_response_cannot_be_read(raw: bytes) -> None:
         answers.read(raw)
 
 
-def test_every_copy_of_the_document_is_found_where_it_was() -> None:
-    mirrored = document({"a": 1}, structured=True)
-    assert moved(mirrored, document({"a": 2}, structured=True)) == [{"a": 2}, {"a": 2}]
-    held = said("long", structuredContent={"result": "long"})
-    assert moved(held, said("l", structuredContent={"result": "l"})) == ["l", "l"]
-    prose = said("prose", '{"a":1}', "more")
-    assert moved(prose, said("prose", '{"a":2}', "more")) == [{"a": 2}]
-    quoted = said('"long"')
-    assert moved(quoted, said('"l"')) == ["l"]
-    blocks = said("[1]", "[2]")
-    assert moved(blocks, said("[1]", "[3]")) == [[[1], [3]]]
-    assert moved(blocks, said('{"items":[]}')) == [{"items": []}]
-
-
-def test_a_copy_that_is_gone_is_not_among_them() -> None:
-    mirrored = document({"a": 1}, structured=True)
-
-    assert moved(mirrored, said('{"a":2}')) == [{"a": 2}]
-    assert moved(mirrored, said(structuredContent={"a": 2})) == [{"a": 2}]
-
-
-def test_blocks_that_are_no_text_do_not_shift_the_document() -> None:
-    image = {"type": "image", "data": "", "mimeType": "image/png"}
-    text = {"type": "text", "text": "[1]"}
-
-    assert moved({"content": [image, text]}, {"content": [text]}) == [[1]]
-
-
 def test_without_a_document_before_the_only_one_after_is_taken() -> None:
     assert answers.document(read(said("[1]")), None) == [1]
     assert answers.document(read(said("x", structuredContent={"a": 1})), None) == {"a": 1}
     with pytest.raises(DocumentError, match="the answer has no document, but 2 texts"):
         answers.document(read(said("x", "y")), None)
-
-
-def test_a_document_that_is_gone_is_told() -> None:
-    before = answers.located(answer(said("[1]")), rule("response: []"))
-
-    with pytest.raises(DocumentError, match="does not hold the document"):
-        answers.document(read({"content": []}), before)
 
 
 def test_texts_are_blocks_where_a_bound_makes_them_the_document() -> None:

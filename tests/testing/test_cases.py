@@ -192,41 +192,27 @@ def test_a_repetition_that_is_none_is_told(value: Any, said: str) -> None:
     assert verdict(DROP, f"{{given: {json.dumps(value)}, untouched: true}}") == [said]
 
 
-def test_what_is_given_may_be_recorded_in_a_file_beside_the_rules(tmp_path: Path) -> None:
-    exchange = {
-        "request": call("t", {"x": 1}, id=7).decode(),
-        "response": answer(document({"a": 1, "b": 2}), 7).decode(),
-    }
-    (tmp_path / "a.json").write_text(json.dumps(exchange, indent=1))
-    name = str(tmp_path / "rules.yaml")
-
-    for case in (
-        "{given_file: a.json, expect: {a: 1}, upstream: {x: 1}}",
-        "{given_file: a.json, arguments: {y: 2}, upstream: {y: 2}}",
-    ):
-        assert verdict(DROP, case, name) == []
+RESULT = '{ "jsonrpc": "2.0", "id": 7.0, "result": {"content": [], "x": 1e400} }'
+ERROR = line(id=7, error={"code": -32603, "message": "Not Found"}).decode().replace("7", "7.0", 1)
 
 
-def test_a_recorded_response_is_untouched_to_the_byte(tmp_path: Path) -> None:
-    raw = '{ "jsonrpc": "2.0", "id": 7.0, "result": {"content": [], "x": 1e400} }'
-    request = call("t").decode().replace('"id":1', '"id":7.0')
-    (tmp_path / "a.json").write_text(json.dumps({"request": request, "response": raw}))
-
-    assert verdict(DROP, "{given_file: a.json, untouched: true}", str(tmp_path / "r.yaml")) == []
-
-
-def test_a_recorded_error_is_untouched(tmp_path: Path) -> None:
-    recorded = {
-        "request": call("t").decode(),
-        "response": line(id=1, error={"code": -32603, "message": "Not Found"}).decode(),
-    }
-    (tmp_path / "a.json").write_text(json.dumps(recorded))
-    name = str(tmp_path / "r.yaml")
-
-    assert verdict(DROP, "{given_file: a.json, untouched: true}", name) == []
-    assert verdict(DROP, "{given_file: a.json, expect: {}}", name) == [
-        "the answer is an error: Not Found"
-    ]
+@pytest.mark.parametrize(
+    ("response", "case", "lines"),
+    [
+        (answer(document({"a": 1, "b": 2}), 7).decode(), "expect: {a: 1}, upstream: {x: 1}", []),
+        (RESULT, "arguments: {y: 2}, upstream: {y: 2}", []),
+        (RESULT, "untouched: true", []),
+        (ERROR, "untouched: true", []),
+        (ERROR, "expect: {}", ["the answer is an error: Not Found"]),
+    ],
+)
+def test_what_is_given_may_be_recorded_in_a_file_beside_the_rules(
+    tmp_path: Path, response: str, case: str, lines: list[str]
+) -> None:
+    request = call("t", {"x": 1}, id=7).decode().replace('"id":7', '"id":7.0')
+    (tmp_path / "a.json").write_text(json.dumps({"request": request, "response": response}))
+    rules = str(tmp_path / "rules.yaml")
+    assert verdict(DROP, f"{{given_file: a.json, {case}}}", rules) == lines
 
 
 @pytest.mark.parametrize(

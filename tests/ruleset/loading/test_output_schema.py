@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proxy.document.fuel import Fuel
-from proxy.errors import OptionError
 from proxy.ruleset.loading.output_schema import problems
 from proxy.schema import keywords
 from proxy.schema.derive import advertised
@@ -36,17 +35,6 @@ DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 )
 def test_a_right_schema_has_no_problems(members: dict[str, Any]) -> None:
     assert problems({"type": "object", **members}) == []
-
-
-def test_a_wrong_name_is_the_place_of_what_is_wrong_about_it() -> None:
-    schema = {"type": "object", "properties": {"a": {"requird": []}}}
-    assert problems(schema) == [
-        OptionError(
-            ("properties", "a", "requird"),
-            "unknown keyword 'requird'; did you mean 'required'?",
-            of_key=True,
-        )
-    ]
 
 
 def test_a_rule_file_without_a_schema_loads_no_checker() -> None:

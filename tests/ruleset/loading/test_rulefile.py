@@ -84,6 +84,7 @@ LARGE = {
     "fields": "rules: [{tools: x, response: [project: ["
     + ", ".join(f"f{n}" for n in range(25_000 // PART))
     + "]]}]",
+    "a deep expression": f"rules: [{{tools: x, when: '{'(' * 5_000}a{')' * 5_000}'}}]",
     "a long chain": f"rules: [{{tools: x, when: '{'a.' * (100_000 // PART)}a'}}]",
 }
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from proxy.ruleset.loading.yaml_errors import MAX_PROBLEMS
-from proxy.ruleset.loading.yaml_nodes import MAX_BYTES, Node, plain_value, read
+from proxy.ruleset.loading.yaml_nodes import MAX_BYTES, plain_value, read
 
 
 def load(text: str) -> Any:
@@ -61,12 +61,6 @@ def test_every_node_knows_its_line_and_column() -> None:
     inner = root.value["a"].value[0]
     assert (inner.keys["b"].line, inner.keys["b"].column) == (2, 5)
     assert [(each.line, each.column) for each in inner.value["b"].value] == [(2, 9), (2, 12)]
-
-
-def test_an_alias_stands_where_its_anchor_stands() -> None:
-    root, _ = read("r.yaml", b"x-a: &a [1]\nb: *a\n")
-    assert root is not None
-    assert root.value["b"] is root.value["x-a"]
 
 
 def test_a_merge_key_adds_what_the_mapping_itself_does_not_say() -> None:
@@ -135,43 +129,3 @@ def test_no_more_than_200_problems_are_looked_for() -> None:
 def test_aliases_cannot_nest_deeper_than_brackets_may() -> None:
     lines = ["- &a0 []", *(f"- &a{n} [*a{n - 1}]" for n in range(1, 5_000))]
     assert messages("\n".join(lines).encode()) == ["r.yaml:61:3: nested more than 60 levels deep"]
-
-
-def test_what_follows_a_slip_is_read_and_checked_too() -> None:
-    root, problems = read("r.yaml", b"a: !x && y\nb: @c\nf: 1\nf: 2\n")
-    assert [str(problem) for problem in problems] == [
-        "r.yaml:1:4: '!' starts a YAML tag; quote the expression",
-        "r.yaml:2:4: '@' cannot begin a value in YAML; quote it",
-        "r.yaml:4:1: duplicate key 'f'; the first stands in line 3",
-    ]
-    assert isinstance(root, Node)
-    assert plain_value(root) == {"a": "!x && y", "b": "@c", "f": 1}
-
-
-# tests/cases/bad has more, with the same test of every message.
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (
-            "a: *",
-            "1:4: a leading '*' is a YAML alias, and no anchor has that name; quote the glob: '*'",
-        ),
-        ("a: `1` < b", "1:4: '`' cannot begin a value in YAML; quote it"),
-        (
-            "a: {b: c[0]}",
-            "1:9: '[' cannot stand inside a value in [ ] or { }; quote it, or write items.id for "
-            "items[].id",
-        ),
-        (
-            "a: [[0].b]",
-            "1:8: expected ',' or the closing bracket after the value; it opens in line 1",
-        ),
-        (
-            "a: ]",
-            "1:4: while parsing a block node: expected the node content, but found ']'",
-        ),
-        ("%YAML 3.0\n---\na: 1", "1:1: found incompatible YAML document (version 1.* is required)"),
-    ],
-)
-def test_a_mistake_in_yaml_is_explained_in_plain_words(text: str, message: str) -> None:
-    assert messages(text.encode()) == [f"r.yaml:{message}"]
