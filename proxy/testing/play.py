@@ -1,7 +1,6 @@
 """One call replayed in a Session, in memory: the call, the requests to the server, the response."""
 
 from collections import deque
-from collections.abc import Callable
 from typing import Any
 
 from msgspec import Raw, Struct
@@ -40,68 +39,6 @@ from proxy.testing.choice import applying
 from proxy.testing.exchange import RecordedExchange
 from proxy.transforms.base import Call, Warned
 
-Server = Callable[[bytes], bytes | None]
-
-
-class InMemoryTransport:
-    """Drives a Session as a transport does: the server is a function, and the client reads a list.
-
-    `server` takes a line and returns its response, or None for no response; `query_server` does the
-    same for the queries of guards. `shaped` are the responses that a rule was run on, with the
-    result of each, `log` the logged messages.
-    """
-
-    def __init__(self, rules: RuleSet, server: Server, query_server: Server) -> None:
-        self.log: list[str] = []
-        self.shaped: list[tuple[ShapeJob, ShapeResult]] = []
-        self.outcome: OutcomeKind = "untouched"
-        """The outcome of the last call, as the meter records it."""
-        self._server = server
-        self._query_server = query_server
-        self._store = Memory()
-        self._meters = Meters(lambda row: setattr(self, "outcome", row.outcome))
-        self._session = Session(lambda *_: rules, self._meters.of, self.log.append)
-        self._outputs: deque[Output] = deque()
-
-    @property
-    def warnings(self) -> list[str]:
-        """The kinds of the warnings since the last access, each once."""
-        return [each.kind for each in self._meters.drain(Warnings)]
-
-    def send(self, line: bytes) -> list[bytes]:
-        """Send `line` as the client, and return the lines that the client then gets."""
-        lines: list[bytes] = []
-        session = self._session
-        self._outputs += session.from_client(line)
-        while self._outputs:
-            match self._outputs.popleft():
-                case ToServer(raw):
-                    self._receive(self._server(raw))
-                case ToClient(raw) | Notify(raw):
-                    lines.append(raw)
-                case Probe(raw, token):
-                    answer = self._query_server(raw)
-                    if answer is None:
-                        self._outputs += session.unanswered(token)
-                    self._receive(answer)
-                case LoadSnapshot(token, key):
-                    self._outputs += session.loaded(token, self._store.get(key))
-                case Shape(job):
-                    result = shape(job)
-                    self.shaped.append((job, result))
-                    self._outputs += session.shaped(job, result)
-                case RunInBackground(do, then):
-                    self._outputs += then(do())
-                case StoreSnapshot(key, snapshot):
-                    self._store.put(key, snapshot)
-                case DropSnapshots(key):
-                    self._store.drop(key)
-        return lines
-
-    def _receive(self, line: bytes | None) -> None:
-        if line is not None:
-            self._outputs += self._session.from_server(line)
-
 
 class Decided(Struct, frozen=True):
     """One decision of the guard `name`; None if it raised an exception.
@@ -138,13 +75,14 @@ def _recording_guards(rules: RuleSet, decisions: list[Decided]) -> RuleSet:
     return replace(rules, files=files)
 
 
-class Replay(InMemoryTransport):
-    """A call and its answer.
+class Replay:
+    """A call and its answer, in a Session that is driven as a transport drives it.
 
     `calls` are the arguments of every call that reached the server, `queries` those of guards,
     `decisions` the decisions of guards, `answer` is the response that the client got. A call for a
     later page or a view is preceded by the call for the first page, as a model would make it, whose
-    answer is `opening`.
+    answer is `opening`. `shaped` are the responses that a rule was run on, with the result of each,
+    `outcome` that of the last call as the meter records it, `log` the logged messages.
     """
 
     def __init__(
@@ -162,12 +100,17 @@ class Replay(InMemoryTransport):
         are those of the tool, if its definition is known.
         """
         self.rules, self.exchange = rules, exchange
+        self.log: list[str] = []
+        self.shaped: list[tuple[ShapeJob, ShapeResult]] = []
+        self.outcome: OutcomeKind = "untouched"
         self.calls: list[dict[str, Any]] = []
         self.queries: list[dict[str, Any]] = []
         self.decisions: list[Decided] = []
         self._first_call, self._query_result, self._facts = first_call, query_result, facts
+        self._store = Memory()
+        self._meters = Meters(lambda row: setattr(self, "outcome", row.outcome))
         recording = _recording_guards(rules, self.decisions)
-        super().__init__(recording, self._serve, self._serve_query)
+        self._session = Session(lambda *_: recording, self._meters.of, self.log.append)
         if facts is not None:
             self._session.rules.learn({exchange.tool: facts})
         arguments, applied = exchange.arguments, self.applied
@@ -179,6 +122,11 @@ class Replay(InMemoryTransport):
             id = members(exchange.request)["id"]
             self.opening = self._call(exchanges.request(id, exchange.tool, first))
             self.answer = self.ask(arguments) if self.calls else self.opening
+
+    @property
+    def warnings(self) -> list[str]:
+        """The kinds of the warnings since the last access, each once."""
+        return [each.kind for each in self._meters.drain(Warnings)]
 
     def ask(self, arguments: dict[str, Any]) -> ClientView:
         return self._call(exchanges.request("a further call", self.exchange.tool, arguments))
@@ -212,7 +160,31 @@ class Replay(InMemoryTransport):
         return answers.located(self.exchange.response, rule)
 
     def _call(self, line: bytes) -> ClientView:
-        lines = self.send(line)
+        lines: list[bytes] = []
+        session = self._session
+        outputs: deque[Output] = deque(session.from_client(line))
+        while outputs:
+            match outputs.popleft():
+                case ToServer(raw):
+                    response = self._serve(raw)
+                    outputs += () if response is None else session.from_server(response)
+                case ToClient(raw) | Notify(raw):
+                    lines.append(raw)
+                case Probe(raw, token):
+                    answer = self._serve_query(raw)
+                    outputs += session.from_server(answer) if answer else session.unanswered(token)
+                case LoadSnapshot(token, key):
+                    outputs += session.loaded(token, self._store.get(key))
+                case Shape(job):
+                    result = shape(job)
+                    self.shaped.append((job, result))
+                    outputs += session.shaped(job, result)
+                case RunInBackground(do, then):
+                    outputs += then(do())
+                case StoreSnapshot(key, snapshot):
+                    self._store.put(key, snapshot)
+                case DropSnapshots(key):
+                    self._store.drop(key)
         if len(lines) != 1:
             raise AbridgeError(f"the client got {len(lines)} lines for one call")
         return answers.read(lines[0])

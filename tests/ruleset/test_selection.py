@@ -8,7 +8,7 @@ from proxy.errors import RuleErrors
 from proxy.ruleset import selection as ruleset
 from proxy.ruleset.clients import client_for
 from proxy.ruleset.rule import RuleFile, ServerMatch
-from proxy.ruleset.selection import Selection, _of_library, library, load, read_library, readings
+from proxy.ruleset.selection import Selection, library, load, readings
 
 RULES = "version: 1\nrules: [{{tools: {}}}]\n"
 
@@ -111,15 +111,6 @@ def test_two_selections_share_no_rule_of_a_bundled_file(bundled: dict[str, Path]
 
     assert one == other
     assert one.circuit_breaker is not other.circuit_breaker
-
-
-@pytest.mark.slow
-def test_the_bundled_files_can_be_read_beforehand() -> None:
-    read_library()
-    before = _of_library.cache_info().hits
-    read_library()
-
-    assert _of_library.cache_info().hits - before == len(library())
 
 
 @pytest.mark.slow

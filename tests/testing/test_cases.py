@@ -101,23 +101,6 @@ def test_many_differences_are_cut_short() -> None:
     assert lines[-1] == "… and 38 more"
 
 
-ASKED = "asks: {tool: may, arguments: {path: a}}"
-
-
-@pytest.mark.parametrize(
-    "case",
-    [
-        f"{{arguments: {{path: a}}, found: yes, given: {{a: 1}}, expect: {{a: 1}}, {ASKED}}}",
-        "{arguments: {path: a}, found: no, upstream: null, expect: {status: blocked}, warns: []}",
-        "{arguments: {path: a}, found_error: odd, upstream: {path: a, careful: true}}",
-        "{arguments: {path: a}, found_error: odd, given: {}, warns: [not asked]}",
-        "{arguments: {path: a}, found_nothing: true, given_text: b, expect: b, warns: [not asked]}",
-    ],
-)
-def test_a_guard_is_given_an_answer_to_its_question(case: str) -> None:
-    assert careful(case) == []
-
-
 @pytest.mark.parametrize(
     ("case", "said"),
     [

@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 import pytest
-from msgspec import Raw
 
 from proxy.testing import exchange
 from proxy.testing.exchange import ExchangeError
@@ -112,8 +111,3 @@ def test_what_holds_no_call_is_refused_with_a_reason(value: Any, message: str) -
 def test_what_is_no_json_is_refused(raw: bytes) -> None:
     with pytest.raises(ExchangeError, match="neither a recorded exchange nor JSON"):
         exchange.recorded(raw, "u")
-
-
-def test_a_response_answers_under_another_id() -> None:
-    assert exchange.under(RESPONSE, Raw(b"7")) is RESPONSE
-    assert exchange.under(RESPONSE, Raw(b'"b"')) == RESPONSE.replace(b":7", b':"b"')

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from proxy.session.tools.definitions import ToolFacts
 from proxy.testing.exchange import RecordedExchange, make, text_result
-from proxy.testing.play import InMemoryTransport, Replay
-from tests.given import answer, call, document, line, rules, texts
+from proxy.testing.play import Replay
+from tests.given import rules, texts
 
 PAGES = rules(
     "- {name: pages, tools: list, response: [{paginate: {at: items, limit: 2, drop_on: [delete]}}]}"
@@ -47,27 +47,3 @@ def test_with_the_facts_of_the_tool_its_own_arguments_are_not_those_of_the_rule(
     assert (items(play.answer.line), play.calls) == ([5], [{"limit": 99, "offset": 3}])
     assert play.applied is not None
     assert items(play.again(play.applied).answer.line) == [5]
-
-
-def test_a_transport_in_memory_keeps_and_drops_snapshots_as_the_rules_say() -> None:
-    seen: list[bytes] = []
-
-    def serve(raw: bytes) -> bytes | None:
-        seen.append(raw)
-        read = json.loads(raw)
-        return answer(document(ITEMS), read["id"]) if "id" in read else None
-
-    transport = InMemoryTransport(PAGES, serve, lambda _: None)
-
-    assert transport.send(line(method="notifications/initialized")) == []
-    for lines in (transport.send(call("list")), transport.send(call("list", {"offset": 2}, id=2))):
-        assert len(lines) == 1
-    assert items(lines[0]) == [3, 4]
-    assert len(seen) == 2
-    transport.send(call("delete", id=3))
-    [expired] = transport.send(call("list", {"offset": 2}, id=4))
-    assert json.loads(expired)["result"]["isError"] is True
-    assert [read["method"] for read in map(json.loads, seen[2:])] == [
-        "tools/call",
-        "notifications/cancelled",
-    ]

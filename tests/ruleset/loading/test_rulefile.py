@@ -135,11 +135,6 @@ def test_a_key_that_is_left_out_has_the_same_default_in_a_file_and_in_a_rule() -
     assert len(in_files) > 8
 
 
-def test_a_budget_of_a_rule_is_one_that_abridge_takes() -> None:
-    abridge: Any = TRANSFORMS["abridge"]
-    assert fields(RuleSpec)["max_bytes"].type == fields(abridge)["max_bytes"].type
-
-
 def test_a_rule_is_named_for_its_tools_and_knows_its_line() -> None:
     first, second = load("rules:\n  - tools: [a, b]\n  - {tools: c, name: third}").rules
     assert (first.name, first.place) == ("a, b", "r.yaml:3")

@@ -113,6 +113,3 @@ def test_a_name_that_cannot_be_used_is_reported_once_and_where_it_is_named() -> 
     assert [str(each).removeprefix(f"{PYTHON}/") for each in result.problems] == [
         f"r.yaml:2:21: transforms: {PYTHON}/own.py has no class 'Nosie'; did you mean 'Noise'?"
     ]
-
-
-# tests/cases/bad/recast-options.yaml has the wrong ones.
