@@ -130,13 +130,6 @@ def same(client: str, way: str, talk: Talk, *steps: str) -> list[dict[str, Any]]
 
 
 @ways(*EVERY)
-def test_the_version_is_the_one_that_the_server_agrees_to(
-    client: str, way: str, talk: Talk
-) -> None:
-    assert talk(client, way).seen.version == SPEAKERS[client].version
-
-
-@ways(*EVERY)
 def test_every_tool_is_listed_as_the_server_has_it_or_as_the_rules_say(
     client: str, way: str, talk: Talk
 ) -> None:
@@ -177,13 +170,30 @@ def test_structured_results_arrive_as_they_are_or_in_pages_that_fit_the_schema(
     assert talked.ran == 1
 
 
+STEPS = ("echo", "fail", "user", "model", "roots", "after", "change")
+
+
 @ways(*EVERY)
-def test_texts_and_errors_arrive_as_they_are(client: str, way: str, talk: Talk) -> None:
-    echo, fail = same(client, way, talk, "echo", "fail")
+def test_what_no_rule_is_for_is_as_it_is_directly(client: str, way: str, talk: Talk) -> None:
+    talked, direct = talk(client, way), talk(client, "directly").seen
+    assert talked.seen.version == SPEAKERS[client].version
+    echo, fail, user, model, roots, after, change = same(client, way, talk, *STEPS)
     assert texts(echo) == ['a\u2028b — ünïcode \\ "1.0"']
     assert fail["isError"]
-    through, direct = talk(client, way).seen, talk(client, "directly").seen
-    assert through.results["unknown"] == direct.results["unknown"]
+    assert talked.seen.results["unknown"] == direct.results["unknown"]
+    assert [texts(user), texts(model)] == [["accept: Zoë"], ["a model: Paris"]]
+    assert texts(roots) == ["file:///one, file:///two"]
+    assert talked.seen.asked == [
+        ("elicitation/create", "What is your name?"),
+        ("sampling/createMessage", "What is the capital of France?"),
+        ("roots/list", None),
+    ]
+    # The server sees that a call was cancelled, and others go on.
+    assert talked.seen.progress["linger"] == [1]
+    assert talked.cancelled
+    assert texts(after) == ["still here"]
+    assert texts(change) == ["changed"]
+    assert talked.seen.changed == direct.changed == 1
 
 
 @ways(*EVERY)
@@ -214,41 +224,10 @@ def shortened(report: dict[str, Any], whole: dict[str, Any]) -> None:
     assert notice(said)["totalLength"] == len(text)
 
 
-@ways(*EVERY)
-def test_the_server_asks_the_user_the_model_and_for_roots(
-    client: str, way: str, talk: Talk
-) -> None:
-    user, model, roots = same(client, way, talk, "user", "model", "roots")
-    assert texts(user) == ["accept: Zoë"]
-    assert texts(model) == ["a model: Paris"]
-    assert texts(roots) == ["file:///one, file:///two"]
-    assert talk(client, way).seen.asked == [
-        ("elicitation/create", "What is your name?"),
-        ("sampling/createMessage", "What is the capital of France?"),
-        ("roots/list", None),
-    ]
-
-
-@ways(*EVERY)
-def test_the_server_sees_a_cancellation_and_other_calls_go_on(
-    client: str, way: str, talk: Talk
-) -> None:
-    talked = talk(client, way)
-    assert talked.seen.progress["linger"] == [1]
-    assert talked.cancelled
-    [after] = same(client, way, talk, "after")
-    assert texts(after) == ["still here"]
-
-
-@ways(*EVERY)
-def test_a_changed_list_of_tools_is_told(client: str, way: str, talk: Talk) -> None:
-    [change] = same(client, way, talk, "change")
-    assert texts(change) == ["changed"]
-    assert talk(client, way).seen.changed == talk(client, "directly").seen.changed == 1
-
-
 @ways(*HANDSHAKE)
-def test_a_stream_that_was_cut_is_resumed(client: str, way: str, talk: Talk) -> None:
+def test_a_stream_that_was_cut_or_closed_is_resumed_and_shaped_as_it_was(
+    client: str, way: str, talk: Talk
+) -> None:
     talked, direct = talk(client, way), talk(client, "directly")
     assert [ask for ask in talked.requests["GET"] if "last-event-id" in ask.headers]
     assert talked.seen.progress["cut"] == direct.seen.progress["cut"]
@@ -257,17 +236,8 @@ def test_a_stream_that_was_cut_is_resumed(client: str, way: str, talk: Talk) -> 
         assert report == direct.seen.results["cut"]["ok"]
     else:
         shortened(report, direct.seen.results["cut"]["ok"])
-
-
-@ways(*HANDSHAKE)
-def test_what_is_replayed_is_shaped_as_it_was_at_first(client: str, way: str, talk: Talk) -> None:
-    talked = talk(client, way)
     assert talked.again is not None
-    assert talked.again["content"] == talked.seen.results["cut"]["ok"]["content"]
-
-
-@ways(*HANDSHAKE)
-def test_a_stream_that_the_server_has_closed_is_resumed(client: str, way: str, talk: Talk) -> None:
+    assert talked.again["content"] == report["content"]
     [leave] = same(client, way, talk, "leave")
     assert texts(leave) == ["told to whoever came back"]
 

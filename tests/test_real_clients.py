@@ -153,28 +153,6 @@ def test_the_official_clients_take_every_result_of_the_filesystem(
         assert texts(refused) == ["limit: 101 is greater than the maximum of 100"]
 
 
-def test_the_schemas_of_real_servers_grow_by_at_most_a_fifth(tmp_path: Path) -> None:
-    sizes_of = {
-        "filesystem": schema_sizes(servers.filesystem(tmp_path), tmp_path),
-        "everything": schema_sizes(servers.everything(), tmp_path),
-        "memory": schema_sizes(servers.memory(tmp_path / "memory.jsonl"), tmp_path),
-    }
-    assert all(0 < sent <= own * 1.2 for own, sent in sizes_of.values()), sizes_of
-
-
-def schema_sizes(server: list[str], folder: Path) -> tuple[int, int]:
-    """Return the bytes of all outputSchemas that a server declares, and that a client gets."""
-    tee = Tee(folder / "schemas.log")
-    tools = speak("python", "legacy", wrapped(tee.before(server), "--ledger", "off")).tools
-    [own] = [orjson.loads(line) for line in tee.lines() if b'"tools":[' in line]
-    (folder / "schemas.log").unlink()
-    counts = (
-        sum(len(orjson.dumps(each["outputSchema"])) for each in listed if each.get("outputSchema"))
-        for listed in (own["result"]["tools"], tools)
-    )
-    return next(counts), next(counts)
-
-
 COMMITS = {"max_count": 60}
 
 

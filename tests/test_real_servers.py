@@ -249,22 +249,6 @@ def test_no_answer_is_larger_than_the_budget_and_each_cut_says_so(
         assert len(server.tee.calls()) == len(calls)
 
 
-def walk(
-    server: Server, tool: str, arguments: dict[str, Any], argument: str, following: str, **more: Any
-) -> Iterator[Result]:
-    """Yield every page of an answer; `following` is the member that names the next one's start."""
-    start = 0
-    while True:
-        result = server.call(tool, arguments, **{argument: start}, **more)
-        assert max(sizes(result)) <= BUDGET
-        yield result
-        page = notice(texts(result)[::-1])
-        if not page["hasMore"]:
-            break
-        start = page[following]
-    assert [call["arguments"] for call in server.tee.calls()] == [arguments]
-
-
 def test_slices_of_an_answer_give_all_of_it_without_a_second_call(
     tree: Path, wrap: Callable[..., Server]
 ) -> None:
@@ -297,8 +281,13 @@ def test_rows_of_a_database_come_in_pages_from_one_query(
             [(n, n / 7, f'it\'s "{n}" — ünïcode\n', None) for n in range(400)],
         )
     server = wrap(servers.sqlite(tmp_path / "some.db"))
-    pages = walk(server, "read_query", {"query": "select * from note"}, "offset", "nextOffset")
-    rows = [row for page in pages for row in orjson.loads(texts(page)[0])["rows"]]
+    asked, offset, rows = {"query": "select * from note"}, 0, []
+    while offset is not None:
+        page = server.call("read_query", asked, offset=offset)
+        assert max(sizes(page)) <= BUDGET
+        rows += orjson.loads(texts(page)[0])["rows"]
+        offset = notice(texts(page)[::-1])["nextOffset"]
+    assert [call["arguments"] for call in server.tee.calls()] == [asked]
     assert rows == [
         {"id": n, "share": n / 7, "text": f'it\'s "{n}" — ünïcode\n', "more": None}
         for n in range(400)
@@ -335,15 +324,9 @@ def test_without_a_rule_rows_of_a_database_and_of_files_can_be_asked_as_rows(
         server = wrap(command, *options)
         shown = orjson.loads(texts(server.call(tool, arguments))[0])
         assert shown["columns"][0] == "id"
-        whole = texts(server.tee.result())[0]
         answer = server.call(tool, arguments, view="items[?id > 397].[id, text]")
         view = orjson.loads(texts(answer)[0])["view"]
         assert view == [[n, names[n]] for n in (398, 399)]
-        parts = [
-            texts(server.call(tool, arguments, view=f"text[{start}:{start + 5_000}]"))[0]
-            for start in range(0, len(whole), 5_000)
-        ]
-        assert "".join(parts) == whole
         assert len(server.tee.calls()) == 1
 
 

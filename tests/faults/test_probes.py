@@ -157,21 +157,6 @@ def ended(http: Probed, count: int) -> None:
     assert http.left == count
 
 
-def test_a_server_that_does_not_answer_in_time_is_told_and_waited_for_no_longer(
-    way: Way, name: str
-) -> None:
-    # In the stateless era over HTTP the end of the connection says so.
-    told = [] if name == SERVE_URL else [CANCELLED]
-    left = 0 if way.http is None else way.http.left
-    assert decided(way, "never", seconds=0.1) == ("no answer in time", [])
-    check, *cancelled = hears(way, "check", *told)
-    assert [each["params"]["requestId"] for each in cancelled] == [check["id"]] * len(told)
-    assert decided(way, "never", "pass", seconds=0.1) == ("done", [])
-    hears(way, "check", *told, "act")
-    if way.http is not None and name == SERVE_URL:
-        ended(way.http, left + 2)
-
-
 @only(*SERVED)
 def test_a_client_that_goes_away_takes_the_question_along(way: Way, name: str) -> None:
     assert isinstance(way, Served)

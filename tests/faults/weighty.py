@@ -23,20 +23,6 @@ def result(size: int) -> bytes:
     return json.dumps({"content": [block]}, separators=(",", ":")).encode()
 
 
-@cache
-def tools() -> bytes:
-    schema = {"type": "object", "properties": {name: {"type": "string"} for name in "abcdefgh"}}
-    named = [
-        {"name": f"tool {number}", "description": "does " * 300, "inputSchema": schema}
-        for number in range(2000)
-    ]
-    return json.dumps({"tools": named}, separators=(",", ":")).encode()
-
-
-def listed(id: bytes) -> bytes:
-    return FIRST + id + b',"result":' + tools() + b"}"
-
-
 def answer(id: bytes, tool: str) -> bytes:
     """Return the answer to a call, which is a large one for any tool whose name ends so."""
     found = b'{"content":[{"type":"text","text":"ok"}]}'
