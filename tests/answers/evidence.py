@@ -83,7 +83,8 @@ class _Page:
             return all(stands_in(each, text) for each in atom.values)
         # Of the values, one stands in the unit itself, the others may stand around it.
         words = {max(_WORD.findall(each), key=len) for each in atom.answer}
-        if any(self._has_all(atom, unit) for word in words for unit in self._units.get(word, ())):
+        found = sorted((self._units.get(word, []) for word in words), key=len)
+        if any(self._has_all(atom, unit) for rarest in found for unit in rarest):
             return True
         return bool(atom.near) and any(
             self._near(atom, text) for text in (self._text, *long_texts(self._documents))
