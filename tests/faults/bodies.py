@@ -8,26 +8,19 @@ _BLOCK = 1 << 20
 
 
 @cache
-def bomb(start: bytes = b"", end: bytes = b"", size: int = GB, *, raw: bool = False) -> bytes:
-    """Return `start`, so many times `x` and `end`, compressed about a thousandfold.
-
-    As gzip, or where it is `raw` as zlib's format, which Content-Encoding calls deflate.
-    """
-    packing = zlib.compressobj(9, wbits=zlib.MAX_WBITS if raw else 16 + zlib.MAX_WBITS)
+def bomb(start: bytes = b"", end: bytes = b"", size: int = GB) -> bytes:
+    """Return `start`, so many times `x` and `end`, compressed about a thousandfold."""
+    packing = zlib.compressobj(9, wbits=16 + zlib.MAX_WBITS)
     first = packing.compress(start) + packing.flush(zlib.Z_FULL_FLUSH)
     block = b"x" * _BLOCK
     # After a full flush the same bytes come out again.
     again = packing.compress(block) + packing.flush(zlib.Z_FULL_FLUSH)
     last = packing.compress(end) + packing.flush(zlib.Z_FINISH)
     count = size // _BLOCK
-    check = zlib.adler32 if raw else zlib.crc32
-    sum = check(start)
+    sum = zlib.crc32(start)
     for _ in range(count):
-        sum = check(block, sum)
-    sum = check(end, sum)
-    if raw:
-        trailer = sum.to_bytes(4)
-        return first + again * count + last[:-4] + trailer
+        sum = zlib.crc32(block, sum)
+    sum = zlib.crc32(end, sum)
     length = (len(start) + count * _BLOCK + len(end)) & 0xFFFFFFFF
     trailer = sum.to_bytes(4, "little") + length.to_bytes(4, "little")
     return first + again * count + last[:-8] + trailer

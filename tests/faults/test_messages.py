@@ -20,14 +20,11 @@ MB = 1 << 20
 
 
 @pytest.mark.fault(22, "http")
-@pytest.mark.parametrize("coding", ["gzip", "deflate"])
-def test_a_bomb_that_a_client_sends_is_stopped_at_the_bound(
-    before_any: Remote | Local, coding: str
-) -> None:
-    raw = bomb(START, END, raw=coding == "deflate")
+def test_a_bomb_that_a_client_sends_is_stopped_at_the_bound(before_any: Remote | Local) -> None:
+    raw = bomb(START, END)
     assert len(raw) < GB / 900
     with before_any.sound(), before_any.sidecar.in_memory(64 * MB), soon():
-        got = before_any.sidecar.post(raw, f"Content-Encoding: {coding}")
+        got = before_any.sidecar.post(raw, "Content-Encoding: gzip")
         assert (got.status, got.error) == (413, "the body is over the limit of 4194304 bytes")
         assert before_any.sidecar.failures() == [got.error]
 

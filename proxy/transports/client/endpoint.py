@@ -25,7 +25,7 @@ _CONNECT = 30.0  # seconds
 _IDLE = 4.0  # seconds; many servers close a connection that was idle for 5, and a POST that
 # meets such an end could not be sent again, since it may have arrived
 _REDIRECTS = 5
-_OWN = {"User-Agent": "mcp-abridge", "Accept-Encoding": "gzip, deflate"}
+_OWN = {"User-Agent": "mcp-abridge", "Accept-Encoding": "gzip"}
 _AUTOMATIC = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 _REDIRECT_STATUS = (301, 302, 303, 307, 308)
 _LOSSLESS_STATUS = (307, 308)  # redirects of any method, with its body

@@ -21,8 +21,7 @@ _SUSPECT = 32 << 20  # bytes
 _SLICE = 16 << 10  # compressed bytes per step, since zlib copies those that it has not consumed
 _TURN = 1 << 20  # decompressed bytes after which other tasks run
 
-_GZIP, _ZLIB, _RAW = 16 + zlib.MAX_WBITS, zlib.MAX_WBITS, -zlib.MAX_WBITS
-_CODINGS = {"gzip": "gzip", "x-gzip": "gzip", "deflate": "deflate"}
+_GZIP = 16 + zlib.MAX_WBITS
 
 
 class Source(Protocol):
@@ -72,9 +71,9 @@ async def chunks(content: Source, encoding: str | None) -> AsyncGenerator[bytes]
         while piece := await content.readany():
             yield piece
         return
-    if name not in _CODINGS:
-        raise Unreadable("it has a Content-Encoding other than gzip, deflate and identity")
-    decoder = _Decoder(_CODINGS[name])
+    if name not in ("gzip", "x-gzip"):
+        raise Unreadable("it has a Content-Encoding other than gzip and identity")
+    decoder = _Decoder()
     turn = 0
     while raw := await content.readany():
         for at in range(0, len(raw), _SLICE):
@@ -90,50 +89,34 @@ async def chunks(content: Source, encoding: str | None) -> AsyncGenerator[bytes]
 class _Decoder:
     """Decompress one body, in pieces of bounded size."""
 
-    def __init__(self, coding: str) -> None:
-        self._coding = coding
-        self._start = b""
+    def __init__(self) -> None:
         self._input = 0
         self._output = 0
-        self._inner = zlib.decompressobj(_GZIP) if coding == "gzip" else None
+        self._inner = zlib.decompressobj(_GZIP)
 
     def feed(self, raw: bytes) -> Iterator[bytes]:
         """Yield the pieces that the next bytes decompress to. Raises Unreadable."""
         self._input += len(raw)
-        if self._inner is None:
-            raw = self._start = self._start + raw
-            if len(raw) < 2:
-                return
-            self._inner = zlib.decompressobj(_ZLIB if _has_header(raw) else _RAW)
-        inner = self._inner
         while True:
-            if inner.eof:
+            if self._inner.eof:
                 if not raw:
                     return
-                inner = self._inner = zlib.decompressobj(_GZIP)  # its next member
+                self._inner = zlib.decompressobj(_GZIP)  # its next member
             try:
-                piece = inner.decompress(raw, PIECE)
+                piece = self._inner.decompress(raw, PIECE)
             except zlib.error as error:
                 why = str(error).rpartition(": ")[2]
-                raise Unreadable(f"its {self._coding} data is damaged: {why}") from None
-            raw = inner.unused_data if inner.eof else inner.unconsumed_tail
+                raise Unreadable(f"its gzip data is damaged: {why}") from None
+            raw = self._inner.unused_data if self._inner.eof else self._inner.unconsumed_tail
             if piece:
                 self._output += len(piece)
                 if self._output > max(_SUSPECT, self._input * _MOST_GROWTH):
                     raise Unreadable(f"it is over {_MOST_GROWTH} times larger when decompressed")
                 yield piece
-            if not raw and len(piece) < PIECE and not inner.eof:
+            if not raw and len(piece) < PIECE and not self._inner.eof:
                 return
 
     def end(self) -> None:
         """Take the end of the body. Raises Unreadable if it is incomplete."""
-        if self._input and not (self._inner and self._inner.eof):
-            raise Unreadable(f"its {self._coding} data ends early, after {self._input} bytes")
-
-
-def _has_header(raw: bytes) -> bool:
-    """Return True for zlib's format, which `deflate` means; some servers send bare data for it.
-
-    RFC 1950, section 2.2: the method is 8, and the two bytes are a multiple of 31.
-    """
-    return raw[0] & 0x0F == 8 and int.from_bytes(raw[:2]) % 31 == 0
+        if self._input and not self._inner.eof:
+            raise Unreadable(f"its gzip data ends early, after {self._input} bytes")
