@@ -49,17 +49,11 @@ def test_an_evil_origin_or_host_is_refused(before_any: Remote | Local, headers: 
 
 
 @pytest.mark.fault(27, "http")
-def test_the_host_in_the_target_of_a_request_counts_too(before_any: Remote | Local) -> None:
+def test_a_target_with_a_host_of_its_own_is_not_served(before_any: Remote | Local) -> None:
     with before_any.sound():
-        raw = modern(2)
-        hosts = (("evil.example", 403), ("[::2]", 403), ("localhost:5", 200), ("[::1]", 200))
-        for host, status in hosts:
+        for host in ("evil.example", "localhost"):
             target = f"POST http://{host}/mcp".encode()
-            assert before_any.sidecar.ask(raw.replace(b"POST /mcp", target)).status == status
-        evil = raw.replace(b"POST /mcp", b"POST http://localhost/mcp").replace(
-            b"Host: localhost", b"Host: evil.example"
-        )
-        assert before_any.sidecar.ask(evil).status == 403
+            assert before_any.sidecar.ask(modern(2).replace(b"POST /mcp", target)).status == 404
 
 ANYWHERE = ("--listen", "0.0.0.0:0")
 

@@ -10,7 +10,7 @@ import os
 import signal
 import socket
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from ipaddress import ip_address
@@ -19,7 +19,6 @@ from time import monotonic
 from aiohttp import hdrs, web
 from aiohttp.http import HttpProcessingError
 from msgspec.structs import replace
-from multidict import CIMultiDict
 
 from proxy.document.message import LISTEN
 from proxy.errors import AbridgeError
@@ -207,7 +206,9 @@ class Sidecar:
 
     async def _handle(self, mounts: Router, request: web.BaseRequest) -> web.StreamResponse:
         """Answer a request and log the outcome."""
-        own = self._own.get(request.rel_url.raw_path)
+        # Not that of `rel_url`: a target with a host of its own (RFC 9112, 3.2.2) is not served.
+        path = request.raw_path.partition("?")[0]
+        own = self._own.get(path)
         if own is not None:
             self._log.event("request", "debug", http=request.method, route=request.path)
             if request.method in ("GET", "HEAD"):
@@ -215,7 +216,7 @@ class Sidecar:
             return web.Response(status=405, headers={hdrs.ALLOW: "GET, HEAD"})
         self._use.set()
         record, started, status = AccessRecord(), monotonic(), _GONE
-        match = mounts.find(request.rel_url.raw_path)
+        match = mounts.find(path)
         try:
             response = await self._answered(match, request, record)
             status = response.status
@@ -247,10 +248,9 @@ class Sidecar:
         if match is None:
             raise RequestRefused(404, INVALID, "nothing is served at this path")
         mount, token = match
-        for headers in _claims(request):
-            denied = mount.route.access.refusal(headers, token)
-            if denied is not None:
-                raise RequestRefused(denied.status, INVALID, denied.message, dict(denied.headers))
+        denied = mount.route.access.refusal(request.headers, token)
+        if denied is not None:
+            raise RequestRefused(denied.status, INVALID, denied.message, dict(denied.headers))
         if request.method == hdrs.METH_TRACE:
             # TRACE makes the server repeat the request, with the headers that the proxy adds.
             raise RequestRefused(405, INVALID, "Method Not Allowed", {hdrs.ALLOW: _METHODS})
@@ -374,19 +374,6 @@ class Sidecar:
         # Writing a thousand series takes a while.
         raw, media_type = await threaded(self._metrics.exposition)
         return web.Response(body=raw, headers={hdrs.CONTENT_TYPE: media_type})
-
-
-def _claims(request: web.BaseRequest) -> Iterator[Mapping[str, str]]:
-    """Yield the headers of a request unchanged, then with the Host that its target names.
-
-    The Host in the target counts (RFC 9112, section 3.2.2), but upstreams may use the header.
-    """
-    yield request.headers
-    host = request.host if hdrs.HOST in request.headers else ""
-    if host and host != request.headers[hdrs.HOST]:
-        headers = CIMultiDict(request.headers)
-        headers[hdrs.HOST] = f"[{host}]" if ":" in host and host[0] != "[" else host
-        yield headers
 
 
 def _listens(request: web.BaseRequest) -> bool:

@@ -7,10 +7,8 @@ message that belongs to no request goes to the only open request, or is dropped.
 """
 
 import asyncio
-import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
-from itertools import islice
 
 from msgspec import Raw
 
@@ -26,7 +24,6 @@ from proxy.transports.sidecar.command.child import HASTY, ORDERLY, ChildServer, 
 
 _MOST_BEHIND = 16 << 20  # bytes that may wait for one client that reads slowly
 _LARGE = 4096  # bytes up to which a line is always checked for a second message
-_SCALAR = rb'"%b"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*)'
 _DISCONNECTED = "the client closed the stream"
 
 Start = Callable[[], Awaitable[ChildServer]]
@@ -165,9 +162,9 @@ class PooledServer:
             request.awaited.discard(own)
             self._requests.pop(own, None)
             return _with_member(line, own, "params", "requestId")
-        header_checks = message.read(line)
-        assert isinstance(header_checks, Message)
-        own = header_checks.key or b""
+        read = message.read(line)
+        assert isinstance(read, Message)
+        own = read.key or b""
         if own == request.key:
             own, request.forwarded = request.own_key, True
             line = _with_member(line, own, "id")
@@ -314,29 +311,20 @@ class Pool:
             await server.reading
 
 
-def _with_member(raw: bytes, value: bytes, *names: str) -> bytes:
-    r"""Return the object `raw` with `value` as its string or number at a chain of names.
+def _with_member(raw: bytes, value: bytes, name: str, *names: str) -> bytes:
+    """Return the object `raw` with `value` as its string or number at a chain of names.
 
-    >>> _with_member(b'{"id": 1.0, "params": {"uri": "\\\\ud800"}}', b'"a"', "id")
-    b'{"id": "a", "params": {"uri": "\\\\ud800"}}'
     >>> _with_member(b'{"id": 1.0, "params": {"id": 2}}', b'"a"', "id")
     b'{"id":"a","params":{"id": 2}}'
     """
-    *_, last = names
-    matches = [*islice(re.finditer(_SCALAR % last.encode(), raw), 2)]
-    # An escape might spell a name. Otherwise the only match is the member, since it exists.
-    if len(matches) == 1 and b"\\u00" not in raw:
-        start, end = matches[0].span(1)
-        return raw[:start] + value + raw[end:]
-    name, *rest = names
-    if rest:
-        value = _with_member(bytes(message.members(raw)[name]), value, *rest)
+    if names:
+        value = _with_member(bytes(message.members(raw)[name]), value, *names)
     return message.replaced(raw, **{name: Raw(value)})
 
 
 def _is_message(raw: bytes) -> bool:
     try:
-        header_checks = message.read(raw)
+        read = message.read(raw)
     except DocumentError:
         return False
-    return isinstance(header_checks, Message) and header_checks.speaks
+    return isinstance(read, Message) and read.speaks
