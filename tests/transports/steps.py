@@ -62,10 +62,6 @@ def _print(place: str) -> None:
     os.write(1, b"nor is this\n")
 
 
-def _interrupt(place: str) -> None:
-    raise KeyboardInterrupt
-
-
 def _spin(place: str) -> None:
     while True:
         pass
@@ -89,6 +85,5 @@ _DEEDS: dict[str, Callable[[str], object]] = {
     "read": lambda place: Path(place).read_bytes(),
     "hang": _hang,
     "mark": lambda place: Path(place).touch(),
-    "interrupt": _interrupt,
     "spin": _spin,
 }

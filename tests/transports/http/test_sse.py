@@ -134,10 +134,6 @@ def test_a_line_feed_after_an_end_of_two_carriage_returns_is_a_blank_line() -> N
     assert left == b""
 
 
-def test_a_last_carriage_return_whose_line_feed_may_come_is_unfinished() -> None:
-    assert read([b"data: 1\r\n\r"]) == ([], b"data: 1\r\n\r")
-
-
 @pytest.mark.parametrize("size", [1, 7, 1000])
 def test_an_event_over_the_limit_is_refused_whatever_the_chunks(size: int) -> None:
     fits, over = b"data: 12\n\n", b"data: 123\n\n"
@@ -167,18 +163,3 @@ def test_what_is_written_is_read_again(data: bytes, id: str | None) -> None:
     raw = encode_event(data, id=id, retry=5)
 
     assert read([raw]) == ([Event(raw, data, id, "message", 5)], b"")
-
-
-@pytest.mark.parametrize(
-    ("raw", "expected"),
-    [
-        (encode_event(b"{}"), b"event: message\ndata: {}\n\n"),
-        (encode_event(b"", event=None, id="0", retry=100), b"id: 0\nretry: 100\ndata: \n\n"),
-        (
-            encode_event(b'{\r\n"a":\r1\n}'),
-            b'event: message\ndata: {\ndata: "a":\ndata: 1\ndata: }\n\n',
-        ),
-    ],
-)
-def test_an_event_is_written_like_this(raw: bytes, expected: bytes) -> None:
-    assert raw == expected

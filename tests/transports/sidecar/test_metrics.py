@@ -203,19 +203,6 @@ def test_any_name_can_be_shown(tool: str, shown: str) -> None:
     assert read(metrics)[f"{SECONDS}_count"] == {("", shown, "tools/call"): 1}
 
 
-def test_gauges_show_what_is_open_now() -> None:
-    metrics = Metrics()
-    metrics.requests.inc()
-    metrics.requests.inc()
-    metrics.requests.dec()
-    metrics.sessions.set(3)
-    metrics.children.set_function(lambda: 2)
-
-    assert read(metrics)["mcp_abridge_open_requests"] == {(): 1}
-    assert read(metrics)["mcp_abridge_sessions"] == {(): 3}
-    assert read(metrics)["mcp_abridge_children"] == {(): 2}
-
-
 def test_calls_that_the_ledger_loses_are_counted() -> None:
     metrics = Metrics()
     assert read(metrics)["mcp_abridge_unrecorded_calls_total"] == {(): 0}

@@ -194,12 +194,6 @@ async def test_what_asks_nothing_is_part_of_the_answer_as_it_came(
     assert (reply.form, reply.body, answer.dropped) == ("json", data, 0)
 
 
-async def test_json_that_was_cut_into_lines_is_whole_again() -> None:
-    reply, _ = await answered("json", b'data: {"id":1,\ndata: "result":{}}\n\n', streams=True)
-
-    assert reply.body == b'{"id":1,\n"result":{}}'
-
-
 @pytest.mark.parametrize(
     ("wanted", "streams", "said"),
     [
@@ -266,39 +260,8 @@ async def test_a_stream_that_becomes_json_is_not_called_a_stream() -> None:
     assert not {"X-Accel-Buffering", "Content-Encoding", "Connection"} & reply.headers.keys()
 
 
-CHARSET = "application/json; charset=utf-8"
-
-
-@pytest.mark.parametrize(
-    ("wanted", "type"), [("stream", "text/event-stream; charset=utf-8"), ("either", CHARSET)]
-)
-async def test_only_json_is_called_the_json_that_upstream_called_it(
-    wanted: Wanted, type: str
-) -> None:
-    headers = {"Content-Type": CHARSET, "Mcp-Session-Id": "abc"}
-    reply, _ = await answered(wanted, RESPONSE, headers=headers, status=404)
-
-    assert (reply.status, reply.named("Content-Type")) == (404, [type])
-    assert reply.named("Mcp-Session-Id") == ["abc"]
-
-
 # More than the system takes of a client that does not read.
 LONG = b'{"jsonrpc":"2.0","id":1,"result":"' + b"x" * (24 << 20) + b'"}'
-
-
-async def test_a_long_event_that_was_not_framed_arrives_framed() -> None:
-    async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        answer = ResponseWriter(request, "stream", streams=True, expected=1)
-        await answer.add(message_event(PROGRESS, "7"))
-        await answer.add(message_event(LONG, "8"))
-        response = await answer.end(message_event(SECOND, "9"))
-        assert answer.bytes_sent == len(expected)
-        return response
-
-    said = ((PROGRESS, "7"), (LONG, "8"), (SECOND, "9"))
-    expected = b"".join(encode_event(message, id=id) for message, id in said)
-    reply = await asked(handle)
-    assert reply.body == expected
 
 
 async def test_two_events_that_are_put_at_the_same_time_do_not_mix() -> None:

@@ -3,14 +3,11 @@
 import asyncio
 import itertools
 import json
-import threading
 from typing import Any
 
 import pytest
 
 from proxy.ruleset.rule import RuleSet
-from proxy.storage.snapshots import Key, Memory, Snapshot
-from proxy.transports.sidecar.session_registry import SessionRegistry
 from proxy.transports.sidecar.url.route_handler import UrlRoute
 from tests.given import answer, call, document, line, rules
 from tests.transports.http.raw import Request, response, upstream
@@ -43,38 +40,6 @@ async def test_equal_ids_of_several_callers_at_once_are_not_confused() -> None:
     async with upstream(script) as server, before(server.url, DROP) as proxy:
         ruled, other = await asyncio.gather(proxy.post(call("get")), proxy.post(call("other")))
     assert (ruled.body, other.body) == (SHAPED, SECRET)
-
-
-class Away(Memory):
-    """A store elsewhere, which answers once it is told to."""
-
-    remote = True
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked, self.go = threading.Event(), threading.Event()
-
-    def get(self, key: Key) -> Snapshot | None:
-        self.asked.set()
-        assert self.go.wait(20)
-        return super().get(key)
-
-
-async def test_a_session_may_be_deleted_while_the_store_is_asked_what_is_known_of_it() -> None:
-    store = Away()
-    share = shared(store)
-
-    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
-        writer.write(response(b"" if request.line.startswith("DELETE") else SECRET))
-
-    async with upstream(script) as server, before(server.url, DROP, share) as proxy:
-        calling = asyncio.create_task(proxy.post(call("get"), mcp_session_id="s"))
-        assert await asyncio.to_thread(store.asked.wait, 20)
-        assert (await proxy.ask("DELETE", mcp_session_id="s")).status == 200
-        store.go.set()
-        assert (await calling).body == SHAPED
-        assert isinstance(proxy.handler, UrlRoute)
-        assert (len(proxy.handler._registry), proxy.handler._registry._recent) == (0, set())
 
 
 @pytest.mark.parametrize("session", [{}, {"mcp_session_id": "1"}], ids=["caller", "session"])
@@ -156,15 +121,6 @@ async def test_sessions_of_two_servers_may_have_the_same_id() -> None:
         await mine.post(call("list", {}), mcp_session_id="1")
         got = await theirs.post(call("list", {"offset": 2}), mcp_session_id="1")
         assert got.json["result"]["isError"] is True
-
-
-async def test_sessions_are_remembered_up_to_a_number_and_nothing_of_the_others() -> None:
-    share = shared()
-    made = SessionRegistry(route("http://127.0.0.1/mcp"), lambda *_: DROP, share, most=3)
-    for number in range(20):
-        await made._driver(f"caller {number}", None, b"1:")
-    assert (len(made), len(made._recent)) == (3, 3)
-    share.workers.close()
 
 
 async def test_sessions_come_to_rest_after_the_idle_time() -> None:

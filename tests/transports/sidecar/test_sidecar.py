@@ -20,14 +20,6 @@ async def waiting(running: Running) -> Client:
     return client
 
 
-async def test_a_request_is_answered_by_the_handler_of_its_route() -> None:
-    async with serving() as running:
-        answered = await running.posted("/mcp?key=1", b"hello")
-        assert (answered.status, answered.body) == (200, b"you said hello")
-        assert running.handler.log == ["open"]
-    assert running.handler.log == ["open", "close"]
-
-
 async def test_a_path_without_a_route_is_404_and_is_not_repeated() -> None:
     async with serving() as running:
         answered = await running.posted("/secret?key=secret", b"{}")
@@ -143,21 +135,6 @@ async def test_a_request_leaves_a_line_and_a_call_of_a_tool_a_second_one() -> No
             "received": 7,
             "sent": len(b"you said call"),
             "answered_by": "upstream",
-        }
-
-
-async def test_the_line_of_a_call_names_the_tool_and_who_called_it() -> None:
-    async with serving() as running:
-        await running.posted("/mcp", b"else")
-        await running.posted("/mcp", b"call")
-        (line,) = running.said("call")
-        said = {word: line[word] for word in ("route", "tool", "client", "session", "status")}
-        assert said == {
-            "route": "/mcp",
-            "tool": "find\nme",
-            "client": "tester",
-            "session": "abc",
-            "status": 200,
         }
 
 

@@ -1,13 +1,11 @@
 """Memory that is free between blocks in use goes back to the system."""
 
-import asyncio
 import subprocess
 import sys
 
 import pytest
 
-from proxy.transports.sidecar import sidecar as trimming
-from proxy.transports.sidecar.sidecar import trim_after_use, trimmer
+from proxy.transports.sidecar.sidecar import trimmer
 
 SECONDS = 60.0
 KEPT_BETWEEN = """
@@ -63,26 +61,3 @@ def test_threads_keep_no_memory_of_their_own() -> None:
 
     assert arenas("each") > 1
     assert arenas("shared") == 1
-
-
-async def test_it_is_done_after_use_and_later_where_no_thread_is_to_be_had(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    used, done = asyncio.Event(), asyncio.Event()
-    failures = [RuntimeError("can't start new thread")]
-    loop = asyncio.get_running_loop()
-
-    def trim() -> None:
-        if failures:
-            raise failures.pop()
-        loop.call_soon_threadsafe(done.set)
-
-    monkeypatch.setattr(trimming, "trimmer", lambda: trim)
-    trimmed = asyncio.create_task(trim_after_use(used, every=0.01))
-    await asyncio.sleep(0.1)
-    assert failures, "nothing was used"
-    async with asyncio.timeout(SECONDS):
-        while not done.is_set():
-            used.set()
-            await asyncio.sleep(0.01)
-    trimmed.cancel()

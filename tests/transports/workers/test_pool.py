@@ -194,16 +194,6 @@ async def test_a_process_that_ended_while_nobody_needed_it_is_replaced(workers: 
     assert await process_of(workers, doing("tell")) != first
 
 
-async def test_an_answer_that_nobody_waits_for_is_no_answer_to_another(pipe: Path) -> None:
-    workers = Workers(processes=1)
-    waiting = asyncio.create_task(workers.shape(doing("read", str(pipe))))
-    await asyncio.to_thread(pipe.write_bytes, b"started, and went on")
-    waiting.cancel()
-    job = ShapeJob(rule=rule("response: [{keep: [items.id]}]"), tool="tool", id=b"2", raw=RAW)
-    assert await workers.shape(job) == pipeline.shape(job)
-    workers.close()
-
-
 async def test_a_process_goes_on_where_its_whole_group_is_told_to_end(workers: Workers) -> None:
     there = told(await workers.shape(doing("be told to end")))
 
@@ -336,27 +326,6 @@ async def test_only_so_many_threads_are_left_alone(
         while (await hasty.shape(python("tell"))).outcome != "shaped":
             await asyncio.sleep(0.01)
     await asyncio.to_thread(pipes[1].write_bytes, b"go on")
-
-
-async def test_what_nobody_waits_for_any_more_is_not_begun(
-    workers: Workers, pipe: Path, tmp_path: Path
-) -> None:
-    mark = tmp_path / "mark"
-    first = asyncio.create_task(workers.shape(python("read", str(pipe))))
-    second = asyncio.create_task(workers.shape(python("mark", str(mark))))
-    await asyncio.sleep(0)
-    second.cancel()
-    await asyncio.sleep(0)
-    await asyncio.to_thread(pipe.write_bytes, b"go on")
-
-    assert (await first).outcome == "shaped"
-    assert (await workers.shape(python("tell"))).outcome == "shaped"
-    assert not mark.exists()
-
-
-async def test_whatever_a_job_raises_the_thread_goes_on(workers: Workers) -> None:
-    assert "KeyboardInterrupt" in failed(await workers.shape(python("interrupt")))
-    assert (await workers.shape(python("tell"))).outcome == "shaped"
 
 
 ENDING = """

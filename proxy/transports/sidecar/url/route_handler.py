@@ -130,8 +130,7 @@ class UrlRoute:
             async with self._deadline(exchange), self._upstream.ask(request, raw, read) as upstream:
                 return await self._answered(exchange, upstream)
             record.answered_by, record.failure = "proxy", _LATE
-            lines = [*exchange.ours, *context.end(_LATE)]
-            return await _finish(exchange.answer or _writer(request, read), lines, record)
+            return await _finish(exchange.answer or _writer(request, read), exchange.ours, record)
         except Rejected as rejected:
             return self._rejected(exchange, rejected)
         except ConnectionLost:
@@ -143,7 +142,7 @@ class UrlRoute:
 
     @asynccontextmanager
     async def _deadline(self, exchange: Exchange) -> AsyncIterator[None]:
-        """Leave this context, without an error, once the last of the requests is overdue."""
+        """Leave this context, without an error, once the call is overdue: batches are not timed."""
         of = exchange.context
         timer = Timer(of.driver, partial(self._overdue, exchange), of.id_prefix, of.post.ids)
         timer.start()
@@ -157,11 +156,9 @@ class UrlRoute:
             timer.stop()
 
     def _overdue(self, exchange: Exchange, routed: Routed) -> None:
-        of = exchange.context
-        self._queries.give_up(exchange.request, of.post, routed.to_server)
+        self._queries.give_up(exchange.request, exchange.context.post, routed.to_server)
         exchange.ours += routed.to_client
-        if not of.driver.session.awaits(of.id_prefix, of.post.ids):
-            exchange.timeout.reschedule(asyncio.get_running_loop().time())
+        exchange.timeout.reschedule(asyncio.get_running_loop().time())
 
     async def _decide(self, exchange: Exchange, probe: Probe, notices: list[bytes]) -> Routed:
         """Return the decision on a held call, after `notices` to its client; raises Rejected."""

@@ -9,7 +9,6 @@ import pytest
 
 from proxy.transports.sidecar.command import streams
 from tests.faults.wrapper import NAUGHTY
-from tests.transports.guarded import guarded, onward
 from tests.transports.http.hosting import (
     JSON,
     STREAM,
@@ -87,16 +86,6 @@ async def test_a_stream_begins_with_an_id_for_clients_that_know_what_that_is(
                 assert (event.data, event.event, event.retry) == (b"", None, 1000)
                 assert event.id
             heard.leave()
-
-
-async def test_the_answer_to_initialize_is_primed_by_the_version_it_asks_for() -> None:
-    async with hosting() as made:
-        for version, data in (("2025-11-25", b""), ("2025-06-18", b'{"jsonrpc"')):
-            heard = await made.client().ask(0, "initialize", {"protocolVersion": version})
-            event = await heard.event()
-            assert event is not None
-            assert event.data is not None
-            assert event.data[:10] == data
 
 
 async def test_what_belongs_to_one_of_several_goes_on_the_stream_of_get(client: Client) -> None:
@@ -264,28 +253,6 @@ async def test_streams_that_are_over_are_forgotten_though_one_is_still_heard(
             assert len(await (await client.call(id, "pid")).rest()) == 1
         assert len(hosted._streams) <= 4
         slow.leave()
-
-
-async def test_a_call_that_is_held_is_answered_on_the_one_stream_of_2024() -> None:
-    rules = guarded(onward, covers="echo", asks="pid")
-    async with hosting(rules=rules) as made:
-        stream, endpoint = await made.single()
-        assert (await endpoint.call(1, "echo", {"a": 1})).status == 202
-        assert (await stream.next())["result"]["content"][0]["text"] == '{"a": 1}'
-        assert (await endpoint.call(2, "seen")).status == 202
-        seen = json.loads((await stream.next())["result"]["content"][0]["text"])
-        assert [each["params"]["name"] for each in seen] == ["pid", "echo", "seen"]
-
-
-async def test_a_call_that_is_late_is_an_error_on_the_one_stream_of_2024() -> None:
-    async with hosting(deadline=2.0) as made:
-        stream, endpoint = await made.single()
-        assert (await endpoint.call(7, "hold")).status == 202
-        failed = await stream.next()
-        assert (failed["id"], failed["result"]["isError"]) == (7, True)
-        # What comes late is shown nowhere.
-        assert (await endpoint.call(8, "release")).status == 202
-        assert (await stream.next())["id"] == 8
 
 
 async def test_a_client_that_comes_back_finds_the_error_of_a_call_that_was_late() -> None:

@@ -136,21 +136,6 @@ async def test_a_client_that_does_not_read_is_cut_and_holds_up_nobody(
         assert cut.is_set()
 
 
-async def test_a_server_that_cannot_be_read_any_more_is_ended_and_its_requests_know() -> None:
-    async with pool() as made:
-        request = pooled()
-        server = await made.open(request)
-
-        async def failing(n: int = -1) -> bytes:
-            raise MemoryError("none left")
-
-        server.child._stdout.read = failing  # type: ignore[method-assign]
-        server.send(request, [line(request, raw="only noise, to wake it")])
-        assert await request.next(20.0) is None
-        assert request.over == "the proxy cannot read the server any more: MemoryError: none left"
-        assert await made.open(pooled()) is not server
-
-
 async def test_two_responses_on_one_line_are_an_error_for_the_first() -> None:
     raw = '{"jsonrpc":"2.0","id":$ID,"result":1} {"jsonrpc":"2.0","id":2,"result":1}'
     async with pool() as made:

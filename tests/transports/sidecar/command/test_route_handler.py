@@ -209,26 +209,6 @@ async def test_a_client_of_2024_11_05_has_one_stream_for_everything() -> None:
         assert (await endpoint.call(5, "echo")).status == 404
 
 
-async def test_a_session_id_of_one_kind_is_none_of_the_other() -> None:
-    async with hosting() as made:
-        client = await made.client().begin()
-        other = made.client(f"/mcp/sse?session_id={client.session}")
-        assert (await other.call(1, "echo")).status == 404
-
-
-async def test_the_log_of_a_request_names_its_session_by_a_digest() -> None:
-    async with hosting() as made:
-        client = await made.client().begin()
-        await (await client.call(1, "echo")).rest()
-        begun, *_, called = made.made.asked
-        assert (called.method, called.tool, called.client) == ("tools/call", "echo", "test")
-        assert called.session == begun.session != ""
-        assert client.session not in (called.session, begun.session)
-        assert called.bytes_received > 0
-        assert called.bytes_sent > called.bytes_received
-        assert called.answered_by == "upstream"
-
-
 async def test_the_official_client_of_2024_11_05_works() -> None:
     async with (
         hosting(OFFICIAL) as made,

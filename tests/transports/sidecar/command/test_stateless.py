@@ -57,11 +57,6 @@ async def test_there_is_nothing_but_post(method: str) -> None:
         assert (heard.status, heard.headers["Allow"]) == (405, "POST")
 
 
-async def test_a_session_id_is_ignored(caller: Client) -> None:
-    caller.session = "unknown"
-    assert await (await caller.modern_call(1, "echo")).said() == "{}"
-
-
 async def test_an_unknown_method_is_not_found_though_the_server_knows_no_status() -> None:
     async with hosting() as made:
         heard = await made.client().modern(1, "nothing/here", accept=STREAM)

@@ -234,12 +234,6 @@ async def test_an_endpoint_of_another_origin_is_refused(endpoint: str) -> None:
         http_sse.endpoint_of(event, URL("http://127.0.0.1:2/sse"))
 
 
-def test_an_absolute_endpoint_of_the_same_origin_is_good() -> None:
-    event = Event(b"", b"http://127.0.0.1:2/x?y=1", event="endpoint")
-    url = http_sse.endpoint_of(event, URL("http://127.0.0.1:2/sse"))
-    assert str(url) == "http://127.0.0.1:2/x?y=1"
-
-
 async def test_a_call_that_is_late_is_an_error_on_the_stream_and_cancelled_there() -> None:
     server = Careful(wait=True)
     async with opened(server, EMPTY, deadline=0.2) as (proxy, reader, query):
@@ -253,12 +247,3 @@ async def test_a_call_that_is_late_is_an_error_on_the_stream_and_cancelled_there
         await post(proxy, query, line(id=8, method="prompts/list"))
         server.said.put_nowait(answer({"prompts": []}, 8))
         assert (await heard(reader))["id"] == 8
-
-
-async def test_a_call_that_was_held_is_timed_from_when_it_goes_on() -> None:
-    server = Careful(wait=True)
-    async with opened(server, guarded(onward, 0.4), deadline=0.2) as (proxy, reader, query):
-        await post(proxy, query, WRITE)
-        assert (await heard(reader))["result"] == said("done")
-        told = await server.posted_names(3)
-        assert sorted(told) == ["notifications/cancelled", "status", "write"]

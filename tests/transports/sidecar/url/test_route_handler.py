@@ -6,12 +6,10 @@ from typing import Any
 
 import pytest
 
-from proxy.ruleset.rule import RuleSet
 from proxy.transports.http.sse import encode_event
-from proxy.transports.sidecar.url.route_handler import UrlRoute
 from tests.given import answer, call, document, line, rules
 from tests.transports.http.raw import Request, chunk, head, response, upstream
-from tests.transports.http.standing import before, route, shared, standing
+from tests.transports.http.standing import before
 
 DROP = rules("- {name: drop, tools: get, response: [{drop: secret}]}")
 SECRET = answer(document({"a": 1, "secret": 2}))
@@ -47,13 +45,6 @@ async def test_json_without_a_response_is_an_error_of_the_call(
     assert got.json["result"]["content"][0]["text"] == (
         "the server ended its answer without a response"
     )
-
-
-async def test_json_that_answers_something_else_passes_as_it_is() -> None:
-    other = answer(document({"a": 1}), 8)
-    async with upstream(response(other)) as server, before(server.url, DROP) as proxy:
-        got = await proxy.post(call("get", id=7), mcp_session_id="s")
-    assert (got.status, got.body) == (200, other)
 
 
 GUARD = rules("- {name: guard, tools: get, on_failure: refuse, response: [{drop: secret}]}")
@@ -109,7 +100,7 @@ async def test_what_only_others_can_read_is_left_to_the_server() -> None:
 
 @pytest.mark.parametrize("tool", ["get", "gone"])
 async def test_a_batch_passes_as_it_is_or_each_request_of_it_is_refused(tool: str) -> None:
-    hide: RuleSet = rules("- {tools: gone, hide: true}\n- {tools: get, response: [{drop: secret}]}")
+    hide = rules("- {tools: gone, hide: true}") if tool == "gone" else DROP
     batch = b"[" + b",".join((call(tool), call("other", id=3))) + b"]"
     both = b"[" + SECRET + b"," + SECRET.replace(b'"id":1', b'"id":3') + b"]"
     async with upstream(response(both)) as server, before(server.url, hide) as proxy:
@@ -118,47 +109,6 @@ async def test_a_batch_passes_as_it_is_or_each_request_of_it_is_refused(tool: st
     assert sorted(each["id"] for each in got.json) == [1, 3]
     assert [each.body for each in server.asked] == ([] if refused else [batch])
     assert refused or got.body == both
-
-
-async def test_a_client_hears_on_its_stream_that_other_rules_make_another_list() -> None:
-    hide = rules("- {tools: gone, hide: true}")
-    held = [RuleSet()]
-    said = {
-        b"initialize": answer({"capabilities": {"tools": {"listChanged": True}}}),
-        b"tools/list": answer({"tools": [{"name": "gone"}]}),
-        b"tools/call": SECRET,
-    }
-
-    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
-        if request.line.startswith("GET"):
-            writer.write(head(content_type=STREAM, transfer_encoding="chunked"))
-            writer.write(chunk(b": hi\n\n"))
-            await reader.read()
-        [body] = [body for method, body in said.items() if method in request.body]
-        writer.write(response(body, mcp_session_id="s"))
-
-    share = shared()
-    async with upstream(script) as server:
-        handler = UrlRoute(route(server.url), lambda *_: held[0], share)
-        async with standing(handler) as proxy:
-            await proxy.post(line(id=1, method="initialize"))
-            await proxy.post(line(id=1, method="tools/list"), mcp_session_id="s")
-            reader, writer = await proxy.send("GET", accept=STREAM, mcp_session_id="s")
-            await reader.readuntil(b": hi")
-            held[0] = hide
-            await proxy.post(call("get"), mcp_session_id="s")
-            heard = await asyncio.wait_for(reader.readuntil(b"list_changed"), 10)
-            assert b"notifications/tools/list_changed" in heard
-            writer.close()
-    share.workers.close()
-
-
-async def test_no_type_is_made_up_for_a_body_that_is_none() -> None:
-    said = head("202 Accepted", transfer_encoding="chunked") + chunk(b"")
-    async with upstream(said) as server, before(server.url) as proxy:
-        got = await proxy.post(line(method="notifications/x"))
-    assert (got.status, got.body) == (202, b"")
-    assert "content-type" not in got.headers
 
 
 async def test_a_client_that_takes_no_stream_is_asked_nothing_and_the_server_hears_of_it() -> None:

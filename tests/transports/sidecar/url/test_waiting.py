@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from proxy.transports.http.sse import encode_event
-from tests.given import answer, call, document, line, texts
+from tests.given import answer, call, line, texts
 from tests.transports.http.raw import Request, Upstream, chunk, head, response, upstream
 from tests.transports.http.standing import BOTH, Got, Standing, before
 
@@ -125,54 +125,3 @@ async def test_the_cancellation_goes_in_the_name_of_the_client() -> None:
             True,
             False,
         )
-
-
-async def test_of_a_batch_what_is_late_is_said_with_the_rest() -> None:
-    later = asyncio.Event()
-
-    async def listed_later(writer: asyncio.StreamWriter) -> None:
-        await begun(writer)
-        await later.wait()
-        writer.write(chunk(encode_event(answer({"tools": []}, 8))) + chunk(b""))
-
-    both = b"[" + call("slow", id=7) + b"," + line(id=8, method="tools/list") + b"]"
-    async with waiting(listed_later) as (proxy, server, _):
-        reader, writer = await proxy.send("POST", both, accept=BOTH, mcp_session_id="s")
-        assert await server.cancelled() == {"requestId": 7, "reason": REASON}
-        later.set()
-        _, listed, late = events(Got.read(await asyncio.wait_for(reader.read(), 20)))
-        assert (json.loads(listed)["id"], texts(late)) == (8, [LATE])
-        writer.close()
-
-
-LARGE = answer(document({"items": ["x" * 1_000_000] * 30}), 2)
-
-
-async def test_an_answer_that_has_begun_is_gone_on_with_where_its_client_reads_slowly() -> None:
-    cancelled = asyncio.Event()
-
-    async def script(
-        request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        if b"cancelled" in request.body:
-            cancelled.set()
-            writer.write(response(b"", "202 Accepted"))
-        else:
-            await begun(writer)
-            writer.write(chunk(encode_event(LARGE)))
-            await reader.read()
-            raise ConnectionResetError
-
-    async with upstream(script) as there, before(there.url, deadline=5.0) as proxy:
-        batch = b"[%b,%b]" % (call("large", id=2), call("slow", id=3))
-        reader, writer = await proxy.send("POST", batch, accept=BOTH, mcp_session_id="s")
-        assert isinstance(writer.transport, asyncio.ReadTransport)
-        writer.transport.pause_reading()
-        async with asyncio.timeout(20):
-            await cancelled.wait()
-            writer.transport.resume_reading()
-            got = Got.read(await reader.read())
-        writer.close()
-        _, large, late = events(got)
-        assert (json.loads(large)["id"], json.loads(late)["id"], got.ended) == (2, 3, True)
-        assert "no answer within 5 seconds" in texts(late)[0]
