@@ -85,6 +85,8 @@ def test_a_call_that_is_late_is_an_error_and_the_server_is_told_once(
 
 
 SHORT = ("--deadline", "0.5")
+
+
 @pytest.mark.fault(14, "stdio")
 def test_an_answer_that_has_begun_to_pass_is_not_late() -> None:
     # A bounded answer is held until it is whole.

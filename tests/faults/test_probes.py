@@ -162,7 +162,7 @@ def test_a_client_that_goes_away_takes_the_question_along(way: Way, name: str) -
     assert isinstance(way, Served)
     before = way.sidecar.left
     left = 0 if way.http is None else way.http.left
-    call = way.call(next(IDS), "act", how="never", then="pass", seconds=3.0)
+    call = way.call(next(IDS), "act", how="never", then="pass", seconds=1.0)
     [check] = hears(way, "check")
     call.leave()
     if way.http is not None:

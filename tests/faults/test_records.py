@@ -22,6 +22,8 @@ from tests.faults.rows import Way
 from tests.ledgers import filled, query
 
 DAY = 86_400
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> str:
     return str(tmp_path / "state" / "ledger.sqlite3")

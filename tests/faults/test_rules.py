@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.asking import CHANGING, STARTS, Client, logged, on_stdio
+from tests.faults.asking import CHANGING, STARTS, Client, logged
 from tests.faults.rows import Way
 from tests.faults.scale import further, some
-from tests.faults.sidecar import INITIALIZE, PROGRAM, ROOT
+from tests.faults.sidecar import PROGRAM, ROOT
 from tests.wire import Wire
 
 OWN = [*PROGRAM, "--log-format", "json", "--ledger", "off"]
@@ -189,17 +189,3 @@ def test_a_file_that_becomes_bad_leaves_the_old_rules_and_is_said_once(
         os.replace(good, file)
         assert not hidden(client)
         assert logged(client, "the rules have changed and apply from now on: ") == 1
-
-
-@pytest.mark.fault(43, "stdio")
-def test_bad_rules_in_a_folder_leave_all_of_the_old_ones(tmp_path: Path) -> None:
-    (tmp_path / "a.yaml").write_text("version: 1\nrules: []\n")
-    (tmp_path / "b.yaml").write_text(HIDE)
-    with on_stdio("--rules", str(tmp_path)) as client:
-        client.ask(INITIALIZE)
-        assert hidden(client)
-        (tmp_path / "b.yaml").write_text("version: 1\nrules: [{tools: other, hide: true}]\n")
-        (tmp_path / "c.yaml").write_bytes(BOMBS["dashes"][0])
-        assert all(hidden(client) for _ in range(30)), "none of the new ones may apply alone"
-        (tmp_path / "c.yaml").unlink()
-        assert not all(hidden(client) for _ in range(30))
