@@ -74,7 +74,7 @@ def decided(
 
 
 FREE = '{"busy":false}'
-UNREADABLE = "the answer cannot be read"
+UNREADABLE = "the answer cannot be read: not JSON: Input data was truncated"
 ANSWERS = {
     "failed": "the index is locked",
     "error": "no such check",
