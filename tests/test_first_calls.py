@@ -66,12 +66,6 @@ class Counting:
         return connected(wrapped(self.command, *ledger, *options), mode=mode)
 
     @contextmanager
-    def to_url(self, mode: Mode) -> Iterator[PythonClient]:
-        """Begin a session with a wrapper before the server's own HTTP."""
-        with self.listening() as url, self.wrapped_url(url, mode=mode) as client:
-            yield client
-
-    @contextmanager
     def listening(self) -> Iterator[str]:
         """Start the server's own HTTP; yield its URL."""
         with upstream(self.command, self._folder / "server.log") as origin:
@@ -85,7 +79,11 @@ class Counting:
 
     @contextmanager
     def served(self, front: str, mode: Mode) -> Iterator[PythonClient]:
-        """Begin a session with a sidecar, or with a wrapper."""
+        """Begin a session by one of WAYS."""
+        if front == "run URL":
+            with self.listening() as url, self.wrapped_url(url, mode=mode) as client:
+                yield client
+            return
         with (
             FRONTS[front](self.command, [], self._folder, "--ledger", "off") as entered,
             entered.connect(mode) as client,
@@ -115,8 +113,7 @@ def refused(client: PythonClient, tool: str, **more: Any) -> str:
 def test_a_first_call_with_a_view_is_one_call_and_one_answer(
     server: Counting, front: str, mode: Mode
 ) -> None:
-    way = server.to_url(mode) if front == "run URL" else server.served(front, mode)
-    with way as client:
+    with server.served(front, mode) as client:
         # Nobody has listed the tools.
         assert look(client, "plain") == ANSWER
         assert server.calls == ["plain"]
