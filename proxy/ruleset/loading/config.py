@@ -28,6 +28,7 @@ from proxy.ruleset.loading.convert import (
     NodeConverter,
     Reader,
     fields,
+    read_defaults,
     read_file,
     read_size,
     value_text,
@@ -62,7 +63,9 @@ def read(
     serve.yaml:3:23: unknown key 'tool' of a route; did you mean 'tools'?
     """
     readers = _readers(Path(file).parent, environment)
-    config, problems, _ = read_file(file, raw, readers, partial(_config, overrides or {}))
+    config, problems, _ = read_file(
+        file, raw, readers, "a mapping with version and routes", partial(_config, overrides or {})
+    )
     return config, problems
 
 
@@ -101,22 +104,10 @@ def _command(converter: NodeConverter, node: Node, label: str) -> Any:
 
 
 def _config(overrides: Mapping[str, Any], converter: NodeConverter, root: Node) -> Config | None:
-    if not isinstance(root.value, dict):
-        message = f"expected a mapping with version and routes, found {value_text(root)}"
-        converter.report(root, message)
-        return None
-    own = {key: node for key, node in root.value.items() if not key.startswith("x-")}
-    head_nodes = {key: node for key, node in own.items() if key in fields(ConfigSpec)}
-    defaults = {key: node for key, node in own.items() if key in _DEFAULTS}
-    for key in own.keys() - head_nodes.keys() - defaults.keys():
-        if key in NO_DEFAULTS:
-            converter.report(root.keys[key], f"{key!r} is each route's own; it has no default")
-        else:
-            keys = [*fields(ConfigSpec), *_DEFAULTS]
-            converter.report_unknown(root.keys[key], "key", keys, " of a configuration")
+    keys = fields(ConfigSpec)
+    head_nodes = {key: node for key, node in root.value.items() if key in keys}
     head = converter.members(replace(root, value=head_nodes), ConfigSpec, "a configuration", "key")
-    for key, node in defaults.items():
-        converter.convert(node, _DEFAULTS[key].type, key)
+    defaults = read_defaults(converter, root, RouteSpec, NO_DEFAULTS, "a configuration", keys)
     overridden = _overridden(overrides)
     defaults = {key: node for key, node in defaults.items() if key not in overridden}
     nodes: list[Node] = []
@@ -144,8 +135,6 @@ def _config(overrides: Mapping[str, Any], converter: NodeConverter, root: Node) 
     return Config(specs, head.get("store"), head.get("limits", LimitsSpec()))
 
 
-# Keys that may stand at the top, for all routes.
-_DEFAULTS = {key: field for key, field in fields(RouteSpec).items() if key not in NO_DEFAULTS}
 # A nearer value of either key replaces both.
 _TOKENS = ("token_env", "token_file")
 # Credentials belong to the upstream beside them: a route with another upstream inherits none.

@@ -6,13 +6,14 @@ for editors are based on them.
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from proxy.document.paths import Path
 from proxy.document.patterns import Expression, Pattern
@@ -71,8 +72,6 @@ class NodeConverter:
 
     def report_unknown(self, node: Node, noun: str, names: Iterable[str], of: str = "") -> Any:
         """Report that the word at `node` is none of `names`, and the most similar name."""
-        if node.invalid:
-            return INVALID
         names = list(names)
         if node.value in TRANSFORMS and "response" in names:
             advice = f"; it is a step: response: [{{{node.value}: ...}}]"
@@ -81,8 +80,6 @@ class NodeConverter:
         return self.report(node, f"unknown {noun} {value_text(node)}{of}{advice}")
 
     def convert(self, node: Node, kind: Any, label: str) -> Any:
-        if node.invalid:
-            return INVALID
         if kind in self.readers:
             return self.readers[kind](self, node, label)
         if kind is Any:
@@ -147,7 +144,7 @@ class NodeConverter:
         """Return the mappings in a list, or the single one; reports everything else."""
         nodes = node.value if isinstance(node.value, list) else [node]
         for each in nodes:
-            if not (isinstance(each.value, dict) or each.invalid):
+            if not isinstance(each.value, dict):
                 self.report(each, f"expected {expected}, found {value_text(each)}")
         return [each for each in nodes if isinstance(each.value, dict)]
 
@@ -208,11 +205,16 @@ class NodeConverter:
 
 
 def read_file(
-    file: str, raw: bytes, readers: Mapping[Any, Reader], load: Callable[[NodeConverter, Node], Any]
+    file: str,
+    raw: bytes,
+    readers: Mapping[Any, Reader],
+    expected: str,
+    load: Callable[[NodeConverter, Node], Any],
 ) -> tuple[Any, tuple[Problem, ...], bool]:
-    """Read the bytes of one file with `load`; `file` is its name in messages.
+    """Read the bytes of one file, a mapping, with `load`, without the keys that begin with `x-`.
 
-    Returns the result, or None if there are problems; the problems; and True if the file is YAML.
+    `file` is its name in messages. Returns the result, or None if there are problems; the problems;
+    and True if the file is YAML.
     """
     root, problems = yaml_nodes.read(file, raw)
     if root is None:
@@ -220,17 +222,44 @@ def read_file(
     converter = NodeConverter(file, readers)
     result = None
     try:
-        result = load(converter, root)
+        if isinstance(root.value, dict):
+            own = {key: node for key, node in root.value.items() if not key.startswith("x-")}
+            result = load(converter, replace(root, value=own))
+        else:
+            converter.report(root, f"expected {expected}, found {value_text(root)}")
     except SourceError as error:
         problems.append(Problem(file, error.line, error.column, str(error)))
     problems = sorted({*problems, *converter.problems})
     return (None if problems else result), tuple(problems), True
 
 
+def read_defaults(
+    converter: NodeConverter,
+    node: Node,
+    kind: type[Struct],
+    own: Collection[str],
+    of: str,
+    others: Collection[str] = (),
+) -> dict[str, Node]:
+    """Return the members of a mapping that are options of `kind`, and report mistakes in them.
+
+    `own` are the options that can have no default; `others` are checked elsewhere. `of` names what
+    has the options.
+    """
+    options = {key: field for key, field in fields(kind).items() if key not in own}
+    for key, member in node.value.items():
+        if key in options:
+            converter.convert(member, options[key].type, key)
+        elif key in own:
+            message = f"{key!r} has no default: each one has its own"
+            converter.report(node.keys[key], message)
+        elif key not in others:
+            converter.report_unknown(node.keys[key], "key", (*others, *options), f" of {of}")
+    return {key: member for key, member in node.value.items() if key in options}
+
+
 def read_size(converter: NodeConverter, node: Node, label: str) -> Any:
     """Read a number of bytes, or a text like `8kB`."""
-    if node.invalid:
-        return INVALID
     if type(node.value) is int:
         return node.value
     try:

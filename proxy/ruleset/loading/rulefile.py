@@ -13,6 +13,7 @@ from proxy.ruleset.loading.convert import (
     INVALID,
     NodeConverter,
     fields,
+    read_defaults,
     read_file,
     read_size,
     value_text,
@@ -57,18 +58,16 @@ def read(file: str, raw: bytes, *, allow_python: bool = False) -> LoadedRules:
     """
     names = Names(PluginLoader(Path(file).parent, allowed=allow_python))
     own = {Part: read_part, Size: read_size, RuleNodes: _rules, Defaults: _defaults}
-    return LoadedRules(*read_file(file, raw, {**names.readers, **own}, _file))
+    return LoadedRules(*read_file(file, raw, {**names.readers, **own}, _EXPECTED, _file))
+
+
+_EXPECTED = "a mapping with version and rules"
 
 
 def _file(converter: NodeConverter, root: Node) -> RuleFile | None:
-    if not isinstance(root.value, dict):
-        message = f"expected a mapping with version and rules, found {value_text(root)}"
-        converter.report(root, message)
-        return None
     # The names that the file defines come first, in any order: the defaults may use them.
-    ordered = sorted(root.value.items(), key=lambda pair: pair[0] not in KINDS)
-    own = {key: node for key, node in ordered if not key.startswith("x-")}
-    head = converter.members(replace(root, value=own), RuleFileSpec, "a rule file", "key")
+    ordered = dict(sorted(root.value.items(), key=lambda pair: pair[0] not in KINDS))
+    head = converter.members(replace(root, value=ordered), RuleFileSpec, "a rule file", "key")
     valid = {key: value for key, value in head.items() if value is not INVALID}
     defaults = valid.get("defaults", replace(root, value={}, keys={}))
     nodes = [merged(defaults, node) for node in valid.get("rules", ())]
@@ -92,16 +91,7 @@ def _rules(converter: NodeConverter, node: Node, label: str) -> Any:
 def _defaults(converter: NodeConverter, node: Node, label: str) -> Any:
     if not isinstance(node.value, dict):
         return converter.report(node, f"{label}: expected a mapping, found {value_text(node)}")
-    options = {key: field for key, field in fields(RuleSpec).items() if key not in NO_DEFAULTS}
-    for key, member in node.value.items():
-        if key in options:
-            converter.convert(member, options[key].type, key)
-        elif key in NO_DEFAULTS:
-            converter.report(node.keys[key], f"{key!r} is each rule's own; it has no default")
-        else:
-            converter.report_unknown(node.keys[key], "key", options, " of a rule")
-    value = {key: member for key, member in node.value.items() if key in options}
-    return replace(node, value=value)
+    return replace(node, value=read_defaults(converter, node, RuleSpec, NO_DEFAULTS, "a rule"))
 
 
 def _rule(converter: NodeConverter, node: Node, members: dict[str, Any]) -> Rule | None:

@@ -100,8 +100,6 @@ class Names:
         self, converter: NodeConverter, node: Node, label: str, key: str = "transforms"
     ) -> Any:
         """Read `{name: options}`, or only the name if no options are needed; `key` is of KINDS."""
-        if node.invalid:
-            return INVALID
         noun = key[:-1]
         pair = _name_and_options(node)
         if pair is None:
@@ -157,8 +155,6 @@ def _build_own(converter: NodeConverter, options: Node, kind: Any, name: str) ->
 
 
 def _build(converter: NodeConverter, options: Node, kind: Any, name: str) -> Any:
-    if options.invalid:
-        return INVALID
     if options.value is None:
         options = replace(options, value={})
     shorthand = _shorthand(kind, options)

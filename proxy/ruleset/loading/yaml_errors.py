@@ -40,12 +40,6 @@ def too_many() -> SourceError:
     return SourceError(f"more than {MAX_PROBLEMS} problems; mend these first", 0, 0)
 
 
-class InvalidScalar(str):
-    """The text of a scalar whose problem was reported when it was scanned."""
-
-    __slots__ = ()
-
-
 class Composer(yaml.BaseLoader):
     """Composes nodes; reads values with reserved characters as text, and records the mistakes."""
 
@@ -83,7 +77,6 @@ class Composer(yaml.BaseLoader):
         mark = self.get_mark()
         self.fetch_plain()
         text = self.tokens[-1].value
-        self.tokens[-1].value = InvalidScalar(text)
         advice = did_you_mean(text, [f"*{name}" for name in self.anchor_names])
         advice = advice or f"; quote the glob: {quote(text)}"
         message = f"a leading '*' is a YAML alias, and no anchor has that name{advice}"

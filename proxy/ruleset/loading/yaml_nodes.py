@@ -18,7 +18,6 @@ from proxy.errors import Problem
 from proxy.ruleset.loading.yaml_errors import (
     MAX_DEPTH,
     Composer,
-    InvalidScalar,
     SourceError,
     error_at,
     explain,
@@ -36,14 +35,13 @@ class Node(Struct, eq=False):
     """A value of a YAML file and its position; line and column count from 1.
 
     `value` is a scalar, a list of Nodes, or a dict of Nodes; `keys` holds the positions of a dict's
-    keys. The problem of an `invalid` scalar is already reported; its value is not used.
+    keys.
     """
 
     value: Any
     line: int
     column: int
     keys: dict[str, "Node"] = {}
-    invalid: bool = False
     size: int = 1
     depth: int = 1
 
@@ -125,11 +123,7 @@ class _NodeBuilder:
         node = Node(None, source.start_mark.line + 1, source.start_mark.column + 1)
         children: Iterable[Node] = ()
         if isinstance(source, yaml.ScalarNode):
-            node.invalid = isinstance(source.value, InvalidScalar)
-            if source.style is None and not node.invalid:
-                node.value = self._scalar(source)
-            else:
-                self._read_text(source, node)
+            node.value = self._text(source) if source.style else self._scalar(source)
         elif isinstance(source, yaml.SequenceNode):
             children = node.value = [self.node(element) for element in source.value]
         else:
@@ -154,8 +148,8 @@ class _NodeBuilder:
                 for name, name_node, member in self._merge(value):
                     merged.setdefault(name, (name_node, member))
             else:
-                name_node = Node(None, key.start_mark.line + 1, key.start_mark.column + 1)
-                name = self._read_text(key, name_node)
+                name = self._text(key)
+                name_node = Node(name, key.start_mark.line + 1, key.start_mark.column + 1)
                 if name in keys:
                     line = keys[name].line
                     self.report(key, f"duplicate key {name!r}; the first stands in line {line}")
@@ -176,22 +170,20 @@ class _NodeBuilder:
                     raise error_at(source.start_mark, f"over {MAX_VALUES} values merged by '<<'")
                 for name, member in part.value.items():
                     yield name, part.keys[name], member
-            elif not part.invalid:
+            else:
                 self.report(source, "'<<' merges a mapping, or a list of them")
 
     def report(self, source: yaml.Node, message: str) -> None:
         self.composer.report(source.start_mark, message)
 
-    def _read_text(self, source: yaml.ScalarNode, node: Node) -> str:
-        r"""Read a text into `node`; two escapes for one character (`"\ud83d\ude00"`) are joined."""
-        text = str(source.value)
+    def _text(self, source: yaml.ScalarNode) -> str:
+        raw = str(source.value).encode("utf-16", "surrogatepass")
         try:
-            text = text.encode("utf-16", "surrogatepass").decode("utf-16")
+            return raw.decode("utf-16")  # two escapes for one character are joined
         except UnicodeDecodeError:
-            self.report(source, f"{text!r} has half a character in it: a surrogate by itself")
-            node.invalid = True
-        node.value = text
-        return text
+            message = f"{source.value!r} has half a character in it: a surrogate by itself"
+            self.report(source, message)
+            return raw.decode("utf-16", "replace")
 
     def _scalar(self, source: yaml.ScalarNode) -> Scalar:
         text = str(source.value)
