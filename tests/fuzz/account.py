@@ -7,12 +7,13 @@ proxy's own questions are no client's concern.
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
 from proxy.document import message
 from proxy.document.tree import ABSENT
+from proxy.session.outputs import Output, ToClient
 from tests.fuzz import reading
 from tests.fuzz.covered import FREE
 from tests.fuzz.fuzzer import Wrong
@@ -97,22 +98,23 @@ class Account:
                 else:
                     self.beyond[slot] += 1
 
-    def slots(self, raw: bytes) -> set[bytes]:
-        reads = map(reading.envelope, reading.messages(raw))
-        return {read.key for read in reads if read is not None and read.key is not None}
-
     def doubt(self, raw: bytes, exchange: bytes) -> None:
         """Take note that what a line answers, if anything, may be answered once more."""
         self.strange |= {exchange + id for id in reading.ids(raw)}
 
-    def late(self, raw: bytes, exchange: bytes) -> None:
-        """Take note that a call was answered in the server's stead, which may still answer it."""
-        self.overdue |= {exchange + id for id in reading.ids(raw) - {b"null"}}
+    def late(self, outputs: Iterable[Output], exchange: bytes) -> None:
+        """Record calls that were answered in place of the server, which may still answer them."""
+        for output in outputs:
+            if isinstance(output, ToClient):
+                self.overdue |= {exchange + id for id in reading.ids(output.raw) - {b"null"}}
 
-    def over(self, exchange: bytes) -> None:
+    def over(self, exchange: bytes, *, excused: bool = False) -> None:
+        """Record that the server will answer nothing more of an exchange."""
         for slot in self.reached:
             if slot.startswith(exchange):
                 self.reached[slot] = 0
+        if excused:
+            self.excused |= {slot for slot in self.asked if slot.startswith(exchange)}
 
     # Heard
 

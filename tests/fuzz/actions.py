@@ -118,9 +118,7 @@ def wait(world: World, dice: Dice) -> None:
         outputs = world.session.overdue(exchange, ids)
         if bool(outputs) != (patience == 0.0):
             raise Wrong("what is due is answered, and nothing else", f"{patience} {outputs}")
-        for output in outputs:
-            if isinstance(output, ToClient):
-                world.account.late(output.raw, exchange)
+        world.account.late(outputs, exchange)
         world.take(outputs, exchange)
 
 
@@ -146,9 +144,8 @@ def leave(world: World, dice: Dice) -> None:
             if isinstance(begun, LoadSnapshot | ClaimCall | Shape):
                 world.session.given_up(begun)
         world.tasks.remove(task)
-    world.excuse(exchange)
     world.inbox = [each for each in world.inbox if each.exchange != exchange]
-    world.account.over(exchange)
+    world.account.over(exchange, excused=True)
     world.session.dropped(exchange, world.ids_of(exchange))
 
 

@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
 
 from msgspec import Raw, Struct
 
@@ -23,6 +22,10 @@ _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _SPACE = re.compile(r"[ \t\r\n]*")
 _SCANNER = json.JSONDecoder(parse_int=str, parse_float=str)
 _ID = re.compile(rb'(?i)"id"\s*:\s*("(?:[^"\\]|\\.)*"|\[[^\]]*\]|\{[^}]*\}|[^\s,}\]]+)')
+
+_CALL = re.compile(rb'(?i)"method"\s*:\s*"tools\\?/call"')
+_NAME = re.compile(rb'(?i)"name"\s*:\s*"(\w+)"')
+_LIMIT = re.compile(rb'(?i)"limit"\s*:\s*(\d+)')
 
 
 class Response(Struct, frozen=True, dict=True):
@@ -200,45 +203,9 @@ def ids(raw: bytes) -> set[bytes]:
 
 def called(raw: bytes) -> set[str]:
     """Return every tool that some reader of a line might find called in it."""
-    return {
-        name
-        for line in _lines(raw)
-        if "tools/call" in [word for word in _values(line, "method") if isinstance(word, str)]
-        for params in _values(line, "params")
-        for name in _values(params, "name")
-        if isinstance(name, str)
-    }
+    return {name.decode() for name in _NAME.findall(raw)} if _CALL.search(raw) else set()
 
 
-def limits(raw: bytes) -> list[float]:
-    """Return every `limit` that some reader of a call might find among its arguments."""
-    return [
-        value
-        for line in _lines(raw)
-        for params in _values(line, "params")
-        for arguments in _values(params, "arguments")
-        for value in _values(arguments, "limit")
-        if isinstance(value, float)
-    ]
-
-
-class _Pairs(list[Any]):
-    """An object as pairs of names and values."""
-
-
-def _lines(raw: bytes) -> list[Any]:
-    """Return the messages of a line with their objects as pairs; none if it is no JSON."""
-    try:
-        line = json.loads(
-            raw.removeprefix(b"\xef\xbb\xbf"), object_pairs_hook=_Pairs, parse_int=float
-        )
-    except (ValueError, RecursionError):
-        return []
-    return line if isinstance(line, list) and not isinstance(line, _Pairs) else [line]
-
-
-def _values(value: Any, name: str) -> list[Any]:
-    """Return all values under a name in any letter case."""
-    if not isinstance(value, _Pairs):
-        return []
-    return [each for key, each in value if key.casefold() == name]
+def limits(raw: bytes) -> list[int]:
+    """Return every `limit` that some reader of a call might find in it."""
+    return [int(digits) for digits in _LIMIT.findall(raw)]

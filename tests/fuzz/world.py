@@ -7,7 +7,6 @@ from functools import partial
 from msgspec import Struct
 
 from proxy.document import message
-from proxy.ruleset.rule import RuleSet
 from proxy.session.outputs import (
     ClaimCall,
     DropSnapshots,
@@ -31,7 +30,7 @@ from tests.fuzz import covered
 from tests.fuzz.account import Account, Request
 from tests.fuzz.fuzzer import Wrong
 from tests.fuzz.grammar import Dice
-from tests.fuzz.reading import called, limits
+from tests.fuzz.reading import called, envelope, limits, messages
 
 _ENDS = 512
 _LONG = 700  # bytes from which it is asked whether a line may be streamed
@@ -63,7 +62,7 @@ class World:
         self.meter = Meters()
         self.store = Memory(number=dice.pick((1, 2, 64)))
         self.session = Session(
-            self._held,
+            lambda *_: self.rules,
             lambda *_: self.meter.of(None, None),
             self.log.append,
             calls=RecentCalls(),
@@ -79,9 +78,6 @@ class World:
         self.ids: list[str] = []
         self.mark = 0
         self.history: list[str] = []
-
-    def _held(self, server: str | None, client: str | None) -> RuleSet:
-        return self.rules
 
     def state(self) -> Hashable:
         state, inflight = self.session, self.session.inflight
@@ -119,10 +115,9 @@ class World:
         self.take(outputs, exchange)
 
     def _taken(self, raw: bytes, exchange: bytes) -> bool:
-        """Say whether a call whose answer may be withheld waits under the id of a request."""
-        waiting = [
-            self.session.inflight.at_server(exchange + slot) for slot in self.account.slots(raw)
-        ]
+        """Return True if a call whose answer may be withheld waits under the id of a request."""
+        keys = [read.key for read in map(envelope, messages(raw)) if read is not None and read.key]
+        waiting = [self.session.inflight.at_server(exchange + key) for key in keys]
         return any(each and each.rule and each.rule.failure_policy.withholds for each in waiting)
 
     def _hidden(self, tool: str) -> bool:
@@ -155,20 +150,14 @@ class World:
         instead = message.error(key, -1, "too long")
         self.account.of_server.setdefault(b"", set()).add(instead)
         outputs = self.session.from_server(instead)
-        for output in outputs:
-            # It may have been guessed whose answer that was.
-            self.account.late(output.raw if isinstance(output, ToClient) else b"", b"")
+        # It may have been guessed whose answer that was.
+        self.account.late(outputs, b"")
         self.take(outputs, b"")
 
     def unanswered(self, token: bytes, cause: str) -> None:
         """Have the session go on without an answer to a question of its own."""
         exchange = self.probes.pop(token)
         self.take(self.session.unanswered(token, cause), exchange)
-
-    def excuse(self, exchange: bytes) -> None:
-        """Take note that requests of an exchange may now go without an answer."""
-        asked = self.account.asked
-        self.account.excused |= {slot for slot in asked if slot.startswith(exchange)}
 
     def ids_of(self, exchange: bytes) -> list[bytes]:
         slots = self.account.asked
@@ -229,7 +218,7 @@ class World:
     def _to_server(self, raw: bytes, exchange: bytes) -> None:
         self.history.append(f"server hears: {exchange!r} {raw!r}")
         strict = called(raw) == {"strict"} and self.rulesets == [self.rules]
-        if strict and self.rules.covering("strict") and any(each > 10 for each in limits(raw)):
+        if strict and self.rules.covering("strict") and max(limits(raw), default=0) > 10:
             raise Wrong("a refused argument never reaches the server", repr(raw))
         self.inbox += self.account.server_hears(raw, exchange)
 
