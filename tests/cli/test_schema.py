@@ -10,7 +10,7 @@ from proxy.cli import schema
 from proxy.ruleset.loading.yaml_nodes import plain_value, read
 from proxy.ruleset.selection import library
 from tests.cli.conftest import Run
-from tests.reference.pages import RULES, SIDECAR
+from tests.reference.__main__ import RULES, SIDECAR
 from tests.rulecases import BAD, GOOD, PYTHON, editor
 
 CONFIGS = Path(__file__).parents[1] / "cases" / "config"

@@ -17,8 +17,8 @@ from proxy.testing import cases
 from proxy.transforms import TRANSFORMS
 from proxy.transforms.base import Transform
 from tests.reference import examples
+from tests.reference.__main__ import PAGES, RULES, current
 from tests.reference.markdown import anchor
-from tests.reference.pages import PAGES, RULES, current
 from tests.reference.reshaping import CANNOT_SAY, RELAXING, example, reshaping
 
 PAGE = RULES.read_text(encoding="utf-8")

@@ -19,7 +19,7 @@ from proxy.transports.sidecar import sidecar as served
 from proxy.transports.sidecar.metrics import Metrics
 from proxy.transports.sidecar.route import Route
 from tests.reference import sidecar_page as sidecar
-from tests.reference.pages import SIDECAR
+from tests.reference.__main__ import SIDECAR
 from tests.transports.http.listening import LISTEN, route, serving
 
 PAGE = SIDECAR.read_text(encoding="utf-8")

@@ -30,21 +30,6 @@ def size(written: bytes, told: Call) -> int:
     return len(written) + beside
 
 
-def test_a_document_that_fits_is_left_as_it_came() -> None:
-    raw = b'{"a": 1.0,  "b": "\\/"}'
-    document = Document.read(raw)
-    Abridge(max_bytes=300)(document.root, call())
-    assert not document.changed
-    assert document.cell[0] is document.source
-
-
-def test_what_the_server_has_escaped_does_not_count() -> None:
-    value = {"a": "\u00e9" * 100, "b": "\u00e9" * 100}
-    raw = json.dumps(value).encode()
-    assert len(raw) > 800
-    assert json.loads(shaped(raw, Abridge(max_bytes=800))) == value
-
-
 @pytest.mark.parametrize("viewable", [True, False])
 def test_a_long_array_keeps_its_first_elements_and_the_note_says_how_many_there_were(
     viewable: bool,

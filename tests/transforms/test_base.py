@@ -19,7 +19,6 @@ from proxy.transforms.clip import Clip
 from proxy.transforms.jmespath import Jmespath
 from proxy.transforms.keep import Keep
 from proxy.transforms.replace import Replace
-from proxy.transforms.sort import Sort
 from tests.documents import SCALARS, SURROGATES, call, open_all, said, shaped, values
 from tests.given import rule
 
@@ -64,6 +63,8 @@ SPELLED: list[tuple[str, str, str]] = [
     ("rename: {b: n}", '[{"a": 1, "b": 2}]', '[{"a": 1, "n": 2}]'),
     ("sort: {at: i, by: n}", '{"i": [{"n": "b", "v": 1}, {"n": "a", "v": 2}], "v": 1}',
      '{"i": [{"n": "a", "v": 2}, {"n": "b", "v": 1}], "v": 1}'),
+    ("table: i", '{"i": [{"x": 1, "y": 2}, {"y": 3, "x": 2}], "v": 1}',
+     '{"i": {"columns": ["x", "y"], "rows": [[1, 2], [2, 3]]}, "v": 1}'),
 ]  # fmt: skip
 
 
@@ -251,32 +252,6 @@ def test_what_is_no_object_has_the_note_of_elide_beside_it(
     told = call()
     assert shaped(before, *made(text), at=told) == after
     assert told.notices == [Notice("_elided", note)]
-
-
-@given(st.lists(st.integers() | st.floats(allow_nan=False, allow_infinity=False)))
-def test_numbers_are_sorted_as_python_sorts_them(numbers: list[float]) -> None:
-    assert json.loads(shaped(json.dumps(numbers).encode(), Sort())) == sorted(numbers)
-
-
-@given(st.lists(st.text()), st.booleans())
-def test_texts_are_sorted_by_their_bytes(texts: list[str], descending: bool) -> None:
-    after = json.loads(shaped(json.dumps(texts).encode(), Sort(descending=descending)))
-    assert after == sorted(texts, key=str.encode, reverse=descending)
-
-
-@given(st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=4), st.booleans())
-def test_a_table_loses_nothing_and_spells_all_as_it_came(
-    rows: list[tuple[bytes, bytes]], opened: bool
-) -> None:
-    document = Document.read(
-        b'{"items": [%s]}' % b", ".join(b'{"a": %s, "b": %s}' % each for each in rows)
-    )
-    if opened:
-        list(next(document.root.children()).children())
-    run("table: items", document, call())
-    table = b", ".join(b"[%s, %s]" % each for each in rows)
-    after = b'{"items": {"columns": ["a", "b"], "rows": [%s]}}' % table
-    assert document.encode() == compact(replace_lone(after))
 
 
 def spelled(data: bytes) -> Any:

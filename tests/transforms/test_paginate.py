@@ -80,21 +80,10 @@ def test_lines_that_are_all_on_one_page_are_left_alone(bound: int | None) -> Non
 
 def test_the_arguments_are_bounded_as_the_rule_says() -> None:
     step = Paginate(at=FILES, limit=50, max_limit=100, max_offset=10000)
-    limit, offset = step.parameters.values()
-    assert limit.schema == {
-        "type": "integer",
-        "minimum": 1,
-        "maximum": 100,
-        "default": 50,
-        "description": "How many of `files` to return",
-    }
-    assert offset.schema == {
-        "type": "integer",
-        "minimum": 0,
-        "maximum": 10000,
-        "default": 0,
-        "description": "How many of `files` to skip",
-    }
+    assert [list(each.schema.values()) for each in step.parameters.values()] == [
+        ["integer", 1, 100, 50, "How many of `files` to return"],
+        ["integer", 0, 10000, 0, "How many of `files` to skip"],
+    ]
 
 
 @pytest.mark.parametrize("raw", [b"[]", b'"text"', b"null", b"5"])
@@ -112,11 +101,6 @@ def test_what_is_a_list_or_no_structure_at_all_is_no_warning(raw: bytes) -> None
             "Returns `data.files` in pages of 100 (`limit`, at most 1000); while "
             "`data.pagination.hasMore` is true, call again with `page_offset` = "
             "`data.pagination.nextOffset`.",
-        ),
-        (
-            Paginate(limit=30),
-            "If the result is a list, it comes in pages of 30 elements (`limit`, at most 300); "
-            "while `hasMore` is true, call again with `page_offset` = `nextOffset`.",
         ),
         (
             Paginate(at=(Path.parse("a"), Path.parse("b"))),

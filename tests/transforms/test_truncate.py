@@ -88,19 +88,11 @@ def test_an_inline_hint_stands_where_the_text_is_missing() -> None:
 
 def test_arguments_may_be_renamed_and_are_advertised() -> None:
     step = Truncate(at=CONTENT, max_length=5, arguments={"startIndex": "params.from"})
-    assert {name: entry.schema for name, entry in step.parameters.items()} == {
-        "maxLength": {
-            "type": "integer",
-            "minimum": 1,
-            "default": 5,
-            "description": "How many characters of `content` to return",
-        },
-        "params.from": {
-            "type": "integer",
-            "minimum": 0,
-            "default": 0,
-            "description": "At which character of `content` to start, counted from 0",
-        },
+    assert {name: [*each.schema.values()] for name, each in step.parameters.items()} == {
+        "maxLength": ["integer", 1, 5, "How many characters of `content` to return"],
+        "params.from": [
+            *("integer", 0, 0, "At which character of `content` to start, counted from 0"),
+        ],
     }
     told = Call("read", {"params": {"from": 2}, "maxLength": 3})
     assert json.loads(shaped(b'{"content": "abcdef"}', step, at=told))["content"] == "cde"
