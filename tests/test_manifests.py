@@ -1,9 +1,6 @@
 """The manifests of examples/sidecar: they can be read, and agree with the image and each other."""
 
 import re
-import shutil
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -71,38 +68,6 @@ def test_the_values_of_the_cluster_are_in_one_file() -> None:
     assert {"mcp-abridge", *volumes} == set(GENERATED)
     assert GENERATED["mcp-abridge-rules"]["files"] == ["rules.yaml"]
     assert VALUES["resources"] == ["kubernetes.yaml"]
-
-
-CHANGED = """
-resources: [sidecar]
-configMapGenerator:
-  - {name: mcp-abridge, behavior: merge, literals: ["UPSTREAM=http://books:80/mcp"]}
-  - {name: mcp-abridge-rules, behavior: merge, files: [rules.yaml]}
-images: [{name: mcp-abridge, newName: registry.example/abridge, newTag: "2"}]
-"""
-
-
-@pytest.mark.skipif(not shutil.which("kubectl"), reason="kubectl is not installed")
-def test_another_folder_changes_the_values(tmp_path: Path) -> None:
-    shutil.copytree(FOLDER, tmp_path / "sidecar")
-    (tmp_path / "rules.yaml").write_text("version: 1\nrules: []\n")
-    (tmp_path / "kustomization.yaml").write_text(CHANGED)
-    done = subprocess.run(["kubectl", "kustomize", str(tmp_path)], capture_output=True, check=True)
-    every = list(yaml.safe_load_all(done.stdout))
-    maps = {each["metadata"]["name"]: each["data"] for each in every if each["kind"] == "ConfigMap"}
-    [pod] = [
-        each["spec"]["template"]["spec"]
-        for each in every
-        if each["kind"] == "Deployment" and each["metadata"]["name"] == "mcp-abridge"
-    ]
-    [container] = pod["containers"]
-    assert container["image"] == "registry.example/abridge:2"
-    assert maps[container["envFrom"][0]["configMapRef"]["name"]] == {
-        **LITERALS,
-        "UPSTREAM": "http://books:80/mcp",
-    }
-    [rules] = [each["configMap"]["name"] for each in pod["volumes"] if "configMap" in each]
-    assert maps[rules] == {"rules.yaml": "version: 1\nrules: []\n"}
 
 
 def test_nothing_runs_as_root_or_may_become_it() -> None:

@@ -3,7 +3,6 @@
 import json
 import os
 import stat
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from proxy.testing.recordings import RecordedSession, sessions
+from tests.cli.conftest import Run
 from tests.given import call, line
 from tests.serving import FRONTS
 from tests.wire import Wire
@@ -191,17 +191,14 @@ def test_an_exchange_that_cannot_be_written_passes(server: list[str], tmp_path: 
     assert not list(Path(session.path).glob("*.new"))
 
 
-def test_a_folder_that_cannot_be_used(server: list[str], tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_used(server: list[str], tmp_path: Path, run: Run) -> None:
     file = tmp_path / "file"
     file.write_text("")
     [answer], error = speak(wrapped(server, "--record", str(file)), call("list"))
     assert len(books(answer)) == 1
     assert error.startswith("mcp-abridge: warning: --record: an exchange was not recorded in ")
-    ended = subprocess.run(
-        record("record", str(file), "--", *server), capture_output=True, timeout=60, check=False
-    )
-    assert ended.returncode == 2
-    assert f"mcp-abridge record: {file}: file exists".encode() in ended.stderr
+    refusal = f"mcp-abridge record: {file}: file exists\n"
+    assert run("record", file, "--", *server, code=2) == ("", refusal)
 
 
 @pytest.mark.parametrize(
@@ -213,11 +210,12 @@ def test_a_folder_that_cannot_be_used(server: list[str], tmp_path: Path) -> None
         (["--redact", "(", "--", "x"], "is not a regular expression RE2 takes"),
     ],
 )
-def test_what_record_cannot_do_is_refused(words: list[str], complaint: str, tmp_path: Path) -> None:
-    command = record("record", str(tmp_path / "new"), *words)
-    ended = subprocess.run(command, capture_output=True, timeout=60, check=False)
-    assert (ended.returncode, ended.stdout) == (2, b"")
-    assert complaint in ended.stderr.decode()
+def test_what_record_cannot_do_is_refused(
+    words: list[str], complaint: str, tmp_path: Path, run: Run
+) -> None:
+    out, error = run("record", tmp_path / "new", *words, code=2)
+    assert out == ""
+    assert complaint in error
     assert not (tmp_path / "new").exists()
 
 

@@ -117,15 +117,6 @@ def test_the_server_gets_our_folder_environment_and_words(
     assert environment == started
 
 
-def test_rules_from_a_file_apply(tmp_path: Path) -> None:
-    file = rules(tmp_path, "version: 1\nrules:\n  - tools: secret\n    hide: true\n")
-    call = CALL.replace(b'"ok"', b'"secret"') % 1 + CALL % 2
-    ended = done(["--rules", file, "--", *NAUGHTY, "plain"], call)
-    hidden, answer = sorted(ended.stdout.splitlines(True))
-    assert json.loads(hidden)["error"]["code"] == -32602
-    assert answer == ANSWER % 2
-
-
 def test_a_rule_for_one_tool_leaves_the_others_bounded(tmp_path: Path) -> None:
     file = rules(tmp_path, "version: 1\nrules: [{tools: other, hide: true}]\n")
     call = CALL.replace(b'"ok"', b'"200000"') % 1
@@ -170,13 +161,6 @@ def test_bad_rules_are_an_error_though_the_server_ends_at_once(tmp_path: Path) -
     for name, reason in ((file, b":2:1: "), ("no-such-word", b"no-such-word")):
         ended = done(["--rules", name, "--", sys.executable, "-c", ""], code=2)
         assert reason in ended.stderr
-
-
-def test_log_lines_are_json_where_that_is_asked_for() -> None:
-    ended = done(["--log-format", "json", "--", "no-such-command"], code=127)
-    line = json.loads(ended.stderr.splitlines()[0])
-    assert line["level"] == "error"
-    assert line["message"] == "'no-such-command' cannot be started: no such file or directory"
 
 
 def test_calls_are_recorded_unless_that_is_turned_off(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from proxy.storage.ledger import rows
 from tests.cli.conftest import Run
 from tests.faults.processes import SECONDS, until
 from tests.faults.sidecar import Got, Sidecar
@@ -24,9 +23,7 @@ from tests.wrapped import START
 
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "find"}}
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-RULES = "version: 1\nrules: [{tools: find, response: [{keep: [a]}]}]"
 HEADER = "a header is written like 'Authorization: Bearer ${TOKEN}'"
-RESULT = {"content": [{"type": "text", "text": '{"a":1,"b":2}'}]}
 
 
 def answering(**result: Any) -> Answer:
@@ -69,19 +66,6 @@ def test_a_server_behind_a_command_is_served(before: tuple[str, ...]) -> None:
     with Sidecar(*before, *command) as sidecar:
         sidecar.events("serving", upstream=sys.executable)
     assert b"secret" not in sidecar.errors
-
-
-def test_rules_are_applied_and_what_was_saved_is_counted(tmp_path: Path) -> None:
-    rules, ledger = tmp_path / "rules.yaml", str(tmp_path / "ledger.db")
-    rules.write_text(RULES)
-    words = ("--rules", str(rules), "--ledger", ledger)
-    with RawServer(answering(**RESULT)) as upstream, Sidecar(*words, upstream.url) as sidecar:
-        answered = post(sidecar.url(), CALL)
-        assert answered.json["result"]["content"][0]["text"] == '{"a":1}'
-        sidecar.events("call", tool="find", status=200)
-        figures = ask(sidecar.url().replace("/mcp", "/metrics")).body
-        assert b'mcp_abridge_calls_total{outcome="shaped",tool="find"} 1.0' in figures
-    assert [(each.name, each.calls) for each in rows(ledger)] == [("find", 1)]
 
 
 def test_routes_of_a_configuration_have_their_own_tools_and_tokens(tmp_path: Path) -> None:
