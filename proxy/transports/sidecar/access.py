@@ -6,10 +6,12 @@ refusal quotes nothing of the request.
 
 import hmac
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
+
+from proxy.transports.http.hop_headers import Headers
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 """The hosts that reach only this machine, with any port."""
@@ -48,23 +50,21 @@ class Access(Struct, frozen=True):
     def __rich_repr__(self) -> list[tuple[str, Any]]:
         return [("hosts", self.hosts), ("origins", self.origins), ("tokens", len(self.tokens))]
 
-    def refusal(
-        self, headers: Mapping[str, str], path_token: str | None = None
-    ) -> AccessRefused | None:
+    def refusal(self, headers: Headers, path_token: str | None = None) -> AccessRefused | None:
         """Return the reason why a request with these headers is refused, or None if it may pass.
 
         `path_token` is the token that the path holds, if any; it counts as a bearer token.
         """
-        hosts = _all(headers, "host")
+        hosts = headers.getall("Host", [])
         if len(hosts) > 1:
             return AccessRefused(400, "the request names several hosts")
         host = hosts[0] if hosts else ""
         if self.hosts is not None and not _allowed(host, ("80", "443"), self.hosts):
             return AccessRefused(403, "the Host of the request is not allowed")
-        if not all(self._trusts(origin, host) for origin in _all(headers, "origin")):
+        if not all(self._trusts(origin, host) for origin in headers.getall("Origin", [])):
             return AccessRefused(403, "the Origin of the request is not allowed")
         candidates = [] if path_token is None else [path_token]
-        if len(_all(headers, "authorization")) == 1:
+        if len(headers.getall("Authorization", [])) == 1:
             candidates += _bearers(headers)
         if self.tokens and not self._matches(candidates):
             challenge = ("WWW-Authenticate", 'Bearer realm="mcp-abridge"')
@@ -85,23 +85,19 @@ class Access(Struct, frozen=True):
             hosts = (host,) if _AUTHORITY.fullmatch(host) else ()
         return _allowed(match[2], (_PORTS[match[1].lower()],), hosts)
 
-    def opened_by(self, headers: Mapping[str, str]) -> bool:
+    def opened_by(self, headers: Headers) -> bool:
         """Return True if Authorization has a token of this route, which no upstream may see."""
         return self._matches(_bearers(headers))
 
     def _matches(self, candidates: Iterable[str]) -> bool:
         # A list, not a generator: the time must not reveal which token matched.
-        matches = [_same(one, token) for one in candidates if one for token in self.tokens]
+        pairs = [(one, token) for one in candidates if one for token in self.tokens]
+        matches = [hmac.compare_digest(_bytes(one), _bytes(token)) for one, token in pairs]
         return any(matches)
 
 
-def _all(headers: Mapping[str, str], name: str) -> list[str]:
-    """Return the values of a header in every spelling of its name, repeated or not."""
-    return [value.strip(" \t") for key, value in headers.items() if key.lower() == name]
-
-
-def _bearers(headers: Mapping[str, str]) -> list[str]:
-    values = [value.partition(" ") for value in _all(headers, "authorization")]
+def _bearers(headers: Headers) -> list[str]:
+    values = [value.partition(" ") for value in headers.getall("Authorization", [])]
     return [token.strip(" ") for scheme, _, token in values if scheme.lower() == "bearer"]
 
 
@@ -112,20 +108,13 @@ def _allowed(authority: str, usual: tuple[str, ...], hosts: tuple[str, ...]) -> 
         return False
     name, ports = match[1].lower(), (match[2],) if match[2] else usual
     for host in hosts:
-        pattern, port = _split(host.lower())
+        pattern, _, port = host.lower().rpartition(":")
+        if not port.isdecimal():
+            pattern, port = host.lower(), ""
         fits = name.endswith(pattern[1:]) if pattern.startswith("*.") else name == pattern
         if fits and (not port or port in ports):
             return True
     return False
-
-
-def _split(host: str) -> tuple[str, str]:
-    name, _, port = host.rpartition(":")
-    return (name, port) if port.isdecimal() else (host, "")
-
-
-def _same(one: str, other: str) -> bool:
-    return hmac.compare_digest(_bytes(one), _bytes(other))
 
 
 def _bytes(text: str) -> bytes:

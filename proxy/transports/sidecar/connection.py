@@ -197,8 +197,7 @@ class Connections:
     def use(self, connection: Connection) -> None:
         """Record that a connection has sent a request."""
         if connection in self._open:
-            del self._open[connection]
-            self._open[connection] = None
+            self._open[connection] = self._open.pop(connection)
 
     def leave(self, connection: Connection) -> None:
         """Remove a connection from the count; an unknown one is ignored."""
@@ -221,18 +220,17 @@ class Connections:
         if monotonic() - self._warned >= _WARNED_AGAIN:
             self._warned = monotonic()
             self._log.warning(f"{crowd}: idle ones are closed, or new ones refused")
-        there = (each for each in self._open if peer in (None, each.peer))
-        spare = next((each for each in there if each.idle), None)
-        if spare is not None:
-            self.leave(spare)
-            spare.force_close()
-            return True
-        there = (each for each in self._open if peer in (None, each.peer))
-        spare = next((each for each in there if each.half), None)
-        if spare is not None and spare.transport is not None:
-            self.leave(spare)
+        there = [each for each in self._open if peer in (None, each.peer)]
+        idle = next((each for each in there if each.idle), None)
+        spare = idle or next((each for each in there if each.half), None)
+        if spare is None:
+            return False
+        self.leave(spare)
+        if idle is not None:
+            idle.force_close()
+        elif spare.transport is not None:
             spare.transport.abort()
-        return spare is not None
+        return True
 
 
 def most_connections(concurrent: int) -> int:

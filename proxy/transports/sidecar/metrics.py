@@ -28,36 +28,6 @@ _STAGES = ("before", "after", "visible_before", "visible_after")
 _BUCKETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 _UNNAMED_ERROR = "_OTHER"  # OpenTelemetry's name for an error without a type of its own
 
-# The methods that a client may send, in any version of the protocol.
-_METHODS = frozenset(
-    (
-        "completion/complete",
-        "initialize",
-        "logging/setLevel",
-        "notifications/cancelled",
-        "notifications/initialized",
-        "notifications/progress",
-        "notifications/roots/list_changed",
-        "notifications/tasks/status",
-        "ping",
-        "prompts/get",
-        "prompts/list",
-        "resources/list",
-        "resources/read",
-        "resources/subscribe",
-        "resources/templates/list",
-        "resources/unsubscribe",
-        "server/discover",
-        "subscriptions/listen",
-        "tasks/cancel",
-        "tasks/get",
-        "tasks/list",
-        "tasks/result",
-        "tools/call",
-        "tools/list",
-    )
-)
-
 Labels = tuple[str, ...]
 Metric = TypeVar("Metric", bound=MetricWrapperBase)
 
@@ -161,8 +131,7 @@ class Metrics:
             self._refusals.of((str(status),), (OTHER,)).inc()
         if not record.method:
             return
-        method = record.method if record.method in _METHODS else OTHER
-        tool = label(record.tool)
+        method, tool = label(record.method), label(record.tool)
         error = str(status) if failed else _UNNAMED_ERROR if record.failure else ""
         series = self._seconds.of((method, tool, error), (method, OTHER, error), (OTHER,) * 3)
         series.observe(seconds)
@@ -184,8 +153,6 @@ class Metrics:
 
 
 class _Bounded(Generic[Metric]):
-    """A metric with a limited number of series."""
-
     def __init__(self, metric: Metric) -> None:
         self._metric = metric
         self._limiter = Limiter[Labels](_MAX_SERIES, _RESERVE)

@@ -111,34 +111,38 @@ NOTHING = PostedBody(
 """The PostedBody of a request that has no message and wants a stream."""
 
 
+async def read_body(request: web.BaseRequest, limits: LimitsSpec) -> bytes:
+    """Return the body of a request, decompressed; raises RequestRefused."""
+    too_large = RequestRefused(413, INVALID, f"the body is over the limit of {limits.body} bytes")
+    if (request.content_length or 0) > limits.body:
+        raise too_large
+    encoding = request.headers.get("Content-Encoding")
+    try:
+        return await body.whole(request.content, encoding, limits.body)
+    except body.TooLarge:
+        raise too_large from None
+    except body.Unreadable as cause:
+        raise RequestRefused(400, NOT_JSON, f"the body cannot be read: {cause}") from None
+
+
 async def read(
     request: web.BaseRequest, route: Route, limits: LimitsSpec, record: AccessRecord
 ) -> PostedBody:
     """Read a POST; raises RequestRefused."""
-    if (request.content_length or 0) > limits.body:
-        raise _too_large(limits)
-    try:
-        raw = await body.whole(
-            request.content, request.headers.get("Content-Encoding"), limits.body
-        )
-    except body.TooLarge:
-        raise _too_large(limits) from None
-    except body.Unreadable as cause:
-        raise RequestRefused(400, NOT_JSON, f"the body cannot be read: {cause}") from None
+    raw = await read_body(request, limits)
     messages, batch = _messages(raw, route)
+    version = request.headers.get(VERSION)
+    ids = tuple(key for key in map(request_key, messages) if key is not None)
     post = PostedBody(
         raw=raw,
         messages=messages,
         batch=batch,
-        ids=tuple(key for key in map(request_key, messages) if key is not None),
-        accepts=negotiation.negotiate(_header(request, "Accept")),
+        ids=ids if messages else (b"null",),
+        accepts=negotiation.negotiate(", ".join(request.headers.getall("Accept", []))),
         session=request.headers.get(SESSION),
-        version=request.headers.get(VERSION),
-        modern=False,
+        version=version,
+        modern=max(version or "", _declared(messages)) >= MODERN,
     )
-    if not messages:
-        post.ids = (b"null",)
-    post.modern = max(post.version or "", _declared(post)) >= MODERN
     record.method = post.method
     record.session = "" if post.session is None else digest(post.session)
     if post.first is not None and post.method == "tools/call":
@@ -185,10 +189,6 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
 
-def _too_large(limits: LimitsSpec) -> RequestRefused:
-    return RequestRefused(413, INVALID, f"the body is over the limit of {limits.body} bytes")
-
-
 def _messages(raw: bytes, route: Route) -> tuple[list[Message], bool]:
     """Return the messages of a body and True for a batch; no messages for other JSON."""
     try:
@@ -207,15 +207,10 @@ def _messages(raw: bytes, route: Route) -> tuple[list[Message], bool]:
     return [], False
 
 
-def _declared(post: PostedBody) -> str:
+def _declared(messages: list[Message]) -> str:
     versions = (
         string_at(read.params, "_meta", PROTOCOL_VERSION) or ""
-        for read in post.messages
+        for read in messages
         if bytes(read.params)
     )
     return max(versions, default="")
-
-
-def _header(request: web.BaseRequest, name: str) -> str | None:
-    values = request.headers.getall(name, [])
-    return ", ".join(values) if values else None

@@ -202,7 +202,6 @@ class ResponseWriter:
             await self._write(event)
 
     def _collect(self, data: bytes, responses: list[bytes], messages: int) -> None:
-        """Keep the responses that a JSON answer has room for."""
         room = max(self._expected, 1) - self._responses
         if room > 0 and responses:
             self._responses += len(responses)
@@ -241,7 +240,6 @@ def message_event(message: bytes, id: str | None = None) -> Event:
 
 
 def _pieces(event: Event) -> list[bytes]:
-    """Return the bytes of an event, in one or several pieces."""
     if event.raw:
         return [event.raw]
     data = event.data or b""
@@ -262,7 +260,6 @@ def _slices(pieces: Iterable[bytes]) -> Iterator[bytes | memoryview]:
 
 
 def _messages(event: Event) -> list[tuple[bytes, bool]]:
-    """Return the messages of an event, each with True if it is a response."""
     if event.event not in (None, "", "message") or not event.data or event.data.isspace():
         return []
     return [(raw, _responds(raw)) for raw in elements(event.data.lstrip())]

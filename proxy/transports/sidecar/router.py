@@ -55,7 +55,6 @@ def _climbs(segment: str) -> bool:
 
 
 def _candidates(segments: list[str], route: Route, length: int) -> list[list[str]]:
-    """Return the leading segments of a path that the route may match."""
     if route.passes:
         return [segments[:length]]
     if segments[-1] == _STREAM and not isinstance(route.upstream, str):

@@ -107,7 +107,6 @@ class SessionRegistry:
         return post.digest(f"{self._route.path}\n{self._route.upstream}\n{session}")
 
     def _begin(self, scope: str, id_prefix: bytes) -> Driver:
-        """Return the driver of a new session; with an `id_prefix`, its answers come only once."""
         shared, log = self._shared, self._shared.log
         session = shared.new_session(
             self._rules,
@@ -158,7 +157,6 @@ class SessionRegistry:
             await context.driver.share(context.memory)
 
     async def _driver(self, scope: str, client: str | None, id_prefix: bytes) -> Driver:
-        """Return the driver of the session of that name, which another replica may have begun."""
         driver = self._drivers.get((scope, client))
         if driver is None:
             driver = self._begin(scope, id_prefix)
@@ -182,5 +180,4 @@ class SessionRegistry:
 
 
 def _memory(scope: str, client: str | None) -> Key:
-    """Return the key under which replicas share the facts about a session's server."""
     return Key(scope, "", f"known to {client or 'anybody'}")

@@ -205,7 +205,6 @@ class Sidecar:
                     await self._idle.wait()
 
     async def _handle(self, mounts: Router, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer a request and log the outcome."""
         # Not that of `rel_url`: a target with a host of its own (RFC 9112, 3.2.2) is not served.
         path = request.raw_path.partition("?")[0]
         own = self._own.get(path)
@@ -377,7 +376,6 @@ class Sidecar:
 
 
 def _listens(request: web.BaseRequest) -> bool:
-    """Return True if a client wants a stream that has no end of its own."""
     return request.method == "GET" and STREAM in request.headers.get(hdrs.ACCEPT, "")
 
 

@@ -100,7 +100,6 @@ class Workers:
         return await in_process(job)
 
     def _short(self, job: ShapeJob, *, costly: bool) -> bool:
-        """Return True if `job` is run at once, or at least tried."""
         source = job.raw if job.snapshot is None else job.snapshot.document
         if source is None:
             return True
@@ -174,7 +173,6 @@ class Workers:
 
 
 def _start_thread(do: Callable[[ShapeJob], Result], job: ShapeJob) -> asyncio.Future[Result]:
-    """Start `do` in a thread; raises RuntimeError if that is not possible."""
     loop = asyncio.get_running_loop()
     result: asyncio.Future[Result] = loop.create_future()
 

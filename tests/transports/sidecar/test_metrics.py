@@ -124,14 +124,6 @@ def test_a_request_that_failed_says_by_what(status: int, failure: str, error: st
     assert read(metrics)[f"{SECONDS}_count"] == {(error, "", "ping"): 1}
 
 
-def test_methods_that_a_client_invents_are_counted_as_other() -> None:
-    metrics = Metrics()
-    for number in range(3):
-        metrics.count_request(AccessRecord(method=f"evil/{number}"), 200, 0.1)
-
-    assert read(metrics)[f"{SECONDS}_count"] == {("", "", OTHER): 3}
-
-
 def test_a_request_without_a_message_has_no_duration() -> None:
     metrics = Metrics()
     metrics.count_request(AccessRecord(), 200, 3_600)

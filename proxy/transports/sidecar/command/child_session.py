@@ -217,7 +217,6 @@ class ChildSession:
                 self._loop.call_later(wait, self._give_up, cancels, self._pending[cancels])
 
     def _give_up(self, id: bytes, stream: EventStream) -> None:
-        """Answer a cancelled request that the server does not answer, so that its stream ends."""
         if self._pending.get(id) is stream:
             self._deliver(message.error(id, message.CANCELLED, "Request cancelled"))
 
@@ -235,7 +234,6 @@ class ChildSession:
             await self._deliver(raw).room()
 
     def _overdue(self, routed: Routed) -> None:
-        """Cancel calls that the server has left unanswered for too long, and answer them."""
         self._child.post(routed.to_server)
         for raw in routed.to_client:
             self._deliver(raw)
@@ -285,7 +283,6 @@ class ChildSession:
         await self._route(await self.driver.from_server(raw))
 
     def _on_end(self) -> None:
-        """Answer all pending requests with an error, and end all streams."""
         self.over = True
         cause = self._cause or self._child.cause
         count = len(self._pending)
@@ -347,7 +344,6 @@ class ChildSession:
         return self._get
 
     def _on_response(self, raw: bytes, correlation: Correlation) -> None:
-        """Record a response; the last one ends its stream."""
         if correlation.answers not in self._pending:
             return
         stream = self._pending.pop(correlation.answers)

@@ -283,7 +283,6 @@ class Pool:
         return server
 
     def _another(self) -> "asyncio.Task[PooledServer]":
-        """Start a server, unless one is being started."""
         if self._starting is None or self._starting.done():
             self._starting = asyncio.create_task(self._begin())
             # Retrieve an error that no request waits for; it is in the log.

@@ -128,7 +128,7 @@ class CommandRoute:
         return await session.post(request, read, record)
 
     async def _get(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
-        accepts = ", ".join(request.headers.getall("Accept", [])) or None
+        accepts = ", ".join(request.headers.getall("Accept", []))
         single = request.path.endswith(_SSE) and SESSION not in request.headers
         if negotiation.negotiate(accepts) in ("json", "nothing"):
             raise RequestRefused(406, NOT_JSON, f"Acceptable media types: {negotiation.STREAM}")
@@ -170,7 +170,6 @@ class CommandRoute:
             raise RequestRefused(400, INVALID, f"the value of {VERSION} is no version served here")
 
     async def _begin(self, request: web.BaseRequest, *, single: bool) -> ChildSession:
-        """Begin a session; raises RequestRefused."""
         log = self._shared.log
         self._make_room()
         self._starting += 1
@@ -198,7 +197,6 @@ class CommandRoute:
         return session
 
     async def _child(self) -> ChildServer:
-        """Start a server; raises OSError."""
         limit, log = self._shared.limits.message, self._shared.log
         try:
             child = await ChildServer.start(self._command, self._guardian, log, limit)

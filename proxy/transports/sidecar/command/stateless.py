@@ -134,7 +134,6 @@ class _Answering:
         return self._driver.session.patience(self._id_prefix, self._read.ids)
 
     async def _pass_on(self, pooled: PooledRequest, send: Send) -> None:
-        """Pass on the server's messages until it has answered, has ended, or is overdue."""
         while pooled.forwarded or self._query is not None:
             overdue = self._driver.overdue(self._id_prefix, self._read.ids)
             if overdue.to_client:
@@ -170,7 +169,6 @@ class _Answering:
                 self._route.log.debug("a message that came while a call was held was dropped")
 
     def _seconds_to_wait(self) -> float | None:
-        """Return the seconds to wait for the server's next message, None if without limit."""
         ping = PING if self._streams else None
         seconds = self._patience
         if self._query is not None:

@@ -242,6 +242,5 @@ class EventStream:
 
 
 def _unread(request: web.BaseRequest) -> int:
-    """Return the number of bytes that wait to be sent to a client."""
     size = getattr(request.transport, "get_write_buffer_size", None)
     return 0 if size is None else int(size())

@@ -152,7 +152,6 @@ class GuardQueries:
         id: bytes,
         url: URL | None,
     ) -> bytes | str:
-        """Send a query; return its answer, or the reason why there is none. Raises Rejected."""
         read, elsewhere = context.post if url is None else None, self._awaited[id]
         try:
             async with self._upstream.ask(request, raw, read, url, own=True) as upstream:

@@ -177,7 +177,6 @@ class UrlRoute:
         return Routed(routed.to_server, mine, notices, routed.queries)
 
     def _rejected(self, exchange: Exchange, rejected: Rejected) -> web.Response:
-        """Answer a held call with the server's answer to the query, which rejects this client."""
         exchange.context.drop()
         upstream, record = rejected.upstream, exchange.record
         self._forget_ended(exchange.request, upstream)
@@ -209,7 +208,6 @@ class UrlRoute:
         return []
 
     async def _answered(self, exchange: Exchange, upstream: HttpResponse) -> web.StreamResponse:
-        """Pass on an upstream's answer, with the messages that the proxy adds."""
         request, context, record = exchange.request, exchange.context, exchange.record
         read, ours = context.post, exchange.ours
         if read.initializes:
@@ -269,7 +267,6 @@ class UrlRoute:
     async def _events(
         self, exchange: Exchange, answer: ResponseWriter, upstream: HttpResponse
     ) -> None:
-        """Pass on a stream of events until it ends, or no more of it is needed."""
         context, record = exchange.context, exchange.record
         resumable = False
         cause = "the server ended its stream before it had answered"
@@ -291,7 +288,6 @@ class UrlRoute:
             await answer.add_messages(lines)
 
     async def _translated(self, context: RequestContext, event: Event) -> list[Event]:
-        """Return the events for the client: usually the event itself."""
         if not event.data or event.data.isspace():
             return [event]
         lines = await self._tell(context, event.data)
@@ -304,7 +300,6 @@ class UrlRoute:
         return [*map(message_event, first), msgspec.structs.replace(event, raw=raw, data=last)]
 
     async def _tell(self, context: RequestContext, raw: bytes) -> list[bytes]:
-        """Process a message of the upstream; return the messages for the client."""
         if self._queries.answered(raw):
             return []
         if context.post.modern and context.post.method == "tools/list":
@@ -314,16 +309,7 @@ class UrlRoute:
         return routed.to_client
 
     async def _other(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
-        """Pass on a request that brings no message: GET, DELETE, and any other method."""
-        raw = b""
-        if request.body_exists:
-            try:
-                encoding = request.headers.get("Content-Encoding")
-                raw = await body.whole(request.content, encoding, self._limits.body)
-            except body.TooLarge as large:
-                raise RequestRefused(413, post.INVALID, str(large)) from None
-            except body.Unreadable as cause:
-                raise RequestRefused(400, post.NOT_JSON, str(cause)) from None
+        raw = await post.read_body(request, self._limits) if request.body_exists else b""
         session = request.headers.get(SESSION)
         if session is not None:
             record.session = post.digest(session)
@@ -370,7 +356,6 @@ def _without_message(event: Event) -> list[Event]:
 def _writer(
     request: web.BaseRequest, read: PostedBody, upstream: HttpResponse | None = None
 ) -> ResponseWriter:
-    """Return the writer of the upstream's answer to a POST, or of the proxy's."""
     return ResponseWriter(
         request,
         read.accepts,
