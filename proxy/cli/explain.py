@@ -37,6 +37,7 @@ from proxy.testing.play import Replay
 from proxy.transforms.base import Call, Transform, Warned
 from proxy.transforms.filter import Filter
 from proxy.transforms.jmespath import Jmespath
+from proxy.transforms.recast import Recast
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -168,6 +169,7 @@ def explained(replay: Replay, file: str = "") -> dict[str, Any]:
         "missing": list(dict.fromkeys(path for step in steps for path in step["missing"])),
         "notices": notices,
         "warnings": list(map(_warning, dict.fromkeys((*of_guard, *of_steps)))),
+        "vocabulary": {} if rule is None else _vocabulary(rule),
         "log": list(dict.fromkeys(replay.log)),
         "before": _sizes(replay.before),
         "after": _sizes(replay.answer),
@@ -336,6 +338,15 @@ def _warning(warning: Warned) -> dict[str, Any]:
     return {"kind": warning.kind, "said": warning.text}
 
 
+def _vocabulary(rule: Rule) -> dict[str, list[str]]:
+    """Return the permitted words at each path of the shapes that the rule's `recast` makes."""
+    words: dict[str, dict[str, None]] = {}
+    for step in (*rule.pipeline, *rule.errors):
+        for path, permitted in step.vocabulary.items() if isinstance(step, Recast) else ():
+            words.setdefault(path.text, {}).update(dict.fromkeys(permitted))
+    return {path: list(permitted) for path, permitted in words.items()}
+
+
 def _sizes(answer: ClientView) -> dict[str, int | None]:
     return {
         "wire": len(answer.line),
@@ -461,6 +472,8 @@ def _findings(account: dict[str, Any]) -> Iterator[str]:
         yield f"matched nothing: {path}"
     for notice in account["notices"]:
         yield f"notice beside the document: {_json(notice)}"
+    for path, words in account["vocabulary"].items():
+        yield f"words of {path}: {', '.join(words)}"
 
 
 def _in_models(texts: dict[str, dict[str, Any]]) -> Iterator[str]:

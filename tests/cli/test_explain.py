@@ -203,7 +203,7 @@ def test_a_step_that_fails_says_so_and_the_original_goes_out(verb: Explain) -> N
 
 def test_the_keys_of_the_json_stay(verb: Explain) -> None:
     keys = ["file", "tool", "arguments", "upstream", "rule", "rules", "guard", "document"]
-    keys += ["outcome", "steps", "missing", "notices", "warnings", "log"]
+    keys += ["outcome", "steps", "missing", "notices", "warnings", "vocabulary", "log"]
     keys += ["before", "after", "shown", "clients"]
 
     for tool in ("list", "other", "gone", "broken"):
