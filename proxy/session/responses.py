@@ -18,6 +18,7 @@ from proxy.session import guards, tool_lists
 from proxy.session.outputs import DropSnapshots, Output, Shape, StoreSnapshot, ToClient
 from proxy.session.state import PendingRequest, SessionState
 from proxy.shaping.job import ShapeJob, ShapeResult
+from proxy.shaping.result.write import mended
 from proxy.storage.snapshots import Snapshot
 
 PROGRESS = "notifications/progress"
@@ -75,12 +76,7 @@ def _untouched(state: SessionState, raw: bytes, pending: PendingRequest) -> tupl
 
 def _usable(state: SessionState, raw: bytes) -> bytes:
     needs = client_for(state.rules.client).needs
-    if not needs:
-        return raw
-    # Imported late: few clients need it.
-    from proxy.shaping.result.mend import mended
-
-    return mended(raw, needs)
+    return mended(raw, needs) if needs else raw
 
 
 def _shapes_error(pending: PendingRequest, read: Message, size: int) -> bool:

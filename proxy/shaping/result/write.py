@@ -1,12 +1,16 @@
 """Writes a document back into all the places of its result, with everything else unchanged."""
 
+from collections.abc import Collection
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
+from proxy.document.message import members
 from proxy.document.tree import Document, Value, compact, encode, text
+from proxy.errors import DocumentError
+from proxy.ruleset.clients import Need
 from proxy.ruleset.rule import Rule
 from proxy.shaping.result.frame import (
     Copy,
@@ -19,6 +23,8 @@ from proxy.shaping.result.frame import (
 )
 from proxy.shaping.result.read import is_error, is_final, locate, parse
 from proxy.transforms.base import Notice, unused_name
+
+_NO_OBJECT = '[-0123456789"tfn'  # first characters of JSON that is no object
 
 Written = tuple[dict[str, Raw], VisibleSize]
 """The members of a written result, and its size as a model sees it."""
@@ -170,9 +176,9 @@ def write_structured(
     It is the document if that is an object, else all texts as `text`; it includes the notices.
     """
     if document.kind == "object":
-        members = {**frame.members, "structuredContent": Raw(b"{}")}
+        both = {**frame.members, "structuredContent": Raw(b"{}")}
         copies = (*frame.copies, Copy("structured"))
-        frame = replace(frame, members=members, copies=copies)
+        frame = replace(frame, members=both, copies=copies)
         return write(frame, document, notices, indent=indent)
     _, texts = content_of(write(frame, document, [], indent=indent)[0])
     result, _ = write(frame, document, notices, indent=indent)
@@ -208,3 +214,33 @@ def add_structured(line: bytes, *, replaces: bool = False) -> tuple[bytes, Visib
         value = Raw(encode({"text": "\n".join(texts.values())}))
     whole = {**result, "structuredContent": value}
     return encode({**parsed.envelope, "result": whole}), visible_size(whole, blocks)
+
+
+def mended(line: bytes, needs: Collection[Need]) -> bytes:
+    """Return a response with the copy of its result without which a client fails or shows nothing.
+
+    It is `line` itself if the client needs no other copy, or if it holds no result. Never raises.
+    """
+    try:
+        response = parse(line, intact=True)
+        result = response.members
+        more = _missing(result, needs) if is_final(result) else {}
+    except (DocumentError, msgspec.DecodeError, UnicodeError, RecursionError):
+        return line
+    return encode({**response.envelope, "result": {**result, **more}}) if more else line
+
+
+def _missing(result: dict[str, Raw], needs: Collection[Need]) -> dict[str, Raw]:
+    blocks, texts = content_of(result)
+    structured = result.get("structuredContent")
+    if structured is not None and bytes(structured) != b"null":
+        if "text" not in needs or blocks:
+            return {}
+        return {"content": Raw(encode([{"type": "text", "text": bytes(structured).decode()}]))}
+    if "object" not in needs or 0 not in texts or text(members(blocks[0])["type"]) != "text":
+        return {}
+    content = texts[0].strip()
+    if content[:1] not in _NO_OBJECT:
+        return {}
+    value = compact(content.encode())  # a line feed would end the message
+    return {"structuredContent": Raw(encode({"result": Raw(value)}))}  # as the SDKs name it
