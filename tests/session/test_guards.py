@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from proxy.ruleset.guard import Allow, Decision, Query, QueryResult, Respond
 from proxy.ruleset.rule import RuleFile, RuleSet
 from proxy.session import outputs
-from proxy.storage.meter import Warnings
 from proxy.transforms.base import Call, Parameter
 from tests.given import answer, call, document, line, result, rule, said, texts
 from tests.talk import Talk
@@ -275,18 +274,6 @@ def test_a_guard_that_fails_follows_on_failure(decide: Any, why: str, on_failure
         [got] = guarded.to_client
         assert texts(got) == ["the call was withheld: the guard of rule 'guarded' failed"]
     assert guarded.log == [f"guarded: reindex: the guard 'scripted' failed: {why}"]
-
-
-def test_a_warning_of_a_guard_is_counted_and_logged_once() -> None:
-    def decide(call: Call, found: QueryResult | None) -> Decision:
-        call.warn("odd path", f"an odd path: {call.argument('path')}")
-        return Allow()
-
-    guarded = talk(decide)
-    for id in (1, 2):
-        guarded.exchange(call("reindex", {"path": str(id)}, id=id), answer(said("a"), id))
-    assert guarded.log == ["guarded: reindex: an odd path: 1"]
-    assert [(each.kind, each.count) for each in guarded.meter.drain(Warnings)] == [("odd path", 2)]
 
 
 def test_a_rule_in_shadow_mode_asks_no_guard() -> None:

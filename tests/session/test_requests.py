@@ -192,31 +192,6 @@ def test_out_of_service_a_rule_still_hides_bounds_and_takes_its_arguments() -> N
     assert json.loads(talk.replied(call("gone")))["error"]["code"] == -32602
 
 
-@pytest.mark.parametrize(
-    ("one", "other"), [("1e400", "1e500"), ("1.0", '"1.0"'), ("0.1", "0.10000000000000000001")]
-)
-def test_calls_that_differ_in_the_spelling_of_a_number_share_no_snapshot(
-    one: str, other: str
-) -> None:
-    talk = Talk(PAGES)
-    first, second = call("list", {"x": 7}), call("list", {"x": 7, "offset": 2}, id=2)
-    talk.exchange(first.replace(b"7", one.encode()), answer(ITEMS))
-
-    assert result(talk.replied(second.replace(b"7", other.encode())))["isError"] is True
-    assert items(talk.replied(second.replace(b"7", one.encode()))) == [3, 4]
-
-
-def test_what_names_a_snapshot_is_short_however_long_the_call_is() -> None:
-    talk = Talk(PAGES)
-    first, second = "x" * 1_000_000, "x" * 999_999 + "y"
-    talk.exchange(call("list", {"text": first}), answer(ITEMS))
-    talk.exchange(call("list", {"text": second}), answer(document({"items": [7, 8, 9]})))
-
-    assert items(talk.replied(call("list", {"text": first, "offset": 4}))) == [5]
-    assert items(talk.replied(call("list", {"text": second, "offset": 2}))) == [9]
-    assert max(len(key.call or "") for key in talk.store._snapshots) < 1000
-
-
 def test_pages_are_not_cut_from_an_answer_that_was_read_by_other_rules() -> None:
     step = "{paginate: {at: items, limit: %d}}"
     now = "- {name: pages, tools: list, response: [{drop: items.secret}, " + step + "]}"

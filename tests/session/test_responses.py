@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.given import answer, call, document, line, result, rules, texts
-from tests.samples import ABS_PAGES, BOUND, DROP, ITEMS, PAGES, SECRET, items
+from tests.samples import BOUND, DROP, ITEMS, PAGES, SECRET, items
 from tests.talk import Talk
 
 
@@ -21,17 +21,6 @@ def test_the_answer_to_a_retry_with_inputs_is_not_kept(answers: dict[str, Any]) 
     assert result(talk.replied(call("list", {"offset": 2}, id=2)))["isError"] is True
 
 
-def test_an_answer_out_of_service_makes_what_was_kept_of_an_earlier_one_untrue() -> None:
-    talk = Talk(rules(ABS_PAGES))
-    talk.exchange(call("list"), answer(document({"n": 1, "items": [1, 2, 3]})))
-    bad = answer(document({"n": "x", "items": [4]}))
-    for at in range(5):
-        talk.exchange(call("list", {"q": at}), bad)
-    talk.exchange(call("list"), bad)
-    talk.rules = rules(ABS_PAGES)
-    assert "nothing is kept" in texts(talk.replied(call("list", {"offset": 2})))[0]
-
-
 LONG = document({"items": [{"id": n, "body": "x" * 20} for n in range(200)]})
 
 
@@ -41,16 +30,6 @@ def test_a_view_never_looks_behind_a_later_answer() -> None:
     talk.exchange(call("get", id=2), answer(document({"items": []}), 2))
 
     assert result(talk.replied(call("get", {"view": "items"}, id=3)))["isError"] is True
-
-
-@pytest.mark.parametrize("answers", [{"inputResponses": {"a": {}}}, {"requestState": "x"}])
-def test_a_cut_that_no_view_can_see_behind_says_only_how_much_there_was(
-    answers: dict[str, Any],
-) -> None:
-    got = Talk(BOUND).exchange(call("get", **answers), answer(LONG))
-
-    told = json.loads(texts(got)[0])["_abridged"]
-    assert list(told) == ["items"]
 
 
 def test_tasks_of_long_calls_are_not_remembered_without_bound() -> None:

@@ -13,7 +13,6 @@ from proxy.ruleset.clients import CLIENTS, Client, Shows
 from proxy.ruleset.selection import Selection
 from proxy.shaping.job import ShapeJob
 from proxy.shaping.pipeline import shape
-from proxy.shaping.result.frame import Frame
 from tests.documents import values
 from tests.given import answer, document, result, rule, said, texts
 from tests.jobs import CONTRACT, job, shaped, structured
@@ -87,14 +86,6 @@ def test_several_texts_that_crowd_a_document_out_are_shortened_together() -> Non
     assert len(first + second + third + told) <= 16000
 
 
-def test_of_many_texts_that_crowd_a_document_out_the_first_stay() -> None:
-    made = shaped(BOUND, {**said(*["x" * 40] * 99), "structuredContent": {"items": [1]}})
-
-    *shown, told = texts(made.raw)
-    assert json.loads(told) == {"_abridged": {"@": f"{len(shown)} of 99"}}
-    assert len("".join(shown) + told) <= 1000
-
-
 @pytest.mark.parametrize("kind", ["text", "blocks"])
 @pytest.mark.parametrize("shows", ["structured", "both"])
 def test_structured_content_beside_a_document_that_is_elsewhere_is_bounded_too(
@@ -134,14 +125,6 @@ def test_a_text_that_was_cut_stands_in_promised_structured_content_with_what_was
         json.loads(told) if step else json.loads(told)["_abridged"]
     )
     assert 300 < made.visible_after <= 1000
-
-
-def test_a_large_block_among_small_ones_gets_all_the_room_that_they_leave() -> None:
-    made = shaped("max_bytes: 9000", said("first", "x" * 50_000, "third"))
-
-    first, large, third, _ = texts(made.raw)
-    assert (first, third) == ("first", "third")
-    assert len(large) > 8000
 
 
 def test_text_beside_unrelated_structured_content_costs_nothing_if_it_is_not_shown() -> None:
@@ -218,17 +201,6 @@ def test_a_cut_by_max_bytes_is_no_violation() -> None:
     assert made.outcome == "shaped"
     assert made.warnings == ()
     assert structured(made)["n"] == 1
-
-
-def test_what_stands_beside_texts_that_are_no_document_is_cut_and_they_stay_none() -> None:
-    value = {**said("x" * 2000, "y" * 2000), "structuredContent": {"a": "z" * 5000}}
-    bounded = f"document: text\n{BOUND}\nresponse: [{{drop: a}}]"
-
-    made = shaped(bounded, value, keep=True, shows="both")
-
-    assert made.outcome == "shaped"
-    assert made.snapshot is not None
-    assert Frame.decode(made.snapshot.frame).bare
 
 
 LONG_RESULTS = {

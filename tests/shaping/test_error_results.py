@@ -366,14 +366,6 @@ def test_a_first_call_with_a_view_looks_into_the_text_of_an_error(view: str, beg
     assert result(got)["isError"] is True
 
 
-def test_a_call_that_succeeds_after_all_leaves_nothing_to_view_of_its_error() -> None:
-    talk = Talk(budget())
-    talk.exchange(call("run"), answer(said(TRACEBACK, isError=True)))
-    talk.exchange(call("run"), answer(said("done")))
-    [text] = texts(talk.replied(call("run", {"view": "text[0:10]"})))
-    assert text.startswith("nothing is kept of an earlier answer to this call")
-
-
 def test_the_message_of_a_long_json_rpc_error_shows_both_ends_and_the_rest_on_demand() -> None:
     talk = Talk(budget())
     error = {"code": -32603, "message": TRACEBACK, "data": {"n": 1.0}}

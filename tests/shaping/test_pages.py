@@ -153,12 +153,6 @@ def test_a_wrong_view_is_refused_with_an_advice(view: str, begins: str, ends: st
     assert text.endswith(ends)
 
 
-def test_a_view_that_tests_for_a_member_that_is_nowhere_says_so_beside_the_answer() -> None:
-    answer = json.loads(texts(viewed("items[?ix].id").raw)[0])
-    assert answer["view"] == []
-    assert answer["more"].startswith("no element has 'ix'; members: ")
-
-
 def test_a_view_sees_the_document_after_what_the_rule_drops() -> None:
     made = viewed("secret", SECRET, f"response: [{{drop: secret}}]\n{BOUND}")
 

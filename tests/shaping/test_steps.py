@@ -185,11 +185,6 @@ def test_a_rule_that_withholds_lets_no_text_go_from_which_it_would_pick(
     assert withheld(made) == "the response was withheld: rule 'r' does not fit it"
 
 
-def test_a_rule_that_withholds_may_pick_from_a_text_that_it_reads() -> None:
-    text = "on_failure: refuse\nresponse: [{parse: {as: lines}}, {filter: {glob: 'a*'}}]"
-    assert texts(shaped(text, said("ab\nsecret\nac")).raw) == ["ab\nac"]
-
-
 DOUBLED = " | ".join(["[@, @]"] * 30)
 
 

@@ -163,15 +163,3 @@ def test_what_was_checked_as_the_text_of_a_member_is_what_stands_there() -> None
     made = shaped(CONTRACT + "validate: refuse", value)
     assert b'"structuredContent":{"n":1.0}' in made.raw
     assert result(made.raw)["content"] == value["content"]
-
-
-def test_texts_beside_a_document_that_is_no_object_stand_in_promised_structured_content() -> None:
-    contract = "response: [{elide: {at: '[].a', first: 1}}]\noutput_schema: {type: object}"
-    made = shaped(contract, said("Found:", '[{"a":[1,2]}]'))
-
-    expected = {"text": 'Found:\n[{"a":[1],"_elided":{"a":"1 of 2"}}]'}
-    assert result(made.raw)["structuredContent"] == expected
-
-
-def test_copies_text_gives_no_structured_content() -> None:
-    assert structured(shaped(CONTRACT + "copies: text", document({"n": 1}))) is None
