@@ -10,11 +10,6 @@ def ambiguous(raw: bytes) -> bool:
 
     Some readers take the first value of a repeated name; some ignore the case of names. Others may
     read what cannot be read here.
-
-    >>> ambiguous(b'{"method":"a","params":{"b":[{"c":1,"c":2}]}}'), ambiguous(b'{"Method":"a"}')
-    (True, True)
-    >>> ambiguous(b'{"method":"a","params":{"name":"b","arguments":{"A":1,"a":1}}}')
-    False
     """
     repeats = False
 

@@ -149,13 +149,7 @@ def query_answered(state: SessionState, query: PendingRequest, raw: bytes) -> tu
 
 
 def read_answer(read: Callable[[Raw], Any], raw: bytes) -> QueryResult:
-    """Return the document that `read` makes of a response's result, or the reason for none.
-
-    >>> read_answer(bytes, b'{"id":1,"result":[1]}')
-    QueryResult(document=b'[1]', failure=None)
-    >>> read_answer(bytes, b'{"id":1,"error":{"code":-32602,"message":"Unknown tool: a"}}')
-    QueryResult(document=None, failure='Unknown tool: a')
-    """
+    """Return the document that `read` makes of a response's result, or the reason for none."""
     try:
         response = message.read(raw)
         if (

@@ -111,11 +111,7 @@ def _response(
 
 
 def progress_token(meta: Raw) -> bytes:
-    """Return the progress token in a request's `_meta` as an id_key; empty if there is none.
-
-    >>> progress_token(Raw(b'{"progressToken":7}')), progress_token(Raw(b"{}"))
-    (b'7', b'')
-    """
+    """Return the progress token in a request's `_meta` as an id_key; empty if there is none."""
     try:
         token = message.members(meta).get(_TOKEN)
     except DocumentError:

@@ -174,10 +174,10 @@ class Session(SessionState):
     # Lines of the server that are too long to buffer
 
     def may_stream(self, start: bytes, exchange: bytes = b"") -> bool:
-        """Return True if a line of the server that begins with `start` may be streamed through.
+        """Return True if a line of the server that begins with `start` surely needs no inspection.
 
-        Only lines that surely need no inspection are streamed: a request or notification, or a
-        response while no pending response must be shaped or read.
+        That is a request, a notification, or a response that no rule shapes and the session does
+        not read.
         """
         inflight = self.inflight
         if message.asks(start):
@@ -219,19 +219,13 @@ class Session(SessionState):
             self.inflight.renew(exchange + id)
 
     def patience(self, exchange: bytes = b"", ids: Collection[bytes] | None = None) -> float | None:
-        """Return the seconds until a call may be overdue, None if none can be.
-
-        This covers all calls, or those in an exchange with these ids.
-        """
+        """Return the seconds until a call, of all or of these, may be overdue; None if none can."""
         return self.inflight.time_left(_slots(exchange, ids))
 
     def overdue(
         self, exchange: bytes = b"", ids: Collection[bytes] | None = None
     ) -> tuple[Output, ...]:
-        """Answer calls without a response or progress for too long, and cancel them at the server.
-
-        This covers all calls, or those in an exchange with these ids.
-        """
+        """Answer and cancel calls, of all or of these, without a response or progress for long."""
         outputs: list[Output] = []
         for pending in self.inflight.expire(_slots(exchange, ids)):
             reason = f"no answer within {_in_words(self.deadline or 0.0)} and no progress"
@@ -250,10 +244,7 @@ class Session(SessionState):
         exchange: bytes | None = None,
         ids: Collection[bytes] | None = None,
     ) -> list[bytes]:
-        """Return an error, for this cause, for each pending request that can have no other answer.
-
-        These are all requests, those of one exchange, or those in it with these ids.
-        """
+        """Return an error for each pending request, of all, an exchange, or these in it."""
         return [pending.error(cause) for pending in self.inflight.release(exchange, ids)]
 
     def rest(self) -> None:

@@ -189,13 +189,7 @@ class RecentlyAnswered:
 
 
 class QueryIds:
-    """The ids of a session's queries: no client can choose one, since clients never see them.
-
-    >>> ids = QueryIds()
-    >>> first, second = ids.new(), ids.new()
-    >>> first != second, ids.issued(first), ids.issued(b'"abridge-1"'), QueryIds().issued(first)
-    (True, True, False, False)
-    """
+    """The ids of a session's queries: no client can choose one, since clients never see them."""
 
     def __init__(self) -> None:
         self._prefix = f'"abridge-{urandom(12).hex()}-'.encode()
@@ -382,17 +376,13 @@ class SessionState:
     """All that a session knows; its methods are the steps that both directions share.
 
     `rules` and `meters` are called with the names of server and client, as far as they are known;
-    `rules` for every message about tools, and it may block while rule files are read. `log` takes
-    one line. Snapshots are stored under `scope`, a caller, perhaps with a session in a second line;
-    `calls` are those made before, without them no
-    call is known to be the first. If responses are `resumable`, a response may come
-    again. With a `deadline`, in seconds by `clock`, a call without a response or progress for that
-    long is overdue.
+    `rules` may block while files are read. Snapshots are stored under `scope`, a caller, perhaps
+    with a session in a second line. `calls` are those made before: without them, none is known to
+    be the first. For `resumable`, `deadline` and `clock` see InFlight.
 
-    `suspended` are calls by the tokens of the LoadSnapshot or Shape that they wait for, `tasks`
-    calls by the names of their tasks, `stored` the keys of stored snapshots, the oldest first.
-    `tool_list` is the list that the client received last, if the server declares that its list may
-    change.
+    `suspended` are calls by the tokens of outputs that they wait for, `tasks` calls by the names
+    of their tasks, `stored` the keys of stored snapshots, the oldest first. `tool_list` is the list
+    that the client received last, if the server declares that it may change.
     """
 
     def __init__(
@@ -580,11 +570,7 @@ class SessionState:
 
 
 def failure_reason(error: Exception) -> str:
-    """Return the message for the client about a failure of the proxy.
-
-    >>> failure_reason(KeyError("a"))
-    "the proxy failed on a message: KeyError: 'a'"
-    """
+    """Return the message for the client about a failure of the proxy."""
     if isinstance(error, RuleErrors):
         return error.brief
     return f"the proxy failed on a message: {raised(error)}"

@@ -30,11 +30,6 @@ def fitted(
     First titles and examples go, then all but the first sentence of each property, then the
     descriptions of properties, the deepest first; the tool's own description ends at the last
     sentence that fits.
-
-    >>> schema = {"properties": {"a": {"type": "string", "description": "A name. Any name."}}}
-    >>> fitted("Lists names. For all who ask.", {"inputSchema": schema}, 20)
-    ('Lists names.', {'inputSchema': {'properties': {'a': {'type': 'string', 'description': \
-'A name.'}}}})
     """
     if _size(description) + _prose(schemas) <= limit:
         return description, schemas

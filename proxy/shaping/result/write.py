@@ -147,11 +147,7 @@ def _as_text(element: Value) -> str:
 
 
 def own_result(document: Any, *, structured: bool = False, error: bool = False) -> dict[str, Any]:
-    """Return a result of the proxy's own that holds `document`: plain values, or a text.
-
-    >>> own_result({"status": "blocked"})
-    {'content': [{'type': 'text', 'text': '{"status":"blocked"}'}]}
-    """
+    """Return a result of the proxy's own that holds `document`: plain values, or a text."""
     content = document if isinstance(document, str) else encode(document).decode()
     value: dict[str, Any] = {"content": [{"type": "text", "text": content}]}
     if structured:
