@@ -54,12 +54,6 @@ def test_an_ordinary_expression_over_200000_rows_is_no_great_work() -> None:
     assert burned("[?id > `5` && starts_with(name, 'name 1')].{n: name}", rows) < MOST // 2
 
 
-def test_the_same_over_the_same_takes_the_same() -> None:
-    rows = [{"id": number, "name": f"name {number}"} for number in range(99)]
-    text = "sort_by([?contains(name, '1')], &name)[*].[id, to_string(@)] | [::-1][]"
-    assert burned(text, rows) == burned(text, rows) > 99
-
-
 # The parts of expressions, and values to evaluate them over.
 PARTS = ["a", "b", "[0]", "[-1]", "[*]", "[]", "[1:]", "[::-2]", "*", "@", "`1`", "`[1]`", "'x'"]
 PARTS += ["[?a]", "[?a == `1`]", "[?@ > `1`].b", "{a: a, b: @}", "[a, @]", "!a", "a && b"]

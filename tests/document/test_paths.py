@@ -151,11 +151,3 @@ def test_a_bare_name_is_one_name(text: str) -> None:
     with pytest.raises(PathError) as refused:
         bare(text)
     assert str(refused.value) == f"{text!r} is not one name; put odd names in double quotes"
-
-
-def test_keys_of_a_map_do_not_pile_up_in_what_is_remembered_of_paths() -> None:
-    start = Paths.of([Path.parse("a*.x")])
-    for number in range(5000):
-        assert start.member(f"a{number}") is start.member("a")
-        assert start.member(f"b{number}") is None
-    assert len(start._next) <= 1001

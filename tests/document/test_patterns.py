@@ -86,14 +86,6 @@ def test_what_a_model_writes_may_need_an_eighth_of_the_memory_only() -> None:
         Pattern(r"\pL{60}", modest=True)
 
 
-@pytest.mark.parametrize("text", ["a.", "[", "foo(", "a == ", "", "a'"])
-def test_a_wrong_expression_is_refused_with_its_text(text: str) -> None:
-    with pytest.raises(PatternError, match="is not a JMESPath expression: ") as refused:
-        Expression(text)
-    assert str(refused.value).startswith(repr(text))
-    assert "\n" not in str(refused.value)
-
-
 @pytest.mark.parametrize("text", DEEP, ids=["parentheses", "a literal"])
 def test_an_expression_that_nests_too_deeply_is_refused(text: str) -> None:
     with pytest.raises(PatternError, match="nested too deeply"):

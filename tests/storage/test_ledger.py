@@ -23,6 +23,7 @@ from proxy.storage.ledger import (
     warnings,
 )
 from proxy.storage.meter import Definitions, Meters, Row, Warnings
+from tests.faults.processes import until
 from tests.ledgers import BAD, filled, query, row
 
 ROOT = Path(__file__).parents[2]
@@ -84,13 +85,6 @@ def start() -> Iterator[Start]:
 
 def names(path: str, since: float | None = None, by: str = "tool") -> list[str | None]:
     return [each.name for each in rows(path, since, by)]
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_calls_are_recorded_on_close_as_sums_of_their_minute(path: str) -> None:

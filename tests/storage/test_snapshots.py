@@ -206,24 +206,16 @@ def test_expired_files_are_deleted_when_the_next_session_begins(tmp_path: Path) 
     assert list(path.iterdir()) == []
 
 
-def test_the_least_recently_used_files_go_first(tmp_path: Path) -> None:
-    store = Folder(str(tmp_path / "store"), number=2)
+@pytest.mark.parametrize("kind", ["memory", "folder"])
+def test_of_too_many_the_least_recently_used_goes_first(tmp_path: Path, kind: str) -> None:
+    path = str(tmp_path / "store")
+    store: Store = Memory(number=2) if kind == "memory" else Folder(path, number=2)
     for each in (A, B):
         store.put(each, snapshot(1))
         ageing(tmp_path)(10)
     assert store.get(A) is not None
     store.put(C, snapshot(1))
     assert [store.get(each) is None for each in (A, B, C)] == [False, True, False]
-
-
-def test_the_least_recently_used_goes_first_where_there_are_too_many() -> None:
-    store = Memory(number=2)
-    store.put(A, snapshot(1))
-    store.put(B, snapshot(1))
-    store.get(A)
-    store.put(C, snapshot(1))
-
-    assert [store.get(each) is not None for each in (A, B, C)] == [True, False, True]
 
 
 def test_what_is_too_old_goes_though_nobody_asks_for_anything() -> None:
