@@ -15,9 +15,6 @@ from proxy.errors import did_you_mean
 Node = dict[str, Any]
 Names = tuple[str, ...]  # names of members, each inside the previous one
 
-LITERALS = {"true": True, "false": False, "null": None}
-"""Names that no member has in practice: without backticks they are slips."""
-
 _SCANNED = 2  # units for a search for members in one element
 _NAMES = 200  # member names that are kept of the elements without a wanted member
 _SHOWN = 300  # characters of member names in a message
@@ -91,8 +88,8 @@ class _Place:
                 self.missing[path] = firm_here or self.missing.get(path, False)
             elif not at:
                 self._pairs += compared(each)
+        # The members of the objects that lack a wanted one; none if there is no object.
         self._lacking: dict[Names, dict[str, None]] = {}
-        self._kind: str | None = None  # the kind of the elements that are no objects
 
     def scan(self, base: Sequence[Any], open: Callable[[Any], Any], fuel: Fuel) -> None:
         for element in base:
@@ -104,9 +101,10 @@ class _Place:
                     self._seek(path, value, open)
                 if not self.missing:
                     return
-            elif value is not None and self._kind is None:
-                kind = "a text" if isinstance(value, str) else "a plain value"
-                self._kind = "an array" if isinstance(value, list) else kind
+            elif value is not None:
+                self._lacking = {
+                    path: {} for path in self.missing if len(path) == 1
+                } | self._lacking
 
     def _seek(self, path: Names, value: Any, open: Callable[[Any], Any]) -> None:
         for name in path[:-1]:
@@ -122,47 +120,31 @@ class _Place:
 
     @property
     def literals(self) -> dict[int, Node]:
-        values: dict[int, Any] = {}
-        for node, other in self._pairs:
+        literals: dict[int, Node] = {}
+        for node, other in self._pairs if self._guess else ():
             name = node["value"]
-            if (name,) not in self.missing:
-                continue
-            if name in self._quoted:
-                # A name beside a text is a member. Of two such names, the right one is the text.
-                if self._guess and _open(other, values):
-                    values[id(node)] = name
-            elif name in LITERALS:
-                values[id(node)] = LITERALS[name]
-        return {
-            key: {"type": "literal", "value": value, "children": []}
-            for key, value in values.items()
-        }
+            # A name beside a text is a member. Of two such names, the right one is the text.
+            if name in self._quoted and (name,) in self.missing and _open(other, literals):
+                literals[id(node)] = {"type": "literal", "value": name, "children": []}
+        return literals
 
     def messages(self, firm: bool) -> Iterator[str]:
         literals = self.literals
         corrected = {(node["value"],) for node, _ in self._pairs if id(node) in literals}
         others = [(node["value"],) for node, other in self._pairs if _open(other, literals)]
         for path, firm_here in self.missing.items():
-            if firm_here == firm and path not in corrected:
-                yield from self._message(path, compared=path in others)
+            if firm_here == firm and path not in corrected and path in self._lacking:
+                yield self._message(path, compared=path in others)
 
-    def _message(self, path: Names, *, compared: bool) -> Iterator[str]:
-        """Yield the message on one missing member; nothing if no element could have it."""
+    def _message(self, path: Names, *, compared: bool) -> str:
         *parents, name = path
-        word, names = repr(_shortened(name)), list[str]()
-        if path in self._lacking:
-            names = [each for each in self._lacking[path] if each.isprintable()]
-            inside = f" in {_shortened('.'.join(parents))!r}" if parents else ""
-            message = f"{'there is no' if self._single else 'no element has'} {word}{inside}; "
-            message += f"members: {_listed(names) or 'none'}"
-        elif self._kind is not None and not parents:
-            value = "the value" if self._single else "each element"
-            message = f"{value} is {self._kind}, not an object with {word}"
-        else:
-            return
+        word, names = repr(_shortened(name)), [*filter(str.isprintable, self._lacking[path])]
+        inside = f" in {_shortened('.'.join(parents))!r}" if parents else ""
+        message = f"{'there is no' if self._single else 'no element has'} {word}{inside}; "
+        message += f"members: {_listed(names) or 'none'}"
         like = "" if compared and name in self._quoted else did_you_mean(name, names)
         text = f"; did you mean the text {word}, in single quotes?" if compared else ""
-        yield message + (like or text)
+        return message + (like or text)
 
 
 def renamed(tree: Node, names: Collection[str]) -> Node:

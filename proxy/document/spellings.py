@@ -67,6 +67,7 @@ _TABLE: tuple[tuple[str, _Replacement], ...] = (
 _KEPT = re.compile(r"""'(?:[^'\\]|\\.)*'|`[^`]*`|"(?:[^"\\]|\\.)*\"""")
 _BARE_NUMBER = re.compile(r"((?:[(,]|[<>=]=?|!=)\s*)(-?\d+(?:\.\d+)?)\b")
 _NUMBER_BEFORE = re.compile(r"(?<![\w.:\[-])(-?\d+(?:\.\d+)?)(\s*(?:[<>=]=?|!=))")
+_BARE_WORD = re.compile(r"([=!]=\s*)(true|false|null)\b")
 _BARE_MEMBERS = re.compile(r"\{(\s*[\w.]+(?:\s*,\s*[\w.]+)*\s*)\}")
 _QUOTED_PATTERN = re.compile(r"""(\bgrep\(\s*|\bmatches\(\s*[\w.@]+\s*,\s*)"((?:[^"\\]|\\.)*)\"""")
 _QUOTED_MEMBER = re.compile(r"""(?<=[\w\])])\[\s*(["'])(\w+)\1\s*\]""")
@@ -93,7 +94,7 @@ def respelled(view: str) -> str:
     view = _QUOTED_PATTERN.sub(lambda match: f"{match[1]}{_raw(match[2])}", view)
     view, literals = _masked(view)
     view = _BARE_NUMBER.sub(r"\1`\2`", view)
-    view = _NUMBER_BEFORE.sub(r"`\1`\2", view)
+    view = _BARE_WORD.sub(r"\1`\2`", _NUMBER_BEFORE.sub(r"`\1`\2", view))
     return _unmasked(_BARE_MEMBERS.sub(lambda match: _hash(match[1]), view), literals)
 
 

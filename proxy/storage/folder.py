@@ -45,7 +45,6 @@ class Folder:
         self._make_room()
 
     def put(self, key: Key, snapshot: Snapshot) -> None:
-        """Store `snapshot`; if larger than the whole store, drop the earlier one."""
         raw = pack(snapshot)
         if len(raw) > self._size:
             self.drop(key)
@@ -65,7 +64,6 @@ class Folder:
             raise StoreError(f"--store {self._path}: {_reason(error)}") from None
 
     def get(self, key: Key) -> Snapshot | None:
-        """Return the snapshot of `key`, which then counts as just used; None if there is none."""
         path = self._file(key)
         try:
             with open(path, "rb") as file:
@@ -80,7 +78,6 @@ class Folder:
         return unpack(raw)
 
     def drop(self, key: Key) -> None:
-        """Drop the snapshot of `key`; without a call, all snapshots of that scope and rule."""
         if key.call is not None:
             with suppress(FileNotFoundError):
                 os.unlink(self._file(key))

@@ -72,7 +72,6 @@ class Redis:
         self._again = 0.0  # the time of the next allowed request after a failure
 
     def put(self, key: Key, snapshot: Snapshot) -> None:
-        """Store `snapshot`; if larger than `size`, drop the earlier one. Raises StoreError."""
         if snapshot.size > self._size:
             self.drop(key)
             return
@@ -85,7 +84,6 @@ class Redis:
         self._ask(("SET", name, (token or b"") + pack(snapshot), "EX", self._seconds))
 
     def get(self, key: Key) -> Snapshot | None:
-        """Return the snapshot of `key`, which then counts as just used. Raises StoreError."""
         epoch, name = _names(key)
         token, raw, *_ = self._ask(
             ("GET", epoch),
@@ -98,7 +96,6 @@ class Redis:
         return unpack(raw[len(token) :])
 
     def drop(self, key: Key) -> None:
-        """Drop the snapshot of `key`, or all of a scope and rule. Raises StoreError."""
         epoch, name = _names(key)
         self._ask(("UNLINK", epoch if key.call is None else name))
 

@@ -114,10 +114,10 @@ class Store(Protocol):
     remote: bool
 
     def put(self, key: Key, snapshot: Snapshot) -> None:
-        """Store `snapshot` under `key` in place of an earlier one."""
+        """Store `snapshot` in place of an earlier one; if it is too large, drop that."""
 
     def get(self, key: Key) -> Snapshot | None:
-        """Return the snapshot of `key`, or None if it was dropped or never stored."""
+        """Return the snapshot of `key`, which then counts as just used; None if there is none."""
 
     def drop(self, key: Key) -> None:
         """Drop the snapshot of `key`; without a call, all snapshots of that scope and rule."""
@@ -154,7 +154,6 @@ class Memory:
         return len(self._snapshots)
 
     def put(self, key: Key, snapshot: Snapshot) -> None:
-        """Store `snapshot`; if it is larger than the whole store, just drop the earlier one."""
         with self._lock:
             self._forget(key)
             if snapshot.size > self._size:
@@ -168,7 +167,6 @@ class Memory:
                 self._forget(next(iter(self._snapshots)))
 
     def get(self, key: Key) -> Snapshot | None:
-        """Return the snapshot of `key`, which then counts as just used; None if there is none."""
         with self._lock:
             self._expire()
             key = self._newest.get(key, key)
@@ -181,7 +179,6 @@ class Memory:
             return replace(snapshot, age=_age(now - stored))
 
     def drop(self, key: Key) -> None:
-        """Drop the snapshot of `key`, or all of a scope and rule; unknown keys are ignored."""
         with self._lock:
             for each in tuple(self._snapshots) if key.call is None else (key,):
                 if (each.scope, each.rule) == (key.scope, key.rule):

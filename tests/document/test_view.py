@@ -308,9 +308,9 @@ TEXT = "; did you mean the text 'Pending', in single quotes?"
         ("items[].labels[].nam",
          "no element has 'nam'; members: name; did you mean 'name'?", ITEMS),
         ("items[0].*.x", "no element has 'x'; members: login", ITEMS),
-        ("tags[?a == 'b']", "each element is a text, not an object with 'a'", ITEMS),
-        ("[?a == 'b']", "each element is an array, not an object with 'a'", [[1]]),
-        ("[*].a", "each element is a plain value, not an object with 'a'", [1, None]),
+        ("tags[?a == 'b']", "no element has 'a'; members: none", ITEMS),
+        ("[?a == 'b']", "no element has 'a'; members: none", [[1]]),
+        ("[*].a", "no element has 'a'; members: none", [1, None]),
     ],
 )  # fmt: skip
 def test_a_view_that_finds_nothing_for_want_of_a_member_is_refused_with_those_there_are(
