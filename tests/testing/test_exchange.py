@@ -27,11 +27,13 @@ def test_recorded_lines_are_taken_as_they_are() -> None:
 
 
 def test_recorded_messages_are_written_on_one_line() -> None:
-    found = recorded({"request": json.loads(REQUEST), "response": json.loads(RESPONSE)})
+    whole = recorded({"request": json.loads(REQUEST), "response": json.loads(RESPONSE)})
+    alone = recorded(json.loads(RESPONSE), "u")
 
-    assert b"\n" not in found.request + found.response
-    assert json.loads(found.response) == json.loads(RESPONSE)
-    assert found.tool == "t"
+    for found, request in ((whole, REQUEST), (alone, call("u", {}, id=7))):
+        assert b"\n" not in found.request + found.response
+        assert json.loads(found.request) == json.loads(request)
+        assert json.loads(found.response) == json.loads(RESPONSE)
 
 
 @pytest.mark.parametrize(
@@ -46,13 +48,6 @@ def test_another_tool_or_other_arguments_take_the_place_of_the_recorded_ones(
     assert (found.tool, found.arguments) == (tool, arguments)
     assert json.loads(found.request) == json.loads(call(tool, arguments, id=7))
     assert found.response == RESPONSE
-
-
-def test_a_response_alone_needs_a_tool() -> None:
-    found = recorded(json.loads(RESPONSE), "u")
-
-    assert json.loads(found.request) == json.loads(call("u", {}, id=7))
-    assert json.loads(found.response) == json.loads(RESPONSE)
 
 
 @pytest.mark.parametrize(

@@ -70,19 +70,6 @@ def test_a_page_that_is_an_error_ends_the_walk() -> None:
         faked({"items": [1, 2]}, answer(said("expired", isError=True)))
 
 
-def test_a_document_that_uses_our_word_keeps_its_own() -> None:
-    exchange = make("t", {}, text_result('{"items":[1,2,3],"pagination":{"nextOffset":7,"own":1}}'))
-
-    assert told(PAGES, exchange) == []
-
-
-def test_a_text_that_uses_the_words_of_a_notice_is_followed_by_its_notice() -> None:
-    chosen = rules("- {tools: t, response: [{truncate: {max_length: 20}}]}")
-    exchange = make("t", {}, text_result("a text of several windows, and a few words at its end"))
-
-    assert told(chosen, exchange) == []
-
-
 def test_a_walk_without_a_document_says_so() -> None:
     exchange = make("t", {}, Raw(b'{"content":[]}'))
 
