@@ -44,7 +44,6 @@ def said(read: PostedBody, given: CIMultiDict[str]) -> tuple[int, int, str] | No
     return None
 
 
-CALL: dict[str, Any] = {"method": "tools/call", "name": "say"}
 
 
 @pytest.mark.parametrize(

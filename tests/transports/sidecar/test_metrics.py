@@ -167,34 +167,6 @@ def test_no_metric_has_more_than_a_thousand_sets_of_labels() -> None:
     assert found[WARNINGS][OTHER, "rule 7"] > 1
 
 
-@pytest.mark.fault(46, "inside")
-def test_a_flood_of_tools_leaves_room_for_methods_and_errors() -> None:
-    metrics = Metrics()
-    for number in range(2_000):
-        metrics.count_request(AccessRecord(method="tools/call", tool=f"tool {number}"), 200, 0.1)
-    metrics.count_request(AccessRecord(method="tools/call", tool="one more"), 503, 0.1)
-
-    assert read(metrics)[f"{SECONDS}_count"]["503", OTHER, "tools/call"] == 1
-
-
-@pytest.mark.parametrize(
-    ("tool", "shown"),
-    [
-        ('a "quoted"\nname \\ of two lines', 'a "quoted"\nname \\ of two lines'),
-        ("\ud800 alone", "? alone"),
-        ("x" * 1_000_000, "x" * 200),
-        ("列表", "列表"),
-    ],
-)
-def test_any_name_can_be_shown(tool: str, shown: str) -> None:
-    metrics = Metrics()
-    metrics.observe(row(tool))
-    metrics.count_request(AccessRecord(method="tools/call", tool=tool), 200, 0.1)
-
-    assert read(metrics)[CALLS] == {("shaped", shown): 1}
-    assert read(metrics)[f"{SECONDS}_count"] == {("", shown, "tools/call"): 1}
-
-
 def test_calls_that_the_ledger_loses_are_counted() -> None:
     metrics = Metrics()
     assert read(metrics)["mcp_abridge_unrecorded_calls_total"] == {(): 0}

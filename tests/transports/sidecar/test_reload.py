@@ -9,7 +9,6 @@ import pytest
 from proxy.ruleset.selection import Selection
 from proxy.ruleset.watch import Watch
 from proxy.transports.sidecar.reload import Reloading
-from tests.threadless import threadless
 
 SECONDS = 60.0
 ONE = "version: 1\nrules: [{name: one, tools: a}]\n"
@@ -69,12 +68,3 @@ async def test_the_files_are_read_for_all_though_who_waits_for_that_goes_away(fi
     async with asyncio.timeout(SECONDS):
         while reloading.files is before:
             await asyncio.sleep(0.01)
-
-
-async def test_where_no_thread_is_to_be_had_the_files_are_read_all_the_same(file: Path) -> None:
-    reloading = Reloading(Watch([str(file)], print, pytest.fail))
-    file.write_text(TWO)
-    with threadless():
-        await reloading.refresh()
-
-    assert names(Selection(reloading, None, print)) == ["number two"]

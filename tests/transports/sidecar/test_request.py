@@ -80,12 +80,6 @@ async def test_only_a_request_needs_an_answer_that_the_client_takes() -> None:
     assert str(refused.value) == ("Acceptable media types: application/json, text/event-stream")
 
 
-async def test_a_body_in_an_unknown_coding_is_refused() -> None:
-    with pytest.raises(RequestRefused) as refused:
-        await read(call("get"), {"Content-Encoding": "rot13"})
-    assert refused.value.status == 400
-
-
 async def test_json_that_we_cannot_read_may_be_a_request() -> None:
     read_, _ = await read(b'{"id": 1, "method": "x", "params": NaN}')
     assert (read_.messages, len(read_.ids)) == ([], 1)

@@ -1,7 +1,6 @@
 """The sidecar itself: who is let in, what its own paths say, what is logged, how it ends."""
 
 import asyncio
-import re
 from ipaddress import ip_address
 
 import pytest
@@ -136,16 +135,6 @@ async def test_a_request_leaves_a_line_and_a_call_of_a_tool_a_second_one() -> No
             "sent": len(b"you said call"),
             "answered_by": "upstream",
         }
-
-
-async def test_routes_on_several_listeners_are_reached_on_their_own_only() -> None:
-    other = "localhost:0"
-    async with serving(route(), route(path="/other", listen=other)) as running:
-        first, second = running.sidecar.address("127.0.0.1:0"), running.sidecar.address(other)
-        assert first != second
-        assert all(re.fullmatch(r".+:[1-9]\d*", address) for address in (first, second))
-        assert (await running.posted("/mcp", b"")).status == 200
-        assert (await running.posted("/other", b"")).status == 404
 
 
 async def test_the_end_waits_for_open_requests_and_takes_no_more() -> None:

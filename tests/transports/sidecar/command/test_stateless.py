@@ -50,13 +50,6 @@ async def test_the_form_is_what_the_client_takes(caller: Client) -> None:
     assert (await caller.modern(1, "subscriptions/listen", accept=JSON)).status == 406
 
 
-@pytest.mark.parametrize("method", ["GET", "DELETE"])
-async def test_there_is_nothing_but_post(method: str) -> None:
-    async with hosting() as made:
-        heard = await made.client().send(method, accept=STREAM, mcp_protocol_version="2026-07-28")
-        assert (heard.status, heard.headers["Allow"]) == (405, "POST")
-
-
 async def test_an_unknown_method_is_not_found_though_the_server_knows_no_status() -> None:
     async with hosting() as made:
         heard = await made.client().modern(1, "nothing/here", accept=STREAM)
