@@ -44,8 +44,6 @@ def said(read: PostedBody, given: CIMultiDict[str]) -> tuple[int, int, str] | No
     return None
 
 
-
-
 @pytest.mark.parametrize(
     ("read", "given"),
     [

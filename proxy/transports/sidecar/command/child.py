@@ -66,43 +66,40 @@ class ChildServer:
     ) -> "ChildServer":
         """Start a server; raises OSError if that fails."""
         child = cls(guardian, log, limit)
+        starting = child._loop.create_task(child._start(command))
+        try:
+            await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            # asyncio would kill the server alone, not the processes that it has started.
+            await starting
+            await child.end(HASTY)
+            raise
+        return child
 
+    async def _start(self, command: Sequence[str]) -> None:
         def register() -> None:
             # In the child, since the parent may be killed before it knows the process id.
-            assert guardian is not None
-            guardian.guard(child._name, os.getpid())
+            assert self._guardian is not None
+            self._guardian.guard(self._name, os.getpid())
 
-        starting = child._loop.create_task(
-            child._loop.subprocess_exec(
-                lambda: _Protocol(child._loop, child._on_exit, child._on_deaf),
+        try:
+            self._transport, protocol = await self._loop.subprocess_exec(
+                lambda: _Protocol(self._loop, self._on_exit, self._on_deaf),
                 *command,
                 start_new_session=True,
-                preexec_fn=None if guardian is None else register,
+                preexec_fn=None if self._guardian is None else register,
             )
-        )
-        cancelled: asyncio.CancelledError | None = None
-        try:
-            try:
-                child._transport, protocol = await asyncio.shield(starting)
-            except asyncio.CancelledError as error:
-                # asyncio would kill the server alone, not the processes that it has started.
-                cancelled = error
-                child._transport, protocol = await starting
         except BaseException:
-            if guardian is not None:
-                guardian.leave(child._name)
+            if self._guardian is not None:
+                self._guardian.leave(self._name)
             raise
         assert protocol.stdin is not None
         assert protocol.stdout is not None
         assert protocol.stderr is not None
-        child._stdin, child._stdout = protocol.stdin, protocol.stdout
-        child._forwarding = child._loop.create_task(child._forward(protocol.stderr))
-        if cancelled is not None:
-            await child.end(HASTY)
-            raise cancelled
-        if child.deaf:
-            child._on_deaf()
-        return child
+        self._stdin, self._stdout = protocol.stdin, protocol.stdout
+        self._forwarding = self._loop.create_task(self._forward(protocol.stderr))
+        if self.deaf:
+            self._on_deaf()
 
     @property
     def pid(self) -> int:

@@ -36,7 +36,6 @@ class Stateless:
     """The stateless requests of a route whose upstream is a command."""
 
     def __init__(self, route: Route, rules: Rules, shared: Services, start: Start) -> None:
-        self.log = shared.log
         self.pool = Pool(start, shared.limits.children, shared.log)
         """The servers."""
         self._sessions = SessionRegistry(route, rules, shared, most=_KEPT, aside=shared.log.noise)
@@ -159,14 +158,10 @@ class _Answering:
             if self._query is None:
                 self._record.bytes_received += len(raw)
                 await self._route.learn(self._context, raw)
-                await self._say(*routed.to_client)
             elif correlate(raw).answers == self._query:
                 await self._continue_call(routed, send)
-            elif self._answer is not None and self._answer.started:
-                await self._say(*routed.to_client)
-            elif routed.to_client:
-                # The call may still be answered as JSON.
-                self._route.log.debug("a message that came while a call was held was dropped")
+                continue
+            await self._say(*routed.to_client)
 
     def _seconds_to_wait(self) -> float | None:
         ping = PING if self._streams else None

@@ -14,7 +14,6 @@ from aiohttp import web
 from msgspec import Struct
 from yarl import URL
 
-from proxy.errors import AbridgeError
 from proxy.ruleset.loading.config_model import LimitsSpec
 from proxy.session.outputs import Probe
 from proxy.transports.client.endpoint import ConnectionLost, HttpResponse
@@ -35,10 +34,6 @@ QUERY = "mcp-abridge-endpoint"
 """The query parameter of the proxy's endpoint that identifies the stream."""
 
 Translate = Callable[[RequestContext, Event], Awaitable[list[Event]]]
-
-
-class Elsewhere(AbridgeError):
-    """A stream that names an endpoint of another origin, which must not be used."""
 
 
 class SseSession(Struct):
@@ -92,13 +87,14 @@ class SseSessions:
         try:
             async for event in self._upstream.events(upstream, record):
                 if event.event == ENDPOINT:
-                    url = endpoint_of(event, upstream.url)
+                    named = (event.data or b"").decode("utf-8", "replace")
+                    url = self._upstream.within(named, upstream.url)
                     self._streams[name] = SseSession(request, context, answer, url, timer)
                     await answer.add(announcement(name))
                 else:
                     for each in await self._translated(context, event):
                         await answer.add(each)
-        except (ConnectionLost, TooLong, Elsewhere) as broken:
+        except (ConnectionLost, TooLong) as broken:
             record.failure = f"the server's stream broke off: {broken}"
             await answer.add_messages(context.driver.session.ended(record.failure))
         finally:
@@ -164,18 +160,6 @@ class SseSessions:
     async def _say(self, stream: SseSession, lines: list[bytes]) -> None:
         with suppress(ConnectionError):
             await stream.answer.add_messages(lines)
-
-
-def endpoint_of(event: Event, base: URL) -> URL:
-    """Return the endpoint that an event of a stream at `base` names; raises Elsewhere."""
-    try:
-        url = base.join(URL((event.data or b"").decode()))
-        same = url.origin() == base.origin()
-    except ValueError:
-        raise Elsewhere("the server names an endpoint that is no URL") from None
-    if not same:
-        raise Elsewhere("the server names an endpoint of another origin; that is refused")
-    return url
 
 
 def announcement(name: str) -> Event:

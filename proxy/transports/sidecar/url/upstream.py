@@ -88,6 +88,13 @@ class Upstream:
                 raise ConnectionLost(f"{reason}, which is no answer")
             yield response
 
+    def within(self, location: str, base: URL) -> URL:
+        """Return a URL that the server names; raises ConnectionLost if its origin differs."""
+        try:
+            return self._endpoint.within(location, base)
+        except RedirectRefused as error:
+            raise ConnectionLost(error.brief) from None
+
     async def decline(
         self, request: web.BaseRequest, read: PostedBody, id: bytes, reason: str
     ) -> None:
