@@ -25,8 +25,6 @@ STREAM = "text/event-stream"
 MEDIA_TYPES = f"{JSON}, {STREAM}"
 """The media types that the proxy can send, and requests from upstreams."""
 
-# Quoted parameter values may hold any text: they are removed before the rest is read.
-_QUOTED = re.compile(r'"(?:\\.|[^"\\])*(?:"|\Z)', re.DOTALL)
 _TYPE = re.compile(r"\s*([\w!#$%&'*+.^`|~-]+)/([\w!#$%&'*+.^`|~-]+)\s*(?=;|\Z)", re.ASCII)
 _WEIGHT = re.compile(
     r";\s*q\s*=\s*(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})\s*(?=;|\Z)", re.ASCII | re.IGNORECASE
@@ -60,7 +58,7 @@ def negotiate(accept: str | None) -> Wanted:
 
 
 def _ranges(accept: str) -> Iterator[tuple[str, float]]:
-    for element in _QUOTED.sub('""', accept).split(","):
+    for element in accept.split(","):
         media_type = _TYPE.match(element)
         if media_type or _ANY.match(element):
             weight = _WEIGHT.search(element)

@@ -14,8 +14,6 @@ CASES: dict[Wanted, list[str | None]] = {
         "*/*, text/event-stream;q=0",
         "*/*, text/*;q=0",
         "application/*",
-        'application/json;profile="a,text/event-stream"',
-        'application/json;profile="a;q=0;b\\";q=0"; q=1',
     ],
     "stream": [
         "TEXT/Event-Stream; charset=utf-8",

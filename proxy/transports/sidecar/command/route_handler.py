@@ -9,8 +9,6 @@ import asyncio
 import re
 import secrets
 import shutil
-from collections.abc import Coroutine
-from typing import Any
 
 from aiohttp import web
 
@@ -233,13 +231,10 @@ class CommandRoute:
 
     def _end(self, session: ChildSession, cause: str) -> None:
         if not session.over:
-            self._spawn(session.end(cause, ORDERLY))
             session.over = True
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._ending.add(task)
-        task.add_done_callback(self._ending.discard)
+            task = asyncio.create_task(session.end(cause, ORDERLY))
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
 
 
 def _decodes(raw: bytes) -> bool:
