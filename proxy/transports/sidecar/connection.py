@@ -276,15 +276,11 @@ async def send_100_continue(request: web.BaseRequest) -> None:
 class BodyTimeout:
     """A limit on the wait for a request's body; reading raises BodyStalled if it is too slow.
 
-    In every `seconds` at least `least` more bytes must arrive, or the end of the body.
+    In every `_STALLED` seconds at least `_LEAST` more bytes must arrive, or the end of the body.
     """
 
-    def __init__(
-        self, request: web.BaseRequest, seconds: float = _STALLED, least: int = _LEAST
-    ) -> None:
+    def __init__(self, request: web.BaseRequest) -> None:
         self._content = request.content
-        self._seconds = seconds
-        self._least = least
         self._threshold = 0
         self._timer: asyncio.TimerHandle | None = None
         self._look()
@@ -301,5 +297,5 @@ class BodyTimeout:
         if content.total_bytes < self._threshold:
             content.set_exception(BodyStalled())
             return
-        self._threshold = content.total_bytes + self._least
-        self._timer = asyncio.get_running_loop().call_later(self._seconds, self._look)
+        self._threshold = content.total_bytes + _LEAST
+        self._timer = asyncio.get_running_loop().call_later(_STALLED, self._look)

@@ -1,8 +1,8 @@
 """The response to one POST, as JSON or as an event stream.
 
 Invariant: nothing is sent before the form is known; after that every event is sent whole and at
-once. Messages that a JSON answer cannot carry are dropped and counted, never sent in a form that
-the client did not request.
+once. Messages that a JSON answer cannot carry are dropped, never sent in a form that the client
+did not request.
 """
 
 import asyncio
@@ -58,8 +58,6 @@ class ResponseWriter:
     ) -> None:
         self.bytes_sent = 0
         """Bytes of the body so far."""
-        self.dropped = 0
-        """Messages that a JSON answer could not carry."""
         self._request = request
         self._streams = streams
         self._expected = expected
@@ -124,7 +122,10 @@ class ResponseWriter:
             if count >= self._expected:
                 self._form = "json"
                 self._undecided.clear()
-        self._collect(event.data or b"", responses, len(spoken))
+        if responses and self._responses < max(self._expected, 1):
+            self._responses += len(responses)
+            # Unchanged if possible, not serialized again.
+            self._bodies += [event.data or b""] if len(responses) == len(spoken) else responses
 
     async def add_messages(self, messages: Iterable[bytes]) -> None:
         """Add messages of the proxy."""
@@ -200,16 +201,6 @@ class ResponseWriter:
         events, self._undecided, self._bodies = self._undecided, [], []
         for event in events:
             await self._write(event)
-
-    def _collect(self, data: bytes, responses: list[bytes], messages: int) -> None:
-        room = max(self._expected, 1) - self._responses
-        if room > 0 and responses:
-            self._responses += len(responses)
-            # Unchanged if possible, not serialized again.
-            whole = len(responses) == messages
-            self._bodies += [data] if whole else responses
-            messages -= len(responses)
-        self.dropped += messages
 
     def _body(self) -> bytes:
         if not self._bodies:

@@ -6,6 +6,7 @@ import pytest
 from aiohttp import web
 
 from proxy.transports.log import Log
+from proxy.transports.sidecar import connection
 from proxy.transports.sidecar.connection import BodyStalled, BodyTimeout, Connections, SidecarServer
 from tests.transports.http.listening import Client, serving
 
@@ -60,11 +61,15 @@ async def test_a_tunnel_or_another_protocol_is_not_offered() -> None:
 
 
 @pytest.mark.parametrize("slowly", [False, True])
-async def test_a_body_that_stops_coming_or_comes_too_slowly_is_given_up(slowly: bool) -> None:
+async def test_a_body_that_stops_coming_or_comes_too_slowly_is_given_up(
+    slowly: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "_STALLED", 0.2)
+    monkeypatch.setattr(connection, "_LEAST", 5)
     found: list[type[BaseException]] = []
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        patience = BodyTimeout(request, 0.2, 5)
+        patience = BodyTimeout(request)
         try:
             await request.content.read()
         except BodyStalled as stalled:
