@@ -9,7 +9,7 @@ import asyncio
 import os
 import signal
 from asyncio.subprocess import SubprocessStreamProtocol
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import suppress
 from itertools import count
 
@@ -294,8 +294,3 @@ class _Protocol(SubprocessStreamProtocol):
 def unread(error: Exception) -> str:
     """Return the message that the server is read no further, with the reason."""
     return f"the proxy cannot read the server any more: {type(error).__name__}: {error}"
-
-
-async def end_all(children: Iterable[ChildServer], pace: tuple[float, float] = ORDERLY) -> None:
-    """End several servers at the same time."""
-    await asyncio.gather(*(child.end(pace) for child in children))

@@ -20,7 +20,7 @@ from proxy.session.state import QueryIds
 from proxy.transports.aio import threaded
 from proxy.transports.correlation import Correlation, correlate, elements
 from proxy.transports.log import Log
-from proxy.transports.sidecar.command.child import HASTY, ORDERLY, ChildServer, end_all, unread
+from proxy.transports.sidecar.command.child import HASTY, ORDERLY, ChildServer, unread
 
 _MOST_BEHIND = 16 << 20  # bytes that may wait for one client that reads slowly
 _LARGE = 4096  # bytes up to which a line is always checked for a second message
@@ -305,9 +305,8 @@ class Pool:
         """End all servers."""
         if self._starting is not None:
             await asyncio.wait([self._starting])
-        await end_all([server.child for server in self._servers], ORDERLY)
-        for server in self._servers:
-            await server.reading
+        await asyncio.gather(*(server.child.end(ORDERLY) for server in self._servers))
+        await asyncio.gather(*(server.reading for server in self._servers))
 
 
 def _with_member(raw: bytes, value: bytes, name: str, *names: str) -> bytes:
