@@ -87,8 +87,8 @@ class SseSessions:
         try:
             async for event in self._upstream.events(upstream, record):
                 if event.event == ENDPOINT:
-                    named = (event.data or b"").decode("utf-8", "replace")
-                    url = self._upstream.within(named, upstream.url)
+                    location = (event.data or b"").decode("utf-8", "replace")
+                    url = self._upstream.within(location, upstream.url)
                     self._streams[name] = SseSession(request, context, answer, url, timer)
                     await answer.add(announcement(name))
                 else:
