@@ -10,28 +10,74 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from http.client import HTTPException
+from itertools import count, cycle
 from statistics import median, quantiles
+from time import perf_counter
+from typing import Any, Literal, NamedTuple
 
-from tests.benchmarks import table
+import msgspec
+
+from tests.benchmarks import raw, table, web_client
 from tests.benchmarks.commands import ROOT, service, sidecar, url
-from tests.benchmarks.mix import KINDS, Form, Kind, Tally, Took, ask_on, documents
 from tests.benchmarks.table import quantity
+from tests.benchmarks.web_client import Client, WrongAnswer
 from tests.conformance.suite import free_port
 from tests.soak.footprint import Footprint, footprint
 
+Form = Literal["JSON", "stream"]
+ACCEPT: dict[Form, str] = {"JSON": web_client.BOTH, "stream": web_client.STREAM}
 SECONDS = 60.0
 QUICK_SECONDS = 5.0
 CLIENTS = (1, 5, 10)
 STREAMED = 0.005  # seconds that an answer as a stream may take longer than as JSON
 FIRST = 0.050  # seconds to the first byte of a stream, p95
+LARGEST = 4 << 20  # bytes of an answer, at most
 EXAMPLE = ROOT / "examples" / "agentdata"
+PREFIX = "knowledge/"
+PAGE = 50
+PAGES = 40
+READ_AT_ONCE = 3
 HEAD = (
     *("clients", "kind", "direct p50", "p95", "JSON p50", "p95", "stream p50", "p95"),
     *("first byte p95", "target p95", ""),
 )
-FORMS: tuple[Form, ...] = ("JSON", "stream")
+
+# The kinds of requests: p95 may be so many seconds, for up to so many clients.
+ANY = 10
+KINDS: dict[str, dict[int, float]] = {
+    "initialize": {ANY: 0.050},
+    "tools/list": {ANY: 0.050},
+    "list_documents": {1: 0.100, 5: 0.250, 10: 0.400},
+    "get_document": {ANY: 0.200},
+    "batch_read": {ANY: 0.300},
+}
+
+
+class Took(NamedTuple):
+    """The seconds until an answer was whole, and until its body began."""
+
+    whole: float
+    first: float
+
+
+class Tally:
+    """What came of all requests; several threads add to it."""
+
+    def __init__(self) -> None:
+        self.took: defaultdict[tuple[str, Form], list[Took]] = defaultdict(list)
+        self.failures: Counter[str] = Counter()
+        """How often what went wrong: a status, a frame that was cut short, an error."""
+
+    def told(self, name: str) -> list[str]:
+        answers, failures = sum(map(len, self.took.values())), self.failures.total()
+        return [
+            f"{answers} answers {name}, failures {failures}",
+            *(f"{times} times: {failure}" for failure, times in self.failures.most_common(5)),
+        ]
 
 
 def main() -> int:
@@ -54,12 +100,14 @@ def main() -> int:
         stack.enter_context(service(server, origin))
         serving = stack.enter_context(service(serve, port))
         ids = documents(port)
-        run(port, ids, 2, min(1.0, seconds), FORMS)  # what is made once is there from now on
+        run(port, ids, 2, min(1.0, seconds))  # what is made once is there from now on
         for clients in chosen.clients or CLIENTS:
-            direct, _ = run(origin, ids, clients, seconds, FORMS[:1], paged=False)
-            through, footprints = run(port, ids, clients, seconds, FORMS, serving.pid)
+            direct, _ = run(origin, ids, clients, seconds, paged=False)
+            through, footprints = run(port, ids, clients, seconds, serving.pid)
             rows += [row(kind, clients, direct, through) for kind in KINDS]
-            notes += [f"with {clients}: {line}" for line in said(direct, through, footprints)]
+            said = [*direct.told("directly"), *through.told("through the sidecar")]
+            said.append("the sidecar: " + "; at the end ".join(map(held, footprints)))
+            notes += [f"with {clients}: {line}" for line in said]
             failed |= bool(direct.failures or through.failures)
     print(table.text(rows, HEAD, range(2, 9)))
     print("\n" + "\n".join(notes))
@@ -73,7 +121,6 @@ def run(
     ids: Sequence[str],
     clients: int,
     seconds: float,
-    forms: Sequence[Form],
     pid: int | None = None,
     paged: bool = True,
 ) -> tuple[Tally, list[Footprint]]:
@@ -82,29 +129,116 @@ def run(
     Returns what came of it, and what the process `pid` had after a fifth of that and at the end.
     """
     tally, over = Tally(), threading.Event()
-    asking = [
-        threading.Thread(
-            target=ask_on, args=(port, ids, number, forms, tally, over, paged), daemon=True
-        )
+    threads = [
+        threading.Thread(target=ask_on, args=(port, ids, number, tally, over, paged), daemon=True)
         for number in range(clients)
     ]
-    for thread in asking:
+    for thread in threads:
         thread.start()
-    time.sleep(seconds / 5)
-    footprints = [footprint(pid)] if pid else []
-    time.sleep(seconds * 4 / 5)
-    footprints += [footprint(pid)] if pid else []
+    footprints: list[Footprint] = []
+    for share in (1 / 5, 4 / 5):
+        time.sleep(seconds * share)
+        footprints += [footprint(pid)] if pid else []
     over.set()
-    for thread in asking:
+    for thread in threads:
         thread.join()
     return tally, footprints
 
 
-def row(kind: Kind, clients: int, direct: Tally, through: Tally) -> tuple[str, ...]:
-    plain = direct.took[kind.name, "JSON"]
-    json, stream = (through.took[kind.name, form] for form in FORMS)
-    bound = kind.bound(clients)
-    cells = [str(clients), kind.name]
+# What the clients ask
+
+
+def ask_on(
+    port: int,
+    ids: Sequence[str],
+    first: int,
+    tally: Tally,
+    over: threading.Event,
+    paged: bool,
+) -> None:
+    """Ask one thing after the other until it is over, each round in another form.
+
+    Where lists are not `paged`, each comes whole, and there is one form.
+    """
+    memory = memoryview(bytearray(LARGEST))
+    client = Client(port, memory=memory)
+    client.connect()
+    numbers = count(10)
+    forms: Sequence[Form] = ("JSON", "stream") if paged else ("JSON",)
+    for form, asked in zip(cycle(forms), rounds(ids, first, paged), strict=False):
+        client.wants(ACCEPT[form])
+        for kind, arguments in asked:
+            if over.is_set():
+                client.close()
+                return
+            try:
+                tally.took[kind, form].append(once(client, kind, next(numbers), arguments))
+            except (WrongAnswer, OSError, EOFError, ValueError, HTTPException) as problem:
+                tally.failures[f"{kind}: {type(problem).__name__}: {problem}"] += 1
+                client.close()
+                client = Client(port, ACCEPT[form], memory=memory)
+                client.connect()
+
+
+def rounds(
+    ids: Sequence[str], first: int, paged: bool
+) -> Iterator[list[tuple[str, dict[str, Any]]]]:
+    """Yield what a client asks in turn, other pages and documents each time."""
+    for turn in count(first * 7):
+        page = {"limit": PAGE, "offset": turn % PAGES * PAGE} if paged else {}
+        some = [ids[(turn * 5 + place) % len(ids)] for place in range(READ_AT_ONCE)]
+        yield [
+            ("initialize", {}),
+            ("tools/list", {}),
+            ("list_documents", {"prefix": PREFIX, **page}),
+            ("get_document", {"document_id": some[0]}),
+            ("batch_read", {"paths": some}),
+        ]
+
+
+def request(kind: str, number: int, arguments: dict[str, Any]) -> bytes:
+    if kind == "initialize":
+        return raw.INITIALIZE.replace(b'"id":0', b'"id":%d' % number)
+    if kind == "tools/list":
+        return raw.TOOLS_LIST.replace(b'"id":1', b'"id":%d' % number)
+    return raw.tools_call(kind, msgspec.json.encode(arguments).decode(), number)
+
+
+def documents(port: int) -> list[str]:
+    """Return the ids of some documents that can be read, as the sidecar at that port lists them."""
+    arguments = {"prefix": PREFIX, "limit": 100}
+    with Client(port) as client:
+        client.connect()
+        said = msgspec.json.decode(client.fetch(request("list_documents", 2, arguments)))
+    listed = msgspec.json.decode(said["result"]["content"][0]["text"])["items"]
+    return [row["document_id"] for row in listed]
+
+
+def once(client: Client, kind: str, number: int, arguments: dict[str, Any]) -> Took:
+    """Send one request, and see that its answer is whole and no error.
+
+    Raises WrongAnswer; EOFError and OSError if the connection ends, ValueError and HTTPException if
+    what came is cut short.
+    """
+    body = request(kind, number, arguments)
+    began = perf_counter()
+    answer = client.ask(body)
+    took = Took(perf_counter() - began, answer.first - began)
+    message = answer.message()
+    read = msgspec.json.decode(message, type=dict[str, msgspec.Raw])
+    if bytes(read["id"]) != b"%d" % number or "result" not in read or b'"isError":true' in message:
+        raise WrongAnswer(message[:200].decode(errors="replace"))
+    return took
+
+
+# What is told
+
+
+def row(kind: str, clients: int, direct: Tally, through: Tally) -> tuple[str, ...]:
+    plain = direct.took[kind, "JSON"]
+    json, stream = through.took[kind, "JSON"], through.took[kind, "stream"]
+    bound = next((limit for most, limit in KINDS[kind].items() if clients <= most), 0.0)
+    cells = [str(clients), kind]
     for took in (plain, json, stream):
         whole = [each.whole for each in took]
         cells += [quantity(median(whole), "s"), quantity(p95(whole), "s")] if took else ["", ""]
@@ -129,19 +263,6 @@ def verdict(bound: float, json: Sequence[Took], stream: Sequence[Took]) -> str:
     return "; ".join(missed) or "met"
 
 
-def said(direct: Tally, through: Tally, footprints: Sequence[Footprint]) -> list[str]:
-    lines = [
-        f"{direct.answers()} answers directly, {through.answers()} through the sidecar, "
-        f"failures {direct.failures.total()} and {through.failures.total()}"
-    ]
-    for name, tally in (("directly", direct), ("through the sidecar", through)):
-        most = tally.failures.most_common(5)
-        lines += [f"{name}, {times} times: {failure}" for failure, times in most]
-    if footprints:
-        lines.append("the sidecar: " + "; at the end ".join(map(held, footprints)))
-    return lines
-
-
 def held(at: Footprint) -> str:
     workers = f" and {at.workers:.1f} MB in workers" if at.workers else ""
     counted = f"{at.threads} threads, {at.descriptors} descriptors"
@@ -149,11 +270,6 @@ def held(at: Footprint) -> str:
 
 
 def p95(seconds: Sequence[float]) -> float:
-    """Return the 95th percentile.
-
-    >>> p95([0.1] * 99 + [9.0])
-    0.1
-    """
     return quantiles(seconds, n=20, method="inclusive")[-1] if len(seconds) > 1 else seconds[0]
 
 
