@@ -72,7 +72,9 @@ def abridge(
     `viewed`: the document is the result of this view, so that an expression appended to it shows
     the omitted parts.
     """
-    inside = _inside(document)
+    frames = [frame for each in document.closers if (frame := each.whole) is not None]
+    read = len(frames) == 1 and not document.textual and frames[0].separator is None
+    inside = frames[0] if read else None
     form = "" if inside is None else inside.form
     task = _Task(document, bound, call, viewed, first_look or bound, form)
     if document.closers:
@@ -274,10 +276,3 @@ def _sums(cuts: list[Omission]) -> dict[str, str]:
     amounts = ", ".join(f"{visible} of {total}{unit}" for unit, (visible, total) in sums.items())
     paths = len({cut.path for cut in cuts})
     return {"others": f"{amounts} at {paths} path{'s' * (paths != 1)}"} if cuts else {}
-
-
-def _inside(document: Document) -> TextFrame | None:
-    whole = [frame for each in document.closers if (frame := each.whole) is not None]
-    if len(whole) != 1 or document.textual or whole[0].separator is not None:
-        return None
-    return whole[0]

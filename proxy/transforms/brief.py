@@ -128,7 +128,10 @@ def _choose(
     if picks and picks[:_CORE] == varied[:_CORE]:
         paths = {column.path for column in picks if not column.each}
         picks = [column for column in picks if not (column.each and column.path in paths)]
-        clip = _longest_clip(picks, rest // count, table)
+        widths = {clip: sum(column.cost(clip, table) for column in picks) for clip in _CLIPS}
+        clip = max(
+            clip for clip, width in widths.items() if width - widths[_CLIPS[0]] <= rest // count
+        )
         return _Selection(picks, same, table, clip, whole=True)
     picks, width = [], 0.0
     for column in varied:
@@ -146,12 +149,6 @@ def _same(columns: list[RowColumn], room: int) -> list[RowColumn]:
             picks.append(column)
             room -= cost
     return picks
-
-
-def _longest_clip(columns: list[RowColumn], rest: int, table: bool) -> int:
-    least = sum(column.cost(_CLIPS[0], table) for column in columns)
-    fitting = (c for c in _CLIPS if sum(each.cost(c, table) for each in columns) - least <= rest)
-    return max(fitting)
 
 
 class _Lines(Struct):

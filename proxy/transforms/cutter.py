@@ -146,9 +146,12 @@ class SizeReducer(Struct, kw_only=True):
         if len(entries) == len(value) <= _MOST_MEMBERS:
             parts = self._all(entries, room, depth, 2 if len(value) <= _RECORD else _FAIR)
         if parts is None and self.breadth and self.table:
-            pairs = islice(value.items(), room // 4)
+            # Each member as a row, as the function `entries` of views has it.
+            members = [
+                Raw(b'{"key":%b,"value":%b}' % (prefix[:-1], raw)) for prefix, raw, _ in entries
+            ]
             place = f"entries({at[1] or '@'})"
-            rows = brief([_entry(*pair) for pair in pairs], room, place, table=True)
+            rows = brief(members, room, place, table=True)
             if rows is not None:
                 return self._rows(rows, len(value), size, (at[0], place), MEMBERS)
         if parts is None:
@@ -162,6 +165,8 @@ class SizeReducer(Struct, kw_only=True):
     ) -> bytes:
         numbered = self.blocks and depth == 0
         count, last = len(value), []
+        # The last one may stay if both ends are plain values.
+        plain = count > 2 and _rigid(value[0]) and _rigid(value[-1])
         few = count <= room // WHOLE
         entries = _elements(value, at, numbered) if few else []
         parts = self._all(entries, room, depth, _FAIR if numbered else _AMPLE) if few else None
@@ -172,7 +177,7 @@ class SizeReducer(Struct, kw_only=True):
                 parts = self._all(entries, room, depth, _SOME) if slim else None
                 if parts is None:
                     return self._rows(rows, count, size, at)
-            elif not numbered and _is_plain(value) and len(memoryview(value[-1])) + 3 <= room:
+            elif plain and not numbered and len(memoryview(value[-1])) + 3 <= room:
                 last = [bytes(value[-1])]
                 room -= len(last[0]) + 1
                 value = value[: _PLENTY if beside else -1]
@@ -282,16 +287,6 @@ def _rigid(raw: Raw) -> bool:
             return length <= WHOLE + 2
         return len(text := level(raw)) <= WHOLE or text.endswith(NOTE_END)
     return head not in (0x7B, 0x5B) or length <= 2
-
-
-def _entry(name: str, value: Raw) -> Raw:
-    """Return a member of an object as a row, as the function `entries` does in views."""
-    return Raw(b'{"key":%b,"value":%b}' % (encode(name), bytes(value)))
-
-
-def _is_plain(elements: list[Raw]) -> bool:
-    """Return True if the ends of an array are plain values, so that the last one may stay."""
-    return len(elements) > 2 and all(_rigid(each) for each in (elements[0], elements[-1]))
 
 
 def _share(sizes: list[int], room: int) -> int:

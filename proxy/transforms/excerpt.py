@@ -3,7 +3,6 @@
 Invariant: the characters shown, plus those that the note counts as left out, are the whole.
 """
 
-from collections.abc import Iterator
 from itertools import accumulate, islice, takewhile
 
 from proxy.document.fuel import Fuel
@@ -123,10 +122,6 @@ def _quoted(text: str, places: list[_Span], room: int) -> str:
     return quoted
 
 
-def _failures(text: str, start: int, end: int) -> list[_Span]:
-    return list(islice(_each_failure(text, start, end), _MOST_FAILURES))
-
-
 def _more_failures(
     text: str, start: int, end: int, failures: list[_Span], inner: _Span
 ) -> list[_Span]:
@@ -136,15 +131,16 @@ def _more_failures(
     return [*before, *failures, *after][:_MOST_FAILURES]
 
 
-def _each_failure(text: str, start: int, end: int) -> Iterator[_Span]:
-    pattern, fuel = Pattern(_FAILURE), Fuel()
-    while start < end:
+def _failures(text: str, start: int, end: int) -> list[_Span]:
+    pattern, fuel, spans = Pattern(_FAILURE), Fuel(), list[_Span]()
+    while start < end and len(spans) < _MOST_FAILURES:
         stop = text.rfind("\n", start, min(start + _PART, end)) + 1
         if not stop or start + _PART >= end:
             stop = min(start + _PART, end)
-        for first, last in pattern.spans(text[start:stop], fuel):
-            yield start + first, start + last
+        part = islice(pattern.spans(text[start:stop], fuel), _MOST_FAILURES - len(spans))
+        spans += [(start + first, start + last) for first, last in part]
         start = stop
+    return spans
 
 
 def _outline(text: str, start: int, room: int) -> str:

@@ -86,7 +86,12 @@ class KeepPlan:
         elif isinstance(inner, dict):
             return self._members(inner, matches)
         elif isinstance(inner, list) and not isinstance(inner, Pieces):
-            return self._elements(inner, matches)
+            pairs = ((each, self._paths.element(at, len(inner))) for at, each in enumerate(inner))
+            return [
+                self._after(after).keep(element, matches, typed=False)
+                for element, after in pairs
+                if after is not None
+            ]
         return value
 
     def _members(self, value: dict[str, Value], matches: PathMatches) -> dict[str, Value]:
@@ -102,14 +107,6 @@ class KeepPlan:
                 if below.present:
                     parts[name] = inner
                     matches.present |= below.present
-        return parts
-
-    def _elements(self, value: list[Value], matches: PathMatches) -> list[Value]:
-        parts = []
-        for at, element in enumerate(value):
-            after = self._paths.element(at, len(value))
-            if after is not None:
-                parts.append(self._after(after).keep(element, matches, typed=False))
         return parts
 
     def _note(self, objects: Sequence[Struct | None], matches: PathMatches) -> None:

@@ -1,7 +1,7 @@
 r"""Reads a text as structure for the steps that follow; the text is written back at the end."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
 from typing import ClassVar, Literal
@@ -147,10 +147,13 @@ def _lines(text: str, start: int, end: int) -> tuple[Value, TextFrame]:
 def _records(
     text: str, start: int, end: int, split: str | None, fuel: Fuel
 ) -> tuple[Value, TextFrame]:
-    content = text[start:end]
-    marks = list(_marks(content, split, fuel))
-    head = 0
-    beginning = None if split is None else _separator(split)[1]
+    content, head = text[start:end], 0
+    pattern, beginning = _separator(split if split is not None else r"\r?\n(?:\r?\n)+")
+    # google-re2 gives the start of a group only by its number; this group ends with the match.
+    marks = [
+        match.end() - len(match.groupdict().get("ahead") or "" if beginning else "")
+        for match in pattern.finditer(content, fuel)
+    ]
     if beginning is not None and beginning.search(content, fuel=fuel) is None:
         if not marks:
             raise ShapeMismatch(f"no record begins by {split!r} in the text")
@@ -164,14 +167,6 @@ def _records(
         ending = others[0][len(others[0].rstrip("\r\n")) :]
         frame = replace(frame, last=final, ending=ending)
     return pieces, frame
-
-
-def _marks(content: str, split: str | None, fuel: Fuel) -> Iterator[int]:
-    pattern, beginning = _separator(split if split is not None else r"\r?\n(?:\r?\n)+")
-    for match in pattern.finditer(content, fuel):
-        # google-re2 gives the start of a group only by its number; this group ends with the match.
-        ahead = None if beginning is None else match.groupdict()["ahead"]
-        yield match.end() - len(ahead or "")
 
 
 @lru_cache(maxsize=64)
