@@ -129,9 +129,8 @@ def _choose(
         paths = {column.path for column in picks if not column.each}
         picks = [column for column in picks if not (column.each and column.path in paths)]
         widths = {clip: sum(column.cost(clip, table) for column in picks) for clip in _CLIPS}
-        clip = max(
-            clip for clip, width in widths.items() if width - widths[_CLIPS[0]] <= rest // count
-        )
+        spare = widths[_CLIPS[0]] + rest // count
+        clip = max(clip for clip in _CLIPS if widths[clip] <= spare)
         return _Selection(picks, same, table, clip, whole=True)
     picks, width = [], 0.0
     for column in varied:

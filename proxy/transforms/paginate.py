@@ -100,21 +100,17 @@ class Paginate(WindowTransform, frozen=True):
             raise ValueError("'at' names no array")
         if len(self.paths) > 1 and not all(path.steps for path in self.paths):
             raise ValueError("'at' names the whole document beside a part of it")
-        for name in self.page_info or {}:
-            self._checked(Path.parse(name))
+        for path in map(Path.parse, self.page_info or ()):
+            if not path.plain or not path.steps:
+                raise ValueError(f"'page_info' has {path.text!r}, which is no path of plain names")
+            arrays = [_texts(array.steps)[-1] if array.steps else self.as_ for array in self.paths]
+            if _texts(path.steps)[0] in arrays:
+                raise ValueError(f"'page_info' has {path.text!r}, where the array itself stands")
         if self._shared and self.page_info is not None:
             raise ValueError(
                 "'page_info' names one place beside each array, and several arrays of 'at' stand "
                 "in one object; leave 'page_info' out, or page them by windows of their own"
             )
-
-    def _checked(self, path: Path) -> None:
-        if not path.plain or not path.steps:
-            raise ValueError(f"'page_info' has {path.text!r}, which is no path of plain names")
-        first = _texts(path.steps)[0]
-        for array in self.paths:
-            if first == (_texts(array.steps)[-1] if array.steps else self.as_):
-                raise ValueError(f"'page_info' has {path.text!r}, where the array itself stands")
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -134,18 +130,18 @@ class Paginate(WindowTransform, frozen=True):
 
     def sentence(self, display: Callable[[str], str]) -> str:
         limit, offset = map(display, self.names)
-        what = f"{_listed(self._arrays)} in pages of {self.limit}"
-        first = f"Returns {what}"
-        if not self._arrays:
-            first = f"If the result is a list, it comes in pages of {self.limit} elements"
-        first += f" (`{limit}`, at most {self.most})"
+        first = f"If the result is a list, it comes in pages of {self.limit} elements"
+        if self._arrays:
+            first = f"Returns {_listed(self._arrays)} in pages of {self.limit}"
         words = {word: f"`{name}`" for name, word in self._metadata_names.items()}
-        sign = f"while {words['hasMore']} is true" if "hasMore" in words else ""
+        sign, following = "while there is more", " moved on by as many as came"
         if "nextOffset" in words:
-            sign = sign or f"while {words['nextOffset']} is not null"
-            return f"{first}; {sign}, call again with `{offset}` = {words['nextOffset']}."
-        sign = sign or "while there is more"
-        return f"{first}; {sign}, call again with `{offset}` moved on by as many as came."
+            following = f" = {words['nextOffset']}"
+            sign = f"while {words['nextOffset']} is not null"
+        if "hasMore" in words:
+            sign = f"while {words['hasMore']} is true"
+        again = f"call again with `{offset}`{following}"
+        return f"{first} (`{limit}`, at most {self.most}); {sign}, {again}."
 
     def __call__(self, root: Slot, call: Call) -> None:
         limit, offset = self.span(call, (self.limit, 0))
@@ -168,9 +164,7 @@ class Paginate(WindowTransform, frozen=True):
                 if closing is not None:
                     closing.more = more
             metadata = window.metadata(offset, limit, len(page), end if more else None)
-            notice = self._write(window, page, metadata)
-            if notice is not None:
-                call.notices.append(notice)
+            call.notices += self._write(window, page, metadata)
 
     def reshape(self, schema: Schema) -> Schema | None:
         """The arrays may be shorter, and the metadata are beside them."""
@@ -235,9 +229,8 @@ class Paginate(WindowTransform, frozen=True):
             widest = window.metadata(offset, limit, limit, max(offset + limit, 1000))
             metadata_size += len(encode(widest)) + len('"pagination":,[]')
             empty = Pieces() if isinstance(window.value, Pieces) else []
-            notice = self._write(window, empty, widest)
-            if notice is not None:
-                notice_size += len(encode(notice.value))
+            notices = self._write(window, empty, widest)
+            notice_size += sum(len(encode(notice.value)) for notice in notices)
         rooms = []
         if call.bound is not None:
             rooms.append(call.bound - notice_size - size(root.document))
@@ -245,21 +238,21 @@ class Paginate(WindowTransform, frozen=True):
             rooms.append(self.max_bytes - metadata_size)
         return min(rooms)
 
-    def _write(self, window: Window, page: list[Value], metadata: Holder) -> Notice | None:
-        """Write the page, and the metadata beside it or in the notice returned."""
+    def _write(self, window: Window, page: list[Value], metadata: Holder) -> list[Notice]:
+        """Write the page, and the metadata beside it or in a notice."""
         slot = window.slot
         if window.path.steps:
             slot.set(page)
             self._add_metadata(slot.parent, metadata, window.name, str(slot.key))
-            return None
+            return []
         beside: Holder = {}
         self._add_metadata(beside, metadata, "pagination", "")
         if isinstance(page, Pieces) or self.as_ is None:
             slot.set(page)
             value = beside if self.page_info is not None else metadata
-            return Notice("pagination", value, bare=True)
+            return [Notice("pagination", value, bare=True)]
         slot.set({self.as_: page, **beside})
-        return None
+        return []
 
     def _add_metadata(self, holder: Holder, metadata: Holder, name: str, array: str) -> None:
         if self.page_info is None and self._shared:
