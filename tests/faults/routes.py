@@ -127,6 +127,10 @@ class Local:
         [answer] = self.messages(raw)
         return answer
 
+    def eras(self, tool: str) -> tuple[tuple[int, bytes], tuple[int, bytes]]:
+        """Return a call of the session and a stateless one, each with its id."""
+        return (2, post(call(2, tool), self.session)), (3, modern(3, tool))
+
     @property
     def errors(self) -> bytearray:
         return self.sidecar.errors

@@ -16,7 +16,16 @@ import pytest
 
 from tests.faults.naughty import result
 from tests.faults.processes import Process, memory, until
-from tests.faults.routes import Bridge, Local, Naughty, Remote, answer_of, failure, modern
+from tests.faults.routes import (
+    Bridge,
+    Local,
+    Naughty,
+    Remote,
+    answer_of,
+    by_both,
+    failure,
+    modern,
+)
 from tests.faults.scale import some
 from tests.faults.sidecar import (
     EVENTS,
@@ -171,32 +180,19 @@ def huge() -> Iterator[bytes]:
     yield STREAM + event(raw)
 
 
-@contextmanager
-def before(kind: str, server: Naughty) -> Iterator[Remote | Bridge]:
-    """Start a sidecar or `run` before a URL."""
-    if kind == "http":
-        with serving(server.url) as sidecar:
-            yield Remote(sidecar, server)
-    else:
-        with Bridge(server) as bridge:
-            yield bridge
-            assert bridge.close().code == 0
-
-
-@pytest.mark.parametrize(
-    "kind", [pytest.param(way, marks=pytest.mark.fault(47, way)) for way in ("http", "stdio")]
-)
-def test_a_huge_answer_fails_if_there_is_no_memory_and_all_others_come(kind: str) -> None:
-    with Naughty() as server, before(kind, server) as tried:
-        tried.works()
-        with scarce(tried.holds):
-            for said in huge():
-                with tried.sound(said):
-                    answers = list(tried.fails(502, 20.0))
-                    for each in answers:
-                        told = failure(each[-1], 2)
-                        assert re.search("memory|broke off", told, re.IGNORECASE)
-                    assert len(server.faults()) == len(answers), "a call was sent again"
+@by_both(47)
+def test_a_huge_answer_fails_if_there_is_no_memory_and_all_others_come(
+    tried: Remote | Bridge,
+) -> None:
+    tried.works()
+    with scarce(tried.holds):
+        for said in huge():
+            with tried.sound(said):
+                answers = list(tried.fails(502, 20.0))
+                for each in answers:
+                    told = failure(each[-1], 2)
+                    assert re.search("memory|broke off", told, re.IGNORECASE)
+                assert len(tried.server.faults()) == len(answers), "a call was sent again"
 
 
 @pytest.mark.fault(47, "http")
@@ -204,9 +200,8 @@ def test_a_huge_line_of_a_server_fails_where_there_is_no_memory_and_its_session_
     with serving(*naughty("large")) as sidecar:
         local, long = Local(sidecar), str(HUGE)
         with local.sound(), scarce(sidecar):
-            for id, raw in ((2, post(call(2, long), local.session)), (3, modern(3, long))):
-                got = sidecar.ask(raw)
-                told = failure(got.events[-1] if got.events else got.body, id)
+            for id, raw in local.eras(long):
+                told = failure(sidecar.ask(raw).messages[-1], id)
                 assert re.fullmatch("there is no memory for a message of .* from the server", told)
                 local.works()
 

@@ -136,7 +136,6 @@ rules:
 - tools: ok
   arguments: {region: {default: Zürich}, count: {maximum: 5, clamp: true}, mine: {upstream: false}}
 """
-
 SCHEMA = {
     "type": "object",
     "properties": {
@@ -145,10 +144,15 @@ SCHEMA = {
         "other": {"type": "string", "x-mcp-header": "Other"},
     },
 }
-
 LISTED = {"resultType": "complete", "tools": [{"name": "ok", "inputSchema": SCHEMA}]}
-
-SENTINEL = "=?base64?WsO8cmljaA==?="
+# Of a call of a tool whose region the rule makes Zürich, and whose count 5.
+REPEATED = {
+    "mcp-protocol-version": MODERN,
+    "mcp-method": "tools/call",
+    "mcp-name": "ok",
+    "mcp-param-region": "=?base64?WsO8cmljaA==?=",
+    "mcp-param-count": "5",
+}
 
 
 class Listing(Naughty):
@@ -200,14 +204,7 @@ def test_headers_that_repeat_the_body_follow_it_where_a_rule_changes_it(tmp_path
         _, asked = server.asked
     arguments = {"region": "Zürich", "count": 5, "other": "x"}
     assert asked.message["params"]["arguments"] == arguments
-    assert repeated(asked) == {
-        "mcp-protocol-version": MODERN,
-        "mcp-method": "tools/call",
-        "mcp-name": "ok",
-        "mcp-param-region": SENTINEL,
-        "mcp-param-count": "5",
-        "mcp-param-other": "x",
-    }
+    assert repeated(asked) == {**REPEATED, "mcp-param-other": "x"}
     assert asked.headers["x-other"] == "y"
 
 
@@ -218,11 +215,5 @@ def test_a_client_on_stdio_gets_the_headers_that_the_sent_body_wants(tmp_path: P
     with Listing() as server, Bridge(server, "--rules", str(rules)) as bridge:
         bridge.ask(listing(2))
         bridge.ask(call(3, "ok", arguments={"count": 9}, _meta=META))
-        assert repeated(server.asked[-1]) == {
-            "mcp-protocol-version": MODERN,
-            "mcp-method": "tools/call",
-            "mcp-name": "ok",
-            "mcp-param-region": SENTINEL,
-            "mcp-param-count": "5",
-        }
+        assert repeated(server.asked[-1]) == REPEATED
         assert bridge.close().code == 0

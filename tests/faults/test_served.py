@@ -20,8 +20,8 @@ MB = 1 << 20
 @pytest.mark.fault(4, "http")
 def test_noise_is_told_of_once_and_passed_on() -> None:
     with serving(*naughty("noisy")) as sidecar:
-        for raw in (post(call(2), sidecar.begin()), modern(2)):
-            assert answer_of(sidecar.ask(raw)).strip() == result(b"2")
+        for id, raw in Local(sidecar).eras("ok"):
+            assert answer_of(sidecar.ask(raw)).strip() == result(b"%d" % id)
     assert sidecar.errors.count(b"Server listening...\n") > 1
     [warning] = [each for each in sidecar.messages() if "no messages" in each]
     assert warning == "the server writes lines that are no messages to its stdout"
@@ -47,10 +47,8 @@ def test_a_server_on_stdio_that_dies_has_all_calls_in_flight_answered_with_the_c
             for ids, raw in (([2, 3], post(two, session)), ([4], modern(4, "end"))):
                 with soon():
                     got = sidecar.ask(raw)
-                answers = got.events or [got.body]
-                assert [failure(each, id) for each, id in zip(answers, ids, strict=True)] == [
-                    told for _ in ids
-                ]
+                answers = zip(got.messages, ids, strict=True)
+                assert {failure(each, id) for each, id in answers} == {told}
                 logged = f"{told}; requests answered with an error: {len(ids)}"
                 until(partial(has_said, sidecar, logged))
             assert sidecar.post(call(4), session).status == 404
@@ -61,27 +59,21 @@ def test_a_command_that_ends_at_once_is_an_error_with_its_last_words() -> None:
     with serving(*naughty("crashes", "5")) as sidecar:
         for id, raw in ((1, post(INITIALIZE)), (2, modern(2))):
             got = sidecar.ask(raw)
-            told = failure(got.events[-1] if got.events else got.body, id)
+            told = failure(got.messages[-1], id)
             cause = "the server ended with exit code 5"
             assert told == f"{cause}; its stderr ends with:\nno such database"
         until(lambda: len(sidecar.children) == 1)
 
 
 @pytest.mark.fault(8, "http")
-@pytest.mark.parametrize(
-    "accept", some(["application/json", "text/event-stream", "*/*"], "text/event-stream")
-)
-def test_a_large_line_of_a_server_on_stdio_is_an_answer(accept: str) -> None:
+def test_a_large_line_of_a_server_on_stdio_is_an_answer() -> None:
     size = scaled(20, 100) * MB
     with serving(*naughty("large")) as sidecar:
         local = Local(sidecar)
         with local.sound():
-            for raw in (
-                post(call(2, str(size)), local.session, f"Accept: {accept}"),
-                modern(2, str(size), f"Accept: {accept}"),
-            ):
+            for id, raw in local.eras(str(size)):
                 with sidecar.in_memory(3 * size):
-                    assert answer_of(sidecar.ask(raw)) == result(b"2", "x" * size)
+                    assert answer_of(sidecar.ask(raw)) == result(b"%d" % id, "x" * size)
 
 
 @pytest.mark.fault(9, "http")
@@ -89,9 +81,8 @@ def test_an_endless_line_of_a_server_on_stdio_is_an_error_and_the_next_one_comes
     with serving(*keys(limits={"message": "1MB"}), *naughty("endless", str(64 * MB))) as sidecar:
         local = Local(sidecar)
         with local.sound(), sidecar.in_memory(32 * MB):
-            for id, raw in ((2, post(call(2, "end"), local.session)), (3, modern(3, "end"))):
-                got = sidecar.ask(raw)
-                told = failure(got.events[-1] if got.events else got.body, id)
+            for id, raw in local.eras("end"):
+                told = failure(sidecar.ask(raw).messages[-1], id)
                 assert "is over the limit of 1000000 bytes" in told
             # The log may come after the answer.
             until(lambda: sum("is over the limit" in each for each in sidecar.messages()) == 2)

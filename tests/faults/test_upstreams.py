@@ -85,7 +85,7 @@ def test_an_answer_over_the_limit_is_an_error_and_the_next_one_comes(kind: str) 
         remote = Remote(sidecar, server)
         with remote.sound(said):
             got = sidecar.post(call(2, "fault"))
-            told = failure(got.events[0] if got.events else got.body, 2)
+            told = failure(got.messages[0], 2)
             assert "1000000 bytes" in told
             assert sidecar.failures() == [told]
     with (
@@ -249,7 +249,7 @@ def test_an_answer_behind_noise_is_the_answer(remote: Remote, noise: bytes) -> N
         with remote.sound(said):
             for era in (post(call(2, "fault")), modern(2, "fault")):
                 got = remote.sidecar.ask(era)
-                assert (got.status, got.events or [got.body]) == (200, [result(b"2")])
+                assert (got.status, got.messages) == (200, [result(b"2")])
 
 
 GLUED = (result(b"2"), result(b"3"), b'\n{"jsonrpc":"2.0","method":"notifications/x"}', b"done")
