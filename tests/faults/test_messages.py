@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.bad_answers import END, START, chunk
+from tests.faults.bad_answers import END, GB, START, bomb, chunk
 from tests.faults.bad_requests import BODIES, FOUR, INNER, SMUGGLING
-from tests.faults.bodies import GB, bomb
 from tests.faults.routes import META, MODERN, Bridge, Local, Naughty, Remote, modern, stateless
 from tests.faults.sidecar import call, compact, keys, post, serving, soon
 from tests.raw_http import Asked, whole
