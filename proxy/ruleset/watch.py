@@ -42,7 +42,7 @@ class Watch:
         self._paths = list(names)
         self._stamps: list[Stamp] | None = None
         self._contents: dict[str, bytes] = {}
-        self._record(self._read_stamps(), self._read_contents())
+        self._record(list(map(_stamp, self._paths)), self._read_contents())
         self.files: tuple[RuleFile, ...] = self._load()
         """The rules of the last version without a mistake."""
 
@@ -53,7 +53,7 @@ class Watch:
     def changed(self) -> bool:
         """Return True if the files have changed since the last call."""
         self._checks += 1
-        stamps = self._read_stamps()
+        stamps = list(map(_stamp, self._paths))
         if stamps == self._stamps and self._checks % _FULL_CHECK:
             return False
         contents = self._read_contents()
@@ -85,9 +85,6 @@ class Watch:
         self._contents = contents
         self._stamps = stamps if paths == self._paths else None
         self._paths = paths
-
-    def _read_stamps(self) -> list[Stamp]:
-        return [_stamp(path) for path in self._paths]
 
     def _read_contents(self) -> dict[str, bytes]:
         contents: dict[str, bytes] = {}
