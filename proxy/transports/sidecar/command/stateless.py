@@ -161,7 +161,9 @@ class _Answering:
             elif correlate(raw).answers == self._query:
                 await self._continue_call(routed, send)
                 continue
-            await self._say(*routed.to_client)
+            # While a call is held, it may still be answered as JSON.
+            if self._query is None or (self._answer is not None and self._answer.started):
+                await self._say(*routed.to_client)
 
     def _seconds_to_wait(self) -> float | None:
         ping = PING if self._streams else None
