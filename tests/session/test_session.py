@@ -122,6 +122,15 @@ def test_a_session_at_rest_has_forgotten_what_was_answered_but_not_what_waits() 
     assert texts(talk.got(answer(SECRET, 2))) == texts(shaped)
 
 
+@pytest.mark.slow
+def test_requests_that_are_never_answered_do_not_pile_up() -> None:
+    talk = Talk(DROP)
+    for id in range(21_000):
+        talk.session.from_client(call("get", id=id))
+
+    assert len(talk.session.ended("gone")) == 20_000
+
+
 class Failing(Talk):
     """A conversation whose rules fail once `fails` is set."""
 
