@@ -395,3 +395,6 @@ def test_long_data_of_a_json_rpc_error_keeps_its_type_and_its_message_says_what_
     [(place, told)] = json.loads(notice)["_abridged"].items()
     assert place.startswith("data")
     assert " of " in told
+    both = line(id=1, error={**error, "message": TRACEBACK})
+    got = json.loads(talk.exchange(call("run"), both))["error"]
+    assert len(got["message"]) + len(json.dumps(got["data"], separators=(",", ":"))) <= 8_000
