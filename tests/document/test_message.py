@@ -104,6 +104,7 @@ def test_a_replaced_member_leaves_the_others_as_they_were_spelled() -> None:
         (b'{"method":"x","params":{"a":[', b']},"jsonrpc":"2.0","id":7}', None),
         (b'[{"jsonrpc":"2.0","id":7,"result":{', b"}}]", None),
         (b'{"jsonrpc":"2.0","result":{"content":[', b'],"id":7}', None),
+        (b'{"result":{"content":[', b']},"id":7}}', None),
         (b"", b"", None),
     ],
 )

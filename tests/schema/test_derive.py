@@ -66,6 +66,11 @@ EDITS: dict[str, tuple[Edit, Schema, Schema | None]] = {
             "anyOf": [{"properties": {"a": {"title": "here"}}}, {"type": "null"}, False],
         },
     ),
+    "nothing but alternatives": (
+        marked(""),
+        {"description": "d", "anyOf": [STRING]},
+        {"description": "d", "anyOf": [{**STRING, "title": "here"}]},
+    ),
     "groups beside each other": (
         marked(""),
         {"allOf": [STRING], "anyOf": [STRING], "oneOf": [{}], **STRING},

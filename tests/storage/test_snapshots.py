@@ -117,6 +117,8 @@ def test_all_of_a_rule_is_dropped_in_its_scope_alone(store: Store) -> None:
 
     assert [store.get(each) for each in (A, B)] == [None, None]
     assert [store.get(each) for each in others] == [snapshot(1)] * 3
+    store.put(B, snapshot(2))
+    assert [store.get(each) for each in (A, B)] == [None, snapshot(2)]
 
 
 def test_names_may_hold_anything_and_are_told_apart(store: Store) -> None:
