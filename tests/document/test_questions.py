@@ -92,6 +92,7 @@ def test_every_string_and_number_has_the_path_that_leads_to_it() -> None:
 def test_a_pattern_that_fits_an_empty_text_has_no_hit_in_a_value_without_texts() -> None:
     assert asked("grep('.*')", {"a": [], "b": {}}) == {"hits": 0, "at": []}
     assert asked("grep('.*')", {"a": ""})["hits"] == 1
+    assert asked(r"grep('\Ab\z')", ["a", "b", "ab"])["at"] == [{"path": "[1]", "text": "b"}]
 
 
 def test_grep_without_a_hit_shows_those_in_other_case_beside_the_zero() -> None:
