@@ -58,7 +58,11 @@ def look(
             result, growth_limit(size(document)), fuel
         ):
             raise Refusal(f"view: {expression!r} gives far more than the whole document; narrow it")
-        _remark(result, lookups, remarks)
+        nothing, slips = result is None or result == [], lookups.slips
+        if slips and nothing:  # a slip must not read as "none"
+            raise Refusal(f"view: {slips[0]}")
+        if remarks is not None:
+            remarks += slips or (lookups.absences if nothing else [])
         return result
     except DocumentError:
         raise
@@ -95,16 +99,6 @@ def _parsed(view: str) -> Expression:
         with suppress(PatternError):
             return parsed(translated(view))
         raise
-
-
-def _remark(result: Value, lookups: Lookups, remarks: list[str] | None) -> None:
-    """Keep a slip from reading as "none": raise Refusal if a slip is why nothing was found."""
-    nothing = result is None or result == []
-    slips = lookups.slips
-    if slips and nothing:
-        raise Refusal(f"view: {slips[0]}")
-    if remarks is not None:
-        remarks += slips or (lookups.absences if nothing else [])
 
 
 def _evaluate(
