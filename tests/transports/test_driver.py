@@ -10,12 +10,11 @@ import pytest
 from proxy.errors import StoreError
 from proxy.ruleset.rule import EMPTY, RuleSet
 from proxy.session.active_rules import PeerInfo
-from proxy.session.outputs import LARGE
 from proxy.session.session import Session
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.storage.meter import Meters
 from proxy.storage.snapshots import Key, Memory, Snapshot
-from proxy.transports.aio import others, threaded
+from proxy.transports.aio import threaded
 from proxy.transports.driver import Driver
 from proxy.transports.log import Log
 from proxy.transports.workers.pool import Workers
@@ -93,29 +92,21 @@ async def test_a_store_out_of_reach_costs_pages_alone() -> None:
     assert (await made.from_client(call("write", id=2))).to_server == [call("write", id=2)]
 
 
-async def test_replicas_learn_from_each_other() -> None:
+async def test_replicas_learn_from_each_other_at_the_start_and_with_the_next_call() -> None:
     store, key = Elsewhere(), Key("s", "", "known")
-    one, other = driver(PAGES, store), driver(PAGES, store)
-    own = {"name": "list", "inputSchema": {"type": "object", "properties": {"limit": {}}}}
-    await one.from_client(line(id=9, method="tools/list"))
-    await one.from_server(answer({"tools": [own]}, 9))
-    await one.share(key)
-    await other.recall(key)
-    sent = await other.from_client(call("list", {"limit": 7, "page_limit": 1}))
-    assert json.loads(sent.to_server[0])["params"]["arguments"] == {"limit": 7}
-
-
-async def test_what_is_listed_elsewhere_later_is_known_to_the_next_call() -> None:
-    store, key = Elsewhere(), Key("s", "", "known")
-    began, listed, late = (driver(PAGES, store) for _ in range(3))
+    began, listed, late, last = (driver(PAGES, store) for _ in range(4))
     own = {"name": "list", "inputSchema": {"type": "object", "properties": {"offset": {}}}}
     await began.share(key)
     await late.recall(key)
     await listed.from_client(line(id=9, method="tools/list"))
     await listed.from_server(answer({"tools": [own]}, 9))
     await listed.share(key)
-    for made in (began, late):
-        assert (await made.from_client(call("list", {"offset": 7}))).to_client == []
+    await last.recall(key)
+    # Where the server's own `offset` is not known, it is the proxy's.
+    offset = call("list", {"offset": 7})
+    assert (await driver(PAGES).from_client(offset)).to_server == []
+    for made in (began, late, last):
+        assert (await made.from_client(offset)).to_server == [offset]
 
 
 async def test_what_a_client_says_waits_until_it_is_known_what_others_know() -> None:
@@ -226,17 +217,6 @@ async def test_without_threads_a_long_list_is_edited_and_noise_is_put_aside() ->
     assert [tool["name"] for tool in json.loads(raw)["result"]["tools"]] == ["list"]
     assert heard.to_client == [answer(document({"a": 1}), 2)]
     assert aside == [b"debug "]
-
-
-@pytest.mark.parametrize(("size", "let_in"), [(0, False), (LARGE, False), (LARGE + 1, True)])
-async def test_others_have_their_turn_only_where_much_is_looked_through(
-    size: int, let_in: bool
-) -> None:
-    said: list[str] = []
-    asyncio.get_running_loop().call_soon(said.append, "other")
-    await others(size)
-
-    assert bool(said) is let_in
 
 
 async def test_what_takes_long_is_done_in_a_thread_or_here_where_there_is_none() -> None:

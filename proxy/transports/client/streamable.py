@@ -318,7 +318,6 @@ class Streamable:
     # From the server
 
     async def _read_own_stream(self) -> None:
-        """Receive messages of the server outside of requests."""
         position = StreamPosition()
         try:
             await self._resume_stream(position, None)

@@ -228,20 +228,17 @@ class Relay:
             timer.start()
 
     def _settle(self, token: bytes | None) -> None:
-        """Record the response to a probe; any other is ignored."""
         timer = self._probes.pop(token or b"", None)
         if timer is not None:
             timer.cancel()
 
     def _late(self, token: bytes) -> None:
-        """Continue a call without the response to its probe."""
         late = partial(self._session.unanswered, token)
         self._guarded(partial(self._carry_out, late, self._server.send_later))
         # Only now: the server's input stays open for the messages that follow from it.
         self._settle(token)
 
     def _watch_calls(self, deadline: float) -> None:
-        """Answer calls that are overdue."""
         from select import select
 
         while True:

@@ -27,7 +27,6 @@ _GRACE: dict[str, tuple[float, float]] = {
 }
 # The events that threads report, one byte each; a signal's byte is its number.
 _REPORTS = ("client began", "client ended", "client gone", "server deaf", "output over", "refused")
-_BYTES = {event: bytes([128 + index]) for index, event in enumerate(_REPORTS)}
 
 _LAST = 0.5  # seconds from SIGKILL until no more output is expected
 _SLOW = 5.0  # seconds for a client that is slow to read the rest, and sends no more requests
@@ -71,7 +70,7 @@ class Shutdown:
 
     def report(self, event: str) -> None:
         """Report an event, from any thread."""
-        os.write(self._reports, _BYTES[event])
+        os.write(self._reports, bytes([128 + _REPORTS.index(event)]))
 
     def refuse(self, code: int, reason: str) -> None:
         """End the session, from any thread, with this exit code, for a reason of the proxy's."""
@@ -214,4 +213,4 @@ def _name(number: int) -> str:
 
 
 def _noticed(number: int, frame: object) -> None:
-    """Do nothing: the mere presence of a handler makes the signal's byte appear in the pipe."""
+    """Do nothing: with any handler, the signal's byte appears in the pipe."""
