@@ -73,7 +73,6 @@ def run(_: argparse.Namespace) -> int:
 
 
 async def _perform() -> list[tuple[int, int]]:
-    direct: dict[str, int] = {}
     sizes: list[tuple[int, int]] = []
     with tempfile.TemporaryDirectory(prefix="mcp-abridge-demo-") as directory:
         for (server, rules), group in groupby(_ACTS, key=lambda act: (act.server, act.rules)):
@@ -82,22 +81,15 @@ async def _perform() -> list[tuple[int, int]]:
             options = ["--rules", str(folder / rules)] if rules else ["--budget", "10kB"]
             command = [sys.executable, str(folder / "server.py")]
             wrapper = [sys.executable, "-m", "proxy", "-q", "--ledger", "off", *options, "--"]
-            plain = [act for act in acts if not (_looks_again(act) or _request(act) in direct)]
-            if plain:
-                before = await _calls(command, plain, directory)
-                direct |= zip(map(_request, plain), before, strict=True)
-            after = await _calls([*wrapper, *command], acts, directory)
-            sizes += zip((direct.get(_request(act), 0) for act in acts), after, strict=True)
+            direct = iter(
+                await _calls(command, [a for a in acts if not _looks_again(a)], directory)
+            )
+            before = (0 if _looks_again(act) else next(direct) for act in acts)
+            sizes += zip(before, await _calls([*wrapper, *command], acts, directory), strict=True)
     return sizes
 
 
-def _request(act: Act) -> str:
-    """Return the key of an act's request to its server; it does not depend on the rules."""
-    return f"{act.server} {act.tool} {act.arguments}"
-
-
 def _looks_again(act: Act) -> bool:
-    """Return True if an act asks for more of an earlier answer, without a call of the server."""
     return not {"offset", "view"}.isdisjoint(act.arguments)
 
 

@@ -25,7 +25,7 @@ from proxy.errors import AbridgeError
 from proxy.ruleset.clients import CLIENTS, client_for
 from proxy.ruleset.guard import Allow
 from proxy.ruleset.rule import Rule, RuleSet
-from proxy.ruleset.selection import Selection, load
+from proxy.ruleset.selection import selected
 from proxy.shaping.job import ShapeJob
 from proxy.shaping.pipeline import shape
 from proxy.shaping.result.frame import Copy
@@ -102,8 +102,8 @@ def run(arguments: argparse.Namespace) -> int:
     name = arguments.file or (arguments.rules.pop() if arguments.rules else "-")
     if name == "-" and sys.stdin.isatty():
         return refuse("explain", "name a file with an answer, or pipe one")
-    files = load(arguments.rules, allow_python=arguments.allow_python)
-    selection = Selection(files, arguments.budget, lambda _: None, environ=os.environ)
+    names, allow_python = arguments.rules, arguments.allow_python
+    selection = selected(names, arguments.budget, allow_python=allow_python, environ=os.environ)
     rules = selection(None, arguments.client)
     raw = content(name)
     try:
@@ -123,7 +123,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _replayed(arguments: argparse.Namespace, rules: RuleSet, recording: bytes) -> Replay:
-    """Replay the answer in a recording under the rules."""
     # Without rules, the budget treats the answers of all tools alike.
     tool = arguments.tool if arguments.rules else arguments.tool or "tool"
     exchange = recorded(recording, tool, arguments.arguments)
@@ -357,7 +356,6 @@ def _sizes(answer: ClientView) -> dict[str, int | None]:
 
 
 def _for_models(answer: ClientView) -> dict[str, Any]:
-    """Return the bytes and first lines that a model reads, as structuredContent and as text."""
     sizes, raw = answer.visible_size, answer.structured
     structured = answer.text if raw is None else bytes(raw).decode()
     return {
@@ -379,7 +377,6 @@ def _first_lines(text: str) -> list[str]:
 
 
 def _clients(before: ClientView, after: ClientView) -> Iterator[dict[str, Any]]:
-    """Yield each client with a known limit, with a flag if the answer exceeds that limit."""
     for client in (each.within(os.environ) for each in CLIENTS):
         limit = client.limit_bytes
         if limit is not None:
@@ -422,7 +419,6 @@ def _print(account: dict[str, Any]) -> None:
 
 
 def _print_lines(stdout: "Console", lines: Iterable[str]) -> None:
-    """Print untrusted lines, unwrapped and without characters that a terminal interprets."""
     for line in lines:
         stdout.print("\n".join(map(printable, line.split("\n"))), soft_wrap=True)
 
@@ -461,7 +457,6 @@ def _opening(account: dict[str, Any]) -> Iterator[str]:
 
 
 def _findings(account: dict[str, Any]) -> Iterator[str]:
-    """Yield the distinct warnings and log lines, unmatched paths, notices and vocabularies."""
     for warning in account["warnings"]:
         yield f"warning ({warning['kind']}): {warning['said']}"
     messages = [each["said"] for each in (*account["steps"], *account["warnings"])]
@@ -477,7 +472,6 @@ def _findings(account: dict[str, Any]) -> Iterator[str]:
 
 
 def _in_models(texts: dict[str, dict[str, Any]]) -> Iterator[str]:
-    """Yield the first lines that a model reads, for each kind of client if they differ."""
     names = {
         "structured": "clients that show structuredContent where there is some",
         "text": "clients that show text",

@@ -161,7 +161,6 @@ async def _call(client: Any, plan: Plan, tools: Tools) -> list[str]:
 
 
 def _first_line(result: Any) -> str:
-    """Return the first line of an error's text, behind a colon; nothing if there is no text."""
     lines = "\n".join(getattr(block, "text", "") for block in result.content).split("\n")
     return next((f": {line.strip()[:_WIDTH]}" for line in lines if line.strip()), "")
 

@@ -105,12 +105,10 @@ class Account:
 
     @property
     def sizes(self) -> list[ToolSizes]:
-        """The sizes by tool and rule, the largest first."""
         return sorted(self._sizes.values(), key=lambda each: -each.before)
 
     @property
     def losses(self) -> list[UsedValue]:
-        """The used values that the model can no longer see."""
         return [each for each in self.used if each.place == "lost"]
 
 

@@ -215,7 +215,6 @@ class _Rules:
         """Ends the session with an exit code and a reason; called if the rules cannot be used."""
 
     def load(self) -> None:
-        """Read the rule files."""
         try:
             self._selection = self._read()
         except Exception as error:  # callers would wait for the rules for ever

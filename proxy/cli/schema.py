@@ -107,7 +107,6 @@ class _Types:
         }
 
     def schema(self, kind: Any) -> Schema:
-        """Return the schema of a value of the type `kind`."""
         if kind in _NOTATIONS:
             return _NOTATIONS[kind](self)
         if kind in _PLAIN:
@@ -139,7 +138,6 @@ class _Types:
         return {"$ref": f"#/definitions/{name}"}
 
     def options(self, kind: type[Struct], without: Collection[str] = ()) -> Schema:
-        """Return the schema of a mapping whose members are the fields of a Struct."""
         members = {key: field for key, field in fields(kind).items() if key not in without}
         texts = descriptions(kind)
         schema: Schema = {"type": "object", "description": _summary(kind)}
@@ -184,7 +182,6 @@ class _Types:
         return _any([step, {"enum": bare}, {"type": "string", "not": {"enum": needy}}])
 
     def transform(self, kind: Any) -> Schema:
-        """Return the schema of the value after the name of a transform."""
         values = [self.schema(kind)]
         if kind.shorthand is not None:
             values.insert(0, self.schema(fields(kind)[kind.shorthand].type))
@@ -254,7 +251,6 @@ def _limits(annotated: tuple[Any, ...]) -> Schema:
 
 
 def _any(schemas: Iterable[Schema]) -> Schema:
-    """Return the schema of a value that matches one of `schemas`, without duplicates."""
     flat: list[Schema] = []
     for each in schemas:
         flat += [part for part in each.get("anyOf", [each]) if part not in flat]

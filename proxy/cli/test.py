@@ -60,7 +60,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _updated(files: Iterable[RuleFile], *, allow_python: bool) -> bool:
-    """Fill the cases without expectations, and print each. Returns True if there were any."""
     lines = [line for file in files for line in filling.fill(file, allow_python=allow_python)]
     for line in lines:
         print(line)

@@ -113,7 +113,6 @@ def _events(path: str, lines_with: tuple[bytes, ...]) -> Iterator[ToolAnswer | s
 
 
 def _recorded(folder: str) -> Iterator[ToolAnswer]:
-    """Yield recorded answers as a client that does not cut them shows them."""
     for session in recordings.sessions([folder]):
         shows = client_for(session.client).shows
         for _, exchange in session.exchanges:

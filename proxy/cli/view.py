@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from proxy.cli import PROGRAM, options
 from proxy.cli.terminal import content, refuse
-from proxy.ruleset.selection import Selection, load
+from proxy.ruleset.selection import selected
 from proxy.shaping.pipeline import shape
 from proxy.testing import answer as answers
 from proxy.testing.answer import ClientView
@@ -46,8 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def replay_of(exchange: RecordedExchange, arguments: argparse.Namespace) -> Replay:
     """Answer a recorded call as Claude Code gets it. Raises RuleErrors."""
-    files = load(arguments.rules or [], allow_python=arguments.allow_python)
-    selection = Selection(files, arguments.budget, lambda _: None, environ=os.environ)
+    names, allow_python = arguments.rules or [], arguments.allow_python
+    selection = selected(names, arguments.budget, allow_python=allow_python, environ=os.environ)
     return Replay(selection(None, _CLIENT), exchange)
 
 

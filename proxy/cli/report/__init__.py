@@ -50,7 +50,6 @@ class Span(Struct, frozen=True):
     words: str
 
     def since(self, now: float) -> float | None:
-        """Return the time at which the period began."""
         return None if self.seconds is None else now - self.seconds
 
 

@@ -64,7 +64,6 @@ class Column(Struct, frozen=True):
     text: Callable[[Any], str]
 
     def cell(self, row: Any) -> str:
-        """Return the text for a row."""
         return self.text(self.value(row))
 
 

@@ -69,7 +69,6 @@ class Suggestion:
             file.write(self.text)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the figures, the evidence and the steps of each rule, for programs."""
         return [
             {
                 "tools": rule.tools,
@@ -85,7 +84,6 @@ class Suggestion:
         ]
 
     def show(self) -> None:
-        """Print on stderr what the rules take off the recorded answers."""
         if self.small:
             names = ", ".join(self.small)
             say("suggest", f"no rule for {names}: no answer above {SMALL:,} bytes")

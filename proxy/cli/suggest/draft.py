@@ -69,17 +69,14 @@ class Draft(Struct):
 
     @property
     def largest(self) -> Answered:
-        """The largest answer of the form that the draft is for."""
         texts = self.form != "value"
         fitting = [each for each in self.answers if isinstance(each.value, str) is texts]
         return max(fitting or self.answers, key=lambda each: each.size)
 
     def options(self, name: str) -> list[Any]:
-        """Return the options of each step of this name."""
         return [step[name] for step in self.steps if name in step]
 
     def add(self, step: Step, *reasons: str) -> None:
-        """Add a step at the end."""
         self.steps.append(step)
         self.reasons.append([*reasons])
 
@@ -156,7 +153,6 @@ def _parse_options(text: str) -> Step:
 
 
 def _shape(line: str) -> str:
-    """Return the beginning of a line without its words and numbers."""
     for pattern, letter in zip(_SHAPE, "0a", strict=True):
         line = pattern.sub(letter, line[:60])
     return line[:6]
@@ -204,7 +200,6 @@ class _Drafting:
         self.pages: list[MemberProfile] = []
 
     def run(self) -> None:
-        """Draft all steps."""
         self._visit(self.root)
         result = self.result
         reasons: dict[str, list[str]] = {}

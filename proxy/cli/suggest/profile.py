@@ -41,7 +41,6 @@ class MemberProfile:
 
     @property
     def path(self) -> str:
-        """The path of the values, as rules spell it."""
         return ".".join(self.names)
 
     @property
@@ -51,11 +50,9 @@ class MemberProfile:
 
     @property
     def constant(self) -> bool:
-        """True if it is one short value everywhere."""
         return len(self.values) == 1 and not self.members and self.element is None
 
     def add(self, value: Any, user: User, name: str = "") -> int:
-        """Count a value, and return its size."""
         self.count += 1
         self.kinds.add(type(value))
         if isinstance(value, dict) and value:

@@ -41,12 +41,10 @@ class DraftedRule(Struct):
 
     @property
     def steps(self) -> list[dict[str, Any]]:
-        """The steps of the rule."""
         return self.drafts[0].steps
 
     @property
     def tools(self) -> list[str]:
-        """The tools of the rule."""
         return [each.tool for each in self.drafts]
 
 
@@ -120,7 +118,6 @@ def _spec(drafts: list[Draft]) -> dict[str, Any]:
 
 
 def _complete(spec: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
-    """Return a case with the actual result as its expectation."""
     file = _file({**spec, "tests": [case]})
     trial = play_case(file, file.rules[0], file.rules[0].tests[0])
     after, before = trial.play.answer, trial.play.before

@@ -52,7 +52,6 @@ class Configs:
                 self.problems.append(f"{path}: {error}; left as it is")
 
     def report_problems(self, verb: str) -> None:
-        """Name the files that cannot be read."""
         for problem in self.problems:
             refuse(verb, problem)
 

@@ -37,7 +37,6 @@ class Server(NamedTuple):
 
     @property
     def words(self) -> list[str]:
-        """The command that starts it; empty for a remote server."""
         command, more = self.entry.get("command"), self.entry.get("args") or ()
         if isinstance(command, list):
             return list(map(str, command))
@@ -45,7 +44,6 @@ class Server(NamedTuple):
 
     @property
     def url_key(self) -> str | None:
-        """The name of the member that has its URL; None for a command."""
         return next((key for key in _URLS if isinstance(self.entry.get(key), str)), None)
 
     @property
@@ -60,7 +58,6 @@ class Server(NamedTuple):
 
     @property
     def scope(self) -> str:
-        """The scope, with the project that a file for all projects names."""
         return f"local {self.path[1]}" if self.place.scope == "local" else self.place.scope
 
     def summary(self) -> str:

@@ -35,7 +35,6 @@ class ConfigFile:
         self.syntax: Syntax = Toml() if path.endswith(".toml") else Json()
 
     def read(self) -> Any:
-        """Return the document; raises SyntaxProblem."""
         return self.syntax.read(self.text)
 
     def change(self, text: str, path: Path) -> None:
@@ -45,7 +44,6 @@ class ConfigFile:
         self.text = text
 
     def difference(self) -> Iterator[str]:
-        """Yield the lines of what was changed."""
         old, new = self.before.splitlines(), self.text.splitlines()
         return difflib.unified_diff(old, new, self.path, self.path, lineterm="")
 

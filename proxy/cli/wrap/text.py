@@ -47,14 +47,12 @@ class Json:
     assign = ": "
 
     def read(self, text: str) -> Any:
-        """Return the document; raises SyntaxProblem."""
         try:
             return json.loads(_plain(text) if text.strip() else "{}", strict=False)
         except json.JSONDecodeError as error:
             raise SyntaxProblem(error.lineno, error.colno, error.msg.lower()) from None
 
     def locate(self, text: str, path: Path) -> tuple[int, int]:
-        """Return the start and the end of the value at a path; raises KeyError."""
         plain = _plain(text)
         start = end = _skip(plain, 0)
         for name in path:
@@ -63,7 +61,6 @@ class Json:
         return start, end
 
     def literal(self, value: Any) -> str:
-        """Return the text of a value."""
         return json.dumps(value, ensure_ascii=False)
 
     def own_line(self, lead: str) -> bool:
@@ -71,7 +68,6 @@ class Json:
         return not lead.strip()
 
     def remove(self, text: str, path: Path) -> str:
-        """Return the text without a member and one comma."""
         (start, end), plain = self.locate(text, path), _plain(text)
         start = _key_start(plain, start, path[-1])
         if comma := re.compile(r"\s*,").match(plain, end):
@@ -88,7 +84,6 @@ class Toml:
     assign = " = "
 
     def read(self, text: str) -> Any:
-        """Return the document; raises SyntaxProblem."""
         try:
             return tomlkit.parse(text).unwrap()
         except ParseError as error:
@@ -96,7 +91,6 @@ class Toml:
             raise SyntaxProblem(error.line, error.col, reason) from None
 
     def locate(self, text: str, path: Path) -> tuple[int, int]:
-        """Return the start and the end of the value at a path; raises KeyError."""
         document, parent = self._parent(text, path)
         length = len(parent[path[-1]].as_string())
         parent[path[-1]] = _MARK  # it stands in the text at the start of the value
@@ -104,7 +98,6 @@ class Toml:
         return start, start + length
 
     def literal(self, value: Any) -> str:
-        """Return the text of a value; strings and lists are written as in JSON."""
         if isinstance(value, dict):
             members = (f"{json.dumps(key)} = {self.literal(value[key])}" for key in value)
             return f"{{ {', '.join(members)} }}"
@@ -115,7 +108,6 @@ class Toml:
         return "{" not in lead
 
     def remove(self, text: str, path: Path) -> str:
-        """Return the text without a member."""
         document, parent = self._parent(text, path)
         del parent[path[-1]]
         return tomlkit.dumps(document)
