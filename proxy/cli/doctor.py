@@ -24,7 +24,6 @@ from proxy.cli.terminal import printable
 from proxy.document.paths import matches
 from proxy.errors import did_you_mean
 from proxy.ruleset.clients import client_for
-from proxy.ruleset.rule import Rule
 from proxy.ruleset.selection import NO_RULES, Selection, load, readings
 from proxy.session.tools.definitions import MOST_INPUT_SCHEMA
 
@@ -54,7 +53,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _findings(settings: argparse.Namespace) -> Iterator[Finding]:
     server = options.server_words(settings, "header")
     yield _ledger(settings)
-    wrong = list(_rule_files(settings))
+    names = () if settings.rules == [NO_RULES] else settings.rules or ()
+    loaded = readings(names, allow_python=settings.allow_python)
+    wrong: list[Finding] = [("error", str(each)) for file in loaded for each in file.problems]
     yield from wrong
     try:
         bare = asyncio.run(listing(server, settings.deadline))
@@ -89,13 +90,6 @@ def _ledger(settings: argparse.Namespace) -> Finding:
     return "ok", f"ledger {path}"
 
 
-def _rule_files(settings: argparse.Namespace) -> Iterator[Finding]:
-    names = () if settings.rules == [NO_RULES] else settings.rules or ()
-    for reading in readings(names, allow_python=settings.allow_python):
-        for problem in reading.problems:
-            yield "error", str(problem)
-
-
 def _quoted(level: Level, stderr: list[str]) -> Iterator[Finding]:
     if stderr:
         lines = map(printable, stderr)
@@ -123,8 +117,11 @@ def _rules(settings: argparse.Namespace, bare: Listed) -> Iterator[Finding]:
             yield "warning", f"{file.name}: it is for another server; none of its rules apply"
     for file in ruleset.files:
         yield "ok", f"{file.name} applies"
-        for rule in file.rules:
-            yield from _idle(rule, bare)
+        for place, pattern in [(rule.place, each) for rule in file.rules for each in rule.tools]:
+            if not any(matches(pattern, tool) for tool in bare.tools):
+                advice = did_you_mean(pattern, bare.tools)
+                reason = f"no tool of this server is called {pattern!r}{advice}"
+                yield "warning", f"{place}: {reason}"
     covering = {tool: ruleset.covering(tool) for tool in bare.tools}
     alone = sorted(tool for tool, rules in covering.items() if not rules)
     bounded = [tool for tool, rules in covering.items() if rules[:1] == (ruleset.otherwise,)]
@@ -145,13 +142,6 @@ def _rules(settings: argparse.Namespace, bare: Listed) -> Iterator[Finding]:
                 f"{name}: the server's own inputSchema is {size} bytes; claude.ai drops tools above"
                 f" {MOST_INPUT_SCHEMA}",
             )
-
-
-def _idle(rule: Rule, bare: Listed) -> Iterator[Finding]:
-    for pattern in rule.tools:
-        if not any(matches(pattern, tool) for tool in bare.tools):
-            advice = did_you_mean(pattern, bare.tools)
-            yield "warning", f"{rule.place}: no tool of this server is called {pattern!r}{advice}"
 
 
 # The names that clients say, if these are not those of their configurations.

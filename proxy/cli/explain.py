@@ -24,7 +24,7 @@ from proxy.document.tree import Document, plain
 from proxy.errors import AbridgeError
 from proxy.ruleset.clients import CLIENTS, client_for
 from proxy.ruleset.guard import Allow
-from proxy.ruleset.rule import Rule, RuleSet
+from proxy.ruleset.rule import Rule
 from proxy.ruleset.selection import selected
 from proxy.shaping.job import ShapeJob
 from proxy.shaping.pipeline import shape
@@ -111,7 +111,15 @@ def run(arguments: argparse.Namespace) -> int:
             tools = definitions.explained(raw, rules, limit)
             print_json(tools) if arguments.json else definitions.show(tools, limit)
             return 0
-        replay = _replayed(arguments, rules, as_json(raw))
+        recording = as_json(raw)
+        # Without rules, the budget treats the answers of all tools alike.
+        tool = arguments.tool if arguments.rules else arguments.tool or "tool"
+        exchange = recorded(recording, tool, arguments.arguments)
+        if arguments.view is not None:
+            view = {**exchange.arguments, "view": arguments.view}
+            exchange = recorded(recording, tool, view)
+        result = None if arguments.found is None else text_result(arguments.found)
+        replay = Replay(rules, exchange, query_result=result)
         if arguments.show:
             _print_lines(console(), replay.answer.texts_for(client_for(arguments.client).shows))
             return 0
@@ -120,17 +128,6 @@ def run(arguments: argparse.Namespace) -> int:
         return refuse("explain", f"{name}: {error}")
     print_json(account) if arguments.json else _print(account)
     return 0
-
-
-def _replayed(arguments: argparse.Namespace, rules: RuleSet, recording: bytes) -> Replay:
-    # Without rules, the budget treats the answers of all tools alike.
-    tool = arguments.tool if arguments.rules else arguments.tool or "tool"
-    exchange = recorded(recording, tool, arguments.arguments)
-    if arguments.view is not None:
-        with_view = {**exchange.arguments, "view": arguments.view}
-        exchange = recorded(recording, tool, with_view)
-    answer = None if arguments.found is None else text_result(arguments.found)
-    return Replay(rules, exchange, query_result=answer)
 
 
 # The account

@@ -103,13 +103,19 @@ class Account:
         if self._limit is not None and size_after > self._limit:
             self.over.append({"file": file, "tool": tool, "bytes": size_after})
 
-    @property
-    def sizes(self) -> list[ToolSizes]:
-        return sorted(self._sizes.values(), key=lambda each: -each.before)
-
-    @property
-    def losses(self) -> list[UsedValue]:
-        return [each for each in self.used if each.place == "lost"]
+    def report(self) -> dict[str, Any]:
+        """Return the sizes by tool and rule, the largest first, and each kind of findings."""
+        places = [each.place for each in self.used]
+        sizes = sorted(self._sizes.values(), key=lambda each: -each.before)
+        return {
+            "sessions": self.sessions,
+            "tools": [asdict(each) for each in sizes],
+            "used": {place: places.count(place) for place in ("shown", "view", "lost")},
+            "loss": [asdict(each) for each in self.used if each.place == "lost"],
+            "rot": [each for fit in self.fits.values() for each in fit.rot()],
+            "drift": [each for fit in self.fits.values() for each in fit.drift()],
+            "over": self.over,
+        }
 
 
 def _bytes(texts: tuple[str, ...]) -> int:
@@ -150,7 +156,7 @@ def run(arguments: argparse.Namespace) -> int:
         account.add(session)
         if sys.stderr.isatty():
             print(f"\r{account.sessions} sessions\r", end="", file=sys.stderr, flush=True)
-    report = _report(account)
+    report = account.report()
     if not account.sessions:
         advice = f"`{PROGRAM} record` makes recordings"
         return refuse("replay", f"no recorded call in {', '.join(arguments.paths)}; {advice}")
@@ -159,19 +165,6 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _print(report)
     return int(bool(report["over"] or any(report[kind] for kind in arguments.fail_on)))
-
-
-def _report(account: Account) -> dict[str, Any]:
-    places = [each.place for each in account.used]
-    return {
-        "sessions": account.sessions,
-        "tools": [asdict(each) for each in account.sizes],
-        "used": {place: places.count(place) for place in ("shown", "view", "lost")},
-        "loss": [asdict(each) for each in account.losses],
-        "rot": [each for fit in account.fits.values() for each in fit.rot()],
-        "drift": [each for fit in account.fits.values() for each in fit.drift()],
-        "over": account.over,
-    }
 
 
 def _print(report: dict[str, Any]) -> None:

@@ -117,15 +117,6 @@ def test_the_server_gets_our_folder_environment_and_words(
     assert environment == started
 
 
-def test_a_rule_for_one_tool_leaves_the_others_bounded(tmp_path: Path) -> None:
-    file = rules(tmp_path, "version: 1\nrules: [{tools: other, hide: true}]\n")
-    call = CALL.replace(b'"ok"', b'"200000"') % 1
-    ruled, unbounded = ["--rules", file], ["--rules", file, "--budget", "off"]
-    for words, bounded in ((ruled, True), (unbounded, False), (["--rules", "none"], False)):
-        got = done([*words, "--", *NAUGHTY, "large"], call).stdout
-        assert (len(got) < 10_000, len(got) > 200_000) == (bounded, not bounded)
-
-
 def test_python_that_rules_name_is_run_where_that_is_allowed(tmp_path: Path) -> None:
     own = (PYTHON / "own.py").read_text()
     own = own.replace("        root.set(", "        print(call)\n        root.set(")
@@ -204,17 +195,6 @@ def test_it_ends_in_order_where_it_is_started_without_the_usual_files(
     program = [sys.executable, "-c", script]
     ended = done(["--rules", "none", "--", *NAUGHTY, "plain"], CALL % 1, program=program)
     assert ended.stdout == (b"" if {0, 1} & set(closed) else ANSWER % 1)
-
-
-def test_files_that_do_not_block_are_no_matter() -> None:
-    script = EXEC % "[os.set_blocking(n, False) for n in (0, 1, 2)]"
-    command = [sys.executable, "-c", script, "--rules", "none", "--", *NAUGHTY, "large"]
-    with Wire(command, cwd=ROOT) as wire:
-        wire.write(CALL.replace(b'"ok"', b'"5000000"') % 1)
-        assert len(wire.line()) > 5_000_000
-        wire.write(CALL % 2)
-        assert wire.line() == ANSWER % 2
-        assert wire.close().code == 0
 
 
 def test_a_hangup_that_was_ignored_stays_so() -> None:
