@@ -76,11 +76,18 @@ def change(verb: str, arguments: argparse.Namespace, edit: Edit) -> int:
     rows = [
         _edit(configs.files[one.file], one, records, edit, dry_run=dry_run) for one in selection
     ]
-    if not arguments.json:
-        _print_differences(configs, selection)
+    secrets = {text for server in selection for text in server.secrets() if len(text) > 3}
+    for file in () if arguments.json else configs.files.values():
+        file.show(secrets)
     if not dry_run:
         records.save()
-        _write(configs, rows)
+    for path, file in () if dry_run else configs.files.items():
+        try:
+            file.write()
+        except (OSError, NotPossible) as error:
+            for row in rows:
+                if row["file"] == path:
+                    row |= {"result": str(error), "left": True}
     _report(arguments, rows)
     if (
         verb == "wrap"
@@ -114,29 +121,6 @@ def describe(server: Server) -> dict[str, Any]:
         "file": server.file,
         "server": server.name,
     }
-
-
-def _print_differences(configs: Configs, selection: list[Server]) -> None:
-    secrets = {text for server in selection for text in server.secrets() if len(text) > 3}
-    for file in configs.files.values():
-        for line in file.difference():
-            for secret in sorted(secrets, key=len, reverse=True):
-                line = line.replace(secret, "***")
-            print(printable(line))
-    sys.stdout.flush()
-
-
-def _write(configs: Configs, rows: list[dict[str, Any]]) -> None:
-    for path, file in configs.files.items():
-        if file.text == file.before:
-            continue
-        try:
-            backup = file.write()
-            print(f"{path} is written; its backup is {backup}", file=sys.stderr)
-        except (OSError, NotPossible) as error:
-            for row in rows:
-                if row["file"] == path:
-                    row |= {"result": str(error), "left": True}
 
 
 def _report(arguments: argparse.Namespace, rows: list[dict[str, Any]]) -> None:

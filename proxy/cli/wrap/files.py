@@ -5,12 +5,14 @@ import hashlib
 import json
 import os
 import stat
+import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
+from proxy.cli.terminal import printable
 from proxy.cli.wrap.entry import NotPossible, Server
 from proxy.cli.wrap.text import Json, Path, Syntax, Toml, entry_at
 from proxy.errors import AbridgeError
@@ -43,15 +45,22 @@ class ConfigFile:
             raise NotPossible("its file has an unusual form; edit it by hand")
         self.text = text
 
-    def difference(self) -> Iterator[str]:
+    def show(self, secrets: Iterable[str] = ()) -> None:
+        """Print the lines of what was changed, without these texts."""
         old, new = self.before.splitlines(), self.text.splitlines()
-        return difflib.unified_diff(old, new, self.path, self.path, lineterm="")
+        for line in difflib.unified_diff(old, new, self.path, self.path, lineterm=""):
+            for secret in sorted(secrets, key=len, reverse=True):
+                line = line.replace(secret, "***")
+            print(printable(line))
+        sys.stdout.flush()
 
-    def write(self) -> str:
-        """Replace the file at once, with its mode; return the path of the backup.
+    def write(self) -> None:
+        """Replace the file at once, with its mode, if its text was changed.
 
         Raises NotPossible if it is read-only or was changed meanwhile, and OSError.
         """
+        if self.text == self.before:
+            return
         status = os.stat(self.path)
         if not status.st_mode & stat.S_IWUSR:
             raise NotPossible(f"{self.path} is read-only, and stays as it is")
@@ -70,7 +79,7 @@ class ConfigFile:
             with suppress(FileNotFoundError):
                 os.unlink(path)
             raise
-        return backup
+        print(f"{self.path} is written; its backup is {backup}", file=sys.stderr)
 
 
 def _without(document: Any, path: Path) -> Any:

@@ -8,11 +8,10 @@ import json
 import os
 import re
 import shlex
-import sys
 from typing import Any
 
 from proxy.cli import PROGRAM
-from proxy.cli.terminal import printable, refuse
+from proxy.cli.terminal import refuse
 from proxy.cli.wrap.entry import NotPossible
 from proxy.cli.wrap.files import ConfigFile
 from proxy.cli.wrap.text import Json, entry_at
@@ -45,12 +44,9 @@ def _edit(verb: str, arguments: argparse.Namespace, edit: Any) -> int:
         file = ConfigFile(path)
         file.text = edit(file.text, file.read())
         file.read()
-        for line in file.difference():
-            print(printable(line))
-        sys.stdout.flush()
-        if not arguments.dry_run and file.text != file.before:
-            backup = file.write()
-            print(f"{path} is written; its backup is {backup}", file=sys.stderr)
+        file.show()
+        if not arguments.dry_run:
+            file.write()
     except (AbridgeError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
         reason = str(error) if isinstance(error, AbridgeError | OSError) else "an unusual form"
         refuse(verb, f"{path}: {reason}; edit it by hand")
