@@ -5,6 +5,7 @@ import asyncio
 import errno
 import logging
 import os
+import resource
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -297,10 +298,6 @@ def _prepare() -> None:
     trimming.share()
     sys.setswitchinterval(_SWITCH)
     logging.getLogger().addHandler(logging.NullHandler())
-    try:
-        import resource
-    except ImportError:
-        return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     target = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < target:

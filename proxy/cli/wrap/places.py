@@ -135,17 +135,11 @@ def _candidates(pattern: str) -> list[str]:
 
 
 def _variable(match: re.Match[str]) -> str:
-    if match[1] == "CONFIG":
-        return _application_folder()
-    return os.environ.get(match[1]) or match[2]
-
-
-def _application_folder() -> str:
-    if sys.platform == "darwin":
+    if match[1] == "CONFIG" and sys.platform == "darwin":
         return "~/Library/Application Support"
-    if sys.platform == "win32":
-        return os.environ.get("APPDATA") or "~/AppData/Roaming"
-    return os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    if match[1] == "CONFIG":
+        return os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return os.environ.get(match[1]) or match[2]
 
 
 def _project_folders() -> Iterator[str]:
