@@ -92,7 +92,7 @@ STRAY = {
 # Whatever is not the answer goes on as ever where there is a stream for it.
 SEEN = {
     **dict.fromkeys(WRITTEN, ("another id", "note", "question")),
-    COMMAND[0]: ("note", "question"),
+    **dict.fromkeys(COMMAND, ("note", "question")),
 }
 
 
