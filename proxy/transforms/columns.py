@@ -56,6 +56,10 @@ class RowColumn(Struct):
         return f"{name}[].{spelled(self.each)}" if self.each else name
 
     @property
+    def words(self) -> list[str]:
+        return [word.lower() for word in _WORD.findall(self.path[-1])]
+
+    @property
     def is_link(self) -> bool:
         return self.values[0].startswith((b'"http:', b'"https:'))
 
@@ -67,10 +71,9 @@ class RowColumn(Struct):
 
     @property
     def is_quantity(self) -> bool:
-        words = [word.lower() for word in _WORD.findall(self.path[-1])]
-        if self.each or self.constant or not words or words[-1] in _NO_QUANTITIES:
-            return False
-        return all(map(_NUMBER.fullmatch, self.values))
+        named = bool(self.words) and self.words[-1] not in _NO_QUANTITIES
+        plain = named and not self.each and not self.constant
+        return plain and all(map(_NUMBER.fullmatch, self.values))
 
     @property
     def worth(self) -> tuple[float, ...]:
@@ -78,14 +81,14 @@ class RowColumn(Struct):
         if self.each:
             return (LITTLE - 1, self.position)
         name, depth = self.path[-1].lower(), len(self.path) - 1
-        words = [word.lower() for word in _WORD.findall(self.path[-1])]
         if name in _WORTH and (self.textual or self.size <= _SHORT):
             return (2 * depth, _WORTH.index(name))
         if self.is_link:
             return (LITTLE + 2, depth, self.size)
         if self.size <= _SHORT:
             # An id beside the row's own names tells a model little, if anything.
-            rank = 3 if words[-1:] == ["id"] else 1 if words and words[-1] in _WORTH else 2
+            last = "".join(self.words[-1:])
+            rank = 3 if last == "id" else 1 if last in _WORTH else 2
             return (rank + depth, len(_WORTH), self.position)
         heavy = not self.textual and self.size > _FAIR
         return (LITTLE + heavy, depth, self.size)
@@ -190,8 +193,7 @@ def _gather(
 
 def in_order_of_time(column: RowColumn) -> bool:
     """Return True if the column holds times in their order, as in a log or a time series."""
-    words = [word.lower() for word in _WORD.findall(column.path[-1])]
-    if not words or words[-1] not in _TIMES:
+    if _TIMES.isdisjoint(column.words[-1:]):
         return False
     values = [(len(value), value) if value[:1] != b'"' else (0, value) for value in column.values]
     return len(set(values)) > 1 and values in (sorted(values), sorted(values, reverse=True))
