@@ -71,9 +71,9 @@ class RowColumn(Struct):
 
     @property
     def is_quantity(self) -> bool:
-        named = bool(self.words) and self.words[-1] not in _NO_QUANTITIES
-        plain = named and not self.each and not self.constant
-        return plain and all(map(_NUMBER.fullmatch, self.values))
+        if self.each or self.constant or not self.words or self.words[-1] in _NO_QUANTITIES:
+            return False
+        return all(map(_NUMBER.fullmatch, self.values))
 
     @property
     def worth(self) -> tuple[float, ...]:
