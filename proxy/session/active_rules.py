@@ -33,7 +33,7 @@ class ToolRules(Struct, frozen=True):
 
     `hidden_error` is the error for calls of a hidden tool. `guarded`: a rule hides the tool, bounds
     its arguments, or withholds its results. A call makes the snapshots of the rules in
-    `drops` stale.
+    `drops` stale. An unlisted tool must have the arguments `implied`, by the calls of it.
     """
 
     plans: Plans
@@ -41,6 +41,7 @@ class ToolRules(Struct, frozen=True):
     hidden_error: Hidden | None
     guarded: bool
     drops: tuple[str, ...] = ()
+    implied: frozenset[str] = frozenset()
 
 
 class ActiveRules:
@@ -147,19 +148,24 @@ class ActiveRules:
         """The rule for tools that no other rule covers."""
         return self._ruleset_in_use.otherwise
 
-    def covering(self, tool: str) -> ToolRules:
-        """Return the rules for `tool`."""
+    def covering(self, tool: str, implied: frozenset[str] = frozenset()) -> ToolRules:
+        """Return the rules for `tool`.
+
+        A tool that was not listed must have the arguments `implied`: this call shows it.
+        """
         rules = self._by_tool.get(tool)
         if rules is not None:
-            return rules
+            if implied <= rules.implied:
+                return rules
+            implied |= rules.implied
         ruleset = self._ruleset_in_use
-        plans = plans_for(ruleset, tool, self._facts.get(tool) or ToolFacts())
+        plans = plans_for(ruleset, tool, self._facts.get(tool) or ToolFacts(implied))
         hiding = next((rule for rule, _ in plans if rule.hides), None)
         error = ruleset.withheld(tool)
         guarded = error is not None or any(rule.failure_policy.protects for rule, _ in plans)
         if error is None and hiding is not None:
             error = hiding.hide
-        rules = ToolRules(plans, hiding, error, guarded, ruleset.droppers.get(tool, ()))
+        rules = ToolRules(plans, hiding, error, guarded, ruleset.droppers.get(tool, ()), implied)
         if len(tool) <= LONGEST_NAME:
             if len(self._by_tool) > _MOST_TOOLS:
                 self._by_tool.clear()

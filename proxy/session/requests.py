@@ -20,7 +20,7 @@ from proxy.session.active_rules import Plans
 from proxy.session.outputs import DropSnapshots, LoadSnapshot, Output, Shape, ToServer
 from proxy.session.state import PendingRequest, SessionState
 from proxy.session.tool_lists import announce_changes
-from proxy.session.tools.arguments import VIEW, ArgumentPlan, Completed, complete
+from proxy.session.tools.arguments import VIEW, ArgumentPlan, Completed, complete, implied
 from proxy.storage.snapshots import Key, Snapshot
 
 _MOST_KEY = 500  # bytes of a call in a snapshot's key; a longer one is hashed
@@ -163,6 +163,8 @@ def call(
         arguments = {} if params.arguments is ABSENT else loads(bytes(params.arguments))
         if not isinstance(arguments, dict):
             arguments = {}
+        if arguments and rules.facts(tool) is None:
+            covering = rules.covering(tool, implied(arguments))
         pending.rule, plan = _applying(state, tool, covering.plans, arguments)
         completed = Completed(arguments, arguments)
         if any(each.entries for _, each in covering.plans):

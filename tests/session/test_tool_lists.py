@@ -11,7 +11,7 @@ from proxy.session.outputs import RunInBackground, ToClient
 from proxy.session.tool_lists import ToolListHistory
 from proxy.storage.meter import Definitions
 from tests.given import answer, call, file, line, result, texts
-from tests.samples import HIDE, PAGES, SECRET, asked, list_tools, own
+from tests.samples import BOUND, HIDE, ITEMS, PAGES, SECRET, asked, items, list_tools, own
 from tests.talk import Talk
 from tests.tool_list import tool
 from tests.transports.steps import Unsure
@@ -66,6 +66,26 @@ def test_names_that_gave_way_do_so_until_the_next_list(what: str) -> None:
     list_tools(talk, own())
     talk.client(call("list", {"limit": 3}))
     assert asked(talk) == {}
+
+
+def test_an_argument_that_gave_way_is_known_before_the_tools_are_listed_again() -> None:
+    talk = Talk(PAGES)
+
+    first = talk.exchange(call("list", {"limit": 9, "page_limit": 3}), answer(ITEMS))
+
+    assert asked(talk) == {"limit": 9}
+    assert items(first) == [1, 2, 3]
+    assert items(talk.replied(call("list", {"limit": 9, "page_offset": 3}, id=2))) == [4, 5]
+
+
+def test_a_view_that_gave_way_is_known_before_the_tools_are_listed_again() -> None:
+    talk = Talk(BOUND)
+
+    got = talk.replied(call("get", {"view": "front", "abridged_view": "items[0]"}))
+
+    assert texts(got)[0].endswith(
+        "call again without abridged_view first; its answer then takes views for a while"
+    )
 
 
 CHANGED = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'

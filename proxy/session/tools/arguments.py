@@ -166,6 +166,22 @@ def _bounded(name: str, bounds: Bounds, window: Entry | None) -> Entry:
     )
 
 
+def implied(arguments: Iterable[str]) -> frozenset[str]:
+    """Return the names that the tool itself must use, since their prefixed forms were sent.
+
+    A client may know the tools from an earlier session.
+
+    >>> sorted(implied(["page_limit", "abridged_view", "path"]))
+    ['limit', 'view']
+    """
+    return frozenset(
+        name.removeprefix(prefix)
+        for prefix in (_PAGE, _ABRIDGED)
+        for name in arguments
+        if name.startswith(prefix)
+    )
+
+
 def complete(
     plan: ArgumentPlan, others: Iterable[ArgumentPlan], original: dict[str, Any]
 ) -> Completed:
