@@ -5,6 +5,7 @@ expression, elements and characters that it makes) and not time, so that the sam
 document always has the same result.
 """
 
+from time import perf_counter_ns, thread_time_ns
 from typing import Any
 
 from msgspec import Raw, Struct
@@ -18,14 +19,17 @@ MOST = 10_000_000
 LITTLE = 20_000
 """The limit for work that other calls wait for: about 20 milliseconds."""
 
+_LONG_NS = 500_000  # the shortest turn of another process that is worth noticing
+
 
 class Fuel:
     """A number of units of work that can be used up."""
 
-    __slots__ = ("_most", "remaining")
+    __slots__ = ("_most", "_thread_ns", "remaining")
 
     def __init__(self, units: int = MOST) -> None:
         self._most = units
+        self._thread_ns = thread_time_ns()
         self.remaining = units
 
     def burn(self, units: int) -> None:
@@ -33,6 +37,20 @@ class Fuel:
         self.remaining -= units
         if self.remaining < 0:
             raise OutOfFuel(f"it takes more than {self._most} units of work")
+
+    def burn_since(self, start_ns: int) -> None:
+        """Use up one unit, and the microseconds of work since `start_ns`, a `perf_counter_ns()`.
+
+        The time of other threads and processes does not count: a rule must not fail because the
+        machine is busy. The time of the thread alone takes longer to read than most searches, so
+        just a long time is compared with it.
+        """
+        worked_ns = perf_counter_ns() - start_ns
+        if worked_ns > _LONG_NS:
+            thread_ns = thread_time_ns()
+            worked_ns = max(0, min(worked_ns, thread_ns - self._thread_ns))
+            self._thread_ns = thread_ns
+        self.burn(1 + worked_ns // 1000)
 
 
 def characters(text: str) -> int:

@@ -63,7 +63,7 @@ class Pattern:
         self._try(subject, fuel)
         start_ns = perf_counter_ns()
         match = self._compiled.search(subject)
-        fuel.burn(1 + (perf_counter_ns() - start_ns) // 1000)
+        fuel.burn_since(start_ns)
         return match
 
     def finditer(self, subject: str, fuel: Fuel) -> Iterator[Any]:
@@ -116,10 +116,10 @@ class Pattern:
     def _each(self, subject: str | bytes, fuel: Fuel) -> Iterator[Any]:
         start_ns = perf_counter_ns()
         for match in self._compiled.finditer(subject):
-            fuel.burn(1 + (perf_counter_ns() - start_ns) // 1000)
+            fuel.burn_since(start_ns)
             yield match
             start_ns = perf_counter_ns()
-        fuel.burn(1 + (perf_counter_ns() - start_ns) // 1000)
+        fuel.burn_since(start_ns)
 
     def _try(self, subject: str | bytes, fuel: Fuel) -> None:
         """Search part by part first if the whole may take more fuel than there is.

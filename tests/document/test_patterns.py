@@ -1,5 +1,6 @@
 from contextlib import suppress
 from random import Random
+from time import perf_counter_ns
 from typing import Any
 
 import pytest
@@ -69,6 +70,17 @@ def test_matches_that_take_quadratic_time_end_where_the_fuel_does() -> None:
         list(Pattern("a(.*b)?").finditer(subject, fuel))
     with pytest.raises(OutOfFuel):
         Pattern("a(.*b)?").replace(subject, "x", Fuel(LITTLE))
+
+
+def test_time_in_which_other_processes_ran_costs_no_fuel() -> None:
+    fuel = Fuel(2000)
+
+    fuel.burn_since(perf_counter_ns() - 10**10)  # of these ten seconds, this thread worked none
+
+    start_ns = perf_counter_ns()
+    sum(range(1_000_000))
+    with pytest.raises(OutOfFuel):
+        fuel.burn_since(start_ns)
 
 
 @pytest.mark.fault(37, "inside")
