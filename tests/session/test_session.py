@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from proxy.errors import RuleErrors
 from proxy.ruleset.rule import EMPTY, RuleSet
+from proxy.session.tools.definitions import ToolFacts
+from proxy.storage.calls import RecentCalls
 from tests.given import answer, call, line, result, rules, said, texts
-from tests.samples import DROP, ITEMS, SECRET, list_tools, own
+from tests.samples import DROP, ITEMS, PAGES, SECRET, list_tools, own
 from tests.talk import Talk
 
 
@@ -206,6 +208,24 @@ def test_a_response_on_which_the_proxy_fails_passes_unless_its_rule_withholds(
     # Not the list: it may show hidden tools.
     unedited = answer({"tools": []}, 9)
     assert talk.got(unedited) == (unedited if made is EMPTY else line(id=9, error=ERROR))
+    assert talk.session.ended("gone") == []
+
+
+@pytest.mark.fault(34, "inside")
+@pytest.mark.parametrize("name", ["requests.loaded", "guards.give_up", "first_calls.claimed"])
+def test_a_call_that_waits_is_answered_with_an_error_if_its_continuation_fails(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk = Talk(PAGES, calls=RecentCalls())
+    if name == "first_calls.claimed":
+        talk.session.rules.learn({"list": ToolFacts()})
+
+    def fail(*_: object, **options: object) -> None:
+        raise KeyError("x")
+
+    monkeypatch.setattr(f"proxy.session.{name}", fail)
+    response = json.loads(talk.replied(call("list", {"offset": 2}, id=7)))
+    assert (response["id"], response["result"]) == (7, {**said(REASON), "isError": True})
     assert talk.session.ended("gone") == []
 
 
