@@ -20,7 +20,7 @@ from proxy.transports.sidecar.metrics import Metrics
 from proxy.transports.sidecar.route import Route
 from tests.reference import sidecar_page as sidecar
 from tests.reference.__main__ import SIDECAR
-from tests.transports.http.listening import LISTEN, route, serving
+from tests.transports.http.sidecar_server import LISTEN, serve_sidecar, sidecar_route
 
 PAGE = SIDECAR.read_text(encoding="utf-8")
 TRANSPORTS = Path(served.__file__).parents[1]
@@ -89,10 +89,10 @@ def test_every_label_of_a_metric_and_every_outcome_is_explained() -> None:
     [("request", set()), ("call", {"failure"})],  # the calls here do not fail
 )
 async def test_fields_of_a_line_are_those_that_are_logged(event: str, absent: set[str]) -> None:
-    async with serving() as running:
-        await running.posted("/mcp", b"call")
-        await running.posted("/mcp", b"fail")
-        logged = {name for line in running.said(event) for name in line}
+    async with serve_sidecar() as server:
+        await server.post("/mcp", b"call")
+        await server.post("/mcp", b"fail")
+        logged = {name for line in server.events(event) for name in line}
     fields = {
         field
         for field, rest in rows("field of `request`").items()
@@ -102,9 +102,9 @@ async def test_fields_of_a_line_are_those_that_are_logged(event: str, absent: se
 
 
 async def test_fields_of_the_line_on_a_route_are_those_that_are_logged() -> None:
-    limited = route(tools=("list_*",))
-    async with serving(limited) as running:
-        facts = dict(serve._described(running.sidecar, limited))
+    limited = sidecar_route(tools=("list_*",))
+    async with serve_sidecar(limited) as server:
+        facts = dict(serve._described(server.sidecar, limited))
     assert facts.keys() == rows("field of `serving`").keys()
     assert facts["url"].startswith("http://" + LISTEN.partition(":")[0])
 

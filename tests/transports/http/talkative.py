@@ -13,25 +13,25 @@ def say(**message: Any) -> None:
     os.write(1, json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
 
 
-def text(said: str) -> dict[str, Any]:
-    return {"content": [{"type": "text", "text": said}]}
+def text(message: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": message}]}
 
 
 class Server:
     def __init__(self) -> None:
-        self.seen: list[Any] = []
-        self.held: list[Any] = []
-        self.asking: Any = None
+        self.messages: list[Any] = []
+        self.pending: list[Any] = []
+        self.sampling_id: Any = None
 
     def hear(self, message: Any) -> None:
-        self.seen.append(message)
+        self.messages.append(message)
         if isinstance(message, list):
             for each in message:
                 self.hear(each)
             return
         method, id, params = message.get("method"), message.get("id"), message.get("params", {})
         if method is None:
-            say(id=self.asking, result=text(f"it said {json.dumps(message['result'])}"))
+            say(id=self.sampling_id, result=text(f"it said {json.dumps(message['result'])}"))
         elif method == "initialize":
             if params.get("protocolVersion") == "1999-01-01":
                 say(id=id, error={"code": -32602, "message": "too old"})
@@ -44,41 +44,41 @@ class Server:
         elif method == "subscriptions/listen":
             note = {"_meta": {"io.modelcontextprotocol/subscriptionId": id}}
             say(method="notifications/subscriptions/acknowledged", params=note)
-            self.held.append(id)
+            self.pending.append(id)
         elif id is not None and not method.startswith("ping"):
             say(id=id, error={"code": -32601, "message": "Method not found"})
         elif id is not None:
             say(id=id, result={})
 
-    def call(self, id: Any, name: str, given: Any, meta: Any) -> None:
+    def call(self, id: Any, name: str, arguments: Any, meta: Any) -> None:
         if name == "echo":
-            say(id=id, result=text(json.dumps(given)))
+            say(id=id, result=text(json.dumps(arguments)))
         elif name == "pid":
             say(id=id, result=text(str(os.getpid())))
         elif name == "seen":
-            say(id=id, result=text(json.dumps(self.seen)))
+            say(id=id, result=text(json.dumps(self.messages)))
         elif name == "progress":
-            for at in range(given["count"]):
+            for at in range(arguments["count"]):
                 note = {"progressToken": meta["progressToken"], "progress": at}
                 say(method="notifications/progress", params=note)
             say(id=id, result=text("done"))
         elif name == "hold":
-            self.held.append(id)
+            self.pending.append(id)
         elif name == "release":
-            for each in self.held:
+            for each in self.pending:
                 say(id=each, result=text(f"held {json.dumps(each)}"))
-            self.held = []
+            self.pending = []
             say(id=id, result=text("released"))
         elif name == "ask":
-            self.asking = id
+            self.sampling_id = id
             say(id="s1", method="sampling/createMessage", params={})
         elif name == "note":
-            say(method="notifications/message", params={"level": "info", "data": given})
+            say(method="notifications/message", params={"level": "info", "data": arguments})
             say(id=id, result=text("noted"))
         elif name == "say":
-            os.write(1, given["raw"].replace('"$ID"', json.dumps(id)).encode() + b"\n")
+            os.write(1, arguments["raw"].replace('"$ID"', json.dumps(id)).encode() + b"\n")
         elif name == "size":
-            say(id=id, result=text("x" * given["size"]))
+            say(id=id, result=text("x" * arguments["size"]))
         elif name == "die":
             os.write(2, b"something is very wrong\n")
             os._exit(3)

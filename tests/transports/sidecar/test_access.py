@@ -22,7 +22,7 @@ def refusal_of(access: Access, headers: Any, token: str | None = None) -> Access
 
 
 @pytest.mark.parametrize(
-    ("hosts", "allowed", "refused"),
+    ("hosts", "allowed", "forbidden"),
     [
         (
             LOOPBACK,
@@ -62,12 +62,12 @@ def refusal_of(access: Access, headers: Any, token: str | None = None) -> Access
     ],
 )
 def test_a_request_is_for_an_allowed_host_or_refused(
-    hosts: tuple[str, ...] | None, allowed: list[str], refused: list[str]
+    hosts: tuple[str, ...] | None, allowed: list[str], forbidden: list[str]
 ) -> None:
     access = Access(hosts=hosts)
 
     assert [name for name in allowed if refusal_of(access, {"Host": name}) is not None] == []
-    assert [name for name in refused if refusal_of(access, {"Host": name}) != HOST] == []
+    assert [name for name in forbidden if refusal_of(access, {"Host": name}) != HOST] == []
 
 
 Pairs = list[tuple[str, str]]
@@ -108,7 +108,7 @@ def test_missing_repeated_and_odd_headers_and_tokens_in_the_path(
 
 
 @pytest.mark.parametrize(
-    ("access", "allowed", "refused"),
+    ("access", "allowed", "forbidden"),
     [
         (
             Access(hosts=LOOPBACK),
@@ -156,7 +156,7 @@ def test_missing_repeated_and_odd_headers_and_tokens_in_the_path(
     ],
 )
 def test_a_page_of_an_allowed_origin_may_ask_and_no_other(
-    access: Access, allowed: list[str], refused: list[str]
+    access: Access, allowed: list[str], forbidden: list[str]
 ) -> None:
     host = "localhost:8808"
 
@@ -164,7 +164,7 @@ def test_a_page_of_an_allowed_origin_may_ask_and_no_other(
         it for it in allowed if refusal_of(access, {"Host": host, "Origin": it}) is not None
     ] == []
     assert [
-        it for it in refused if refusal_of(access, {"Host": host, "Origin": it}) != ORIGIN
+        it for it in forbidden if refusal_of(access, {"Host": host, "Origin": it}) != ORIGIN
     ] == []
 
 
@@ -208,10 +208,10 @@ def test_a_token_of_ours_is_known_in_every_authorization_and_no_other_is() -> No
 def test_no_repr_shows_a_token() -> None:
     access = Access(hosts=LOOPBACK, tokens=("hush-hush", "quiet"))
 
-    for shown in (repr(access), str(access), f"{[access]}", pretty_repr(access)):
-        assert "localhost" in shown
-        assert "hush" not in shown
-        assert "quiet" not in shown
+    for text in (repr(access), str(access), f"{[access]}", pretty_repr(access)):
+        assert "localhost" in text
+        assert "hush" not in text
+        assert "quiet" not in text
 
 
 @pytest.mark.fault(32, "inside")
@@ -227,7 +227,7 @@ def test_each_token_is_compared_in_constant_time_whatever_was_found_before(
 
     monkeypatch.setattr(hmac, "compare_digest", compare)
     access = Access(tokens=("first", "second", "third"))
-    for shown in ("first", "third", "none"):
+    for token in ("first", "third", "none"):
         compared.clear()
-        refusal_of(access, {"Host": "localhost", "Authorization": f"Bearer {shown}"})
+        refusal_of(access, {"Host": "localhost", "Authorization": f"Bearer {token}"})
         assert [other for _, other in compared] == [b"first", b"second", b"third"]

@@ -8,7 +8,7 @@ from aiohttp import web
 from proxy.transports.log import Log
 from proxy.transports.sidecar import connection
 from proxy.transports.sidecar.connection import BodyStalled, BodyTimeout, Connections, SidecarServer
-from tests.transports.http.listening import Client, serving
+from tests.transports.http.sidecar_server import RawClient, serve_sidecar
 
 START = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n"
 CHUNKED = START + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -21,43 +21,41 @@ LATER = {
 
 @pytest.mark.parametrize("parts", LATER.values(), ids=LATER)
 async def test_a_body_that_breaks_later_is_answered_as_well(parts: tuple[bytes, bytes]) -> None:
-    async with serving() as running:
-        client = await running.client()
+    async with serve_sidecar() as server:
+        client = await server.client()
         await client.send(parts[0])
-        await running.handler.begun.wait()
+        await server.handler.arrived.wait()
         await client.send(parts[1])
-        assert (await client.answer()).error == (400, -32600, "bad HTTP request")
+        assert (await client.response()).error == (400, -32600, "bad HTTP request")
         assert await client.rest() == b""
 
 
 # All other framing that could be read in two ways stands in tests/faults/bad_requests.py.
 async def test_a_coding_of_the_transfer_that_is_not_known_is_named() -> None:
-    async with serving() as running:
-        client = await running.client()
+    async with serve_sidecar() as server:
+        client = await server.client()
         await client.send(START + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n")
         reason = "the only Transfer-Encoding known here is chunked"
-        assert (await client.answer()).error == (501, -32600, reason)
+        assert (await client.response()).error == (501, -32600, reason)
         assert await client.rest() == b""
 
 
 async def test_a_client_that_asks_whether_to_send_its_body_is_told_to() -> None:
-    async with serving() as running:
-        client = await running.client()
+    async with serve_sidecar() as server:
+        client = await server.client()
         await client.send(START + b"Expect: 100-continue\r\nContent-Length: 2\r\n\r\n")
         assert await client.head() == b"HTTP/1.1 100 Continue"
         await client.send(b"ab")
-        assert (await client.answer()).body == b"you said ab"
+        assert (await client.response()).body == b"you said ab"
 
 
 async def test_a_tunnel_or_another_protocol_is_not_offered() -> None:
-    async with serving() as running:
-        client = await running.client()
-        await client.send(b"CONNECT localhost:443 HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert (await client.answer()).status == 404
+    async with serve_sidecar() as server:
+        assert (await server.request("CONNECT localhost:443")).status == 404
         upgrade = b"Connection: upgrade\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\nab"
-        client = await running.client()
+        client = await server.client()
         await client.send(START + upgrade)
-        assert (await client.answer()).body == b"you said ab"
+        assert (await client.response()).body == b"you said ab"
 
 
 @pytest.mark.parametrize("slowly", [False, True])
@@ -66,14 +64,14 @@ async def test_a_body_that_stops_coming_or_comes_too_slowly_is_given_up(
 ) -> None:
     monkeypatch.setattr(connection, "_STALLED", 0.2)
     monkeypatch.setattr(connection, "_LEAST", 5)
-    found: list[type[BaseException]] = []
+    errors: list[type[BaseException]] = []
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         patience = BodyTimeout(request)
         try:
             await request.content.read()
         except BodyStalled as stalled:
-            found.append(type(stalled))
+            errors.append(type(stalled))
         finally:
             patience.end()
         return web.Response()
@@ -81,13 +79,13 @@ async def test_a_body_that_stops_coming_or_comes_too_slowly_is_given_up(
     loop = asyncio.get_running_loop()
     server = SidecarServer(handle, Log("error"), Connections(9, None, Log("error")))
     listening = await loop.create_server(server, "127.0.0.1", 0)
-    client = Client(*await asyncio.open_connection(*listening.sockets[0].getsockname()))
+    client = RawClient(*await asyncio.open_connection(*listening.sockets[0].getsockname()))
     await client.send(START + b"Content-Length: 10\r\n\r\nabc")
-    while slowly and not found:
+    while slowly and not errors:
         await client.send(b"d")
         await asyncio.sleep(0.1)
-    assert (await client.answer()).status == 200
-    assert found == [BodyStalled]
+    assert (await client.response()).status == 200
+    assert errors == [BodyStalled]
     client.close()
     listening.close()
     server.pre_shutdown()

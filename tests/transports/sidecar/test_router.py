@@ -5,7 +5,7 @@ import pytest
 from proxy.transports.sidecar.access import Access
 from proxy.transports.sidecar.route import Route
 from proxy.transports.sidecar.router import Mount, Router
-from tests.transports.http.listening import Small
+from tests.transports.http.sidecar_server import StubHandler
 
 ROUTES = (
     ("/everything", True),
@@ -17,9 +17,9 @@ ROUTES = (
 )
 
 
-def found(path: str) -> tuple[str, str | None] | None:
+def match(path: str) -> tuple[str, str | None] | None:
     mounts = Router(
-        Mount(Route(path=each, upstream="http://u", access=Access(), passes=passes), Small())
+        Mount(Route(path=each, upstream="http://u", access=Access(), passes=passes), StubHandler())
         for each, passes in ROUTES
     )
     at = mounts.find(path)
@@ -44,7 +44,7 @@ def found(path: str) -> tuple[str, str | None] | None:
 def test_a_path_belongs_to_the_route_that_says_it_most_exactly(
     path: str, route: str, token: str | None
 ) -> None:
-    assert found(path) == (route, token)
+    assert match(path) == (route, token)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_path_belongs_to_the_route_that_says_it_most_exactly(
     ["", "/", "*", "/mcpx", "/mcp/a/b", "//mcp", "/everythings", "/MCP", "//sse"],
 )
 def test_a_path_that_no_route_has_belongs_to_none(path: str) -> None:
-    assert found(path) is None
+    assert match(path) is None
 
 
 @pytest.mark.parametrize(
@@ -63,13 +63,15 @@ def test_a_path_that_no_route_has_belongs_to_none(path: str) -> None:
     ],
 )
 def test_a_path_that_climbs_belongs_to_none(path: str) -> None:
-    assert found(path) is None
+    assert match(path) is None
 
 
 @pytest.mark.parametrize("path", ["/one", "/one/sse", "/two/sse", "/two/sse/sse"])
 def test_a_command_has_a_stream_for_clients_of_2024_11_05_below_its_path(path: str) -> None:
-    made = [Route(path=each, upstream=("true",), access=Access()) for each in ("/one", "/two/sse")]
-    mounts = Router(Mount(route, Small()) for route in made)
+    routes = [
+        Route(path=each, upstream=("true",), access=Access()) for each in ("/one", "/two/sse")
+    ]
+    mounts = Router(Mount(route, StubHandler()) for route in routes)
     at = mounts.find(path)
     assert at is not None
     assert at[0].route.path == ("/one" if "one" in path else "/two/sse")

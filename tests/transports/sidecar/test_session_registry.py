@@ -10,8 +10,8 @@ import pytest
 from proxy.ruleset.rule import RuleSet
 from proxy.transports.sidecar.url.route_handler import UrlRoute
 from tests.given import answer, call, document, line, rules
-from tests.transports.http.raw import Request, response, upstream
-from tests.transports.http.standing import before, route, shared, standing
+from tests.transports.http.raw_upstream import Request, raw_response, upstream
+from tests.transports.http.route_server import make_services, route, serve_handler, serve_url
 
 DROP = rules("- {name: drop, tools: get, response: [{drop: secret}]}")
 PAGES = rules("- {name: pages, tools: list, response: [{paginate: {at: items, limit: 2}}]}")
@@ -21,13 +21,13 @@ SHAPED = answer(document({"a": 1}))
 
 async def test_pages_without_a_session_are_kept_apart_by_credentials() -> None:
     items = answer(document({"items": [1, 2, 3]}))
-    async with upstream(response(items)) as server, before(server.url, PAGES) as proxy:
+    async with upstream(raw_response(items)) as server, serve_url(server.url, PAGES) as proxy:
         await proxy.post(call("list", {}), authorization="Bearer a")
         mine = await proxy.post(call("list", {"offset": 2}), authorization="Bearer a")
         theirs = await proxy.post(call("list", {"offset": 2}), authorization="Bearer b")
     assert '"items":[3]' in mine.json["result"]["content"][0]["text"]
     assert theirs.json["result"]["isError"] is True
-    assert "authorization" not in server.asked[0].headers
+    assert "authorization" not in server.requests[0].headers
 
 
 async def test_equal_ids_of_several_callers_at_once_are_not_confused() -> None:
@@ -35,9 +35,9 @@ async def test_equal_ids_of_several_callers_at_once_are_not_confused() -> None:
 
     async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
         await both.wait()
-        writer.write(response(SECRET))
+        writer.write(raw_response(SECRET))
 
-    async with upstream(script) as server, before(server.url, DROP) as proxy:
+    async with upstream(script) as server, serve_url(server.url, DROP) as proxy:
         ruled, other = await asyncio.gather(proxy.post(call("get")), proxy.post(call("other")))
     assert (ruled.body, other.body) == (SHAPED, SECRET)
 
@@ -46,39 +46,39 @@ async def test_equal_ids_of_several_callers_at_once_are_not_confused() -> None:
 async def test_rules_are_chosen_by_the_server_that_a_caller_or_session_has_met(
     session: dict[str, str],
 ) -> None:
-    asked: list[str | None] = []
+    servers: list[str | None] = []
 
-    def chosen(server: str | None, client: str | None) -> RuleSet:
-        asked.append(server)
+    def select(server: str | None, client: str | None) -> RuleSet:
+        servers.append(server)
         return DROP
 
     async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
-        known = answer({"serverInfo": {"name": "s"}, "capabilities": {}})
+        info = answer({"serverInfo": {"name": "s"}, "capabilities": {}})
         if request.line.startswith("GET"):
             # There is no such stream; the session goes on.
-            writer.write(response(b"no such thing", "404 Not Found"))
+            writer.write(raw_response(b"no such thing", "404 Not Found"))
         elif b"initialize" in request.body:
-            writer.write(response(known, **session))
+            writer.write(raw_response(info, **session))
         else:
-            writer.write(response(SECRET))
+            writer.write(raw_response(SECRET))
 
-    share = shared()
+    services = make_services()
     async with (
         upstream(script) as server,
-        standing(UrlRoute(route(server.url), chosen, share)) as proxy,
+        serve_handler(UrlRoute(route(server.url), select, services)) as proxy,
     ):
         await proxy.post(line(id=1, method="initialize"))
-        await proxy.ask("GET", b"", "text/event-stream", **session)
+        await proxy.client().send("GET", accept="text/event-stream", **session)
         assert (await proxy.post(call("get"), **session)).body == SHAPED
-    share.workers.close()
-    assert asked[-1] == "s"
+    services.workers.close()
+    assert servers[-1] == "s"
 
 
 @pytest.mark.fault(41, "inside")
 async def test_who_only_knows_the_id_of_a_session_sees_none_of_its_pages() -> None:
     items = answer(document({"items": [1, 2, 3]}))
     first, later = call("list", {}), call("list", {"offset": 2})
-    async with upstream(response(items)) as server, before(server.url, PAGES) as proxy:
+    async with upstream(raw_response(items)) as server, serve_url(server.url, PAGES) as proxy:
         await proxy.post(first, mcp_session_id="s", authorization="Bearer a")
         for other in ({"authorization": "Bearer b"}, {}):
             theirs = await proxy.post(later, mcp_session_id="s", **other)
@@ -91,14 +91,14 @@ async def test_sessions_of_the_same_credentials_share_answers_and_each_has_its_o
     counting = itertools.count(1)
 
     async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
-        writer.write(response(answer(document({"items": [next(counting)] * 3}))))
+        writer.write(raw_response(answer(document({"items": [next(counting)] * 3}))))
 
     async def rest(session: str) -> Any:
-        got = await proxy.post(call("list", {"offset": 2}), mcp_session_id=session, **a)
-        return json.loads(got.json["result"]["content"][0]["text"])["items"]
+        response = await proxy.post(call("list", {"offset": 2}), mcp_session_id=session, **a)
+        return json.loads(response.json["result"]["content"][0]["text"])["items"]
 
     a = {"authorization": "Bearer a"}
-    async with upstream(script) as server, before(server.url, PAGES) as proxy:
+    async with upstream(script) as server, serve_url(server.url, PAGES) as proxy:
         await proxy.post(call("list", {}), mcp_session_id="1", **a)
         assert await rest("2") == [1]
         await proxy.post(call("list", {}), mcp_session_id="3", **a)
@@ -110,25 +110,27 @@ async def test_sessions_of_the_same_credentials_share_answers_and_each_has_its_o
 
 
 async def test_sessions_of_two_servers_may_have_the_same_id() -> None:
-    share = shared()
+    services = make_services()
     servers = [answer(document({"items": [each] * 3})) for each in (1, 2)]
     async with (
-        upstream(response(servers[0])) as one,
-        upstream(response(servers[1])) as other,
-        before(one.url, PAGES, share) as mine,
-        before(other.url, PAGES, share) as theirs,
+        upstream(raw_response(servers[0])) as one,
+        upstream(raw_response(servers[1])) as other,
+        serve_url(one.url, PAGES, services) as mine,
+        serve_url(other.url, PAGES, services) as theirs,
     ):
         await mine.post(call("list", {}), mcp_session_id="1")
-        got = await theirs.post(call("list", {"offset": 2}), mcp_session_id="1")
-        assert got.json["result"]["isError"] is True
+        response = await theirs.post(call("list", {"offset": 2}), mcp_session_id="1")
+        assert response.json["result"]["isError"] is True
 
 
 async def test_sessions_come_to_rest_after_the_idle_time() -> None:
-    share = shared(idle_seconds=1.0)
-    async with upstream(response(SECRET)) as server, before(server.url, DROP, share) as proxy:
+    services = make_services(idle_seconds=1.0)
+    async with (
+        upstream(raw_response(SECRET)) as server,
+        serve_url(server.url, DROP, services) as proxy,
+    ):
         await proxy.post(call("get"), mcp_session_id="left")
-        assert isinstance(proxy.handler, UrlRoute)
-        [left] = (driver.session for driver in proxy.handler._registry._drivers.values())
+        [session] = (driver.session for driver in proxy.handler._registry._drivers.values())
         async with asyncio.timeout(20):
-            while left.inflight.find(b"1") is not None:
+            while session.inflight.find(b"1") is not None:
                 await asyncio.sleep(0.01)

@@ -21,7 +21,7 @@ from proxy.transports.workers.pool import Workers
 from tests.faults.processes import until
 from tests.given import answer, document, rule
 from tests.threadless import threadless
-from tests.transports.http.hosting import alive, wait_gone
+from tests.transports.processes import alive, wait_gone
 from tests.transports.steps import Clinging, Step
 from tests.transports.workers.doing import RAW, SECONDS, doing, failed, told
 

@@ -4,18 +4,18 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.transports.http.hosting import Client, hosting
+from tests.transports.http.route_server import Client, serve_command
 
 
 @pytest.fixture
 async def client() -> AsyncIterator[Client]:
     """A client with a session."""
-    async with hosting() as made:
-        yield await made.client().begin()
+    async with serve_command() as proxy:
+        yield await proxy.client().initialize()
 
 
 @pytest.fixture
 async def caller() -> AsyncIterator[Client]:
     """A client without a session."""
-    async with hosting() as made:
-        yield made.client()
+    async with serve_command() as proxy:
+        yield proxy.client()

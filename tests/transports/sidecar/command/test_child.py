@@ -1,6 +1,7 @@
 """Real processes under an event loop: lines both ways, an orderly end, nothing left behind."""
 
 import asyncio
+import os
 import signal
 import sys
 import time
@@ -14,7 +15,7 @@ from proxy.transports.log import Log
 from proxy.transports.sidecar.command.child import HASTY, ChildServer
 from proxy.transports.stdio.child import Guardian
 from proxy.transports.stdio.lines import Event
-from tests.transports.http.hosting import descriptors, wait_gone
+from tests.transports.processes import wait_gone
 
 
 def python(script: str) -> list[str]:
@@ -37,25 +38,29 @@ async def send(child: ChildServer, line: bytes) -> None:
     await child.ready()
 
 
-async def said(child: ChildServer) -> list[Event]:
+async def events(child: ChildServer) -> list[Event]:
     return [event async for event in child.events()]
 
 
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
 async def lines(child: ChildServer, count: int) -> list[bytes]:
-    found: list[bytes] = []
+    output: list[bytes] = []
     async for event in child.events():
         assert isinstance(event, list)
-        found += event
-        if len(found) >= count:
+        output += event
+        if len(output) >= count:
             break
-    return found
+    return output
 
 
 async def test_many_senders_never_break_into_a_line() -> None:
     async with started(["cat"]) as child:
-        sent = [b"%d" % number * 5000 for number in range(40)]
-        senders = [asyncio.create_task(send(child, line)) for line in sent]
-        assert sorted(await lines(child, 40)) == sorted(sent)
+        messages = [b"%d" % number * 5000 for number in range(40)]
+        senders = [asyncio.create_task(send(child, line)) for line in messages]
+        assert sorted(await lines(child, 40)) == sorted(messages)
         await asyncio.gather(*senders)
 
 
@@ -74,8 +79,8 @@ async def test_a_sender_that_is_cancelled_leaves_no_half_line() -> None:
 async def test_a_server_that_does_not_read_holds_up_who_writes_and_nobody_else() -> None:
     async with started(python("import sys, time; sys.stdin.read(1); time.sleep(60)")) as child:
         sender = asyncio.create_task(send(child, b"x" * (1 << 20)))
-        done, _ = await asyncio.wait([sender], timeout=0.2)
-        assert not done
+        finished, _ = await asyncio.wait([sender], timeout=0.2)
+        assert not finished
         await child.end(HASTY)
         await asyncio.wait_for(sender, 5)
         assert child.code == -signal.SIGTERM
@@ -108,13 +113,13 @@ async def test_a_command_that_is_not_there_is_an_error_and_leaves_nothing() -> N
 async def test_the_end_is_seen_though_others_hold_its_stdout() -> None:
     script = "import subprocess, os; subprocess.Popen(['sleep', '60']); os.write(1, b'last\\n')"
     async with started(python(script)) as child:
-        assert await asyncio.wait_for(said(child), 10) == [[b"last"]]
+        assert await asyncio.wait_for(events(child), 10) == [[b"last"]]
 
 
 async def test_a_server_that_closes_its_stdin_is_ended() -> None:
     script = "import os, time; os.close(0); os.write(1, b'up\\n'); time.sleep(60)"
     async with started(python(script)) as child:
-        assert await asyncio.wait_for(said(child), 15) == [[b"up"]]
+        assert await asyncio.wait_for(events(child), 15) == [[b"up"]]
         assert child.deaf
         await child.end()
         assert child.code == -signal.SIGTERM
@@ -128,7 +133,7 @@ async def test_a_server_that_closes_its_stdin_before_its_start_is_over_is_ended(
     time.sleep(0.5)  # the event loop stands still meanwhile
     child = await start
 
-    assert await asyncio.wait_for(said(child), 15) == []
+    assert await asyncio.wait_for(events(child), 15) == []
     await child.end()
     assert child.code == -signal.SIGTERM
 

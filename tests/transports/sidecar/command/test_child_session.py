@@ -9,14 +9,14 @@ import pytest
 
 from proxy.transports.sidecar.command import streams
 from tests.faults.wrapper import NAUGHTY
-from tests.transports.http.hosting import (
+from tests.transports.http.route_server import (
+    BOTH,
     JSON,
     STREAM,
     Client,
-    Heard,
-    hosting,
+    StreamedResponse,
+    serve_command,
 )
-from tests.transports.http.standing import BOTH
 
 CANCELLED = "notifications/cancelled"
 ASKING = {"jsonrpc": "2.0", "id": "s1", "result": "hello"}
@@ -27,137 +27,137 @@ def kinds(messages: list[Any]) -> list[Any]:
     return [each.get("method") or each["id"] for each in messages]
 
 
-async def listening(client: Client, **headers: str) -> Heard:
-    heard = await client.send("GET", accept=STREAM, **headers)
-    assert heard.status == 200
-    return heard
+async def listening(client: Client, **headers: str) -> StreamedResponse:
+    stream = await client.send("GET", accept=STREAM, **headers)
+    assert stream.status == 200
+    return stream
 
 
 async def test_progress_comes_before_the_answer_on_the_stream_that_asked(client: Client) -> None:
-    held = await client.call(1, "hold", token="other")
-    heard = await client.call("1", "progress", {"count": 3}, token="t")
-    assert heard.headers["Content-Type"] == "text/event-stream; charset=utf-8"
-    assert heard.headers["Cache-Control"] == "no-cache, no-transform"
-    assert heard.headers["X-Accel-Buffering"] == "no"
-    assert heard.headers["Mcp-Session-Id"] == client.session
-    said = await heard.rest()
-    assert kinds(said) == ["notifications/progress"] * 3 + ["1"]
-    assert [each["params"]["progress"] for each in said[:3]] == [0, 1, 2]
+    pending = await client.call(1, "hold", token="other")
+    response = await client.call("1", "progress", {"count": 3}, token="t")
+    assert response.headers["Content-Type"] == "text/event-stream; charset=utf-8"
+    assert response.headers["Cache-Control"] == "no-cache, no-transform"
+    assert response.headers["X-Accel-Buffering"] == "no"
+    assert response.headers["Mcp-Session-Id"] == client.session
+    messages = await response.messages()
+    assert kinds(messages) == ["notifications/progress"] * 3 + ["1"]
+    assert [each["params"]["progress"] for each in messages[:3]] == [0, 1, 2]
     await client.call(2, "release")
-    assert await held.said() == "held 1"
+    assert await pending.text() == "held 1"
 
 
 async def test_a_client_that_prefers_no_form_loses_nothing_that_comes_before_the_answer(
     client: Client,
 ) -> None:
-    heard = await client.call(1, "progress", {"count": 3}, accept=BOTH, token="t")
-    assert heard.headers["Content-Type"].partition(";")[0] == STREAM
-    assert kinds(await heard.rest()) == ["notifications/progress"] * 3 + [1]
-    assert heard.ids, "it could not be resumed"
+    response = await client.call(1, "progress", {"count": 3}, accept=BOTH, token="t")
+    assert response.headers["Content-Type"].partition(";")[0] == STREAM
+    assert kinds(await response.messages()) == ["notifications/progress"] * 3 + [1]
+    assert response.ids, "it could not be resumed"
 
 
 async def test_a_client_that_prefers_no_form_has_a_stream_to_resume_once_a_call_takes_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(streams, "PING", 0.1)
-    async with hosting() as made:
-        client = await made.client().begin()
-        held = await client.call(1, "hold", accept=BOTH)
-        assert held.headers["Content-Type"].partition(";")[0] == STREAM
-        event = await held.event()
+    async with serve_command() as proxy:
+        client = await proxy.client().initialize()
+        pending = await client.call(1, "hold", accept=BOTH)
+        assert pending.headers["Content-Type"].partition(";")[0] == STREAM
+        event = await pending.event()
         assert event is not None
         assert event.id
-        held.leave()
+        pending.close()
         await client.call(2, "release")
         again = await client.send("GET", Last_Event_ID=event.id)
-        assert await again.said() == "held 1"
+        assert await again.text() == "held 1"
 
 
 @pytest.mark.parametrize(("version", "primed"), [("2025-06-18", False), ("2025-11-25", True)])
 async def test_a_stream_begins_with_an_id_for_clients_that_know_what_that_is(
     version: str, primed: bool
 ) -> None:
-    async with hosting() as made:
-        client = await made.client().begin(version)
-        for heard in (await client.call(1, "echo"), await listening(client)):
+    async with serve_command() as proxy:
+        client = await proxy.client().initialize(version)
+        for stream in (await client.call(1, "echo"), await listening(client)):
             if primed:
-                event = await heard.event()
+                event = await stream.event()
                 assert event is not None
                 assert (event.data, event.event, event.retry) == (b"", None, 1000)
                 assert event.id
-            heard.leave()
+            stream.close()
 
 
 async def test_what_belongs_to_one_of_several_goes_on_the_stream_of_get(client: Client) -> None:
     get = await listening(client)
-    held = await client.call(1, "hold")
-    heard = await client.call(2, "ask")
-    assert (await get.next())["method"] == "sampling/createMessage"
+    pending = await client.call(1, "hold")
+    response = await client.call(2, "ask")
+    assert (await get.message())["method"] == "sampling/createMessage"
     await client.send("POST", ASKING)
-    assert await heard.said() == 'it said "hello"'
+    assert await response.text() == 'it said "hello"'
     await client.call(3, "release")
-    assert await held.said() == "held 1"
+    assert await pending.text() == "held 1"
 
 
 async def test_what_nobody_is_there_for_waits_for_a_stream_of_get() -> None:
-    async with hosting() as made:
-        client = await made.client().begin("2025-06-18")
+    async with serve_command() as proxy:
+        client = await proxy.client().initialize("2025-06-18")
         for id in (1, 2):
-            heard = await client.call(id, "note", {"n": id}, accept=JSON)
-            assert kinds(await heard.rest()) == [id]
+            response = await client.call(id, "note", {"n": id}, accept=JSON)
+            assert kinds(await response.messages()) == [id]
         get = await listening(client)
-        assert [(await get.next())["params"]["data"] for _ in range(2)] == [{"n": 1}, {"n": 2}]
+        assert [(await get.message())["params"]["data"] for _ in range(2)] == [{"n": 1}, {"n": 2}]
 
 
 async def test_there_is_one_stream_of_get_at_a_time(client: Client) -> None:
     get = await listening(client)
     again = await client.send("GET", accept=STREAM)
-    assert (again.status, (await again.rest())[0]["error"]["message"]) == (
+    assert (again.status, (await again.messages())[0]["error"]["message"]) == (
         409,
         "there is a stream of this session already",
     )
-    get.leave()
+    get.close()
     async with asyncio.timeout(10):
         while (await client.send("GET", accept=STREAM)).status == 409:
             await asyncio.sleep(0.01)
 
 
 async def test_a_stream_is_resumed_while_the_call_goes_on(client: Client) -> None:
-    heard = await client.call(1, "hold")
-    await heard.event()
-    resumed = await listening(client, last_event_id=heard.ids[0])
+    stream = await client.call(1, "hold")
+    await stream.event()
+    resumed = await listening(client, last_event_id=stream.ids[0])
     # Whoever comes back takes the place of who is there, and may be so no longer.
-    assert await heard.event() is None
+    assert await stream.event() is None
     await client.call(2, "release")
-    assert await resumed.said() == "held 1"
+    assert await resumed.text() == "held 1"
 
 
 async def test_an_event_id_of_another_session_is_unknown() -> None:
-    async with hosting() as made:
-        one, other = await made.client().begin(), await made.client().begin()
-        heard = await one.call(1, "echo")
-        await heard.rest()
-        for id in (heard.ids[0], "x", "1-999"):
-            refused = await other.send("GET", accept=STREAM, last_event_id=id)
-            assert refused.status == 400
+    async with serve_command() as proxy:
+        one, other = await proxy.client().initialize(), await proxy.client().initialize()
+        response = await one.call(1, "echo")
+        await response.messages()
+        for id in (response.ids[0], "x", "1-999"):
+            refusal = await other.send("GET", accept=STREAM, last_event_id=id)
+            assert refusal.status == 400
 
 
 async def test_the_end_of_a_session_answers_what_is_open(client: Client) -> None:
-    heard = await client.call(1, "hold")
+    response = await client.call(1, "hold")
     get = await listening(client)
     assert (await client.send("DELETE")).status == 204
-    assert await heard.said() == "the client has ended the session"
-    assert await get.rest() == []
+    assert await response.text() == "the client has ended the session"
+    assert await get.messages() == []
 
 
 async def test_an_id_that_waits_for_its_answer_cannot_be_used_again(client: Client) -> None:
-    held = await client.call(1, "hold")
+    pending = await client.call(1, "hold")
     again = await client.call(1, "echo")
     assert again.status == 400
-    assert await (await client.call("1", "echo")).said() == "{}"
+    assert await (await client.call("1", "echo")).text() == "{}"
     await client.call(2, "release")
-    assert await held.said() == "held 1"
-    assert await (await client.call(1, "echo")).said() == "{}"
+    assert await pending.text() == "held 1"
+    assert await (await client.call(1, "echo")).text() == "{}"
 
 
 async def test_a_batch_is_answered_as_one() -> None:
@@ -166,54 +166,57 @@ async def test_a_batch_is_answered_as_one() -> None:
         for id in (1, 2)
     ]
     note = {"jsonrpc": "2.0", "method": "notifications/x"}
-    async with hosting() as made:
-        client = await made.client().begin("2025-03-26")
-        heard = await client.send("POST", [*batch, note])
-        assert kinds(await heard.rest()) == [1, 2]
-        heard = await client.send("POST", [*batch, note], accept=JSON)
-        [answer] = await heard.rest()
+    async with serve_command() as proxy:
+        client = await proxy.client().initialize("2025-03-26")
+        response = await client.send("POST", [*batch, note])
+        assert kinds(await response.messages()) == [1, 2]
+        response = await client.send("POST", [*batch, note], accept=JSON)
+        [answer] = await response.messages()
         assert kinds(answer) == [1, 2]
         assert (await client.send("POST", [note])).status == 202
 
 
 async def test_a_batch_of_the_server_is_taken_apart_where_it_belongs_to_several() -> None:
-    async with hosting() as made:
-        client = await made.client().begin("2025-03-26")
+    async with serve_command() as proxy:
+        client = await proxy.client().initialize("2025-03-26")
         one, two = await client.call(1, "hold"), await client.call(2, "hold")
         results = [{"jsonrpc": "2.0", "id": id, "result": {"n": id}} for id in (1, 2)]
         answers = [*results, {"jsonrpc": "2.0", "id": 3, "result": {}}]
         third = await client.call(3, "say", {"raw": json.dumps(answers)})
-        assert [await heard.rest() for heard in (one, two)] == [[results[0]], [results[1]]]
-        assert kinds(await third.rest()) == [3]
+        assert [await response.messages() for response in (one, two)] == [
+            [results[0]],
+            [results[1]],
+        ]
+        assert kinds(await third.messages()) == [3]
 
 
 async def test_a_message_over_the_limit_is_answered_on_the_one_stream_of_2024_11_05_too() -> None:
-    async with hosting(message=100_000) as made:
-        stream, endpoint = await made.single()
+    async with serve_command(message=100_000) as proxy:
+        stream, endpoint = await proxy.single_stream("/sse")
         await endpoint.call(1, "hold")
         await endpoint.call(2, "size", {"size": 200_000})
-        said = await stream.next()
-        assert (said["id"], "is over the limit" in said["error"]["message"]) == (2, True)
+        message = await stream.message()
+        assert (message["id"], "is over the limit" in message["error"]["message"]) == (2, True)
         await endpoint.call(3, "echo")
-        assert (await stream.next())["id"] == 3
+        assert (await stream.message())["id"] == 3
 
 
 async def test_a_cancelled_call_is_answered_by_us_where_the_server_is_silent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("proxy.transports.sidecar.command.child_session._LAST_ANSWER", 0.05)
-    async with hosting() as made:
-        client = await made.client().begin()
-        heard = await client.call(1, "hold")
-        assert await client.tell("notifications/cancelled", requestId=1) == 202
-        [said] = await heard.rest()
-        assert said == {
+    async with serve_command() as proxy:
+        client = await proxy.client().initialize()
+        response = await client.call(1, "hold")
+        assert await client.notify("notifications/cancelled", requestId=1) == 202
+        [message] = await response.messages()
+        assert message == {
             "jsonrpc": "2.0",
             "id": 1,
             "error": {"code": -32800, "message": "Request cancelled"},
         }
-        seen = json.loads(await (await client.call(2, "seen")).said())
-        assert "notifications/cancelled" in [each.get("method") for each in seen]
+        messages = json.loads(await (await client.call(2, "seen")).text())
+        assert "notifications/cancelled" in [each.get("method") for each in messages]
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/mcp/sse"])
@@ -221,21 +224,21 @@ async def test_a_session_owes_no_more_answers_than_it_may(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("proxy.transports.sidecar.command.child_session._MOST_ASKED", 3)
-    async with hosting() as made:
+    async with serve_command() as proxy:
         if path == "/mcp":
-            client = await made.client().begin()
+            client = await proxy.client().initialize()
         else:
-            _, client = await made.single()
+            _, client = await proxy.single_stream("/sse")
         for id in (1, 2, 3):
-            heard = await client.call(id, "hold")
-            assert heard.status in (200, 202)
-            heard.leave()
-        refused = await client.call(4, "hold")
-        assert refused.status == 503
-        [said] = await refused.rest()
+            response = await client.call(id, "hold")
+            assert response.status in (200, 202)
+            response.close()
+        refusal = await client.call(4, "hold")
+        assert refusal.status == 503
+        [message] = await refusal.messages()
         text = "3 requests of this session have no answer yet"
-        assert said == {"jsonrpc": "2.0", "id": 4, "error": {"code": -1, "message": text}}
-        assert await client.tell("notifications/cancelled", requestId=1) == 202
+        assert message == {"jsonrpc": "2.0", "id": 4, "error": {"code": -1, "message": text}}
+        assert await client.notify("notifications/cancelled", requestId=1) == 202
         async with asyncio.timeout(20):
             while (await client.call(5, "release")).status == 503:
                 await asyncio.sleep(0.05)
@@ -245,51 +248,51 @@ async def test_streams_that_are_over_are_forgotten_though_one_is_still_heard(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("proxy.transports.sidecar.command.child_session._REMEMBERED", 3)
-    async with hosting() as made:
-        client = await made.client().begin()
-        [hosted] = made.local._sessions.values()
+    async with serve_command() as proxy:
+        client = await proxy.client().initialize()
+        [session] = proxy.handler._sessions.values()
         slow = await client.call(1, "size", {"size": 40_000_000})
         for id in range(2, 12):
-            assert len(await (await client.call(id, "pid")).rest()) == 1
-        assert len(hosted._streams) <= 4
-        slow.leave()
+            assert len(await (await client.call(id, "pid")).messages()) == 1
+        assert len(session._streams) <= 4
+        slow.close()
 
 
 async def test_a_client_that_comes_back_finds_the_error_of_a_call_that_was_late() -> None:
-    async with hosting(deadline=2.0) as made:
-        client = await made.client().begin()
-        heard = await client.call(7, "hold")
-        assert await heard.event() is not None
-        heard.leave()
-        seen = await client.call(8, "seen")
-        while CANCELLED not in (said := await seen.said()):
+    async with serve_command(deadline=2.0) as proxy:
+        client = await proxy.client().initialize()
+        stream = await client.call(7, "hold")
+        assert await stream.event() is not None
+        stream.close()
+        response = await client.call(8, "seen")
+        while CANCELLED not in (text := await response.text()):
             # Each has a stream of its own, and only so many are kept.
             await asyncio.sleep(0.05)
-            seen = await client.call(8, "seen")
-        [told] = [each for each in json.loads(said) if each["method"] == CANCELLED]
-        assert told["params"] == {
+            response = await client.call(8, "seen")
+        [cancellation] = [each for each in json.loads(text) if each["method"] == CANCELLED]
+        assert cancellation["params"] == {
             "requestId": 7,
             "reason": "no answer within 2 seconds and no progress",
         }
-        again = await listening(client, last_event_id=heard.ids[-1])
-        [failed] = await again.rest()
+        again = await listening(client, last_event_id=stream.ids[-1])
+        [failed] = await again.messages()
         assert (failed["id"], failed["result"]["isError"]) == (7, True)
 
 
 async def test_a_server_that_cannot_be_read_any_more_is_ended_and_its_calls_are_answered() -> None:
-    async with hosting() as made:
-        client = await made.client().begin()
-        [hosted] = made.local._sessions.values()
-        held = await client.call(1, "hold")
+    async with serve_command() as proxy:
+        client = await proxy.client().initialize()
+        [session] = proxy.handler._sessions.values()
+        pending = await client.call(1, "hold")
 
         async def failing(n: int = -1) -> bytes:
             raise MemoryError("none left")
 
-        hosted._child._stdout.read = failing  # type: ignore[method-assign]
+        session._child._stdout.read = failing  # type: ignore[method-assign]
         # This one wakes it, and may be answered before it is read no further.
-        asked = await client.call(2, "echo")
-        assert [each["id"] for each in await asked.rest()] == [2]
-        [answer] = await held.rest()
+        response = await client.call(2, "echo")
+        assert [each["id"] for each in await response.messages()] == [2]
+        [answer] = await pending.messages()
         assert answer["id"] == 1
         text = "the proxy cannot read the server any more: MemoryError: none left"
         assert text in json.dumps(answer)
@@ -297,13 +300,13 @@ async def test_a_server_that_cannot_be_read_any_more_is_ended_and_its_calls_are_
 
 
 async def test_a_message_that_the_proxy_fails_on_costs_none_that_came_with_it() -> None:
-    async with hosting([sys.executable, str(NAUGHTY), "silent"]) as made:
-        client = made.client()
-        heard = await client.ask(0, "initialize", {"protocolVersion": "2025-06-18"})
-        await heard.rest()
-        client.session = heard.headers["Mcp-Session-Id"]
-        [hosted] = made.local._sessions.values()
-        deliver = hosted._deliver
+    async with serve_command([sys.executable, str(NAUGHTY), "silent"]) as proxy:
+        client = proxy.client()
+        response = await client.request(0, "initialize", {"protocolVersion": "2025-06-18"})
+        await response.messages()
+        client.session = response.headers["Mcp-Session-Id"]
+        [session] = proxy.handler._sessions.values()
+        deliver = session._deliver
         failed: list[bytes] = []
 
         def failing(raw: bytes) -> Any:
@@ -312,11 +315,11 @@ async def test_a_message_that_the_proxy_fails_on_costs_none_that_came_with_it() 
                 raise MemoryError
             return deliver(raw)
 
-        hosted._deliver = failing  # type: ignore[method-assign]
+        session._deliver = failing  # type: ignore[method-assign]
         # Both answers come at once.
         first, second = await client.call(1, "never"), await client.call(2, "ok")
-        [answer] = await first.rest()
-        said = "the proxy failed on a message: MemoryError: "
-        assert answer == {"jsonrpc": "2.0", "id": 1, "error": {"code": -1, "message": said}}
-        [answer] = await second.rest()
+        [answer] = await first.messages()
+        text = "the proxy failed on a message: MemoryError: "
+        assert answer == {"jsonrpc": "2.0", "id": 1, "error": {"code": -1, "message": text}}
+        [answer] = await second.messages()
         assert (answer["id"], "result" in answer, len(failed)) == (2, True, 1)

@@ -31,15 +31,15 @@ for line in sys.stdin:
 
 
 @asynccontextmanager
-async def pool(servers: int = 1, limit: int = 1 << 20) -> AsyncIterator[Pool]:
+async def open_pool(servers: int = 1, limit: int = 1 << 20) -> AsyncIterator[Pool]:
     async def start() -> ChildServer:
         return await ChildServer.start([sys.executable, "-c", SERVER], None, Log("error"), limit)
 
-    made = Pool(start, servers, Log("error"))
+    pool = Pool(start, servers, Log("error"))
     try:
-        yield made
+        yield pool
     finally:
-        await made.close()
+        await pool.close()
 
 
 def pooled(key: bytes = b"1", token: bytes | None = None, **options: Any) -> PooledRequest:
@@ -56,14 +56,14 @@ def line(request: PooledRequest, **params: Any) -> bytes:
     )
 
 
-async def sent(made: Pool, request: PooledRequest, **params: Any) -> PooledServer:
-    server = await made.open(request)
+async def send(pool: Pool, request: PooledRequest, **params: Any) -> PooledServer:
+    server = await pool.open(request)
     server.send(request, [line(request, **params)])
     return server
 
 
-async def seen(server: PooledServer) -> list[Any]:
-    """Return what the server was sent."""
+async def sent_messages(server: PooledServer) -> list[Any]:
+    """Ask the server for the messages that it was sent."""
     request = pooled(b'"seen"')
     server.open(request)
     server.send(request, [line(request)])
@@ -76,9 +76,9 @@ async def seen(server: PooledServer) -> list[Any]:
     "params", ['{"id": 1, "_meta": {"progressToken": 7}}', '{"\\u0069d": 1.0}']
 )
 async def test_nothing_but_the_id_and_the_token_of_a_request_is_changed(params: str) -> None:
-    async with pool() as made:
+    async with open_pool() as pool:
         request = pooled(b"1.0", b"7" if "Token" in params else None)
-        server = await made.open(request)
+        server = await pool.open(request)
         server.send(request, [b'{"id": 1.0, "method": "x", "params": %b}' % params.encode()])
         response = json.loads(await request.next() or b"")
         [message] = response["result"]
@@ -89,32 +89,32 @@ async def test_nothing_but_the_id_and_the_token_of_a_request_is_changed(params: 
 
 
 async def test_another_server_is_started_for_later_requests_once_all_are_busy() -> None:
-    async with pool(servers=2) as made:
+    async with open_pool(servers=2) as pool:
         listener, first, second, third, fourth = pooled(lasts=True), *(pooled() for _ in range(4))
-        server = await sent(made, listener, quiet=True)
-        assert await sent(made, first, quiet=True) is server, "a subscription is no work"
-        assert made.running == 1
-        assert await sent(made, second, quiet=True) is server, "it need not wait for the start"
-        while made.running == 1:
+        server = await send(pool, listener, quiet=True)
+        assert await send(pool, first, quiet=True) is server, "a subscription is no work"
+        assert pool.running == 1
+        assert await send(pool, second, quiet=True) is server, "it need not wait for the start"
+        while pool.running == 1:
             await asyncio.sleep(0.01)
-        other = await sent(made, third, quiet=True)
+        other = await send(pool, third, quiet=True)
         assert other is not server
-        assert await sent(made, fourth, quiet=True) is other
-        assert made.running == 2
+        assert await send(pool, fourth, quiet=True) is other
+        assert pool.running == 2
 
 
 async def test_requests_that_come_at_once_wait_for_one_start() -> None:
-    async with pool(servers=4) as made:
-        servers = await asyncio.gather(*(made.open(pooled()) for _ in range(5)))
+    async with open_pool(servers=4) as pool:
+        servers = await asyncio.gather(*(pool.open(pooled()) for _ in range(5)))
         assert len(set(servers)) == 1
 
 
 async def test_a_late_response_reaches_nobody() -> None:
-    async with pool() as made:
+    async with open_pool() as pool:
         first, second = pooled(), pooled()
-        server = await sent(made, first)
+        server = await send(pool, first)
         server.cancel(first)
-        assert await sent(made, second) is server
+        assert await send(pool, second) is server
         messages = json.loads(await second.next() or b"")["result"]
         assert [each["method"] for each in messages] == ["x", "notifications/cancelled", "x"]
         assert await second.next() is None
@@ -128,19 +128,19 @@ async def test_a_client_that_does_not_read_is_cut_and_holds_up_nobody(
     monkeypatch.setattr("proxy.transports.sidecar.command.pool._MOST_BEHIND", 1000)
     cut = asyncio.Event()
     note = '{"method":"notifications/progress","params":{"progressToken":$TOKEN,"x":"%s"}}'
-    async with pool() as made:
+    async with open_pool() as pool:
         slow, other = PooledRequest(b"1", b"7", cut.set), pooled()
-        await sent(made, slow, raw="\n".join([note % ("x" * 900)] * 3))
-        await sent(made, other)
+        await send(pool, slow, raw="\n".join([note % ("x" * 900)] * 3))
+        await send(pool, other)
         assert await other.next() is not None
         assert cut.is_set()
 
 
 async def test_two_responses_on_one_line_are_an_error_for_the_first() -> None:
     raw = '{"jsonrpc":"2.0","id":$ID,"result":1} {"jsonrpc":"2.0","id":2,"result":1}'
-    async with pool() as made:
+    async with open_pool() as pool:
         request = pooled()
-        await sent(made, request, raw=raw)
+        await send(pool, request, raw=raw)
         response = json.loads(await request.next() or b"")
         assert response["id"] == 1
         assert "bytes follow its end" in response["error"]["message"]

@@ -10,15 +10,15 @@ from mcp.client.sse import sse_client
 from mcp_types import CallToolResult, TextContent
 
 from tests.given import rules
-from tests.transports.http.hosting import (
+from tests.transports.http.route_server import (
     JSON,
     OFFICIAL,
     STREAM,
     Client,
-    Heard,
-    hosting,
-    wait_gone,
+    StreamedResponse,
+    serve_command,
 )
+from tests.transports.processes import wait_gone
 
 INITIALIZE = {
     "jsonrpc": "2.0",
@@ -28,21 +28,21 @@ INITIALIZE = {
 }
 
 
-async def error(heard: Heard) -> tuple[int, int, str]:
+async def error(response: StreamedResponse) -> tuple[int, int, str]:
     """Return the status, the code and the message of a refusal."""
-    [said] = await heard.rest()
-    assert set(said) == {"jsonrpc", "id", "error"}
-    return heard.status, said["error"]["code"], said["error"]["message"]
+    [message] = await response.messages()
+    assert set(message) == {"jsonrpc", "id", "error"}
+    return response.status, message["error"]["code"], message["error"]["message"]
 
 
 async def pid(client: Client, id: Any = "pid") -> int:
-    return int(await (await client.call(id, "pid")).said())
+    return int(await (await client.call(id, "pid")).text())
 
 
 async def test_a_session_begins_answers_and_ends(client: Client) -> None:
     assert client.session is not None
     assert all(0x21 <= ord(each) <= 0x7E for each in client.session)
-    assert await (await client.call(1, "echo", {"a": 1})).said() == '{"a": 1}'
+    assert await (await client.call(1, "echo", {"a": 1})).text() == '{"a": 1}'
     server = await pid(client)
     assert (await client.send("DELETE")).status == 204
     assert (await client.call(2, "echo")).status == 404
@@ -52,33 +52,33 @@ async def test_a_session_begins_answers_and_ends(client: Client) -> None:
 
 
 async def test_each_session_has_a_server_of_its_own_and_ids_may_be_equal() -> None:
-    async with hosting() as made:
-        clients = [await made.client().begin() for _ in range(3)]
+    async with serve_command() as proxy:
+        clients = [await proxy.client().initialize() for _ in range(3)]
         assert len({client.session for client in clients}) == 3
-        held = [await client.call(1, "hold") for client in clients]
+        pending = [await client.call(1, "hold") for client in clients]
         for client in clients:
-            assert await (await client.call(2, "release")).said() == "released"
-        assert [await heard.said() for heard in held] == ["held 1"] * 3
+            assert await (await client.call(2, "release")).text() == "released"
+        assert [await response.text() for response in pending] == ["held 1"] * 3
         assert len({await pid(client) for client in clients}) == 3
 
 
 async def test_rules_shape_answers_and_each_session_has_its_own_snapshots() -> None:
     paged = rules("- {name: pages, tools: echo, response: [{paginate: {at: rows, limit: 2}}]}")
-    async with hosting(rules=paged) as made:
-        one, other = await made.client().begin(), await made.client().begin()
+    async with serve_command(rules=paged) as proxy:
+        one, other = await proxy.client().initialize(), await proxy.client().initialize()
         rows = [{"n": at} for at in range(5)]
-        first = json.loads(await (await one.call(1, "echo", {"rows": rows})).said())
+        first = json.loads(await (await one.call(1, "echo", {"rows": rows})).text())
         assert first["rows"] == rows[:2]
-        given = {"rows": rows, "offset": 2}
-        second = json.loads(await (await one.call(2, "echo", given)).said())
+        arguments = {"rows": rows, "offset": 2}
+        second = json.loads(await (await one.call(2, "echo", arguments)).text())
         assert second["rows"] == rows[2:4]
-        assert [each.answered_by for each in made.made.asked[-2:]] == ["upstream", "proxy"]
-        assert "nothing is kept" in await (await other.call(1, "echo", given)).said()
+        assert [each.answered_by for each in proxy.records[-2:]] == ["upstream", "proxy"]
+        assert "nothing is kept" in await (await other.call(1, "echo", arguments)).text()
 
 
 async def test_a_session_is_asked_for_and_must_exist() -> None:
-    async with hosting() as made:
-        client = made.client()
+    async with serve_command() as proxy:
+        client = proxy.client()
         assert await error(await client.call(1, "echo")) == (
             400,
             -32600,
@@ -92,27 +92,27 @@ async def test_a_session_is_asked_for_and_must_exist() -> None:
             -32600,
             "there is no such session, or none any more",
         )
-        assert made.made.asked[-1].answered_by == "proxy"
+        assert proxy.records[-1].answered_by == "proxy"
 
 
 async def test_a_body_over_several_lines_is_one_message_for_the_server(client: Client) -> None:
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
     message["params"] = {"name": "echo", "arguments": {"a": "x\r\ny"}}
     body = json.dumps(message, indent=2).replace("\n", "\r\n").encode()
-    assert await (await client.send("POST", body)).said() == '{"a": "x\\r\\ny"}'
+    assert await (await client.send("POST", body)).text() == '{"a": "x\\r\\ny"}'
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "OPTIONS"])
 async def test_other_methods_are_not_allowed(method: str) -> None:
-    async with hosting() as made:
-        heard = await made.client().send(method)
-        assert (heard.status, heard.headers["Allow"]) == (405, "GET, POST, DELETE")
+    async with serve_command() as proxy:
+        response = await proxy.client().send(method)
+        assert (response.status, response.headers["Allow"]) == (405, "GET, POST, DELETE")
 
 
 async def test_what_the_client_cannot_take_is_not_acceptable(client: Client) -> None:
     assert (await error(await client.call(1, "echo", accept="image/png")))[:2] == (406, -32700)
     assert (await client.send("GET", accept=JSON)).status == 406
-    assert await client.tell("notifications/x") == 202
+    assert await client.notify("notifications/x") == 202
 
 
 @pytest.mark.parametrize(
@@ -123,96 +123,95 @@ async def test_a_protocol_version_that_is_none_is_refused(
     version: str, status: int, client: Client
 ) -> None:
     client.version = version
-    assert (await client.ask(1, "ping")).status == status
+    assert (await client.request(1, "ping")).status == status
 
 
 async def test_a_server_that_cannot_be_started_is_said_with_the_id_of_the_request() -> None:
-    async with hosting(command=["/nowhere/at-all"]) as made:
-        assert made.local.not_ready_reason() == "the command '/nowhere/at-all' is not found"
-        heard = await made.client().send("POST", INITIALIZE)
-        [said] = await heard.rest()
-        assert heard.status == 502
-        assert said["id"] == "first"
-        assert said["error"]["message"].startswith("the server cannot be started: [Errno 2]")
-        assert (await made.client().modern(1, "ping")).status == 502
+    async with serve_command(command=["/nowhere/at-all"]) as proxy:
+        assert proxy.handler.not_ready_reason() == "the command '/nowhere/at-all' is not found"
+        response = await proxy.client().send("POST", INITIALIZE)
+        [message] = await response.messages()
+        assert response.status == 502
+        assert message["id"] == "first"
+        assert message["error"]["message"].startswith("the server cannot be started: [Errno 2]")
+        assert (await proxy.client().modern(1, "ping")).status == 502
 
 
 async def test_a_server_that_refuses_the_handshake_gives_no_session(caller: Client) -> None:
-    heard = await caller.ask(1, "initialize", {"protocolVersion": "1999-01-01"})
-    [said] = await heard.rest()
-    assert said["error"]["message"] == "too old"
-    caller.session = heard.headers["Mcp-Session-Id"]
+    response = await caller.request(1, "initialize", {"protocolVersion": "1999-01-01"})
+    [message] = await response.messages()
+    assert message["error"]["message"] == "too old"
+    caller.session = response.headers["Mcp-Session-Id"]
     assert (await caller.call(2, "echo")).status == 404
 
 
 async def test_the_longest_idle_session_makes_room_and_one_that_is_used_does_not() -> None:
-    async with hosting(sessions=2) as made:
-        first, second = await made.client().begin(), await made.client().begin()
+    async with serve_command(sessions=2) as proxy:
+        first, second = await proxy.client().initialize(), await proxy.client().initialize()
         stream = await first.send("GET", accept=STREAM)
-        third = await made.client().begin()
+        third = await proxy.client().initialize()
         assert (await second.call(1, "echo")).status == 404
-        held = await third.call(1, "hold")
-        refused = await made.client().send("POST", INITIALIZE)
-        assert await error(refused) == (503, -1, "there are 2 sessions already")
-        assert refused.headers["Retry-After"] == "5"
-        assert await (await first.call(1, "echo")).said() == "{}"
+        pending = await third.call(1, "hold")
+        refusal = await proxy.client().send("POST", INITIALIZE)
+        assert await error(refusal) == (503, -1, "there are 2 sessions already")
+        assert refusal.headers["Retry-After"] == "5"
+        assert await (await first.call(1, "echo")).text() == "{}"
         await third.call(2, "release")
-        assert await held.said() == "held 1"
-        stream.leave()
+        assert await pending.text() == "held 1"
+        stream.close()
 
 
 async def test_a_session_that_nobody_uses_is_ended_and_one_that_is_heard_is_not() -> None:
     # Seconds between two requests, which follow each other at once, unless the machine is busy.
-    async with hosting(idle_seconds=2.0) as made:
-        heard = await made.client().begin()
-        stream = await heard.send("GET", accept=STREAM)
-        idle = await made.client().begin()
+    async with serve_command(idle_seconds=2.0) as proxy:
+        listener = await proxy.client().initialize()
+        stream = await listener.send("GET", accept=STREAM)
+        idle = await proxy.client().initialize()
         server = await pid(idle)
         await asyncio.to_thread(wait_gone, server)
         assert (await idle.call(2, "echo")).status == 404
-        assert await (await heard.call(1, "echo")).said() == "{}"
-        stream.leave()
+        assert await (await listener.call(1, "echo")).text() == "{}"
+        stream.close()
 
 
 async def test_a_client_of_2024_11_05_has_one_stream_for_everything() -> None:
-    async with hosting() as made:
-        client = made.client("/mcp/sse")
-        stream = await client.send("GET", accept=STREAM)
+    async with serve_command() as proxy:
+        stream = await proxy.client("/sse").send("GET", accept=STREAM)
         assert stream.status == 200
         event = await stream.event()
         assert event is not None
         assert (event.event, event.id) == ("endpoint", None)
         assert event.data is not None
-        endpoint = made.client("/mcp/sse" + event.data.decode())
+        endpoint = proxy.client("/sse" + event.data.decode())
         version = {"protocolVersion": "2024-11-05"}
-        heard = await endpoint.ask(1, "initialize", version, accept="*/*")
-        assert (heard.status, await heard.rest()) == (202, [])
-        assert (await stream.next())["result"]["serverInfo"]["name"] == "talkative"
-        assert await endpoint.tell("notifications/initialized") == 202
+        response = await endpoint.request(1, "initialize", version, accept="*/*")
+        assert (response.status, await response.messages()) == (202, [])
+        assert (await stream.message())["result"]["serverInfo"]["name"] == "talkative"
+        assert await endpoint.notify("notifications/initialized") == 202
         await endpoint.call(2, "progress", {"count": 2}, token="t")
-        said = [await stream.next() for _ in range(3)]
-        assert [each.get("method", each.get("id")) for each in said] == [
+        messages = [await stream.message() for _ in range(3)]
+        assert [each.get("method", each.get("id")) for each in messages] == [
             "notifications/progress",
             "notifications/progress",
             2,
         ]
         await endpoint.call(3, "ask")
-        assert (await stream.next())["method"] == "sampling/createMessage"
+        assert (await stream.message())["method"] == "sampling/createMessage"
         reply = {"jsonrpc": "2.0", "id": "s1", "result": "hello"}
         assert (await endpoint.send("POST", reply)).status == 202
-        assert (await stream.next())["result"]["content"][0]["text"] == 'it said "hello"'
+        assert (await stream.message())["result"]["content"][0]["text"] == 'it said "hello"'
         assert stream.ids == []
         await endpoint.call(4, "pid")
-        server = int((await stream.next())["result"]["content"][0]["text"])
-        stream.leave()
+        server = int((await stream.message())["result"]["content"][0]["text"])
+        stream.close()
         await asyncio.to_thread(wait_gone, server)
         assert (await endpoint.call(5, "echo")).status == 404
 
 
 async def test_the_official_client_of_2024_11_05_works() -> None:
     async with (
-        hosting(OFFICIAL) as made,
-        sse_client(made.made.url + "/sse") as (reading, writing),
+        serve_command(OFFICIAL) as proxy,
+        sse_client(proxy.url + "/sse") as (reading, writing),
         mcp.ClientSession(reading, writing) as session,
     ):
         await session.initialize()

@@ -12,50 +12,51 @@ import pytest
 from tests.faults.wrapper import NAUGHTY
 from tests.given import rules
 from tests.transports.guarded import guarded, told
-from tests.transports.http.hosting import JSON, STREAM, Client, hosting, wait_gone
-from tests.transports.http.standing import BOTH
+from tests.transports.http.route_server import BOTH, JSON, STREAM, Client, serve_command
+from tests.transports.processes import wait_gone
 
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 
 
-async def seen(client: Client) -> list[Any]:
-    """Return what the server that answers this was sent."""
-    return json.loads(await (await client.modern_call("seen", "seen")).said())  # type: ignore[no-any-return]
+async def server_messages(client: Client) -> list[Any]:
+    """Ask the server for the messages that it was sent."""
+    messages: list[Any] = json.loads(await (await client.modern_call("seen", "seen")).text())
+    return messages
 
 
 async def test_an_answer_that_is_all_there_is_is_json() -> None:
-    async with hosting() as made:
-        heard = await made.client().modern_call(1, "echo", {"a": 1})
-        assert (heard.status, heard.headers["Content-Type"]) == (200, JSON)
-        assert "Mcp-Session-Id" not in heard.headers
-        assert await heard.said() == '{"a": 1}'
+    async with serve_command() as proxy:
+        response = await proxy.client().modern_call(1, "echo", {"a": 1})
+        assert (response.status, response.headers["Content-Type"]) == (200, JSON)
+        assert "Mcp-Session-Id" not in response.headers
+        assert await response.text() == '{"a": 1}'
 
 
 @pytest.mark.parametrize("accept", [BOTH, "*/*", STREAM])
 async def test_an_answer_with_progress_before_it_is_a_stream(accept: str) -> None:
-    async with hosting() as made:
-        heard = await made.client().modern_call(1, "progress", {"count": 2}, accept, token=7)
-        assert heard.headers["Content-Type"].startswith(STREAM)
-        assert [each.get("id") for each in await heard.rest()] == [None, None, 1]
-        assert heard.ids == []
+    async with serve_command() as proxy:
+        response = await proxy.client().modern_call(1, "progress", {"count": 2}, accept, token=7)
+        assert response.headers["Content-Type"].startswith(STREAM)
+        assert [each.get("id") for each in await response.messages()] == [None, None, 1]
+        assert response.ids == []
 
 
 async def test_the_form_is_what_the_client_takes(caller: Client) -> None:
-    heard = await caller.modern_call(1, "progress", {"count": 2}, JSON, token=7)
-    assert await heard.said() == "done"
-    heard = await caller.modern_call(1, "echo", accept=STREAM)
-    assert heard.headers["Content-Type"].startswith(STREAM)
-    assert await heard.said() == "{}"
+    response = await caller.modern_call(1, "progress", {"count": 2}, JSON, token=7)
+    assert await response.text() == "done"
+    response = await caller.modern_call(1, "echo", accept=STREAM)
+    assert response.headers["Content-Type"].startswith(STREAM)
+    assert await response.text() == "{}"
     assert (await caller.modern_call(1, "echo", accept="image/png")).status == 406
     assert (await caller.modern(1, "subscriptions/listen", accept=JSON)).status == 406
 
 
 async def test_an_unknown_method_is_not_found_though_the_server_knows_no_status() -> None:
-    async with hosting() as made:
-        heard = await made.client().modern(1, "nothing/here", accept=STREAM)
-        [said] = await heard.rest()
-        assert (heard.status, heard.headers["Content-Type"]) == (404, JSON)
-        assert said == {
+    async with serve_command() as proxy:
+        response = await proxy.client().modern(1, "nothing/here", accept=STREAM)
+        [message] = await response.messages()
+        assert (response.status, response.headers["Content-Type"]) == (404, JSON)
+        assert message == {
             "jsonrpc": "2.0",
             "id": 1,
             "error": {"code": -32601, "message": "Method not found"},
@@ -64,77 +65,81 @@ async def test_an_unknown_method_is_not_found_though_the_server_knows_no_status(
 
 async def test_a_notification_is_accepted_and_told_to_nobody(caller: Client) -> None:
     note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
-    heard = await caller.send("POST", note, mcp_protocol_version="2026-07-28")
-    assert (heard.status, await heard.rest()) == (202, [])
-    assert [each["method"] for each in await seen(caller)] == ["tools/call"]
+    response = await caller.send("POST", note, mcp_protocol_version="2026-07-28")
+    assert (response.status, await response.messages()) == (202, [])
+    assert [each["method"] for each in await server_messages(caller)] == ["tools/call"]
 
 
 async def test_clients_with_equal_ids_and_tokens_share_a_server_and_each_hears_its_own() -> None:
-    async with hosting(children=1) as made:
-        client = made.client()
+    async with serve_command(children=1) as proxy:
+        client = proxy.client()
         tokens = ("t", "t", None, 1)
-        held = [asyncio.create_task(client.modern_call(1, "hold", token=each)) for each in tokens]
+        pending = [
+            asyncio.create_task(client.modern_call(1, "hold", token=each)) for each in tokens
+        ]
         async with asyncio.timeout(10):
-            while len(messages := await seen(client)) < len(held) + 1:
+            while len(messages := await server_messages(client)) < len(pending) + 1:
                 await asyncio.sleep(0.01)
         calls = [each for each in messages if each["params"]["name"] == "hold"]
-        known = [each["id"] for each in calls]
-        known += [each["params"]["_meta"].get("progressToken") for each in calls]
-        assert len(set(known)) == 8, "only one is None"
-        heard = await client.modern_call(1, "progress", {"count": 2}, token="t")
-        progress = [each["params"]["progressToken"] for each in (await heard.rest())[:-1]]
+        identifiers = [each["id"] for each in calls]
+        identifiers += [each["params"]["_meta"].get("progressToken") for each in calls]
+        assert len(set(identifiers)) == 8, "only one is None"
+        response = await client.modern_call(1, "progress", {"count": 2}, token="t")
+        progress = [each["params"]["progressToken"] for each in (await response.messages())[:-1]]
         assert progress == ["t", "t"]
         await client.modern_call(1, "release")
-        for each in held:
-            assert (await (await each).rest())[0]["id"] == 1
+        for each in pending:
+            assert (await (await each).messages())[0]["id"] == 1
 
 
 async def test_a_subscription_hears_what_is_its_own() -> None:
-    async with hosting(children=1) as made:
-        client = made.client()
+    async with serve_command(children=1) as proxy:
+        client = proxy.client()
         one = await client.modern("a", "subscriptions/listen")
         two = await client.modern("b", "subscriptions/listen")
-        for heard, id in ((one, "a"), (two, "b")):
-            said = await heard.next()
-            assert said["method"] == "notifications/subscriptions/acknowledged"
-            assert said["params"]["_meta"] == {SUBSCRIPTION: id}
-        listening = [each for each in await seen(client) if "listen" in each["method"]]
+        for stream, id in ((one, "a"), (two, "b")):
+            message = await stream.message()
+            assert message["method"] == "notifications/subscriptions/acknowledged"
+            assert message["params"]["_meta"] == {SUBSCRIPTION: id}
+        listening = [each for each in await server_messages(client) if "listen" in each["method"]]
         _, own = (each["id"] for each in listening)
         note = {
             "method": "notifications/tools/list_changed",
             "params": {"_meta": {SUBSCRIPTION: own}},
         }
-        gone = {"method": "notifications/cancelled", "params": {"requestId": own}}
+        cancellation = {"method": "notifications/cancelled", "params": {"requestId": own}}
         answer = {"id": "$ID", "result": {}}
-        raw = "\n".join(json.dumps({"jsonrpc": "2.0", **each}) for each in (note, gone, answer))
+        raw = "\n".join(
+            json.dumps({"jsonrpc": "2.0", **each}) for each in (note, cancellation, answer)
+        )
         assert (await client.modern_call(1, "say", {"raw": raw})).status == 200
-        last = await two.rest()
-        assert [each["method"] for each in last] == [note["method"], gone["method"]]
+        last = await two.messages()
+        assert [each["method"] for each in last] == [note["method"], cancellation["method"]]
         assert last[0]["params"]["_meta"] == {SUBSCRIPTION: "b"}
         assert last[1]["params"] == {"requestId": "b"}
-        one.leave()
+        one.close()
 
 
 async def test_a_message_of_nobodys_goes_to_the_only_one_or_to_none() -> None:
-    async with hosting(children=1) as made:
-        client = made.client()
+    async with serve_command(children=1) as proxy:
+        client = proxy.client()
         alone = await client.modern_call(1, "note", {"n": 1})
-        assert [each.get("id") for each in await alone.rest()] == [None, 1]
+        assert [each.get("id") for each in await alone.messages()] == [None, 1]
         listening = await client.modern("a", "subscriptions/listen")
-        await listening.next()
+        await listening.message()
         other = await client.modern_call(2, "note", {"n": 2})
-        assert [each.get("id") for each in await other.rest()] == [2]
-        assert await (await client.modern_call(3, "release")).said() == "released"
-        assert [each.get("id") for each in await listening.rest()] == ["a"]
+        assert [each.get("id") for each in await other.messages()] == [2]
+        assert await (await client.modern_call(3, "release")).text() == "released"
+        assert [each.get("id") for each in await listening.messages()] == ["a"]
 
 
 async def test_servers_are_shared_started_when_needed_and_ended_when_not() -> None:
-    async with hosting(idle_seconds=2.0) as made:
-        clients = [made.client() for _ in range(3)]
-        pids = {await (await client.modern_call(1, "pid")).said() for client in clients}
+    async with serve_command(idle_seconds=2.0) as proxy:
+        clients = [proxy.client() for _ in range(3)]
+        pids = {await (await client.modern_call(1, "pid")).text() for client in clients}
         assert len(pids) == 1
         await asyncio.to_thread(wait_gone, int(pids.pop()))
-        assert await (await clients[0].modern_call(1, "echo")).said() == "{}"
+        assert await (await clients[0].modern_call(1, "echo")).text() == "{}"
 
 
 async def test_pages_are_kept_for_each_caller() -> None:
@@ -142,16 +147,16 @@ async def test_pages_are_kept_for_each_caller() -> None:
     rows = [{"n": at} for at in range(5)]
 
     async def page(client: Client, offset: int, **headers: str) -> str:
-        given = {"rows": rows, "offset": offset}
-        params = {"name": "echo", "arguments": given}
-        return await (await client.modern(1, "tools/call", params, **headers)).said()
+        arguments = {"rows": rows, "offset": offset}
+        params = {"name": "echo", "arguments": arguments}
+        return await (await client.modern(1, "tools/call", params, **headers)).text()
 
-    async with hosting(rules=paged) as made:
-        client = made.client()
+    async with serve_command(rules=paged) as proxy:
+        client = proxy.client()
         assert json.loads(await page(client, 0, Authorization="Bearer a"))["rows"] == rows[:2]
         assert json.loads(await page(client, 2, Authorization="Bearer a"))["rows"] == rows[2:4]
         assert "nothing is kept" in await page(client, 2, Authorization="Bearer b")
-        assert made.made.asked[-1].answered_by == "proxy"
+        assert proxy.records[-1].answered_by == "proxy"
 
 
 async def test_headers_of_parameters_are_checked_once_a_tool_is_known() -> None:
@@ -164,8 +169,8 @@ for line in sys.stdin:
     result = json.loads(sys.argv[1]) if request["method"] == "tools/list" else {}
     print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
 """
-    async with hosting([sys.executable, "-c", script, tools]) as made:
-        client = made.client()
+    async with serve_command([sys.executable, "-c", script, tools]) as proxy:
+        client = proxy.client()
         call = {"name": "echo", "arguments": {"to": "you"}}
         assert (await client.modern(2, "tools/call", call)).status == 200
         assert (await client.modern(1, "tools/list")).status == 200
@@ -178,9 +183,9 @@ async def test_a_server_that_takes_no_question_holds_nobody_up(tmp_path: Path) -
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     rules = guarded(told, 0.1, covers="write", text="x" * 300_000)
-    async with hosting((sys.executable, str(NAUGHTY), "deaf", str(gate)), rules) as made:
-        client = made.client()
-        assert await (await client.modern_call(1, "echo")).said() == "ok"
-        assert await (await client.modern_call(2, "write")).said() == "no answer in time"
+    async with serve_command((sys.executable, str(NAUGHTY), "deaf", str(gate)), rules) as proxy:
+        client = proxy.client()
+        assert await (await client.modern_call(1, "echo")).text() == "ok"
+        assert await (await client.modern_call(2, "write")).text() == "no answer in time"
         # It reads on, and ends.
         os.close(os.open(gate, os.O_WRONLY))

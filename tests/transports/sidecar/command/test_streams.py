@@ -40,14 +40,14 @@ def test_a_stream_is_resumed_with_all_that_followed_or_not_at_all(
         else:
             stream.close()
             added = [event for event in added if event[0] is not stream]
-    kept = set(added)
+    stored = set(added)
     for stream, count in counts.items():
         assert not stream.resume(0)
         assert not stream.resume(count + 1)
         for position in range(1, count + 1):
             following = {(stream, each) for each in range(position + 1, count + 1)}
-            assert stream.resume(position) is (following <= kept)
-    assert len(store._events) == len(kept)
+            assert stream.resume(position) is (following <= stored)
+    assert len(store._events) == len(stored)
 
 
 def test_the_newest_stays_whatever_its_size() -> None:
@@ -85,8 +85,8 @@ async def flooded(stream: EventStream) -> AsyncIterator[tuple[StreamReader, asyn
 
 async def test_a_client_that_is_slow_holds_up_who_speaks() -> None:
     async with flooded(EventStream(EventStore(), SILENT)) as (reader, speaking):
-        done, _ = await asyncio.wait([speaking], timeout=0.3)
-        assert not done
+        finished, _ = await asyncio.wait([speaking], timeout=0.3)
+        assert not finished
         while not speaking.done():
             await reader.read(1 << 20)
 

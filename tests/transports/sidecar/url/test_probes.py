@@ -16,8 +16,8 @@ from proxy.ruleset.rule import RuleSet
 from proxy.transports.http.sse import encode_event
 from tests.given import answer, call, document, line, said, texts
 from tests.transports.guarded import asked, guarded, onward, told
-from tests.transports.http.raw import Request, chunk, head, response, upstream
-from tests.transports.http.standing import Got, Standing, before
+from tests.transports.http.raw_upstream import Request, chunk, head, raw_response, upstream
+from tests.transports.http.route_server import Response, StreamedResponse, UrlServer, serve_url
 
 STREAM = "text/event-stream"
 VERSION = "2026-07-28"
@@ -30,7 +30,7 @@ Answering = Callable[[Request], bytes | Awaitable[bytes]]
 
 
 def fine(request: Request) -> bytes:
-    return response(answer(document({"busy": False}), json.loads(asked(request.body))))
+    return raw_response(answer(document({"busy": False}), json.loads(asked(request.body))))
 
 
 class Server:
@@ -48,15 +48,15 @@ class Server:
                 writer.write(chunk(await self.events.get()))
         self.posted.append(request)
         if b'"status"' in request.body:
-            found = self.question(request)
-            writer.write(found if isinstance(found, bytes) else await found)
+            output = self.question(request)
+            writer.write(output if isinstance(output, bytes) else await output)
         elif b'"tools/list"' in request.body:
             tools = [tool("write", "path"), tool("status", "scope")]
-            writer.write(response(answer({"resultType": "complete", "tools": tools})))
+            writer.write(raw_response(answer({"resultType": "complete", "tools": tools})))
         elif b'"notifications/' in request.body:
             writer.write(head("202 Accepted", content_length="0"))
         else:
-            writer.write(response(answer(said("done"), json.loads(request.body)["id"])))
+            writer.write(raw_response(answer(said("done"), json.loads(request.body)["id"])))
 
     def names(self) -> list[str]:
         """Return what was posted: the names of tools, or else methods."""
@@ -76,26 +76,15 @@ def tool(name: str, argument: str) -> dict[str, Any]:
 @asynccontextmanager
 async def proxied(
     rules: RuleSet, question: Answering = fine, **keys: Any
-) -> AsyncIterator[tuple[Standing, Server]]:
+) -> AsyncIterator[tuple[UrlServer, Server]]:
     server = Server(question)
-    async with upstream(server) as there, before(there.url, rules, **keys) as proxy:
+    async with upstream(server) as there, serve_url(there.url, rules, **keys) as proxy:
         yield proxy, server
 
 
-@asynccontextmanager
-async def listening(proxy: Standing) -> AsyncIterator[asyncio.StreamReader]:
+async def listen(proxy: UrlServer) -> StreamedResponse:
     """Open the stream of the session `s`."""
-    reader, writer = await proxy.send("GET", accept=STREAM, mcp_session_id="s")
-    async with asyncio.timeout(20):
-        await reader.readuntil(b"\r\n\r\n")
-        yield reader
-    writer.close()
-
-
-async def heard(reader: asyncio.StreamReader) -> bytes:
-    """Return what the next chunk of a stream holds."""
-    size = int(await reader.readuntil(b"\r\n"), 16)
-    return (await reader.readexactly(size + 2))[:-2]
+    return await proxy.client().send("GET", accept=STREAM, mcp_session_id="s")
 
 
 async def test_a_question_is_asked_in_the_name_of_the_client_with_headers_of_its_own() -> None:
@@ -103,7 +92,7 @@ async def test_a_question_is_asked_in_the_name_of_the_client_with_headers_of_its
     async with proxied(rules, auth="forward") as (proxy, server):
         listing = line(id=1, method="tools/list", params={"_meta": META})
         await proxy.post(listing, **MODERN, mcp_method="tools/list")
-        got = await proxy.post(
+        response = await proxy.post(
             call("write", {"path": "a"}, _meta=META),
             **MODERN,
             mcp_method="tools/call",
@@ -114,11 +103,11 @@ async def test_a_question_is_asked_in_the_name_of_the_client_with_headers_of_its
             x_mine="m",
             idempotency_key="k",
         )
-    assert texts(got.body) == ["done"]
+    assert texts(response.body) == ["done"]
     assert server.names() == ["tools/list", "status", "write"]
-    question, sent = server["status"], server["write"]
+    question, forwarded = server["status"], server["write"]
     assert json.loads(question.body)["params"]["_meta"] == META
-    for request in (question, sent):
+    for request in (question, forwarded):
         assert request.headers["authorization"] == "Bearer a"
         assert request.headers["x-mine"] == "m"
         assert request.headers["mcp-method"] == "tools/call"
@@ -127,17 +116,17 @@ async def test_a_question_is_asked_in_the_name_of_the_client_with_headers_of_its
     assert own == {"mcp-param-scope": "all"}
     assert question.headers["mcp-name"] == "status"
     assert "idempotency-key" not in question.headers
-    assert json.loads(sent.body)["params"]["arguments"] == {"path": "b"}
-    assert sent.headers["mcp-param-path"] == "b"
-    assert sent.headers["mcp-name"] == "write"
-    assert sent.headers["idempotency-key"] == "k"
+    assert json.loads(forwarded.body)["params"]["arguments"] == {"path": "b"}
+    assert forwarded.headers["mcp-param-path"] == "b"
+    assert forwarded.headers["mcp-name"] == "write"
+    assert forwarded.headers["idempotency-key"] == "k"
 
 
 async def test_a_question_belongs_to_the_session_of_the_call() -> None:
     async with proxied(guarded(onward)) as (proxy, server):
-        held = {"mcp_session_id": "s", "mcp_protocol_version": "2025-11-25"}
-        got = await proxy.post(WRITE, authorization="Bearer a", **held)
-    assert texts(got.body) == ["done"]
+        headers = {"mcp_session_id": "s", "mcp_protocol_version": "2025-11-25"}
+        response = await proxy.post(WRITE, authorization="Bearer a", **headers)
+    assert texts(response.body) == ["done"]
     assert server["write"].body == WRITE
     for request in (server["status"], server["write"]):
         assert request.headers["mcp-session-id"] == "s"
@@ -160,31 +149,31 @@ async def test_a_client_that_is_not_known_any_more_gets_to_see_that(
     def question(request: Request) -> bytes:
         error = {"code": -32001, "message": "who?"}
         id = None if "404" in status else json.loads(asked(request.body))
-        return response(line(id=id, error=error), status, **headers)
+        return raw_response(line(id=id, error=error), status, **headers)
 
     async with proxied(guarded(onward), question) as (proxy, server):
-        got = await proxy.post(WRITE, mcp_session_id="s")
+        response = await proxy.post(WRITE, mcp_session_id="s")
         assert server.names() == ["status"]
         server.question = fine
         assert texts((await proxy.post(WRITE, mcp_session_id="s")).body) == ["done"]
-    assert (f"{got.status}", got.json["error"]["message"]) == (status[:3], "who?")
-    assert got.json["id"] == (None if "404" in status else 1)
+    assert (f"{response.status}", response.json["error"]["message"]) == (status[:3], "who?")
+    assert response.json["id"] == (None if "404" in status else 1)
     for name, value in headers.items():
-        assert got.headers[name.replace("_", "-")] == value
+        assert response.headers[name.replace("_", "-")] == value
 
 
 async def test_an_error_404_about_the_question_is_for_the_guard() -> None:
     def question(request: Request) -> bytes:
         error = {"code": -32601, "message": "no such method"}
-        return response(line(id=json.loads(asked(request.body)), error=error), "404 Not Found")
+        return raw_response(line(id=json.loads(asked(request.body)), error=error), "404 Not Found")
 
     async with proxied(guarded(told), question) as (proxy, _):
         assert texts((await proxy.post(WRITE, mcp_session_id="s")).body) == ["no such method"]
 
 
 def streamed(*events: bytes) -> bytes:
-    made = head(content_type=STREAM, transfer_encoding="chunked")
-    return made + b"".join(map(chunk, events)) + chunk(b"")
+    start = head(content_type=STREAM, transfer_encoding="chunked")
+    return start + b"".join(map(chunk, events)) + chunk(b"")
 
 
 async def test_what_is_no_answer_goes_on_the_stream_that_the_client_listens_to() -> None:
@@ -192,10 +181,11 @@ async def test_what_is_no_answer_goes_on_the_stream_that_the_client_listens_to()
         id = json.loads(asked(request.body))
         return streamed(encode_event(NOTE), encode_event(answer(document([1]), id)))
 
-    async with proxied(guarded(told), question) as (proxy, server), listening(proxy) as stream:
-        got = await proxy.post(WRITE, mcp_session_id="s")
-        assert texts(got.body) == ["[1]"]
-        assert await heard(stream) == encode_event(NOTE)
+    async with proxied(guarded(told), question) as (proxy, server):
+        stream = await listen(proxy)
+        response = await proxy.post(WRITE, mcp_session_id="s")
+        assert texts(response.body) == ["[1]"]
+        assert await stream.data() == NOTE
     assert server.names() == ["status"]
 
 
@@ -209,12 +199,12 @@ async def test_an_answer_may_come_on_the_stream_that_the_client_listens_to() -> 
         await asyncio.Event().wait()
         raise AssertionError
 
-    async with proxied(guarded(onward), question) as (proxy, made), listening(proxy) as stream:
-        server = made
+    async with proxied(guarded(onward), question) as (proxy, upstream_server):
+        stream = await listen(proxy)
+        server = upstream_server
         assert texts((await proxy.post(WRITE, mcp_session_id="s")).body) == ["done"]
         # How far the stream is the client may need to know.
-        assert await heard(stream) == b"id: 7\n\n"
-        assert await heard(stream) == encode_event(NOTE)
+        assert (await stream.data(), stream.ids) == (NOTE, ["7"])
 
 
 async def test_a_late_answer_is_shown_on_no_stream() -> None:
@@ -226,12 +216,13 @@ async def test_a_late_answer_is_shown_on_no_stream() -> None:
         raise AssertionError
 
     rules = guarded(told, seconds=0.1)
-    async with proxied(rules, question) as (proxy, server), listening(proxy) as stream:
-        got = await proxy.post(WRITE, mcp_session_id="s")
-        assert texts(got.body) == ["no answer in time"]
+    async with proxied(rules, question) as (proxy, server):
+        stream = await listen(proxy)
+        response = await proxy.post(WRITE, mcp_session_id="s")
+        assert texts(response.body) == ["no answer in time"]
         server.events.put_nowait(encode_event(answer(document([1]), json.loads(ids[0]))))
         server.events.put_nowait(encode_event(NOTE))
-        assert await heard(stream) == encode_event(NOTE)
+        assert await stream.data() == NOTE
 
 
 async def test_each_of_two_calls_of_one_session_with_equal_ids_has_an_answer() -> None:
@@ -243,10 +234,10 @@ async def test_each_of_two_calls_of_one_session_with_equal_ids_has_an_answer() -
         return fine(request)
 
     async with proxied(guarded(onward), question) as (proxy, server):
-        got: list[Got] = await asyncio.gather(
+        responses: list[Response] = await asyncio.gather(
             *(proxy.post(WRITE, mcp_session_id="s") for _ in range(2))
         )
-    assert all(each.json["id"] == 1 for each in got)
-    [error] = [each.json["error"] for each in got if "error" in each.json]
+    assert all(each.json["id"] == 1 for each in responses)
+    [error] = [each.json["error"] for each in responses if "error" in each.json]
     assert error == {"code": -32600, "message": "another request has the same id"}
     assert sorted(server.names()) == ["status", "status", "write"]

@@ -1,10 +1,8 @@
-"""What a server is asked, with which headers and where, and what goes wrong on its side."""
-
-import asyncio
+"""The query and the fixed headers that a server receives."""
 
 from tests.given import answer, call, document, rules
-from tests.transports.http.raw import response, upstream
-from tests.transports.http.standing import before
+from tests.transports.http.raw_upstream import raw_response, upstream
+from tests.transports.http.route_server import serve_url
 
 DROP = rules("- {name: drop, tools: get, response: [{drop: secret}]}")
 SECRET = answer(document({"a": 1, "secret": 2}))
@@ -12,16 +10,16 @@ JSON = "application/json"
 
 
 async def test_the_query_of_a_request_goes_along() -> None:
-    async with upstream(response(SECRET)) as server, before(server.url) as proxy:
-        reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
-        writer.write(b"GET /mcp?a=%2F&b HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
-        await reader.read()
-        writer.close()
-    assert server.asked[0].line == "GET /mcp?a=%2F&b HTTP/1.1"
+    async with upstream(raw_response(SECRET)) as server, serve_url(server.url) as proxy:
+        await proxy.client("?a=%2F&b").send("GET")
+    assert server.requests[0].line == "GET /mcp?a=%2F&b HTTP/1.1"
 
 
 async def test_fixed_headers_go_along() -> None:
-    fixed = (("Authorization", "Bearer ours"),)
-    async with upstream(response(SECRET)) as server, before(server.url, headers=fixed) as proxy:
+    headers = (("Authorization", "Bearer ours"),)
+    async with (
+        upstream(raw_response(SECRET)) as server,
+        serve_url(server.url, headers=headers) as proxy,
+    ):
         await proxy.post(call("get"), authorization="Bearer theirs")
-    assert server.asked[0].headers["authorization"] == "Bearer ours"
+    assert server.requests[0].headers["authorization"] == "Bearer ours"

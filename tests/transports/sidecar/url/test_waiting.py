@@ -10,8 +10,15 @@ import pytest
 
 from proxy.transports.http.sse import encode_event
 from tests.given import answer, call, line, texts
-from tests.transports.http.raw import Request, Upstream, chunk, head, response, upstream
-from tests.transports.http.standing import BOTH, Got, Standing, before
+from tests.transports.http.raw_upstream import (
+    Request,
+    Upstream,
+    chunk,
+    head,
+    raw_response,
+    upstream,
+)
+from tests.transports.http.route_server import BOTH, Response, UrlServer, serve_url
 
 DEADLINE = 0.2
 LATE = (
@@ -33,7 +40,7 @@ async def nothing(writer: asyncio.StreamWriter) -> None:
     """Do not even begin to answer."""
 
 
-async def begun(writer: asyncio.StreamWriter) -> None:
+async def begin_stream(writer: asyncio.StreamWriter) -> None:
     """Begin a stream."""
     writer.write(head(content_type=STREAM, transfer_encoding="chunked") + chunk(encode_event(NOTE)))
 
@@ -43,9 +50,9 @@ class Server:
 
     def __init__(self, first: Silent = nothing) -> None:
         self.first = first
-        self.told: asyncio.Queue[Any] = asyncio.Queue()
+        self.notifications: asyncio.Queue[Any] = asyncio.Queue()
         self.events: asyncio.Queue[bytes] = asyncio.Queue()
-        self.called = asyncio.Event()
+        self.silent = asyncio.Event()
 
     async def __call__(
         self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -56,72 +63,82 @@ class Server:
                 writer.write(chunk(await self.events.get()))
         message = json.loads(request.body)
         if not isinstance(message, list) and "id" not in message:
-            self.told.put_nowait(message["params"])
-            writer.write(response(b"", "202 Accepted"))
+            self.notifications.put_nowait(message["params"])
+            writer.write(raw_response(b"", "202 Accepted"))
             return
         if not isinstance(message, list) and message["method"] == "ping":
-            writer.write(response(answer({}, message["id"])))
+            writer.write(raw_response(answer({}, message["id"])))
             return
         await self.first(writer)
-        self.called.set()
+        self.silent.set()
         assert await reader.read() == b""
         raise ConnectionResetError
 
     async def cancelled(self) -> Any:
         """Wait until a call is to be given up; return what is said of it."""
         async with asyncio.timeout(20):
-            return await self.told.get()
+            return await self.notifications.get()
 
 
 @asynccontextmanager
 async def waiting(
     first: Silent = nothing, deadline: float = DEADLINE
-) -> AsyncIterator[tuple[Standing, Server, Upstream]]:
+) -> AsyncIterator[tuple[UrlServer, Server, Upstream]]:
     """Stand before such a server, which has nothing more to say in the end."""
     server = Server(first)
-    async with upstream(server) as there, before(there.url, deadline=deadline) as proxy:
+    async with upstream(server) as there, serve_url(there.url, deadline=deadline) as proxy:
         yield proxy, server, there
         assert (await proxy.post(PING, mcp_session_id="s")).body == PONG
-        assert server.told.empty()
+        assert server.notifications.empty()
 
 
-def events(got: Got) -> list[bytes]:
-    """Return the data of an event stream."""
-    assert got.headers["content-type"].startswith(STREAM)
-    return [each.removeprefix(b"data: ") for each in got.body.split(b"\n") if each[:5] == b"data:"]
+def events(response: Response) -> list[bytes]:
+    assert response.headers["content-type"].startswith(STREAM)
+    return [
+        each.removeprefix(b"data: ") for each in response.body.split(b"\n") if each[:5] == b"data:"
+    ]
 
 
 @pytest.mark.parametrize(("accept", "streams"), [(BOTH, False), (JSON, False), (STREAM, True)])
 async def test_the_error_comes_in_a_form_that_the_client_takes(accept: str, streams: bool) -> None:
     async with waiting() as (proxy, server, there):
-        got = await proxy.post(call("slow", id=7), accept, mcp_session_id="s")
-        assert (got.status, got.ended) == (200, True)
-        [raw] = events(got) if streams else [got.body]
+        response = await proxy.post(call("slow", id=7), accept, mcp_session_id="s")
+        assert response.status == 200
+        [raw] = events(response) if streams else [response.body]
         assert json.loads(raw)["id"] == 7
         assert texts(raw) == [LATE]
         assert await server.cancelled() == {"requestId": 7, "reason": REASON}
-        asked = proxy.asked[0]
-        assert (asked.answered_by, asked.failure) == ("proxy", "the server did not answer in time")
+        record = proxy.records[0]
+        assert (record.answered_by, record.failure) == (
+            "proxy",
+            "the server did not answer in time",
+        )
         # Its connection is not kept either.
-        await asyncio.wait_for(there.gone.wait(), 20)
+        await asyncio.wait_for(there.disconnected.wait(), 20)
 
 
 async def test_the_error_is_the_last_event_of_a_stream_that_has_begun() -> None:
-    async with waiting(begun) as (proxy, server, there):
-        got = await proxy.post(call("slow", id=7), mcp_session_id="s")
-        note, raw = events(got)
-        assert (note, texts(raw), got.ended) == (NOTE, [LATE], True)
+    async with waiting(begin_stream) as (proxy, server, there):
+        response = await proxy.post(call("slow", id=7), mcp_session_id="s")
+        note, raw = events(response)
+        assert (note, texts(raw)) == (NOTE, [LATE])
         assert await server.cancelled() == {"requestId": 7, "reason": REASON}
-        await asyncio.wait_for(there.gone.wait(), 20)
+        await asyncio.wait_for(there.disconnected.wait(), 20)
 
 
 async def test_the_cancellation_goes_in_the_name_of_the_client() -> None:
     async with waiting() as (proxy, server, there):
         await proxy.post(call("slow", id=7), mcp_session_id="s", idempotency_key="k", x_mine="m")
         await server.cancelled()
-        asked, told = there.asked[:2]
-        assert (told.headers["mcp-session-id"], told.headers["x-mine"]) == ("s", "m")
-        assert ("idempotency-key" in asked.headers, "idempotency-key" in told.headers) == (
+        request, cancellation = there.requests[:2]
+        assert (cancellation.headers["mcp-session-id"], cancellation.headers["x-mine"]) == (
+            "s",
+            "m",
+        )
+        assert (
+            "idempotency-key" in request.headers,
+            "idempotency-key" in cancellation.headers,
+        ) == (
             True,
             False,
         )

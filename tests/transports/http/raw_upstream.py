@@ -1,4 +1,4 @@
-"""A server of raw bytes over HTTP, which says what it is told, and the pieces of what it says."""
+"""An HTTP server that writes raw bytes, and the pieces of what it writes."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -10,7 +10,7 @@ from tests.raw_http import parsed
 
 
 class Request(msgspec.Struct):
-    """What a server was sent: the first line, the headers with lower-case names, the body."""
+    """A request: its first line, its headers with lower-case names, its body."""
 
     line: str
     headers: dict[str, str]
@@ -21,11 +21,11 @@ Script = Callable[[Request, asyncio.StreamReader, asyncio.StreamWriter], Awaitab
 
 
 class Upstream(msgspec.Struct):
-    """A server of raw bytes: where it listens, what it was asked, what of it is still open."""
+    """A server of raw bytes; `disconnected` is set once a client closes its connection early."""
 
     port: int
-    asked: list[Request] = msgspec.field(default_factory=list)
-    gone: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
+    requests: list[Request] = msgspec.field(default_factory=list)
+    disconnected: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
 
     @property
     def url(self) -> str:
@@ -35,28 +35,28 @@ class Upstream(msgspec.Struct):
 @asynccontextmanager
 async def upstream(script: Script | bytes) -> AsyncIterator[Upstream]:
     """Serve each request by `script`, or answer each with the same bytes."""
-    made = Upstream(0)
+    server = Upstream(0)
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while (request := await _request(reader)) is not None:
-                made.asked.append(request)
+                server.requests.append(request)
                 if isinstance(script, bytes):
                     writer.write(script)
                     await writer.drain()
                 else:
                     await script(request, reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            made.gone.set()
+            server.disconnected.set()
         finally:
             writer.close()
 
-    server = await asyncio.start_server(talk, "127.0.0.1", 0)
-    made.port = server.sockets[0].getsockname()[1]
+    listener = await asyncio.start_server(talk, "127.0.0.1", 0)
+    server.port = listener.sockets[0].getsockname()[1]
     try:
-        yield made
+        yield server
     finally:
-        server.close()
+        listener.close()
 
 
 async def _request(reader: asyncio.StreamReader) -> Request | None:
@@ -69,18 +69,18 @@ async def _request(reader: asyncio.StreamReader) -> Request | None:
     return Request(line, headers, body)
 
 
-def response(body: bytes, status: str = "200 OK", **headers: str) -> bytes:
-    """Return a whole response with its length; header names are written with `_` for `-`."""
-    held = {"content_type": "application/json", **headers, "content_length": str(len(body))}
-    return head(status, **held) + body
+def raw_response(body: bytes, status: str = "200 OK", **headers: str) -> bytes:
+    """Write a whole response with its length; header names are written with `_` for `-`."""
+    pairs = {"content_type": "application/json", **headers, "content_length": str(len(body))}
+    return head(status, **pairs) + body
 
 
 def head(status: str = "200 OK", **headers: str) -> bytes:
-    """Return the head of a response."""
+    """Write the head of a response."""
     lines = [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
     return "\r\n".join([f"HTTP/1.1 {status}", *lines, "", ""]).encode()
 
 
 def chunk(raw: bytes) -> bytes:
-    """Return a chunk of a chunked body; of nothing, its end."""
+    """Write a chunk of a chunked body; of nothing, its end."""
     return b"%x\r\n%s\r\n" % (len(raw), raw)

@@ -1,4 +1,4 @@
-"""A sidecar on a free port before a small handler, and a client that speaks raw bytes to it."""
+"""A sidecar on a free port before a stub of a handler, and a client that sends raw bytes to it."""
 
 import asyncio
 import json
@@ -17,25 +17,26 @@ from proxy.transports.sidecar.metrics import Metrics
 from proxy.transports.sidecar.route import AccessRecord, Route
 from proxy.transports.sidecar.router import Mount
 from proxy.transports.sidecar.sidecar import Sidecar
-from tests.transports.http.standing import Got
+from tests.raw_http import parsed
+from tests.transports.http.route_server import Response
 
 LISTEN = "127.0.0.1:0"
 
 
-class Small:
-    """Answers a POST with what it said, and a GET with a stream that has no end.
+class StubHandler:
+    """Answers a POST by its body, and a GET with a stream that has no end.
 
     A body `wait` is answered when `go` is set, `fail` with an exception, `call` as a call of a
-    tool, `listen` with such a stream too, `half` with the first half of an answer, after which the
+    tool, `listen` with such a stream too, `half` with the first half of a response, after which the
     handler fails.
     """
 
     def __init__(self) -> None:
         self.reason: str | None = None
         self.log: list[str] = []
-        self.begun = asyncio.Event()
+        self.arrived = asyncio.Event()
         self.go = asyncio.Event()
-        self.gone = asyncio.Event()
+        self.cancelled = asyncio.Event()
 
     async def open(self) -> None:
         self.log.append("open")
@@ -49,22 +50,22 @@ class Small:
     async def close(self) -> None:
         self.log.append("close")
 
-    async def handle(self, request: web.BaseRequest, asked: AccessRecord) -> web.StreamResponse:
-        self.begun.set()
+    async def handle(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
+        self.arrived.set()
         try:
             if request.method == "GET":
                 return await self._stream(request)
-            return await self._post(request, asked)
+            return await self._post(request, record)
         except asyncio.CancelledError:
-            self.gone.set()
+            self.cancelled.set()
             raise
 
-    async def _post(self, request: web.BaseRequest, asked: AccessRecord) -> web.StreamResponse:
+    async def _post(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
         raw = await body.whole(request.content, None, 1 << 20)
-        asked.bytes_received = 7
+        record.bytes_received = 7
         match raw:
             case b"wait":
-                asked.id = b"7"
+                record.id = b"7"
                 await self.go.wait()
             case b"fail":
                 raise RuntimeError("for a reason")
@@ -75,11 +76,11 @@ class Small:
                 await response.write(b"half")
                 raise RuntimeError("in the middle")
             case b"listen":
-                asked.method = "subscriptions/listen"
+                record.method = "subscriptions/listen"
                 return await self._stream(request)
             case b"call":
-                asked.method, asked.tool = "tools/call", "find\nme"
-                asked.client, asked.session = "tester", "abc"
+                record.method, record.tool = "tools/call", "find\nme"
+                record.client, record.session = "tester", "abc"
         return web.Response(body=b"you said " + raw)
 
     async def _stream(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -90,103 +91,99 @@ class Small:
         return response
 
 
-class Client:
+class RawClient:
     """One connection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
+        self.close = writer.close
+        self.until = reader.readuntil
 
     async def send(self, raw: bytes) -> None:
         self._writer.write(raw)
         await self._writer.drain()
 
-    async def post(self, path: str, body: bytes, *headers: str) -> None:
-        lines = [f"POST {path} HTTP/1.1", f"Content-Length: {len(body)}", *headers]
-        if not any(line.lower().startswith("host:") for line in headers):
+    async def request(self, line: str, *headers: str, body: bytes | None = None) -> None:
+        lines = [f"{line} HTTP/1.1", *headers]
+        if body is not None:
+            lines.append(f"Content-Length: {len(body)}")
+        if not any(line.startswith("Host:") for line in headers):
             lines.append("Host: localhost")
-        await self.send("\r\n".join([*lines, "", ""]).encode() + body)
+        await self.send("\r\n".join([*lines, "", ""]).encode() + (body or b""))
 
-    async def get(self, path: str, *headers: str) -> None:
-        lines = [f"GET {path} HTTP/1.1", "Host: localhost", *headers]
-        await self.send("\r\n".join([*lines, "", ""]).encode())
+    async def post(self, path: str, body: bytes, *headers: str) -> None:
+        await self.request(f"POST {path}", *headers, body=body)
 
     async def head(self) -> bytes:
-        return (await self._reader.readuntil(b"\r\n\r\n"))[:-4]
+        return (await self.until(b"\r\n\r\n"))[:-4]
 
-    async def answer(self) -> Got:
-        got = Got.read(await self.head())
-        got.body = await self._reader.readexactly(int(got.headers.get("content-length", 0)))
-        return got
-
-    async def until(self, raw: bytes) -> bytes:
-        return await self._reader.readuntil(raw)
+    async def response(self) -> Response:
+        """Read a response that has a Content-Length."""
+        line, headers = parsed(await self.head())
+        body = await self._reader.readexactly(int(headers.get("content-length", 0)))
+        return Response(int(line.split()[1]), headers, body)
 
     async def rest(self) -> bytes:
-        """Return what comes until the server closes the connection."""
+        """Read until the server closes the connection."""
         try:
             return await self._reader.read()
         except ConnectionResetError:
             return b""
 
-    def close(self) -> None:
-        self._writer.close()
 
+class RunningSidecar:
+    """A sidecar that serves, and its log."""
 
-class Running:
-    """A sidecar that serves, with what its log says."""
-
-    def __init__(self, sidecar: Sidecar, log: int, handler: Small) -> None:
+    def __init__(self, sidecar: Sidecar, log: int, handler: StubHandler) -> None:
         self.sidecar = sidecar
         self.handler = handler
         self._log = log
-        self._clients: list[Client] = []
+        self._clients: list[RawClient] = []
 
-    async def client(self) -> Client:
+    async def client(self) -> RawClient:
         host, _, port = self.sidecar.address(LISTEN).rpartition(":")
-        client = Client(*await asyncio.open_connection(host, int(port)))
+        client = RawClient(*await asyncio.open_connection(host, int(port)))
         self._clients.append(client)
         return client
 
-    async def posted(self, path: str, body: bytes, *headers: str) -> Got:
+    async def request(self, line: str, *headers: str, body: bytes | None = None) -> Response:
         client = await self.client()
-        await client.post(path, body, *headers)
-        return await client.answer()
+        await client.request(line, *headers, body=body)
+        return await client.response()
 
-    async def got(self, path: str, *headers: str) -> Got:
-        client = await self.client()
-        await client.get(path, *headers)
-        return await client.answer()
+    async def post(self, path: str, body: bytes, *headers: str) -> Response:
+        return await self.request(f"POST {path}", *headers, body=body)
 
-    def said(self, event: str) -> list[dict[str, Any]]:
-        """Return the events of a name that were logged since the last time."""
+    def events(self, name: str) -> list[dict[str, Any]]:
+        """Read the events of a name that were logged since the last time."""
         lines = os.read(self._log, 1 << 20).splitlines()
-        return [each for each in map(json.loads, lines) if each.get("event") == event]
+        return [each for each in map(json.loads, lines) if each.get("event") == name]
 
-    def end(self) -> None:
+    def close_clients(self) -> None:
         for client in self._clients:
             client.close()
 
 
-def route(**given: Any) -> Route:
-    """Return a route on a free port."""
-    access = given.pop("access", Access(hosts=LOOPBACK))
-    return Route(**{"upstream": "http://u", "access": access, "listen": LISTEN, **given})
+def sidecar_route(**keys: Any) -> Route:
+    """Make a route on a free port."""
+    access = Access(hosts=LOOPBACK)
+    return Route(**{"upstream": "http://u", "access": access, "listen": LISTEN, **keys})
 
 
 @asynccontextmanager
-async def serving(*routes: Route, **limits: Any) -> AsyncIterator[Running]:
+async def serve_sidecar(*routes: Route, **limits: Any) -> AsyncIterator[RunningSidecar]:
     """Serve `routes`, all of them by one handler."""
     reading, writing = os.pipe()
-    handler = Small()
-    mounts = [Mount(each, handler) for each in routes or (route(),)]
+    handler = StubHandler()
+    mounts = [Mount(each, handler) for each in routes or (sidecar_route(),)]
     log = Log("debug", "json", writing)
     sidecar = Sidecar(mounts, LimitsSpec(**{"drain_seconds": 0.0, **limits}), log, Metrics())
     await sidecar.start()
-    running = Running(sidecar, reading, handler)
+    server = RunningSidecar(sidecar, reading, handler)
     try:
-        yield running
+        yield server
     finally:
-        running.end()
+        server.close_clients()
         await sidecar.close()
         os.close(reading)
         os.close(writing)

@@ -1,0 +1,320 @@
+"""The handler of a route on a real listener, and clients of both eras that see each event."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import aiohttp
+import msgspec
+from aiohttp import web
+from yarl import URL
+
+from proxy.ruleset.loading.config_model import LimitsSpec
+from proxy.ruleset.rule import EMPTY, RuleSet
+from proxy.storage.calls import RecentCalls
+from proxy.storage.meter import Meters
+from proxy.storage.snapshots import Memory, Store
+from proxy.transports.http.sse import Event, Events
+from proxy.transports.log import Log
+from proxy.transports.sidecar.access import Access
+from proxy.transports.sidecar.command.route_handler import CommandRoute
+from proxy.transports.sidecar.connection import Connections, SidecarServer
+from proxy.transports.sidecar.request import RequestRefused
+from proxy.transports.sidecar.route import AccessRecord, Handler, Route, Services
+from proxy.transports.sidecar.url.route_handler import UrlRoute
+from proxy.transports.workers.pool import Workers
+
+TALKATIVE = (sys.executable, str(Path(__file__).with_name("talkative.py")))
+OFFICIAL = (sys.executable, str(Path(__file__).parents[1] / "remote_tools.py"), "stdio")
+STREAM = "text/event-stream"
+JSON = "application/json"
+BOTH = f"{JSON}, {STREAM}"
+EVENTS = f"{STREAM}, {JSON};q=0.9"
+"""Of a client that takes both forms, and prefers to see events as they come."""
+SECONDS = 60.0
+
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+def make_services(store: Store | None = None, **limits: Any) -> Services:
+    """Make the services that routes share."""
+    store = Memory() if store is None else store
+    return Services(Meters(), store, RecentCalls(), Workers(), Log("error"), LimitsSpec(**limits))
+
+
+def route(upstream: str | tuple[str, ...], **keys: Any) -> Route:
+    """Make a route that anybody may use."""
+    return Route(upstream=upstream, access=Access(hosts=None, origins=(), tokens=()), **keys)
+
+
+class Response(msgspec.Struct):
+    """A whole response."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return msgspec.json.decode(self.body)
+
+    @property
+    def error(self) -> tuple[int, int, str]:
+        """The status, and the code and message of the JSON-RPC error in the body."""
+        message = self.json
+        assert message.keys() == {"jsonrpc", "id", "error"}
+        assert (message["jsonrpc"], message["id"]) == ("2.0", None)
+        return self.status, message["error"]["code"], message["error"]["message"]
+
+
+class StreamedResponse:
+    """A response as it comes."""
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._response = response
+        self._events = Events(1 << 26)
+        self._ready: list[Event] = []
+        self.status = response.status
+        self.headers = response.headers
+        self.ids: list[str] = []
+
+    async def read(self) -> Response:
+        """Read the whole body; an error if it breaks off."""
+        return Response(self.status, self.headers, await self._response.read())
+
+    async def event(self) -> Event | None:
+        """Read the next event that is no comment; None at the end."""
+        while True:
+            while self._ready:
+                event = self._ready.pop(0)
+                if event.id is not None:
+                    self.ids.append(event.id)
+                if event.data is not None:
+                    return event
+            chunk = await self._response.content.readany()
+            if not chunk:
+                return None
+            self._ready += self._events.feed(chunk)
+
+    async def data(self) -> bytes:
+        """Read the data of the next event."""
+        event = await self.event()
+        assert event is not None
+        assert event.data is not None
+        return event.data
+
+    async def message(self) -> Any:
+        """Read the next message; None at the end."""
+        while (event := await self.event()) is not None:
+            if event.data:
+                return json.loads(event.data)
+        return None
+
+    async def messages(self) -> list[Any]:
+        """Read all messages that are still to come, of a response in either form."""
+        if self._response.content_type == JSON:
+            return [json.loads(await self._response.read())]
+        messages = []
+        while (message := await self.message()) is not None:
+            messages.append(message)
+        return messages
+
+    async def text(self) -> str:
+        """Read the text of the result, which is all that comes."""
+        [message] = await self.messages()
+        return str(message["result"]["content"][0]["text"])
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._response.close()
+
+
+class Client:
+    """Sends one request per connection; `session` and `version` go along if they are set."""
+
+    def __init__(
+        self, http: aiohttp.ClientSession, url: str, responses: list[StreamedResponse]
+    ) -> None:
+        self._http = http
+        self._responses = responses
+        self._url = URL(url, encoded=True)
+        self.session: str | None = None
+        self.version: str | None = None
+
+    async def send(
+        self, method: str, body: Any = None, accept: str | None = EVENTS, **headers: str
+    ) -> StreamedResponse:
+        """Send a request; header names are written with `_` for `-`."""
+        names = {"Accept": accept, "Mcp-Session-Id": self.session}
+        names["Mcp-Protocol-Version"] = self.version
+        if body is not None:
+            names["Content-Type"] = JSON
+        pairs = {name: value for name, value in names.items() if value is not None}
+        pairs |= {name.replace("_", "-"): value for name, value in headers.items()}
+        raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+        data = None if body is None else BytesIO(raw)
+        response = StreamedResponse(
+            await self._http.request(method, self._url, data=data, headers=pairs)
+        )
+        self._responses.append(response)
+        return response
+
+    async def request(
+        self, id: Any, method: str, params: Any = None, accept: str = EVENTS, **headers: str
+    ) -> StreamedResponse:
+        message = {"jsonrpc": "2.0", "id": id, "method": method, "params": params or {}}
+        return await self.send("POST", message, accept, **headers)
+
+    async def call(
+        self,
+        id: Any,
+        name: str,
+        arguments: Any = None,
+        accept: str = EVENTS,
+        token: Any = None,
+        **headers: str,
+    ) -> StreamedResponse:
+        params = {"name": name, "arguments": arguments or {}}
+        if token is not None:
+            params["_meta"] = {"progressToken": token}
+        return await self.request(id, "tools/call", params, accept, **headers)
+
+    async def notify(self, method: str, **params: Any) -> int:
+        message = {"jsonrpc": "2.0", "method": method, "params": params}
+        return (await self.send("POST", message)).status
+
+    async def initialize(self, version: str = "2025-11-25") -> "Client":
+        params = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "test"}}
+        response = await self.request(0, "initialize", params)
+        assert response.status == 200
+        self.session = response.headers["Mcp-Session-Id"]
+        [message] = await response.messages()
+        self.version = message["result"]["protocolVersion"]
+        assert await self.notify("notifications/initialized") == 202
+        return self
+
+    async def modern(
+        self,
+        id: Any,
+        method: str,
+        params: Any = None,
+        accept: str = BOTH,
+        meta: Any = None,
+        **headers: str,
+    ) -> StreamedResponse:
+        """Send a request of the stateless era."""
+        params = {**(params or {}), "_meta": {**META, **(meta or {})}}
+        own = {"Mcp_Protocol_Version": "2026-07-28", "Mcp_Method": method}
+        if "name" in params:
+            own["Mcp_Name"] = params["name"]
+        return await self.request(id, method, params, accept, **{**own, **headers})
+
+    async def modern_call(
+        self, id: Any, name: str, arguments: Any = None, accept: str = BOTH, token: Any = None
+    ) -> StreamedResponse:
+        meta = {} if token is None else {"progressToken": token}
+        params = {"name": name, "arguments": arguments or {}}
+        return await self.modern(id, "tools/call", params, accept, meta)
+
+
+HandlerType = TypeVar("HandlerType", bound=Handler)
+
+
+class RouteServer(Generic[HandlerType]):
+    """A handler that listens; every client of it is closed with it."""
+
+    def __init__(self, port: int, handler: HandlerType, http: aiohttp.ClientSession) -> None:
+        self.handler = handler
+        self.url = f"http://127.0.0.1:{port}/mcp"
+        self.records: list[AccessRecord] = []
+        self._http = http
+        self._responses: list[StreamedResponse] = []
+
+    def close(self) -> None:
+        for response in self._responses:
+            response.close()
+
+    def client(self, path: str = "") -> Client:
+        """Make a client of a path or query that follows the route's."""
+        return Client(self._http, self.url + path, self._responses)
+
+    async def post(self, body: bytes, accept: str | None = BOTH, **headers: str) -> Response:
+        """Post a body and read the whole response."""
+        return await (await self.client().send("POST", body, accept, **headers)).read()
+
+    async def single_stream(self, path: str = "") -> tuple[StreamedResponse, Client]:
+        """Open the one stream of 2024-11-05; return it, and a client of its endpoint."""
+        stream = await self.client(path).send("GET", accept=STREAM)
+        return stream, self.client(path + (await stream.data()).decode())
+
+
+UrlServer = RouteServer[UrlRoute]
+
+
+@asynccontextmanager
+async def serve_handler(handler: HandlerType) -> AsyncIterator[RouteServer[HandlerType]]:
+    """Let a handler answer on a free port."""
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        record = AccessRecord()
+        server.records.append(record)
+        try:
+            return await handler.handle(request, record)
+        except RequestRefused as refusal:
+            record.answered_by, record.failure = "proxy", str(refusal)
+            return refusal.response(record.id)
+
+    await handler.open()
+    log = Log("error")
+    connections = SidecarServer(handle, log, Connections(1000, None, log))
+    listener = await asyncio.get_running_loop().create_server(connections, "127.0.0.1", 0)
+    http = aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(force_close=True, limit=0),
+        timeout=aiohttp.ClientTimeout(total=SECONDS),
+        skip_auto_headers=("Accept", "Accept-Encoding", "User-Agent"),
+        auto_decompress=False,
+    )
+    server = RouteServer(listener.sockets[0].getsockname()[1], handler, http)
+    try:
+        yield server
+    finally:
+        server.close()
+        await http.close()
+        listener.close()
+        await connections.shutdown(1)
+        await handler.close()
+
+
+@asynccontextmanager
+async def serve_url(
+    upstream: str, rules: RuleSet = EMPTY, services: Services | None = None, **keys: Any
+) -> AsyncIterator[UrlServer]:
+    """Serve a route to an upstream."""
+    services = services or make_services()
+    handler = UrlRoute(route(upstream, **keys), lambda *_: rules, services)
+    async with serve_handler(handler) as server:
+        yield server
+    services.workers.close()
+
+
+@asynccontextmanager
+async def serve_command(
+    command: Sequence[str] = TALKATIVE,
+    rules: RuleSet = EMPTY,
+    deadline: float | None = None,
+    **limits: Any,
+) -> AsyncIterator[RouteServer[CommandRoute]]:
+    """Serve a route to a command."""
+    services = make_services(**limits)
+    handler = CommandRoute(route(tuple(command), deadline=deadline), lambda *_: rules, services)
+    async with serve_handler(handler) as server:
+        yield server
+    services.workers.close()
