@@ -37,7 +37,7 @@ NAMES = st.sampled_from(["id", "body", "items", "more", "a.b", "", "text"]) | st
     SIGNS, max_size=6
 )
 TEXTS = st.text(SIGNS, max_size=200) | st.text('ab "\\\n\té😀', max_size=4000)
-WRITTEN_TEXTS = TEXTS.map(lambda said: json.dumps(said, ensure_ascii=False).encode())
+WRITTEN_TEXTS = TEXTS.map(lambda text: json.dumps(text, ensure_ascii=False).encode())
 SCALARS = (
     st.sampled_from(SPELLINGS) | st.integers().map(lambda number: b"%d" % number) | WRITTEN_TEXTS
 )
@@ -72,7 +72,7 @@ def shaped(raw: bytes, *steps: Transform, at: Call | None = None) -> bytes:
     return document.encode()
 
 
-def said(text: str, *steps: Transform, at: Call | None = None) -> str:
+def shaped_text(text: str, *steps: Transform, at: Call | None = None) -> str:
     """Run steps over a document that is a text and return the text."""
     return str(json.loads(shaped(json.dumps(text).encode(), *steps, at=at)))
 

@@ -26,8 +26,8 @@ def rule(text: str) -> Rule:
     """Return the one rule that `text`, a YAML mapping, is; without `tools` it is for all tools."""
     text = dedent(text).strip()
     text = text if "tools:" in text else f"tools: '*'\n{text}"
-    [made] = rules("- " + text.replace("\n", "\n  ")).files[0].rules
-    return made
+    [only] = rules("- " + text.replace("\n", "\n  ")).files[0].rules
+    return only
 
 
 def line(**members: Any) -> bytes:
@@ -37,8 +37,8 @@ def line(**members: Any) -> bytes:
 
 def call(tool: str, arguments: dict[str, Any] | None = None, id: Any = 1, **params: Any) -> bytes:
     """Return a call of a tool."""
-    held = {"name": tool, **({} if arguments is None else {"arguments": arguments}), **params}
-    return line(id=id, method="tools/call", params=held)
+    members = {"name": tool, **({} if arguments is None else {"arguments": arguments}), **params}
+    return line(id=id, method="tools/call", params=members)
 
 
 def answer(result: dict[str, Any], id: Any = 1) -> bytes:
@@ -46,7 +46,7 @@ def answer(result: dict[str, Any], id: Any = 1) -> bytes:
     return line(id=id, result=result)
 
 
-def said(*texts: str, **members: Any) -> dict[str, Any]:
+def tool_result(*texts: str, **members: Any) -> dict[str, Any]:
     """Return a result with these texts, each in a block."""
     return {"content": [{"type": "text", "text": text} for text in texts], **members}
 
@@ -54,7 +54,7 @@ def said(*texts: str, **members: Any) -> dict[str, Any]:
 def document(value: Any, *, structured: bool = False) -> dict[str, Any]:
     """Return a result whose text is `value` as JSON, and its structuredContent too if asked for."""
     more = {"structuredContent": value} if structured else {}
-    return said(json.dumps(value, separators=(",", ":"), ensure_ascii=False), **more)
+    return tool_result(json.dumps(value, separators=(",", ":"), ensure_ascii=False), **more)
 
 
 def result(raw: bytes) -> Any:

@@ -1,4 +1,4 @@
-"""Jobs for tests, and what comes of them; a step that raises."""
+"""Jobs for tests, and their results; a step that raises."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,33 +18,35 @@ output_schema: {type: object, properties: {n: {type: integer, maximum: 10}}, req
 """
 
 
-def job(made: Rule, raw: bytes, **members: Any) -> ShapeJob:
-    return ShapeJob(rule=made, tool="t", id=b"1", raw=raw, **members)
+def job(rule: Rule, raw: bytes, **members: Any) -> ShapeJob:
+    return ShapeJob(rule=rule, tool="t", id=b"1", raw=raw, **members)
 
 
 def shaped(text: str, value: dict[str, Any], **members: Any) -> ShapeResult:
     return shape(job(rule(text), answer(value), **members))
 
 
-def kept(text: str, value: dict[str, Any]) -> Snapshot:
-    made = shaped(text, value, keep=True)
-    assert made.snapshot is not None
-    return made.snapshot
+def snapshot_of(text: str, value: dict[str, Any]) -> Snapshot:
+    outcome = shaped(text, value, keep=True)
+    assert outcome.snapshot is not None
+    return outcome.snapshot
 
 
 def page(text: str, snapshot: Snapshot, **arguments: Any) -> ShapeResult:
-    asked = {"limit": 2, "offset": 0, **arguments}
-    return shape(ShapeJob(rule=rule(text), tool="t", id=b'"x"', snapshot=snapshot, arguments=asked))
+    window = {"limit": 2, "offset": 0, **arguments}
+    return shape(
+        ShapeJob(rule=rule(text), tool="t", id=b'"x"', snapshot=snapshot, arguments=window)
+    )
 
 
 def structured(outcome: ShapeResult) -> Any:
     return result(outcome.raw).get("structuredContent")
 
 
-def withheld(made: ShapeResult) -> str:
-    """Return what an error says that stands for a response."""
-    assert result(made.raw)["isError"] is True
-    [text] = texts(made.raw)
+def withheld(outcome: ShapeResult) -> str:
+    """Return the text of an error that stands for a response."""
+    assert result(outcome.raw)["isError"] is True
+    [text] = texts(outcome.raw)
     return text
 
 
@@ -61,6 +63,6 @@ class Raises:
         raise self.error
 
 
-def with_step(made: Rule, step: object, at: int) -> Rule:
-    steps: list[Any] = [*made.pipeline[:at], step, *made.pipeline[at:]]
-    return msgspec.structs.replace(made, pipeline=tuple(steps))
+def with_step(rule: Rule, step: object, at: int) -> Rule:
+    steps: list[Any] = [*rule.pipeline[:at], step, *rule.pipeline[at:]]
+    return msgspec.structs.replace(rule, pipeline=tuple(steps))

@@ -19,10 +19,10 @@ def listing(*tools: dict[str, Any], id: Any = 99) -> bytes:
 
 
 def list_tools(talk: Talk, *tools: dict[str, Any]) -> list[dict[str, Any]]:
-    """List the tools; return what the client gets."""
+    """List the tools; return those that the client gets."""
     raw = talk.exchange(line(id=99, method="tools/list"), listing(*tools))
-    found: list[dict[str, Any]] = result(raw)["tools"]
-    return found
+    edited: list[dict[str, Any]] = result(raw)["tools"]
+    return edited
 
 
 def own(*names: str) -> dict[str, Any]:
@@ -31,10 +31,10 @@ def own(*names: str) -> dict[str, Any]:
     return {"name": "list", "inputSchema": schema}
 
 
-def asked(talk: Talk) -> dict[str, Any]:
-    """Return the arguments that the server saw last."""
-    found: dict[str, Any] = json.loads(talk.to_server[-1])["params"].get("arguments", {})
-    return found
+def last_arguments(talk: Talk) -> dict[str, Any]:
+    """Return the arguments of the last call that the server got."""
+    arguments: dict[str, Any] = json.loads(talk.to_server[-1])["params"].get("arguments", {})
+    return arguments
 
 
 def items(raw: bytes) -> Any:
@@ -51,5 +51,5 @@ FITS, FAILS = answer(document({"a": -1})), answer(document({"a": "text"}))
 
 
 def after(talk: Talk, *responses: bytes) -> list[bytes]:
-    """Make a call for each response; return what the client gets."""
+    """Make a call for each response; return the responses that the client gets."""
     return [talk.exchange(call("get"), raw) for raw in responses]

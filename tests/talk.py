@@ -43,7 +43,6 @@ class Talk:
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self.rules = rules
-        self.asked: list[tuple[str | None, str | None]] = []
         self.log: list[str] = []
         self.noise: list[bytes] = []
         self.to_server: list[bytes] = []
@@ -65,36 +64,35 @@ class Talk:
         )
 
     def _rules(self, server: str | None, client: str | None) -> RuleSet:
-        self.asked.append((server, client))
         return self.rules
 
     def client(self, raw: bytes, exchange: bytes = b"") -> None:
-        """Say a line as the client."""
+        """Send a line as the client."""
         self._take(self.session.from_client(raw, exchange))
 
     def server(self, raw: bytes, exchange: bytes = b"") -> None:
-        """Say a line as the server."""
+        """Send a line as the server."""
         self._take(self.session.from_server(raw, exchange))
 
     def exchange(self, request: bytes, response: bytes) -> bytes:
-        """Ask and answer; return what the client gets. Fails where the server is not asked."""
-        asked = len(self.to_server)
+        """Return the client's response to a request; fails if the server does not get one line."""
+        before = len(self.to_server)
         self.client(request)
-        assert len(self.to_server) == asked + 1
-        return self.got(response)
+        assert len(self.to_server) == before + 1
+        return self.receive(response)
 
-    def got(self, response: bytes) -> bytes:
-        """Say a line as the server, and return the one line that the client gets."""
+    def receive(self, response: bytes) -> bytes:
+        """Send a line as the server, and return the one line that the client gets."""
         before = len(self.to_client)
         self.server(response)
         [line] = self.to_client[before:]
         return line
 
     def replied(self, request: bytes) -> bytes:
-        """Ask, and return the answer. Fails where the server is asked."""
-        asked, before = len(self.to_server), len(self.to_client)
+        """Return the proxy's own response to a request; fails if the server gets a line."""
+        lines, before = len(self.to_server), len(self.to_client)
         self.client(request)
-        assert len(self.to_server) == asked
+        assert len(self.to_server) == lines
         [line] = self.to_client[before:]
         return line
 
@@ -107,7 +105,7 @@ class Talk:
         self._take(self.session.overdue(exchange, ids))
 
     def counted(self) -> list[Row]:
-        """Return what was counted."""
+        """Return the rows of the meter since the last time."""
         return self.meter.drain(Row)
 
     def _take(self, outputs: tuple[Output, ...]) -> None:
@@ -130,11 +128,10 @@ class Talk:
                 case DropSnapshots(key):
                     self.store.drop(key)
                 case LoadSnapshot(token, key):
-                    found = self.store.get(key)
-                    self._take(self.session.loaded(token, found))
-                case ClaimCall(token, caller, made):
+                    self._take(self.session.loaded(token, self.store.get(key)))
+                case ClaimCall(token, caller, call):
                     assert self.session.calls is not None
-                    first = self.session.calls.claim(caller, made)
+                    first = self.session.calls.claim(caller, call)
                     self._take(self.session.claimed(token, first=first))
                 case RunInBackground(do, then):
                     self._take(then(do()))

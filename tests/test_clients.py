@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.faults.sidecar import Sidecar
-from tests.given import call, document, line, said
+from tests.given import call, document, line, tool_result
 from tests.serving import ask
 from tests.wire import Wire
 from tests.wrapped import wrapped
@@ -21,10 +21,10 @@ ROWS = [{"id": n, "title": f'the "{n}"', "score": n * 0.5} for n in range(1028)]
 RESULTS = {
     "rows": document({"items": ROWS}, structured=True),
     "text": document(ROWS),
-    "short": said("[1,\n 2.0]"),
-    "number": said("42"),
-    "words": said("42 rows"),
-    "object": said('{"id": 1}'),
+    "short": tool_result("[1,\n 2.0]"),
+    "number": tool_result("42"),
+    "words": tool_result("42 rows"),
+    "object": tool_result('{"id": 1}'),
     "structured": {"content": [], "structuredContent": {"id": 1.0}},
     # As mcp-remote spells it, which writes 2.0 as 2 in one of the copies.
     "respelled": {**document({"items": ROWS}), "structuredContent": {"items": [
@@ -150,7 +150,7 @@ def test_gemini_cli_gets_an_object_beside_a_text_that_it_would_refuse(server: li
     with named(server, "gemini-cli-mcp-client") as gemini:
         short = gemini.call("short")
         assert short == {**RESULTS["short"], "structuredContent": {"result": [1, 2.0]}}
-        assert gemini.call("number") == {**said("42"), "structuredContent": {"result": 42}}
+        assert gemini.call("number") == {**tool_result("42"), "structuredContent": {"result": 42}}
         [text] = gemini.call("text")["content"]
         assert isinstance(json.loads(text["text"]), dict)
         for tool in ("words", "object"):
@@ -163,7 +163,7 @@ def test_a_client_that_shows_text_alone_gets_a_text_if_the_server_sent_none(
 ) -> None:
     with named(server, client) as shows_text:
         assert shows_text.call("structured") == {
-            **said('{"id": 1.0}'),
+            **tool_result('{"id": 1.0}'),
             "structuredContent": {"id": 1.0},
         }
 

@@ -17,7 +17,7 @@ from proxy.testing import exchange
 from proxy.testing.play import Replay
 from proxy.transforms.base import Call, Parameter
 from tests.cli.conftest import Printed, Run
-from tests.given import answer, call, document, line, rule, rules, said
+from tests.given import answer, call, document, line, rule, rules, tool_result
 from tests.rulecases import PYTHON
 
 RULES = """\
@@ -133,12 +133,12 @@ def test_every_rule_is_told_with_why_it_does_not_apply(verb: Explain) -> None:
     ("result", "kind", "copies"),
     [
         (document(ITEMS, structured=True), "JSON", ["structuredContent", "content block 1"]),
-        (said("a", '{"b":1}'), "JSON", ["content block 2"]),
-        (said("a"), "text", ["content block 1"]),
-        (said('"a"'), "text", ["content block 1, as a JSON string"]),
-        (said("[1]", "[2]"), "JSON", ["content blocks 1, 2, an element each"]),
+        (tool_result("a", '{"b":1}'), "JSON", ["content block 2"]),
+        (tool_result("a"), "text", ["content block 1"]),
+        (tool_result('"a"'), "text", ["content block 1, as a JSON string"]),
+        (tool_result("[1]", "[2]"), "JSON", ["content blocks 1, 2, an element each"]),
         (
-            said("a", structuredContent={"result": "a"}),
+            tool_result("a", structuredContent={"result": "a"}),
             "text",
             ["the member 'result' of structuredContent", "content block 1"],
         ),
@@ -154,7 +154,7 @@ def test_where_the_document_stands_is_told(
 
 def test_both_kinds_of_clients_are_shown_with_the_first_lines(verb: Explain) -> None:
     text = "".join(f"line {n}\n" for n in range(20))
-    record("other", said(text, "x" * 500, structuredContent={"lines": 20}))
+    record("other", tool_result(text, "x" * 500, structuredContent={"lines": 20}))
 
     shown = verb.json()["shown"]
 
@@ -181,7 +181,7 @@ def test_clients_whose_limit_is_overrun_are_told_before_and_after(
 
 
 def test_a_call_that_is_refused_has_no_steps(verb: Explain) -> None:
-    record("gone", said("a"))
+    record("gone", tool_result("a"))
 
     result = verb.json()
 
@@ -281,7 +281,7 @@ def test_a_member_that_no_element_has_is_remarked_at_the_step_that_asks_for_it(
 
 
 def test_what_a_terminal_would_obey_is_not_printed(verb: Explain) -> None:
-    record("other", said("a\x1b[31mb [bold]c"))
+    record("other", tool_result("a\x1b[31mb [bold]c"))
 
     out = verb.text()
 
@@ -291,7 +291,7 @@ def test_what_a_terminal_would_obey_is_not_printed(verb: Explain) -> None:
 
 
 def test_a_notice_beside_the_document_is_told(verb: Explain) -> None:
-    record("log", said("a text of more than ten characters"))
+    record("log", tool_result("a text of more than ten characters"))
 
     assert '"totalLength": 34' in verb.text().partition("notice beside the document: {")[2]
 
@@ -355,25 +355,25 @@ def test_what_a_guard_asked_found_and_decided_is_printed(verb: Explain) -> None:
     Path("own.py").write_text((PYTHON / "own.py").read_text())
     record("remove", document({"a": 1}), {"path": "x"})
 
-    def said(*words: str) -> list[str]:
+    def tool_result(*words: str) -> list[str]:
         lines = verb.text("--allow-python", *words).splitlines()
         return [text for text in lines if text.startswith(("guard", "warning", "outcome", "log"))]
 
     asks = 'guard careful, asks: {"tool": "may", "arguments": {"path": "x"}}'
-    assert said("--found", "yes") == [
+    assert tool_result("--found", "yes") == [
         asks,
         'guard careful, found: {"document": "yes"}',
         'guard careful, decision: "forward"',
         'guard careful, facts: {"asked": "may"}',
         "outcome: shaped",
     ]
-    assert said("--found", '{"no": true}') == [
+    assert tool_result("--found", '{"no": true}') == [
         asks,
         'guard careful, found: {"document": {"no": true}}',
         'guard careful, decision: "answer"',
         "outcome: answered",
     ]
-    assert said() == [
+    assert tool_result() == [
         asks,
         'guard careful, found: {"failure": "no answer in time"}',
         'guard careful, decision: "forward"',
@@ -384,12 +384,12 @@ def test_what_a_guard_asked_found_and_decided_is_printed(verb: Explain) -> None:
 
 @pytest.mark.parametrize("text", ["[1]", "{", "5"])
 def test_arguments_that_are_no_object_are_a_mistake(verb: Explain, text: str) -> None:
-    record("list", said("a"))
+    record("list", tool_result("a"))
 
     assert "argument --arguments: " in verb.run("--arguments", text, code=2).err
 
 
-LOCK = said("lock: try again", isError=True)
+LOCK = tool_result("lock: try again", isError=True)
 
 
 def account(
@@ -486,7 +486,9 @@ class Failing(Struct, frozen=True):
 def test_a_guard_that_fails_is_told_so() -> None:
     guarded = replace(rule("name: r\ntools: read\non_failure: refuse"), guard=Failing())
 
-    result = account(RuleSet((RuleFile(name="rules.yaml", rules=(guarded,)),)), answer(said("a")))
+    result = account(
+        RuleSet((RuleFile(name="rules.yaml", rules=(guarded,)),)), answer(tool_result("a"))
+    )
 
     assert result["guard"]["decision"] == "failed"
     assert (result["outcome"], result["upstream"], result["steps"]) == ("refused", None, [])

@@ -15,7 +15,7 @@ from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.shaping.pipeline import shape
 from tests.faults.injector import Injector
 from tests.faults.scale import scaled
-from tests.given import answer, call, document, line, rule, rules, said, texts
+from tests.given import answer, call, document, line, rule, rules, texts, tool_result
 from tests.talk import Talk
 
 DEEP = scaled(1, 50)  # times that one place is failed at, where it is come to several times
@@ -52,36 +52,42 @@ WINDOW = "response: [{truncate: {at: note, max_length: 5}}]"
 BOUND = "max_bytes: 300"
 ERRORS = "error_if: extra\nerrors: [{recast: {cases: [{match: '.', to: {code: bad}}]}}]"
 STRUCTURED = document({"n": 1}, structured=True)
-MEMBER = said('{"items":[1,2,3]}', structuredContent={"result": '{"items":[1,2,3]}'})
+MEMBER = tool_result('{"items":[1,2,3]}', structuredContent={"result": '{"items":[1,2,3]}'})
 MASKED = rb'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"{\"a\":1,\"b\":'
 MASKED += rb'\"\ud800\"}"}],"_meta":{"x":"\uD83D"}}}'
 
 # Rules that may let what came go out. All steps fail alike: a few stand for them.
 OPEN = {
     "objects": job(OBJECTS, document(ITEMS)),
-    "lines": job(LINES, said("one\ntwo\nthree\nfour"), keep=True),
-    "yaml": job("response: [{parse: {as: yaml}}, {drop: a}]", said("a: 1\nb: 2\n")),
+    "lines": job(LINES, tool_result("one\ntwo\nthree\nfour"), keep=True),
+    "yaml": job("response: [{parse: {as: yaml}}, {drop: a}]", tool_result("a: 1\nb: 2\n")),
     "a page": job(PAGES, document(ITEMS, structured=True), keep=True),
     "a window": job(WINDOW, document(ITEMS), keep=True),
     "a bound": job(BOUND, document(ITEMS), keep=True),
-    "a bound with prose": job(BOUND, said("prose " * 99, json.dumps(ITEMS)), keep=True),
-    "a bound on blocks": job(BOUND, said("a" * 500, "b" * 500), keep=True),
+    "a bound with prose": job(BOUND, tool_result("prose " * 99, json.dumps(ITEMS)), keep=True),
+    "a bound on blocks": job(BOUND, tool_result("a" * 500, "b" * 500), keep=True),
     "a view": job(BOUND, document(ITEMS), keep=True, view="items[1:3].id"),
     "a wrong view": job(BOUND, document(ITEMS), keep=True, view="items[["),
     "an error by its document": job(ERRORS, document(ITEMS)),
-    "an error result": job(ERRORS, said("no", isError=True)),
+    "an error result": job(ERRORS, tool_result("no", isError=True)),
     "an error response": job(ERRORS, line(id=1, error={"code": 1, "message": "no"})),
     "a contract": job(f"{CONTRACT}\nvalidate: warn", document({"n": 1})),
     "a broken contract": job(f"{CONTRACT}\nvalidate: warn", document({"n": "x"})),
-    "a promise": job(CONTRACT, said("words", "more words")),
+    "a promise": job(CONTRACT, tool_result("words", "more words")),
     "out of service": job(CONTRACT, document({"n": 1}), bypass=True),
     "one copy": job("copies: structured\nresponse: [{drop: m}]", STRUCTURED),
     "a member": job("response: [{elide: {at: items, first: 1}}]", MEMBER),
-    "a quoted text": job("response: [{clip: {max_chars: 3}}]", said('"quoted"')),
-    "blocks": job("document: blocks\nresponse: [{clip: {max_chars: 2}}]", said("abc", "def")),
-    "each block": job("response: [{drop: b}]", said('{"a":1,"b":2}', '{"a":3}')),
-    "dropped blocks": job("blocks: {drop: [image]}", {"content": [*said("x")["content"], IMAGE]}),
-    "a layout": job("layout: as_sent\nresponse: [{drop: n}]", said('{\n  "n": 1,\n  "m": 2\n}')),
+    "a quoted text": job("response: [{clip: {max_chars: 3}}]", tool_result('"quoted"')),
+    "blocks": job(
+        "document: blocks\nresponse: [{clip: {max_chars: 2}}]", tool_result("abc", "def")
+    ),
+    "each block": job("response: [{drop: b}]", tool_result('{"a":1,"b":2}', '{"a":3}')),
+    "dropped blocks": job(
+        "blocks: {drop: [image]}", {"content": [*tool_result("x")["content"], IMAGE]}
+    ),
+    "a layout": job(
+        "layout: as_sent\nresponse: [{drop: n}]", tool_result('{\n  "n": 1,\n  "m": 2\n}')
+    ),
     "half characters": job("response: [{drop: a}]", MASKED),
     "shadow": job(f"mode: shadow\n{PAGES}", document(ITEMS)),
     "another shape": job("response: [{keep: gone}]", document(ITEMS)),
@@ -90,7 +96,7 @@ OPEN = {
     "grown": job("allow_growth: false\nresponse: [{project: [n, m]}]", document({"n": 1})),
     "failing": job("response: [{jmespath: abs(note)}]", document(ITEMS)),
     "failing with a promise": job(
-        f"{CONTRACT}\nresponse: [{{jmespath: abs(n)}}]", said('{"n":"x"}')
+        f"{CONTRACT}\nresponse: [{{jmespath: abs(n)}}]", tool_result('{"n":"x"}')
     ),
     "no document": job(PAGES, {"content": [IMAGE]}),
     "not complete": job(PAGES, {"resultType": "input_required", "inputRequests": {}}),
@@ -113,7 +119,7 @@ CLOSED = {
         f"{REFUSE}\nallow_growth: false\nresponse: [{{project: [secret, a, b, c]}}]",
         document({"secret": SECRET}),
     ),
-    "no document": job(f"{REFUSE}\n{PAGES}", said(SECRET, SECRET)),
+    "no document": job(f"{REFUSE}\n{PAGES}", tool_result(SECRET, SECRET)),
     "unreadable": job(f"{REFUSE}\n{PAGES}", {"content": [5, SECRET]}),
     "a broken contract": job(f"{CONTRACT}\nvalidate: refuse", document({"n": True, "m": SECRET})),
     "a contract": job(
@@ -129,10 +135,10 @@ CLOSED = {
 LATER = "response: [{elide: {at: items, first: 1}}, {jmespath: {at: n, expression: %s}}]"
 KEPT = {
     "a page": later(PAGES, document(ITEMS), arguments={"limit": 2, "offset": 2}),
-    "a page of lines": later(LINES, said("a\nb\nc\nd"), arguments={"limit": 2, "offset": 2}),
+    "a page of lines": later(LINES, tool_result("a\nb\nc\nd"), arguments={"limit": 2, "offset": 2}),
     "a window": later(WINDOW, document(ITEMS), arguments={"maxLength": 5, "startIndex": 5}),
     "a view": later(BOUND, document(ITEMS), view="items[1:3].id"),
-    "a view of a text": later(BOUND, said("x" * 900), view="text[5:10]"),
+    "a view of a text": later(BOUND, tool_result("x" * 900), view="text[5:10]"),
     "a view that is too long": later(BOUND, document(ITEMS), view="items"),
     "a wrong view": later(BOUND, document(ITEMS), view="items[["),
     "failing": replace(
@@ -227,9 +233,9 @@ SCENES: dict[str, tuple[bytes, Any]] = {
     "an answer that it cannot read": (call("read"), {"content": SECRET}),
     "a promise": (call("job"), document({"n": 1})),
     "a hidden tool": (call("gone"), None),
-    "a bound argument": (call("few", {"n": 2}), said("done")),
+    "a bound argument": (call("few", {"n": 2}), tool_result("done")),
     "a wrong argument": (call("few", {"n": 4}), None),
-    "no rule": (call("other"), said("done")),
+    "no rule": (call("other"), tool_result("done")),
 }
 
 

@@ -12,7 +12,7 @@ from tests.faults import changing
 from tests.faults.asking import Client, Start, asks, each_way, logged, over_http
 from tests.faults.routes import Local
 from tests.faults.sidecar import call, compact, get
-from tests.given import document, said
+from tests.given import document, tool_result
 
 ABS = "version: 1\nrules: [{name: abs, tools: get, response: [{jmespath: 'abs(a)'}]}]\n"
 FITS, FAILS = document({"a": -1}), document({"a": "text"})
@@ -68,10 +68,13 @@ CASES = {
     "emptied": ("response: [{drop: '*'}]", document({"a": 1})),
     "emptied rows": ("response: [{drop: [id, text]}]", document([{"id": 1}, {"id": 2}])),
     "another shape": ("response: [{keep: [gone]}]", document({"a": 1}, structured=True)),
-    "prose": ("response: [{keep: [gone]}]", said("Nothing was found.")),
-    "broken JSON": ("response: [{drop: a}]", said('{"a": 1')),
-    "JSON among texts": ("document: text, response: [{drop: a}]", said('{"a":1}', "and more")),
-    "several texts": ("response: [{clip: {max_chars: 2}}]", said("one", "two")),
+    "prose": ("response: [{keep: [gone]}]", tool_result("Nothing was found.")),
+    "broken JSON": ("response: [{drop: a}]", tool_result('{"a": 1')),
+    "JSON among texts": (
+        "document: text, response: [{drop: a}]",
+        tool_result('{"a":1}', "and more"),
+    ),
+    "several texts": ("response: [{clip: {max_chars: 2}}]", tool_result("one", "two")),
     "no text": ("response: [{drop: a}]", {"content": [{"type": "link"}]}),
     "an error": ("response: [{drop: a}]", {**document({"a": 1}), "isError": True}),
 }

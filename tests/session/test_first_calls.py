@@ -8,7 +8,7 @@ import pytest
 from proxy.session.outputs import ClaimCall, LoadSnapshot, Probe, RunInBackground
 from proxy.storage.calls import RecentCalls
 from tests.given import answer, call, document, line, rules, texts
-from tests.samples import BOUND, ITEMS, PAGES, asked, items, list_tools, own
+from tests.samples import BOUND, ITEMS, PAGES, items, last_arguments, list_tools, own
 from tests.talk import Talk
 
 ROWS = answer(document({"rows": list(range(9))}))
@@ -66,7 +66,7 @@ def test_a_view_of_the_tools_own_goes_to_the_server_once_that_is_known() -> None
     schema = {"type": "object", "properties": {"view": {"type": "string"}}}
     talk = looking(page({"inputSchema": schema}))
     talk.exchange(LOOK, ROWS)
-    assert asked(talk) == {"view": "rows[3]"}
+    assert last_arguments(talk) == {"view": "rows[3]"}
 
 
 def test_a_page_of_an_earlier_session_is_there_once_the_tools_own_arguments_are_known() -> None:

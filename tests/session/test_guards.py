@@ -13,7 +13,7 @@ from proxy.ruleset.guard import Allow, Decision, Query, QueryResult, Respond
 from proxy.ruleset.rule import RuleFile, RuleSet
 from proxy.session import outputs
 from proxy.transforms.base import Call, Parameter
-from tests.given import answer, call, document, line, result, rule, said, texts
+from tests.given import answer, call, document, line, result, rule, texts, tool_result
 from tests.talk import Talk
 from tests.transports.guarded import guarded as careful
 from tests.transports.guarded import onward
@@ -165,7 +165,9 @@ response:
 def test_no_client_can_make_up_what_the_guard_found() -> None:
     case = "{to: {warnings: {argument: guard.warnings}}}"
     made = talk(lambda call, found: Allow(), f"response: [{{recast: {{cases: [{case}]}}}}]")
-    got = made.exchange(call("reindex", {"guard": {"warnings": ["A"]}}), answer(said("done")))
+    got = made.exchange(
+        call("reindex", {"guard": {"warnings": ["A"]}}), answer(tool_result("done"))
+    )
     assert json.loads(texts(got)[0]) == {"warnings": None}
     assert arguments(made.to_server[0]) == {"guard": {"warnings": ["A"]}}
 
@@ -173,7 +175,7 @@ def test_no_client_can_make_up_what_the_guard_found() -> None:
 @pytest.mark.parametrize(
     ("response", "failure"),
     [
-        ({"result": said("no such path", isError=True)}, "no such path"),
+        ({"result": tool_result("no such path", isError=True)}, "no such path"),
         ({"error": {"code": -32602, "message": "Unknown tool: status"}}, "Unknown tool: status"),
         ({"result": {"resultType": "input_required"}}, "the server wants to know something first"),
         ({"result": {"content": []}}, "the answer has no document"),
@@ -212,9 +214,9 @@ def test_a_question_without_an_answer_is_an_outcome(cause: str) -> None:
     assert guarded.to_server[1:] == ([] if cause else [cancelled])
     # Said a second time, or answered after all, it is nobody's concern.
     guarded.silence()
-    guarded.server(answer(said("late"), id))
-    guarded.server(answer(said("late " + "x" * 5000), id))
-    assert not guarded.session.may_stream(answer(said("late"), id)[:100])
+    guarded.server(answer(tool_result("late"), id))
+    guarded.server(answer(tool_result("late " + "x" * 5000), id))
+    assert not guarded.session.may_stream(answer(tool_result("late"), id)[:100])
     assert len(guarded.to_client) == 1
 
 
@@ -278,7 +280,7 @@ def test_a_guard_that_fails_follows_on_failure(decide: Any, why: str, on_failure
 
 def test_a_rule_in_shadow_mode_asks_no_guard() -> None:
     guarded = talk(raising, "mode: shadow")
-    guarded.exchange(REINDEX, answer(said("done")))
+    guarded.exchange(REINDEX, answer(tool_result("done")))
     assert guarded.log == []
 
 

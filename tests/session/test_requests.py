@@ -19,8 +19,8 @@ from tests.samples import (
     PAGES,
     SECRET,
     after,
-    asked,
     items,
+    last_arguments,
     list_tools,
     own,
 )
@@ -61,7 +61,7 @@ def test_no_second_request_of_an_id_gets_around_a_rule_that_withholds(
     refused = json.loads(talk.replied(second))
     assert refused["id"] == 1
     assert TWICE in json.dumps(refused)
-    assert (b"secret" in talk.got(answer(SECRET))) == (b"other" in first)
+    assert (b"secret" in talk.receive(answer(SECRET))) == (b"other" in first)
     assert texts(talk.exchange(call("get"), answer(SECRET))) == ['{"a":1}']
 
 
@@ -188,7 +188,7 @@ def test_out_of_service_a_rule_still_hides_bounds_and_takes_its_arguments() -> N
     after(talk, *[FAILS] * 5)
     assert texts(talk.replied(call("get", {"n": 4}))) == ["n: 4 is greater than the maximum of 3"]
     assert talk.exchange(call("get", {"n": 3, "m": 1}), FITS) == FITS
-    assert asked(talk) == {"m": 1}
+    assert last_arguments(talk) == {"m": 1}
     assert json.loads(talk.replied(call("gone")))["error"]["code"] == -32602
 
 
@@ -213,7 +213,7 @@ def test_a_page_without_a_snapshot_calls_a_tool_whose_second_run_is_harmless(hin
 
     got = talk.exchange(call("list", {"offset": 2}), answer(ITEMS))
 
-    assert (items(got), asked(talk)) == ([3, 4], {})
+    assert (items(got), last_arguments(talk)) == ([3, 4], {})
     assert items(talk.replied(call("list", {"offset": 4}, id=2))) == [5]
 
 
@@ -315,7 +315,7 @@ def test_a_script_that_asks_for_a_view_gets_that_whole_and_the_server_sees_no_vi
     [text] = texts(talk.exchange(call("rows", {"view": "items"}, _meta=SCRIPT), ROWS))
 
     assert sum(row["score"] for row in json.loads(text)["view"]) == 263939
-    assert asked(talk) == {}
+    assert last_arguments(talk) == {}
 
 
 APP = {"name": "chart", "outputSchema": {"type": "object", "required": ["items"]}}

@@ -11,7 +11,7 @@ from proxy.errors import RuleErrors
 from proxy.ruleset.rule import EMPTY, RuleSet
 from proxy.session.tools.definitions import ToolFacts
 from proxy.storage.calls import RecentCalls
-from tests.given import answer, call, line, result, rules, said, texts
+from tests.given import answer, call, line, result, rules, texts, tool_result
 from tests.samples import DROP, ITEMS, PAGES, SECRET, list_tools, own
 from tests.talk import Talk
 
@@ -118,10 +118,10 @@ def test_a_session_at_rest_has_forgotten_what_was_answered_but_not_what_waits() 
     talk = Talk(DROP, resumable=True)
     shaped = talk.exchange(call("get"), answer(SECRET))
     talk.client(call("get", id=2))
-    assert talk.got(answer(SECRET)) == shaped
+    assert talk.receive(answer(SECRET)) == shaped
     talk.session.rest()
-    assert talk.got(answer(SECRET)) == answer(SECRET)
-    assert texts(talk.got(answer(SECRET, 2))) == texts(shaped)
+    assert talk.receive(answer(SECRET)) == answer(SECRET)
+    assert texts(talk.receive(answer(SECRET, 2))) == texts(shaped)
 
 
 @pytest.mark.slow
@@ -200,14 +200,14 @@ def test_a_response_on_which_the_proxy_fails_passes_unless_its_rule_withholds(
         raise KeyError("x")
 
     monkeypatch.setattr("proxy.session.responses.take", fails)
-    reply = talk.got(raw)
+    reply = talk.receive(raw)
     if made is EMPTY:
         assert reply == raw
     else:
-        assert result(reply) == {**said(REASON), "isError": True}
+        assert result(reply) == {**tool_result(REASON), "isError": True}
     # Not the list: it may show hidden tools.
     unedited = answer({"tools": []}, 9)
-    assert talk.got(unedited) == (unedited if made is EMPTY else line(id=9, error=ERROR))
+    assert talk.receive(unedited) == (unedited if made is EMPTY else line(id=9, error=ERROR))
     assert talk.session.ended("gone") == []
 
 
@@ -225,11 +225,13 @@ def test_a_call_that_waits_is_answered_with_an_error_if_its_continuation_fails(
 
     monkeypatch.setattr(f"proxy.session.{name}", fail)
     response = json.loads(talk.replied(call("list", {"offset": 2}, id=7)))
-    assert (response["id"], response["result"]) == (7, {**said(REASON), "isError": True})
+    assert (response["id"], response["result"]) == (7, {**tool_result(REASON), "isError": True})
     assert talk.session.ended("gone") == []
 
 
 def test_a_list_that_could_not_be_edited_is_an_error_if_rules_cannot_be_used() -> None:
     talk = failing()
     talk.fails = RuleErrors([])
-    assert json.loads(talk.got(answer({"tools": []}, 9)))["error"]["message"] == RuleErrors.brief
+    assert (
+        json.loads(talk.receive(answer({"tools": []}, 9)))["error"]["message"] == RuleErrors.brief
+    )

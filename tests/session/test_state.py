@@ -7,8 +7,7 @@ import pytest
 from proxy.ruleset.rule import EMPTY, RuleSet
 from proxy.session.state import PendingRequest, SessionState
 from proxy.storage.meter import Meters, Warnings
-from tests.given import answer, call, document, line, result, rule, rules, texts
-from tests.given import said as said_
+from tests.given import answer, call, document, line, result, rule, rules, texts, tool_result
 from tests.samples import (
     ABS,
     DROP,
@@ -61,7 +60,7 @@ def test_what_the_client_would_have_cut_by_itself_is_counted(
     talk = Talk(rules(f"- {{tools: list, max_bytes: {budget}}}"))
     info = {"clientInfo": {"name": client, "version": "1"}}
     talk.exchange(line(id=0, method="initialize", params=info), answer({}, 0))
-    talk.exchange(call("list"), answer(said_("x" * 200_000)))
+    talk.exchange(call("list"), answer(tool_result("x" * 200_000)))
     [shaped] = [row for row in talk.counted() if row.tool == "list"]
     assert shaped.visible_before - shaped.client_cut == shown
     assert shaped.visible_before == 200_000
@@ -154,6 +153,6 @@ DROPPING = "{tools: list, response: [{paginate: {at: items, limit: 2, drop_on: [
 def test_a_call_that_makes_pages_stale_drops_their_snapshot(tool: str, stale: bool) -> None:
     talk = Talk(rules(f"- {DROPPING}"))
     talk.exchange(call("list"), answer(ITEMS))
-    talk.exchange(call(tool, id=2), answer(said_("done"), 2))
+    talk.exchange(call(tool, id=2), answer(tool_result("done"), 2))
     reply = talk.replied(call("list", {"offset": 2}, id=3))
     assert (result(reply).get("isError", False), stale or items(reply)) == (stale, stale or [3, 4])

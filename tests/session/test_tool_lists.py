@@ -11,7 +11,7 @@ from proxy.session.outputs import RunInBackground, ToClient
 from proxy.session.tool_lists import ToolListHistory
 from proxy.storage.meter import Definitions
 from tests.given import answer, call, file, line, result, texts
-from tests.samples import BOUND, HIDE, ITEMS, PAGES, SECRET, asked, items, list_tools, own
+from tests.samples import BOUND, HIDE, ITEMS, PAGES, SECRET, items, last_arguments, list_tools, own
 from tests.talk import Talk
 from tests.tool_list import tool
 from tests.transports.steps import Unsure
@@ -61,11 +61,11 @@ def test_names_that_gave_way_do_so_until_the_next_list(what: str) -> None:
 
     talk.server(line(method=f"notifications/{what}/list_changed"))
     talk.client(call("list", {"limit": 7, "page_limit": 3}))
-    assert asked(talk) == {"limit": 7}
+    assert last_arguments(talk) == {"limit": 7}
 
     list_tools(talk, own())
     talk.client(call("list", {"limit": 3}))
-    assert asked(talk) == {}
+    assert last_arguments(talk) == {}
 
 
 def test_an_argument_that_gave_way_is_known_before_the_tools_are_listed_again() -> None:
@@ -73,7 +73,7 @@ def test_an_argument_that_gave_way_is_known_before_the_tools_are_listed_again() 
 
     first = talk.exchange(call("list", {"limit": 9, "page_limit": 3}), answer(ITEMS))
 
-    assert asked(talk) == {"limit": 9}
+    assert last_arguments(talk) == {"limit": 9}
     assert items(first) == [1, 2, 3]
     assert items(talk.replied(call("list", {"limit": 9, "page_offset": 3}, id=2))) == [4, 5]
 

@@ -14,7 +14,7 @@ from proxy.ruleset.selection import Selection
 from proxy.shaping.job import ShapeJob
 from proxy.shaping.pipeline import shape
 from tests.documents import values
-from tests.given import answer, document, result, rule, said, texts
+from tests.given import answer, document, result, rule, texts, tool_result
 from tests.jobs import CONTRACT, job, shaped, structured
 from tests.omissions import check_notes, check_text, left_out
 
@@ -44,7 +44,7 @@ PROSE = "A line of prose.\n" * 500
 
 def test_prose_that_crowds_a_json_text_out_is_abridged_with_it() -> None:
     text = "max_bytes: 4000"
-    made = shaped(text, said(PROSE, json.dumps({"items": [1]})), keep=True)
+    made = shaped(text, tool_result(PROSE, json.dumps({"items": [1]})), keep=True)
 
     prose, small, told = texts(made.raw)
     assert json.loads(small) == {"items": [1]}
@@ -60,7 +60,7 @@ def test_prose_that_crowds_a_json_text_out_is_abridged_with_it() -> None:
 def test_prose_that_crowds_structured_content_out_is_shortened(
     text: str, value: dict[str, Any]
 ) -> None:
-    made = shaped(text, {**said(PROSE), "structuredContent": value})
+    made = shaped(text, {**tool_result(PROSE), "structuredContent": value})
 
     prose, told = texts(made.raw)
     check_text(PROSE, prose, json.loads(told)["_abridged"])
@@ -73,7 +73,7 @@ def test_prose_that_crowds_structured_content_out_is_shortened(
 def test_several_texts_that_crowd_a_document_out_are_shortened_together() -> None:
     made = shaped(
         "max_bytes: 16000",
-        {**said(PROSE, "short", "x" * 9000), "structuredContent": {"items": [1]}},
+        {**tool_result(PROSE, "short", "x" * 9000), "structuredContent": {"items": [1]}},
     )
 
     first, second, third, told = texts(made.raw)
@@ -115,7 +115,7 @@ def test_a_text_that_was_cut_stands_in_promised_structured_content_with_what_was
     step: str, shows: Shows
 ) -> None:
     contract = f"{step}\n{BOUND}\noutput_schema: {{type: object}}"
-    made = shaped(contract, said('say "\n" ' * 400), shows=shows)
+    made = shaped(contract, tool_result('say "\n" ' * 400), shows=shows)
 
     text, told = texts(made.raw)
     found = result(made.raw)["structuredContent"]
@@ -130,9 +130,9 @@ def test_a_text_that_was_cut_stands_in_promised_structured_content_with_what_was
 def test_text_beside_unrelated_structured_content_costs_nothing_if_it_is_not_shown() -> None:
     value = {"items": [{"id": n, "body": "x" * 20} for n in range(100)]}
     prose = "A line of prose.\n" * 40
-    small = {**said(prose), "structuredContent": {"items": [1]}}
+    small = {**tool_result(prose), "structuredContent": {"items": [1]}}
 
-    made = shaped(BOUND, {**said(prose), "structuredContent": value}, shows="structured")
+    made = shaped(BOUND, {**tool_result(prose), "structuredContent": value}, shows="structured")
 
     assert texts(made.raw) == [prose]
     assert 800 < made.visible_after <= 1000
@@ -145,7 +145,7 @@ STRINGS = [f"{n}: " + "x" * 90 for n in range(200)]
 def test_what_is_shown_of_several_blocks_and_what_the_notes_count_is_the_whole() -> None:
     blocks = ["short", json.dumps({"lines": STRINGS}), *STRINGS[:3], "z" * 9000]
 
-    *after, told = texts(shaped("max_bytes: 4000", said(*blocks)).raw)
+    *after, told = texts(shaped("max_bytes: 4000", tool_result(*blocks)).raw)
 
     before = [json.loads(text) if text[0] == "{" else text for text in blocks]
     shown = [json.loads(text) if text[0] == "{" else text for text in after]
@@ -155,7 +155,7 @@ def test_what_is_shown_of_several_blocks_and_what_the_notes_count_is_the_whole()
 def test_rows_in_a_block_each_are_shown_in_brief_as_one_table() -> None:
     rows = [{"id": n, "title": f"row {n}", "body": "x" * 300} for n in range(200)]
 
-    made = shaped("max_bytes: 8000", said("Found 200", *map(json.dumps, rows)), keep=True)
+    made = shaped("max_bytes: 8000", tool_result("Found 200", *map(json.dumps, rows)), keep=True)
 
     prose, text = texts(made.raw)
     assert prose == "Found 200"
@@ -170,7 +170,7 @@ def test_rows_in_a_block_each_are_shown_in_brief_as_one_table() -> None:
 @given(values(leaves=60), st.integers(300, 3000))
 def test_for_any_document_the_notes_count_all_that_is_left_out(raw: bytes, bound: int) -> None:
     before = json.loads(raw)
-    made = shaped(f"max_bytes: {bound}", said(Document.read(raw).encode().decode()))
+    made = shaped(f"max_bytes: {bound}", tool_result(Document.read(raw).encode().decode()))
     if made.outcome != "shaped" or not isinstance(before, dict | list):
         return
     after = json.loads(texts(made.raw)[0])
@@ -208,11 +208,11 @@ LONG_RESULTS = {
     "both": document(
         {"items": [{"id": n, "title": f"a {n}"} for n in range(999)]}, structured=True
     ),
-    "quotes": said('say "\\"\n' * 1_700),
-    "member": said("ä\n" * 4_500, structuredContent={"result": "ä\n" * 4_500}),
-    "blocks": said(*['{"a": "b"}'] * 999),
-    "error": said('at "x"\n' * 2_000, isError=True),
-    "differs": said("p" * 30_000, structuredContent={"items": ["x" * 20] * 2_000}),
+    "quotes": tool_result('say "\\"\n' * 1_700),
+    "member": tool_result("ä\n" * 4_500, structuredContent={"result": "ä\n" * 4_500}),
+    "blocks": tool_result(*['{"a": "b"}'] * 999),
+    "error": tool_result('at "x"\n' * 2_000, isError=True),
+    "differs": tool_result("p" * 30_000, structuredContent={"items": ["x" * 20] * 2_000}),
 }
 
 

@@ -10,7 +10,7 @@ from proxy.ruleset.rule import RuleSet
 from proxy.ruleset.selection import Selection
 from proxy.shaping.pipeline import shape
 from proxy.storage.meter import Warnings
-from tests.given import answer, call, document, line, result, rule, rules, said, texts
+from tests.given import answer, call, document, line, result, rule, rules, texts, tool_result
 from tests.jobs import job
 from tests.omissions import check_text
 from tests.talk import Talk
@@ -40,7 +40,7 @@ def asked(response: bytes, text: str = ERRORS, **arguments: Any) -> tuple[Any, T
 
 
 IMAGE = {"type": "image", "data": "", "mimeType": "image/png"}
-NO_JOB_7 = said("no job 7")["content"]
+NO_JOB_7 = tool_result("no job 7")["content"]
 FAILED = {**document(NOT_FOUND), "isError": True}
 OF_DATABASE = {"error": {"code": "DATABASE_ERROR", "message": "db is down"}}
 CODES = "- {tools: get_job, errors: [{recast: {cases: [{where: code, to: {e: {path: code}}}]}}]}"
@@ -50,24 +50,24 @@ PROMISE = "- {tools: get_job, validate: refuse, output_schema: {type: object, re
 RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "a text": (
         ERRORS,
-        said("no job 7", isError=True, _meta={"a": 1}),
+        tool_result("no job 7", isError=True, _meta={"a": 1}),
         FAILED | {"_meta": {"a": 1}},
     ),
     # Clients that check an error against the outputSchema would refuse it.
     "both copies": (
         ERRORS,
-        said("no job 7", structuredContent={"result": "no job 7"}, isError=True),
+        tool_result("no job 7", structuredContent={"result": "no job 7"}, isError=True),
         FAILED,
     ),
     "structured alone": (
         CODES,
         {"content": [], "structuredContent": {"code": 7}, "isError": True},
-        said('{"e":7}', isError=True),
+        tool_result('{"e":7}', isError=True),
     ),
     "a server's own": (
         PROMISE,
         {"content": [], "structuredContent": {"x": 1}, "isError": True},
-        said('{"x":1}', isError=True),
+        tool_result('{"x":1}', isError=True),
     ),
     "beside an image": (
         ERRORS,
@@ -76,7 +76,7 @@ RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     ),
     "by error_if": (
         ERRORS + "  error_if: {match: '^db '}",
-        said("db is down"),
+        tool_result("db is down"),
         {**document(OF_DATABASE), "isError": True},
     ),
     "success": (
@@ -98,7 +98,7 @@ def test_an_error_gets_the_form_of_its_rule_and_is_marked_as_one(
 
 
 def failed(*texts: str) -> bytes:
-    return answer(said(*texts, isError=True))
+    return answer(tool_result(*texts, isError=True))
 
 
 NO_JOB = line(id=1, error={"code": 1, "message": "no job 7"})
@@ -118,7 +118,7 @@ BROKEN = "- {name: bad, tools: get_job, on_failure: refuse, errors: [{jmespath: 
         (f"{ERRORS}  mode: shadow", NO_JOB, ""),
         (
             "- {tools: get_job, error_if: {match: '^db'}, response: [{keep: [a]}]}",
-            answer(said("db is down")),
+            answer(tool_result("db is down")),
             "",
         ),
         (BROKEN, failed("no job 7"), ""),
@@ -138,8 +138,8 @@ def test_an_error_that_its_rule_does_not_fit_passes_as_it_came(
 def test_an_error_that_has_the_form_keeps_its_layout_and_is_marked_where_it_was_not() -> None:
     spaced = '{ "error": {"code": "MINE",  "more": 1.50} }'
     unmarked = ERRORS.replace("  tools: get_job", "  tools: get_job\n  error_if: error")
-    got, _ = asked(answer(said(spaced)), unmarked)
-    assert got["result"] == said(spaced, isError=True)
+    got, _ = asked(answer(tool_result(spaced)), unmarked)
+    assert got["result"] == tool_result(spaced, isError=True)
 
 
 def test_the_message_of_a_json_rpc_error_is_shaped_and_its_code_and_data_stay() -> None:
@@ -175,7 +175,7 @@ def test_a_refusal_takes_the_form_of_errors_unless_a_step_fails(
 def test_an_error_that_grows_out_of_all_proportion_goes_out_as_it_came() -> None:
     shape_of = ", ".join(["'{text}'"] * 100)
     text = f"name: r\nerrors: [{{recast: {{cases: [{{match: '.', to: {{a: [{shape_of}]}}}}]}}}}]"
-    raw = answer(said("x" * 20_000, isError=True))
+    raw = answer(tool_result("x" * 20_000, isError=True))
     made = shape(job(rule(text), raw))
     assert (made.raw, made.outcome) == (raw, "error")
     assert made.log_line is not None
@@ -212,7 +212,7 @@ def rejoined(talk: Talk, shown: str, told: Any, **asks: Any) -> str:
 
 def test_a_long_traceback_shows_its_first_and_last_lines_and_the_rest_on_demand() -> None:
     talk = Talk(budget())
-    got = talk.exchange(call("run", {"job": 1}), answer(said(TRACEBACK, isError=True)))
+    got = talk.exchange(call("run", {"job": 1}), answer(tool_result(TRACEBACK, isError=True)))
 
     shown, notice = texts(got)
     assert len(TRACEBACK) > 60_000
@@ -238,7 +238,7 @@ def test_what_is_shown_of_an_error_and_what_was_left_out_are_the_whole(
     text: str, size: int
 ) -> None:
     talk = Talk(budget(size))
-    shown, notice = texts(talk.exchange(call("run"), answer(said(text, isError=True))))
+    shown, notice = texts(talk.exchange(call("run"), answer(tool_result(text, isError=True))))
 
     assert len(shown.encode()) + len(notice.encode()) <= size
     start, end = gap(json.loads(notice)["_abridged"])
@@ -250,7 +250,7 @@ def test_what_is_shown_of_an_error_and_what_was_left_out_are_the_whole(
 
 def test_a_long_error_of_several_texts_is_one_text_and_its_images_stay() -> None:
     image = {"type": "image", "data": "AAAA", "mimeType": "image/png"}
-    value = said("the build failed", TRACEBACK, isError=True)
+    value = tool_result("the build failed", TRACEBACK, isError=True)
     value["content"].insert(1, image)
     talk = Talk(budget())
     got = result(talk.exchange(call("run"), answer(value)))
@@ -276,7 +276,7 @@ def test_a_long_error_is_a_text_alone_but_for_short_facts_beside_it(
 ) -> None:
     # Clients that hold it to the outputSchema would refuse what is left of it.
     made = rules("- {tools: run, max_bytes: 2000, error_if: {match: '^Traceback'}}")
-    got = Talk(made).exchange(call("run"), answer(said(TRACEBACK, **value)))
+    got = Talk(made).exchange(call("run"), answer(tool_result(TRACEBACK, **value)))
 
     assert result(got)["isError"] is True
     assert result(got).get("structuredContent") == stays
@@ -305,7 +305,7 @@ def test_the_steps_for_errors_run_before_the_bound() -> None:
             """
         )
     )
-    shown, notice = texts(talk.exchange(call("run"), answer(said(TRACEBACK, isError=True))))
+    shown, notice = texts(talk.exchange(call("run"), answer(tool_result(TRACEBACK, isError=True))))
 
     assert shown.endswith("no 'row 17'")
     assert len(shown) + len(notice) <= 2_000
@@ -313,8 +313,8 @@ def test_the_steps_for_errors_run_before_the_bound() -> None:
     assert rejoined(talk, shown, told) == TRACEBACK.replace("KeyError: ", "no ")
 
 
-LONG_ERROR = answer(said(TRACEBACK, isError=True))
-FITS = said("no row 17", structuredContent={"code": 1.0}, isError=True)
+LONG_ERROR = answer(tool_result(TRACEBACK, isError=True))
+FITS = tool_result("no row 17", structuredContent={"code": 1.0}, isError=True)
 
 
 @pytest.mark.parametrize(
@@ -342,7 +342,9 @@ PAGED = """
 def test_an_error_is_never_taken_for_the_answer_that_pages_are_cut_from() -> None:
     talk = Talk(rules(PAGED))
     for at in range(2):
-        failed = talk.exchange(call("run", {"offset": 2}), answer(said(TRACEBACK, isError=True)))
+        failed = talk.exchange(
+            call("run", {"offset": 2}), answer(tool_result(TRACEBACK, isError=True))
+        )
         assert result(failed)["isError"] is True, at
     got = talk.exchange(call("run", {"offset": 2}), answer(document({"items": [1, 2, 3]})))
     assert json.loads(texts(got)[0])["items"] == [3]
@@ -361,7 +363,7 @@ def test_a_first_call_with_a_view_looks_into_the_text_of_an_error(view: str, beg
     talk = Talk(budget())
     listed = {"tools": [{"name": "run", "annotations": {"readOnlyHint": True}}]}
     talk.exchange(line(id=9, method="tools/list"), answer(listed, 9))
-    got = talk.exchange(call("run", {"view": view}), answer(said(TRACEBACK, isError=True)))
+    got = talk.exchange(call("run", {"view": view}), answer(tool_result(TRACEBACK, isError=True)))
     assert texts(got)[0].startswith(begins)
     assert result(got)["isError"] is True
 

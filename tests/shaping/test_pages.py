@@ -7,14 +7,14 @@ import pytest
 
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.shaping.pipeline import shape
-from tests.given import document, result, rule, said, texts
-from tests.jobs import Raises, kept, page, shaped, with_step
+from tests.given import document, result, rule, texts, tool_result
+from tests.jobs import Raises, page, shaped, snapshot_of, with_step
 
 PAGES = "response: [{drop: b}, {paginate: {at: items, limit: 2}}]"
 
 
 def test_a_snapshot_is_the_document_before_the_first_window() -> None:
-    snapshot = kept(PAGES, document({"items": [1, 2, 3], "b": 1, "c": 2}))
+    snapshot = snapshot_of(PAGES, document({"items": [1, 2, 3], "b": 1, "c": 2}))
 
     assert snapshot.document == b'{"items":[1,2,3],"c":2}'
 
@@ -27,7 +27,7 @@ def test_without_being_asked_for_no_snapshot_is_made() -> None:
 def test_a_later_page_is_cut_from_the_snapshot_under_its_own_id() -> None:
     value = {**document({"items": [1, 2, 3], "b": 1}, structured=True), "_meta": {"a": 1.50}}
 
-    made = page(PAGES, kept(PAGES, value), offset=2)
+    made = page(PAGES, snapshot_of(PAGES, value), offset=2)
 
     assert made.outcome == "page"
     assert json.loads(made.raw)["id"] == "x"
@@ -39,16 +39,16 @@ def test_a_later_page_is_cut_from_the_snapshot_under_its_own_id() -> None:
 
 def test_the_snapshot_of_blocks_is_not_changed_by_the_steps_that_follow() -> None:
     text = "response: [{elide: {at: tags, first: 1}}, {paginate: {limit: 2}}]"
-    value = said(*(json.dumps({"tags": [n, n, n]}) for n in range(3)))
+    value = tool_result(*(json.dumps({"tags": [n, n, n]}) for n in range(3)))
 
-    snapshot = kept(text, value)
+    snapshot = snapshot_of(text, value)
 
     assert json.loads(snapshot.document) == [{"tags": [n, n, n]} for n in range(3)]
 
 
 @pytest.mark.fault(34, "inside")
 def test_a_step_that_fails_on_a_snapshot_is_answered_with_an_error() -> None:
-    snapshot = kept(PAGES, document({"items": [1, 2, 3]}))
+    snapshot = snapshot_of(PAGES, document({"items": [1, 2, 3]}))
     failing = with_step(rule(f"name: r\n{PAGES}"), Raises(TypeError("no")), 2)
 
     made = shape(
@@ -67,7 +67,7 @@ SECRET = document({"items": ["x" * 20] * 100, "secret": "s"})
 
 def viewed(view: str, value: dict[str, Any] = LONG, text: str = BOUND) -> ShapeResult:
     """Return the answer to a view of the snapshot of a result."""
-    snapshot = kept(text, value)
+    snapshot = snapshot_of(text, value)
     return shape(ShapeJob(rule=rule(text), tool="t", id=b"2", snapshot=snapshot, view=view))
 
 
@@ -79,10 +79,10 @@ def test_a_view_looks_into_the_snapshot() -> None:
 
 
 def test_a_view_of_a_text_is_a_text_also_by_the_name_of_the_member_that_holds_it() -> None:
-    assert texts(viewed("text[3992:4000]", said(FOURS)).raw) == ["09980999"]
+    assert texts(viewed("text[3992:4000]", tool_result(FOURS)).raw) == ["09980999"]
     for view in ("content[3992:4000]", "text[3992:4000]"):
-        held = said(FOURS, structuredContent={"content": FOURS})
-        assert result(viewed(view, held).raw) == said(
+        held = tool_result(FOURS, structuredContent={"content": FOURS})
+        assert result(viewed(view, held).raw) == tool_result(
             "09980999", structuredContent={"content": "09980999"}
         )
 
@@ -98,7 +98,7 @@ def test_a_view_of_a_text_is_a_text_also_by_the_name_of_the_member_that_holds_it
     ],
 )
 def test_a_window_of_a_text_that_ends_early_says_what_is_next(view: str, rest: str | None) -> None:
-    first, *notices = texts(viewed(view, said(FOURS), "max_bytes: 600").raw)
+    first, *notices = texts(viewed(view, tool_result(FOURS), "max_bytes: 600").raw)
     start, stop, _ = slice(*(int(n) if n else None for n in view[5:-1].split(":"))).indices(4000)
     assert FOURS[start:stop].startswith(first)
     assert len("".join((first, *notices))) <= 600
@@ -114,8 +114,12 @@ def test_a_window_of_a_text_that_ends_early_says_what_is_next(view: str, rest: s
 @pytest.mark.parametrize(
     ("view", "value", "whole"),
     [
-        ("text[5000:6000]", said(FOURS), "the text has 4000 characters, 1 lines"),
-        ("lines(201, 210)", said("a line\n" * 200), "the text has 1400 characters, 200 lines"),
+        ("text[5000:6000]", tool_result(FOURS), "the text has 4000 characters, 1 lines"),
+        (
+            "lines(201, 210)",
+            tool_result("a line\n" * 200),
+            "the text has 1400 characters, 200 lines",
+        ),
         ("items[200:220]", LONG, "the array has 100 elements"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 
 from proxy.errors import Refusal
 from proxy.shaping.pipeline import shape
-from tests.given import answer, document, line, result, rule, said, texts
+from tests.given import answer, document, line, result, rule, texts, tool_result
 from tests.jobs import CONTRACT, Raises, job, shaped, structured, with_step, withheld
 
 
@@ -54,7 +54,7 @@ SPACED = b'{"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "
         (DROPS, {"resultType": "task", **document({"a": 1})}, "untouched"),
         (DROPS, {"content": [IMAGE]}, "untouched"),
         (DROPS, {"content": "no array"}, "untouched"),
-        (DROPS, said("prose", "prose"), "untouched"),
+        (DROPS, tool_result("prose", "prose"), "untouched"),
         ("blocks: {drop: [image]}", {"content": [IMAGE, IMAGE]}, "untouched"),
         ("blocks: {drop: [image]}\ndocument: blocks", {"content": [IMAGE]}, "untouched"),
         ("blocks: {drop: [image]}\nmax_bytes: 1000", {"content": [IMAGE]}, "untouched"),
@@ -62,7 +62,11 @@ SPACED = b'{"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "
         (DROPS, line(id=1, error={"code": -32603, "message": "no"}), "untouched"),
         (DROPS, {**document({"a": 1}), "isError": True}, "error"),
         (f"error_if: 'status >= `400`'\n{DROPS}", document({"status": 404, "a": 1}), "error"),
-        (f"error_if: {{match: '^Database error'}}\n{DROPS}", said("Database error: 1"), "error"),
+        (
+            f"error_if: {{match: '^Database error'}}\n{DROPS}",
+            tool_result("Database error: 1"),
+            "error",
+        ),
         # Expressions that do not fit.
         ("response: [{jmespath: 'abs(a)'}]", document({"a": "text"}), "failed"),
         ("response: [{project: [{b: {jmespath: abs(a)}}]}]", document({"a": "text"}), "failed"),
@@ -71,7 +75,7 @@ SPACED = b'{"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "
         # What a rule that withholds lets pass.
         (CLOSED, {"resultType": "input_required", "inputRequests": {}}, "untouched"),
         (CLOSED, {"task": {"taskId": "a"}}, "untouched"),
-        (CLOSED, said("no", isError=True), "error"),
+        (CLOSED, tool_result("no", isError=True), "error"),
         (f"mode: shadow\n{CLOSED}", document({"other": 1}), "untouched"),
         ("on_failure: refuse", {"content": [IMAGE]}, "untouched"),
         ("on_failure: refuse\nmax_bytes: 1000", {"content": [IMAGE]}, "untouched"),
@@ -106,25 +110,25 @@ ELIDES = "response: [{elide: {at: '[].a', first: 1}}]\noutput_schema: {type: obj
         (
             "error_if: 'b >= `400`'\nresponse: [{drop: a}]",
             document({"a": 1, "b": 2}),
-            said('{"b":2}'),
+            tool_result('{"b":2}'),
         ),
         (
             "blocks: {drop: [image]}",
-            {"content": [IMAGE, *said("a picture")["content"], IMAGE]},
-            said("a picture", '{"_dropped":{"image":2}}'),
+            {"content": [IMAGE, *tool_result("a picture")["content"], IMAGE]},
+            tool_result("a picture", '{"_dropped":{"image":2}}'),
         ),
-        ("layout: as_sent\nresponse: [{drop: a}]", said(PRETTY), said(PRETTIER)),
+        ("layout: as_sent\nresponse: [{drop: a}]", tool_result(PRETTY), tool_result(PRETTIER)),
         (CONTRACT + "copies: text", document({"n": 1}), document({"n": 1})),
         (
             "on_failure: refuse\nresponse: [{parse: {as: lines}}, {filter: {glob: 'a*'}}]",
-            said("ab\nsecret\nac"),
-            said("ab\nac"),
+            tool_result("ab\nsecret\nac"),
+            tool_result("ab\nac"),
         ),
         # What is no object stands in structuredContent with the texts beside it.
         (
             ELIDES,
-            said("Found:", '[{"a":[1,2]}]'),
-            said(
+            tool_result("Found:", '[{"a":[1,2]}]'),
+            tool_result(
                 "Found:",
                 '[{"a":[1],"_elided":{"a":"1 of 2"}}]',
                 structuredContent={"text": 'Found:\n[{"a":[1],"_elided":{"a":"1 of 2"}}]'},
@@ -196,7 +200,7 @@ def test_a_rule_that_refuses_withholds_what_it_failed_on(
     made = shape(
         job(with_step(rule(text), Raises(TypeError("secret")), 0), answer(VALUE), **options)
     )
-    expected = said("the response was withheld: rule 'r' failed on it", isError=True)
+    expected = tool_result("the response was withheld: rule 'r' failed on it", isError=True)
     assert result(made.raw) == ({"resultType": "complete"} if options else {}) | expected
     assert (made.outcome, made.log_line) == ("failed", "r: t: failed at raises: TypeError: secret")
 
@@ -225,11 +229,11 @@ def test_the_original_that_goes_out_for_a_rule_keeps_its_promise(fails: dict[str
 @pytest.mark.parametrize("kind", ["auto", "structured"])
 def test_what_has_no_document_is_bounded_and_no_step_works_on_it(kind: str) -> None:
     text = f"document: {kind}\nresponse: [{{filter: {{prefix: a}}}}]\nmax_bytes: 3000"
-    short = {"content": [*said("b\nc")["content"], *said("d")["content"]]}
+    short = {"content": [*tool_result("b\nc")["content"], *tool_result("d")["content"]]}
     made = shaped(text, short)
     assert made.outcome == "untouched"
     assert made.raw == answer(short)
-    long = {"content": [*said("b" * 9000)["content"], *said("d")["content"]]}
+    long = {"content": [*tool_result("b" * 9000)["content"], *tool_result("d")["content"]]}
     made = shaped(text, long)
     assert made.outcome == "shaped"
     first, last, *_ = texts(made.raw)
@@ -278,16 +282,16 @@ BROKEN = "the response breaks its contract: "
             for more in ("", "max_bytes: 1000")
             for value in (
                 document({"other": "secret"}),
-                said("secret"),
-                said("secret", "words"),
+                tool_result("secret"),
+                tool_result("secret", "words"),
                 {"content": [{"type": "image", "data": "secret", "mimeType": "image/png"}]},
                 document({"other": ["secret" * 50] * 100}),
             )
         ),
         (CHECKED, document({"n": 11}), BROKEN + "n: 11 is greater than the maximum of 10"),
-        (CHECKED, said("secret"), BROKEN),
+        (CHECKED, tool_result("secret"), BROKEN),
         (CHECKED, {"content": []}, BROKEN + "it has no document"),
-        (f"{CHECKED}max_bytes: 3000", said("secret", "d"), BROKEN + "it has no document"),
+        (f"{CHECKED}max_bytes: 3000", tool_result("secret", "d"), BROKEN + "it has no document"),
         (CHECKED, document({"other": 1}), BROKEN),
         (f"{CHECKED}response: [{{keep: [other]}}]\non_failure: refuse", document({"n": 1}), MISFIT),
     ],
@@ -310,7 +314,7 @@ WARNS = CONTRACT + "validate: warn\n"
     ("text", "value", "warning", "logged"),
     [
         (WARNS, document({"n": 11}, structured=True), "contract: n maximum", ""),
-        (f"{WARNS}max_bytes: 3000", said("b", "d"), "contract: no document", ""),
+        (f"{WARNS}max_bytes: 3000", tool_result("b", "d"), "contract: no document", ""),
         (
             "name: r\nresponse: [{keep: [items.id]}]",
             document({"a": 1}),

@@ -11,8 +11,8 @@ from proxy.document.fuel import LITTLE
 from proxy.document.tree import Document, Slot
 from proxy.shaping.pipeline import shape
 from proxy.transforms.base import Call, Parameter
-from tests.given import answer, document, rule, said, texts
-from tests.jobs import job, kept, page, shaped, structured, with_step, withheld
+from tests.given import answer, document, rule, texts, tool_result
+from tests.jobs import job, page, shaped, snapshot_of, structured, with_step, withheld
 
 
 def test_every_step_is_observed() -> None:
@@ -29,7 +29,7 @@ def test_every_step_is_observed() -> None:
 
 
 LINES = "abc\nbcd\ncde\n"
-IN_MEMBER = said(LINES, structuredContent={"content": LINES})
+IN_MEMBER = tool_result(LINES, structuredContent={"content": LINES})
 
 
 def in_member(steps: str, **members: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -56,7 +56,7 @@ def test_a_text_is_named_by_the_member_that_holds_it(at: str) -> None:
 
 def test_later_windows_of_a_text_named_by_its_member_go_on_where_the_first_one_ended() -> None:
     text = "response: [{truncate: {at: content, max_length: 5}}]"
-    later = page(text, kept(text, IN_MEMBER), startIndex=5)
+    later = page(text, snapshot_of(text, IN_MEMBER), startIndex=5)
     assert structured(later)["content"] == LINES[5:10]
 
 
@@ -121,8 +121,8 @@ REMOVES = [
     ("response: [{drop: [a, b]}]", document({"a": 1, "b": {"c": 2}})),
     ("response: [{drop: 'items.*'}]", document({"items": [{"a": 1}, {"b": 2}]})),
     ("response: [{drop: a}]", document([{"a": 1}, {"a": 2}], structured=True)),
-    ("response: [{drop: a}]", said('{"a":1}', '{"a":2}')),
-    ("response: [{drop: a}]", said('"{\\"a\\":1}"')),
+    ("response: [{drop: a}]", tool_result('{"a":1}', '{"a":2}')),
+    ("response: [{drop: a}]", tool_result('"{\\"a\\":1}"')),
     ("response: [{keep: [a]}, {drop: a}]", document({"a": 1, "b": 2})),
     ("response: [{project: [{login: user.login}]}]", document({"user": {"handle": "x"}})),
 ]
@@ -180,8 +180,8 @@ def test_a_rule_that_withholds_lets_no_text_go_from_which_it_would_pick(
     step: str, text: str
 ) -> None:
     keys = f"name: r\nresponse: [{{{step}}}]"
-    assert shaped(keys, said(text)).raw == answer(said(text))
-    made = shaped(f"on_failure: refuse\n{keys}", said(text))
+    assert shaped(keys, tool_result(text)).raw == answer(tool_result(text))
+    made = shaped(f"on_failure: refuse\n{keys}", tool_result(text))
     assert withheld(made) == "the response was withheld: rule 'r' does not fit it"
 
 

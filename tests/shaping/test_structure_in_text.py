@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from proxy.ruleset.selection import Selection
 from proxy.shaping.job import ShapeResult
 from proxy.shaping.pipeline import shape
-from tests.given import answer, result, said, texts
+from tests.given import answer, result, texts, tool_result
 from tests.jobs import job
 
 BUDGET = 1_500
@@ -77,13 +77,13 @@ ROWS = st.lists(
 
 def first(text: str, **members: Any) -> ShapeResult:
     assert RULE is not None
-    return shape(job(RULE, answer(said(text, **members)), keep=True))
+    return shape(job(RULE, answer(tool_result(text, **members)), keep=True))
 
 
 def view(text: str, expression: str, **members: Any) -> str:
     """Return the text that answers a view."""
     assert RULE is not None
-    outcome = shape(job(RULE, answer(said(text, **members)), keep=True, view=expression))
+    outcome = shape(job(RULE, answer(tool_result(text, **members)), keep=True, view=expression))
     return texts(outcome.raw)[0]
 
 

@@ -8,7 +8,7 @@ import pytest
 from proxy.errors import DocumentError
 from proxy.testing import answer as answers
 from proxy.testing.answer import ClientView
-from tests.given import answer, line, rule, said
+from tests.given import answer, line, rule, tool_result
 
 
 def read(result: dict[str, Any]) -> ClientView:
@@ -31,15 +31,15 @@ def test_what_is_no_response_cannot_be_read(raw: bytes) -> None:
 
 
 def test_without_a_document_before_the_only_one_after_is_taken() -> None:
-    assert answers.document(read(said("[1]")), None) == [1]
-    assert answers.document(read(said("x", structuredContent={"a": 1})), None) == {"a": 1}
+    assert answers.document(read(tool_result("[1]")), None) == [1]
+    assert answers.document(read(tool_result("x", structuredContent={"a": 1})), None) == {"a": 1}
     with pytest.raises(DocumentError, match="the answer has no document, but 2 texts"):
-        answers.document(read(said("x", "y")), None)
+        answers.document(read(tool_result("x", "y")), None)
 
 
 def test_texts_are_blocks_where_a_bound_makes_them_the_document() -> None:
-    assert answers.located(answer(said("x", "y")), rule("response: []")) is None
-    assert answers.located(answer(said("x", "y")), rule("max_bytes: 1000")) is not None
+    assert answers.located(answer(tool_result("x", "y")), rule("response: []")) is None
+    assert answers.located(answer(tool_result("x", "y")), rule("max_bytes: 1000")) is not None
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import pytest
 
 from proxy.testing import exchange
 from proxy.testing.exchange import ExchangeError
-from tests.given import answer, call, line, said
+from tests.given import answer, call, line, tool_result
 
-REQUEST, RESPONSE = call("t", {"x": 1}, id=7), answer(said("a"), 7)
+REQUEST, RESPONSE = call("t", {"x": 1}, id=7), answer(tool_result("a"), 7)
 RECORDED = {"server": "s", "request": REQUEST.decode(), "response": RESPONSE.decode()}
 
 
@@ -53,7 +53,7 @@ def test_another_tool_or_other_arguments_take_the_place_of_the_recorded_ones(
 @pytest.mark.parametrize(
     "result",
     [
-        said("a"),
+        tool_result("a"),
         {"content": []},
         {"structuredContent": {"a": 1}},
         {"content": [{"type": "image", "data": "", "mimeType": "image/png"}], "isError": True},
@@ -73,14 +73,14 @@ def test_a_result_alone_is_put_into_a_response(result: dict[str, Any]) -> None:
 def test_any_other_json_is_the_text_of_a_result_as_it_stands(text: str) -> None:
     found = exchange.recorded(text.encode(), "u", {"y": 1})
 
-    assert json.loads(found.response)["result"] == said(text)
+    assert json.loads(found.response)["result"] == tool_result(text)
     assert found.arguments == {"y": 1}
 
 
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (said("a"), "no call is recorded here; name its tool: --tool, or tool in a test"),
+        (tool_result("a"), "no call is recorded here; name its tool: --tool, or tool in a test"),
         (
             {**RECORDED, "request": line(id=1, method="tools/list").decode()},
             "the recorded request is 'tools/list', not 'tools/call'",

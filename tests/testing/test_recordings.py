@@ -8,7 +8,7 @@ import pytest
 
 from proxy.testing.exchange import ExchangeError
 from proxy.testing.recordings import RecordedSession, sessions
-from tests.given import answer, call, line, said
+from tests.given import answer, call, line, tool_result
 
 ABOUT = {"server": "shelf", "client": "codex", "started": "2026-01-02T03:04:05Z"}
 TOOLS = answer({"tools": [{"name": "list", "inputSchema": {}}, {"name": "get"}]})
@@ -20,7 +20,7 @@ def write(path: Path, value: Any) -> None:
 
 
 def exchange(tool: str, text: str) -> dict[str, Any]:
-    return {"request": json.loads(call(tool)), "response": json.loads(answer(said(text)))}
+    return {"request": json.loads(call(tool)), "response": json.loads(answer(tool_result(text)))}
 
 
 def texts(session: RecordedSession) -> list[str]:

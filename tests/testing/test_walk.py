@@ -12,7 +12,7 @@ from proxy.testing import walk
 from proxy.testing.answer import ClientView
 from proxy.testing.exchange import RecordedExchange, make, text_result
 from proxy.testing.play import Replay
-from tests.given import answer, document, rules, said
+from tests.given import answer, document, rules, tool_result
 
 PAGES = rules("- {tools: t, response: [{paginate: {at: items, limit: 2}}]}")
 ITEMS = make("t", {}, text_result('{"items":[1,2,3,4,5]}'))
@@ -67,7 +67,7 @@ def test_pages_that_do_not_rejoin_are_told(pages: list[Any], lines: list[str]) -
 
 def test_a_page_that_is_an_error_ends_the_walk() -> None:
     with pytest.raises(AbridgeError, match="rejoins: the page from 2 on is an error: expired"):
-        faked({"items": [1, 2]}, answer(said("expired", isError=True)))
+        faked({"items": [1, 2]}, answer(tool_result("expired", isError=True)))
 
 
 def test_a_walk_without_a_document_says_so() -> None:

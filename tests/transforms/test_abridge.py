@@ -12,7 +12,7 @@ from proxy.document.view import look
 from proxy.transforms.abridge import Abridge, abridge
 from proxy.transforms.base import Call, Notice
 from proxy.transforms.parse import Parse
-from tests.documents import SCALARS, SURROGATES, call, said, shaped, values
+from tests.documents import SCALARS, SURROGATES, call, shaped, shaped_text, values
 from tests.omissions import characters, check_notes, check_text, left_out
 
 ROWS = [{"id": n, "name": f"name {n}", "body": "x" * 300} for n in range(500)]
@@ -184,7 +184,7 @@ def test_structure_in_a_text_is_cut_as_structure() -> None:
 def test_lines_are_cut_as_the_text_that_they_are() -> None:
     text = "a line of text\n" * 5000
     told = call(2000)
-    found = said(text, Parse(as_="lines"), Abridge(), at=told)
+    found = shaped_text(text, Parse(as_="lines"), Abridge(), at=told)
     check_text(text, found, told.notices[0].value)
 
 

@@ -19,7 +19,7 @@ from proxy.transforms.clip import Clip
 from proxy.transforms.jmespath import Jmespath
 from proxy.transforms.keep import Keep
 from proxy.transforms.replace import Replace
-from tests.documents import SCALARS, SURROGATES, call, open_all, said, shaped, values
+from tests.documents import SCALARS, SURROGATES, call, open_all, shaped, shaped_text, values
 from tests.given import rule
 
 
@@ -296,7 +296,7 @@ def test_rows_and_the_tree_keep_the_same(data: bytes, paths: list[str]) -> None:
 def test_a_text_is_shortened_and_what_is_left_out_is_counted(
     step: Clip, text: str, clipped: str
 ) -> None:
-    assert said(text, step) == clipped
+    assert shaped_text(text, step) == clipped
 
 
 @pytest.mark.parametrize(
@@ -312,7 +312,7 @@ def test_a_text_is_shortened_and_what_is_left_out_is_counted(
     ],
 )
 def test_every_match_is_replaced(pattern: str, replacement: str, text: str, changed: str) -> None:
-    assert said(text, Replace(pattern=Pattern(pattern), with_=replacement)) == changed
+    assert shaped_text(text, Replace(pattern=Pattern(pattern), with_=replacement)) == changed
 
 
 @pytest.mark.fault(37, "inside")
@@ -320,7 +320,7 @@ def test_what_takes_long_to_replace_ends_where_the_fuel_does() -> None:
     told = call()
     told.fuel = Fuel(LITTLE)
     with pytest.raises(OutOfFuel):
-        said("a" * 300_000, Replace(pattern=Pattern("a(.*b)?"), with_="x"), at=told)
+        shaped_text("a" * 300_000, Replace(pattern=Pattern("a(.*b)?"), with_="x"), at=told)
 
 
 @pytest.mark.slow

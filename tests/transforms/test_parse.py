@@ -12,7 +12,7 @@ from proxy.document.tree import Document, Pieces
 from proxy.errors import OutOfFuel, ShapeMismatch
 from proxy.transforms.paginate import Paginate
 from proxy.transforms.parse import Parse
-from tests.documents import call, said, shaped, values
+from tests.documents import call, shaped, shaped_text, values
 
 CONTENT = Path.parse("content")
 
@@ -28,7 +28,7 @@ def test_lines_are_without_their_ends_and_joined_with_them() -> None:
         lines = opened(text, Parse(as_="lines"))
         separator = "\r\n" if text == "a\r\nb\r\n" else "\n"
         assert lines == [*text.split(separator)][: len(lines)]
-        assert said(text, Parse(as_="lines")) == text
+        assert shaped_text(text, Parse(as_="lines")) == text
     assert opened("a\r\nb\r\n", Parse(as_="lines")) == ["a", "b"]
 
 
@@ -52,7 +52,7 @@ def test_records_end_or_begin_where_the_pattern_says(
             Parse(as_="records", split=split)
     else:
         assert opened(text, Parse(as_="records", split=split)) == records
-        assert said(text, Parse(as_="records", split=split)) == text
+        assert shaped_text(text, Parse(as_="records", split=split)) == text
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_record_at_the_head_of_a_text_counts_though_nothing_separates_it(
 ) -> None:
     parse = Parse(as_="records", split=split)
     assert opened(text, parse) == records
-    assert said(text, parse) == text
+    assert shaped_text(text, parse) == text
 
 
 def test_the_last_record_gets_an_end_where_others_follow_it_now() -> None:
@@ -97,7 +97,7 @@ def test_the_last_record_gets_an_end_where_others_follow_it_now() -> None:
 )
 def test_what_cannot_be_read_is_a_mismatch(form: Any, text: str) -> None:
     with pytest.raises(ShapeMismatch, match=r"^the text "):
-        said(text, Parse(as_=form))
+        shaped_text(text, Parse(as_=form))
 
 
 def test_a_document_that_is_structure_already_is_left_to_the_next_step() -> None:
@@ -130,7 +130,7 @@ def test_texts_that_can_no_longer_be_told_apart_are_a_mismatch() -> None:
 @given(values(leaves=30))
 def test_json_in_a_text_keeps_its_spelling(raw: bytes) -> None:
     inner = b'{"v": ' + raw + b"}"
-    assert said(inner.decode(), Parse(as_="json")) == Document.read(inner).encode().decode()
+    assert shaped_text(inner.decode(), Parse(as_="json")) == Document.read(inner).encode().decode()
 
 
 @given(st.text("a#\n\r", max_size=40), st.sampled_from([None, "#", "(?=#)", "\n", "\n(?=a)"]))
@@ -162,11 +162,11 @@ def test_a_text_that_takes_long_to_read_ends_where_the_fuel_does(step: Parse, te
     told = call()
     told.fuel = Fuel(100)  # a search is paid for by the time it takes
     with pytest.raises(OutOfFuel):
-        said(text, step, at=told)
+        shaped_text(text, step, at=told)
 
 
 def test_yaml_that_is_too_long_is_left_as_it_came_and_burns_nothing() -> None:
     told = call()
     with pytest.raises(ShapeMismatch, match="characters of YAML are more than"):
-        said("a" * 2_000_000, Parse(as_="yaml"), at=told)
+        shaped_text("a" * 2_000_000, Parse(as_="yaml"), at=told)
     assert told.fuel.remaining == MOST

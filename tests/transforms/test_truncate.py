@@ -9,14 +9,14 @@ from proxy.document.paths import Path
 from proxy.transforms.base import Call
 from proxy.transforms.parse import Parse
 from proxy.transforms.truncate import Truncate
-from tests.documents import TEXTS, call, said, shaped
+from tests.documents import TEXTS, call, shaped, shaped_text
 
 CONTENT = Path.parse("content")
 
 
 def window(text: str, step: Truncate, **arguments: Any) -> tuple[str, dict[str, Any] | None]:
     told = call(**arguments)
-    found = said(text, step, at=told)
+    found = shaped_text(text, step, at=told)
     return found, told.notices[0].value if told.notices else None
 
 
@@ -73,7 +73,7 @@ def test_a_window_from_the_end_may_begin_with_a_line() -> None:
 def test_an_inline_hint_names_the_argument_as_the_client_knows_it() -> None:
     told = Call("read", {}, names={"startIndex": "page_startIndex"}, notices=[])
     step = Truncate(max_length=3, hint="inline")
-    assert said("abcdef", step, at=told) == (
+    assert shaped_text("abcdef", step, at=told) == (
         "abc\n\n<error>Content truncated. Call with page_startIndex of 3 to get more.</error>"
     )
     assert window("abcdef", step, startIndex=3)[0] == "def"
@@ -111,7 +111,7 @@ def test_the_description_gains_a_sentence_on_how_to_go_on() -> None:
 
 def test_lines_that_were_filtered_are_one_text_again() -> None:
     told = call()
-    found = said("a\nb\nc\nd\n", Parse(as_="lines"), Truncate(max_length=4), at=told)
+    found = shaped_text("a\nb\nc\nd\n", Parse(as_="lines"), Truncate(max_length=4), at=told)
     assert found == "a\nb\n"
     assert told.notices[0].value["totalLength"] == 8
 

@@ -9,8 +9,8 @@ from msgspec import Raw
 from proxy.errors import DocumentError
 from proxy.shaping.result.frame import Copy, content_of
 from proxy.shaping.result.read import locate, parse
-from tests.given import answer, document, said
-from tests.result.given import STRUCTURED, TEXT, members, places
+from tests.given import answer, document, tool_result
+from tests.shaping.result.results import STRUCTURED, TEXT, members, places
 
 
 def block(*blocks: int, **members: Any) -> Copy:
@@ -20,10 +20,10 @@ def block(*blocks: int, **members: Any) -> Copy:
 SAME = {"items": [1, 2.5, "ä"], "total": 2}
 WRAPPED: dict[str, Any] = {"result": [{"a": 1}, "two"]}
 RESOURCE = {"type": "resource", "resource": {"uri": "file:///a", "text": '{"a":1}'}}
-LISTED = said('{"a": 1}', "two", structuredContent=WRAPPED)
-QUOTED = said('"a b"', structuredContent="a b")
+LISTED = tool_result('{"a": 1}', "two", structuredContent=WRAPPED)
+QUOTED = tool_result('"a b"', structuredContent="a b")
 MEMBER = Copy("member", "result")
-IN_BLOCK = said(
+IN_BLOCK = tool_result(
     "[{'a': 1}]",
     structuredContent={"result": [{"type": "text", "text": "[{'a': 1}]", "_meta": None}]},
 )
@@ -31,65 +31,77 @@ IN_BLOCK = said(
 # What is read, and its document with its places.
 PLACES: dict[str, tuple[dict[str, Any], Any, tuple[Copy, ...]]] = {
     # A text repeats structuredContent.
-    "compact": (said(json.dumps(SAME), structuredContent=SAME), SAME, (STRUCTURED, TEXT)),
-    "pretty": (said(json.dumps(SAME, indent=2), structuredContent=SAME), SAME, (STRUCTURED, TEXT)),
+    "compact": (tool_result(json.dumps(SAME), structuredContent=SAME), SAME, (STRUCTURED, TEXT)),
+    "pretty": (
+        tool_result(json.dumps(SAME, indent=2), structuredContent=SAME),
+        SAME,
+        (STRUCTURED, TEXT),
+    ),
     "in other words": (
-        said('{"b": "\\u00e4", "a": 1.0}', structuredContent={"a": 1, "b": "ä"}),
+        tool_result('{"b": "\\u00e4", "a": 1.0}', structuredContent={"a": 1, "b": "ä"}),
         {"a": 1, "b": "ä"},
         (STRUCTURED, TEXT),
     ),
-    "a number": (said("-1.5", structuredContent=-1.5), -1.5, (STRUCTURED, TEXT)),
-    "a word": (said("true", structuredContent=True), True, (STRUCTURED, TEXT)),
-    "a number in prose": (said("Total: 5", structuredContent=5), 5, (STRUCTURED,)),
+    "a number": (tool_result("-1.5", structuredContent=-1.5), -1.5, (STRUCTURED, TEXT)),
+    "a word": (tool_result("true", structuredContent=True), True, (STRUCTURED, TEXT)),
+    "a number in prose": (tool_result("Total: 5", structuredContent=5), 5, (STRUCTURED,)),
     "behind prose": (
-        said("Items:", '{"a":1}', structuredContent={"a": 1}),
+        tool_result("Items:", '{"a":1}', structuredContent={"a": 1}),
         {"a": 1},
         (STRUCTURED, block(1)),
     ),
-    "a text": (said("a b", structuredContent="a b"), "a b", (STRUCTURED, TEXT)),
+    "a text": (tool_result("a b", structuredContent="a b"), "a b", (STRUCTURED, TEXT)),
     "a quoted text": (QUOTED, "a b", (STRUCTURED, block(0, quoted=True))),
     # A text repeats its only member.
-    "a text in it": (said("long", structuredContent={"result": "long"}), "long", (MEMBER, TEXT)),
-    "JSON in it": (said("[1, 2]", structuredContent={"result": "[1, 2]"}), [1, 2], (MEMBER, TEXT)),
-    "a number in it": (said("12", structuredContent={"result": "12"}), "12", (MEMBER, TEXT)),
+    "a text in it": (
+        tool_result("long", structuredContent={"result": "long"}),
+        "long",
+        (MEMBER, TEXT),
+    ),
+    "JSON in it": (
+        tool_result("[1, 2]", structuredContent={"result": "[1, 2]"}),
+        [1, 2],
+        (MEMBER, TEXT),
+    ),
+    "a number in it": (tool_result("12", structuredContent={"result": "12"}), "12", (MEMBER, TEXT)),
     "a block in it": (IN_BLOCK, "[{'a': 1}]", (Copy("member", "result", as_block=True), TEXT)),
     "an array in it": (LISTED, WRAPPED, (STRUCTURED, block(0, 1))),
     "one element": (
-        said('{"a": 1}', structuredContent={"result": [{"a": 1}]}),
+        tool_result('{"a": 1}', structuredContent={"result": [{"a": 1}]}),
         {"result": [{"a": 1}]},
         (STRUCTURED, TEXT),
     ),
     "a value in it": (
-        said("Two:", "[1, 2]", structuredContent={"result": [1, 2]}),
+        tool_result("Two:", "[1, 2]", structuredContent={"result": [1, 2]}),
         {"result": [1, 2]},
         (STRUCTURED, block(1)),
     ),
     # No text repeats it.
-    "prose": (said("Here.", structuredContent={"a": 1}), {"a": 1}, (STRUCTURED,)),
-    "other JSON": (said('{"a": 2}', structuredContent={"a": 1}), {"a": 1}, (STRUCTURED,)),
+    "prose": (tool_result("Here.", structuredContent={"a": 1}), {"a": 1}, (STRUCTURED,)),
+    "other JSON": (tool_result('{"a": 2}', structuredContent={"a": 1}), {"a": 1}, (STRUCTURED,)),
     "no text": ({"content": [], "structuredContent": [1]}, [1], (STRUCTURED,)),
     "no content": ({"structuredContent": {"a": 1}}, {"a": 1}, (STRUCTURED,)),
-    "null": ({**said("text"), "structuredContent": None}, "text", (TEXT,)),
+    "null": ({**tool_result("text"), "structuredContent": None}, "text", (TEXT,)),
     # Texts alone.
-    "the only JSON": (said("Found two:", "[1,2]", "Done."), [1, 2], (block(1),)),
+    "the only JSON": (tool_result("Found two:", "[1,2]", "Done."), [1, 2], (block(1),)),
     "a resource": ({"content": [RESOURCE]}, {"a": 1}, (TEXT,)),
     "several JSON": (
-        said('{"a":1}', "[2]", '{"a":3}'),
+        tool_result('{"a":1}', "[2]", '{"a":3}'),
         [{"a": 1}, [2], {"a": 3}],
         (block(0, 1, 2, each=True),),
     ),
     "several JSON after prose": (
-        said("Found 2", '{"a":1}', '{"a":3}'),
+        tool_result("Found 2", '{"a":1}', '{"a":3}'),
         [{"a": 1}, {"a": 3}],
         (block(1, 2, each=True),),
     ),
-    "plain words": (said("plain words"), "plain words", (TEXT,)),
-    "a lone number": (said("12"), "12", (TEXT,)),
-    "an empty text": (said(""), "", (TEXT,)),
-    "JSON that is cut": (said('{"cut": '), '{"cut": ', (TEXT,)),
-    "a JSON string": (said('"two\\nlines"'), "two\nlines", (block(0, quoted=True),)),
-    "JSON in a JSON string": (said('"[1,2]"'), [1, 2], (block(0, quoted=True),)),
-    "a quotation mark": (said('"Quoted" at first'), '"Quoted" at first', (TEXT,)),
+    "plain words": (tool_result("plain words"), "plain words", (TEXT,)),
+    "a lone number": (tool_result("12"), "12", (TEXT,)),
+    "an empty text": (tool_result(""), "", (TEXT,)),
+    "JSON that is cut": (tool_result('{"cut": '), '{"cut": ', (TEXT,)),
+    "a JSON string": (tool_result('"two\\nlines"'), "two\nlines", (block(0, quoted=True),)),
+    "JSON in a JSON string": (tool_result('"[1,2]"'), [1, 2], (block(0, quoted=True),)),
+    "a quotation mark": (tool_result('"Quoted" at first'), '"Quoted" at first', (TEXT,)),
 }
 
 
@@ -119,8 +131,8 @@ def test_lone_surrogates_do_not_keep_a_text_from_mirroring_structured_content() 
         {"content": [{"type": "resource", "resource": {"uri": "a", "blob": "AA=="}}]},
         {"content": [{"type": "text"}, {"type": "text", "text": 5}, {"text": "no type"}, 7, None]},
         {},
-        said("prose", "more prose"),
-        said("[1]", "[2]", "prose"),
+        tool_result("prose", "more prose"),
+        tool_result("[1]", "[2]", "prose"),
     ],
 )
 def test_a_result_with_none_of_these_has_no_document(value: dict[str, Any]) -> None:
@@ -133,23 +145,23 @@ def test_content_that_is_no_array_cannot_be_read() -> None:
 
 
 def test_a_rule_may_say_which_copy_is_the_document() -> None:
-    both = said("[1]", "prose", structuredContent={"a": 1})
+    both = tool_result("[1]", "prose", structuredContent={"a": 1})
 
     assert places(both, "structured")[0] == {"a": 1}
     assert places(both, "blocks") == ([[1], "prose"], (Copy("text", blocks=(0, 1), each=True),))
-    assert places(said('{"a":1}'), "text") == ('{"a":1}', (TEXT,))
-    held = {**said('{"a":1}'), "structuredContent": {"content": '{"a":1}'}}
+    assert places(tool_result('{"a":1}'), "text") == ('{"a":1}', (TEXT,))
+    held = {**tool_result('{"a":1}'), "structuredContent": {"content": '{"a":1}'}}
     assert places(held, "text") == ('{"a":1}', (Copy("member", "content"), TEXT))
-    assert places({**said("5"), "structuredContent": {"n": 5}}, "text") == ("5", (TEXT,))
-    assert locate(members(said("[1]")), "structured") is None
+    assert places({**tool_result("5"), "structuredContent": {"n": 5}}, "text") == ("5", (TEXT,))
+    assert locate(members(tool_result("[1]")), "structured") is None
     assert locate(members({"content": []}), "blocks") is None
 
 
 LINES = [
     answer(document({"a": 1})),
     answer({**document({"a": 1}, structured=True), "isError": False, "_meta": {"n": 1.50}}),
-    answer(said("two", "texts")),
-    answer({**said("text"), "vendor": 1}),
+    answer(tool_result("two", "texts")),
+    answer({**tool_result("text"), "vendor": 1}),
     b'{ "result": {"content": [{"type": "text", "text": "a"}]}, "jsonrpc": "2.0", "id": 5.0}',
     rb'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"\ud800"}]}}',
 ]

@@ -9,17 +9,17 @@ from proxy.document.tree import Document, encode
 from proxy.shaping.result.frame import Frame
 from proxy.shaping.result.write import write
 from proxy.transforms.base import Notice
-from tests.given import answer, document, result, said
+from tests.given import answer, document, result, tool_result
 from tests.jobs import CONTRACT, shaped, structured
-from tests.result.given import reading, written
+from tests.shaping.result.results import reading, written
 
 IMAGE = {"type": "image", "data": "AA==", "mimeType": "image/png"}
 BOTH = document({"a": [1, 2]}, structured=True)
-BLOCKS = said('{"a":1}', '{"a":2}', '{"a":3}')
-WRAPPED = said("Two:", "[1, 2]", structuredContent={"result": [1, 2]})
-LISTED = said("1", "true", "x", structuredContent={"result": [1, True, "x"]})
-IN_MEMBER = said("long", structuredContent={"result": "long"})
-IN_BLOCK = said(
+BLOCKS = tool_result('{"a":1}', '{"a":2}', '{"a":3}')
+WRAPPED = tool_result("Two:", "[1, 2]", structuredContent={"result": [1, 2]})
+LISTED = tool_result("1", "true", "x", structuredContent={"result": [1, True, "x"]})
+IN_MEMBER = tool_result("long", structuredContent={"result": "long"})
+IN_BLOCK = tool_result(
     "long", structuredContent={"result": [{"type": "text", "text": "long", "_meta": None}]}
 )
 TOTAL = {"pagination": {"total": 9}}
@@ -34,57 +34,59 @@ def resource(text: str) -> dict[str, Any]:
 # What a result becomes with another document in it, and with notices.
 WRITTEN: dict[str, tuple[dict[str, Any], Any, list[Notice], dict[str, Any]]] = {
     # If structuredContent was an object, it stays one.
-    "an array": (BOTH, [1, 2], [], said("[1,2]", structuredContent={"items": [1, 2]})),
-    "null": (BOTH, None, [], said("null", structuredContent={"text": "null"})),
-    "a number": (BOTH, 7, [], said("7", structuredContent={"text": "7"})),
-    "a text": (BOTH, "a b", [], said("a b", structuredContent={"text": "a b"})),
+    "an array": (BOTH, [1, 2], [], tool_result("[1,2]", structuredContent={"items": [1, 2]})),
+    "null": (BOTH, None, [], tool_result("null", structuredContent={"text": "null"})),
+    "a number": (BOTH, 7, [], tool_result("7", structuredContent={"text": "7"})),
+    "a text": (BOTH, "a b", [], tool_result("a b", structuredContent={"text": "a b"})),
     "an array in an array": (document([1, 2], structured=True), [1], [],
-     said("[1]", structuredContent=[1])),
+     tool_result("[1]", structuredContent=[1])),
     "null in an array": (document([1], structured=True), None, [],
-     said("null", structuredContent={"text": "null"})),
+     tool_result("null", structuredContent={"text": "null"})),
     "a wrapped value": (WRAPPED, {"result": [1]}, [],
-     said("Two:", '{"result":[1]}', structuredContent={"result": [1]})),
-    "a structured text": (said("a b", structuredContent="a b"), "a", [],
-     said("a", structuredContent="a")),
-    "a structured text, quoted": (said('"a b"', structuredContent="a b"), "a", [],
-     said('"a"', structuredContent="a")),
-    "a text in a member": (IN_MEMBER, "l", [], said("l", structuredContent={"result": "l"})),
+     tool_result("Two:", '{"result":[1]}', structuredContent={"result": [1]})),
+    "a structured text": (tool_result("a b", structuredContent="a b"), "a", [],
+     tool_result("a", structuredContent="a")),
+    "a structured text, quoted": (tool_result('"a b"', structuredContent="a b"), "a", [],
+     tool_result('"a"', structuredContent="a")),
+    "a text in a member": (IN_MEMBER, "l", [], tool_result("l", structuredContent={"result": "l"})),
     "a text in a block in a member": (
      IN_BLOCK, "l", NOTICE,
-     said("l", '{"pagination":{"total":9}}',
+     tool_result("l", '{"pagination":{"total":9}}',
           structuredContent={"result": [{"type": "text", "text": "l"}], **TOTAL})),
     "JSON in a block in a member": (
      IN_BLOCK, [1], [],
-     said("[1]", structuredContent={"result": [{"type": "text", "text": "[1]"}]})),
+     tool_result("[1]", structuredContent={"result": [{"type": "text", "text": "[1]"}]})),
     "a block among others": (
      {"content": [IMAGE, {"type": "text", "text": "[1,2]"}, IMAGE]}, [1], [],
      {"content": [IMAGE, {"type": "text", "text": "[1]"}, IMAGE]}),
     "a resource": (resource("[1,2]"), [1], [], resource("[1]")),
-    "a JSON string": (said('"two\\nlines"'), "a\nb", [], said('"a\\nb"')),
-    "fewer blocks": (BLOCKS, [{"a": 1}, "b"], [], said('{"a":1}', "b")),
-    "no block": (BLOCKS, [], [], said()),
-    "more blocks": (BLOCKS, [1, 2, 3, 4], [], said("1", "2", "3", "4")),
-    "an object of blocks": (said("[1]", "[2]"), {"items": []}, [], said('{"items":[]}')),
-    "an object of elements": (LISTED, {"a": 1}, [], said('{"a":1}', structuredContent={"a": 1})),
+    "a JSON string": (tool_result('"two\\nlines"'), "a\nb", [], tool_result('"a\\nb"')),
+    "fewer blocks": (BLOCKS, [{"a": 1}, "b"], [], tool_result('{"a":1}', "b")),
+    "no block": (BLOCKS, [], [], tool_result()),
+    "more blocks": (BLOCKS, [1, 2, 3, 4], [], tool_result("1", "2", "3", "4")),
+    "an object of blocks": (tool_result("[1]", "[2]"), {"items": []}, [],
+     tool_result('{"items":[]}')),
+    "an object of elements": (LISTED, {"a": 1}, [],
+     tool_result('{"a":1}', structuredContent={"a": 1})),
     # Notices.
     "in an object": (BOTH, {"a": 1}, NOTICE, document({"a": 1, **TOTAL}, structured=True)),
     "in both copies": (BOTH, [1, 2], NOTICE, document({"items": [1, 2], **TOTAL}, structured=True)),
-    "beside an array": (said("[1,2]"), [1], NOTICE, document({"items": [1], **TOTAL})),
-    "beside a JSON string": (said('"long"'), "l", NOTICE, document({"text": "l", **TOTAL})),
+    "beside an array": (tool_result("[1,2]"), [1], NOTICE, document({"items": [1], **TOTAL})),
+    "beside a JSON string": (tool_result('"long"'), "l", NOTICE, document({"text": "l", **TOTAL})),
     "behind a text": (
      {"content": [{"type": "text", "text": "long"}, IMAGE]}, "l", BARE,
-     {"content": [*said("l", '{"truncated":true}')["content"], IMAGE]}),
+     {"content": [*tool_result("l", '{"truncated":true}')["content"], IMAGE]}),
     "beside a text in a member": (IN_MEMBER, "l", NOTICE,
-     said("l", '{"pagination":{"total":9}}', structuredContent={"result": "l", **TOTAL})),
+     tool_result("l", '{"pagination":{"total":9}}', structuredContent={"result": "l", **TOTAL})),
     "in JSON in a member": (
-     said('{"a":1}', structuredContent={"result": '{"a":1}'}), {"a": 1}, NOTICE,
-     said('{"a":1,"pagination":{"total":9}}',
+     tool_result('{"a":1}', structuredContent={"result": '{"a":1}'}), {"a": 1}, NOTICE,
+     tool_result('{"a":1,"pagination":{"total":9}}',
           structuredContent={"result": '{"a":1,"pagination":{"total":9}}'})),
     "in structuredContent alone": (
      {"content": [], "structuredContent": [1, 2]}, [1], NOTICE,
-     said(structuredContent={"items": [1], **TOTAL})),
-    "beside a structured text": (said("a b", structuredContent="a b"), "a", NOTICE,
-     said("a", '{"pagination":{"total":9}}', structuredContent={"text": "a", **TOTAL})),
+     tool_result(structuredContent={"items": [1], **TOTAL})),
+    "beside a structured text": (tool_result("a b", structuredContent="a b"), "a", NOTICE,
+     tool_result("a", '{"pagination":{"total":9}}', structuredContent={"text": "a", **TOTAL})),
 }  # fmt: skip
 
 
@@ -98,19 +100,21 @@ def test_a_document_is_written_into_all_its_places(
 def test_an_array_in_a_snapshot_stays_an_array() -> None:
     frame = Frame.decode(reading(document([1, 2], structured=True)).frame.encode())
     raw, _ = write(frame, Document.read(b"[2]"), [])
-    assert json.loads(encode(raw)) == said("[2]", structuredContent=[2])
+    assert json.loads(encode(raw)) == tool_result("[2]", structuredContent=[2])
 
 
 def test_one_copy_can_be_left_out() -> None:
     value = document({"a": [1, 2]}, structured=True)
 
-    assert written(value, {"a": 1}, copies="text") == said('{"a":1}')
-    assert written(value, {"a": 1}, copies="structured") == said(structuredContent={"a": 1})
-    assert written(said("[1]"), [2], copies="structured") == said("[2]")
-    nothing = said("[1]", structuredContent=None)
-    assert written(nothing, [2], copies="structured") == nothing | said("[2]")
-    prose = said("prose", structuredContent={"a": 1})
-    assert written(prose, {"a": 2}, copies="text") == said("prose", structuredContent={"a": 2})
+    assert written(value, {"a": 1}, copies="text") == tool_result('{"a":1}')
+    assert written(value, {"a": 1}, copies="structured") == tool_result(structuredContent={"a": 1})
+    assert written(tool_result("[1]"), [2], copies="structured") == tool_result("[2]")
+    nothing = tool_result("[1]", structuredContent=None)
+    assert written(nothing, [2], copies="structured") == nothing | tool_result("[2]")
+    prose = tool_result("prose", structuredContent={"a": 1})
+    assert written(prose, {"a": 2}, copies="text") == tool_result(
+        "prose", structuredContent={"a": 2}
+    )
 
 
 @pytest.mark.parametrize("more", ["", "validate: warn", "validate: refuse"])
@@ -122,7 +126,7 @@ def test_a_document_that_is_only_text_stands_in_structured_content_too(more: str
 
 
 def test_a_kept_number_is_spelled_in_both_copies_as_the_server_spelled_it() -> None:
-    text = said('{"n":1.0,"m":1e400}')
+    text = tool_result('{"n":1.0,"m":1e400}')
     made = shaped(CONTRACT + "response: [{keep: [n, m]}]", text)
     assert b'"structuredContent":{"n":1.0,"m":1e400}' in made.raw
 
@@ -130,8 +134,8 @@ def test_a_kept_number_is_spelled_in_both_copies_as_the_server_spelled_it() -> N
 @pytest.mark.parametrize(
     ("value", "promised"),
     [
-        (said("just words"), {"text": "just words"}),
-        (said("two", "blocks"), {"text": "two\nblocks"}),
+        (tool_result("just words"), {"text": "just words"}),
+        (tool_result("two", "blocks"), {"text": "two\nblocks"}),
         (document([1, 2]), {"text": "[1,2]"}),
         ({"content": []}, {"text": ""}),
     ],
@@ -145,10 +149,10 @@ def test_what_is_no_object_is_a_text_there(value: dict[str, Any], promised: Any)
 @pytest.mark.parametrize(
     "value",
     [
-        said("no", isError=True),
+        tool_result("no", isError=True),
         {"resultType": "input_required", "content": []},
         document({"n": 1}, structured=True),
-        said("prose", structuredContent={"n": 1}),
+        tool_result("prose", structuredContent={"n": 1}),
     ],
 )
 def test_an_error_a_question_and_what_is_structured_already_stay_as_they_came(
@@ -158,7 +162,7 @@ def test_an_error_a_question_and_what_is_structured_already_stay_as_they_came(
 
 
 def test_what_was_checked_as_the_text_of_a_member_is_what_stands_there() -> None:
-    value = said('{"n":1.0}', structuredContent={"result": '{"n":1.0}'})
+    value = tool_result('{"n":1.0}', structuredContent={"result": '{"n":1.0}'})
     assert shaped(CONTRACT + "validate: warn", value).raw == answer(value)
     made = shaped(CONTRACT + "validate: refuse", value)
     assert b'"structuredContent":{"n":1.0}' in made.raw

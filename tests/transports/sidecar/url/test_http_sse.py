@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from proxy.ruleset.rule import EMPTY, RuleSet
-from tests.given import answer, call, document, line, rule, rules, said
+from tests.given import answer, call, document, line, rule, rules, tool_result
 from tests.transports.guarded import guarded, onward, told
 from tests.transports.http.raw_upstream import Request, chunk, head, raw_response, upstream
 from tests.transports.http.route_server import Client, StreamedResponse, UrlServer, serve_url
@@ -102,7 +102,7 @@ class Careful(Server):
         if name == "status" and not self.wait:
             self.messages.put_nowait(answer(document({"busy": False}), message["id"]))
         if name == "write" and status[0] == "2":
-            self.messages.put_nowait(answer(said("done"), message["id"]))
+            self.messages.put_nowait(answer(tool_result("done"), message["id"]))
 
     async def posted_names(self, count: int) -> list[str]:
         async with asyncio.timeout(10):
@@ -139,7 +139,7 @@ async def test_a_call_is_accepted_at_once_and_goes_on_when_a_guard_has_its_answe
         async with asyncio.timeout(10):
             question = await server.bodies.get()
         server.messages.put_nowait(answer(document([1]), question["id"]))
-        assert (await next_message(stream))["result"] == said("done")
+        assert (await next_message(stream))["result"] == tool_result("done")
         assert await server.posted_names(1) == ["write"]
 
 
@@ -160,7 +160,7 @@ async def test_several_questions_before_one_call_follow_each_other() -> None:
         async with asyncio.timeout(10):
             question = await server.bodies.get()
         server.messages.put_nowait(answer(document([1]), question["id"]))
-        assert (await next_message(stream))["result"] == said("done")
+        assert (await next_message(stream))["result"] == tool_result("done")
         assert await server.posted_names(1) == ["write"]
 
 
@@ -168,7 +168,7 @@ async def test_a_call_that_is_not_taken_once_it_goes_on_is_an_error_on_the_strea
     server = Careful(status="503 Later")
     async with serve_stream(server, guarded(onward)) as (stream, endpoint):
         assert (await endpoint.send("POST", WRITE)).status == 202
-        failed = said("the server answered HTTP 503", isError=True)
+        failed = tool_result("the server answered HTTP 503", isError=True)
         assert (await next_message(stream))["result"] == failed
         assert await server.posted_names(2) == ["status", "write"]
 
@@ -177,7 +177,7 @@ async def test_a_question_without_an_answer_is_taken_back_there_too() -> None:
     server = Careful(wait=True)
     async with serve_stream(server, guarded(told, 0.1)) as (stream, endpoint):
         await endpoint.send("POST", WRITE)
-        expected = said("no answer in time", structuredContent={"text": "no answer in time"})
+        expected = tool_result("no answer in time", structuredContent={"text": "no answer in time"})
         assert (await next_message(stream))["result"] == expected
         assert await server.posted_names(2) == ["status", "notifications/cancelled"]
 
@@ -193,7 +193,7 @@ async def test_a_call_that_is_taken_back_is_not_answered() -> None:
         assert cancellation["params"]["requestId"] == question["id"]
         # Neither is a late answer shown.
         server.messages.put_nowait(answer(document([1]), question["id"]))
-        server.messages.put_nowait(answer(said("next"), 2))
+        server.messages.put_nowait(answer(tool_result("next"), 2))
         assert (await next_message(stream))["id"] == 2
         assert server.bodies.empty()
 
@@ -224,7 +224,7 @@ async def test_a_call_that_is_late_is_an_error_on_the_stream_and_cancelled_there
         assert failed["result"]["content"][0]["text"].startswith("no answer within 0.2 seconds")
         assert await server.posted_names(2) == ["status", "notifications/cancelled"]
         # A late answer is not shown, and what is asked next is answered.
-        server.messages.put_nowait(answer(said("late"), 7))
+        server.messages.put_nowait(answer(tool_result("late"), 7))
         await endpoint.send("POST", line(id=8, method="prompts/list"))
         server.messages.put_nowait(answer({"prompts": []}, 8))
         assert (await next_message(stream))["id"] == 8

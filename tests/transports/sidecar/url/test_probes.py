@@ -14,7 +14,7 @@ import pytest
 from proxy.ruleset.guard import Allow
 from proxy.ruleset.rule import RuleSet
 from proxy.transports.http.sse import encode_event
-from tests.given import answer, call, document, line, said, texts
+from tests.given import answer, call, document, line, texts, tool_result
 from tests.transports.guarded import asked, guarded, onward, told
 from tests.transports.http.raw_upstream import Request, chunk, head, raw_response, upstream
 from tests.transports.http.route_server import Response, StreamedResponse, UrlServer, serve_url
@@ -56,7 +56,7 @@ class Server:
         elif b'"notifications/' in request.body:
             writer.write(head("202 Accepted", content_length="0"))
         else:
-            writer.write(raw_response(answer(said("done"), json.loads(request.body)["id"])))
+            writer.write(raw_response(answer(tool_result("done"), json.loads(request.body)["id"])))
 
     def names(self) -> list[str]:
         """Return what was posted: the names of tools, or else methods."""
