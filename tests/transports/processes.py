@@ -1,4 +1,4 @@
-"""Whether processes are alive."""
+"""Processes that are alive or end."""
 
 from tests.faults.processes import processes, until
 

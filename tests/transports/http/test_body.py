@@ -17,21 +17,21 @@ MANY = bytes(range(256)) * 4096  # a megabyte, in several pieces
 zipped = partial(gzip.compress, mtime=0)
 
 
-class Came:
+class Body:
     """A body that comes in these pieces, and then ends or breaks off."""
 
     def __init__(self, *pieces: bytes, breaks: Exception | None = None) -> None:
-        self.left = [piece for piece in pieces if piece]
+        self.pieces = [piece for piece in pieces if piece]
         self.breaks = breaks
 
     async def readany(self) -> bytes:
         await asyncio.sleep(0)
-        if not self.left and self.breaks:
+        if not self.pieces and self.breaks:
             raise self.breaks
-        return self.left.pop(0) if self.left else b""
+        return self.pieces.pop(0) if self.pieces else b""
 
 
-async def joined(pieces: AsyncIterator[bytes]) -> bytes:
+async def concatenate(pieces: AsyncIterator[bytes]) -> bytes:
     return b"".join([piece async for piece in pieces])
 
 
@@ -50,16 +50,16 @@ CODED = [
 async def test_a_body_is_the_same_or_too_large_whatever_its_coding(
     encoding: str | None, raw: bytes
 ) -> None:
-    assert await whole(Came(raw), encoding, len(TEXT)) == TEXT
-    assert await joined(chunks(Came(raw), encoding)) == TEXT
-    assert await joined(chunks(Came(*(bytes([byte]) for byte in raw)), encoding)) == TEXT
-    assert await whole(Came(), encoding, 0) == b""
+    assert await whole(Body(raw), encoding, len(TEXT)) == TEXT
+    assert await concatenate(chunks(Body(raw), encoding)) == TEXT
+    assert await concatenate(chunks(Body(*(bytes([byte]) for byte in raw)), encoding)) == TEXT
+    assert await whole(Body(), encoding, 0) == b""
     with pytest.raises(TooLarge, match=rf"^more than {len(TEXT) - 1} bytes$"):
-        await whole(Came(raw), encoding, len(TEXT) - 1)
+        await whole(Body(raw), encoding, len(TEXT) - 1)
 
 
 async def test_what_is_decompressed_comes_in_bounded_pieces() -> None:
-    pieces = [piece async for piece in chunks(Came(zipped(MANY)), "gzip")]
+    pieces = [piece async for piece in chunks(Body(zipped(MANY)), "gzip")]
 
     assert b"".join(pieces) == MANY
     assert max(map(len, pieces)) <= PIECE
@@ -69,24 +69,24 @@ async def test_what_zlib_has_taken_in_but_not_given_out_is_asked_for() -> None:
     # Its last bytes of input are taken before its last bytes of output are given.
     for size in range(PIECE, PIECE + 20):
         raw = b"x" * size
-        assert await whole(Came(zipped(raw)), "gzip", size) == raw
+        assert await whole(Body(zipped(raw)), "gzip", size) == raw
 
 
 async def test_what_a_server_flushed_is_there_before_the_next_bytes_come() -> None:
     packer = zlib.compressobj(wbits=16 + zlib.MAX_WBITS)
-    came = Came()
-    pieces = chunks(came, "gzip")
+    body = Body()
+    pieces = chunks(body, "gzip")
     for event in (b"data: 1\n\n", b"data: 2\n\n"):
-        came.left.append(packer.compress(event) + packer.flush(zlib.Z_SYNC_FLUSH))
+        body.pieces.append(packer.compress(event) + packer.flush(zlib.Z_SYNC_FLUSH))
         assert await anext(pieces) == event
     await pieces.aclose()
 
 
 async def test_a_body_without_end_is_read_no_further_than_the_limit() -> None:
-    came = Came(*[b"x" * 300] * 9)
+    body = Body(*[b"x" * 300] * 9)
     with pytest.raises(TooLarge):
-        await whole(came, None, 1000)
-    assert len(came.left) == 5
+        await whole(body, None, 1000)
+    assert len(body.pieces) == 5
 
 
 @pytest.mark.parametrize(
@@ -104,22 +104,22 @@ async def test_what_cannot_be_decompressed_is_refused_by_name(
     encoding: str, raw: bytes, why: str
 ) -> None:
     with pytest.raises(Unreadable) as caught:
-        await whole(Came(raw), encoding, 1 << 20)
+        await whole(Body(raw), encoding, 1 << 20)
     assert str(caught.value).startswith(why)
     with pytest.raises(Unreadable, match=why):
-        await joined(chunks(Came(raw), encoding))
+        await concatenate(chunks(Body(raw), encoding))
 
 
 async def test_a_connection_that_breaks_is_not_taken_for_the_end() -> None:
     for encoding in ("gzip", None):
-        came = Came(zipped(TEXT)[:20], breaks=ConnectionResetError("gone"))
+        body = Body(zipped(TEXT)[:20], breaks=ConnectionResetError("gone"))
         with pytest.raises(ConnectionResetError, match="gone"):
-            await whole(came, encoding, 1 << 20)
+            await whole(body, encoding, 1 << 20)
 
 
 @pytest.mark.parametrize("members", [1, 40])
 async def test_a_body_that_grows_too_much_is_refused(members: int) -> None:
     # That it costs little memory is shown in tests/faults/test_upstreams.py.
-    came = Came(zipped(bytes((40 << 20) // members)) * members)
+    body = Body(zipped(bytes((40 << 20) // members)) * members)
     with pytest.raises(Unreadable, match=r"^it is over 200 times larger when decompressed$"):
-        await whole(came, "gzip", 1 << 30)
+        await whole(body, "gzip", 1 << 30)

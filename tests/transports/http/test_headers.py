@@ -101,17 +101,17 @@ scalars = st.none() | st.booleans() | st.integers() | st.text(max_size=8) | floa
 def test_the_official_server_accepts_the_headers_of_any_arguments(
     arguments: dict[str, Any],
 ) -> None:
-    known = {"act": parameter_headers(SCHEMA)}
+    parameters = {"act": parameter_headers(SCHEMA)}
     raw = request("tools/call", name="act", arguments=arguments)
-    headers = request_headers(raw, known)
+    headers = request_headers(raw, parameters)
     body = json.loads(raw)
     lower = {name.lower(): value for name, value in headers.items()}
     route = inbound.classify_inbound_request(body, headers=lower)
     assert isinstance(route, inbound.InboundModernRoute), route
-    sent = body["params"]["arguments"]
-    assert inbound.validate_mcp_param_headers(SCHEMA, sent, headers) is None
-    wanted = inbound.mcp_param_headers(inbound.x_mcp_header_map(SCHEMA), sent)
-    assert {name: value for name, value in headers.items() if "Param" in name} == wanted
+    checked = body["params"]["arguments"]
+    assert inbound.validate_mcp_param_headers(SCHEMA, checked, headers) is None
+    expected = inbound.mcp_param_headers(inbound.x_mcp_header_map(SCHEMA), checked)
+    assert {name: value for name, value in headers.items() if "Param" in name} == expected
 
 
 @given(st.text())
@@ -163,9 +163,11 @@ def test_the_tools_of_a_list_are_read_with_their_headers() -> None:
         {"name": 5},
         "no tool",
     ]
-    found = declared(json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"tools": tools}}).encode())
-    assert dict(found.pop("act")) == names
-    assert found == {"none": (), "bare": ()}
+    parameters = declared(
+        json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"tools": tools}}).encode()
+    )
+    assert dict(parameters.pop("act")) == names
+    assert parameters == {"none": (), "bare": ()}
 
 
 @pytest.mark.parametrize(
@@ -182,7 +184,7 @@ def test_what_is_no_list_of_tools_declares_nothing(raw: bytes) -> None:
 
 
 def test_the_tools_of_a_server_that_always_has_others_are_not_remembered_for_ever() -> None:
-    known: Parameters = {str(number): () for number in range(10_000)}
+    parameters: Parameters = {str(number): () for number in range(10_000)}
     tools = [{"name": "another", "inputSchema": SCHEMA}]
-    learn(known, json.dumps({"id": 1, "result": {"tools": tools}}).encode())
-    assert list(known) == [*map(str, range(1, 10_000)), "another"]
+    learn(parameters, json.dumps({"id": 1, "result": {"tools": tools}}).encode())
+    assert list(parameters) == [*map(str, range(1, 10_000)), "another"]

@@ -3,7 +3,7 @@
 import pytest
 from multidict import CIMultiDict
 
-from proxy.transports.http import hop_headers as passing
+from proxy.transports.http import hop_headers
 
 
 @pytest.mark.parametrize(
@@ -15,36 +15,38 @@ from proxy.transports.http import hop_headers as passing
     ],
 )
 def test_what_is_of_one_connection_or_a_credential_does_not_go_to_the_upstream(name: str) -> None:
-    sent = CIMultiDict({name: "x", "Mcp-Session-Id": "1", "Origin": "http://localhost"})
-    passed = passing.to_upstream(sent, credentials=False)
-    assert name not in passed
-    assert passed["Mcp-Session-Id"] == "1"
-    assert passed["Origin"] == "http://localhost"
+    headers = CIMultiDict({name: "x", "Mcp-Session-Id": "1", "Origin": "http://localhost"})
+    forwarded = hop_headers.to_upstream(headers, credentials=False)
+    assert name not in forwarded
+    assert forwarded["Mcp-Session-Id"] == "1"
+    assert forwarded["Origin"] == "http://localhost"
 
 
 def test_credentials_go_along_if_asked_for_and_no_encoding_whatever_the_client_takes() -> None:
-    sent = CIMultiDict({"Authorization": "Bearer a", "Cookie": "b", "Accept-Encoding": "gzip, br"})
-    passed = passing.to_upstream(sent, credentials=True)
-    assert (passed["authorization"], passed["cookie"]) == ("Bearer a", "b")
-    assert passed.getall("accept-encoding") == ["identity"]
+    headers = CIMultiDict(
+        {"Authorization": "Bearer a", "Cookie": "b", "Accept-Encoding": "gzip, br"}
+    )
+    forwarded = hop_headers.to_upstream(headers, credentials=True)
+    assert (forwarded["authorization"], forwarded["cookie"]) == ("Bearer a", "b")
+    assert forwarded.getall("accept-encoding") == ["identity"]
 
 
 def test_a_header_that_connection_names_stays_behind() -> None:
-    sent = CIMultiDict([("Connection", "close, X-One"), ("x-one", "1"), ("x-two", "2")])
-    assert "x-one" not in passing.to_upstream(sent, credentials=False)
-    assert dict(passing.to_client(sent)) == {"x-two": "2"}
+    headers = CIMultiDict([("Connection", "close, X-One"), ("x-one", "1"), ("x-two", "2")])
+    assert "x-one" not in hop_headers.to_upstream(headers, credentials=False)
+    assert dict(hop_headers.to_client(headers)) == {"x-two": "2"}
 
 
 def test_a_fixed_header_takes_the_place_of_the_client_s() -> None:
-    sent = CIMultiDict([("X-Key", "theirs"), ("x-key", "theirs too")])
-    passed = passing.to_upstream(sent, credentials=False, fixed=[("x-key", "ours")])
-    assert passed.getall("X-Key") == ["ours"]
+    headers = CIMultiDict([("X-Key", "theirs"), ("x-key", "theirs too")])
+    forwarded = hop_headers.to_upstream(headers, credentials=False, fixed=[("x-key", "ours")])
+    assert forwarded.getall("X-Key") == ["ours"]
 
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_client_gets_the_length_and_coding_of_a_body_that_goes_on_as_it_is(whole: bool) -> None:
     body = {"Content-Length": "2", "Content-Encoding": "gzip"}
     cookies = [("Set-Cookie", "a"), ("Set-Cookie", "b")]
-    sent = CIMultiDict([*cookies, *body.items(), ("Connection", "close")])
+    headers = CIMultiDict([*cookies, *body.items(), ("Connection", "close")])
     expected = CIMultiDict([*cookies, *(body.items() if whole else ())])
-    assert passing.to_client(sent, whole=whole) == expected
+    assert hop_headers.to_client(headers, whole=whole) == expected

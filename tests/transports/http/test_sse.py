@@ -67,8 +67,8 @@ def read(chunks: Iterable[bytes], limit: int = BIG) -> tuple[list[Event], bytes]
 
 
 def fields_of(events: list[Event]) -> list[Fields]:
-    found = [(event.data, event.id, event.event, event.retry) for event in events]
-    return [fields for fields in found if fields != NOTHING]
+    rows = [(event.data, event.id, event.event, event.retry) for event in events]
+    return [fields for fields in rows if fields != NOTHING]
 
 
 @given(STREAM, st.binary(max_size=9), SIZES)
@@ -82,9 +82,9 @@ def test_any_chunks_give_the_same_events(stream: bytes, rest: bytes, sizes: list
 def test_no_byte_is_lost_but_a_byte_order_mark(
     stream: bytes, rest: bytes, sizes: list[int]
 ) -> None:
-    events, left = read(cut(stream + rest, sizes))
+    events, remainder = read(cut(stream + rest, sizes))
 
-    whole = b"".join(event.raw for event in events) + left
+    whole = b"".join(event.raw for event in events) + remainder
     assert whole == (stream + rest).removeprefix(b"\xef\xbb\xbf")
 
 
@@ -105,10 +105,10 @@ def test_the_events_are_those_of_the_specification(stream: bytes, sizes: list[in
     ],
 )
 def test_fields_that_others_read_otherwise(raw: bytes, fields: Fields) -> None:
-    [event], left = read([raw])
+    [event], remainder = read([raw])
 
     assert (event.data, event.id, event.event, event.retry) == fields
-    assert (event.raw, left) == (raw, b"")
+    assert (event.raw, remainder) == (raw, b"")
 
 
 def test_a_comment_between_events_does_not_wait_for_a_blank_line() -> None:
@@ -128,21 +128,21 @@ def test_an_event_is_there_with_its_last_byte(raw: bytes) -> None:
 
 
 def test_a_line_feed_after_an_end_of_two_carriage_returns_is_a_blank_line() -> None:
-    events, left = read([b"data: 1\r\r", b"\ndata: 2\r\n\r\n"])
+    events, remainder = read([b"data: 1\r\r", b"\ndata: 2\r\n\r\n"])
 
     assert [event.raw for event in events] == [b"data: 1\r\r", b"\n", b"data: 2\r\n\r\n"]
-    assert left == b""
+    assert remainder == b""
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
 def test_an_event_over_the_limit_is_refused_whatever_the_chunks(size: int) -> None:
     fits, over = b"data: 12\n\n", b"data: 123\n\n"
     events = Events(len(fits))
-    found = (event for chunk in cut(fits + fits + over, [size]) for event in events.feed(chunk))
+    feed = (event for chunk in cut(fits + fits + over, [size]) for event in events.feed(chunk))
 
-    assert [next(found).raw, next(found).raw] == [fits, fits]
+    assert [next(feed).raw, next(feed).raw] == [fits, fits]
     with pytest.raises(TooLong, match=r"^an event of more than 10 bytes$"):
-        next(found)
+        next(feed)
     with pytest.raises(TooLong):  # one without an end
         list(Events(len(fits)).feed(b"data: 12345"))
 
@@ -151,11 +151,13 @@ def test_an_event_over_the_limit_is_refused_whatever_the_chunks(size: int) -> No
 def test_an_event_of_20_megabytes_is_read_in_chunks_of_any_line_end(end: bytes, line: int) -> None:
     data = b"x" * line
     raw = (b"data: " + data + end) * (BIG // line) + end
-    events, left = read((raw[at : at + 65536] for at in range(0, len(raw), 65536)), limit=len(raw))
+    events, remainder = read(
+        (raw[at : at + 65536] for at in range(0, len(raw), 65536)), limit=len(raw)
+    )
 
     assert [event.raw == raw for event in events] == [True]
     assert events[0].data == b"\n".join([data] * (BIG // line))
-    assert left == b""
+    assert remainder == b""
 
 
 @given(st.binary().map(lambda data: data.replace(b"\r", b"")), st.sampled_from([None, "a", ""]))

@@ -1,4 +1,4 @@
-"""What a stateless request must say of itself, and what answers one that does not."""
+"""The headers and members of a stateless request, and the refusal of one without them."""
 
 import json
 from typing import Any
@@ -19,8 +19,8 @@ PARAMETERS = {"say": ((("to",), "Mcp-Param-To"), (("times",), "Mcp-Param-Times")
 
 
 def post(method: str = "tools/list", meta: Any = META, **params: Any) -> PostedBody:
-    held = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
-    return of(json.dumps(held).encode())
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+    return of(json.dumps(body).encode())
 
 
 def of(raw: bytes) -> PostedBody:
@@ -32,20 +32,20 @@ def of(raw: bytes) -> PostedBody:
 
 
 def headers(method: str = "tools/list", **more: str) -> CIMultiDict[str]:
-    held = {"mcp_protocol_version": VERSION, "mcp_method": method, **more}
-    return CIMultiDict((name.replace("_", "-"), value) for name, value in held.items())
+    pairs = {"mcp_protocol_version": VERSION, "mcp_method": method, **more}
+    return CIMultiDict((name.replace("_", "-"), value) for name, value in pairs.items())
 
 
-def said(read: PostedBody, given: CIMultiDict[str]) -> tuple[int, int, str] | None:
+def refusal(read: PostedBody, sent_headers: CIMultiDict[str]) -> tuple[int, int, str] | None:
     try:
-        check(read, given, PARAMETERS)
-    except RequestRefused as refused:
-        return refused.status, refused.code, str(refused)
+        check(read, sent_headers, PARAMETERS)
+    except RequestRefused as error:
+        return error.status, error.code, str(error)
     return None
 
 
 @pytest.mark.parametrize(
-    ("read", "given"),
+    ("read", "sent_headers"),
     [
         (post(), headers()),
         (post("tools/call", name="say"), headers("tools/call", mcp_name="say")),
@@ -69,13 +69,13 @@ def said(read: PostedBody, given: CIMultiDict[str]) -> tuple[int, int, str] | No
     ],
 )
 def test_headers_that_agree_with_the_body_are_fine(
-    read: PostedBody, given: CIMultiDict[str]
+    read: PostedBody, sent_headers: CIMultiDict[str]
 ) -> None:
-    assert said(read, given) is None
+    assert refusal(read, sent_headers) is None
 
 
 @pytest.mark.parametrize(
-    ("read", "given", "why"),
+    ("read", "sent_headers", "why"),
     [
         (post(), CIMultiDict(mcp_method="x"), "the header Mcp-Protocol-Version is missing"),
         (
@@ -127,15 +127,15 @@ def test_headers_that_agree_with_the_body_are_fine(
     ],
 )
 def test_headers_that_do_not_are_refused(
-    read: PostedBody, given: CIMultiDict[str], why: str
+    read: PostedBody, sent_headers: CIMultiDict[str], why: str
 ) -> None:
-    assert said(read, given) == (400, -32020, why)
+    assert refusal(read, sent_headers) == (400, -32020, why)
 
 
 def test_a_header_that_is_given_twice_is_refused() -> None:
-    given = headers()
-    given.add("MCP-Method", "tools/list")
-    assert said(post(), given) == (400, -32020, "the header Mcp-Method is given twice")
+    repeated = headers()
+    repeated.add("MCP-Method", "tools/list")
+    assert refusal(post(), repeated) == (400, -32020, "the header Mcp-Method is given twice")
 
 
 @pytest.mark.parametrize(
@@ -148,12 +148,12 @@ def test_a_header_that_is_given_twice_is_refused() -> None:
     ],
 )
 def test_a_request_without_its_envelope_is_refused(meta: Any, missing: str) -> None:
-    assert said(post(meta=meta), headers()) == (400, -32602, f"params._meta must have {missing}")
+    assert refusal(post(meta=meta), headers()) == (400, -32602, f"params._meta must have {missing}")
 
 
 def test_a_handshake_is_not_for_a_server_that_others_share() -> None:
-    refused = said(post("initialize"), headers("initialize"))
-    assert refused == (404, -32601, "Method not found")
+    expected = (404, -32601, "Method not found")
+    assert refusal(post("initialize"), headers("initialize")) == expected
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_a_handshake_is_not_for_a_server_that_others_share() -> None:
 )
 def test_a_body_is_one_request_or_notification(raw: bytes) -> None:
     why = "the body must be a single request or notification"
-    assert said(of(raw), headers()) == (400, -32600, why)
+    assert refusal(of(raw), headers()) == (400, -32600, why)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What Prometheus reads: every call and request counted, in a bounded number of series."""
+"""The metrics for Prometheus: every call and request counted, in a bounded number of series."""
 
 from collections import defaultdict
 
@@ -12,22 +12,22 @@ from proxy.transports.sidecar.route import AccessRecord
 SECONDS = "mcp_server_operation_duration_seconds"
 BYTES = "mcp_abridge_response_bytes_total"
 CALLS = "mcp_abridge_calls_total"
-REFUSED = "mcp_abridge_refused_requests_total"
+REFUSALS = "mcp_abridge_refused_requests_total"
 WARNINGS = "mcp_abridge_warnings_total"
 
 Series = dict[tuple[str, ...], float]
 
 
 def read(metrics: Metrics) -> dict[str, Series]:
-    """Return the samples by name, and by the values of their labels in the order of these."""
+    """Read the samples by name, and by the values of their labels in the order of these."""
     raw, kind = metrics.exposition()
     assert kind.startswith("text/plain; version=")
-    found: dict[str, Series] = defaultdict(dict)
+    series: dict[str, Series] = defaultdict(dict)
     for family in text_string_to_metric_families(raw.decode()):
         for sample in family.samples:
             values = tuple(value for _, value in sorted(sample.labels.items()))
-            found[sample.name][values] = sample.value
-    return found
+            series[sample.name][values] = sample.value
+    return series
 
 
 def row(tool: str, outcome: OutcomeKind = "shaped") -> Row:
@@ -137,7 +137,7 @@ def test_requests_that_the_proxy_refused_are_counted_by_status() -> None:
         metrics.count_request(AccessRecord(answered_by="proxy"), status, 0.1)
     metrics.count_request(AccessRecord(answered_by="upstream"), 500, 0.1)
 
-    assert read(metrics)[REFUSED] == {("403",): 2, ("413",): 1}
+    assert read(metrics)[REFUSALS] == {("403",): 2, ("413",): 1}
 
 
 @pytest.mark.fault(46, "inside")
@@ -152,19 +152,19 @@ def test_no_metric_has_more_than_a_thousand_sets_of_labels() -> None:
             AccessRecord(method="tools/list", failure="x", answered_by="proxy"), 400 + number, 0.1
         )
 
-    found = read(metrics)
-    for name in (BYTES, CALLS, f"{SECONDS}_count", REFUSED, WARNINGS):
-        assert 500 < len(found[name]) <= 1_000
-    calls, sizes = found[CALLS], found[BYTES]
+    series = read(metrics)
+    for name in (BYTES, CALLS, f"{SECONDS}_count", REFUSALS, WARNINGS):
+        assert 500 < len(series[name]) <= 1_000
+    calls, sizes = series[CALLS], series[BYTES]
     assert calls["shaped", "tool 0"] == 1
     assert calls["shaped", OTHER] + calls["untouched", OTHER] > 5_000
     assert sum(calls.values()) == 6_000
     assert len(sizes) % 4 == 0
     assert sum(size for (stage, _), size in sizes.items() if stage == "before") == 6_000_000
-    assert sum(found[f"{SECONDS}_count"].values()) == 6_000
-    assert sum(found[REFUSED].values()) == 3_000
-    assert sum(found[WARNINGS].values()) == 3_000
-    assert found[WARNINGS][OTHER, "rule 7"] > 1
+    assert sum(series[f"{SECONDS}_count"].values()) == 6_000
+    assert sum(series[REFUSALS].values()) == 3_000
+    assert sum(series[WARNINGS].values()) == 3_000
+    assert series[WARNINGS][OTHER, "rule 7"] > 1
 
 
 def test_calls_that_the_ledger_loses_are_counted() -> None:

@@ -27,13 +27,13 @@ def names(selection: Selection) -> list[str]:
 
 
 class Slow(Watch):
-    """Reads its files once it is told to go on."""
+    """Reads its files once `go` is set."""
 
-    began = threading.Event()
+    reading = threading.Event()
     go = threading.Event()
 
     def read(self) -> None:
-        self.began.set()
+        self.reading.set()
         assert self.go.wait(SECONDS)
         super().read()
 
@@ -44,7 +44,7 @@ async def test_others_go_on_by_the_old_rules_until_the_files_are_read(file: Path
     selection = Selection(reloading, None, print)
     file.write_text(TWO)
     finding = asyncio.create_task(reloading.refresh())
-    assert await asyncio.to_thread(watch.began.wait, SECONDS)
+    assert await asyncio.to_thread(watch.reading.wait, SECONDS)
     await reloading.refresh()
 
     assert names(selection) == ["one"]

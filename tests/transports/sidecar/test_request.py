@@ -1,4 +1,4 @@
-"""What is read of a POST: its messages and ids, whose it is, and what is wrong with it."""
+"""A POST as it is read: its messages and ids, its caller, and what is wrong with it."""
 
 import asyncio
 from collections.abc import Mapping
@@ -24,9 +24,9 @@ async def read(
     raw: bytes, headers: Mapping[str, str] | None = None, **limits: Any
 ) -> tuple[PostedBody, AccessRecord]:
     """Read a body that arrived with these headers."""
-    asked = AccessRecord()
+    record = AccessRecord()
     request = requested(raw, headers)
-    return await post.read(request, route("http://x/mcp"), LimitsSpec(**limits), asked), asked
+    return await post.read(request, route("http://x/mcp"), LimitsSpec(**limits), record), record
 
 
 def requested(
@@ -39,17 +39,22 @@ def requested(
 
 
 async def test_a_call_is_read() -> None:
-    read_, asked = await read(call("get", id="a"), {"Accept": "text/event-stream"})
-    assert (read_.ids, read_.batch, read_.accepts) == ((b'"a"',), False, "stream")
-    assert (read_.method, read_.modern, read_.initializes) == ("tools/call", False, False)
-    assert (asked.method, asked.tool) == ("tools/call", "get")
+    posted, record = await read(call("get", id="a"), {"Accept": "text/event-stream"})
+    assert (posted.ids, posted.batch, posted.accepts) == ((b'"a"',), False, "stream")
+    assert (posted.method, posted.modern, posted.initializes) == ("tools/call", False, False)
+    assert (record.method, record.tool) == ("tools/call", "get")
 
 
 async def test_the_requests_of_a_batch_are_counted_and_nothing_else() -> None:
     one, two = line(id=1, method="ping"), line(id=2.5, method="ping")
     rest = (line(method="notifications/x"), line(id=3, result={}), b"7", line(id=None, method="x"))
-    read_, _ = await read(b"[" + b",".join((one, two, *rest)) + b"]")
-    assert (read_.ids, read_.batch, read_.first, read_.method) == ((b"1", b"2.5"), True, None, "")
+    posted, _ = await read(b"[" + b",".join((one, two, *rest)) + b"]")
+    assert (posted.ids, posted.batch, posted.first, posted.method) == (
+        (b"1", b"2.5"),
+        True,
+        None,
+        "",
+    )
 
 
 @pytest.mark.parametrize(
@@ -66,23 +71,23 @@ async def test_the_requests_of_a_batch_are_counted_and_nothing_else() -> None:
 async def test_the_era_is_told_by_header_or_meta(
     body: bytes, headers: Mapping[str, str], modern: bool
 ) -> None:
-    read_, _ = await read(body, headers)
-    assert read_.modern is modern
+    posted, _ = await read(body, headers)
+    assert posted.modern is modern
 
 
 async def test_only_a_request_needs_an_answer_that_the_client_takes() -> None:
     none = {"Accept": "image/png"}
-    read_, _ = await read(line(method="notifications/initialized"), none)
-    assert read_.ids == ()
-    with pytest.raises(RequestRefused) as refused:
+    posted, _ = await read(line(method="notifications/initialized"), none)
+    assert posted.ids == ()
+    with pytest.raises(RequestRefused) as caught:
         await read(call("get"), none)
-    assert (refused.value.status, refused.value.code) == (406, -32700)
-    assert str(refused.value) == ("Acceptable media types: application/json, text/event-stream")
+    assert (caught.value.status, caught.value.code) == (406, -32700)
+    assert str(caught.value) == ("Acceptable media types: application/json, text/event-stream")
 
 
 async def test_json_that_we_cannot_read_may_be_a_request() -> None:
-    read_, _ = await read(b'{"id": 1, "method": "x", "params": NaN}')
-    assert (read_.messages, len(read_.ids)) == ([], 1)
+    posted, _ = await read(b'{"id": 1, "method": "x", "params": NaN}')
+    assert (posted.messages, len(posted.ids)) == ([], 1)
 
 
 async def test_callers_are_told_apart_by_credentials_and_routes_and_tokens_in_the_path() -> None:
@@ -104,13 +109,13 @@ async def test_callers_are_told_apart_by_credentials_and_routes_and_tokens_in_th
 
 async def test_a_stateless_request_names_its_client() -> None:
     meta = {"io.modelcontextprotocol/clientInfo": {"name": "somebody"}}
-    read_, _ = await read(call("get", _meta=meta))
-    assert post.client_name(read_) == "somebody"
+    posted, _ = await read(call("get", _meta=meta))
+    assert post.client_name(posted) == "somebody"
     endless = {"io.modelcontextprotocol/clientInfo": {"name": "x" * 100_000}}
-    read_, _ = await read(call("get", _meta=endless))
-    assert post.client_name(read_) == "x" * 200
-    read_, _ = await read(line(id=1, method="ping"))
-    assert post.client_name(read_) is None
+    posted, _ = await read(call("get", _meta=endless))
+    assert post.client_name(posted) == "x" * 200
+    posted, _ = await read(line(id=1, method="ping"))
+    assert post.client_name(posted) is None
 
 
 @pytest.mark.parametrize(

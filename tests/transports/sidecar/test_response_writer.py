@@ -1,14 +1,13 @@
-"""The answer to a POST as its bytes on the wire, for every form that a client may want."""
+"""The response to a POST as its bytes on the wire, for every form that a client may want."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from aiohttp import ClientSession, web
-from aiohttp.test_utils import RawTestServer
-from msgspec import Struct
-from multidict import CIMultiDictProxy
+from aiohttp import ClientResponse, web
+from aiohttp.test_utils import TestClient
+from pytest_aiohttp import AiohttpClient, AiohttpRawServer
 
 from proxy.transports.http.negotiation import Wanted
 from proxy.transports.http.sse import Event, Events, encode_event
@@ -26,29 +25,13 @@ NO_RESPONSE = (
 )
 
 
-class Reply(Struct):
-    """The answer that a client received."""
-
-    status: int
-    headers: CIMultiDictProxy[str]
-    body: bytes
-
-    def named(self, name: str) -> list[str]:
-        return self.headers.getall(name, [])
-
-    @property
-    def form(self) -> str:
-        return "stream" if self.named("Content-Type")[0].startswith("text/event-stream") else "json"
+Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+Request = Callable[[Handler], Awaitable[ClientResponse]]
+Respond = Callable[..., Awaitable[tuple[ClientResponse, ResponseWriter]]]
 
 
-async def asked(handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> Reply:
-    """Have a real server answer one request."""
-    async with (
-        RawTestServer(handle) as server,
-        ClientSession() as session,
-        session.post(server.make_url("/mcp")) as response,
-    ):
-        return Reply(response.status, response.headers, await response.read())
+def form(response: ClientResponse) -> str:
+    return "stream" if response.content_type == "text/event-stream" else "json"
 
 
 def event(raw: bytes) -> Event:
@@ -57,32 +40,52 @@ def event(raw: bytes) -> Event:
     return next(iter(events.feed(encode_event(raw) if raw[:1] in b"{[" else raw)))
 
 
-async def answered(wanted: Wanted, *said: bytes, **options: Any) -> tuple[Reply, ResponseWriter]:
-    """Return what a client gets for these events and messages."""
-    answers: list[ResponseWriter] = []
+@pytest.fixture
+def request_from(aiohttp_raw_server: AiohttpRawServer, aiohttp_client: AiohttpClient) -> Request:
+    """Send a request to a handler, and read the response."""
 
-    async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        answer = ResponseWriter(request, wanted, **{"streams": False, "expected": 1, **options})
-        answers.append(answer)
-        for each in said:
-            await answer.add(event(each))
-        return await answer.end()
+    async def request_from(handler: Handler) -> ClientResponse:
+        client: TestClient[Any, None] = await aiohttp_client(await aiohttp_raw_server(handler))
+        response = await client.post("/mcp")
+        await response.read()
+        return response
 
-    reply = await asked(handle)
-    return reply, answers[0]
+    return request_from
 
 
-async def test_a_stream_is_one_frame_and_these_headers() -> None:
-    reply, answer = await answered("stream", RESPONSE)
+@pytest.fixture
+def respond(request_from: Request) -> Respond:
+    """Write events and messages as the response to a request, and read it."""
 
-    assert reply.status == 200
-    assert reply.body == b"event: message\ndata: " + RESPONSE + b"\n\n"
-    assert reply.named("Content-Type") == ["text/event-stream; charset=utf-8"]
-    assert reply.named("Cache-Control") == ["no-cache, no-transform"]
-    assert reply.named("X-Accel-Buffering") == ["no"]
-    assert reply.named("Connection") == []
-    assert reply.named("Content-Length") == []
-    assert answer.bytes_sent == len(reply.body)
+    async def respond(
+        accepts: Wanted, *events: bytes, **options: Any
+    ) -> tuple[ClientResponse, ResponseWriter]:
+        writers: list[ResponseWriter] = []
+
+        async def handle(request: web.BaseRequest) -> web.StreamResponse:
+            writer = ResponseWriter(
+                request, accepts, **{"streams": False, "expected": 1, **options}
+            )
+            writers.append(writer)
+            for each in events:
+                await writer.add(event(each))
+            return await writer.end()
+
+        return await request_from(handle), writers[0]
+
+    return respond
+
+
+async def test_a_stream_is_one_frame_and_these_headers(respond: Respond) -> None:
+    response, writer = await respond("stream", RESPONSE)
+
+    assert response.status == 200
+    assert await response.read() == b"event: message\ndata: " + RESPONSE + b"\n\n"
+    assert response.headers.getall("Content-Type") == ["text/event-stream; charset=utf-8"]
+    assert response.headers.getall("Cache-Control") == ["no-cache, no-transform"]
+    assert response.headers.getall("X-Accel-Buffering") == ["no"]
+    assert not {"Connection", "Content-Length"} & response.headers.keys()
+    assert writer.bytes_sent == len(await response.read())
 
 
 Case = tuple[Wanted, bool, int, list[bytes], str]
@@ -119,29 +122,36 @@ CASES: list[Case] = [
 
 
 @pytest.mark.parametrize(
-    ("wanted", "streams", "expected", "said", "form"),
+    ("accepts", "streams", "expected", "events", "expected_form"),
     CASES,
     ids=[f"{case[0]}-{n}" for n, case in enumerate(CASES)],
 )
 async def test_an_answer_takes_its_form(
-    wanted: Wanted, streams: bool, expected: int, said: list[bytes], form: str
+    accepts: Wanted,
+    streams: bool,
+    expected: int,
+    events: list[bytes],
+    expected_form: str,
+    respond: Respond,
 ) -> None:
-    reply, answer = await answered(
-        wanted, *said, streams=streams, expected=expected, batch=expected > 1
+    response, writer = await respond(
+        accepts, *events, streams=streams, expected=expected, batch=expected > 1
     )
 
-    assert reply.form == form
-    if form == "json":
-        assert reply.body == (RESPONSE if expected == 1 else b"[" + RESPONSE + b"," + SECOND + b"]")
+    assert form(response) == expected_form
+    if expected_form == "json":
+        assert await response.read() == (
+            RESPONSE if expected == 1 else b"[" + RESPONSE + b"," + SECOND + b"]"
+        )
     else:
-        assert reply.body == b"".join(event(each).raw for each in said)
-    assert reply.status == 200
-    assert answer.bytes_sent == len(reply.body)
-    assert answer.started
+        assert await response.read() == b"".join(event(each).raw for each in events)
+    assert response.status == 200
+    assert writer.bytes_sent == len(await response.read())
+    assert writer.started
 
 
 @pytest.mark.parametrize(
-    ("said", "body"),
+    ("events", "body"),
     [
         ([RESPONSE], b"[" + RESPONSE + b"]"),
         ([b"[" + RESPONSE + b" ]", SECOND], b"[" + RESPONSE + b" ," + SECOND + b"]"),
@@ -159,18 +169,20 @@ async def test_an_answer_takes_its_form(
     ids=["one of two", "array and one", "array", "mixed array", "mixed"],
 )
 async def test_a_batch_is_answered_by_an_array_of_its_responses(
-    said: list[bytes], body: bytes
+    events: list[bytes], body: bytes, respond: Respond
 ) -> None:
-    reply, _ = await answered("json", *(data_event(each) for each in said), expected=2, batch=True)
+    response, _ = await respond(
+        "json", *(data_event(each) for each in events), expected=2, batch=True
+    )
 
-    assert reply.body == body
+    assert await response.read() == body
 
 
 def data_event(data: bytes) -> bytes:
     return b"data: " + data + b"\n\n"
 
 
-@pytest.mark.parametrize("wanted", ["json", "prefer json", "either"])
+@pytest.mark.parametrize("accepts", ["json", "prefer json", "either"])
 @pytest.mark.parametrize(
     "data",
     [
@@ -186,15 +198,15 @@ def data_event(data: bytes) -> bytes:
     ids=["deep", "nan", "long id", "no id", "other", "array", "cut", "nan in an array"],
 )
 async def test_what_asks_nothing_is_part_of_the_answer_as_it_came(
-    wanted: Wanted, data: bytes
+    accepts: Wanted, data: bytes, respond: Respond
 ) -> None:
-    reply, _ = await answered(wanted, data_event(data))
+    response, _ = await respond(accepts, data_event(data))
 
-    assert (reply.form, reply.body) == ("json", data)
+    assert (form(response), await response.read()) == ("json", data)
 
 
 @pytest.mark.parametrize(
-    ("wanted", "streams", "said"),
+    ("accepts", "streams", "events"),
     [
         ("json", True, [PRIMING, PROGRESS]),
         ("json", True, []),
@@ -204,20 +216,20 @@ async def test_what_asks_nothing_is_part_of_the_answer_as_it_came(
     ],
 )
 async def test_json_without_a_response_is_an_error_that_says_so(
-    wanted: Wanted, streams: bool, said: list[bytes]
+    accepts: Wanted, streams: bool, events: list[bytes], respond: Respond
 ) -> None:
-    reply, answer = await answered(wanted, *said, streams=streams)
+    response, writer = await respond(accepts, *events, streams=streams)
 
-    assert (reply.status, reply.body) == (502, NO_RESPONSE)
-    assert not answer.complete
+    assert (response.status, await response.read()) == (502, NO_RESPONSE)
+    assert not writer.complete
 
 
-async def test_events_that_are_held_have_a_bound() -> None:
+async def test_events_that_are_held_have_a_bound(respond: Respond) -> None:
     priming = b"id: " + b"7" * 1000 + b"\ndata:\n\n"
-    reply, _ = await answered("prefer json", *[priming] * 100, RESPONSE, streams=True)
+    response, _ = await respond("prefer json", *[priming] * 100, RESPONSE, streams=True)
 
-    assert reply.form == "stream"
-    assert reply.body == priming * 100 + event(RESPONSE).raw
+    assert form(response) == "stream"
+    assert await response.read() == priming * 100 + event(RESPONSE).raw
 
 
 UPSTREAMS = [
@@ -234,10 +246,10 @@ UPSTREAMS = [
 ]
 
 
-async def test_upstreams_own_words_win_in_a_stream() -> None:
-    reply, _ = await answered("stream", RESPONSE, streams=True, headers=UPSTREAMS, status=203)
+async def test_upstreams_own_words_win_in_a_stream(respond: Respond) -> None:
+    response, _ = await respond("stream", RESPONSE, streams=True, headers=UPSTREAMS, status=203)
 
-    assert reply.status == 203
+    assert response.status == 203
     expected = {
         "Content-Type": ["text/event-stream"],
         "Cache-Control": ["no-store"],
@@ -246,46 +258,48 @@ async def test_upstreams_own_words_win_in_a_stream() -> None:
         "Set-Cookie": ["a=1", "b=2"],
         "Transfer-Encoding": ["chunked"],
     }
-    assert {name: reply.named(name) for name in expected} == expected
-    assert not {"Connection", "Content-Length", "Content-Encoding"} & reply.headers.keys()
+    assert {name: response.headers.getall(name) for name in expected} == expected
+    assert not {"Connection", "Content-Length", "Content-Encoding"} & response.headers.keys()
 
 
-async def test_a_stream_that_becomes_json_is_not_called_a_stream() -> None:
-    reply, _ = await answered("json", RESPONSE, streams=True, headers=UPSTREAMS)
+async def test_a_stream_that_becomes_json_is_not_called_a_stream(respond: Respond) -> None:
+    response, _ = await respond("json", RESPONSE, streams=True, headers=UPSTREAMS)
 
-    assert reply.named("Content-Type") == ["application/json"]
-    assert reply.named("Content-Length") == [str(len(RESPONSE))]
-    assert reply.named("Mcp-Session-Id") == ["abc"]
-    assert not {"X-Accel-Buffering", "Content-Encoding", "Connection"} & reply.headers.keys()
+    assert response.headers.getall("Content-Type") == ["application/json"]
+    assert response.headers.getall("Content-Length") == [str(len(RESPONSE))]
+    assert response.headers.getall("Mcp-Session-Id") == ["abc"]
+    assert not {"X-Accel-Buffering", "Content-Encoding", "Connection"} & response.headers.keys()
 
 
 # More than the system takes of a client that does not read.
 LONG = b'{"jsonrpc":"2.0","id":1,"result":"' + b"x" * (24 << 20) + b'"}'
 
 
-async def test_two_events_that_are_put_at_the_same_time_do_not_mix() -> None:
+async def test_two_events_that_are_put_at_the_same_time_do_not_mix(request_from: Request) -> None:
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        answer = ResponseWriter(request, "stream", streams=True, expected=1)
-        await asyncio.gather(answer.add(message_event(LONG)), answer.add(message_event(PROGRESS)))
-        return await answer.end()
+        writer = ResponseWriter(request, "stream", streams=True, expected=1)
+        await asyncio.gather(writer.add(message_event(LONG)), writer.add(message_event(PROGRESS)))
+        return await writer.end()
 
-    reply = await asked(handle)
-    assert reply.body == encode_event(LONG) + encode_event(PROGRESS)
+    response = await request_from(handle)
+    assert await response.read() == encode_event(LONG) + encode_event(PROGRESS)
 
 
 @pytest.mark.parametrize("framed", [True, False])
-async def test_an_event_that_has_begun_is_said_to_its_end_whatever_ends_it(framed: bool) -> None:
+async def test_an_event_that_has_begun_is_said_to_its_end_whatever_ends_it(
+    framed: bool, request_from: Request
+) -> None:
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        answer = ResponseWriter(request, "stream", streams=True, expected=1)
-        putting = asyncio.create_task(answer.add(event(LONG) if framed else message_event(LONG)))
+        writer = ResponseWriter(request, "stream", streams=True, expected=1)
+        sender = asyncio.create_task(writer.add(event(LONG) if framed else message_event(LONG)))
         transport = request.transport
         assert isinstance(transport, asyncio.WriteTransport)
         while not transport.get_write_buffer_size():
             await asyncio.sleep(0)
-        putting.cancel()
+        sender.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await putting
-        return await answer.end()
+            await sender
+        return await writer.end()
 
-    reply = await asked(handle)
-    assert reply.body == encode_event(LONG)
+    response = await request_from(handle)
+    assert await response.read() == encode_event(LONG)

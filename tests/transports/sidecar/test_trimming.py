@@ -8,7 +8,16 @@ import pytest
 from proxy.transports.sidecar.sidecar import trimmer
 
 SECONDS = 60.0
-KEPT_BETWEEN = """
+
+
+def output(script: str, *words: str) -> str:
+    command = [sys.executable, "-c", script, *words]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=SECONDS, check=True
+    ).stdout
+
+
+BLOCKS = """
 import ctypes, sys
 from pathlib import Path
 from proxy.transports.sidecar.sidecar import trimmer
@@ -26,9 +35,7 @@ print(before, resident())
 
 @pytest.mark.skipif(trimmer() is None, reason="the C library has no malloc_trim")
 def test_what_is_free_below_a_block_in_use_is_given_back() -> None:
-    command = [sys.executable, "-c", KEPT_BETWEEN]
-    said = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
-    before, after = map(int, said.stdout.split())
+    before, after = map(int, output(BLOCKS).split())
     assert before > 60
     assert after < before - 40
 
@@ -56,8 +63,10 @@ libc.fflush(stdout)
 def test_threads_keep_no_memory_of_their_own() -> None:
     def arenas(word: str) -> int:
         command = [sys.executable, "-c", ARENAS, word]
-        said = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
-        return said.stdout.count("<heap nr=")
+        completed = subprocess.run(
+            command, capture_output=True, text=True, timeout=SECONDS, check=True
+        )
+        return completed.stdout.count("<heap nr=")
 
     assert arenas("each") > 1
     assert arenas("shared") == 1

@@ -21,11 +21,11 @@ def doing(deed: str | Step, place: str = "", *, raw: bytes = RAW, **members: Any
     return ShapeJob(rule=rule, tool="tool", id=b"1", raw=raw)
 
 
-def told(outcome: ShapeResult) -> dict[str, Any]:
-    """Return what the step told of its process."""
+def step_document(outcome: ShapeResult) -> dict[str, Any]:
+    """Read the document of the step: its process, group and thread."""
     assert outcome.outcome == "shaped", outcome.log_line
-    step: dict[str, Any] = json.loads(texts(outcome.raw)[0])
-    return step
+    document: dict[str, Any] = json.loads(texts(outcome.raw)[0])
+    return document
 
 
 def failed(outcome: ShapeResult) -> str:

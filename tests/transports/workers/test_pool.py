@@ -23,7 +23,7 @@ from tests.given import answer, document, rule
 from tests.threadless import threadless
 from tests.transports.processes import alive, wait_gone
 from tests.transports.steps import Clinging, Step
-from tests.transports.workers.doing import RAW, SECONDS, doing, failed, told
+from tests.transports.workers.doing import RAW, SECONDS, doing, failed, step_document
 
 ROOT = Path(__file__).resolve().parents[3]
 HERE = os.getpid()
@@ -44,7 +44,7 @@ def pipe(tmp_path: Path) -> Path:
 
 
 async def process_of(workers: Workers, job: ShapeJob) -> int:
-    return int(told(await workers.shape(job))["process"])
+    return int(step_document(await workers.shape(job))["process"])
 
 
 @pytest.mark.parametrize(
@@ -126,19 +126,19 @@ async def test_one_process_is_left_for_what_is_sure_to_end_soon(
         assert await process_of(workers, doing("tell")) != HERE
     other_end.close()
     await asyncio.to_thread(other.write_bytes, b"go on")
-    assert told(await jobs[1])["process"] != HERE
+    assert step_document(await jobs[1])["process"] != HERE
 
 
 async def test_without_processes_what_takes_long_is_done_in_a_thread() -> None:
     alone = Workers(processes=0, max_here=sys.maxsize)
-    assert told(await alone.shape(burning(MANY)))["process"] == HERE
-    assert told(await alone.shape(doing("tell")))["thread"] == "MainThread"
-    assert told(await alone.shape(burning(MANY)))["thread"] == "shaping"
+    assert step_document(await alone.shape(burning(MANY)))["process"] == HERE
+    assert step_document(await alone.shape(doing("tell")))["thread"] == "MainThread"
+    assert step_document(await alone.shape(burning(MANY)))["thread"] == "shaping"
     alone.close()
 
 
 async def test_a_rule_with_python_of_its_own_never_leaves_this_process(workers: Workers) -> None:
-    here = told(await workers.shape(doing("tell", foreign=True)))
+    here = step_document(await workers.shape(doing("tell", foreign=True)))
     assert (here["process"], here["thread"]) == (HERE, "shaping")
 
 
@@ -182,7 +182,7 @@ async def test_a_job_that_fails_there_costs_its_answer_the_shape_and_others_noth
     if step.deed != "hang":
         assert await process_of(workers, doing("tell")) != HERE
         await asyncio.to_thread(pipe.write_bytes, b"go on")
-        assert told(await other)["process"] != HERE
+        assert step_document(await other)["process"] != HERE
     workers.close()
 
 
@@ -195,10 +195,10 @@ async def test_a_process_that_ended_while_nobody_needed_it_is_replaced(workers: 
 
 
 async def test_a_process_goes_on_where_its_whole_group_is_told_to_end(workers: Workers) -> None:
-    there = told(await workers.shape(doing("be told to end")))
+    there = step_document(await workers.shape(doing("be told to end")))
 
     assert there["group"] != os.getpgid(0)
-    assert told(await workers.shape(doing("tell"))) == there
+    assert step_document(await workers.shape(doing("tell"))) == there
 
 
 async def test_what_a_step_prints_is_no_part_of_the_answer(
@@ -245,12 +245,12 @@ async def test_what_is_being_shaped_when_they_are_closed_goes_out_as_it_came(
 KILLED = """
 import asyncio, sys
 from proxy.transports.workers.pool import Workers
-from tests.transports.workers.doing import doing, told
+from tests.transports.workers.doing import doing, step_document
 
 async def main():
     workers = Workers(processes=2)
     busy = asyncio.create_task(workers.shape(doing("hang", sys.argv[1])))
-    print(told(await workers.shape(doing("tell")))["process"], flush=True)
+    print(step_document(await workers.shape(doing("tell")))["process"], flush=True)
     await busy
 
 asyncio.run(main())

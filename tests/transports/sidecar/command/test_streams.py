@@ -1,15 +1,14 @@
-"""A stream and its connection: who gets what, what is kept, how far a client may fall behind."""
+"""A stream and its connection: which events are stored, how far a client may fall behind."""
 
 import asyncio
 from asyncio import StreamReader
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import pytest
 from aiohttp import web
-from aiohttp.test_utils import RawTestServer
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest_aiohttp import AiohttpRawServer
 
 from proxy.transports.log import Log
 from proxy.transports.sidecar.command import streams
@@ -58,52 +57,62 @@ def test_the_newest_stays_whatever_its_size() -> None:
     assert stream.resume(1)
 
 
-@asynccontextmanager
-async def flooded(stream: EventStream) -> AsyncIterator[tuple[StreamReader, asyncio.Task[None]]]:
-    """Send more than a client takes that reads nothing by itself."""
-    there = asyncio.Event()
+@pytest.fixture
+def stream() -> EventStream:
+    return EventStream(EventStore(), SILENT)
+
+
+@pytest.fixture
+async def connection(
+    stream: EventStream, aiohttp_raw_server: AiohttpRawServer
+) -> AsyncIterator[StreamReader]:
+    """A connection that the stream goes to; its client reads nothing by itself."""
+    connected = asyncio.Event()
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        answer = ResponseWriter(request, "stream", streams=True, expected=0)
-        asyncio.get_running_loop().call_soon(there.set)
-        return await stream.serve(request, answer, AccessRecord(), pings=True)
+        writer = ResponseWriter(request, "stream", streams=True, expected=0)
+        asyncio.get_running_loop().call_soon(connected.set)
+        return await stream.serve(request, writer, AccessRecord(), pings=True)
 
-    async def flood() -> None:
-        for _ in range(60):
-            stream.add(b"x" * 1_000_000)
-            await stream.room()
-
-    async with RawTestServer(handle) as server:
-        reader, writer = await asyncio.open_connection(server.host, server.port, limit=1 << 16)
-        writer.write(b"GET /mcp HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-        await there.wait()
-        async with asyncio.timeout(20):
-            yield reader, asyncio.create_task(flood())
-        stream.finish()
-        writer.transport.abort()
+    server = await aiohttp_raw_server(handle)
+    reader, writer = await asyncio.open_connection(server.host, server.port, limit=1 << 16)
+    writer.write(b"GET /mcp HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    await connected.wait()
+    async with asyncio.timeout(20):
+        yield reader
+    stream.finish()
+    writer.transport.abort()
 
 
-async def test_a_client_that_is_slow_holds_up_who_speaks() -> None:
-    async with flooded(EventStream(EventStore(), SILENT)) as (reader, speaking):
-        finished, _ = await asyncio.wait([speaking], timeout=0.3)
-        assert not finished
-        while not speaking.done():
-            await reader.read(1 << 20)
+async def flood(stream: EventStream) -> None:
+    """Send more than a client takes that reads nothing."""
+    for _ in range(60):
+        stream.add(b"x" * 1_000_000)
+        await stream.room()
 
 
-async def test_a_client_that_reads_nothing_at_all_is_let_go(
-    monkeypatch: pytest.MonkeyPatch,
+async def test_a_sender_waits_for_a_slow_client(
+    stream: EventStream, connection: StreamReader
+) -> None:
+    sender = asyncio.create_task(flood(stream))
+    finished, _ = await asyncio.wait([sender], timeout=0.3)
+    assert not finished
+    while not sender.done():
+        await connection.read(1 << 20)
+
+
+@pytest.mark.usefixtures("connection")
+async def test_a_client_that_reads_nothing_is_disconnected(
+    stream: EventStream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(streams, "_STUCK", 0.05)
-    stream = EventStream(EventStore(), SILENT)
-    async with flooded(stream) as (_, speaking):
-        await speaking
-        assert not stream.connected
+    await flood(stream)
+    assert not stream.connected
 
 
-async def test_nobody_is_held_up_when_the_end_is_near() -> None:
-    stream = EventStream(EventStore(), SILENT)
-    async with flooded(stream) as (_, speaking):
-        await asyncio.wait([speaking], timeout=0.1)
-        stream.hurry()
-        await speaking
+@pytest.mark.usefixtures("connection")
+async def test_no_sender_waits_once_the_end_is_near(stream: EventStream) -> None:
+    sender = asyncio.create_task(flood(stream))
+    await asyncio.wait([sender], timeout=0.1)
+    stream.hurry()
+    await sender

@@ -59,7 +59,7 @@ class Server:
             writer.write(raw_response(answer(tool_result("done"), json.loads(request.body)["id"])))
 
     def names(self) -> list[str]:
-        """Return what was posted: the names of tools, or else methods."""
+        """Name the requests by their tools, or else methods."""
         messages = [json.loads(request.body) for request in self.posted]
         return [each["params"].get("name", each["method"]) for each in messages]
 
@@ -88,7 +88,7 @@ async def listen(proxy: UrlServer) -> StreamedResponse:
 
 
 async def test_a_question_is_asked_in_the_name_of_the_client_with_headers_of_its_own() -> None:
-    rules = guarded(lambda found: Allow({"path": "b"}), scope="all")
+    rules = guarded(lambda result: Allow({"path": "b"}), scope="all")
     async with proxied(rules, auth="forward") as (proxy, server):
         listing = line(id=1, method="tools/list", params={"_meta": META})
         await proxy.post(listing, **MODERN, mcp_method="tools/list")
