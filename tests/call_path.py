@@ -99,8 +99,10 @@ def main() -> None:
     if sys.argv[1:] == ["stdio"]:
         of_stdio()
     command = [sys.executable, "-m", "tests.call_path", "stdio"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
-    for name, files in ("response", of_response()), ("stdio", done.stdout.splitlines()):
+    completed = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+    )
+    for name, files in ("response", of_response()), ("stdio", completed.stdout.splitlines()):
         print(f"{name}: {len(files)}", *files, sep="\n  ")
 
 

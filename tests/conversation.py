@@ -33,7 +33,7 @@ from pydantic import FileUrl
 
 from tests.python_client import Mode
 from tests.servers import CLIENTS, node
-from tests.witness import SECONDS, Asked, Relay, Witness
+from tests.witness import SECONDS, Relay, RelayedRequest, Witness
 
 Outcome = dict[str, Any]
 REPORTED = b"line 1 of the report"
@@ -83,7 +83,7 @@ class Talked(NamedTuple):
     """
 
     seen: Seen
-    requests: dict[str, list[Asked]]
+    requests: dict[str, list[RelayedRequest]]
     cancelled: bool
     ran: int
     again: Any
@@ -108,7 +108,7 @@ def calls(key: str) -> list[tuple[str, str, dict[str, Any]]]:
 
 def talked(speaker: Speaker, port: int, key: str, witness: Witness) -> Talked:
     """Have the whole conversation with what listens at a port; `key` names it to the witness."""
-    earlier = len(witness.heard)
+    earlier = len(witness.reports)
     with Relay(port) as relay:
 
         def cut() -> None:
@@ -127,15 +127,15 @@ def talked(speaker: Speaker, port: int, key: str, witness: Witness) -> Talked:
             seen = anyio.run(_python, speaker, relay.url, key, witness.does)
         else:
             seen = _typescript(speaker, relay.url, key, witness.port)
-        requests = {method: relay.asked(method) for method in ("GET", "POST", "DELETE")}
-    begun = [what.partition(" ") for what in witness.heard[earlier:]]
+        requests = {method: relay.requests(method) for method in ("GET", "POST", "DELETE")}
+    begun = [what.partition(" ") for what in witness.reports[earlier:]]
     started = [pid for word, _, pid in begun if word == "begun"]
     over = started if requests["DELETE"] else []
     return Talked(
         seen,
         requests,
         witness.hears(f"cancelled {key} linger"),
-        witness.heard.count(f"rows {key}"),
+        witness.reports.count(f"rows {key}"),
         again[0] if again else None,
         started,
         [pid for pid in over if not witness.hears(f"ended {pid}")],
@@ -272,7 +272,7 @@ async def _python(
     return seen
 
 
-def _again(port: int, resumed: Asked | None) -> Any:
+def _again(port: int, resumed: RelayedRequest | None) -> Any:
     """Resume a stream once more from where a client did, and return the result that comes."""
     if resumed is None:
         return None
@@ -284,7 +284,7 @@ def _again(port: int, resumed: Asked | None) -> Any:
         return json.loads(next(said))["result"]
 
 
-def _afterwards(port: int, ended: list[Asked]) -> int | None:
+def _afterwards(port: int, ended: list[RelayedRequest]) -> int | None:
     """Ask for the session that a client has ended."""
     if not ended:
         return None

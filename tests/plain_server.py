@@ -26,9 +26,9 @@ def serve(name: str, version: str, tools: list[Json], call: Callable[..., Json])
     def result(method: str, params: Json) -> Json:
         match method:
             case "initialize":
-                asked = params.get("protocolVersion")
+                requested = params.get("protocolVersion")
                 return {
-                    "protocolVersion": asked if asked in _VERSIONS else _VERSIONS[-1],
+                    "protocolVersion": requested if requested in _VERSIONS else _VERSIONS[-1],
                     "capabilities": {"tools": {}},
                     "serverInfo": {"name": name, "version": version},
                 }

@@ -32,24 +32,24 @@ class PythonClient:
 
     def tools(self) -> dict[str, Tool]:
         """List the tools, every page, by name."""
-        found: dict[str, Tool] = {}
+        by_name: dict[str, Tool] = {}
         cursor: str | None = None
         while True:
             page = self._portal.call(partial(self._client.list_tools, cursor=cursor))
-            found |= {tool.name: tool for tool in page.tools}
+            by_name |= {tool.name: tool for tool in page.tools}
             cursor = page.next_cursor
             if cursor is None:
-                return found
+                return by_name
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Call a tool; return its result as it stands in JSON.
 
         Raises RuntimeError for what breaks the schema, MCPError for an error response.
         """
-        asked = partial(self._client.call_tool, tool, dict(arguments))
-        result: CallToolResult = self._portal.call(asked)
-        written: dict[str, Any] = result.model_dump(mode="json", by_alias=True, exclude_none=True)
-        return written
+        request = partial(self._client.call_tool, tool, dict(arguments))
+        result: CallToolResult = self._portal.call(request)
+        document: dict[str, Any] = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return document
 
 
 class System:
@@ -68,7 +68,7 @@ class System:
         assert not result.get("isError"), result
         return json.loads(result["content"][0]["text"])
 
-    def seen(self) -> list[dict[str, Any]]:
+    def calls(self) -> list[dict[str, Any]]:
         """Return what the server says of its calls: the tool, and the arguments as it got them."""
         lines = self._log.read_bytes().splitlines() if self._log.exists() else []
         return [json.loads(line) for line in lines]
@@ -76,9 +76,9 @@ class System:
     @contextmanager
     def reaching(self, *expected: dict[str, Any]) -> Iterator[None]:
         """Check that exactly these calls reach the server meanwhile."""
-        before = len(self.seen())
+        before = len(self.calls())
         yield
-        assert self.seen()[before:] == list(expected)
+        assert self.calls()[before:] == list(expected)
 
 
 def logged(command: Sequence[str], log: Path) -> list[str]:

@@ -15,7 +15,7 @@ CHUNK = 1 << 16
 SECONDS = 60.0
 
 
-class Asked(msgspec.Struct):
+class RawRequest(msgspec.Struct):
     """A request as it came; the names of its headers in lower case."""
 
     method: str
@@ -34,7 +34,7 @@ class Asked(msgspec.Struct):
         """The id of the message, as it is spelled by json.dumps."""
         return json.dumps(self.message.get("id")).encode()
 
-    def gone(self) -> bool:
+    def closed_by_client(self) -> bool:
         """Wait until whoever asked closes the connection; False where it does not."""
         self.connection.settimeout(SECONDS)
         try:
@@ -45,7 +45,7 @@ class Asked(msgspec.Struct):
             return False
 
 
-Answer = Callable[[Asked], Iterator[bytes]]
+Answer = Callable[[RawRequest], Iterator[bytes]]
 
 
 class RawServer:
@@ -57,7 +57,7 @@ class RawServer:
 
     def __init__(self, answer: Answer, port: int = 0) -> None:
         self.answer = answer
-        self.asked: list[Asked] = []
+        self.requests: list[RawRequest] = []
         self.failures: list[BaseException] = []
         self.listening = socket.create_server(("127.0.0.1", port))
         self.port = self.listening.getsockname()[1]
@@ -78,14 +78,15 @@ class RawServer:
         if error is None:
             assert self.failures == []
 
-    def wait(self, count: int, method: str = "") -> list[Asked]:
+    def wait(self, count: int, method: str = "") -> list[RawRequest]:
         """Return the requests of a method, or all, once there are so many of them."""
         with self.arrived:
-            assert self.arrived.wait_for(lambda: len(self.of(method)) >= count, SECONDS), self.asked
+            there = self.arrived.wait_for(lambda: len(self.of(method)) >= count, SECONDS)
+            assert there, self.requests
             return self.of(method)
 
-    def of(self, method: str) -> list[Asked]:
-        return [asked for asked in self.asked if method in ("", asked.method)]
+    def of(self, method: str) -> list[RawRequest]:
+        return [request for request in self.requests if method in ("", request.method)]
 
     def _accept(self) -> None:
         for connection in accepted(self.listening):
@@ -94,12 +95,12 @@ class RawServer:
 
     def _serve(self, connection: socket.socket) -> None:
         try:
-            while (asked := _read(connection)) is not None:
+            while (request := _read(connection)) is not None:
                 with self.arrived:
-                    self.asked.append(asked)
+                    self.requests.append(request)
                     self.arrived.notify_all()
                 closing = False
-                for piece in self.answer(asked):
+                for piece in self.answer(request):
                     connection.sendall(piece)
                     closing |= not piece or b"connection: close" in piece[:4096].lower()
                 if closing:
@@ -135,7 +136,7 @@ def closed(end: socket.socket) -> None:
     end.close()
 
 
-def _read(connection: socket.socket) -> Asked | None:
+def _read(connection: socket.socket) -> RawRequest | None:
     raw = b""
     while b"\r\n\r\n" not in raw:
         chunk = connection.recv(CHUNK)
@@ -150,7 +151,7 @@ def _read(connection: socket.socket) -> Asked | None:
         if not chunk:
             return None
         body += chunk
-    return Asked(method, path, headers, body, connection)
+    return RawRequest(method, path, headers, body, connection)
 
 
 def parsed(head: bytes) -> tuple[str, dict[str, str]]:
@@ -186,39 +187,39 @@ def result(id: bytes, text: str = "ok") -> bytes:
 
 def initialized(id: bytes) -> bytes:
     """Return the answer to `initialize`."""
-    told = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "raw"}}
-    return b'{"jsonrpc":"2.0","id":' + id + b',"result":' + json.dumps(told).encode() + b"}"
+    document = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "raw"}}
+    return b'{"jsonrpc":"2.0","id":' + id + b',"result":' + json.dumps(document).encode() + b"}"
 
 
 def always(piece: bytes) -> Answer:
     """Answer every request with the same."""
 
-    def answer(asked: Asked) -> Iterator[bytes]:
+    def answer(request: RawRequest) -> Iterator[bytes]:
         yield piece
 
     return answer
 
 
-def answering(asked: Asked) -> Iterator[bytes]:
+def answering(request: RawRequest) -> Iterator[bytes]:
     """Answer a request with a result."""
-    yield whole(result(asked.id))
+    yield whole(result(request.id))
 
 
 def session(rest: Answer = answering) -> Answer:
     """Answer the handshake and what else belongs to a session, and the rest by `rest`."""
 
-    def answer(asked: Asked) -> Iterator[bytes]:
-        method = asked.message.get("method")
+    def answer(request: RawRequest) -> Iterator[bytes]:
+        method = request.message.get("method")
         if method == "initialize":
-            yield whole(initialized(asked.id), "200 OK", "Mcp-Session-Id: s-1")
+            yield whole(initialized(request.id), "200 OK", "Mcp-Session-Id: s-1")
         elif method == "notifications/initialized":
             yield ACCEPTED
-        elif asked.method == "DELETE":
+        elif request.method == "DELETE":
             yield whole()
-        elif asked.method == "GET" and "last-event-id" not in asked.headers:
+        elif request.method == "GET" and "last-event-id" not in request.headers:
             yield whole(b"", "405 Method Not Allowed")
         else:
-            yield from rest(asked)
+            yield from rest(request)
 
     return answer
 

@@ -39,13 +39,13 @@ class RedisServer:
         )
         self._process = process
         assert process.stdout is not None
-        said = ""
+        output = ""
         # It writes a few lines more, far fewer than a pipe holds.
         while "Ready to accept connections" not in (line := process.stdout.readline()):
-            said += line
+            output += line
             if not line:
                 self.stop()
-                raise OSError(said)
+                raise OSError(output)
 
     def stop(self) -> None:
         """End it at once, with everything that it held."""

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from tests.conformance import suite
-from tests.faults.sidecar import Client, Got, Sidecar, request
+from tests.faults.sidecar import Client, RawResponse, Sidecar, request
 from tests.python_client import Mode, PythonClient, connected, reaching
 from tests.wrapped import wrapped
 
@@ -30,17 +30,17 @@ def upstream(command: Sequence[str], log: Path) -> Iterator[str]:
 JSON = {"Content-Type": "application/json"}
 
 
-def ask(url: str, body: bytes | None = None, headers: Mapping[str, str] = JSON) -> Got:
+def ask(url: str, body: bytes | None = None, headers: Mapping[str, str] = JSON) -> RawResponse:
     """Send one request with these headers and no others; return the whole answer.
 
     Without a body it is a GET.
     """
-    with asked(url, body, headers) as client:
+    with open_request(url, body, headers) as client:
         return client.answer()
 
 
 @contextmanager
-def asked(url: str, body: bytes | None, headers: Mapping[str, str]) -> Iterator[Client]:
+def open_request(url: str, body: bytes | None, headers: Mapping[str, str]) -> Iterator[Client]:
     """Send one request; yield the client that its answer comes to."""
     to = urlsplit(url)
     method = "GET" if body is None else "POST"

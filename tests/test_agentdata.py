@@ -44,18 +44,18 @@ class Base(System):
         with self._front.connect(mode) as client:
             yield Base(self._front, client, self._log, self.whole)
 
-    def walk(self, offset: int = 0, **asked: Any) -> list[list[Json]]:
+    def walk(self, offset: int = 0, **arguments: Any) -> list[list[Json]]:
         """Return the items of each page from `offset` on; check what each says of itself."""
         pages: list[list[Json]] = []
         while True:
-            page = self.document("list_documents", offset=offset, **asked)
+            page = self.document("list_documents", offset=offset, **arguments)
             assert list(page) == ["items", "count", "truncated", "next_offset"]
             assert page["count"] == len(page["items"])
             pages.append(page["items"])
             if not page["truncated"]:
                 assert page["next_offset"] is None
                 return pages
-            offset += asked.get("limit", 50)
+            offset += arguments.get("limit", 50)
             assert page["next_offset"] == offset
 
 
@@ -86,12 +86,12 @@ def direct() -> Iterator[PythonClient]:
 @pytest.fixture(scope="module")
 def rows(direct: PythonClient) -> list[Json]:
     """Return every row that the server has, by the bytes of the ids."""
-    found: list[Json] = listed(direct)
-    return sorted(found, key=lambda row: str(row["document_id"]).encode())
+    all_rows: list[Json] = listed(direct)
+    return sorted(all_rows, key=lambda row: str(row["document_id"]).encode())
 
 
-def listed(direct: PythonClient, **asked: str) -> Any:
-    [text] = texts(direct.call("list_documents", asked))
+def listed(direct: PythonClient, **arguments: str) -> Any:
+    [text] = texts(direct.call("list_documents", arguments))
     return orjson.loads(text)["items"]
 
 
@@ -110,10 +110,10 @@ def joined(pages: list[list[Json]]) -> list[Json]:
 
 
 def test_the_data_are_as_they_should_be(rows: list[Json]) -> None:
-    shown = alive(rows)
+    living = alive(rows)
     assert len(rows) == 5040
-    assert [len(shown), len(alive(rows, "knowledge/"))] == [2907, 2570]
-    assert sum("_" in row["document_id"] for row in shown) == 1184
+    assert [len(living), len(alive(rows, "knowledge/"))] == [2907, 2570]
+    assert sum("_" in row["document_id"] for row in living) == 1184
     assert [row["deleted_at"] for row in rows if row["document_id"] == ""] == [None]
     for name in FIELDS[2:]:
         there = [row for row in rows if row["document_id"] and not row["deleted_at"]]
@@ -131,11 +131,11 @@ def test_every_page_of_the_whole_list(base: Base, rows: list[Json]) -> None:
 
 
 def test_a_large_folder_is_twenty_six_pages_of_a_hundred(base: Base, rows: list[Json]) -> None:
-    calls = len(base.seen())
+    calls = len(base.calls())
     pages = base.walk(prefix="knowledge/", limit=100)
     assert joined(pages) == alive(rows, "knowledge/")
     assert len(pages) == 26
-    assert len(base.seen()) - calls == (1 if base.whole else 26)
+    assert len(base.calls()) - calls == (1 if base.whole else 26)
 
 
 @pytest.mark.parametrize(
@@ -148,10 +148,8 @@ def test_every_sign_of_a_prefix_means_itself_under_its_old_name_too(
     assert joined(pages) == alive(rows, prefix)
     assert base.document("list_documents", path=prefix, limit=100)["items"] == pages[0]
     loosely = [row["document_id"] for row in listed(direct, prefix=prefix)]
-    assert any(not found.startswith(prefix) for found in loosely) == any(
-        wild in prefix for wild in "_%"
-    )
-    assert "path" not in base.seen()[-1]["arguments"]
+    assert any(not id.startswith(prefix) for id in loosely) == any(wild in prefix for wild in "_%")
+    assert "path" not in base.calls()[-1]["arguments"]
 
 
 @pytest.mark.parametrize("offset", [0, 24, 49, 50, 99, 100, 9999])
@@ -159,11 +157,11 @@ def test_a_window_of_fifty_at_any_offset_twice_the_same(
     offset: int, base: Base, rows: list[Json]
 ) -> None:
     page = base.document("list_documents", offset=offset)
-    held = alive(rows)[offset : offset + 50]
-    assert page["items"] == (held if base.whole else alive(rows[offset : offset + 50]))
+    expected = alive(rows)[offset : offset + 50]
+    assert page["items"] == (expected if base.whole else alive(rows[offset : offset + 50]))
     assert base.document("list_documents", offset=offset) == page
     if not base.whole:
-        assert base.seen()[-1]["arguments"] == {"limit": 50, "offset": offset}
+        assert base.calls()[-1]["arguments"] == {"limit": 50, "offset": offset}
 
 
 @pytest.mark.parametrize("tool", ["get_document", "get_document_for_rewrite"])
@@ -184,7 +182,7 @@ def test_a_document_is_never_truncated_and_a_missing_one_keeps_its_error(
 def test_the_tools_are_the_servers_own_but_for_the_list_the_batch_and_the_retired_one(
     mode: Mode, base: Base, direct: PythonClient
 ) -> None:
-    calls = base.seen()
+    calls = base.calls()
     with base.again(mode) as other:
         own, after = direct.tools(), other.client.tools()
         assert set(own) - set(after) == {"move_document"}
@@ -193,15 +191,15 @@ def test_the_tools_are_the_servers_own_but_for_the_list_the_batch_and_the_retire
         says = after["list_documents"].description or ""
         assert "`count` is the number of" in says
         assert "`next_offset`" in says
-        offered = after["list_documents"].input_schema["properties"]
-        assert list(offered) == ["prefix", "path", "limit", "offset"]
-        bounds = [offered[name].get(word) for name in ("limit", "offset") for word in
+        properties = after["list_documents"].input_schema["properties"]
+        assert list(properties) == ["prefix", "path", "limit", "offset"]
+        bounds = [properties[name].get(word) for name in ("limit", "offset") for word in
                   ("minimum", "maximum", "default")]  # fmt: skip
         assert bounds == [1, 100, 50, 0, 10_000, 0]
         with pytest.raises(MCPError, match=r"^Unknown tool: move_document$") as raised:
             other.call("move_document", document_id=LONG, target="elsewhere")
         assert raised.value.error.code == -32601
-        assert base.seen() == calls
+        assert base.calls() == calls
         assert other.document("list_documents")["truncated"]
 
 

@@ -142,11 +142,11 @@ def test_every_test_file_lies_in_the_folder_of_a_package() -> None:
 
 def test_starting_the_wrapper_loads_nothing_slow() -> None:
     code = f"import sys; own = set(sys.modules); import {WRAPPER}; print(*set(sys.modules) - own)"
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
-    slow = sorted(SLOW & set(done.stdout.split()))
+    assert completed.returncode == 0, completed.stderr
+    slow = sorted(SLOW & set(completed.stdout.split()))
     assert not slow, f"loaded on the wrapper's path: {slow}; find by whom: python -X importtime"
 
 
@@ -157,14 +157,14 @@ CALL_PATH = {"response": 10, "stdio": 19}
 
 def test_a_call_runs_through_few_files() -> None:
     command = [sys.executable, "-m", "tests.call_path"]
-    done = subprocess.run(
+    completed = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
     )
-    assert done.returncode == 0, done.stderr
-    counts = dict(re.findall(r"^(\w+): (\d+)$", done.stdout, re.MULTILINE))
+    assert completed.returncode == 0, completed.stderr
+    counts = dict(re.findall(r"^(\w+): (\d+)$", completed.stdout, re.MULTILINE))
     assert counts.keys() == CALL_PATH.keys()
     more = {name for name, count in counts.items() if int(count) > CALL_PATH[name]}
-    assert not more, f"more files than CALL_PATH allows for {sorted(more)}:\n{done.stdout}"
+    assert not more, f"more files than CALL_PATH allows for {sorted(more)}:\n{completed.stdout}"
 
 
 # Openings that name no thing; `Return the ...`, `Return True if ...`, `Record ...` do.
@@ -173,7 +173,7 @@ DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def test_no_docstring_begins_with_a_word_that_names_no_thing() -> None:
-    found = [
+    openings = [
         f"{file.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}: {text.splitlines()[0]}"
         for file in MODULES.values()
         for node in ast.walk(ast.parse(file.read_text()))
@@ -181,7 +181,7 @@ def test_no_docstring_begins_with_a_word_that_names_no_thing() -> None:
         and (text := ast.get_docstring(node) or "")
         and DIALECT.match(text)
     ]
-    assert not found, "\n".join(["docstrings to begin with a noun or a verb:", *found])
+    assert not openings, "\n".join(["docstrings to begin with a noun or a verb:", *openings])
 
 
 # Participles that leave open which thing a name holds: `message`, `match` and `rows` say it.
@@ -245,13 +245,13 @@ CLOCKS |= {f"{kind}.{now}" for kind in ("datetime", "date") for now in ("now", "
 
 @pytest.mark.fault(47, "inside")
 def test_the_clock_of_the_day_decides_nothing() -> None:
-    found = {
+    files_with_clocks = {
         file.relative_to(ROOT).as_posix()
         for file in MODULES.values()
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.Attribute | ast.ImportFrom) and CLOCKS & named(node)
     }
-    assert found == set(DATED)
+    assert files_with_clocks == set(DATED)
 
 
 def named(node: ast.Attribute | ast.ImportFrom) -> set[str]:
@@ -271,22 +271,31 @@ FOLDERS = ["/" + folder for folder in ("work", "root", "tmp/w", r"home/\w+", r"U
 PATTERNS = [rf"\b{re.escape(host)}\b" for host in HOSTS]
 PATTERNS += [rf"(?<![\w.~/-]){folder}(?![\w.-])" for folder in FOLDERS]
 OF_ONE_MACHINE = re.compile("|".join(PATTERNS).encode())
-MADE = {".cache", ".git", ".hypothesis", ".venv", "build", "dist", "node_modules", "__pycache__"}
+GENERATED = {
+    ".cache",
+    ".git",
+    ".hypothesis",
+    ".venv",
+    "build",
+    "dist",
+    "node_modules",
+    "__pycache__",
+}
 
 
 def test_no_file_names_a_registry_or_a_folder_of_one_machine() -> None:
-    found = [
+    matches = [
         f"{file.relative_to(ROOT)}:{number}: {match[0].decode()}"
         for file in files(ROOT)
         for number, line in enumerate(file.read_bytes().splitlines(), 1)
         for match in OF_ONE_MACHINE.finditer(line)
     ]
-    assert not found, "\n".join(["true of one machine only:", *found])
+    assert not matches, "\n".join(["true of one machine only:", *matches])
 
 
 def files(folder: Path) -> Iterator[Path]:
     for entry in sorted(folder.iterdir()):
-        if entry.name in MADE or entry.name.endswith(("_cache", ".egg-info")):
+        if entry.name in GENERATED or entry.name.endswith(("_cache", ".egg-info")):
             continue
         if entry.is_dir() and not entry.is_symlink():
             yield from files(entry)

@@ -47,7 +47,7 @@ def test_a_leg_over_http_can_be_measured(name: str) -> None:
 
 
 def test_the_load_on_the_knowledge_base_is_told_for_each_kind_of_request() -> None:
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "tests.benchmarks.load", "--seconds", "1", "-c", "2"],
         cwd=commands.ROOT,
         env=commands.environment(),
@@ -57,8 +57,8 @@ def test_the_load_on_the_knowledge_base_is_told_for_each_kind_of_request() -> No
         timeout=170,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout
-    rows = done.stdout.splitlines()
+    assert (completed.returncode, completed.stderr) == (0, ""), completed.stdout
+    rows = completed.stdout.splitlines()
     assert [row.split()[:2] for row in rows[2:7]] == [["2", kind] for kind in load.KINDS]
     assert [row.endswith("failures 0") for row in rows].count(True) == 2
     assert any(row.startswith("with 2: the sidecar: ") for row in rows)

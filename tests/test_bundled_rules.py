@@ -63,12 +63,12 @@ class Ruled:
         [self._file] = selection.load([file])
         info = {"name": "wire", "version": "1.0.0"}
         version = {"protocolVersion": "2025-11-25", "capabilities": {}}
-        known = orjson.loads(wire.send("initialize", 1, clientInfo=info, **version)[-1])
+        response = orjson.loads(wire.send("initialize", 1, clientInfo=info, **version)[-1])
         wire.send("notifications/initialized")
         listed = orjson.loads(wire.send("tools/list", 2)[-1])
         tools = {tool["name"] for tool in listed["result"]["tools"]}
         assert self._file.server is not None
-        name = known["result"]["serverInfo"]["name"]
+        name = response["result"]["serverInfo"]["name"]
         assert self._file.server.name == name
         self._save("session", {"server": name})
         self._save("0000-tools", {"request": {}, "response": listed})
@@ -110,8 +110,8 @@ def ruled(file: str, command: list[str], env: Mapping[str, str] | None = None) -
         assert main(["replay", folder, *words]) == 0, "replay printed what has changed"
 
 
-def shop(asked: str) -> bytes:
-    return b"" if asked.endswith(".png") else SHOP.read_bytes()
+def shop(path: str) -> bytes:
+    return b"" if path.endswith(".png") else SHOP.read_bytes()
 
 
 @pytest.mark.skipif(not CHROMIUM, reason="no chromium")
@@ -167,9 +167,9 @@ def test_the_rules_for_atlassian_keep_keys_and_addresses() -> None:
         web_api(atlassian_api.answer) as url,
         ruled("atlassian", servers.atlassian(url)) as server,
     ):
-        found = server.call("jira_search", jql="project = PRO", limit=50)
-        assert found.reduction > 4
-        assert [f'"PRO-{n}"' in found.text for n in range(30)] == [True] * 30
+        answer = server.call("jira_search", jql="project = PRO", limit=50)
+        assert answer.reduction > 4
+        assert [f'"PRO-{n}"' in answer.text for n in range(30)] == [True] * 30
         server.call("jira_search", jql="project = PRO", fields="*all", limit=3)
         server.call("jira_get_issue", issue_key="PRO-1", fields="*all")
         server.call("confluence_search", query="lamps")
@@ -188,17 +188,17 @@ def test_the_rules_for_sentry_keep_ids_and_addresses() -> None:
         events = server.call("search_events", query="level:error", limit=60, **shop)
         assert events.reduction > 3
         assert f"Issue URL: {url}/organizations/shop/issues/SHOP-7\n" in events.text
-        for found in (issues, events):
-            assert "Next Steps" not in found.text
-            assert "Suggested presentation" not in found.text
+        for answer in (issues, events):
+            assert "Next Steps" not in answer.text
+            assert "Suggested presentation" not in answer.text
         issue = server.call(
             "get_sentry_resource", resourceType="issue", resourceId="SHOP-7", **shop
         )
         assert "KeyError: price of lamp 7" in issue.text
         server.call("search_issues", query="zebra", **shop)
-        asked = {"issueId": "SHOP-7", "query": "level:error", **shop}
-        found = server.call("execute_sentry_tool", name="search_issue_events", arguments=asked)
-        assert "eventID: 0f1e2d3c4b5a69788796a5b4c3d2e1f0\n" in found.text
+        arguments = {"issueId": "SHOP-7", "query": "level:error", **shop}
+        answer = server.call("execute_sentry_tool", name="search_issue_events", arguments=arguments)
+        assert "eventID: 0f1e2d3c4b5a69788796a5b4c3d2e1f0\n" in answer.text
         tools = server.call("search_sentry_tools", query="events of an issue")
         assert '"search_issue_events"' in tools.text
 
@@ -241,9 +241,9 @@ def test_the_rules_for_firecrawl_keep_every_address_and_id() -> None:
             assert page["truncation"]["hasMore"]
             results = server.call("firecrawl_search", query="limits", scrapeOptions=pages)
             assert results.reduction > 4
-            found = orjson.loads(results.text)
-            assert found["id"] == "0199-search"
-            assert [each["metadata"]["scrapeId"] for each in found["data"]["web"]] == [
+            document = orjson.loads(results.text)
+            assert document["id"] == "0199-search"
+            assert [each["metadata"]["scrapeId"] for each in document["data"]["web"]] == [
                 f"0199-{number:04}" for number in range(5)
             ]
             server.call("firecrawl_search", query="limits")
@@ -271,8 +271,8 @@ def test_the_rules_for_grafana_keep_the_course_of_series_and_every_line() -> Non
         logs = server.call("query_loki_logs", datasourceUid="loki1", logql="{}", limit=100)
         assert logs.reduction > 1.8
         assert orjson.loads(logs.text)["data"]["columns"] == ["timestamp", "line", "labels"]
-        found = orjson.loads(server.call("search_dashboards", query="requests").text)
-        assert found["dashboards"]["rows"][7][0] == "dash7"
+        document = orjson.loads(server.call("search_dashboards", query="requests").text)
+        assert document["dashboards"]["rows"][7][0] == "dash7"
         server.call("list_datasources")
         board = orjson.loads(server.call("get_dashboard_by_uid", uid="dash1").text)
         assert "canEdit" not in board["meta"]

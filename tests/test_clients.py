@@ -138,8 +138,8 @@ def test_a_script_of_codex_gets_every_row_over_stdio_unless_a_rule_says_otherwis
 def test_a_script_of_codex_gets_every_row_over_http(server: list[str]) -> None:
     with Sidecar("--ledger", "off", "--", *server) as sidecar:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        begun = ask(sidecar.url(), hello("codex-mcp-client"), headers=headers)
-        headers["Mcp-Session-Id"] = begun.one("mcp-session-id")
+        response = ask(sidecar.url(), hello("codex-mcp-client"), headers=headers)
+        headers["Mcp-Session-Id"] = response.one("mcp-session-id")
         whole = ask(sidecar.url(), call("rows", _meta=SCRIPT), headers=headers)
         assert whole.json["result"] == RESULTS["rows"]
         cut = ask(sidecar.url(), call("rows", id=2, _meta={}), headers=headers)

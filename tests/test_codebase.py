@@ -66,9 +66,9 @@ class Jobs(System):
         result = self.call(tool, **arguments)
         assert not result.get("isError"), texts(result)
         [text] = texts(result)
-        found: Json = orjson.loads(text)
-        assert result["structuredContent"] == found
-        return found
+        document: Json = orjson.loads(text)
+        assert result["structuredContent"] == document
+        return document
 
     def error(self, tool: str, **arguments: Any) -> Any:
         """Call a tool that fails; return what stands under `error`."""
@@ -79,10 +79,10 @@ class Jobs(System):
         return orjson.loads(text)["error"]
 
     def start(self, repository: str, project: str) -> str:
-        found = self.document(
+        document = self.document(
             "start_indexing_background", repo_path=f"/repos/{repository}", project_id=project
         )
-        return str(found["job_id"])
+        return str(document["job_id"])
 
     def status(self, job: str, project: str) -> Json:
         return self.document("get_job_status", job_id=job, project_id=project)
@@ -155,7 +155,7 @@ def test_the_typescript_clients_take_every_answer_that_keeps_to_its_contract(
 ) -> None:
     command = wrapped(SERVER, "--rules", str(refusing), "--allow-python")
     pending = {"repo_path": "/repos/library", "project_id": project}
-    seen = servers.typescript(
+    report = servers.typescript(
         sdk,
         command,
         servers.Call("start_indexing_background", pending),
@@ -164,9 +164,9 @@ def test_the_typescript_clients_take_every_answer_that_keeps_to_its_contract(
         # A broken contract is an error result, which no client holds to the schema.
         servers.Call("start_indexing_background", pending | {"project_id": "Capitals"}),
     )
-    assert all(tool["outputSchema"]["additionalProperties"] is False for tool in seen.tools)
-    assert [each["ok"] for each in seen.results] == [True] * 4, seen.results
-    started, listed, unknown, broken = (each["result"] for each in seen.results)
+    assert all(tool["outputSchema"]["additionalProperties"] is False for tool in report.tools)
+    assert [each["ok"] for each in report.results] == [True] * 4, report.results
+    started, listed, unknown, broken = (each["result"] for each in report.results)
     assert started["structuredContent"]["status"] == "pending"
     assert listed["structuredContent"]["jobs"][0]["started_at"] is None
     assert unknown["isError"]
@@ -188,8 +188,8 @@ def test_the_server_sends_text_alone_and_declares_no_schema(origin: str, project
         result = direct.call("start_indexing_background", path)
         assert "structuredContent" not in result
         job = orjson.loads(texts(result)[0])["job_id"]
-        asked = {"job_id": job, "project_id": project}
-        [text] = texts(direct.call("get_job_status", asked))
+        arguments = {"job_id": job, "project_id": project}
+        [text] = texts(direct.call("get_job_status", arguments))
         assert set(orjson.loads(text)) > set(STATUS)
         assert len(text) > 20_000
         result = direct.call("get_job_status", {"job_id": SOME})
@@ -252,10 +252,10 @@ def test_input_schemas_and_descriptions_are_the_servers_own(jobs: Jobs, origin: 
 
 
 def test_a_job_that_waits_passes_a_client_that_validates(strict: Jobs, project: str) -> None:
-    found = strict.status(strict.start("library", project), project)
-    assert set(found) == set(STATUS)
-    assert found["status"] == "pending"
-    assert {name for name, value in found.items() if value is None} == NULLABLE["get_job_status"]
+    document = strict.status(strict.start("library", project), project)
+    assert set(document) == set(STATUS)
+    assert document["status"] == "pending"
+    assert {name for name, value in document.items() if value is None} == NULLABLE["get_job_status"]
     [item] = strict.document("list_background_jobs", project_id=project)["jobs"]
     assert {name for name, value in item.items() if value is None} == {"started_at", "completed_at"}
 
@@ -274,32 +274,37 @@ def test_a_status_has_sixteen_fields_whatever_becomes_of_the_job(
 ) -> None:
     job = jobs.start(repository, project)
     for status in COURSES[repository]:
-        found = jobs.status(job, project)
-        assert set(found) == set(STATUS)
-        assert all(found[name] is not None for name in REQUIRED)
-        assert found["status"] == status
-        assert 0 <= found["progress_percentage"] <= 100
-        assert (found["error_type"] is None) == (status != "failed")
-        assert len(orjson.dumps(found)) < 600
+        document = jobs.status(job, project)
+        assert set(document) == set(STATUS)
+        assert all(document[name] is not None for name in REQUIRED)
+        assert document["status"] == status
+        assert 0 <= document["progress_percentage"] <= 100
+        assert (document["error_type"] is None) == (status != "failed")
+        assert len(orjson.dumps(document)) < 600
 
 
 def test_pages_of_jobs_are_the_servers_own(strict: Jobs, origin: str) -> None:
     with reaching(origin) as direct:
-        for asked in ({}, {"limit": 20, "offset": 20}, {"limit": 20, "offset": 40}, {"offset": 60}):
-            found = strict.document("list_background_jobs", **asked)
-            [text] = texts(direct.call("list_background_jobs", asked))
+        for arguments in (
+            {},
+            {"limit": 20, "offset": 20},
+            {"limit": 20, "offset": 40},
+            {"offset": 60},
+        ):
+            page = strict.document("list_background_jobs", **arguments)
+            [text] = texts(direct.call("list_background_jobs", arguments))
             before = orjson.loads(text)
-            assert list(found) == ["jobs", "total_count", "limit", "offset", "project_id"]
-            assert [found["limit"], found["offset"]] == [20, asked.get("offset", 0)]
-            for job in found["jobs"]:
+            assert list(page) == ["jobs", "total_count", "limit", "offset", "project_id"]
+            assert [page["limit"], page["offset"]] == [20, arguments.get("offset", 0)]
+            for job in page["jobs"]:
                 assert set(job) == {
                     "job_id", "repo_path", "repo_name", "status", "progress_percentage",
                     "files_indexed", "chunks_created", "created_at", "started_at",
                     "completed_at", "project_id", "force_reindex",
                 }  # fmt: skip
-            left = max(0, min(20, 45 - asked.get("offset", 0)))
-            assert [len(found["jobs"]), found["total_count"]] == [left, 45]
-            assert len(before["jobs"]) == left
+            count = max(0, min(20, 45 - arguments.get("offset", 0)))
+            assert [len(page["jobs"]), page["total_count"]] == [count, 45]
+            assert len(before["jobs"]) == count
 
 
 def test_every_code_is_in_the_rules_and_no_other() -> None:
@@ -315,11 +320,11 @@ def test_what_is_wrong_passes_and_is_counted_and_logged_once(tmp_path: Path, pro
         for name in (f"{project}-a", f"{project}-b"):
             assert jobs.status(jobs.start("growing", name), name)["progress_percentage"] == 150
             revenant = jobs.start("revenant", name)
-            seen = [jobs.status(revenant, name)["status"] for _ in range(3)]
-            assert seen == ["completed", "running", "running"]
+            statuses = [jobs.status(revenant, name)["status"] for _ in range(3)]
+            assert statuses == ["completed", "running", "running"]
             requeued = jobs.start("requeued", name)
-            seen = [jobs.status(requeued, name)["status"] for _ in range(2)]
-            assert seen == ["running", "pending"]
+            statuses = [jobs.status(requeued, name)["status"] for _ in range(2)]
+            assert statuses == ["running", "pending"]
         jobs.start("shared-gpu", f"Capital-{project}")
         jobs.call("start_indexing_background", repo_path="/repos/cobol")
     assert {each.kind: each.count for each in ledger.warnings(str(book))} == {
@@ -329,9 +334,9 @@ def test_what_is_wrong_passes_and_is_counted_and_logged_once(tmp_path: Path, pro
         "contract: database_name pattern": 1,
         "recast: no case fits": 1,
     }
-    said = log.read_text()
+    lines = log.read_text()
     for words in ("progress_percentage", "went completed -> running", "went running -> pending"):
-        assert said.count(words) == 1
+        assert lines.count(words) == 1
 
 
 def test_what_breaks_its_contract_is_refused_where_the_rules_say_so(

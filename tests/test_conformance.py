@@ -20,8 +20,8 @@ RETRY = Check("server-sse-polling", "server-sse-retry-field", "ServerSendsRetryF
 TEXT = Check("tools-call-simple-text", "tools-call-simple-text", "ToolsCallSimpleText")
 
 
-def passing(*passed: Check) -> Run:
-    return Run(frozenset(check.scenario for check in passed), Counter(passed), {}, {})
+def passing(*checks_passed: Check) -> Run:
+    return Run(frozenset(check.scenario for check in checks_passed), Counter(checks_passed), {}, {})
 
 
 def findings(direct: Run, here: Run, leg: str = "serve") -> list[str]:
@@ -30,7 +30,7 @@ def findings(direct: Run, here: Run, leg: str = "serve") -> list[str]:
 
 def test_what_a_proxy_loses_is_missing_though_the_suite_counts_no_failure() -> None:
     direct, lossy = (checks.read(RECORDED / name) for name in ("direct", "without-ids"))
-    assert not [said for said in lossy.other.values() if said.startswith("FAILURE")]
+    assert not [outcome for outcome in lossy.other.values() if outcome.startswith("FAILURE")]
 
     assert findings(direct, lossy) == [
         f"MISSING: {PRIMING}: WARNING: Server did not send priming event with id and empty data on"
@@ -42,8 +42,8 @@ def test_what_a_proxy_loses_is_missing_though_the_suite_counts_no_failure() -> N
 
 
 def test_only_the_check_that_a_leg_cannot_pass_may_be_missing() -> None:
-    found = findings(passing(RESUME, RETRY, TEXT), passing(TEXT), "child")
-    assert found == [f"MISSING: {RETRY}: not there"]
+    messages = findings(passing(RESUME, RETRY, TEXT), passing(TEXT), "child")
+    assert messages == [f"MISSING: {RETRY}: not there"]
 
 
 def test_an_answer_that_no_rule_covers_must_be_the_same() -> None:
@@ -56,11 +56,11 @@ def test_an_answer_that_no_rule_covers_must_be_the_same() -> None:
 
 def test_a_direct_run_that_passes_less_than_it_is_known_to_is_a_finding() -> None:
     lossy = checks.read(RECORDED / "without-ids")
-    known = (3, 13)
-    whole = report.direct("2025-11-25", checks.read(RECORDED / "direct"), known)
+    expected = (3, 13)
+    whole = report.direct("2025-11-25", checks.read(RECORDED / "direct"), expected)
 
     assert whole.findings == []
-    assert report.direct("2025-11-25", lossy, known).findings == [
+    assert report.direct("2025-11-25", lossy, expected).findings == [
         "3 scenarios with 10 passed checks where 3 scenarios with 13 passed checks are known; if"
         " the versions have changed, change the numbers, otherwise there was no time to pass them"
         " all",
@@ -84,7 +84,7 @@ def test_a_leg_that_could_not_be_run_is_a_finding_and_the_others_are_still_print
 def test_the_same_checks_pass_through_the_proxy() -> None:
     # About 15 s, of which the direct runs take 5.
     install.require()
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "tests.conformance", "--short"],
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
@@ -94,7 +94,7 @@ def test_the_same_checks_pass_through_the_proxy() -> None:
         timeout=150,
         check=False,
     )
-    assert done.returncode == 0, done.stdout
+    assert completed.returncode == 0, completed.stdout
 
 
 def test_what_is_not_installed_is_named_and_not_downloaded_by_a_test(

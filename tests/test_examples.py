@@ -35,7 +35,7 @@ class Example(System):
 
     def sent(self) -> Result:
         """Return what the server answers to the last call that reached it, asked again."""
-        last = self.seen()[-1]
+        last = self.calls()[-1]
         return self.direct.call(last["tool"], last["arguments"])
 
     def before(self) -> Any:
@@ -75,11 +75,11 @@ class Running:
 
     def example(self, name: str, mode: Mode = "auto") -> Example:
         """Return what runs under a name, with a client that speaks so."""
-        found = self._examples.get((name, mode))
-        if found is None:
-            found = self._examples[name, mode] = self._connected(name, mode)
-        found.sizes.clear()
-        return found
+        example = self._examples.get((name, mode))
+        if example is None:
+            example = self._examples[name, mode] = self._connected(name, mode)
+        example.sizes.clear()
+        return example
 
     def _connected(self, name: str, mode: Mode) -> Example:
         enter, folder = self._stack.enter_context, self.folder(name)
@@ -207,8 +207,8 @@ def test_no_call_gets_the_arrays_back_and_the_file_keeps_them(sync: Sync) -> Non
     for name, value in [("view", "progress"), ("limit", 10_000), ("full", True), ("offset", 1)]:
         result = example.call("roxtra_index_full_sync_status", **{name: value})
         assert orjson.loads(texts(result)[0]) == plain
-    kept = orjson.loads(Path(plain["progressPath"]).read_bytes())
-    assert [len(kept[name]) for name in ARRAYS[:3]] == [3207, 4809, 41357]
+    document = orjson.loads(Path(plain["progressPath"]).read_bytes())
+    assert [len(document[name]) for name in ARRAYS[:3]] == [3207, 4809, 41357]
 
 
 LONG = "Journal 📓/Everything.md"
@@ -220,56 +220,56 @@ def vault(running: Running) -> Example:
     return running.example("vault")
 
 
-def pages(example: Example, tool: str, at: str, asked: dict[str, Any]) -> list[Any]:
+def pages(example: Example, tool: str, at: str, arguments: dict[str, Any]) -> list[Any]:
     """Walk every page of a call, and check what each says of itself; return all elements."""
-    found: list[Any] = []
+    rows: list[Any] = []
     while True:
-        window = {"offset": len(found)} if found else {}
-        page, said = paged(example, tool, at, asked | window)
-        assert said["offset"] == len(found)
-        assert said["returned"] == len(page)
-        found += page
-        assert said["hasMore"] == (len(found) < said["total"])
-        assert said["nextOffset"] == (len(found) if said["hasMore"] else None)
-        if not said["hasMore"]:
-            return found
+        window = {"offset": len(rows)} if rows else {}
+        page, pagination = paged(example, tool, at, arguments | window)
+        assert pagination["offset"] == len(rows)
+        assert pagination["returned"] == len(page)
+        rows += page
+        assert pagination["hasMore"] == (len(rows) < pagination["total"])
+        assert pagination["nextOffset"] == (len(rows) if pagination["hasMore"] else None)
+        if not pagination["hasMore"]:
+            return rows
 
 
-def paged(example: Example, tool: str, at: str, asked: dict[str, Any]) -> tuple[list[Any], Any]:
+def paged(example: Example, tool: str, at: str, arguments: dict[str, Any]) -> tuple[list[Any], Any]:
     """Call a tool; return its page and what that says of itself: within, or beside an array."""
-    document, *beside = map(orjson.loads, texts(example.call(tool, **asked)))
+    document, *beside = map(orjson.loads, texts(example.call(tool, **arguments)))
     if not at:
-        [said] = beside
-        return document, said
+        [pagination] = beside
+        return document, pagination
     assert not beside
     return document[at], document["pagination"]
 
 
-def windows(example: Example, tool: str, asked: dict[str, Any], at: str = "") -> str:
+def windows(example: Example, tool: str, arguments: dict[str, Any], at: str = "") -> str:
     """Walk every window of a call, and check what each says of itself; return the text."""
-    found = ""
+    joined_text = ""
     while True:
-        window = {"startIndex": len(found)} if found else {}
-        result = example.call(tool, **asked | window)
+        window = {"startIndex": len(joined_text)} if joined_text else {}
+        result = example.call(tool, **arguments | window)
         document = orjson.loads(texts(result)[0]) if at else {}
         text = document[at] if at else texts(result)[0]
-        said = document["truncation"] if at else orjson.loads(texts(result)[1])
-        end, total = len(found) + len(text), said["totalLength"]
-        assert end == min(len(found) + 5_000, total)
-        assert said == {
-            "truncated": True, "totalLength": total, "startIndex": len(found), "endIndex": end,
-            "hasMore": end < total,
+        truncation = document["truncation"] if at else orjson.loads(texts(result)[1])
+        end, total = len(joined_text) + len(text), truncation["totalLength"]
+        assert end == min(len(joined_text) + 5_000, total)
+        assert truncation == {
+            "truncated": True, "totalLength": total, "startIndex": len(joined_text),
+            "endIndex": end, "hasMore": end < total,
         } | ({"nextIndex": end} if end < total else {})  # fmt: skip
-        found += text
+        joined_text += text
         if end == total:
-            return found
+            return joined_text
 
 
 def reached(example: Example, action: Callable[[], Any]) -> list[dict[str, Any]]:
     """Return the calls that reached the server while `action` ran."""
-    before = len(example.seen())
+    before = len(example.calls())
     action()
-    return example.seen()[before:]
+    return example.calls()[before:]
 
 
 @over_http_too
@@ -283,17 +283,17 @@ def test_pages_of_fifty_thousand_files_give_the_whole_list(vault: Example) -> No
     }  # fmt: skip
     whole = vault.before()["files"]
     assert len(texts(vault.sent())[0].encode()) > 5_000_000
-    found: list[Any] = []
+    files: list[Any] = []
     calls = reached(
-        vault, lambda: found.extend(pages(vault, "list_vault_files", "files", {"limit": 1000}))
+        vault, lambda: files.extend(pages(vault, "list_vault_files", "files", {"limit": 1000}))
     )
-    assert found == whole
+    assert files == whole
     assert calls == [{"tool": "list_vault_files", "arguments": {}}]
     assert max(vault.sizes) <= 50_000
 
 
 @pytest.mark.parametrize(
-    ("tool", "asked", "at"),
+    ("tool", "arguments", "at"),
     [
         ("get_vault_file", {"path": LONG}, ""),
         ("get_vault_file", {"path": LONG, "format": "json"}, "content"),
@@ -302,19 +302,19 @@ def test_pages_of_fifty_thousand_files_give_the_whole_list(vault: Example) -> No
     ],
 )
 def test_windows_of_a_note_of_a_megabyte_give_the_whole_note(
-    tool: str, asked: dict[str, Any], at: str, vault: Example
+    tool: str, arguments: dict[str, Any], at: str, vault: Example
 ) -> None:
-    found = []
-    calls = reached(vault, lambda: found.append(windows(vault, tool, asked, at)))
-    sent = texts(vault.sent())[0]
-    whole = orjson.loads(sent)[at] if at else sent
-    assert found == [whole]
+    notes = []
+    calls = reached(vault, lambda: notes.append(windows(vault, tool, arguments, at)))
+    original = texts(vault.sent())[0]
+    whole = orjson.loads(original)[at] if at else original
+    assert notes == [whole]
     assert len(whole.encode()) > 1_000_000
-    assert calls == [{"tool": tool, "arguments": asked}]
+    assert calls == [{"tool": tool, "arguments": arguments}]
 
 
 @pytest.mark.parametrize(
-    ("tool", "asked", "at", "limit"),
+    ("tool", "arguments", "at", "limit"),
     [
         ("search_vault_simple", {"query": "migration"}, "", 20),
         ("search_vault", {"tag": "idea"}, "", 25),
@@ -324,29 +324,29 @@ def test_windows_of_a_note_of_a_megabyte_give_the_whole_note(
     ],
 )
 def test_lists_come_in_pages_that_give_all_of_it(
-    tool: str, asked: dict[str, Any], at: str, limit: int, vault: Example
+    tool: str, arguments: dict[str, Any], at: str, limit: int, vault: Example
 ) -> None:
-    _, said = paged(vault, tool, at, asked)
-    assert said["returned"] == said["limit"] == limit
-    found: list[Any] = []
-    larger = asked | {"limit": 10 * limit}
-    calls = reached(vault, lambda: found.extend(pages(vault, tool, at, larger)))
-    sent = vault.before()
-    assert found == (sent if isinstance(sent, list) else sent[at])
-    assert calls == [{"tool": tool, "arguments": asked}]
+    _, pagination = paged(vault, tool, at, arguments)
+    assert pagination["returned"] == pagination["limit"] == limit
+    rows: list[Any] = []
+    larger = arguments | {"limit": 10 * limit}
+    calls = reached(vault, lambda: rows.extend(pages(vault, tool, at, larger)))
+    original = vault.before()
+    assert rows == (original if isinstance(original, list) else original[at])
+    assert calls == [{"tool": tool, "arguments": arguments}]
 
 
 def test_what_is_right_already_is_untouched(vault: Example) -> None:
     for more in ({}, {"startIndex": 5_000}, {"maxLength": 100}):
         result = vault.call("fetch", url="https://example.org/", **more)
         assert result["content"] == vault.sent()["content"]
-        assert vault.seen()[-1]["arguments"] == {"url": "https://example.org/"} | more
+        assert vault.calls()[-1]["arguments"] == {"url": "https://example.org/"} | more
     result = vault.call("get_vault_file", path="none.md")
     assert result["isError"]
     assert result["content"] == vault.sent()["content"]
-    refused = vault.call("list_vault_files", colour="red")
-    assert texts(refused) == texts(vault.sent())
-    assert refused["isError"]
+    result = vault.call("list_vault_files", colour="red")
+    assert texts(result) == texts(vault.sent())
+    assert result["isError"]
 
 
 def test_descriptions_explain_the_pages_and_nothing_new_must_be_given(vault: Example) -> None:
@@ -367,9 +367,9 @@ def test_descriptions_explain_the_pages_and_nothing_new_must_be_given(vault: Exa
         assert after.get("required") == before.get("required")
         new = set(after["properties"]) - set(before["properties"]) - {"view"}
         assert new == added.get(name, set())
-        said = now.description or ""
-        assert said.startswith(tool.description or "")
-        assert ("hasMore" in said) == (name in added or name == "vault_api")
+        description = now.description or ""
+        assert description.startswith(tool.description or "")
+        assert ("hasMore" in description) == (name in added or name == "vault_api")
     nested = listed["vault_api"].input_schema["properties"]["params"]["properties"]
     assert {"limit", "offset", "maxLength", "startIndex"} <= set(nested)
     smart = listed["search_vault_smart"].input_schema["properties"]["filter"]["properties"]
@@ -399,23 +399,23 @@ ORDINARY: list[tuple[str, dict[str, Any]]] = [
 
 def test_an_answer_is_about_five_kilobytes_unless_the_call_asks_for_more(vault: Example) -> None:
     vault.sizes.clear()
-    for tool, asked in ORDINARY:
-        after = texts(vault.call(tool, **asked))[0]
+    for tool, arguments in ORDINARY:
+        after = texts(vault.call(tool, **arguments))[0]
         before = texts(vault.sent())[0]
         # A client that knows nothing of pages finds everything in its old place.
         if before[:1] in "{[":
-            assert is_within(orjson.loads(before), orjson.loads(after)), (tool, asked)
+            assert is_within(orjson.loads(before), orjson.loads(after)), (tool, arguments)
         else:
-            assert is_within(before, after), (tool, asked)
+            assert is_within(before, after), (tool, arguments)
     assert sum(vault.sizes) / len(vault.sizes) < 5_500
     assert max(vault.sizes) < 7_000  # 5,000 characters, some of which take several bytes
     vault.sizes.clear()
-    for tool, asked in (
+    for tool, arguments in (
         ("list_vault_files", {"limit": 1000}),
         ("get_vault_file", {"path": LONG, "maxLength": 100_000}),
         ("search_vault", {"tag": "idea", "limit": 500}),
     ):
-        vault.call(tool, **asked)
+        vault.call(tool, **arguments)
     assert all(40_000 < size <= 50_000 for size in vault.sizes)
 
 
@@ -435,18 +435,18 @@ def is_within(before: Any, after: Any) -> bool:
 def test_a_tool_with_an_effect_runs_once_however_many_pages_are_read(running: Running) -> None:
     example = running.example("once")
     there = example.document("list_vault_files", folder="Work/")["files"]
-    found: list[str] = []
+    names: list[str] = []
 
     def delete() -> None:
         more = True
         while more:
-            window = {"row": len(found)} if found else {}
+            window = {"row": len(names)} if names else {}
             page = example.document("bulk_delete_files", folder="Work/", **window)
-            found.extend(page["deleted"])
+            names.extend(page["deleted"])
             more = page["pagination"]["hasMore"]
 
     calls = reached(example, delete)
-    assert found == there[:100]
+    assert names == there[:100]
     assert calls == [{"tool": "bulk_delete_files", "arguments": {"folder": "Work/", "limit": 100}}]
 
 
@@ -461,8 +461,8 @@ def test_what_is_too_large_for_clients_of_the_handshake_arrives_in_pages(running
 
 
 def test_every_case_that_the_readme_names_is_there() -> None:
-    named = set(re.findall(r"`(test_\w+)`", (EXAMPLES / "README.md").read_text()))
+    names = set(re.findall(r"`(test_\w+)`", (EXAMPLES / "README.md").read_text()))
     files = [Path(__file__).with_name(f"test_{name}.py") for name in NAMED_IN_README]
     there = {name for file in files for name in re.findall(r"^def (\w+)", file.read_text(), re.M)}
-    assert named
-    assert named <= there
+    assert names
+    assert names <= there

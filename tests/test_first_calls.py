@@ -120,8 +120,8 @@ def test_a_first_call_with_a_view_is_one_call_and_one_answer(
         assert look(client, "plain", "rows[8].id") == ANSWER.replace("7", "8")
         assert look(client, "reads") == ANSWER
         assert server.calls == ["plain", "reads"]
-        said = refused(client, "deletes")
-        assert said == (
+        text = refused(client, "deletes")
+        assert text == (
             "deletes declares destructiveHint, so it does not run just to show a part of its "
             f"answer; {FIRST}"
         )
@@ -231,8 +231,8 @@ def test_a_view_of_an_older_answer_says_how_old_it_is_unless_the_tool_only_reads
             client.call(tool, {})
         time.sleep(5.1)
         client.call(newer, {})
-        found = {tool: json.loads(look(client, tool)) for tool in (*older, newer)}
+        documents = {tool: json.loads(look(client, tool)) for tool in (*older, newer)}
         for tool in ("plain", "typed"):
-            age = found[tool].pop("age")
+            age = documents[tool].pop("age")
             assert re.fullmatch(r"[5-9] s; call without view to run it again", age)
-        assert found == {tool: {"view": 7} for tool in found}
+        assert documents == {tool: {"view": 7} for tool in documents}

@@ -30,7 +30,7 @@ def test_the_commands_of_the_page_work_as_written(tmp_path: Path) -> None:
     program(commands / "mcp-abridge", f"#!{sys.executable}\n{START}")
     lines = "\n".join(re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE))
     started = time.monotonic()
-    done = subprocess.run(
+    completed = subprocess.run(
         ["bash", "-ec", lines],
         cwd=tmp_path,
         env={**os.environ, "PATH": f"{commands}:{os.environ['PATH']}"},
@@ -39,19 +39,19 @@ def test_the_commands_of_the_page_work_as_written(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+    assert completed.returncode == 0, completed.stdout[-2000:] + completed.stderr
     assert time.monotonic() - started < 300  # five minutes, of which most are for reading
 
-    assert "mcp-abridge init: called read_graph {}: done" in done.stderr
-    assert "ok: memory.yaml: 1 rule, 1 test" in done.stdout
-    assert "ok: rules.yaml: 1 rule, 3 tests" in done.stdout
+    assert "mcp-abridge init: called read_graph {}: done" in completed.stderr
+    assert "ok: memory.yaml: 1 rule, 1 test" in completed.stdout
+    assert "ok: rules.yaml: 1 rule, 3 tests" in completed.stdout
     # With the sample, a second tool has the same steps, and a test of its own.
-    assert re.findall(r"^(\d) passed in", done.stdout, re.MULTILINE) == ["1", "2", "2", "3"]
-    [(before, after)] = re.findall(r"read_graph.*: ([\d,]+) bytes become ([\d,]+)", done.stderr)[
-        -1:
-    ]
+    assert re.findall(r"^(\d) passed in", completed.stdout, re.MULTILINE) == ["1", "2", "2", "3"]
+    [(before, after)] = re.findall(
+        r"read_graph.*: ([\d,]+) bytes become ([\d,]+)", completed.stderr
+    )[-1:]
     assert number(after) < 0.3 * number(before)
-    *_, second_page, answer = re.findall(r'^\{"entities".*', done.stdout, re.MULTILINE)
+    *_, second_page, answer = re.findall(r'^\{"entities".*', completed.stdout, re.MULTILINE)
     assert '[{"name":"thing 41"' in second_page
     assert '[{"name":"thing 1"' in answer
     assert '"nextOffset":40' in answer

@@ -50,8 +50,8 @@ Talk = Callable[[str, str], Talked]
 
 @pytest.fixture(scope="module")
 def witness() -> Iterator[Witness]:
-    with Witness() as made:
-        yield made
+    with Witness() as current:
+        yield current
 
 
 @pytest.fixture(scope="module")
@@ -95,10 +95,10 @@ def talk(witness: Witness, tmp_path_factory: pytest.TempPathFactory) -> Iterator
                 had[client, way] = have(client, way)
             except Exception as error:
                 had[client, way] = error
-        found = had[client, way]
-        if isinstance(found, Exception):
-            raise found
-        return found
+        outcome = had[client, way]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
     with ExitStack() as stack:
         ports["directly"] = start(stack, "directly", lambda port: [*server, str(port)])
@@ -108,7 +108,7 @@ def talk(witness: Witness, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 # Each era goes by every way: its first client by two of them, the others by one.
-TAKEN = {
+WAYS_OF = {
     client: taken
     for clients in (HANDSHAKE, STATELESS)
     for client, taken in zip(clients, (WAYS[::3], WAYS[1:2], WAYS[2:3]), strict=True)
@@ -117,7 +117,7 @@ TAKEN = {
 
 def ways(*clients: str) -> pytest.MarkDecorator:
     """Run a test for each of these clients by each of its ways."""
-    each = [(client, way) for way in WAYS for client in clients if way in TAKEN[client]]
+    each = [(client, way) for way in WAYS for client in clients if way in WAYS_OF[client]]
     return pytest.mark.parametrize(("client", "way"), each)
 
 
@@ -219,9 +219,9 @@ def test_progress_and_log_messages_arrive_before_the_answer(
 
 def shortened(report: dict[str, Any], whole: dict[str, Any]) -> None:
     [text] = texts(whole)
-    window, said = texts(report)
+    window, message = texts(report)
     assert window == text[:1000]
-    assert notice(said)["totalLength"] == len(text)
+    assert notice(message)["totalLength"] == len(text)
 
 
 @ways(*HANDSHAKE)

@@ -36,8 +36,8 @@ class Instruction(NamedTuple):
     @property
     def listed(self) -> list[str]:
         """What is written as a JSON array: a command that no shell reads."""
-        found: list[str] = json.loads(self.rest[self.rest.index("[") :])
-        return found
+        words: list[str] = json.loads(self.rest[self.rest.index("[") :])
+        return words
 
 
 def instructions() -> list[Instruction]:
@@ -55,8 +55,8 @@ BUILD, FINAL = STEPS[:LAST], STEPS[LAST:]
 
 def only(word: str) -> Instruction:
     """Return the one instruction of the image, as opposed to its build, with this word."""
-    (found,) = (step for step in FINAL if step.word == word)
-    return found
+    (match,) = (step for step in FINAL if step.word == word)
+    return match
 
 
 def environment() -> dict[str, str]:
@@ -74,8 +74,8 @@ def test_it_runs_as_an_ordinary_user_by_number() -> None:
     user, group = only("USER").rest.split(":")
     assert int(user) > 0
     assert int(group) > 0
-    made = next(step.rest for step in FINAL if step.word == "RUN")
-    assert f"useradd --system --uid {user} --user-group" in made
+    command = next(step.rest for step in FINAL if step.word == "RUN")
+    assert f"useradd --system --uid {user} --user-group" in command
     after = [step.word for step in FINAL[FINAL.index(only("USER")) :]]
     assert "RUN" not in after
 
@@ -158,15 +158,15 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
         options = ["--disable-pip-version-check", "--quiet", "--no-deps", *more]
         python_pip = [sys.executable, "-m", "pip", "--python", str(python)]
         command = python_pip if at[0] == "install" else [sys.executable, "-m", "pip"]
-        done = subprocess.run(
+        completed = subprocess.run(
             [*command, *at, *options], cwd=source, capture_output=True, text=True, check=False
         )
-        assert done.returncode == 0, done.stdout + done.stderr
+        assert completed.returncode == 0, completed.stdout + completed.stderr
 
     (wheel,) = (shlex.split(step.rest) for step in BUILD if step.word == "RUN")
     run(wheel, "--no-build-isolation", "--no-index")
-    (made,) = (step.rest for step in FINAL if step.word == "RUN")
-    install = made.partition("/wheels ")[2].partition("&&")[0]
+    (command,) = (step.rest for step in FINAL if step.word == "RUN")
+    install = command.partition("/wheels ")[2].partition("&&")[0]
     run(shlex.split(install))
     site = Path(sysconfig.get_path("purelib", vars={"base": str(folder / "venv")}))
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
@@ -191,37 +191,37 @@ def mounted(image: Image) -> Iterator[Path]:
 def test_it_has_the_bundled_rules_and_the_store(image: Image) -> None:
     assert image.runs("check", "github", "filesystem").returncode == 0
     code = "import proxy, proxy.storage.redis; print(proxy.__file__)"
-    done = subprocess.run(
+    completed = subprocess.run(
         [image.bin / "python", "-c", code],
         cwd=image.home, env=image.variables, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.stdout.startswith(str(image.bin.parent)), done.stderr
+    assert completed.stdout.startswith(str(image.bin.parent)), completed.stderr
 
 
 def test_a_command_behind_two_dashes_is_wrapped(image: Image) -> None:
-    done = image.runs("--", "sh", "-c", "echo wrapped >&2; exit 7")
-    assert done.returncode == 7
-    assert done.stderr.startswith("wrapped\n")
+    completed = image.runs("--", "sh", "-c", "echo wrapped >&2; exit 7")
+    assert completed.returncode == 7
+    assert completed.stderr.startswith("wrapped\n")
 
 
 def test_rules_of_the_mounted_folder_are_used(image: Image, mounted: Path) -> None:
     (mounted / "mine.yaml").write_text("version: 1\nrulez: []\n")
-    done = image.runs("--", "sh", "-c", "cat")
-    assert done.returncode == 2
-    assert f"{mounted}/mine.yaml:2:1: unknown key 'rulez'" in done.stderr
+    completed = image.runs("--", "sh", "-c", "cat")
+    assert completed.returncode == 2
+    assert f"{mounted}/mine.yaml:2:1: unknown key 'rulez'" in completed.stderr
 
 
 def healthy(image: Image, port: int) -> bool:
     """Run the health check of the image as Docker does, its server being at this port."""
-    done = subprocess.run(
+    completed = subprocess.run(
         only("HEALTHCHECK").listed,
         env=image.variables | {"MCP_ABRIDGE_LISTEN": f"0.0.0.0:{port}"},
         capture_output=True,
         timeout=SECONDS,
         check=False,
     )
-    assert done.returncode in (0, 1)
-    return done.returncode == 0
+    assert completed.returncode in (0, 1)
+    return completed.returncode == 0
 
 
 def test_it_serves_over_http_without_arguments_and_is_healthy(image: Image, mounted: Path) -> None:
@@ -235,13 +235,13 @@ def test_it_serves_over_http_without_arguments_and_is_healthy(image: Image, moun
         "MCP_ABRIDGE_TOKEN": "nobody-knows-it",
     }
     log = image.home / "log"
-    with log.open("wb") as said:
+    with log.open("wb") as stderr:
         container = subprocess.Popen(
             image.entry,
             cwd=image.home,
             env=image.variables | variables,
             stdin=subprocess.DEVNULL,
-            stderr=said,
+            stderr=stderr,
         )
     try:
         until = time.monotonic() + SECONDS

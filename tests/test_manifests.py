@@ -39,14 +39,14 @@ def test_replicas_serve_with_a_store_that_they_share(command: list[str]) -> None
 
 
 def test_options_that_they_use_are_those_of_serve() -> None:
-    known = {name for option in serve.OPTIONS for name in (option.flag, option.variable)}
+    names = {name for option in serve.OPTIONS for name in (option.flag, option.variable)}
     used = {word for command in COMMANDS for word in command if word.startswith("--")}
     used |= {name for replica in REPLICAS.values() for name in replica["environment"]}
     used |= {variable["name"] for variable in CONTAINER["env"]} | set(environment())
     used |= set(LITERALS) - {"UPSTREAM"}
     used |= set(re.findall(r"MCP_ABRIDGE_\w+\b(?!_)", (ROOT / "Dockerfile").read_text()))
     used |= set(re.findall(r"MCP_ABRIDGE_\w+|(?<=`)--[a-z-]+", (FOLDER / "README.md").read_text()))
-    assert used - {"MCP_ABRIDGE_"} <= known | {serve.TOKEN_VARIABLE}
+    assert used - {"MCP_ABRIDGE_"} <= names | {serve.TOKEN_VARIABLE}
 
 
 def test_the_image_is_the_same_everywhere_and_of_this_version() -> None:
@@ -130,10 +130,10 @@ def test_there_is_time_to_drain_before_anything_is_killed() -> None:
 
 def test_the_recipes_use_options_of_this_version_and_configurations_that_can_be_read() -> None:
     page = (ROOT / "examples" / "recipes.md").read_text()
-    known = {name for option in serve.OPTIONS for name in (option.flag, option.variable)}
+    names = {name for option in serve.OPTIONS for name in (option.flag, option.variable)}
     served = re.findall(r"mcp-abridge serve (.*?)(?: -- .*)?$", page, re.MULTILINE)
     assert len(served) == 2
-    assert {flag for line in served for flag in re.findall(r"--[a-z-]+", line)} <= known
+    assert {flag for line in served for flag in re.findall(r"--[a-z-]+", line)} <= names
     assert set(re.findall(r"MCP_ABRIDGE_\w+", page)) == {serve.TOKEN_VARIABLE}
     composed, remote = map(yaml.safe_load, re.findall(r"```yaml\n(.*?)```", page, re.DOTALL))
     assert composed["services"]["mcp"]["image"] == COMPOSE["services"]["replica-1"]["image"]

@@ -75,8 +75,10 @@ def test_one_command_writes_the_owner_wherever_it_is_named() -> None:
     files |= {path.name for path in (ROOT / ".claude-plugin").glob("*.json")}
     unowned = {"LICENSE", "CHANGELOG.md", "Makefile", "release.yml"}
     every = [*ROOT.glob("*.*"), *ROOT.glob("*file"), *(ROOT / ".claude-plugin").rglob("*.*")]
-    named = {path.name for path in every if path.is_file() and "OWNER" in path.read_text()}
-    assert named - unowned <= files
+    files_with_owner = {
+        path.name for path in every if path.is_file() and "OWNER" in path.read_text()
+    }
+    assert files_with_owner - unowned <= files
 
 
 def test_the_plugin_runs_the_hook_for_tools_of_mcp_servers() -> None:

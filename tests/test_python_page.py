@@ -25,14 +25,14 @@ def blocks() -> Iterator[tuple[str, str, str]]:
     """Yield the language of each block, the file that it is, and what it holds."""
     end = 0
     for block in BLOCK.finditer(PAGE):
-        named = FILE.findall(PAGE[end : block.start()])
-        yield block[1], named[-1] if named else "", block[2]
+        names = FILE.findall(PAGE[end : block.start()])
+        yield block[1], names[-1] if names else "", block[2]
         end = block.end()
 
 
 def said(words: str, folder: Path) -> str:
     """Run a command in a folder; return what it says, with no time in it."""
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "proxy", *words.split()],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
@@ -40,7 +40,7 @@ def said(words: str, folder: Path) -> str:
         text=True,
         timeout=60,
     )
-    return timeless(done.stdout + done.stderr)
+    return timeless(completed.stdout + completed.stderr)
 
 
 def timeless(text: str) -> str:

@@ -90,18 +90,18 @@ def every_tool(place: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def check(rules: str, results: list[Result], tee: Tee) -> None:
     """Check what a client got of `every_tool` against what the server had said."""
     answers = (orjson.loads(line).get("result", {}) for line in tee.lines())
-    said = [answer for answer in answers if "content" in answer]
+    originals = [answer for answer in answers if "content" in answer]
     assert [bool(result.get("isError")) for result in results] == [False] * 16 + [True]
-    for got, sent in zip(results, said, strict=True):
-        if rules == "none" or sent.get("isError"):
-            assert got["content"] == sent["content"]
-            assert got.get("structuredContent") == sent.get("structuredContent")
+    for result, original in zip(results, originals, strict=True):
+        if rules == "none" or original.get("isError"):
+            assert result["content"] == original["content"]
+            assert result.get("structuredContent") == original.get("structuredContent")
         else:
             bound = 8_000 if rules == "bundled" else 3_000
-            assert max(sizes(got)) <= bound
-            shortened = max(sizes(sent)) > bound
-            assert bool(notice(got["structuredContent"])) >= shortened
-            assert bool(notice(texts(got))) >= (shortened and bool(texts(sent)))
+            assert max(sizes(result)) <= bound
+            shortened = max(sizes(original)) > bound
+            assert bool(notice(result["structuredContent"])) >= shortened
+            assert bool(notice(texts(result))) >= (shortened and bool(texts(original)))
 
 
 class Spoken(NamedTuple):
@@ -117,12 +117,14 @@ def speak(client: Client, mode: Mode, command: list[str], *calls: Talk) -> Spoke
     if client == "python":
         with connected(command, mode=mode) as talking:
             tools = [tool.model_dump(by_alias=True) for tool in talking.tools().values()]
-            results = [talking.call(tool, given) for tool, given in calls]
+            results = [talking.call(tool, arguments) for tool, arguments in calls]
             return Spoken(talking.protocol_version, tools, results)
-    seen = typescript(client, command, *(Call(tool, given) for tool, given in calls), mode=mode)
-    assert [each["ok"] for each in seen.results] == [True] * len(calls), seen.results
-    results = [each["result"] for each in seen.results]
-    return Spoken(seen.protocol_version, seen.tools, results)
+    report = typescript(
+        client, command, *(Call(tool, arguments) for tool, arguments in calls), mode=mode
+    )
+    assert [each["ok"] for each in report.results] == [True] * len(calls), report.results
+    results = [each["result"] for each in report.results]
+    return Spoken(report.protocol_version, report.tools, results)
 
 
 @pytest.mark.parametrize(
@@ -148,9 +150,9 @@ def test_the_official_clients_take_every_result_of_the_filesystem(
     # Something to check against is advertised all along.
     assert all(tool["outputSchema"] is not None for tool in spoken.tools)
     check(rules, spoken.results[:17], tee)
-    for refused in spoken.results[17:]:
-        assert refused["isError"]
-        assert texts(refused) == ["limit: 101 is greater than the maximum of 100"]
+    for result in spoken.results[17:]:
+        assert result["isError"]
+        assert texts(result) == ["limit: 101 is greater than the maximum of 100"]
 
 
 COMMITS = {"max_count": 60}
@@ -189,8 +191,8 @@ def check_log(rules: str, result: Result, tee: Tee) -> None:
     if rules == "none":
         assert result["content"] == tee.result()["content"]
         return
-    page, said = texts(result)
-    assert notice(said) == {
+    page, message = texts(result)
+    assert notice(message) == {
         "total": 60, "offset": 0, "limit": 50, "returned": page.count("Commit: "),
         "hasMore": True, "nextOffset": page.count("Commit: "),
     }  # fmt: skip
@@ -209,13 +211,15 @@ def test_a_graph_in_both_copies_fits_its_schema_in_pages_and_views(tmp_path: Pat
     tee = Tee(tmp_path / "log")
     command = wrapped(tee.before(servers.memory(memory)), *options("shaping", tmp_path))
     views = [{"view": "entities[*].name"}, {"view": "entities[3]"}]
-    asked: list[dict[str, Any]] = [{}, {"offset": 5}, {"offset": 10}, *views]
-    results = speak("v2", "legacy", command, *(("read_graph", given) for given in asked)).results
+    calls: list[dict[str, Any]] = [{}, {"offset": 5}, {"offset": 10}, *views]
+    results = speak(
+        "v2", "legacy", command, *(("read_graph", arguments) for arguments in calls)
+    ).results
     assert len(tee.calls()) == 1
     whole = tee.result()["structuredContent"]
-    found = [result["structuredContent"] for result in results]
-    assert [orjson.loads(texts(result)[0]) for result in results] == found
-    pages = found[:3]
+    documents = [result["structuredContent"] for result in results]
+    assert [orjson.loads(texts(result)[0]) for result in results] == documents
+    pages = documents[:3]
     entities, relations = (
         [element for page in pages for element in page[name]] for name in ("entities", "relations")
     )
@@ -225,8 +229,8 @@ def test_a_graph_in_both_copies_fits_its_schema_in_pages_and_views(tmp_path: Pat
         for each in whole["entities"]
     ]
     assert [page["pagination"]["entities"]["hasMore"] for page in pages] == [True, True, False]
-    assert found[3] == {"view": [f"e{n}" for n in range(12)]}
-    assert found[4] == {"view": whole["entities"][3]}
+    assert documents[3] == {"view": [f"e{n}" for n in range(12)]}
+    assert documents[4] == {"view": whole["entities"][3]}
 
 
 @pytest.mark.parametrize("client", ["python", "v1"])
@@ -234,19 +238,19 @@ def test_a_long_error_of_a_tool_with_an_output_schema_is_taken_and_looked_into(
     client: Client, place: Path, tmp_path: Path
 ) -> None:
     # The server repeats the path that it refuses, between words of its own.
-    asked = {"path": "/outside/" + "".join(f"{n:05}/" for n in range(9_000))}
+    arguments = {"path": "/outside/" + "".join(f"{n:05}/" for n in range(9_000))}
     tee = Tee(tmp_path / "log")
     command = wrapped(tee.before(servers.filesystem(place)), "--ledger", "off")
-    given = [asked, asked | {"view": "text[30000:30600]"}]
+    calls = [arguments, arguments | {"view": "text[30000:30600]"}]
     results = speak(
-        client, "legacy", command, *(("read_media_file", each) for each in given)
+        client, "legacy", command, *(("read_media_file", each) for each in calls)
     ).results
     [whole] = texts(tee.result())
     assert len(whole) > 50_000
-    shown, said = texts(results[0])
-    assert len(shown) + len(said) <= 8_000
-    assert (shown[:40], shown[-40:]) == (whole[:40], whole[-40:])
-    assert "call again with view=" in notice(said)["more"]
+    excerpt, message = texts(results[0])
+    assert len(excerpt) + len(message) <= 8_000
+    assert (excerpt[:40], excerpt[-40:]) == (whole[:40], whole[-40:])
+    assert "call again with view=" in notice(message)["more"]
     assert texts(results[1])[0] == whole[30_000:30_600]
     assert [result["isError"] for result in results] == [True, True]
     assert len(tee.calls()) == 1

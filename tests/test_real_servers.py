@@ -65,8 +65,8 @@ class Server:
 
     def call(self, tool: str, arguments: dict[str, Any], **more: Any) -> Result:
         """Call a tool with these arguments and more, and return its result."""
-        sent = {"name": tool, "arguments": arguments | more}
-        answer = orjson.loads(self.wire.send("tools/call", next(self._number), **sent)[-1])
+        params = {"name": tool, "arguments": arguments | more}
+        answer = orjson.loads(self.wire.send("tools/call", next(self._number), **params)[-1])
         assert "result" in answer, answer
         result: Result = answer["result"]
         return result
@@ -253,11 +253,11 @@ def test_slices_of_an_answer_give_all_of_it_without_a_second_call(
     tree: Path, wrap: Callable[..., Server]
 ) -> None:
     rows = {"rows": [{"id": n, "name": f"row {n}", "share": n / 7} for n in range(900)]}
-    said = orjson.dumps(rows).decode()
+    text = orjson.dumps(rows).decode()
     for command, tool, arguments, whole in (
         (servers.filesystem(tree), "read_text_file", {"path": str(tree / "long.txt")}, LONG),
         # No rule names this tool. The server puts a word before the message: it is no JSON.
-        (servers.everything(), "echo", {"message": said}, "Echo: " + said),
+        (servers.everything(), "echo", {"message": text}, "Echo: " + text),
     ):
         server = wrap(command)
         server.call(tool, arguments)
@@ -281,13 +281,13 @@ def test_rows_of_a_database_come_in_pages_from_one_query(
             [(n, n / 7, f'it\'s "{n}" — ünïcode\n', None) for n in range(400)],
         )
     server = wrap(servers.sqlite(tmp_path / "some.db"))
-    asked, offset, rows = {"query": "select * from note"}, 0, []
+    arguments, offset, rows = {"query": "select * from note"}, 0, []
     while offset is not None:
-        page = server.call("read_query", asked, offset=offset)
+        page = server.call("read_query", arguments, offset=offset)
         assert max(sizes(page)) <= BUDGET
         rows += orjson.loads(texts(page)[0])["rows"]
         offset = notice(texts(page)[::-1])["nextOffset"]
-    assert [call["arguments"] for call in server.tee.calls()] == [asked]
+    assert [call["arguments"] for call in server.tee.calls()] == [arguments]
     assert rows == [
         {"id": n, "share": n / 7, "text": f'it\'s "{n}" — ünïcode\n', "more": None}
         for n in range(400)
@@ -322,8 +322,8 @@ def test_without_a_rule_rows_of_a_database_and_of_files_can_be_asked_as_rows(
     ]
     for command, (tool, arguments) in calls:
         server = wrap(command, *options)
-        shown = orjson.loads(texts(server.call(tool, arguments))[0])
-        assert shown["columns"][0] == "id"
+        document = orjson.loads(texts(server.call(tool, arguments))[0])
+        assert document["columns"][0] == "id"
         answer = server.call(tool, arguments, view="items[?id > 397].[id, text]")
         view = orjson.loads(texts(answer)[0])["view"]
         assert view == [[n, names[n]] for n in (398, 399)]
@@ -334,7 +334,7 @@ def test_a_view_is_understood_as_it_is_meant(tmp_path: Path, wrap: Callable[...,
     rows, (start, number) = issues(), (issues()[0]["body"][:20], issues()[0]["number"])
     opened = [row["number"] for row in rows if row["state"] == "open"]
     discussed = [row["number"] for row in rows if row["comments"] > 20]
-    meant = {
+    expected = {
         'items[?state=="open"].number': opened,
         "items[?state == 'open'].number": opened,
         "items[?comments > 20].number": discussed,
@@ -356,7 +356,7 @@ def test_a_view_is_understood_as_it_is_meant(tmp_path: Path, wrap: Callable[...,
         return text if answer.get("isError") else orjson.loads(text)["view"]
 
     for name in ("object.json", "array.json"):
-        assert {view: look(name, view) for view in meant} == meant
+        assert {view: look(name, view) for view in expected} == expected
         assert "did you mean 'state'?" in look(name, nowhere)
         assert look(name, "grep Workaround:")["hits"] == 1
     assert look("build.log", "grep E0308")["lines"][0]["line"] == 2489
@@ -374,12 +374,12 @@ def test_a_bundled_file_names_its_server_and_tools_that_it_has(
     }
     [file] = ruleset.load([word])
     with Wire(commands[word]) as wire:
-        known = orjson.loads(hands(wire))["result"]["serverInfo"]
+        info = orjson.loads(hands(wire))["result"]["serverInfo"]
         listed = orjson.loads(wire.send("tools/list", 2)[-1])["result"]["tools"]
     assert file.server is not None
-    assert file.server.name == known["name"]
-    named = {tool for rule in file.rules for tool in rule.tools}
-    assert named <= {tool["name"] for tool in listed}
+    assert file.server.name == info["name"]
+    tools = {tool for rule in file.rules for tool in rule.tools}
+    assert tools <= {tool["name"] for tool in listed}
     assert all(rule.max_bytes == BUDGET for rule in file.rules)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.faults.sidecar import Sidecar
 from tests.given import call, line
-from tests.serving import JSON, ask, asked
+from tests.serving import JSON, ask, open_request
 from tests.wire import Wire
 from tests.wrapped import wrapped
 
@@ -74,12 +74,12 @@ def test_the_wrapper_goes_by_the_rules_as_they_are_now(file: Path) -> None:
         [shaped] = said(call("get", id=5))
         assert "secret" not in str(shaped)
         file.write_text(HIDE)
-        told, answer = said(call("get", id=6))
-        assert told == CHANGED
+        notification, answer = said(call("get", id=6))
+        assert notification == CHANGED
         assert "secret" in str(answer)
         assert names(said(LIST)[-1]) == ["get"]
-        [refused] = said(call("gone", id=7))
-        assert refused["error"]["message"] == "Unknown tool: gone"
+        [response] = said(call("gone", id=7))
+        assert response["error"]["message"] == "Unknown tool: gone"
         log = wire.close().stderr.decode()
     assert log.count("the rules have changed and apply from now on") == 2
     assert log.count("the rules have changed, but the old ones stay") == 1
@@ -94,10 +94,10 @@ def test_a_sidecar_tells_of_rules_that_change_what_a_client_sees_and_of_no_other
     both = {**JSON, "Accept": "application/json, text/event-stream"}
     with Sidecar("--rules", str(file), *OWN, "--", *COMMAND) as sidecar:
         url = sidecar.url()
-        begun = ask(url, INITIALIZE, headers=both)
-        session = {**both, "Mcp-Session-Id": begun.one("mcp-session-id")}
+        response = ask(url, INITIALIZE, headers=both)
+        session = {**both, "Mcp-Session-Id": response.one("mcp-session-id")}
         ask(url, LIST, headers=session)
-        with asked(url, None, session) as stream:
+        with open_request(url, None, session) as stream:
             assert stream.head().status == 200
             answers = b""
             # Written as they are, with a comment, with a rule that edits no definition, and wrong.

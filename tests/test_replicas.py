@@ -57,7 +57,7 @@ class Deployment:
     def configured(self) -> Path:
         """Write the example's nginx.conf with the ports and folders of this run."""
         text = (FOLDER / "nginx.conf").read_text()
-        wanted = {
+        replacements = {
             "replica-1:8808": f"127.0.0.1:{self.ports[0]}",
             "replica-2:8808": f"127.0.0.1:{self.ports[1]}",
             "listen 8080": f"listen {self.url.split('/')[2]}",
@@ -65,7 +65,7 @@ class Deployment:
             "/dev/stdout": f"{self.folder}/access.log",
             "/dev/stderr": "stderr",
         }
-        for there, here in wanted.items():
+        for there, here in replacements.items():
             assert there in text
             text = text.replace(there, here)
         file = self.folder / "nginx.conf"
@@ -87,7 +87,7 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
             log = folder / f"{name}.log"
             stack.enter_context(serving(command, port, log, os.environ | {"HOME": str(folder)}))
 
-        made = Deployment(redis, folder)
+        current = Deployment(redis, folder)
         (folder / "calls").touch()
         server = [
             str(FOLDER / "server.py"),
@@ -96,15 +96,15 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
             "--log",
             str(folder / "calls"),
         ]
-        start("server", made.server, sys.executable, *server, "--port", str(made.server))
-        for port in made.ports:
+        start("server", current.server, sys.executable, *server, "--port", str(current.server))
+        for port in current.ports:
             listen, rules = f"127.0.0.1:{port}", str(FOLDER / "rules.yaml")
             options = ["--listen", listen, "--rules", rules, "--store", redis.url]
-            upstream = f"http://127.0.0.1:{made.server}/mcp"
+            upstream = f"http://127.0.0.1:{current.server}/mcp"
             start(listen, port, sys.executable, "-m", "proxy", "serve", *options, upstream)
-        here = ["-p", str(folder), "-c", str(made.configured()), "-e", "stderr", "-g", alone]
-        start("nginx", int(made.url.split(":")[2].partition("/")[0]), nginx, *here)
-        yield made
+        here = ["-p", str(folder), "-c", str(current.configured()), "-e", "stderr", "-g", alone]
+        start("nginx", int(current.url.split(":")[2].partition("/")[0]), nginx, *here)
+        yield current
 
 
 def page(client: PythonClient, month: str, offset: int, **more: Any) -> dict[str, Any]:
@@ -210,16 +210,16 @@ def test_with_redis_stopped_in_the_middle_the_error_is_clear_and_other_calls_go_
 
 def test_events_pass_through_nginx_one_by_one(deployment: Deployment) -> None:
     """The server goes on with its answer only when the client has answered an event of it."""
-    asked = []
+    questions = []
 
     async def agree(context: Any, params: ElicitRequestParams) -> ElicitResult:
-        asked.append(params.message)
+        questions.append(params.message)
         return ElicitResult(action="accept", content={"agreed": True})
 
     with reaching(deployment.url, mode="legacy", elicitation_callback=agree) as client:
         result = client.call("reopen_month", {"month": "2026-04"})
 
-    assert asked == ["Open 2026-04 again?"]
+    assert questions == ["Open 2026-04 again?"]
     assert said(result) == "2026-04 is open"
 
 

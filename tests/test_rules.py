@@ -87,9 +87,11 @@ def size(view: ClientView) -> tuple[int, int]:
 
 
 def test_every_rule_file_that_the_readme_shows_passes_its_tests() -> None:
-    shown = re.findall(r"^```yaml\n(version: 1\nrules:.+?)^```$", README, re.DOTALL | re.MULTILINE)
-    assert len(shown) == 2
-    for text in shown:
+    rule_files = re.findall(
+        r"^```yaml\n(version: 1\nrules:.+?)^```$", README, re.DOTALL | re.MULTILINE
+    )
+    assert len(rule_files) == 2
+    for text in rule_files:
         read = rulefile.read("README.yaml", text.encode())
         assert read.rules is not None, read.problems
         verdicts = list(cases.run(read.rules))

@@ -59,21 +59,21 @@ class Search(System):
 
     def manage(self, action: str, path: str, **more: Any) -> Json:
         """Call manage_index; return the envelope without what is the server's own in it."""
-        found: Json = self.document("manage_index", action=action, path=path, **more)
-        assert list(found)[-7:] == ENVELOPE
+        document: Json = self.document("manage_index", action=action, path=path, **more)
+        assert list(document)[-7:] == ENVELOPE
         # An answer of the proxy's own has nothing else, whatever the server's have.
         own = {"tool": "manage_index", "version": 1, "action": action, "path": path}
-        expected = own if self.enveloped and found["status"] != "blocked" else {}
-        assert {name: found.pop(name) for name in list(found)[:-7]} == expected
-        return found
+        expected = own if self.enveloped and document["status"] != "blocked" else {}
+        assert {name: document.pop(name) for name in list(document)[:-7]} == expected
+        return document
 
 
 def served(folder: Path, *options: str) -> list[str]:
     """Return the command of a server that knows the codebases."""
-    known = folder / "codebases.json"
-    known.write_text(json.dumps(CODEBASES))
+    file = folder / "codebases.json"
+    file.write_text(json.dumps(CODEBASES))
     command = [sys.executable, str(EXAMPLE / "server.py"), "--log", str(folder / "calls.log")]
-    return [*command, "--codebases", str(known), *options]
+    return [*command, "--codebases", str(file), *options]
 
 
 @pytest.fixture(scope="module", params=WAYS)
@@ -92,8 +92,8 @@ def search(
 def envelope(text: str, status: str = "ok", reason: str | None = None, **more: Any) -> Json:
     """Return the envelope of a text."""
     empty: Json = {"warnings": [], "hints": {}, "preflight": None}
-    said = {"message": text.partition("\n")[0], "humanText": text}
-    return {"status": status, "reason": reason} | empty | said | more
+    texts_of = {"message": text.partition("\n")[0], "humanText": text}
+    return {"status": status, "reason": reason} | empty | texts_of | more
 
 
 def suggested(action: str, path: str, **more: Any) -> Json:
@@ -108,12 +108,12 @@ def test_every_action_is_answered_with_an_envelope(search: Search) -> None:
     def hints(action: str) -> Json:
         return {"hints": {action: suggested(action, path)}} if hinted else {}
 
-    begun = f"Started background indexing of '{path}'.\n\nAsk for its status."
+    text = f"Started background indexing of '{path}'.\n\nAsk for its status."
     busy = f"Codebase '{path}' is being indexed: 40% done."
     there = f"Codebase '{path}' is already indexed.\n\nUse sync to take over changes."
-    gone = f"Codebase '{path}' is not indexed."
+    missing_text = f"Codebase '{path}' is not indexed."
     again = f"Started background reindexing of '{path}'.\n\nAsk for its status."
-    assert search.manage("create", path) == envelope(begun)
+    assert search.manage("create", path) == envelope(text)
     pending = envelope(busy, "not_ready", "indexing") | hints("status")
     assert search.manage("create", path) == pending
     assert search.manage("status", path) == pending
@@ -121,11 +121,11 @@ def test_every_action_is_answered_with_an_envelope(search: Search) -> None:
     assert search.manage("status", path) == ready
     synced = envelope(f"Synchronized '{path}': 2 added, 0 removed, 1 modified.")
     assert search.manage("sync", path) == synced
-    found = search.document("manage_index", action="create", path=path)
-    assert {name: found[name] for name in ENVELOPE} == envelope(there, "blocked") | hints("sync")
+    document = search.document("manage_index", action="create", path=path)
+    assert {name: document[name] for name in ENVELOPE} == envelope(there, "blocked") | hints("sync")
     assert search.manage("reindex", path) == envelope(again)
     assert search.manage("clear", path) == envelope(f"Cleared the index of '{path}'.")
-    missing = envelope(gone, "not_indexed", "not_indexed") | hints("create")
+    missing = envelope(missing_text, "not_indexed", "not_indexed") | hints("create")
     for action in ("status", "sync", "clear", "reindex"):
         assert search.manage(action, path) == missing
     path = "/srv/older"
@@ -148,13 +148,13 @@ def begun(path: str) -> str:
 
 def test_a_reindex_that_only_ignore_rules_call_for_is_blocked(search: Search) -> None:
     path = f"/srv/{UNNECESSARY}"
-    said = "Nothing but ignore rules has changed: a sync is enough."
-    found: Json = {}
+    message = "Nothing but ignore rules has changed: a sync is enough."
+    document: Json = {}
     for more in ({}, {"force": True}, {"allowUnnecessaryReindex": False}):
         with search.reaching(probe(path)):
-            found = search.manage("reindex", path, **more)
+            document = search.manage("reindex", path, **more)
         override = more | {"allowUnnecessaryReindex": True}
-        assert found == {
+        assert document == {
             "status": "blocked",
             "reason": "unnecessary_reindex_ignore_only",
             "warnings": ["REINDEX_UNNECESSARY_IGNORE_ONLY"],
@@ -163,12 +163,12 @@ def test_a_reindex_that_only_ignore_rules_call_for_is_blocked(search: Search) ->
                 "overrideReindex": suggested("reindex", path, **override),
             },
             "preflight": {"outcome": UNNECESSARY},
-            "message": said,
-            "humanText": f"{said} Call manage_index with action sync. To reindex all the same, "
+            "message": message,
+            "humanText": f"{message} Call manage_index with action sync. To reindex all the same, "
             "call it again with allowUnnecessaryReindex: true.",
         }
     # What the hint says is what helps.
-    sync = found["hints"]["sync"]["arguments"]
+    sync = document["hints"]["sync"]["arguments"]
     assert search.manage(**sync)["status"] == "ok"
 
 
@@ -194,10 +194,10 @@ def test_the_override_is_an_optional_argument_that_the_tool_gained(search: Searc
             "manage_index", action="reindex", path="/srv/x", allowUnnecessaryReindex="yes"
         )
     assert result["isError"]
-    [said] = map(orjson.loads, texts(result))
-    assert list(said) == ENVELOPE
-    assert said["status"] == "error"
-    assert "allowUnnecessaryReindex" in said["humanText"]
+    [document] = map(orjson.loads, texts(result))
+    assert list(document) == ENVELOPE
+    assert document["status"] == "error"
+    assert "allowUnnecessaryReindex" in document["humanText"]
 
 
 def test_the_registry_is_what_explain_lists_and_the_readme_tells(
@@ -211,9 +211,9 @@ def test_the_registry_is_what_explain_lists_and_the_readme_tells(
     rules = str(EXAMPLE / "rules.yaml")
     assert main(["explain", "--allow-python", rules, str(recorded), *words]) == 0
     assert json.loads(capsys.readouterr().out)["vocabulary"] == registry
-    told = (EXAMPLE / "README.md").read_text().partition("## The envelope")[2]
-    told = told.partition("These words stand once")[0]
-    assert set(re.findall(r"`([A-Za-z_]+)`", told)) == {
+    section = (EXAMPLE / "README.md").read_text().partition("## The envelope")[2]
+    section = section.partition("These words stand once")[0]
+    assert set(re.findall(r"`([A-Za-z_]+)`", section)) == {
         *registry,
         *(word for words in registry.values() for word in words),
     }
@@ -237,15 +237,17 @@ def test_a_code_of_the_preflight_that_is_not_in_the_registry_is_a_mistake(
 ) -> None:
     rules = (EXAMPLE / "rules.yaml").read_text()
     [registry] = [line for line in rules.splitlines() if line.startswith("  warnings: [")]
-    left = registry.replace(f"{code}, ", "").replace(f", {code}", "")
-    assert broken(tmp_path, registry, left) == [
+    shorter = registry.replace(f"{code}, ", "").replace(f", {code}", "")
+    assert broken(tmp_path, registry, shorter) == [
         f"preflight: vocabulary: warnings lacks {code!r}, which preflight says"
     ]
 
 
 def test_a_word_of_a_case_that_is_not_in_the_registry_is_a_mistake(tmp_path: Path) -> None:
-    [said] = set(broken(tmp_path, "            reason: indexing\n", "            reason: index\n"))
-    assert said == ("recast: 'index' is none of the words of 'reason'; did you mean 'indexing'?")
+    [mistake] = set(
+        broken(tmp_path, "            reason: indexing\n", "            reason: index\n")
+    )
+    assert mistake == ("recast: 'index' is none of the words of 'reason'; did you mean 'indexing'?")
 
 
 FIRST = 'Use scope="runtime" to reduce noise. '
@@ -290,18 +292,18 @@ class Shop:
         for _ in range(2):
             search.manage("status", str(folder))
 
-    def hint(self, **asked: Any) -> Json:
+    def hint(self, **arguments: Any) -> Json:
         """Search; return the hint on noise, which has its members and at most the optional one."""
-        asked = {"path": str(self.folder), "query": "token", "limit": 50} | asked
-        found = self._search.document("search_codebase", **asked)
-        hint: Json = found["hints"]["noiseMitigation"]
+        arguments = {"path": str(self.folder), "query": "token", "limit": 50} | arguments
+        document = self._search.document("search_codebase", **arguments)
+        hint: Json = document["hints"]["noiseMitigation"]
         assert list(hint) in (MEMBERS, [*MEMBERS, IGNORED])
         assert hint["topK"] == 5
         return hint
 
-    def left(self, **asked: Any) -> list[str]:
+    def left(self, **arguments: Any) -> list[str]:
         """Search; return the patterns that are still suggested."""
-        patterns: list[str] = self.hint(**asked)["suggestedIgnorePatterns"]
+        patterns: list[str] = self.hint(**arguments)["suggestedIgnorePatterns"]
         return patterns
 
 
@@ -369,30 +371,30 @@ def test_a_gitignore_is_read_again_when_it_changed_and_on_every_25th_use(shop: S
 
 def hinted(step: noise.NoiseHints, root: Path, *files: str, **hint: Any) -> Json:
     """Return what becomes of a hint where these files were found, the best first."""
-    given = {"suggestedIgnorePatterns": SUGGESTED, "topK": 5, "nextStep": ""} | hint
+    mitigation = {"suggestedIgnorePatterns": SUGGESTED, "topK": 5, "nextStep": ""} | hint
     document = Document.read(
         orjson.dumps(
             {
                 "codebaseRoot": str(root),
                 "results": [{"file": file} for file in files],
-                "hints": {"noiseMitigation": given},
+                "hints": {"noiseMitigation": mitigation},
             }
         )
     )
     step(document.root, Call("search_codebase"))
-    found: Json = orjson.loads(document.encode())["hints"]["noiseMitigation"]
-    return found
+    outcome: Json = orjson.loads(document.encode())["hints"]["noiseMitigation"]
+    return outcome
 
 
 def test_only_noisy_files_among_the_first_count(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("")
     step = noise.NoiseHints()
-    found = hinted(step, tmp_path, "src/a.ts", "docs/a.md", "a.test.ts", topK=2)
-    assert found["suggestedIgnorePatterns"] == ["docs/**"]
-    found = hinted(step, tmp_path, "src/a.ts", suggestedIgnorePatterns=["src/**", "docs/**"])
-    assert found["suggestedIgnorePatterns"] == []
+    result = hinted(step, tmp_path, "src/a.ts", "docs/a.md", "a.test.ts", topK=2)
+    assert result["suggestedIgnorePatterns"] == ["docs/**"]
+    result = hinted(step, tmp_path, "src/a.ts", suggestedIgnorePatterns=["src/**", "docs/**"])
+    assert result["suggestedIgnorePatterns"] == []
     # None of the noisy files is known to be ignored.
-    assert found["nextStep"] == FIRST + SYNC + LAST
+    assert result["nextStep"] == FIRST + SYNC + LAST
 
 
 def test_a_path_is_one_of_the_codebase_or_none(tmp_path: Path) -> None:
@@ -480,8 +482,8 @@ def test_absent_and_unreadable_are_states_that_are_tried_again_on_every_nth_use(
     UNREADABLE.get(kind, str)(file)
     ignores = gitignore.RootIgnores(interval=3)
     for _ in range(4):  # tried again, in vain
-        held = ignores.of(root)
-        assert [held.state, held.ignore("a")] == [state, False]
+        patterns = ignores.of(root)
+        assert [patterns.state, patterns.ignore("a")] == [state, False]
     if file.is_dir():
         file.rmdir()
     file.unlink(missing_ok=True)
@@ -504,11 +506,11 @@ def test_each_root_has_its_own_and_a_link_to_it_is_the_same_root(tmp_path: Path)
 
 def test_patterns_mean_what_they_mean_to_git(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("\ufeff/dist\n*.log\n!keep.log\nfoo/\nexact\\ \n# docs\n")
-    held = gitignore.read(str(tmp_path / ".gitignore"))
-    assert held.state == "ready"
+    patterns = gitignore.read(str(tmp_path / ".gitignore"))
+    assert patterns.state == "ready"
     ignored = ["dist/app.js", "a/b.log", "a/foo/x", "exact "]
-    seen = ["a/dist/app.js", "keep.log", "a/keep.log", "foo", "docs/a.md", "exact"]
-    assert [path for path in ignored + seen if held.ignore(path)] == ignored
+    visible = ["a/dist/app.js", "keep.log", "a/keep.log", "foo", "docs/a.md", "exact"]
+    assert [path for path in ignored + visible if patterns.ignore(path)] == ignored
 
 
 def test_a_pattern_that_would_take_for_ever_takes_no_time() -> None:

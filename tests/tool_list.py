@@ -16,8 +16,8 @@ PAGES = "- {tools: list, response: [{paginate: {at: items, limit: 20}}]}"
 class Listing:
     """A tools/list that was rewritten."""
 
-    def __init__(self, chosen: RuleSet, result: Any) -> None:
-        edited = edit(Raw(result if isinstance(result, bytes) else encode(result)), chosen)
+    def __init__(self, ruleset: RuleSet, result: Any) -> None:
+        edited = edit(Raw(result if isinstance(result, bytes) else encode(result)), ruleset)
         if edited.error is not None:
             raise edited.error
         self.raw, self.facts, self.log = edited.result, edited.facts, list(edited.log_lines)
@@ -44,6 +44,6 @@ def listed(text: str, *tools: Any, **members: Any) -> Listing:
 
 
 def properties(text: str, schema: dict[str, Any]) -> dict[str, Any]:
-    found = listed(text, tool(inputSchema=schema)).tool["inputSchema"]["properties"]
-    assert isinstance(found, dict)
-    return found
+    document = listed(text, tool(inputSchema=schema)).tool["inputSchema"]["properties"]
+    assert isinstance(document, dict)
+    return document

@@ -132,17 +132,17 @@ class Wire:
 
         Raises EOFError when stdout ends before.
         """
-        wanted = orjson.loads(request)["id"]
+        id = orjson.loads(request)["id"]
         with suppress(BrokenPipeError):  # the end of stdout tells of it
             self.write(request, seconds)
         end = time.monotonic() + seconds
         lines: list[bytes] = []
         while line := self.line(max(0.0, end - time.monotonic())):
             lines.append(line)
-            if answers(line, wanted):
+            if answers(line, id):
                 return lines
         self.drain.join(1)  # what a process wrote to its stderr may come after its stdout's end
-        raise EOFError(f"no answer to {wanted!r} before the end: {lines!r}{self._said()}")
+        raise EOFError(f"no answer to {id!r} before the end: {lines!r}{self._said()}")
 
     def send(self, method: str, number: int | str | None = None, **params: Any) -> list[bytes]:
         """Write a request and read up to its answer; without a number, a notification."""
@@ -202,10 +202,10 @@ class Wire:
         return f"; stderr: {bytes(self.errors[-2000:]).decode(errors='replace')}"
 
 
-def answers(line: bytes, wanted: int | str) -> bool:
+def answers(line: bytes, id: int | str) -> bool:
     """Tell whether a line is the result or error of the request with this id."""
     try:
         message = orjson.loads(line)
     except orjson.JSONDecodeError:
         return False
-    return isinstance(message, dict) and "method" not in message and message.get("id") == wanted
+    return isinstance(message, dict) and "method" not in message and message.get("id") == id

@@ -26,7 +26,7 @@ class Witness:
     """
 
     def __init__(self) -> None:
-        self.heard: list[str] = []
+        self.reports: list[str] = []
         self.does: dict[str, Callable[[], object]] = {}
         self._released: set[str] = set()
         self._news = threading.Condition()
@@ -49,7 +49,7 @@ class Witness:
     def hears(self, what: str) -> bool:
         """Wait until that was told; False where it is not."""
         with self._news:
-            return self._news.wait_for(lambda: what in self.heard, SECONDS)
+            return self._news.wait_for(lambda: what in self.reports, SECONDS)
 
     def _accept(self) -> None:
         for connection in accepted(self._listening):
@@ -57,19 +57,19 @@ class Witness:
 
     def _listen(self, connection: socket.socket) -> None:
         with connection, connection.makefile("rb") as lines:
-            said: dict[str, Any] = json.loads(lines.readline())
-            if "do" in said:
-                self.does[said["do"]]()
+            message: dict[str, Any] = json.loads(lines.readline())
+            if "do" in message:
+                self.does[message["do"]]()
                 return
             with self._news:
-                if "tell" in said:
-                    self.heard.append(said["tell"])
+                if "tell" in message:
+                    self.reports.append(message["tell"])
                     self._news.notify_all()
                 else:
-                    self._news.wait_for(lambda: said["hold"] in self._released, SECONDS)
+                    self._news.wait_for(lambda: message["hold"] in self._released, SECONDS)
 
 
-class Asked(NamedTuple):
+class RelayedRequest(NamedTuple):
     """A request that passed; its answer begins with its status line, or is empty so far."""
 
     method: str
@@ -86,8 +86,8 @@ class _Connection:
 
     def __init__(self, client: socket.socket, server: socket.socket) -> None:
         self.ends = client, server
-        self.asked = bytearray()
-        self.answered = bytearray()
+        self.request_bytes = bytearray()
+        self.response_bytes = bytearray()
 
 
 class Relay:
@@ -121,16 +121,16 @@ class Relay:
                         end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
                         closed(end)
 
-    def asked(self, method: str) -> list[Asked]:
+    def requests(self, method: str) -> list[RelayedRequest]:
         """Return the requests of a method, in order of their connections."""
         with self._news:
             return [each for all in map(_requests, self._connections) for each in all
                     if each.method == method]  # fmt: skip
 
-    def resumed(self, said: bytes) -> Asked | None:
+    def resumed(self, text: bytes) -> RelayedRequest | None:
         """Return the request that resumed a stream on which `said` then came, None without one."""
-        for each in self.asked("GET"):
-            if "last-event-id" in each.headers and said in each.answer:
+        for each in self.requests("GET"):
+            if "last-event-id" in each.headers and text in each.answer:
                 return each
         return None
 
@@ -138,17 +138,20 @@ class Relay:
         """Wait until a GET was answered, so that there is a stream; raises TimeoutError."""
         with self._news:
             if not self._news.wait_for(
-                lambda: any(each.status == 200 for each in self.asked("GET")), SECONDS
+                lambda: any(each.status == 200 for each in self.requests("GET")), SECONDS
             ):
                 raise TimeoutError("no GET stream was opened")
 
     def _accept(self) -> None:
         for client in accepted(self._listening):
             server = socket.create_connection(("127.0.0.1", self._to))
-            made = _Connection(client, server)
+            connection = _Connection(client, server)
             with self._news:
-                self._connections.append(made)
-            for args in (client, server, made.asked), (server, client, made.answered):
+                self._connections.append(connection)
+            for args in (
+                (client, server, connection.request_bytes),
+                (server, client, connection.response_bytes),
+            ):
                 threading.Thread(target=self._pass, args=args, daemon=True).start()
 
     def _pass(self, source: socket.socket, target: socket.socket, log: bytearray) -> None:
@@ -168,12 +171,12 @@ _REQUEST = re.compile(rb"(GET|POST|DELETE) /mcp HTTP/1\.1\r\n(.*?)\r\n\r\n", re.
 _ANSWERS = re.compile(rb"(?=HTTP/1\.1 [2-5]\d\d )")
 
 
-def _requests(connection: _Connection) -> list[Asked]:
+def _requests(connection: _Connection) -> list[RelayedRequest]:
     """Return the requests of a connection; answers come in the same order."""
-    requests = _REQUEST.findall(connection.asked)
-    _, *answers = _ANSWERS.split(bytes(connection.answered))
+    requests = _REQUEST.findall(connection.request_bytes)
+    _, *answers = _ANSWERS.split(bytes(connection.response_bytes))
     answers += [b""] * (len(requests) - len(answers))
     return [
-        Asked(method.decode(), parsed(b"\r\n" + head)[1], answer)
+        RelayedRequest(method.decode(), parsed(b"\r\n" + head)[1], answer)
         for (method, head), answer in zip(requests, answers, strict=True)
     ]

@@ -75,10 +75,10 @@ def texts(result: Result) -> list[str]:
 
 def sizes(result: Result) -> tuple[int, int]:
     """Count the bytes that clients show which show structuredContent, and text blocks."""
-    told = sum(len(text.encode()) for text in texts(result))
+    text_bytes = sum(len(text.encode()) for text in texts(result))
     if result.get("structuredContent") is None:
-        return told, told
-    return len(orjson.dumps(result["structuredContent"])), told
+        return text_bytes, text_bytes
+    return len(orjson.dumps(result["structuredContent"])), text_bytes
 
 
 NOTICES = ("_abridged", "truncation", "pagination")
@@ -100,5 +100,5 @@ def notice(value: Any) -> Any:
         return None
     if "hasMore" in value:
         return value
-    found = next((value[name] for name in NOTICES if name in value), None)
-    return found or next((said for held in value.values() if (said := notice(held))), None)
+    own = next((value[name] for name in NOTICES if name in value), None)
+    return own or next((inner for member in value.values() if (inner := notice(member))), None)

@@ -10,13 +10,13 @@ import pytest
 from tests.answers import __main__ as main
 from tests.answers import model
 from tests.answers.questions import questions
-from tests.raw_http import Asked, RawServer, whole
+from tests.raw_http import RawRequest, RawServer, whole
 
 QUESTION = next(each for each in questions() if each.name.startswith("get_pods"))
 READ = 100
 
 
-def endpoint(asked: Asked) -> Iterator[bytes]:
+def endpoint(asked: RawRequest) -> Iterator[bytes]:
     """Call the tool with the best view if the tool has that argument; else give up."""
     body = asked.message
     tools = {each["function"]["name"]: each["function"] for each in body["tools"]}
@@ -47,9 +47,9 @@ def test_a_model_is_asked_directly_and_through_the_proxy(
         f"| direct | 0 of 1 (0 to 79 %) | 2.0 | {2 * READ}.0 | 6.0 |",
         f"| ours | 1 of 1 (21 to 100 %) | 2.0 | {2 * READ}.0 | 6.0 |",
     ]
-    assert {each.path for each in server.asked} == {"/v1/chat/completions"}
-    assert {each.headers["authorization"] for each in server.asked} == {"Bearer a secret"}
-    requests = [each.message for each in server.asked]
+    assert {each.path for each in server.requests} == {"/v1/chat/completions"}
+    assert {each.headers["authorization"] for each in server.requests} == {"Bearer a secret"}
+    requests = [each.message for each in server.requests]
     assert {each["model"] for each in requests} == {"stand-in"}
     asked = [each["messages"][1]["content"] for each in requests]
     assert asked == [QUESTION.text] * 4

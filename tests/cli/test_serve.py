@@ -15,8 +15,8 @@ import pytest
 
 from tests.cli.conftest import Run
 from tests.faults.processes import SECONDS, until
-from tests.faults.sidecar import Got, Sidecar
-from tests.raw_http import Answer, Asked, RawServer, always, whole
+from tests.faults.sidecar import RawResponse, Sidecar
+from tests.raw_http import Answer, RawRequest, RawServer, always, whole
 from tests.rulecases import PYTHON
 from tests.serving import JSON, ask
 from tests.wrapped import START
@@ -31,7 +31,7 @@ def answering(**result: Any) -> Answer:
     return always(whole(msgspec.json.encode({"jsonrpc": "2.0", "id": 1, "result": result})))
 
 
-def post(url: str, message: Any, **headers: str) -> Got:
+def post(url: str, message: Any, **headers: str) -> RawResponse:
     accept = {"Accept": "application/json, text/event-stream"}
     return ask(url, msgspec.json.encode(message), headers={**JSON, **accept, **headers})
 
@@ -92,8 +92,8 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     file = tmp_path / "serve.yaml"
     file.write_text("{version: 1, limits: {drain_seconds: 3600}}")
 
-    def never(asked: Asked) -> Iterator[bytes]:
-        asked.gone()
+    def never(asked: RawRequest) -> Iterator[bytes]:
+        asked.closed_by_client()
         yield b""
 
     with (
@@ -155,7 +155,7 @@ def test_variables_are_flags_and_flags_go_before_them() -> None:
         sidecar.events("serving", token="yes", rules="none")
         assert post(sidecar.url(), LIST).status == 401
         assert post(sidecar.url(), LIST, Authorization="Bearer word").status == 200
-        headers = upstream.asked[0].headers
+        headers = upstream.requests[0].headers
         assert (headers["x-one"], headers["x-two"]) == ("1", "2")
 
 

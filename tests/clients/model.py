@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, Self
 
 from tests.clients.server import Json
-from tests.raw_http import Asked, RawServer, whole
+from tests.raw_http import RawRequest, RawServer, whole
 
 
 class Step(NamedTuple):
@@ -302,7 +302,7 @@ class Model:
     def __exit__(self, *error: Any) -> None:
         self._server.__exit__(*error)
 
-    def _answer(self, asked: Asked) -> Iterator[bytes]:
+    def _answer(self, asked: RawRequest) -> Iterator[bytes]:
         path = asked.path.partition("?")[0]
         api = next((each for each in APIS if re.search(each.path, path)), None)
         if asked.method != "POST":

@@ -16,9 +16,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     about = "what `make test` runs; the table says what is left out"
     parser.add_argument("--short", action="store_true", help=about)
-    chosen, further = parser.parse_known_args()
-    slow = [] if chosen.short else ["-o", "faulthandler_timeout=900"]  # for 10,000 sessions
-    env = {**os.environ, "FAULTS": "short" if chosen.short else "long"}
+    options, further = parser.parse_known_args()
+    slow = [] if options.short else ["-o", "faulthandler_timeout=900"]  # for 10,000 sessions
+    env = {**os.environ, "FAULTS": "short" if options.short else "long"}
     command = [sys.executable, "-m", "pytest", *TABLE, *slow, *further]
     return subprocess.run(command, env=env, check=False).returncode
 

@@ -63,10 +63,10 @@ def each_way(*rows: int, short: tuple[Way, ...] = ("stdio", "http")) -> pytest.M
     )
 
 
-def logged(client: Client, wanted: str) -> int:
+def logged(client: Client, message: str) -> int:
     """Wait until the log says what is wanted; return how often."""
-    until(lambda: wanted in str(client.log()), said=client.errors.decode)
-    return "\n".join(client.log()).count(wanted)
+    until(lambda: message in str(client.log()), detail=client.errors.decode)
+    return "\n".join(client.log()).count(message)
 
 
 def asks(tool: str, answer: dict[str, Any], id: int | str = 2, **arguments: Any) -> dict[str, Any]:

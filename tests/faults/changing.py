@@ -25,7 +25,7 @@ TOOLS = [
     for name in (*CHANGE, *SAY)
 ]
 LONG = {"_meta": {"long": "x" * 300_000}}
-CALLED: Counter[str] = Counter()
+CALL_COUNTS: Counter[str] = Counter()
 
 
 def answered(message: dict[str, Any]) -> dict[str, Any]:
@@ -36,31 +36,33 @@ def answered(message: dict[str, Any]) -> dict[str, Any]:
         case "tools/list":
             return {"result": {"tools": TOOLS, **params.get("_meta", {})}}
         case "tools/call":
-            given = params.get("arguments", {})
-            found: dict[str, Any] = given.get("answer") or {"result": called(params["name"], given)}
-            return found
+            arguments = params.get("arguments", {})
+            response: dict[str, Any] = arguments.get("answer") or {
+                "result": called(params["name"], arguments)
+            }
+            return response
     return {"result": {}}
 
 
-def called(name: str, given: dict[str, Any]) -> dict[str, Any]:
-    CALLED[name] += 1
+def called(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    CALL_COUNTS[name] += 1
     match name:
         case "list" | "read" | "long":
-            return text({"rows": [f"{CALLED[name]}-{number}" for number in range(10)]})
+            return text({"rows": [f"{CALL_COUNTS[name]}-{number}" for number in range(10)]})
         case "calls":
-            return text(CALLED)
+            return text(CALL_COUNTS)
         case "check":
-            return {**text({"busy": False}), **(LONG if given["how"] == "long" else {})}
+            return {**text({"busy": False}), **(LONG if arguments["how"] == "long" else {})}
         case "huge":
             row = {"id": 1.5, "title": "A row like any other", "body": "text " * 60}
-            found = {"rows": [row] * given["rows"], "source": "here"}
-            return {**text(found), "structuredContent": found}
-    return text(given.get("says"))
+            document = {"rows": [row] * arguments["rows"], "source": "here"}
+            return {**text(document), "structuredContent": document}
+    return text(arguments.get("says"))
 
 
-def text(said: Any) -> dict[str, Any]:
-    written = said if isinstance(said, str) else json.dumps(said)
-    return {"content": [{"type": "text", "text": written}]}
+def text(value: Any) -> dict[str, Any]:
+    string = value if isinstance(value, str) else json.dumps(value)
+    return {"content": [{"type": "text", "text": string}]}
 
 
 def line(message: dict[str, Any]) -> bytes:
@@ -70,9 +72,9 @@ def line(message: dict[str, Any]) -> bytes:
 
 if __name__ == "__main__":
     for raw in sys.stdin.buffer:
-        asked = json.loads(raw)
-        params = asked.get("params", {})
+        message = json.loads(raw)
+        params = message.get("params", {})
         never = params.get("name") == "check" and params["arguments"]["how"] == "never"
-        if "id" in asked and "method" in asked and not never:
-            sys.stdout.buffer.write(line(asked) + b"\n")
+        if "id" in message and "method" in message and not never:
+            sys.stdout.buffer.write(line(message) + b"\n")
             sys.stdout.buffer.flush()

@@ -58,13 +58,13 @@ def bridge() -> Iterator[Bridge]:
 
 @pytest.fixture
 def tried(request: pytest.FixtureRequest) -> Remote | Bridge:
-    found: Remote | Bridge = request.getfixturevalue(request.param)
-    return found
+    target: Remote | Bridge = request.getfixturevalue(request.param)
+    return target
 
 
 # What is refused before the kind of server counts: the long form tries it before both.
 @pytest.fixture(params=some(["remote", "local"], "remote"))
 def before_any(request: pytest.FixtureRequest) -> Remote | Local:
     """Return a sidecar before either kind of server, in the short form before a URL."""
-    found: Remote | Local = request.getfixturevalue(request.param)
-    return found
+    target: Remote | Local = request.getfixturevalue(request.param)
+    return target

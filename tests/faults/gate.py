@@ -16,11 +16,11 @@ class Gate(Struct, frozen=True):
     shorthand: ClassVar[str | None] = None
     parameters: ClassVar[Mapping[str, Parameter]] = {}
 
-    def __call__(self, call: Call, found: QueryResult | None) -> Decision:
+    def __call__(self, call: Call, answer: QueryResult | None) -> Decision:
         """Decide on a call; without `how` nothing is asked."""
         how, then = call.argument("how"), call.argument("then")
-        if found is None and how is not None:
+        if answer is None and how is not None:
             return Query("check", {"how": how}, call.argument("seconds") or 20.0)
         if then == "pass":
             return Allow()
-        return Respond("no question" if found is None else found.failure or found.document)
+        return Respond("no question" if answer is None else answer.failure or answer.document)

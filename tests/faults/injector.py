@@ -62,13 +62,13 @@ class Injector:
             sys.setprofile(None)
             gc.enable()
 
-    def _called(self, frame: FrameType, event: str, called: Any) -> None:
+    def _called(self, frame: FrameType, event: str, argument: Any) -> None:
         caller: FrameType | None
         if event == "call" and not frame.f_code.co_flags & CO_GENERATOR:
             # A generator is gone on with, and closed, from many places; what it calls is enough.
             caller, name = frame.f_back, frame.f_code.co_qualname
         elif event == "c_call":
-            caller, name = frame, getattr(called, "__qualname__", repr(called))
+            caller, name = frame, getattr(argument, "__qualname__", repr(argument))
         else:
             return
         if name.endswith(("__exit__", "__del__")):  # letting go of something cannot fail

@@ -28,8 +28,8 @@ def lines() -> Iterator[bytes]:
 def requests() -> Iterator[tuple[bytes, str]]:
     """Yield the id, as it is spelled, and the tool or method of each request, also in batches."""
     for line in lines():
-        said = json.loads(line)
-        for message in said if isinstance(said, list) else [said]:
+        messages = json.loads(line)
+        for message in messages if isinstance(messages, list) else [messages]:
             if "id" in message and "method" in message:
                 name = message.get("params", {}).get("name", message["method"])
                 yield json.dumps(message["id"]).encode(), name
@@ -247,24 +247,28 @@ def puppet() -> None:
     With `cut` in pieces: at that byte, or each byte alone where it is 0. A call of `heard` is
     answered with all lines that came since the last one, in hex, but for calls of `ok`.
     """
-    heard = bytearray()
+    input_lines = bytearray()
     for line in lines():
         try:
             message = json.loads(line)
             id = json.dumps(message["id"]).encode()
             name = message["params"].get("name")
-            told = message["params"].get("arguments", {})
+            arguments = message["params"].get("arguments", {})
         except (ValueError, RecursionError, TypeError, KeyError):
-            heard += line  # nothing to be answered
+            input_lines += line  # nothing to be answered
             continue
         if name == "heard":
-            say(result(id, heard.hex()) + b"\n")
-            heard.clear()
+            say(result(id, input_lines.hex()) + b"\n")
+            input_lines.clear()
             continue
-        heard += line if name != "ok" else b""
-        said = bytes.fromhex(told["says"]).replace(b"ID", id) if "says" in told else result(id)
-        cut = told.get("cut", len(said))
-        for piece in (said[:cut], said[cut:]) if cut else map(int.to_bytes, said):
+        input_lines += line if name != "ok" else b""
+        response = (
+            bytes.fromhex(arguments["says"]).replace(b"ID", id)
+            if "says" in arguments
+            else result(id)
+        )
+        cut = arguments.get("cut", len(response))
+        for piece in (response[:cut], response[cut:]) if cut else map(int.to_bytes, response):
             say(piece)
             drained(1)
         say(b"\n")

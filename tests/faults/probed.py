@@ -26,8 +26,8 @@ def answer(id: bytes, text: str = "done", *, failed: bool = False) -> bytes:
 
 
 def initialized(id: bytes) -> bytes:
-    told = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "p"}}
-    return b'{"jsonrpc":"2.0","id":%s,"result":%s}' % (id, json.dumps(told).encode())
+    result = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "p"}}
+    return b'{"jsonrpc":"2.0","id":%s,"result":%s}' % (id, json.dumps(result).encode())
 
 
 def tools(id: bytes) -> bytes:
@@ -68,8 +68,8 @@ def tells(message: dict[str, Any]) -> Iterator[bytes]:
 
 
 def name(message: dict[str, Any]) -> str:
-    named: str = message.get("params", {}).get("name", message.get("method", "answer"))
-    return named
+    text: str = message.get("params", {}).get("name", message.get("method", "answer"))
+    return text
 
 
 def say(*lines: bytes) -> None:
@@ -84,16 +84,16 @@ def tell(message: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    heard: list[dict[str, Any]] = []
+    messages: list[dict[str, Any]] = []
     late: dict[str, bytes] = {}
     for message in map(json.loads, sys.stdin.buffer):
         tool, id = name(message), json.dumps(message.get("id")).encode()
         if tool == "heard":
             # Nothing of the proxy's own questions may be seen in what clients are sent.
-            say(answer(id, json.dumps(heard).encode().hex()))
-            heard.clear()
+            say(answer(id, json.dumps(messages).encode().hex()))
+            messages.clear()
             continue
-        heard.append(message)
+        messages.append(message)
         if tool == "initialize":
             say(initialized(id))
         elif tool == "tools/list":

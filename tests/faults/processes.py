@@ -60,7 +60,7 @@ def processes() -> list[tuple[int, int, int]]:
         )
         rows = [line.split() for line in listed.stdout.splitlines()]
         return [(int(p), int(q), int(g)) for p, q, g, state in rows if state[0] != "Z"]
-    found = []
+    table = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
@@ -68,8 +68,8 @@ def processes() -> list[tuple[int, int, int]]:
             except (FileNotFoundError, ProcessLookupError):
                 continue
             if state != "Z":
-                found.append((int(entry.name), int(parent), int(group)))
-    return found
+                table.append((int(entry.name), int(parent), int(group)))
+    return table
 
 
 def children(of: int) -> list[int]:
@@ -95,11 +95,11 @@ def marked(marker: str) -> set[int]:
 
 
 def until(
-    wanted: Callable[[], bool], seconds: float = SECONDS, said: Callable[[], str] = str
+    condition: Callable[[], bool], seconds: float = SECONDS, detail: Callable[[], str] = str
 ) -> None:
     end = time.monotonic() + seconds
-    while not wanted():
-        assert time.monotonic() < end, f"not within {seconds:g} seconds: {said()}"
+    while not condition():
+        assert time.monotonic() < end, f"not within {seconds:g} seconds: {detail()}"
         time.sleep(0.01)
 
 

@@ -57,15 +57,15 @@ class Puppet:
     def ask(self, tool: str, says: bytes, cut: int | None = None) -> Came:
         """Make a call, to be answered by these bytes, `ID` being its id; perhaps in pieces."""
         number = next(self._numbers)
-        told = arguments(says, cut)
+        params = arguments(says, cut)
         if isinstance(self.client, Wrapped):
-            self.client.write(call(number, tool, arguments=told) + b"\n")
+            self.client.write(call(number, tool, arguments=params) + b"\n")
             lines = self.so_far()
         elif self.stateless:
-            got = self.client.sidecar.ask(modern(number, tool, arguments=told))
-            lines = got.messages or [answer_of(got)]
+            response = self.client.sidecar.ask(modern(number, tool, arguments=params))
+            lines = response.messages or [answer_of(response)]
         else:
-            lines = self.client.messages(call(number, tool, arguments=told))
+            lines = self.client.messages(call(number, tool, arguments=params))
         return Came(b"%d" % number, lines)
 
     def so_far(self) -> list[bytes]:

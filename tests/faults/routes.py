@@ -14,9 +14,9 @@ import pytest
 
 from tests.faults.naughty import result
 from tests.faults.processes import until
-from tests.faults.sidecar import INITIALIZE, Got, Sidecar, call, post, said, soon
+from tests.faults.sidecar import INITIALIZE, RawResponse, Sidecar, call, log_messages, post, soon
 from tests.faults.wrapper import OWN, Wrapped
-from tests.raw_http import ACCEPTED, Answer, Asked, RawServer, initialized, whole
+from tests.raw_http import ACCEPTED, Answer, RawRequest, RawServer, initialized, whole
 
 MODERN = "2026-07-28"
 META = {
@@ -37,24 +37,24 @@ class Naughty(RawServer):
         self.sessions = itertools.count(1)
         super().__init__(self._answer, port)
 
-    def _answer(self, asked: Asked) -> Iterator[bytes]:
-        if asked.method == "GET" or b'"fault"' in asked.body:
+    def _answer(self, request: RawRequest) -> Iterator[bytes]:
+        if request.method == "GET" or b'"fault"' in request.body:
             if isinstance(self.fault, bytes):
                 yield from (closing(self.fault), b"")
             else:
-                yield from self.fault(asked)
-        elif asked.method != "POST":
+                yield from self.fault(request)
+        elif request.method != "POST":
             yield whole(b"", "200 OK", _CLOSE)
-        elif asked.message.get("method") == "initialize":
+        elif request.message.get("method") == "initialize":
             session = f"Mcp-Session-Id: secret-session-{next(self.sessions)}"
-            yield whole(initialized(asked.id), "200 OK", session, _CLOSE)
-        elif "id" in asked.message:
-            yield whole(result(asked.id), "200 OK", _CLOSE)
+            yield whole(initialized(request.id), "200 OK", session, _CLOSE)
+        elif "id" in request.message:
+            yield whole(result(request.id), "200 OK", _CLOSE)
         else:
             yield closing(ACCEPTED)
 
-    def faults(self) -> list[Asked]:
-        return [asked for asked in self.asked if b'"fault"' in asked.body]
+    def faults(self) -> list[RawRequest]:
+        return [request for request in self.requests if b'"fault"' in request.body]
 
 
 def closing(raw: bytes) -> bytes:
@@ -72,32 +72,32 @@ class Remote:
 
     def works(self) -> None:
         id = next(self.ids)
-        got = self.sidecar.post(call(id))
-        assert (got.status, got.body) == (200, result(b"%d" % id))
+        response = self.sidecar.post(call(id))
+        assert (response.status, response.body) == (200, result(b"%d" % id))
 
     @property
     def arrived(self) -> int:
         """How many requests the server was asked so far."""
-        return len(self.server.asked)
+        return len(self.server.requests)
 
     def fails(self, status: int, seconds: float = 1.0) -> Iterator[list[bytes]]:
         """Make a call of `fault` in either era; yield its messages, JSON having this status."""
         for raw in (post(call(2, "fault")), modern(2, "fault")):
             with soon(seconds):
-                got = self.sidecar.ask(raw)
-            assert got.ended
-            assert got.status == (200 if got.events else status)
-            yield got.messages
+                response = self.sidecar.ask(raw)
+            assert response.ended
+            assert response.status == (200 if response.events else status)
+            yield response.messages
 
     def has_said(self, pattern: str) -> None:
-        said = self.sidecar.failures(2)
-        assert len(said) == 2
-        assert all(re.search(pattern, each) for each in said), said
+        failures = self.sidecar.failures(2)
+        assert len(failures) == 2
+        assert all(re.search(pattern, each) for each in failures), failures
 
     @contextmanager
     def sound(self, fault: Answer | bytes = b"") -> Iterator[None]:
         """Let the server be at fault for a while; what happens leaves nothing behind."""
-        self.server.asked.clear()
+        self.server.requests.clear()
         self.server.fault = fault
         with left_clean(self.sidecar):
             yield
@@ -118,9 +118,9 @@ class Local:
 
     def messages(self, raw: bytes) -> list[bytes]:
         """Make a request of the session; return what comes until its answer."""
-        got = self.sidecar.post(raw, *self.headers)
-        assert got.ended
-        return got.messages
+        response = self.sidecar.post(raw, *self.headers)
+        assert response.ended
+        return response.messages
 
     def ask(self, raw: bytes) -> bytes:
         """Make a request of the session; return its one answer."""
@@ -136,7 +136,7 @@ class Local:
         return self.sidecar.errors
 
     def log(self) -> list[str]:
-        return said(bytes(self.errors))
+        return log_messages(bytes(self.errors))
 
     def works(self) -> None:
         id = next(self.ids)
@@ -190,12 +190,12 @@ class Bridge(Wrapped):
             yield self.fault()
 
     def has_said(self, pattern: str) -> None:
-        until(lambda: any(re.search(pattern, said) for said in self.log()))
+        until(lambda: any(re.search(pattern, line) for line in self.log()))
 
     @contextmanager
     def sound(self, fault: Answer | bytes = b"") -> Iterator[None]:
         """Let the server be at fault for a while; what happens leaves nothing behind."""
-        self.server.asked.clear()
+        self.server.requests.clear()
         self.server.fault = fault
         before = self.holds.descriptors
         yield
@@ -214,10 +214,10 @@ def stateless(name: str, method: str = "tools/call") -> list[str]:
     return [*own, f"Mcp-Name: {name}"] if name else own
 
 
-def answer_of(got: Got) -> bytes:
+def answer_of(response: RawResponse) -> bytes:
     """Return the one response in an answer, JSON or an event stream."""
-    assert (got.status, got.ended) == (200, True), got
-    [answer] = got.messages
+    assert (response.status, response.ended) == (200, True), response
+    [answer] = response.messages
     return answer
 
 
@@ -226,8 +226,8 @@ def failure(raw: bytes, id: int | str) -> str:
     message = json.loads(raw)
     assert message["id"] == id
     if "error" in message:
-        said: str = message["error"]["message"]
-        return said
+        error: str = message["error"]["message"]
+        return error
     assert message["result"]["isError"] is True
     [block] = message["result"]["content"]
     text: str = block["text"]

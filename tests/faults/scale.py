@@ -15,10 +15,10 @@ def scaled(short: int, long: int) -> int:
     return long if LONG else short
 
 
-def further(*values: Any, **named: Any) -> Any:
+def further(*values: Any, **options: Any) -> Any:
     """Return the parameters of a case that only the long form tries."""
-    marks = named.pop("marks", ())
-    return pytest.param(*values, marks=[*marks, pytest.mark.long_form], **named)
+    marks = options.pop("marks", ())
+    return pytest.param(*values, marks=[*marks, pytest.mark.long_form], **options)
 
 
 def some(cases: Mapping[str, Any] | Iterable[Any], *short: Any) -> list[Any]:
@@ -27,14 +27,14 @@ def some(cases: Mapping[str, Any] | Iterable[Any], *short: Any) -> list[Any]:
     >>> [case.id for case in some({"a": 1, "b": (2, 3)}, "b")]
     ['a', 'b']
     """
-    named = cases if isinstance(cases, Mapping) else {str(case): case for case in cases}
-    wanted = set(map(str, short))
-    assert wanted <= named.keys(), f"no such cases: {wanted - named.keys()}"
+    by_id = cases if isinstance(cases, Mapping) else {str(case): case for case in cases}
+    short_ids = set(map(str, short))
+    assert short_ids <= by_id.keys(), f"no such cases: {short_ids - by_id.keys()}"
     return [
-        (pytest.param if name in wanted else further)(
+        (pytest.param if name in short_ids else further)(
             *(case if isinstance(case, tuple) else (case,)), id=name
         )
-        for name, case in named.items()
+        for name, case in by_id.items()
     ]
 
 

@@ -47,7 +47,7 @@ class Left(NamedTuple):
     children: int
 
 
-class Got(msgspec.Struct):
+class RawResponse(msgspec.Struct):
     """An answer as it came: `ended` says that its body came to its proper end."""
 
     status: int
@@ -74,8 +74,8 @@ class Got(msgspec.Struct):
 
     @property
     def error(self) -> str:
-        said: str = self.json["error"]["message"]
-        return said
+        message: str = self.json["error"]["message"]
+        return message
 
     @property
     def events(self) -> list[bytes]:
@@ -142,30 +142,30 @@ class Client:
             pass
         return self.take(len(self.buffer))
 
-    def head(self) -> Got:
+    def head(self) -> RawResponse:
         first, *lines = self.until(b"\r\n\r\n").decode("latin-1").strip().split("\r\n")
         _, status, reason = first.split(" ", 2)
         pairs = [line.partition(": ")[::2] for line in lines]
-        return Got(int(status), reason, pairs, b"", False)
+        return RawResponse(int(status), reason, pairs, b"", False)
 
-    def answer(self, *, bodiless: bool = False) -> Got:
+    def answer(self, *, bodiless: bool = False) -> RawResponse:
         """Read one whole answer, which has no body where it is `bodiless`."""
         self.end = monotonic() + self.seconds
-        got = self.head()
-        if bodiless or got.status in (204, 304):
-            got.ended = True
-        elif got.all("transfer-encoding"):
-            got.body, got.ended = self._chunks()
-        elif got.all("content-length"):
-            size = int(got.one("content-length"))
+        response = self.head()
+        if bodiless or response.status in (204, 304):
+            response.ended = True
+        elif response.all("transfer-encoding"):
+            response.body, response.ended = self._chunks()
+        elif response.all("content-length"):
+            size = int(response.one("content-length"))
             while len(self.buffer) < size and self.more():
                 pass
-            got.ended = len(self.buffer) >= size
-            got.body = self.take(size)
+            response.ended = len(self.buffer) >= size
+            response.body = self.take(size)
         else:
-            got.body, got.ended = self.rest(), True
+            response.body, response.ended = self.rest(), True
         self.end = math.inf
-        return got
+        return response
 
     def _chunks(self) -> tuple[bytes, bool]:
         parts: list[bytes] = []
@@ -248,37 +248,39 @@ class Sidecar(Process):
     def client(self, seconds: float = SECONDS) -> Client:
         return Client(self.port, seconds)
 
-    def ask(self, raw: bytes, seconds: float = SECONDS) -> Got:
+    def ask(self, raw: bytes, seconds: float = SECONDS) -> RawResponse:
         """Send one request on a connection of its own and read its whole answer."""
         with self.client(seconds) as client:
             client.send(raw)
             return client.answer()
 
-    def post(self, body: bytes, *headers: str, path: str = "/mcp") -> Got:
+    def post(self, body: bytes, *headers: str, path: str = "/mcp") -> RawResponse:
         return self.ask(post(body, *headers, path=path))
 
     def begin(self) -> str:
         """Begin a session and return its header."""
-        got = self.post(INITIALIZE)
-        assert got.status == 200, got
-        return f"Mcp-Session-Id: {got.one('mcp-session-id')}"
+        response = self.post(INITIALIZE)
+        assert response.status == 200, response
+        return f"Mcp-Session-Id: {response.one('mcp-session-id')}"
 
     # What it says
 
     def events(self, event: str, count: int = 1, **fields: Any) -> list[dict[str, Any]]:
         """Return the lines of an event with these fields, once there are so many of them."""
-        wanted = {"event": event, **fields}.items()
-        return self._await(lambda line: wanted <= line.items(), count)
+        expected = {"event": event, **fields}.items()
+        return self._await(lambda line: expected <= line.items(), count)
 
-    def _await(self, wanted: Callable[[dict[str, Any]], bool], count: int) -> list[dict[str, Any]]:
+    def _await(
+        self, condition: Callable[[dict[str, Any]], bool], count: int
+    ) -> list[dict[str, Any]]:
         lines: list[dict[str, Any]] = []
 
         def enough() -> bool:
             over = not self.drain.is_alive()
-            lines[:] = filter(wanted, tuple(self.lines))
+            lines[:] = filter(condition, tuple(self.lines))
             return over or len(lines) >= count
 
-        until(enough, said=self.errors.decode)
+        until(enough, detail=self.errors.decode)
         assert len(lines) >= count, self.errors.decode()
         return lines
 
@@ -298,55 +300,55 @@ class Sidecar(Process):
 
     def failures(self, count: int = 1) -> list[str]:
         """Return what the log has said of failures since the last time, at least so many."""
-        said: list[str] = []
+        failures: list[str] = []
 
-        def told() -> bool:
-            found = self.events("request", 0)[self.seen :]
-            said[:] = [line["failure"] for line in found if line.get("failure")]
-            self.seen += len(found) if len(said) >= count else 0
-            return len(said) >= count
+        def enough() -> bool:
+            lines = self.events("request", 0)[self.seen :]
+            failures[:] = [line["failure"] for line in lines if line.get("failure")]
+            self.seen += len(lines) if len(failures) >= count else 0
+            return len(failures) >= count
 
-        until(told)
-        return said
+        until(enough)
+        return failures
 
     # What it holds
 
     @property
     def left(self) -> Left:
         """Return what it holds now."""
-        found: list[Left] = []
+        counts: list[Left] = []
 
-        def told() -> bool:
+        def counted() -> bool:
             # Counted while this connection is open, whose end the sidecar may not see at once.
             with self.client() as client:
                 client.send(get("/metrics"))
                 # Where memory is short it may have none for its figures, nor to say so.
                 with suppress(EOFError):
-                    got = client.answer()
-                    requests = re.findall(rf"^{OPEN} (\d+)", got.body.decode(), re.MULTILINE)
-                    assert requests or got.status == 500, got
-                    found.extend(
+                    response = client.answer()
+                    requests = re.findall(rf"^{OPEN} (\d+)", response.body.decode(), re.MULTILINE)
+                    assert requests or response.status == 500, response
+                    counts.extend(
                         Left(int(number), self.descriptors, len(self.children))
                         for number in requests
                     )
-            return bool(found)
+            return bool(counts)
 
-        until(told)
-        return found[0]
+        until(counted)
+        return counts[0]
 
     def settles(self, before: Left, seconds: float = SECONDS) -> None:
         """Wait until it holds no more than `before`."""
         last = before
 
-        def settled() -> bool:
+        def no_more() -> bool:
             nonlocal last
             last = self.left
             return all(now <= then for now, then in zip(last, before, strict=True))
 
-        until(settled, seconds, lambda: f"{last} is left of {before}")
+        until(no_more, seconds, lambda: f"{last} is left of {before}")
 
 
-def said(errors: bytes) -> list[str]:
+def log_messages(errors: bytes) -> list[str]:
     """Return the words of a log, each line with its level if that is worth a word."""
     lines = [json.loads(line) for line in errors.split(b"\n") if line.startswith(b'{"time":')]
     return [
@@ -420,8 +422,8 @@ def get(path: str = "/mcp", *headers: str) -> bytes:
 
 
 def call(id: int | str, name: str = "ok", **params: Any) -> bytes:
-    held = {"name": name, **params}
-    return compact({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": held})
+    own = {"name": name, **params}
+    return compact({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": own})
 
 
 def compact(value: Any) -> bytes:

@@ -27,8 +27,8 @@ class Table:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         for name, value in report.user_properties:
             if name == _MARK:
-                shown: tuple[int, Way] = value  # type: ignore[assignment]
-                self._tests.setdefault(shown, set()).add(report.nodeid)
+                key: tuple[int, Way] = value  # type: ignore[assignment]
+                self._tests.setdefault(key, set()).add(report.nodeid)
         if not report.passed:
             self._bad.add(report.nodeid)
 
@@ -61,9 +61,9 @@ class Table:
         yield _line("row", "fault", *(_HEADS[way] for way in WAYS))
         for number, row in ROWS.items():
             yield _line(str(number), row.title, *(self._verdict(number, way) for way in WAYS))
-        missed = self._missed()
-        held = f"held: {len(ROWS) - len(missed)} of {len(ROWS)} rows"
-        yield f"{held}; not held: {', '.join(missed)}" if missed else held
+        failing = self._missed()
+        total = f"held: {len(ROWS) - len(failing)} of {len(ROWS)} rows"
+        yield f"{total}; not held: {', '.join(failing)}" if failing else total
 
 
 def _line(number: str, title: str, *verdicts: str) -> str:

@@ -18,24 +18,24 @@ Folders = pytest.TempPathFactory
 
 @pytest.fixture(scope="module")
 def stdio(tmp_path_factory: Folders) -> Iterator[Puppet]:
-    with puppet("stdio", tmp_path_factory.mktemp("rules")) as found:
-        yield found
+    with puppet("stdio", tmp_path_factory.mktemp("rules")) as puppet_client:
+        yield puppet_client
 
 
 @pytest.fixture(scope="module")
 def http(tmp_path_factory: Folders) -> Iterator[Puppet]:
     if sys.platform != "linux":
         pytest.skip("what a process holds is read from /proc")
-    with puppet("http", tmp_path_factory.mktemp("rules")) as found:
-        yield found
+    with puppet("http", tmp_path_factory.mktemp("rules")) as puppet_client:
+        yield puppet_client
 
 
 @pytest.fixture
 def puppets(request: pytest.FixtureRequest) -> Iterator[Puppet]:
     """Return a server behind the proxy, which must be sound afterwards."""
-    found: Puppet = request.getfixturevalue(request.param)
-    with found.client.sound():
-        yield found
+    client: Puppet = request.getfixturevalue(request.param)
+    with client.client.sound():
+        yield client
 
 
 START = b'{"jsonrpc":"2.0","id":ID,"result":'
@@ -48,22 +48,22 @@ def quoted(raw: bytes) -> bytes:
     return b'"' + raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
 
 
-def answer(kept: bytes, *, noise: bool, where: str) -> bytes:
+def answer(member: bytes, *, noise: bool, where: str) -> bytes:
     """Return an answer whose document has a member `kept`, and perhaps noise."""
-    said = b'{"kept":%s%s,"z":1.50}' % (kept, b',"noise":"%s"' % NOISE if noise else b"")
-    text = b'"content":[{"type":"text","text":%s}]' % quoted(b"x" if where == "value" else said)
-    value = b"" if where == "text" else b',"structuredContent":' + said
+    body = b'{"kept":%s%s,"z":1.50}' % (member, b',"noise":"%s"' % NOISE if noise else b"")
+    text = b'"content":[{"type":"text","text":%s}]' % quoted(b"x" if where == "value" else body)
+    value = b"" if where == "text" else b',"structuredContent":' + body
     return START + b"{" + text + value + b"}}"
 
 
 def same(puppets: Puppet, tool: str, says: bytes) -> None:
-    came = puppets.ask(tool, says)
-    assert came.line == says.replace(b"ID", came.id)
+    reply = puppets.ask(tool, says)
+    assert reply.line == says.replace(b"ID", reply.id)
 
 
 def still_shaped(puppets: Puppet, tool: str = "shaped") -> None:
-    came = puppets.ask(tool, GOOD)
-    assert came.line == SHAPED.replace(b"ID", came.id)
+    reply = puppets.ask(tool, GOOD)
+    assert reply.line == SHAPED.replace(b"ID", reply.id)
 
 
 NOISES = (
@@ -98,8 +98,8 @@ def test_noise_passes_to_stderr_and_what_is_no_noise_to_the_client(
 ) -> None:
     for tool, good in (("plain", GOOD), ("shaped", SHAPED), ("withheld", SHAPED)):
         before = len(puppets.client.errors)
-        came = puppets.ask(tool, b"\n".join([*NOISES, GOOD]) + end)
-        assert came.line.rstrip(b"\r") == good.replace(b"ID", came.id)
+        reply = puppets.ask(tool, b"\n".join([*NOISES, GOOD]) + end)
+        assert reply.line.rstrip(b"\r") == good.replace(b"ID", reply.id)
         for noise in NOISES:
             put_aside(puppets, before, noise.strip())
 
@@ -109,8 +109,8 @@ def test_noise_passes_to_stderr_and_what_is_no_noise_to_the_client(
 def test_a_message_behind_noise_is_recovered(puppets: Puppet, noise: bytes) -> None:
     for tool, good in (("plain", GOOD), ("shaped", SHAPED), ("withheld", SHAPED)):
         before = len(puppets.client.errors)
-        came = puppets.ask(tool, noise + GOOD)
-        assert came.line == good.replace(b"ID", came.id)
+        reply = puppets.ask(tool, noise + GOOD)
+        assert reply.line == good.replace(b"ID", reply.id)
         put_aside(puppets, before, noise)
 
 
@@ -135,16 +135,16 @@ def test_an_answer_with_something_glued_behind_it_is_an_error_that_says_so(
         # Of a long line only its ends are read, unless another message seems to be inside.
         long = GOOD.replace(b"1.0,", b"1.0,%s" % (b" " * 5000))
         for first in (GOOD, long) if behind.startswith(b'{"jsonrpc"') else (GOOD,):
-            came = puppets.ask(tool, first + behind)
-            [line] = [each for each in came.lines if b'"id":%b,' % came.id in each]
-            end = len(first) - 2 + len(came.id)
-            size = len(behind.replace(b"ID", came.id))
+            reply = puppets.ask(tool, first + behind)
+            [line] = [each for each in reply.lines if b'"id":%b,' % reply.id in each]
+            end = len(first) - 2 + len(reply.id)
+            size = len(behind.replace(b"ID", reply.id))
             where = rf"{size} bytes follow its end at byte {end}"
             if stateless:
                 where = r"\d+ bytes follow its end at byte \d+"  # by the id that the pool gave it
             text = rf"the server's answer is not JSON: {where}; "
-            assert re.match(text, failure(line, int(came.id)))
-            assert tool != "withheld" or NOISE not in b"".join(came.lines)
+            assert re.match(text, failure(line, int(reply.id)))
+            assert tool != "withheld" or NOISE not in b"".join(reply.lines)
     puppets.stateless = False
 
 
@@ -156,9 +156,9 @@ def test_a_message_that_comes_byte_by_byte_is_one_message(puppets: Puppet) -> No
     for tool in ("plain", "shaped"):
         for where in ("text", "value", "both"):
             says = answer(b'"%s"' % TEXT, noise=tool == "shaped", where=where)
-            came = puppets.ask(tool, says, 0)
+            reply = puppets.ask(tool, says, 0)
             expected = answer(b'"%s"' % TEXT, noise=False, where=where)
-            assert came.line == expected.replace(b"ID", came.id)
+            assert reply.line == expected.replace(b"ID", reply.id)
 
 
 @by_ways(6, "stdio", "http")
@@ -168,9 +168,9 @@ def test_a_message_that_comes_in_two_pieces_is_one_message_wherever_it_is_cut(
     says = answer(b'"%s"' % TEXT, noise=True, where="value")
     first = says.index(TEXT)
     for cut in range(first, first + len(TEXT)):
-        came = puppets.ask("shaped", says, cut)
+        reply = puppets.ask("shaped", says, cut)
         expected = answer(b'"%s"' % TEXT, noise=False, where="value")
-        assert came.line == expected.replace(b"ID", came.id)
+        assert reply.line == expected.replace(b"ID", reply.id)
 
 
 @by_ways(6, "stdio", "http")
@@ -178,9 +178,9 @@ def test_a_long_message_is_cut_inside_a_character_by_any_buffer(puppets: Puppet)
     for tool in ("plain", "shaped"):
         for start in range(3):
             long = b'"%s%s"' % (b"x" * start, "€".encode() * 100_000)
-            came = puppets.ask(tool, answer(long, noise=tool == "shaped", where="value"))
+            reply = puppets.ask(tool, answer(long, noise=tool == "shaped", where="value"))
             expected = answer(long, noise=False, where="value")
-            assert came.line == expected.replace(b"ID", came.id)
+            assert reply.line == expected.replace(b"ID", reply.id)
 
 
 SPELLINGS = {
@@ -208,43 +208,45 @@ ALL = {**SPELLINGS, **UNREADABLE, "lone surrogates": LONE, "a surrogate in UTF-8
 
 
 @by_ways(7, "stdio", "http")
-@pytest.mark.parametrize("kept", ALL.values(), ids=ALL)
-def test_what_no_rule_is_for_passes_byte_for_byte(puppets: Puppet, kept: bytes) -> None:
+@pytest.mark.parametrize("member", ALL.values(), ids=ALL)
+def test_what_no_rule_is_for_passes_byte_for_byte(puppets: Puppet, member: bytes) -> None:
     for where in PLACES:
-        same(puppets, "plain", answer(kept, noise=True, where=where))
+        same(puppets, "plain", answer(member, noise=True, where=where))
 
 
 @by_ways(7, "stdio", "http")
-@pytest.mark.parametrize("kept", SPELLINGS.values(), ids=SPELLINGS)
-def test_what_a_rule_keeps_is_spelled_as_it_came(puppets: Puppet, kept: bytes) -> None:
+@pytest.mark.parametrize("member", SPELLINGS.values(), ids=SPELLINGS)
+def test_what_a_rule_keeps_is_spelled_as_it_came(puppets: Puppet, member: bytes) -> None:
     for tool in ("shaped", "withheld"):
         for where in PLACES:
-            came = puppets.ask(tool, answer(kept, noise=True, where=where))
-            expected = answer(kept, noise=False, where=where)
-            assert came.line == expected.replace(b"ID", came.id)
+            reply = puppets.ask(tool, answer(member, noise=True, where=where))
+            expected = answer(member, noise=False, where=where)
+            assert reply.line == expected.replace(b"ID", reply.id)
 
 
 @by_ways(7, "stdio", "http")
 def test_lone_surrogates_become_the_replacement_character(puppets: Puppet) -> None:
     replaced = '"\ufffd \ufffd\ufffd \\ud83d\\ude00"'.encode()
     for where in PLACES:
-        came = puppets.ask("shaped", answer(LONE, noise=True, where=where))
-        assert came.line == answer(replaced, noise=False, where=where).replace(b"ID", came.id)
+        reply = puppets.ask("shaped", answer(LONE, noise=True, where=where))
+        assert reply.line == answer(replaced, noise=False, where=where).replace(b"ID", reply.id)
 
 
 @by_ways(7, "stdio", "http")
-@pytest.mark.parametrize("kept", UNREADABLE.values(), ids=UNREADABLE)
-def test_what_a_rule_cannot_read_passes_whole_or_is_withheld(puppets: Puppet, kept: bytes) -> None:
+@pytest.mark.parametrize("member", UNREADABLE.values(), ids=UNREADABLE)
+def test_what_a_rule_cannot_read_passes_whole_or_is_withheld(
+    puppets: Puppet, member: bytes
+) -> None:
     for where in PLACES:
         before = len(puppets.client.log())
-        same(puppets, "shaped", answer(kept, noise=True, where=where))
+        same(puppets, "shaped", answer(member, noise=True, where=where))
         if where != "text":  # else it may be prose, which a rule simply does not fit
             logged(puppets, before, "shaping")
         still_shaped(puppets)
-        came = puppets.ask("withheld", answer(kept, noise=True, where=where))
-        assert json.loads(came.line)["result"]["isError"] is True
-        assert b"the response was withheld: rule 'withholding' " in came.line
-        assert NOISE not in came.line
+        reply = puppets.ask("withheld", answer(member, noise=True, where=where))
+        assert json.loads(reply.line)["result"]["isError"] is True
+        assert b"the response was withheld: rule 'withholding' " in reply.line
+        assert NOISE not in reply.line
         logged(puppets, before, "withholding")
         still_shaped(puppets, "withheld")
 
@@ -253,9 +255,9 @@ def test_what_a_rule_cannot_read_passes_whole_or_is_withheld(puppets: Puppet, ke
 def test_a_surrogate_in_utf_8_is_kept_as_it_came_or_all_is(puppets: Puppet) -> None:
     for where in PLACES:
         says = answer(SURROGATE, noise=True, where=where)
-        came = puppets.ask("shaped", says)
+        reply = puppets.ask("shaped", says)
         either = (says, answer(SURROGATE, noise=False, where=where))
-        assert came.line in [each.replace(b"ID", came.id) for each in either]
+        assert reply.line in [each.replace(b"ID", reply.id) for each in either]
         still_shaped(puppets)
 
 
@@ -277,19 +279,19 @@ def test_answers_by_another_id_pass_as_they_are_and_the_right_one_counts(
     good = SHAPED if tool != "plain" else GOOD
     for other in OTHERS.values():
         stray = GOOD.replace(b"ID", other)
-        came = puppets.ask(tool, stray + b"\n" + GOOD)
-        expected = [each.replace(b"ID", came.id) for each in (stray, good)]
+        reply = puppets.ask(tool, stray + b"\n" + GOOD)
+        expected = [each.replace(b"ID", reply.id) for each in (stray, good)]
         # Over HTTP there is no request that it could be the answer to.
-        assert came.lines == expected if isinstance(puppets.client, Wrapped) else expected[1:]
+        assert reply.lines == expected if isinstance(puppets.client, Wrapped) else expected[1:]
 
 
 @by_ways(10, "stdio", "http")
 def test_a_second_answer_passes_as_it_is(puppets: Puppet) -> None:
     for tool, good in (("plain", GOOD), ("shaped", SHAPED)):
-        came = puppets.ask(tool, GOOD + b"\n" + GOOD)
-        expected = [each.replace(b"ID", came.id) for each in (good, GOOD)]
+        reply = puppets.ask(tool, GOOD + b"\n" + GOOD)
+        expected = [each.replace(b"ID", reply.id) for each in (good, GOOD)]
         # Over HTTP the request is over, and there is no other that it could answer.
-        assert came.lines == expected[: None if isinstance(puppets.client, Wrapped) else 1]
+        assert reply.lines == expected[: None if isinstance(puppets.client, Wrapped) else 1]
         still_shaped(puppets)
 
 
@@ -297,8 +299,8 @@ def test_a_second_answer_passes_as_it_is(puppets: Puppet) -> None:
 def test_a_request_of_the_server_by_the_id_of_a_call_is_not_its_answer(puppets: Puppet) -> None:
     asks = b'{"jsonrpc":"2.0","id":ID,"method":"roots/list"}'
     for tool, good in (("plain", GOOD), ("shaped", SHAPED), ("withheld", SHAPED)):
-        came = puppets.ask(tool, asks + b"\n" + GOOD)
-        assert came.lines == [each.replace(b"ID", came.id) for each in (asks, good)]
+        reply = puppets.ask(tool, asks + b"\n" + GOOD)
+        assert reply.lines == [each.replace(b"ID", reply.id) for each in (asks, good)]
 
 
 DOCUMENT = b'{"content":[{"type":"text","text":"{\\"a\\":1.0,\\"noise\\":\\"SECRET\\"}"}]}'
@@ -338,11 +340,11 @@ def test_a_rule_that_withholds_lets_no_result_pass_beside_an_error(
 ) -> None:
     long = b'"x":"%s",' % (b"x" * size)
     for shape in list(SHAPES.values())[:3]:
-        came = puppets.ask(
+        reply = puppets.ask(
             "withheld", b'{"jsonrpc":"2.0","id":ID,%s%s}' % (long * bool(size), shape)
         )
-        assert NOISE not in came.line
-        assert b"the response was withheld: rule 'withholding' " in came.line
+        assert NOISE not in reply.line
+        assert b"the response was withheld: rule 'withholding' " in reply.line
 
 
 UNKNOWN = {
@@ -367,8 +369,8 @@ def test_what_is_not_known_passes_as_it_is(puppets: Puppet, shape: bytes) -> Non
 def test_methods_that_are_not_known_pass_as_they_are(puppets: Puppet) -> None:
     note = b'{"jsonrpc":"2.0","method":"notifications/future","params":{"noise":1.10},"x":1.0}'
     asks = b'{"jsonrpc":"2.0","id":"s-1","method":"future/ask","params":[1.10],"x":-0}'
-    came = puppets.ask("shaped", note + b"\n" + asks + b"\n" + GOOD)
-    assert came.lines == [note, asks, SHAPED.replace(b"ID", came.id)]
+    reply = puppets.ask("shaped", note + b"\n" + asks + b"\n" + GOOD)
+    assert reply.lines == [note, asks, SHAPED.replace(b"ID", reply.id)]
 
 
 LEVEL = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":1.10}}'
@@ -383,10 +385,10 @@ def test_a_batch_of_the_server_that_no_rule_is_for_passes_as_it_is(puppets: Pupp
 @by_ways(13, "stdio", "http")
 def test_a_rule_takes_the_answer_in_a_batch_of_the_server(puppets: Puppet) -> None:
     for tool in ("shaped", "withheld"):
-        came = puppets.ask(tool, b"[%s,%s]" % (LEVEL, GOOD))
-        found = [json.loads(line) for line in came.lines]
-        flat = [each for one in found for each in (one if isinstance(one, list) else [one])]
-        assert flat == [json.loads(LEVEL), json.loads(SHAPED.replace(b"ID", came.id))]
+        reply = puppets.ask(tool, b"[%s,%s]" % (LEVEL, GOOD))
+        documents = [json.loads(line) for line in reply.lines]
+        flat = [each for one in documents for each in (one if isinstance(one, list) else [one])]
+        assert flat == [json.loads(LEVEL), json.loads(SHAPED.replace(b"ID", reply.id))]
 
 
 def logged(puppets: Puppet, before: int, rule: str) -> None:
@@ -431,8 +433,8 @@ def wire(stdio: Puppet) -> Iterator[Wrapped]:
 
 
 def called(id: bytes, **params: object) -> bytes:
-    held = compact(params)
-    return b'{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":%s}' % (id, held)
+    raw = compact(params)
+    return b'{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":%s}' % (id, raw)
 
 
 @pytest.mark.fault(21, "stdio")
@@ -481,8 +483,8 @@ def test_a_call_with_two_readings_is_refused_and_never_arrives(
 ) -> None:
     before = len(wire.log())
     wire.write(b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{%s}}\n' % params)
-    [refused] = stdio.so_far()
-    assert failure(refused, 7) == AMBIGUOUS
+    [error] = stdio.so_far()
+    assert failure(error, 7) == AMBIGUOUS
     assert stdio.heard() == b""
     until(lambda: len(wire.log()) > before)
     [logged] = wire.log()[before:]

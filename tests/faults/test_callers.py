@@ -23,16 +23,16 @@ from tests.faults.sidecar import (
     request,
     serving,
 )
-from tests.raw_http import Asked, whole
+from tests.raw_http import RawRequest, whole
 
-REFUSED = ("the Origin of the request is not allowed", "the Host of the request is not allowed")
+REFUSALS = ("the Origin of the request is not allowed", "the Host of the request is not allowed")
 
 
 @pytest.mark.fault(27, "http")
 @pytest.mark.parametrize("headers", EVIL.values(), ids=EVIL)
 def test_an_evil_origin_or_host_is_refused(before_any: Remote | Local, headers: list[str]) -> None:
     with before_any.sound():
-        seen = before_any.arrived
+        count = before_any.arrived
         for raw in (
             post(INITIALIZE, *headers),
             post(call(2), *headers, "Mcp-Session-Id: s"),
@@ -40,12 +40,12 @@ def test_an_evil_origin_or_host_is_refused(before_any: Remote | Local, headers: 
             request("DELETE", "/mcp", *headers, "Mcp-Session-Id: s"),
             request("OPTIONS", "/mcp", *headers, "Access-Control-Request-Method: POST"),
         ):
-            got = before_any.sidecar.ask(raw)
-            assert (got.status, got.error in REFUSED) == (403, True), got
-            assert b"evil" not in got.body
-            assert not got.all("access-control-allow-origin")
-            assert before_any.sidecar.failures() == [got.error]
-        assert before_any.arrived == seen
+            response = before_any.sidecar.ask(raw)
+            assert (response.status, response.error in REFUSALS) == (403, True), response
+            assert b"evil" not in response.body
+            assert not response.all("access-control-allow-origin")
+            assert before_any.sidecar.failures() == [response.error]
+        assert before_any.arrived == count
 
 
 @pytest.mark.fault(27, "http")
@@ -79,14 +79,20 @@ def test_a_token_opens_it_and_is_never_said(tmp_path: Path, how: str) -> None:
     with Naughty() as server, serving(*options, server.url, env=env) as sidecar:
         for name, (headers, good) in TOKENS.items():
             good = good and (how == "file" or "another" not in name)
-            server.asked.clear()
+            server.requests.clear()
             path = "/mcp?token=first-secret-token" if "query" in name else "/mcp"
-            got = sidecar.post(call(1), *headers, path=path)
-            assert got.status == (200 if good else 401), name
-            assert [asked.headers.get("authorization") for asked in server.asked] == [None] * good
+            response = sidecar.post(call(1), *headers, path=path)
+            assert response.status == (200 if good else 401), name
+            assert [
+                upstream_request.headers.get("authorization")
+                for upstream_request in server.requests
+            ] == [None] * good
             if not good:
-                assert got.one("www-authenticate") == 'Bearer realm="mcp-abridge"'
-                assert got.error in ("a bearer token is needed", "the bearer token is not known")
+                assert response.one("www-authenticate") == 'Bearer realm="mcp-abridge"'
+                assert response.error in (
+                    "a bearer token is needed",
+                    "the bearer token is not known",
+                )
         # What says whether it lives needs none.
         assert sidecar.ask(get("/healthz")).status == 200
     assert b"secret" not in sidecar.errors.replace(str(tmp_path).encode(), b"")
@@ -104,13 +110,13 @@ SECRETS = (
 @pytest.mark.fault(33, "http")
 @pytest.mark.parametrize("auth", ["none", "forward"])
 def test_credentials_go_on_only_where_they_are_to_and_are_never_said(auth: str) -> None:
-    def echo(asked: Asked) -> Iterator[bytes]:
+    def echo(upstream_request: RawRequest) -> Iterator[bytes]:
         # A server that repeats what it was given, in a refusal and in bad HTTP.
-        said = asked.headers.get("authorization", "none").encode()
-        if asked.headers.get("x-how") == "bad":
-            yield from (b"HTTP/1.1 200 OK\r\n" + said + b"\r\n\r\n", b"")
+        header = upstream_request.headers.get("authorization", "none").encode()
+        if upstream_request.headers.get("x-how") == "bad":
+            yield from (b"HTTP/1.1 200 OK\r\n" + header + b"\r\n\r\n", b"")
         else:
-            yield whole(said, "401 Unauthorized", "Content-Type: text/plain", "Connection: close")
+            yield whole(header, "401 Unauthorized", "Content-Type: text/plain", "Connection: close")
 
     with Naughty(echo) as server:
         url = server.url.replace("http://", "http://user:url-secret@") + "?key=query-secret"
@@ -127,37 +133,37 @@ def test_credentials_go_on_only_where_they_are_to_and_are_never_said(auth: str) 
                 post(b"{", *SECRETS),
                 post(call(5), "Origin: http://evil-secret.example", *SECRETS),
             ):
-                got = sidecar.ask(raw)
-                assert b"query-secret" not in got.body
-                assert b"url-secret" not in got.body
+                response = sidecar.ask(raw)
+                assert b"query-secret" not in response.body
+                assert b"url-secret" not in response.body
             assert len(sidecar.requests(8)) == 8
-        assert len(server.asked) == 6, "those that were not refused"
-        for asked in server.asked:
-            given = asked.headers
-            assert given["x-fixed"] == "fixed-secret"
-            assert given["x-api-key"] == "key-secret"
-            assert "proxy-authorization" not in given
+        assert len(server.requests) == 6, "those that were not refused"
+        for upstream_request in server.requests:
+            headers = upstream_request.headers
+            assert headers["x-fixed"] == "fixed-secret"
+            assert headers["x-api-key"] == "key-secret"
+            assert "proxy-authorization" not in headers
             if auth == "forward":
-                assert given["authorization"] == "Bearer client-secret"
-                assert given["cookie"] == "session=cookie-secret"
+                assert headers["authorization"] == "Bearer client-secret"
+                assert headers["cookie"] == "session=cookie-secret"
             else:
-                assert "client-secret" not in given.get("authorization", "")
-                assert "cookie" not in given
+                assert "client-secret" not in headers.get("authorization", "")
+                assert "cookie" not in headers
     assert b"secret" not in sidecar.errors
 
 
 @pytest.mark.fault(33, "http")
 def test_no_server_is_asked_to_say_back_what_the_proxy_has_added() -> None:
-    def echo(asked: Asked) -> Iterator[bytes]:
-        yield whole(str(asked.headers).encode(), "200 OK", "Connection: close")
+    def echo(upstream_request: RawRequest) -> Iterator[bytes]:
+        yield whole(str(upstream_request.headers).encode(), "200 OK", "Connection: close")
 
     fixed = ("--header", "X-Fixed: fixed-secret", *keys(auth="forward"))
     with Naughty() as server, serving(*fixed, server.url) as sidecar:
         server.answer = echo
         for body in (None, b"{}"):
-            got = sidecar.ask(request("TRACE", "/mcp", "Authorization: Bearer a", body=body))
-            assert (got.status, got.error) == (405, "Method Not Allowed")
-        assert server.asked == []
+            response = sidecar.ask(request("TRACE", "/mcp", "Authorization: Bearer a", body=body))
+            assert (response.status, response.error) == (405, "Method Not Allowed")
+        assert server.requests == []
 
 
 @pytest.mark.fault(33, "stdio")
@@ -167,14 +173,20 @@ def test_credentials_of_a_client_on_stdio_go_to_the_server_only_and_are_never_sa
     monkeypatch.setenv("SECRET", "top-secret")
     options = ("-v", "--header", "Authorization: Bearer ${SECRET}")
 
-    def echo(asked: Asked) -> Iterator[bytes]:
-        yield b"HTTP/1.1 200 OK\r\n" + asked.headers["authorization"].encode() + b"\r\n\r\n"
+    def echo(upstream_request: RawRequest) -> Iterator[bytes]:
+        yield (
+            b"HTTP/1.1 200 OK\r\n"
+            + upstream_request.headers["authorization"].encode()
+            + b"\r\n\r\n"
+        )
         yield b""
 
     with Naughty(echo) as server, Bridge(server, *options) as bridge:
         bridge.fault()
         bridge.works()
-        assert {asked.headers["authorization"] for asked in server.asked} == {"Bearer top-secret"}
+        assert {
+            upstream_request.headers["authorization"] for upstream_request in server.requests
+        } == {"Bearer top-secret"}
         assert bridge.close().code == 0
     assert b"top-secret" not in bridge.errors
 
@@ -189,6 +201,6 @@ def test_the_token_that_opens_it_is_not_for_the_server() -> None:
         check=False,
     )
     assert ended.returncode == 2
-    said = ended.stderr.decode()
-    assert "cannot hold the token that opens a route and credentials to forward" in said
-    assert "opening-secret" not in said
+    stderr = ended.stderr.decode()
+    assert "cannot hold the token that opens a route and credentials to forward" in stderr
+    assert "opening-secret" not in stderr

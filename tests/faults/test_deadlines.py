@@ -69,10 +69,10 @@ def test_a_call_that_is_late_is_an_error_and_the_server_is_told_once(
     failed = [answers[how]["result"].get("isError", False) for how in calls]
     assert failed == [True, True, False, False]
     # In the stateless era over HTTP the end of the connection says so.
-    told = [] if name == SERVE_URL else [CANCELLED] * 3
-    told_to = hears(way, *["check"] * 4, "act", *told)
+    notices = [] if name == SERVE_URL else [CANCELLED] * 3
+    told_to = hears(way, *["check"] * 4, "act", *notices)
     reasons = [each["params"].get("reason") for each in told_to if each["method"] == CANCELLED]
-    assert reasons.count(REASON) == (2 if told else 0)
+    assert reasons.count(REASON) == (2 if notices else 0)
     if isinstance(way, Written):
         assert str(way.log()).count(f"check: {REASON}; the call was cancelled") == 2
     # A late answer reaches nobody, and the next call works.

@@ -62,9 +62,9 @@ def warned(sidecar: Sidecar, text: str) -> int:
 @pytest.mark.parametrize("kind", ["a URL", "a command"])
 def test_without_descriptors_who_is_there_goes_on_and_the_next_is_answered_later(kind: str) -> None:
     with Naughty() as server, serving(*((server.url,) if kind == "a URL" else PLAIN)) as sidecar:
-        tried = Remote(sidecar, server) if kind == "a URL" else Local(sidecar)
-        headers = () if isinstance(tried, Remote) else (tried.session,)
-        with tried.sound(), ExitStack() as open, sidecar.client() as there:
+        target = Remote(sidecar, server) if kind == "a URL" else Local(sidecar)
+        headers = () if isinstance(target, Remote) else (target.session,)
+        with target.sound(), ExitStack() as open, sidecar.client() as there:
             there.send(post(call(1), *headers))
             assert there.answer().status == 200
             most = sidecar.descriptors + 20
@@ -74,12 +74,16 @@ def test_without_descriptors_who_is_there_goes_on_and_the_next_is_answered_later
             until(lambda: warned(sidecar, NO_MORE) > 0)
             for _ in range(10):
                 there.send(post(call(2), *headers))
-                got = there.answer()
+                response = there.answer()
                 # Of a URL another connection may be needed, which cannot be had.
-                assert b"too many open files" in got.body if got.status == 502 else answer_of(got)
-            spent, since = seconds(sidecar), time.monotonic()
+                assert (
+                    b"too many open files" in response.body
+                    if response.status == 502
+                    else answer_of(response)
+                )
+            busy, since = seconds(sidecar), time.monotonic()
             until(lambda: time.monotonic() - since > 1.0)
-            assert seconds(sidecar) - spent < 0.25, "it is busy with what it cannot do"
+            assert seconds(sidecar) - busy < 0.25, "it is busy with what it cannot do"
             assert warned(sidecar, NO_MORE) == 1
             if kind == "a command":
                 there.send(post(INITIALIZE))
@@ -154,10 +158,10 @@ def test_one_address_has_no_more_connections_than_its_share() -> None:
             streams.append(open.enter_context(sidecar.client()))
             streams[-1].send(get("/mcp", EVENTS, session))
             assert streams[-1].head().status == 200
-        with sidecar.client() as refused:
-            got = refused.answer()
-        assert got.status == 503
-        assert "3 connections from 127.0.0.1 are open, the most from one address" in got.error
+        with sidecar.client() as client:
+            response = client.answer()
+        assert response.status == 503
+        assert "3 connections from 127.0.0.1 are open, the most from one address" in response.error
 
 
 ROOM = 48 * MB
@@ -186,12 +190,12 @@ def test_a_huge_answer_fails_if_there_is_no_memory_and_all_others_come(
 ) -> None:
     tried.works()
     with scarce(tried.holds):
-        for said in huge():
-            with tried.sound(said):
+        for fault in huge():
+            with tried.sound(fault):
                 answers = list(tried.fails(502, 20.0))
                 for each in answers:
-                    told = failure(each[-1], 2)
-                    assert re.search("memory|broke off", told, re.IGNORECASE)
+                    message = failure(each[-1], 2)
+                    assert re.search("memory|broke off", message, re.IGNORECASE)
                 assert len(tried.server.faults()) == len(answers), "a call was sent again"
 
 
@@ -201,8 +205,10 @@ def test_a_huge_line_of_a_server_fails_where_there_is_no_memory_and_its_session_
         local, long = Local(sidecar), str(HUGE)
         with local.sound(), scarce(sidecar):
             for id, raw in local.eras(long):
-                told = failure(sidecar.ask(raw).messages[-1], id)
-                assert re.fullmatch("there is no memory for a message of .* from the server", told)
+                message = failure(sidecar.ask(raw).messages[-1], id)
+                assert re.fullmatch(
+                    "there is no memory for a message of .* from the server", message
+                )
                 local.works()
 
 
@@ -219,10 +225,13 @@ def test_a_server_that_is_gone_is_a_502_at_once_and_answers_once_it_is_back() ->
     with serving(f"http://127.0.0.1:{port}/mcp") as sidecar:
         for era in (post(call(2)), modern(2), get("/mcp", EVENTS)):
             with soon():
-                got = sidecar.ask(era)
-            refused = f"no connection to 127.0.0.1:{port}: connection refused"
-            assert (got.status, got.error) == (502, f"the server cannot be reached: {refused}")
-            assert sidecar.failures() == [got.error]
+                response = sidecar.ask(era)
+            cause = f"no connection to 127.0.0.1:{port}: connection refused"
+            assert (response.status, response.error) == (
+                502,
+                f"the server cannot be reached: {cause}",
+            )
+            assert sidecar.failures() == [response.error]
         assert sidecar.ask(get("/healthz")).status == 200
         for _ in range(3):
             with Naughty(port=port) as server:
@@ -240,9 +249,9 @@ def test_a_server_that_is_gone_and_comes_back_costs_a_client_on_stdio_the_calls_
     with bridge:
         with soon():
             [line] = bridge.fault()
-        refused = f"no connection to 127.0.0.1:{port}: connection refused"
+        cause = f"no connection to 127.0.0.1:{port}: connection refused"
         url = f"http://127.0.0.1:{port}/mcp"
-        assert failure(line, 2) == f"the server at {url} gave no answer: {refused}"
+        assert failure(line, 2) == f"the server at {url} gave no answer: {cause}"
         with Naughty(port=port) as second:
             bridge.server = second
             bridge.works()

@@ -133,7 +133,7 @@ CLOSED = {
 # What is cut from something that is kept: nothing came.
 # The steps after the first one that leaves something out are run again.
 LATER = "response: [{elide: {at: items, first: 1}}, {jmespath: {at: n, expression: %s}}]"
-KEPT = {
+LATER_PARTS = {
     "a page": later(PAGES, document(ITEMS), arguments={"limit": 2, "offset": 2}),
     "a page of lines": later(LINES, tool_result("a\nb\nc\nd"), arguments={"limit": 2, "offset": 2}),
     "a window": later(WINDOW, document(ITEMS), arguments={"maxLength": 5, "startIndex": 5}),
@@ -150,12 +150,12 @@ KEPT = {
 }
 
 
-def outcomes(given: ShapeJob) -> Iterator[tuple[Any, ShapeResult]]:
+def outcomes(job: ShapeJob) -> Iterator[tuple[Any, ShapeResult]]:
     """Yield what comes of a job for each place at which something fails, and where that is."""
     injector = Injector(DEEP)
     while True:
         with injector.armed():
-            outcome = shape(given)
+            outcome = shape(job)
         if injector.raised is None:
             assert injector.tried, "nothing has failed"
             print(f"{len(injector.tried)} places")
@@ -164,58 +164,58 @@ def outcomes(given: ShapeJob) -> Iterator[tuple[Any, ShapeResult]]:
 
 
 def is_error(raw: bytes, id: int) -> bool:
-    found = json.loads(raw)
-    return bool(found["id"] == id and found["result"].get("isError") is True)
+    response = json.loads(raw)
+    return bool(response["id"] == id and response["result"].get("isError") is True)
 
 
-def alike(given: ShapeJob, raw: bytes, *right: bytes) -> bool:
+def alike(job: ShapeJob, raw: bytes, *right: bytes) -> bool:
     """Say whether an answer is one of the right ones.
 
     The structuredContent that is promised may be missing, or be the text, where it cannot be made.
     """
-    if raw in right or not given.rule.structures:
+    if raw in right or not job.rule.structures:
         return raw in right
-    found, promised = bare(raw)
+    response, promised = bare(raw)
     return any(
-        found == wanted and promised in (None, {"text": texts(each)[0]}, structured)
+        response == expected and promised in (None, {"text": texts(each)[0]}, structured)
         for each in right
-        for wanted, structured in [bare(each)]
+        for expected, structured in [bare(each)]
     )
 
 
 def bare(raw: bytes) -> tuple[Any, Any]:
     """Return an answer without its structuredContent, and that."""
-    found = json.loads(raw)
-    return found, found["result"].pop("structuredContent", None)
+    response = json.loads(raw)
+    return response, response["result"].pop("structuredContent", None)
 
 
 @pytest.mark.fault(34, "inside")
-@pytest.mark.parametrize("given", OPEN.values(), ids=OPEN)
-def test_whatever_fails_the_answer_is_the_rules_or_what_came(given: ShapeJob) -> None:
-    assert given.raw is not None
-    right = given.raw, shape(given).raw
-    for place, outcome in outcomes(given):
+@pytest.mark.parametrize("job", OPEN.values(), ids=OPEN)
+def test_whatever_fails_the_answer_is_the_rules_or_what_came(job: ShapeJob) -> None:
+    assert job.raw is not None
+    right = job.raw, shape(job).raw
+    for place, outcome in outcomes(job):
         # That a view cannot be had is an answer too.
-        refused = given.view is not None and is_error(outcome.raw, 1)
-        assert refused or alike(given, outcome.raw, *right), place
+        is_refusal = job.view is not None and is_error(outcome.raw, 1)
+        assert is_refusal or alike(job, outcome.raw, *right), place
 
 
 @pytest.mark.fault(34, "inside")
-@pytest.mark.parametrize("given", CLOSED.values(), ids=CLOSED)
-def test_whatever_fails_a_rule_that_withholds_lets_nothing_go(given: ShapeJob) -> None:
-    right = shape(given).raw
+@pytest.mark.parametrize("job", CLOSED.values(), ids=CLOSED)
+def test_whatever_fails_a_rule_that_withholds_lets_nothing_go(job: ShapeJob) -> None:
+    right = shape(job).raw
     assert SECRET not in right.decode()
-    for place, outcome in outcomes(given):
-        assert is_error(outcome.raw, 1) or alike(given, outcome.raw, right), place
+    for place, outcome in outcomes(job):
+        assert is_error(outcome.raw, 1) or alike(job, outcome.raw, right), place
         assert SECRET not in outcome.raw.decode(), place
 
 
 @pytest.mark.fault(34, "inside")
-@pytest.mark.parametrize("given", KEPT.values(), ids=KEPT)
-def test_whatever_fails_a_page_or_view_is_the_right_one_or_an_error(given: ShapeJob) -> None:
-    right = shape(given).raw
-    for place, outcome in outcomes(given):
-        assert is_error(outcome.raw, 2) or alike(given, outcome.raw, right), place
+@pytest.mark.parametrize("job", LATER_PARTS.values(), ids=LATER_PARTS)
+def test_whatever_fails_a_page_or_view_is_the_right_one_or_an_error(job: ShapeJob) -> None:
+    right = shape(job).raw
+    for place, outcome in outcomes(job):
+        assert is_error(outcome.raw, 2) or alike(job, outcome.raw, right), place
 
 
 SESSION = """

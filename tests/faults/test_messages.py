@@ -13,7 +13,7 @@ from tests.faults.bad_answers import END, GB, START, bomb, chunk
 from tests.faults.bad_requests import BODIES, FOUR, INNER, SMUGGLING
 from tests.faults.routes import META, MODERN, Bridge, Local, Naughty, Remote, modern, stateless
 from tests.faults.sidecar import call, compact, keys, post, serving, soon
-from tests.raw_http import Asked, whole
+from tests.raw_http import RawRequest, whole
 
 MB = 1 << 20
 
@@ -23,9 +23,12 @@ def test_a_bomb_that_a_client_sends_is_stopped_at_the_bound(before_any: Remote |
     raw = bomb(START, END)
     assert len(raw) < GB / 900
     with before_any.sound(), before_any.sidecar.in_memory(64 * MB), soon():
-        got = before_any.sidecar.post(raw, "Content-Encoding: gzip")
-        assert (got.status, got.error) == (413, "the body is over the limit of 4194304 bytes")
-        assert before_any.sidecar.failures() == [got.error]
+        response = before_any.sidecar.post(raw, "Content-Encoding: gzip")
+        assert (response.status, response.error) == (
+            413,
+            "the body is over the limit of 4194304 bytes",
+        )
+        assert before_any.sidecar.failures() == [response.error]
 
 
 @pytest.mark.fault(28, "http")
@@ -36,22 +39,22 @@ def test_a_body_that_is_no_message_is_refused_without_an_echo(
     headers = ["Content-Encoding: gzip"] if body[:1] == b"\x1f" else []
     chunks = b"".join(chunk(part) for part in (body[:1], body[1:]) if part) + chunk(b"")
     with before_any.sound(), before_any.sidecar.in_memory(32 * MB):
-        seen = before_any.arrived
+        count = before_any.arrived
         for raw in (
             post(body, *headers),
             post(body, *headers, *stateless("ok")),
             post(chunks, *headers, "Transfer-Encoding: chunked"),
         ):
-            got = before_any.sidecar.ask(raw)
-            assert got.status == status
-            assert got.one("content-type").startswith("application/json")
-            assert set(got.json) == {"jsonrpc", "id", "error"}
-            assert got.json["id"] is None
-            assert got.json["error"]["code"] == (-32600 if status == 413 else -32700)
-            assert b"ECHO" not in got.body
-            assert len(got.body) < 300
-            assert before_any.sidecar.failures() == [got.error]
-        assert before_any.arrived == seen
+            response = before_any.sidecar.ask(raw)
+            assert response.status == status
+            assert response.one("content-type").startswith("application/json")
+            assert set(response.json) == {"jsonrpc", "id", "error"}
+            assert response.json["id"] is None
+            assert response.json["error"]["code"] == (-32600 if status == 413 else -32700)
+            assert b"ECHO" not in response.body
+            assert len(response.body) < 300
+            assert before_any.sidecar.failures() == [response.error]
+        assert before_any.arrived == count
     assert b"ECHO" not in before_any.sidecar.errors
 
 
@@ -61,8 +64,11 @@ def test_a_body_that_is_announced_as_too_long_is_refused_before_it_comes(
 ) -> None:
     with before_any.sound(), before_any.sidecar.client() as client:
         client.send(post(b"", "Content-Length: 99999999999", "Expect: 100-continue"))
-        got = client.answer()
-        assert (got.status, got.error) == (413, "the body is over the limit of 4194304 bytes")
+        response = client.answer()
+        assert (response.status, response.error) == (
+            413,
+            "the body is over the limit of 4194304 bytes",
+        )
 
 
 @pytest.mark.fault(28, "http")
@@ -84,17 +90,17 @@ def test_what_could_be_read_in_two_ways_is_refused_and_nothing_after_it_is_read(
     before_any: Remote | Local, raw: bytes
 ) -> None:
     with before_any.sound():
-        seen = before_any.arrived
+        count = before_any.arrived
         with before_any.sidecar.client() as client:
             client.send(raw + INNER)
-            got = client.answer()
-            assert got.status in (400, 501)
-            assert set(got.json) == {"jsonrpc", "id", "error"}
-            assert (got.json["id"], got.json["error"]["code"]) == (None, -32600)
-            assert b"SMUGG" not in got.body
+            response = client.answer()
+            assert response.status in (400, 501)
+            assert set(response.json) == {"jsonrpc", "id", "error"}
+            assert (response.json["id"], response.json["error"]["code"]) == (None, -32600)
+            assert b"SMUGG" not in response.body
             assert client.rest() == b""
         assert len(before_any.sidecar.failures()) == 1
-        assert before_any.arrived == seen
+        assert before_any.arrived == count
     assert b"SMUGG" not in before_any.sidecar.errors
 
 
@@ -115,9 +121,9 @@ def test_before_a_command_a_request_that_could_not_be_answered_is_refused(
 ) -> None:
     with local.sound():
         for raw in (call(2), call(2, _meta=META)):
-            got = local.sidecar.post(raw.replace(part, bad), local.session)
-            assert (got.status, got.error.startswith(says)) == (400, True)
-            assert b"ECHO" not in got.body
+            response = local.sidecar.post(raw.replace(part, bad), local.session)
+            assert (response.status, response.error.startswith(says)) == (400, True)
+            assert b"ECHO" not in response.body
 
 
 @pytest.mark.fault(28, "http")
@@ -125,8 +131,8 @@ def test_a_request_whose_method_is_no_text_is_answered(local: Local) -> None:
     raw = call(2, _meta=META).replace(b'"tools/call"', b"5")
     with local.sound():
         for headers in ([local.session], stateless("ok")):
-            got = local.sidecar.post(raw, *headers)
-            assert (got.status, got.json["error"]["code"]) == (400, -32600)
+            response = local.sidecar.post(raw, *headers)
+            assert (response.status, response.json["error"]["code"]) == (400, -32600)
 
 
 CAPPED = """\
@@ -157,20 +163,20 @@ REPEATED = {
 class Listing(Naughty):
     """One that has tools with parameters that headers repeat."""
 
-    def _answer(self, asked: Asked) -> Iterator[bytes]:
-        if b'"tools/list"' in asked.body:
-            said = compact({"jsonrpc": "2.0", "id": asked.message["id"], "result": LISTED})
-            yield whole(said, "200 OK", "Connection: close")
+    def _answer(self, request: RawRequest) -> Iterator[bytes]:
+        if b'"tools/list"' in request.body:
+            body = compact({"jsonrpc": "2.0", "id": request.message["id"], "result": LISTED})
+            yield whole(body, "200 OK", "Connection: close")
         else:
-            yield from super()._answer(asked)
+            yield from super()._answer(request)
 
 
 def listing(id: int) -> bytes:
     return compact({"jsonrpc": "2.0", "id": id, "method": "tools/list", "params": {"_meta": META}})
 
 
-def repeated(asked: Asked) -> dict[str, str]:
-    return {name: value for name, value in asked.headers.items() if name.startswith("mcp-")}
+def repeated(request: RawRequest) -> dict[str, str]:
+    return {name: value for name, value in request.headers.items() if name.startswith("mcp-")}
 
 
 @pytest.mark.fault(31, "http")
@@ -180,9 +186,9 @@ def test_headers_pass_as_they_are_if_no_rule_changes_the_body(remote: Remote) ->
         # Whether they agree with the body is the server's to judge.
         raw = post(call(2, "ok", _meta=META), *stateless("other"), *odd)
         remote.sidecar.ask(raw)
-        asked = remote.server.asked[0]
-        assert asked.body == call(2, "ok", _meta=META)
-        assert repeated(asked) == {
+        request = remote.server.requests[0]
+        assert request.body == call(2, "ok", _meta=META)
+        assert repeated(request) == {
             "mcp-protocol-version": MODERN,
             "mcp-method": "tools/call",
             "mcp-name": "other",
@@ -200,11 +206,11 @@ def test_headers_that_repeat_the_body_follow_it_where_a_rule_changes_it(tmp_path
         given = {"count": 9, "other": "x", "mine": 1}
         headers = ("Mcp-Param-Count: 9", "Mcp-Param-Other: x", "X-Other: y")
         sidecar.ask(modern(2, "ok", *headers, arguments=given))
-        _, asked = server.asked
+        _, request = server.requests
     arguments = {"region": "Zürich", "count": 5, "other": "x"}
-    assert asked.message["params"]["arguments"] == arguments
-    assert repeated(asked) == {**REPEATED, "mcp-param-other": "x"}
-    assert asked.headers["x-other"] == "y"
+    assert request.message["params"]["arguments"] == arguments
+    assert repeated(request) == {**REPEATED, "mcp-param-other": "x"}
+    assert request.headers["x-other"] == "y"
 
 
 @pytest.mark.fault(31, "stdio")
@@ -214,5 +220,5 @@ def test_a_client_on_stdio_gets_the_headers_that_the_sent_body_wants(tmp_path: P
     with Listing() as server, Bridge(server, "--rules", str(rules)) as bridge:
         bridge.ask(listing(2))
         bridge.ask(call(3, "ok", arguments={"count": 9}, _meta=META))
-        assert repeated(server.asked[-1]) == REPEATED
+        assert repeated(server.requests[-1]) == REPEATED
         assert bridge.close().code == 0

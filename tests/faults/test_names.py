@@ -41,7 +41,7 @@ def bounded(sidecar: Sidecar) -> dict[str, list[dict[str, str]]]:
     Those of a histogram's buckets count once.
     """
     raw = sidecar.ask(get("/metrics")).body.decode()
-    found = {
+    families = {
         family.name: [
             sample.labels
             for sample in family.samples
@@ -50,10 +50,10 @@ def bounded(sidecar: Sidecar) -> dict[str, list[dict[str, str]]]:
         for family in text_string_to_metric_families(raw)
         if family.name.startswith("mcp_")
     }
-    assert max(map(len, found.values())) <= MOST
-    labels = {value for sets in found.values() for each in sets for value in each.values()}
+    assert max(map(len, families.values())) <= MOST
+    labels = {value for sets in families.values() for each in sets for value in each.values()}
     assert not {each for each in labels if re.match("evil|client|session|/|path", each)}
-    return found
+    return families
 
 
 @pytest.mark.fault(46, "http")
@@ -82,11 +82,11 @@ def test_a_hundred_thousand_names_are_a_thousand_sets_of_labels(tmp_path: Path) 
             for number in range(CLIENTS):
                 client.send(modern(number, _meta=me(f"client {number}")))
                 assert client.answer().status == 200
-        found = bounded(sidecar)
+        families = bounded(sidecar)
         until(ledger.exists)
         until(lambda: sum(each.calls for each in rows(str(ledger))) == FIRST + NAMES + CLIENTS)
-    assert len(found["mcp_abridge_calls"]) > MOST / 2
-    assert {"tool": OTHER, "outcome": "untouched"} in found["mcp_abridge_calls"]
+    assert len(families["mcp_abridge_calls"]) > MOST / 2
+    assert {"tool": OTHER, "outcome": "untouched"} in families["mcp_abridge_calls"]
     names = {each.name for each in rows(str(ledger))}
     assert len(names) == MOST + 1
     assert OTHER in names

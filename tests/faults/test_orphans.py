@@ -64,7 +64,7 @@ def brood(*how: str) -> list[str]:
 
 def left(marker: str) -> list[str]:
     """Return who lives of a marker, by number and command."""
-    found = []
+    lines = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
@@ -72,8 +72,8 @@ def left(marker: str) -> list[str]:
             # That of a process that is no more, but was not waited for yet, is empty.
             if f"{MARK}={marker}".encode() in (entry / "environ").read_bytes().split(b"\0"):
                 command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-                found.append(f"{entry.name} {command}")
-    return found
+                lines.append(f"{entry.name} {command}")
+    return lines
 
 
 def servers(marker: str) -> list[str]:

@@ -134,9 +134,9 @@ def test_20_mb_in_two_copies_are_made_short_in_both(start: Start, text: str, rul
     with start("--rules", str(rules)) as client:
         raw = client.ask(call(2, "huge", arguments={"rows": 29_000}))
         assert len(raw) < 3 * BUDGET
-        found = json.loads(raw)["result"]
-        first = found["structuredContent"]
-        assert json.loads(found["content"][0]["text"]) == first
+        result = json.loads(raw)["result"]
+        first = result["structuredContent"]
+        assert json.loads(result["content"][0]["text"]) == first
         assert 0 < len(first["rows"]) < 300
         assert first["source"] == "here"
         # What follows is not held up by it.

@@ -44,19 +44,19 @@ def started() -> Iterator[dict[str, Way]]:
 
 @pytest.fixture(params=ALL)
 def name(request: pytest.FixtureRequest) -> str:
-    found: str = request.param
-    return found
+    name_of_way: str = request.param
+    return name_of_way
 
 
 @pytest.fixture
 def way(started: dict[str, Way], name: str) -> Iterator[Way]:
     """Return a way, and see to it that it works on and has shown nothing of its questions."""
-    found = started[name]
-    ways.heard(found)
-    yield found
-    assert decided(found, "fine", "pass") == ("done", [])
-    hears(found, "check", "act")
-    assert ways.QUESTION not in found.shown
+    current = started[name]
+    ways.heard(current)
+    yield current
+    assert decided(current, "fine", "pass") == ("done", [])
+    hears(current, "check", "act")
+    assert ways.QUESTION not in current.shown
 
 
 def only(*names: str) -> pytest.MarkDecorator:
@@ -90,23 +90,23 @@ STRAY = {
     "question": json.loads(ASKS),
 }
 # Whatever is not the answer goes on as ever where there is a stream for it.
-SEEN = {
+SHOWN_TO_CLIENT = {
     **dict.fromkeys(WRITTEN, ("another id", "note", "question")),
     **dict.fromkeys(COMMAND, ("note", "question")),
 }
 
 
 def test_what_the_server_answers_is_what_a_guard_finds(way: Way, name: str) -> None:
-    for how, found in ANSWERS.items():
-        beside = [STRAY[how]] if how in SEEN.get(name, ()) else []
+    for how, document in ANSWERS.items():
+        beside = [STRAY[how]] if how in SHOWN_TO_CLIENT.get(name, ()) else []
         declined = ["answer"] if how == "question" and name == SERVE_URL else []
-        assert (how, *decided(way, how)) == (how, found, beside)
+        assert (how, *decided(way, how)) == (how, document, beside)
         hears(way, "check", *declined)
         assert (how, *decided(way, how, "pass")) == (how, "done", beside)
-        heard = hears(way, "check", *declined, "act")
-        assert heard[0]["params"]["arguments"] == {"how": how}
-        assert heard[-1]["params"]["arguments"] == {"how": how, "then": "pass", "seconds": 20.0}
-        for each in heard[1:-1]:
+        messages = hears(way, "check", *declined, "act")
+        assert messages[0]["params"]["arguments"] == {"how": how}
+        assert messages[-1]["params"]["arguments"] == {"how": how, "then": "pass", "seconds": 20.0}
+        for each in messages[1:-1]:
             assert each["id"] == "s-1"
             assert each["error"]["message"] == (
                 "nobody can be asked anything before the call that this is about"
@@ -143,9 +143,9 @@ HTTP = {
 def test_what_becomes_of_the_http_request_is_what_a_guard_finds(way: Way, name: str) -> None:
     assert way.http is not None
     for how, words in HTTP.items():
-        found, _ = decided(way, how)
-        found = re.sub(r"after \d+ bytes", "after N bytes", found)
-        assert (how, found) == (how, words[name == SERVE_URL].replace("{url}", way.http.url))
+        failure, _ = decided(way, how)
+        failure = re.sub(r"after \d+ bytes", "after N bytes", failure)
+        assert (how, failure) == (how, words[name == SERVE_URL].replace("{url}", way.http.url))
         hears(way, "check")
         assert (how, decided(way, how, "pass")[0]) == (how, "done")
         hears(way, "check", "act")
@@ -161,12 +161,12 @@ def ended(http: Probed, count: int) -> None:
 def test_a_client_that_goes_away_takes_the_question_along(way: Way, name: str) -> None:
     assert isinstance(way, Served)
     before = way.sidecar.left
-    left = 0 if way.http is None else way.http.left
+    count = 0 if way.http is None else way.http.left
     call = way.call(next(IDS), "act", how="never", then="pass", seconds=1.0)
     [check] = hears(way, "check")
     call.leave()
     if way.http is not None:
-        ended(way.http, left + 1)
+        ended(way.http, count + 1)
     elif name == COMMAND[0]:
         # The call goes on, as calls of a session do.
         hears(way, CANCELLED, "act")
@@ -209,8 +209,8 @@ def test_a_server_on_stdio_that_dies_answers_what_is_held() -> None:
 def test_a_server_behind_a_sidecar_that_dies_answers_what_is_held(
     started: dict[str, Way], name: str
 ) -> None:
-    found = started[name]
-    assert isinstance(found, Served)
-    before = found.sidecar.left
-    death(Served(found.sidecar, name.partition(", ")[2]))
-    found.sidecar.settles(before)
+    served = started[name]
+    assert isinstance(served, Served)
+    before = served.sidecar.left
+    death(Served(served.sidecar, name.partition(", ")[2]))
+    served.sidecar.settles(before)

@@ -29,7 +29,7 @@ from tests.ledgers import filled, query
 WAYS: tuple[Way, ...] = ("stdio", "http")
 SERVER = naughty("puppet")
 CREDENTIALS = ("Authorization: Bearer a-secret", "X-Api-Key: key-secret", "Cookie: a=c-secret")
-LOST = re.compile(r"calls that the ledger did not record: (\d+)")
+LOST_CALLS = re.compile(r"calls that the ledger did not record: (\d+)")
 
 
 def by_ways(row: int) -> pytest.MarkDecorator:
@@ -70,7 +70,9 @@ class Recorder:
 
 
 @contextmanager
-def recording(way: Way, ledger: str, *options: str, lost: int | None = 0) -> Iterator[Recorder]:
+def recording(
+    way: Way, ledger: str, *options: str, lost_count: int | None = 0
+) -> Iterator[Recorder]:
     """Start one; once it has ended in order, so many calls must not have been recorded.
 
     None: as many as it was asked to make.
@@ -81,8 +83,10 @@ def recording(way: Way, ledger: str, *options: str, lost: int | None = 0) -> Ite
         recorder = Recorder(client)
         recorder.call()
         yield recorder
-    said = [int(found[1]) for line in recorder.log() if (found := LOST.fullmatch(line))]
-    assert said == ([recorder.calls] if lost is None else [lost] if lost else [])
+    counts = [int(match[1]) for line in recorder.log() if (match := LOST_CALLS.fullmatch(line))]
+    assert counts == (
+        [recorder.calls] if lost_count is None else [lost_count] if lost_count else []
+    )
 
 
 @pytest.fixture
@@ -106,7 +110,7 @@ def test_a_ledger_that_cannot_be_written_stops_and_nothing_else(tmp_path: Path, 
     for name, (make, reason) in PLACES.items():
         bad = str(tmp_path / name)
         make(bad)
-        with recording(way, bad, lost=None) as recorder:
+        with recording(way, bad, lost_count=None) as recorder:
             [line] = recorder.stopped()
             assert re.fullmatch(f"ledger {bad}: recording stopped: {reason}; calls go on", line)
             for _ in range(20):
@@ -121,8 +125,8 @@ def small_disk(folder: Path, size: str) -> Iterator[Path]:
     """Mount a file system of this size, which goes with the test."""
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(folder)]
-    done = subprocess.run(mount, capture_output=True, check=False)
-    if done.returncode:
+    completed = subprocess.run(mount, capture_output=True, check=False)
+    if completed.returncode:
         pytest.skip("no right to mount a small disk; limits on files are tried elsewhere")
     try:
         yield folder
@@ -141,7 +145,7 @@ def fill(film: Path) -> None:
 def test_a_disk_that_becomes_full_loses_nothing_that_was_there(tmp_path: Path, way: Way) -> None:
     with small_disk(tmp_path / "disk", "400k") as disk:
         path = str(disk / "ledger.sqlite3")
-        with recording(way, path, lost=20) as recorder:
+        with recording(way, path, lost_count=20) as recorder:
             until(lambda: os.path.exists(path) and len(rows(path)) == 1)
             fill(disk / "film")
             for number in range(20):
@@ -163,7 +167,7 @@ def test_a_ledger_that_somebody_locks_for_too_long_stops_and_nothing_else(path: 
     filled(path)
     with closing(sqlite3.connect(path, isolation_level=None)) as other, ExitStack() as open:
         other.execute("BEGIN IMMEDIATE")
-        recorders = [open.enter_context(recording(way, path, lost=None)) for way in WAYS]
+        recorders = [open.enter_context(recording(way, path, lost_count=None)) for way in WAYS]
         for recorder in recorders * 10:
             recorder.call()
         for recorder in recorders:
@@ -183,7 +187,7 @@ rules:
 - {tools: pages, response: [{paginate: {limit: 1}}]}
 - {tools: fails, response: [{jmespath: abs(@)}]}
 """
-SAID = {
+TEXTS = {
     "pages": result(b"ID", '["first-secret","second-secret"]'),
     "fails": result(b"ID", '{"a":"failing-secret"}'),
     "refuses": b'{"jsonrpc":"2.0","id":ID,"error":{"code":-1,"message":"refusing-secret"}}',
@@ -207,8 +211,8 @@ def test_nothing_that_passes_is_on_disk_but_names_and_sizes(
     (tmp_path / "rules.yaml").write_text(PAGES)
     path = home / "mcp-abridge" / "ledger.sqlite3"
     with recording(way, str(path), "-v", "--rules", str(tmp_path / "rules.yaml")) as recorder:
-        for tool, said in SAID.items():
-            answer = recorder.call(tool, says=said.hex(), key="argument-secret")
+        for tool, text in TEXTS.items():
+            answer = recorder.call(tool, says=text.hex(), key="argument-secret")
             assert b"-secret" in answer
         until(lambda: path.exists() and len(rows(str(path))) == 4)
         open_ones = {each.name: each.read_bytes() for each in home.rglob("*") if each.is_file()}
@@ -217,7 +221,7 @@ def test_nothing_that_passes_is_on_disk_but_names_and_sizes(
     assert {each for each in home.rglob("*") if each.is_file()} == {path}
     raw = b"".join([*open_ones.values(), path.read_bytes()])
     assert b"secret" not in raw
-    assert all(tool.encode() in raw for tool in SAID)
+    assert all(tool.encode() in raw for tool in TEXTS)
 
 
 @pytest.mark.fault(45, "stdio")

@@ -69,9 +69,9 @@ def made(folder: Path, name: str) -> tuple[Path, str]:
     if name in BOMBS:
         file.write_bytes(BOMBS[name][0])
         return file, f"{file}{BOMBS[name][1]}"
-    make, said = NO_FILES[name]
+    make, message = NO_FILES[name]
     make(file)
-    return file, f"{file}{said}"
+    return file, f"{file}{message}"
 
 
 def done(*words: str) -> "subprocess.CompletedProcess[str]":
@@ -96,7 +96,7 @@ def test_check_says_in_a_line_each_what_is_wrong_with_bad_files_and_ends_with_2(
         bad.append(made(tmp_path / str(number), name))
     ended = done("check", *(str(file) for file, _ in bad))
     assert ended.returncode == 2
-    assert ended.stderr.splitlines() == [said for _, said in bad]
+    assert ended.stderr.splitlines() == [message for _, message in bad]
     assert ended.stdout == ""
 
 
@@ -110,10 +110,10 @@ def test_check_refuses_what_cannot_be_matched_in_linear_time(tmp_path: Path) -> 
     )
     ended = done("check", str(file))
     assert ended.returncode == 1
-    refused = "is not a regular expression RE2 takes"
+    problem = "is not a regular expression RE2 takes"
     assert ended.stderr.splitlines() == [
-        f"{file}:3:45: pattern: '(a+)+(?=b)' {refused}: invalid perl operator: (?=",
-        f"{file}:4:39: pattern: '(a)\\\\1' {refused}: invalid escape sequence: \\1",
+        f"{file}:3:45: pattern: '(a+)+(?=b)' {problem}: invalid perl operator: (?=",
+        f"{file}:4:39: pattern: '(a)\\\\1' {problem}: invalid escape sequence: \\1",
     ]
 
 
@@ -122,7 +122,7 @@ def test_check_refuses_what_cannot_be_matched_in_linear_time(tmp_path: Path) -> 
 def test_a_wrapper_with_a_bad_file_answers_with_an_error_and_ends_with_2(
     name: str, tmp_path: Path
 ) -> None:
-    file, said = made(tmp_path, name)
+    file, message = made(tmp_path, name)
     with Wire([*OWN, "--rules", str(file), *CHANGING], cwd=ROOT) as wire:
         wire.write(LIST + b"\n")
         answers = [json.loads(line) for line in iter(wire.line, b"")]
@@ -130,17 +130,17 @@ def test_a_wrapper_with_a_bad_file_answers_with_an_error_and_ends_with_2(
         assert not wire.group_alive()
     assert [(each["id"], each["error"]["message"]) for each in answers] == [(2, UNUSABLE)]
     assert code == 2
-    assert said in [json.loads(line)["message"] for line in wire.errors.splitlines()]
+    assert message in [json.loads(line)["message"] for line in wire.errors.splitlines()]
 
 
 @pytest.mark.fault(42, "http")
 @pytest.mark.parametrize("name", some(BAD, "10 MB", "pipe"))
 def test_a_sidecar_with_a_bad_file_does_not_start_and_says_why(name: str, tmp_path: Path) -> None:
-    file, said = made(tmp_path, name)
+    file, message = made(tmp_path, name)
     port = ["--listen", "127.0.0.1:0", "--ledger", "off", "--log-format", "json"]
     ended = done("serve", *port, "--rules", str(file), *CHANGING)
     assert ended.returncode == 2
-    assert [json.loads(line)["message"] for line in ended.stderr.splitlines()] == [said]
+    assert [json.loads(line)["message"] for line in ended.stderr.splitlines()] == [message]
 
 
 HIDE = "version: 1\nrules: [{tools: note, hide: true}]\n"
@@ -177,10 +177,10 @@ def test_a_file_that_becomes_bad_leaves_the_old_rules_and_is_said_once(
     with STARTS[way]("--rules", str(file)) as client:
         assert hidden(client)
         file.unlink()
-        _, said = made(tmp_path, name)
+        _, message = made(tmp_path, name)
         assert all(hidden(client) for _ in range(60))
         assert logged(client, STAY) == 1
-        assert logged(client, said.partition("'")[0]) == 1
+        assert logged(client, message.partition("'")[0]) == 1
         # As an editor does it: written beside it, then put in its place.
         good = tmp_path / "good"
         good.write_text("version: 1\nrules: []\n")

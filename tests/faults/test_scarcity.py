@@ -18,7 +18,7 @@ from tests.faults.processes import memory, until
 from tests.faults.routes import Local, failure
 from tests.faults.scale import some
 from tests.faults.sidecar import call as posted
-from tests.faults.sidecar import keys, said, soon
+from tests.faults.sidecar import keys, log_messages, soon
 from tests.faults.wrapper import (
     Wrapped,
     call,
@@ -66,7 +66,7 @@ def test_a_line_that_there_is_no_memory_for_costs_its_call_alone(rules: Path, sp
             assert wire.line() == ok(3)
         ended = wire.close()
     assert (ended.code, ended.rest) == (0, b"")
-    [logged] = said(ended.stderr)
+    [logged] = log_messages(ended.stderr)
     assert NO_MEMORY in logged or logged.startswith(UNSHAPED)
 
 
@@ -76,20 +76,22 @@ def test_an_answer_that_there_is_no_memory_to_shape_passes_as_it_came(
     rules: Path, spare: int
 ) -> None:
     count = 200_000
-    came = ok(2, f"[{','.join([ROW] * count)}]")
+    original = ok(2, f"[{','.join([ROW] * count)}]")
     shaped = ok(2, f"[{','.join([SHAPED] * count)}]")
     with wrapped("rows", options=("--rules", str(rules))) as wire:
         with wire.sound():
             limit(wire, resource.RLIMIT_AS, memory(wire.process.pid, "VmSize") + spare * MB)
             wire.write(call(2, str(count)) + call(3))
             line = wire.line()
-            assert line in (came, shaped)
+            assert line in (original, shaped)
             assert wire.line() == ok(3)
         ended = wire.close()
     assert (ended.code, ended.rest) == (0, b"")
-    failed = f"warning: shaping: {count}: failed at MemoryError: for a document of {len(came) - 1}"
-    assert said(ended.stderr) == ([f"{failed} bytes"] if line == came else [])
-    assert (line == came) is (spare < 40)
+    failed = (
+        f"warning: shaping: {count}: failed at MemoryError: for a document of {len(original) - 1}"
+    )
+    assert log_messages(ended.stderr) == ([f"{failed} bytes"] if line == original else [])
+    assert (line == original) is (spare < 40)
 
 
 @pytest.mark.fault(47, "stdio")
@@ -106,8 +108,8 @@ def test_without_descriptors_calls_are_answered_and_other_rules_are_read_later(
             limit(wire, resource.RLIMIT_NOFILE, next_descriptor(wire))
             assert rows(wire) == SHAPED
             rules.write_text(RULES.replace("noise", "a"))
-            kept = f"warning: the rules have changed, but the old ones stay: {rules}"
-            said_once = [f"{kept}: too many open files"]
+            warning = f"warning: the rules have changed, but the old ones stay: {rules}"
+            said_once = [f"{warning}: too many open files"]
             until(lambda: rows(wire) == SHAPED and wire.log() == said_once)
             for _ in range(50):
                 assert rows(wire) == SHAPED
@@ -128,8 +130,8 @@ def recorded(ledger: Path) -> bool:
 
 def next_descriptor(wire: Wrapped) -> int:
     """Return the number that the next descriptor would have."""
-    taken = {int(entry.name) for entry in Path(f"/proc/{wire.process.pid}/fd").iterdir()}
-    return min(set(range(len(taken) + 1)) - taken)
+    numbers = {int(entry.name) for entry in Path(f"/proc/{wire.process.pid}/fd").iterdir()}
+    return min(set(range(len(numbers) + 1)) - numbers)
 
 
 def rows(wire: Wrapped) -> str:
@@ -181,10 +183,10 @@ def test_a_clock_that_jumps_makes_nothing_early_or_late(
         unused = client.sidecar.begin() if isinstance(client, Local) else ""
         assert shown(client.ask(listing(1)))["items"] == [1, 2]
         with soon(2.0):
-            began = time.monotonic()
+            since = time.monotonic()
             late = client.ask(posted(2, "any", arguments={"says": ""}))
             assert failure(late, 2).startswith(DEADLINE)
-            assert time.monotonic() - began >= 1.0
+            assert time.monotonic() - since >= 1.0
         client.ask(posted(3, "heard"))
         # Kept for half an hour, and not asked for anew.
         for offset in (1, 2, 3) * 4:

@@ -29,7 +29,7 @@ def test_noise_is_told_of_once_and_passed_on() -> None:
 
 def has_said(sidecar: Sidecar, message: str) -> bool:
     """Say whether the log has said something, and that once."""
-    return sum(message in said for said in sidecar.messages()) == 1
+    return sum(message in line for line in sidecar.messages()) == 1
 
 
 @pytest.mark.fault(1, "http")
@@ -38,7 +38,7 @@ def has_said(sidecar: Sidecar, message: str) -> bool:
 def test_a_server_on_stdio_that_dies_has_all_calls_in_flight_answered_with_the_cause(
     fault: str, how: str
 ) -> None:
-    told = f"{codes(how)[1]}; its stderr ends with:\nthe disk is on fire"
+    error = f"{codes(how)[1]}; its stderr ends with:\nthe disk is on fire"
     with serving(*naughty(fault, how)) as sidecar:
         local = Local(sidecar)
         with local.sound():
@@ -46,10 +46,10 @@ def test_a_server_on_stdio_that_dies_has_all_calls_in_flight_answered_with_the_c
             two = b"[" + call(2, "end") + b"," + call(3) + b"]"
             for ids, raw in (([2, 3], post(two, session)), ([4], modern(4, "end"))):
                 with soon():
-                    got = sidecar.ask(raw)
-                answers = zip(got.messages, ids, strict=True)
-                assert {failure(each, id) for each, id in answers} == {told}
-                logged = f"{told}; requests answered with an error: {len(ids)}"
+                    response = sidecar.ask(raw)
+                answers = zip(response.messages, ids, strict=True)
+                assert {failure(each, id) for each, id in answers} == {error}
+                logged = f"{error}; requests answered with an error: {len(ids)}"
                 until(partial(has_said, sidecar, logged))
             assert sidecar.post(call(4), session).status == 404
 
@@ -58,10 +58,10 @@ def test_a_server_on_stdio_that_dies_has_all_calls_in_flight_answered_with_the_c
 def test_a_command_that_ends_at_once_is_an_error_with_its_last_words() -> None:
     with serving(*naughty("crashes", "5")) as sidecar:
         for id, raw in ((1, post(INITIALIZE)), (2, modern(2))):
-            got = sidecar.ask(raw)
-            told = failure(got.messages[-1], id)
+            response = sidecar.ask(raw)
+            error = failure(response.messages[-1], id)
             cause = "the server ended with exit code 5"
-            assert told == f"{cause}; its stderr ends with:\nno such database"
+            assert error == f"{cause}; its stderr ends with:\nno such database"
         until(lambda: len(sidecar.children) == 1)
 
 
@@ -82,7 +82,7 @@ def test_an_endless_line_of_a_server_on_stdio_is_an_error_and_the_next_one_comes
         local = Local(sidecar)
         with local.sound(), sidecar.in_memory(32 * MB):
             for id, raw in local.eras("end"):
-                told = failure(sidecar.ask(raw).messages[-1], id)
-                assert "is over the limit of 1000000 bytes" in told
+                error = failure(sidecar.ask(raw).messages[-1], id)
+                assert "is over the limit of 1000000 bytes" in error
             # The log may come after the answer.
             until(lambda: sum("is over the limit" in each for each in sidecar.messages()) == 2)

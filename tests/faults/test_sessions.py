@@ -22,7 +22,7 @@ from tests.faults.sidecar import (
     request,
     serving,
 )
-from tests.raw_http import Asked, event
+from tests.raw_http import RawRequest, event
 
 MB = 1 << 20
 
@@ -69,7 +69,7 @@ def test_thousands_of_sessions_of_a_server_cost_little_and_leave_nothing(remote:
         for _ in range(scaled(400, 10_000)):
             client.send(post(INITIALIZE))
             assert client.answer().status == 200
-        assert len({asked.id for asked in remote.server.asked}) == 1
+        assert len({request.id for request in remote.server.requests}) == 1
     assert remote.sidecar.children == set()
 
 
@@ -86,12 +86,12 @@ def test_sessions_that_are_abandoned_make_room_and_leave_no_child() -> None:
     with serving(*few, "--", *server) as sidecar, sidecar.in_memory(64 * MB):
         before = sidecar.left
         with sidecar.client() as client:
-            begun = []
+            session_ids = []
             for _ in range(SESSIONS):
                 client.send(post(INITIALIZE))
-                begun.append(client.answer().one("mcp-session-id"))
-        assert len(set(begun)) == SESSIONS
-        last = f"Mcp-Session-Id: {begun[-1]}"
+                session_ids.append(client.answer().one("mcp-session-id"))
+        assert len(set(session_ids)) == SESSIONS
+        last = f"Mcp-Session-Id: {session_ids[-1]}"
         until(lambda: len(marked(marker)) == 20)
         assert answer_of(sidecar.post(call(7), last)) == b'{"jsonrpc":"2.0","id":7,"result":{}}'
         assert sidecar.ask(request("DELETE", "/mcp", last)).status == 204
@@ -103,48 +103,48 @@ def test_sessions_that_are_abandoned_make_room_and_leave_no_child() -> None:
 
 @pytest.mark.fault(16, "http")
 def test_a_client_that_does_not_read_holds_the_server_up_and_is_let_go(remote: Remote) -> None:
-    sent = 0
+    count = 0
 
-    def answer(asked: Asked) -> Iterator[bytes]:
-        nonlocal sent
+    def answer(request: RawRequest) -> Iterator[bytes]:
+        nonlocal count
         yield CHUNKED
         for _ in range(300):
             yield chunk(event(NOTE[:-2] + b"x" * MB + NOTE[-2:]))
-            sent += 1
+            count += 1
 
     sidecar = remote.sidecar
     with remote.sound(answer), sidecar.in_memory(48 * MB), sidecar.client() as client:
         client.send(post(call(2, "fault")))
         client.head()
-        still(lambda: sent)
-        assert 0 < sent < 100
+        still(lambda: count)
+        assert 0 < count < 100
         remote.works()
 
 
 @pytest.mark.fault(30, "http")
 def test_a_stateless_call_whose_client_goes_away_is_cancelled_at_once(remote: Remote) -> None:
-    gone: list[bool] = []
+    disconnects: list[bool] = []
 
-    def silent(asked: Asked) -> Iterator[bytes]:
-        gone.append(asked.gone())
+    def silent(request: RawRequest) -> Iterator[bytes]:
+        disconnects.append(request.closed_by_client())
         yield b""
 
-    def talking(asked: Asked) -> Iterator[bytes]:
+    def talking(request: RawRequest) -> Iterator[bytes]:
         yield CHUNKED + chunk(event(NOTE))
-        gone.append(asked.gone())
+        disconnects.append(request.closed_by_client())
         yield b""
 
-    for answer, begun in ((silent, False), (talking, True)):
+    for answer, streaming in ((silent, False), (talking, True)):
         for go in (Client.reset, lambda client: client.socket.close()):
             with remote.sound(answer), remote.sidecar.client() as client:
                 client.send(modern(2, "fault"))
                 remote.server.wait(1)
-                if begun:
+                if streaming:
                     client.until(b"\n\n")
                 go(client)
                 assert remote.sidecar.failures() == ["the client went away"]
-                until(lambda: bool(gone))
-                assert gone.pop()
+                until(lambda: bool(disconnects))
+                assert disconnects.pop()
                 assert len(remote.server.faults()) == 1
 
 
@@ -152,10 +152,10 @@ def test_a_stateless_call_whose_client_goes_away_is_cancelled_at_once(remote: Re
 def test_half_open_connections_are_closed(half_open: HalfOpen) -> None:
     for name, client in half_open.clients.items():
         client.socket.settimeout(90.0)
-        said = client.rest()
+        raw = client.rest()
         if "body" in name:
-            assert said.startswith(b"HTTP/1.1 408 "), name
-            assert b"the rest of the body did not come" in said
+            assert raw.startswith(b"HTTP/1.1 408 "), name
+            assert b"the rest of the body did not come" in raw
         else:
-            assert said == b"", name
+            assert raw == b"", name
     half_open.sidecar.settles(half_open.before)

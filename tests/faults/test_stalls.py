@@ -24,7 +24,7 @@ from tests.faults.routes import META, failure, stateless
 from tests.faults.scale import further, scaled, some
 from tests.faults.sidecar import INITIALIZE, Sidecar, call, compact, post, serving
 from tests.faults.wrapper import OWN, Wrapped
-from tests.raw_http import Asked, RawServer, session, whole
+from tests.raw_http import RawRequest, RawServer, session, whole
 
 PROMISED = scaled(1000, 50) / 1000  # seconds
 BETWEEN = scaled(50, 4) / 1000  # seconds between two pings
@@ -36,15 +36,15 @@ JSON_ONLY = "Accept: application/json"
 EXPLOSIVE = " | ".join([*["[@, @]"] * 26, *["[]"] * 25, "length(@)"])
 # What RE2 needs for it grows with the bound, at every character anew.
 SLOW = "(l.{0,300}z|o.{0,400}y){2}"
-SPENT = "failed at jmespath: it takes more than 10000000 units of work"
+OVER_FUEL = "failed at jmespath: it takes more than 10000000 units of work"
 # One after the other has its turn: a rule that fails five times in a row is out of service.
 NUMBERS = itertools.cycle(range(50))
 
 
-def weightily(asked: Asked) -> Iterator[bytes]:
+def weightily(request: RawRequest) -> Iterator[bytes]:
     """Answer as the server on stdio does."""
-    tool = asked.message.get("params", {}).get("name", "")
-    yield whole(weighty.answer(asked.id, tool))
+    tool = request.message.get("params", {}).get("name", "")
+    yield whole(weighty.answer(request.id, tool))
 
 
 class Pings:
@@ -68,12 +68,12 @@ class Pings:
     def _ping(self) -> None:
         with self.sidecar.client() as client:
             for number in itertools.count(1):
-                began = time.perf_counter()
+                start = time.perf_counter()
                 # The server gives all sessions one id: a ping must not have the id of a call.
                 ping = compact({"jsonrpc": "2.0", "id": f"ping {number}", "method": "ping"})
                 client.send(post(ping, JSON_ONLY, self.session))
                 assert client.answer().status == 200
-                self.took.append(time.perf_counter() - began)
+                self.took.append(time.perf_counter() - start)
                 if self.over.wait(BETWEEN):
                     return
 
@@ -93,26 +93,26 @@ class Served(NamedTuple):
     def ask(self, tool: str, **arguments: Any) -> bytes:
         """Make a call and return its answer."""
         more = {"_meta": META} if self.modern else {}
-        asked = call(7, tool, arguments=arguments, **more)
-        return self.post(asked, *(stateless(tool) if self.modern else self.headers))
+        body = call(7, tool, arguments=arguments, **more)
+        return self.post(body, *(stateless(tool) if self.modern else self.headers))
 
-    def post(self, asked: bytes, *headers: str) -> bytes:
-        got = self.sidecar.post(asked, JSON_ONLY, *headers)
-        assert got.status == 200, got
-        return got.body
+    def post(self, body: bytes, *headers: str) -> bytes:
+        response = self.sidecar.post(body, JSON_ONLY, *headers)
+        assert response.status == 200, response
+        return response.body
 
     def calmly(self, name: str, work: Callable[[], None]) -> None:
         """Do `work` while others ping; their answers must not be late."""
-        said = []
+        reports = []
         for _ in range(TRIES):
             with Pings(self.idle) as machine, Pings(self.sidecar) as pings:
                 work()
             figures = f"{pings.worst * 1000:.1f} ms of {len(pings.took)}"
-            said.append(f"worst ping {figures}; idle {machine.worst * 1000:.1f} ms")
+            reports.append(f"worst ping {figures}; idle {machine.worst * 1000:.1f} ms")
             if pings.worst <= PROMISED + machine.worst:
-                print(f"\n{name}: {said[-1]}")
+                print(f"\n{name}: {reports[-1]}")
                 return
-        pytest.fail(f"{name}: pings were late: {said}")
+        pytest.fail(f"{name}: pings were late: {reports}")
 
 
 def said(raw: bytes) -> Any:
@@ -136,8 +136,8 @@ def rules(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server() -> Iterator[RawServer]:
     for size in (weighty.SMALL, weighty.LARGE):
         weighty.result(size)
-    with RawServer(session(weightily)) as made:
-        yield made
+    with RawServer(session(weightily)) as raw_server:
+        yield raw_server
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +169,7 @@ def exploding(size: str) -> Work:
     def work(served: Served) -> None:
         tool = f"explode {next(NUMBERS)} {size}"
         assert served.ask(tool) == weighty.answer(b"7", tool)  # the original, as it came
-        until(lambda: any(f"{tool}: {SPENT}" in line for line in served.sidecar.messages()))
+        until(lambda: any(f"{tool}: {OVER_FUEL}" in line for line in served.sidecar.messages()))
 
     return work
 
@@ -177,8 +177,8 @@ def exploding(size: str) -> Work:
 def viewed(tool: str) -> Work:
     def work(served: Served) -> None:
         served.ask(tool)
-        refused = served.ask(tool, view=EXPLOSIVE)
-        assert failure(refused, 7).endswith("takes too much work; narrow it")
+        error = served.ask(tool, view=EXPLOSIVE)
+        assert failure(error, 7).endswith("takes too much work; narrow it")
 
     return work
 
@@ -233,14 +233,14 @@ def test_others_are_answered_while_a_rule_works_on_what_a_command_says(
 def test_what_the_client_says_meanwhile_goes_on_while_a_rule_works(
     rules: Path, server: RawServer, place: str
 ) -> None:
-    server.asked.clear()
+    server.requests.clear()
 
     def heard(*methods: str) -> bool:
         """Say whether the server has heard all of these."""
         if place == "url":
-            return set(methods) <= {asked.message.get("method") for asked in server.asked}
-        said = wire.errors.decode().splitlines()
-        return all(f"heard {method}" in said for method in methods)
+            return set(methods) <= {request.message.get("method") for request in server.requests}
+        lines = wire.errors.decode().splitlines()
+        return all(f"heard {method}" in lines for method in methods)
 
     before = COMMAND if place == "command" else (server.url,)
     with Wrapped([*OWN, "--allow-python", "--rules", str(rules), *before]) as wire:

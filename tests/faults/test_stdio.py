@@ -18,7 +18,7 @@ from tests.faults.processes import LIFE, still, until, written_by
 from tests.faults.routes import failure
 from tests.faults.scale import scaled, some
 from tests.faults.sidecar import call as posted
-from tests.faults.sidecar import said, soon
+from tests.faults.sidecar import log_messages, soon
 from tests.faults.wrapper import (
     OWN,
     Wrapped,
@@ -50,7 +50,7 @@ def test_a_server_that_ends_has_all_calls_in_flight_answered_with_the_cause(
         f"{cause}; its stderr ends with:\nthe disk is on fire"
     ] * 3
     assert ended.code == code
-    assert said(ended.stderr)[-1] == f"error: {cause}; requests answered with an error: 3"
+    assert log_messages(ended.stderr)[-1] == f"error: {cause}; requests answered with an error: 3"
 
 
 @pytest.mark.fault(1, "stdio")
@@ -89,7 +89,7 @@ def test_a_server_that_ends_within_a_long_answer_has_its_call_answered() -> None
     assert cut == result(b"2", "x" * 5_000_000)[:3_000_000] + b"\n"
     assert failure(error, 2) == "the server ended with exit code 3"
     assert ended.code == 3
-    [warned, *_] = said(ended.stderr)
+    [warned, *_] = log_messages(ended.stderr)
     assert warned == "warning: the server ended within a line, after 3000000 bytes of it"
 
 
@@ -123,7 +123,7 @@ def test_a_command_that_cannot_be_started_is_named_with_the_reason(
         ended = wire.close()
     assert json.loads(line)["error"]["message"] == reason
     assert ended.code == 127
-    assert said(ended.stderr)[0] == f"error: {reason}"
+    assert log_messages(ended.stderr)[0] == f"error: {reason}"
 
 
 @pytest.mark.fault(8, "stdio")
@@ -179,8 +179,8 @@ def test_an_endless_line_is_discarded_its_call_answered_and_the_session_lives(
     assert sum(map(len, cut)) <= 1_000_001
     assert ended.rest == b""
     assert ended.code == 0
-    assert len(said(ended.stderr)) == 1
-    assert "is over the limit of 1000000 bytes" in said(ended.stderr)[0]
+    assert len(log_messages(ended.stderr)) == 1
+    assert "is over the limit of 1000000 bytes" in log_messages(ended.stderr)[0]
 
 
 @pytest.mark.fault(9, "stdio")
@@ -191,18 +191,18 @@ def test_a_request_over_the_limit_is_refused_and_never_arrives(id_first: bool) -
     message = {**envelope, **long} if id_first else {**long, **envelope}
     with wrapped("plain", options=("--max-message", "1MB")) as wire:
         wire.write(json.dumps(message).encode() + b"\n" + call(3))
-        refused, answered = wire.line(), wire.line()
+        error, answered = wire.line(), wire.line()
         ended = wire.close()
     size = len(json.dumps(message))
     text = f"a message of {size} bytes is over the limit of 1000000 bytes"
-    assert json.loads(refused) == {
+    assert json.loads(error) == {
         "jsonrpc": "2.0",
         "id": 2,
         "error": {"code": -1, "message": text},
     }
     assert answered == ok(3)
     assert ended.rest == b""
-    assert said(ended.stderr) == [f"warning: from the client: {text}"]
+    assert log_messages(ended.stderr) == [f"warning: from the client: {text}"]
 
 
 @pytest.mark.fault(16, "stdio")
@@ -214,12 +214,12 @@ def test_a_server_that_does_not_read_holds_its_client_up_and_nothing_piles_up(
     line = call(2, "x" * 100_000)
     with wrapped("deaf", str(gate)) as wire:
         with wire.in_memory(16 << 20):
-            taken = wire.pour(line)
-            assert taken < 16 << 20
+            total = wire.pour(line)
+            assert total < 16 << 20
             os.close(os.open(gate, os.O_WRONLY))
-            sent = taken // len(line) + 1
-            wire.write(line[taken % len(line) :] + call(3))
-            assert [wire.line() for _ in range(sent)] == [ok(2)] * sent
+            calls = total // len(line) + 1
+            wire.write(line[total % len(line) :] + call(3))
+            assert [wire.line() for _ in range(calls)] == [ok(2)] * calls
             assert wire.line() == ok(3)
         assert wire.close().code == 0
 
@@ -231,8 +231,8 @@ def test_a_client_that_does_not_read_holds_the_server_up_and_nothing_piles_up() 
         server = wire.server_pid()
         with wire.in_memory(16 << 20):
             wire.write(call(2))
-            written = still(lambda: written_by(server))
-            assert written < (count * size) + (16 << 20), "of the second hundred megabytes"
+            total = still(lambda: written_by(server))
+            assert total < (count * size) + (16 << 20), "of the second hundred megabytes"
             assert numbers([wire.line() for _ in range(count)]) == list(range(count))
             assert wire.line() == ok(2)
         assert wire.close().code == 0
@@ -245,11 +245,11 @@ def test_a_client_and_a_server_that_do_not_read_wait_for_each_other_and_go_on() 
     with wrapped("talks", str(count), str(size)) as wire:
         with wire.in_memory(16 << 20):
             # The server answers, and reads no more while nobody reads that.
-            taken = wire.pour(line)
-            assert taken < 16 << 20
-            sent = taken // len(line) + 1
-            wire.write(line[taken % len(line) :])
-            for _ in range(sent):
+            total = wire.pour(line)
+            assert total < 16 << 20
+            calls = total // len(line) + 1
+            wire.write(line[total % len(line) :])
+            for _ in range(calls):
                 assert numbers([wire.line() for _ in range(count)]) == list(range(count))
                 assert wire.line() == ok(2)
         assert wire.close().code == 0
@@ -268,7 +268,7 @@ def test_answers_that_come_after_the_end_of_input_are_delivered(seconds: str) ->
         assert wire.rest() == [ok(1), ok(2), ok(3)]
         ended = wire.close()
     assert ended.code == 0
-    assert said(ended.stderr) == []
+    assert log_messages(ended.stderr) == []
 
 
 STAYS = {
@@ -281,15 +281,17 @@ STAYS = {
 
 
 @pytest.mark.fault(18, "stdio")
-@pytest.mark.parametrize(("how", "told"), STAYS.items(), ids=map(" ".join, STAYS))
+@pytest.mark.parametrize(("how", "warnings"), STAYS.items(), ids=map(" ".join, STAYS))
 def test_a_server_that_does_not_end_with_its_input_is_ended(
-    how: tuple[str, ...], told: list[str]
+    how: tuple[str, ...], warnings: list[str]
 ) -> None:
     with wrapped(*how) as wire:
         ended = wire.close(LIFE + NOISE)
-    number = signal.SIGTERM if len(told) == 1 else signal.SIGKILL
+    number = signal.SIGTERM if len(warnings) == 1 else signal.SIGKILL
     assert ended.code == 128 + number
-    assert said(ended.stderr)[: len(told)] == [f"warning: the server {each}" for each in told]
+    assert log_messages(ended.stderr)[: len(warnings)] == [
+        f"warning: the server {each}" for each in warnings
+    ]
 
 
 @pytest.mark.fault(19, "stdio")

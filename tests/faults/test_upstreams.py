@@ -18,27 +18,27 @@ from tests.faults.naughty import result
 from tests.faults.routes import Bridge, Naughty, Remote, by_both, closing, failure, modern
 from tests.faults.scale import scaled, some
 from tests.faults.sidecar import EVENTS, call, get, keys, post, serving, soon
-from tests.raw_http import STREAM, Answer, Asked, Reset, event, whole
+from tests.raw_http import STREAM, Answer, RawRequest, Reset, event, whole
 
 MB = 1 << 20
 
-GROWN = "over 200 times larger when decompressed"
+TOO_LARGE = "over 200 times larger when decompressed"
 
 
 @by_both(22)
-@pytest.mark.parametrize("said", BOMBS.values(), ids=BOMBS)
+@pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
 def test_a_bomb_that_a_server_answers_is_stopped_at_the_bound(
-    tried: Remote | Bridge, said: bytes
+    tried: Remote | Bridge, bomb: bytes
 ) -> None:
-    with tried.sound(said), tried.holds.in_memory(64 * MB):
+    with tried.sound(bomb), tried.holds.in_memory(64 * MB):
         answers = list(tried.fails(502))
-        assert all(GROWN in failure(each[-1], 2) for each in answers)
-        tried.has_said(GROWN)
+        assert all(TOO_LARGE in failure(each[-1], 2) for each in answers)
+        tried.has_said(TOO_LARGE)
         assert len(tried.server.faults()) == len(answers), "a call was sent again"
 
 
 def cut(raw: bytes, *, reset: bool) -> Answer:
-    def answer(asked: Asked) -> Iterator[bytes]:
+    def answer(request: RawRequest) -> Iterator[bytes]:
         yield closing(raw)
         if reset:
             raise Reset
@@ -68,8 +68,8 @@ def test_an_answer_that_is_cut_is_an_error_that_says_so(
 @pytest.mark.parametrize("raw", [CUTS["half an event"][0], CUTS["half a chunk"][0]])
 def test_a_cut_of_the_stream_of_a_session_is_seen_by_the_client(remote: Remote, raw: bytes) -> None:
     with remote.sound(cut(raw, reset=True)):
-        got = remote.sidecar.ask(get("/mcp", EVENTS, "Mcp-Session-Id: s"))
-        assert (got.status, got.body) == (200, event(NOTE))
+        response = remote.sidecar.ask(get("/mcp", EVENTS, "Mcp-Session-Id: s"))
+        assert (response.status, response.body) == (200, event(NOTE))
         [logged] = remote.sidecar.failures()
         assert logged.startswith("the server's stream broke off: ")
 
@@ -79,19 +79,19 @@ def test_a_cut_of_the_stream_of_a_session_is_seen_by_the_client(remote: Remote, 
 @pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
 def test_an_answer_over_the_limit_is_an_error_and_the_next_one_comes(kind: str) -> None:
     long = result(b"2", "x" * 3 * MB)
-    said = whole(long if kind[0] == "a" else event(long), "200 OK", f"Content-Type: {kind}")
+    raw = whole(long if kind[0] == "a" else event(long), "200 OK", f"Content-Type: {kind}")
     limit = keys(limits={"message": "1MB"})
-    with Naughty(said) as server, serving(*limit, server.url) as sidecar:
+    with Naughty(raw) as server, serving(*limit, server.url) as sidecar:
         remote = Remote(sidecar, server)
-        with remote.sound(said):
-            got = sidecar.post(call(2, "fault"))
-            told = failure(got.messages[0], 2)
-            assert "1000000 bytes" in told
-            assert sidecar.failures() == [told]
+        with remote.sound(raw):
+            response = sidecar.post(call(2, "fault"))
+            error = failure(response.messages[0], 2)
+            assert "1000000 bytes" in error
+            assert sidecar.failures() == [error]
     with (
-        Naughty(said) as server,
+        Naughty(raw) as server,
         Bridge(server, "--max-message", "1MB") as bridge,
-        bridge.sound(said),
+        bridge.sound(raw),
     ):
         [line] = bridge.fault()
         assert "1000000 bytes" in failure(line, 2)
@@ -112,9 +112,9 @@ def pieces(raw: bytes, how: str) -> Iterator[bytes]:
 @pytest.mark.fault(24, "http")
 @pytest.mark.parametrize("raw", STREAMS.values(), ids=STREAMS)
 def test_a_stream_passes_as_it_came_whatever_its_form(remote: Remote, raw: bytes) -> None:
-    def answer(asked: Asked) -> Iterator[bytes]:
+    def answer(request: RawRequest) -> Iterator[bytes]:
         yield bad_answers.CHUNKED
-        for piece in pieces(raw, asked.headers["x-pieces"]):
+        for piece in pieces(raw, request.headers["x-pieces"]):
             yield chunk(piece)
         yield chunk(b"")
 
@@ -122,9 +122,9 @@ def test_a_stream_passes_as_it_came_whatever_its_form(remote: Remote, raw: bytes
         for how in ("whole", "bytes", "anywhere"):
             header = f"X-Pieces: {how}"
             for era in (post(call(2, "fault"), header), modern(2, "fault", header)):
-                got = remote.sidecar.ask(era)
-                assert (got.status, got.body, got.ended) == (200, raw, True)
-                assert got.one("content-type") == "text/event-stream"
+                response = remote.sidecar.ask(era)
+                assert (response.status, response.body, response.ended) == (200, raw, True)
+                assert response.one("content-type") == "text/event-stream"
 
 
 # What streams say before the answer.
@@ -145,7 +145,7 @@ def test_a_client_on_stdio_gets_a_line_for_each_message_of_a_stream(
 ) -> None:
     for name, raw in STREAMS.items():
 
-        def answer(asked: Asked, raw: bytes = raw) -> Iterator[bytes]:
+        def answer(request: RawRequest, raw: bytes = raw) -> Iterator[bytes]:
             yield STREAM
             yield from (*pieces(raw, how), b"")
 
@@ -156,8 +156,8 @@ def test_a_client_on_stdio_gets_a_line_for_each_message_of_a_stream(
             else:
                 assert line == (bad_answers.ODD if "odd" in name else result(b"2")), name
             asks = b'{"jsonrpc":"2.0","id":2,"method":"ping"}'
-            known = (NOTE, result(b"99"), result(b'"2"'), result(b"2"), asks)
-            assert set(BEFORE.get(name, ())) <= set(others) <= set(known), name
+            possible = (NOTE, result(b"99"), result(b'"2"'), result(b"2"), asks)
+            assert set(BEFORE.get(name, ())) <= set(others) <= set(possible), name
             for after in AFTER.get(name, ()):
                 assert bridge.line()[:-1] == after, name
 
@@ -170,9 +170,9 @@ LARGE = scaled(10, 20) * MB
 def test_large_events_pass_as_they_came_and_do_not_pile_up(remote: Remote, count: int) -> None:
     raw = event(result(b"9", "y" * LARGE)) * (count - 1) + event(result(b"2", "x" * LARGE))
     with remote.sound(STREAM + raw), remote.sidecar.in_memory(12 * LARGE):
-        got = remote.sidecar.post(call(2, "fault"))
-        assert got.ended
-        assert got.body == raw
+        response = remote.sidecar.post(call(2, "fault"))
+        assert response.ended
+        assert response.body == raw
 
 
 HOP = ("connection", "transfer-encoding", "keep-alive")
@@ -199,14 +199,14 @@ def test_what_is_no_answer_passes_with_status_headers_and_body(remote: Remote, r
             get("/mcp", EVENTS, "Mcp-Session-Id: s"),
             get("/mcp"),
         ):
-            got = remote.sidecar.ask(era)
-            assert (got.status, got.reason, got.body) == (status, reason, body)
-            passed = [pair for pair in headers if pair[0].lower() not in HOP]
-            assert [pair for pair in got.headers if pair in passed] == passed
+            response = remote.sidecar.ask(era)
+            assert (response.status, response.reason, response.body) == (status, reason, body)
+            expected = [pair for pair in headers if pair[0].lower() not in HOP]
+            assert [pair for pair in response.headers if pair in expected] == expected
             [logged] = remote.sidecar.requests()
             assert logged["status"] == status
             assert logged["answered_by"] == "upstream"
-        assert len(remote.server.asked) == 4
+        assert len(remote.server.requests) == 4
 
 
 @pytest.mark.fault(25, "stdio")
@@ -219,9 +219,9 @@ def test_a_client_on_stdio_gets_an_error_with_the_status_and_the_start_of_the_bo
         with Naughty() as server, Bridge(server) as bridge:
             server.fault = raw
             [line] = bridge.fault()
-            told = failure(line, 2)
-            assert told.startswith("the server has ended the session, start anew: ")
-            assert "HTTP 404 Not Found: Session not found" in told
+            error = failure(line, 2)
+            assert error.startswith("the server has ended the session, start anew: ")
+            assert "HTTP 404 Not Found: Session not found" in error
             assert bridge.close().code == 1
         return
     with bridge.sound(raw):
@@ -229,27 +229,27 @@ def test_a_client_on_stdio_gets_an_error_with_the_status_and_the_start_of_the_bo
             assert bridge.fault() == [body]
             return
         [line] = bridge.fault()
-        told = failure(line, 2)
-        assert f"HTTP {status}" in told
-        assert status == 200 or reason in told
+        error = failure(line, 2)
+        assert f"HTTP {status}" in error
+        assert status == 200 or reason in error
         if body[:1] == b"\x1f":
             body = gzip.decompress(body)
         text = body.decode()
-        assert text[:200] in told
-        assert not text[200:] or text[:201] not in told
+        assert text[:200] in error
+        assert not text[200:] or text[:201] not in error
         for name, value in headers:
-            assert name != "Retry-After" or f"Retry-After: {value}" in told
+            assert name != "Retry-After" or f"Retry-After: {value}" in error
         assert len(bridge.server.faults()) == 1
 
 
 @pytest.mark.fault(25, "http")
 @pytest.mark.parametrize("noise", [b"\xef\xbb\xbf", b"<b>Warning</b>: deprecated\n", b"a: "])
 def test_an_answer_behind_noise_is_the_answer(remote: Remote, noise: bytes) -> None:
-    for said in (whole(noise + result(b"2")), STREAM + event(noise.strip() + result(b"2"))):
-        with remote.sound(said):
+    for raw in (whole(noise + result(b"2")), STREAM + event(noise.strip() + result(b"2"))):
+        with remote.sound(raw):
             for era in (post(call(2, "fault")), modern(2, "fault")):
-                got = remote.sidecar.ask(era)
-                assert (got.status, got.messages) == (200, [result(b"2")])
+                response = remote.sidecar.ask(era)
+                assert (response.status, response.messages) == (200, [result(b"2")])
 
 
 GLUED = (result(b"2"), result(b"3"), b'\n{"jsonrpc":"2.0","method":"notifications/x"}', b"done")
@@ -266,8 +266,8 @@ def test_an_answer_that_holds_more_than_one_text_is_an_error_at_once(
     tried: Remote | Bridge, behind: bytes
 ) -> None:
     first = result(b"2")
-    for said in (whole(first + behind), STREAM + event((first + behind).replace(b"\n", b""))):
-        with tried.sound(said):
+    for raw in (whole(first + behind), STREAM + event((first + behind).replace(b"\n", b""))):
+        with tried.sound(raw):
             for lines in tried.fails(200):
                 assert first not in lines
                 line = next(each for each in lines if b'"id":2,' in each)
@@ -277,24 +277,24 @@ def test_an_answer_that_holds_more_than_one_text_is_an_error_at_once(
 @pytest.mark.fault(25, "http")
 @pytest.mark.parametrize("status", ["101 Switching Protocols", "099 What"])
 def test_an_answer_that_is_none_yet_is_an_error(remote: Remote, status: str) -> None:
-    def answer(asked: Asked) -> Iterator[bytes]:
+    def answer(request: RawRequest) -> Iterator[bytes]:
         yield f"HTTP/1.1 {status}\r\nUpgrade: h2c\r\n\r\n".encode()
 
     with remote.sound(answer):
         for era in (post(call(2, "fault")), modern(2, "fault"), get("/mcp", EVENTS)):
             with soon():
-                got = remote.sidecar.ask(era)
-            said = f"the server answers with the status {int(status[:3])}, which is no answer"
-            assert (got.status, got.error) == (502, said)
-            assert remote.sidecar.failures() == [said]
+                response = remote.sidecar.ask(era)
+            message = f"the server answers with the status {int(status[:3])}, which is no answer"
+            assert (response.status, response.error) == (502, message)
+            assert remote.sidecar.failures() == [message]
 
 
 REDIRECTS = (301, 302, 303, 307, 308)
 
 
 def redirect(status: int, location: str) -> bytes:
-    held = (f"Location: {location}", "Content-Type: text/plain", "Connection: close")
-    return whole(b"moved", f"{status} Moved", *held)
+    headers = (f"Location: {location}", "Content-Type: text/plain", "Connection: close")
+    return whole(b"moved", f"{status} Moved", *headers)
 
 
 @by_both(26)
@@ -302,9 +302,9 @@ def redirect(status: int, location: str) -> bytes:
 def test_a_redirection_to_another_origin_is_refused(tried: Remote | Bridge, status: int) -> None:
     server = tried.server
 
-    def steps(asked: Asked) -> Iterator[bytes]:
-        last = asked.path.count("/step") == 3
-        yield redirect(status, evil.url if last else asked.path + "/step")
+    def steps(request: RawRequest) -> Iterator[bytes]:
+        last = request.path.count("/step") == 3
+        yield redirect(status, evil.url if last else request.path + "/step")
 
     with Naughty() as evil:
         elsewhere = (
@@ -323,7 +323,7 @@ def test_a_redirection_to_another_origin_is_refused(tried: Remote | Bridge, stat
                 for each in tried.fails(502):
                     assert "another origin" in failure(each[-1], 2), answer
                 tried.has_said("another origin")
-        assert evil.asked == []
+        assert evil.requests == []
 
 
 @by_both(26)
@@ -339,12 +339,12 @@ def test_a_redirection_in_a_circle_comes_to_an_end(tried: Remote | Bridge) -> No
 def test_a_redirection_within_the_origin_sends_the_same_once_more(
     remote: Remote, status: int
 ) -> None:
-    def answer(asked: Asked) -> Iterator[bytes]:
-        there = asked.path == "/there?a=b"
+    def answer(request: RawRequest) -> Iterator[bytes]:
+        there = request.path == "/there?a=b"
         good = whole(result(b"2"), "200 OK", "Connection: close")
         yield good if there else redirect(status, "/there?a=b")
 
     with remote.sound(answer):
-        got = remote.sidecar.post(call(2, "fault"))
-        assert (got.status, got.body) == (200, result(b"2"))
-        assert [asked.body for asked in remote.server.faults()] == [call(2, "fault")] * 2
+        response = remote.sidecar.post(call(2, "fault"))
+        assert (response.status, response.body) == (200, result(b"2"))
+        assert [request.body for request in remote.server.faults()] == [call(2, "fault")] * 2

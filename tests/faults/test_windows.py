@@ -37,13 +37,13 @@ def rules(tmp_path: Path) -> str:
 
 
 def called(client: Client, tool: str, arguments: dict[str, Any] | str) -> dict[str, Any]:
-    written = arguments if isinstance(arguments, str) else compact(arguments).decode()
-    params = f'{{"name":"{tool}","arguments":{written}}}'
+    text = arguments if isinstance(arguments, str) else compact(arguments).decode()
+    params = f'{{"name":"{tool}","arguments":{text}}}'
     line = f'{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{params}}}'
     answer: dict[str, Any] = json.loads(client.ask(line.encode()))
     assert answer["id"] == 2
-    found: dict[str, Any] = answer["result"]
-    return found
+    result: dict[str, Any] = answer["result"]
+    return result
 
 
 def text(result: dict[str, Any]) -> str:
@@ -57,8 +57,8 @@ def refusal(result: dict[str, Any]) -> str:
 
 def page(result: dict[str, Any]) -> dict[str, Any]:
     assert "isError" not in result
-    found: dict[str, Any] = json.loads(text(result))
-    return found
+    document: dict[str, Any] = json.loads(text(result))
+    return document
 
 
 def listed(client: Client) -> None:
@@ -67,8 +67,8 @@ def listed(client: Client) -> None:
 
 def calls(client: Client) -> dict[str, int]:
     """Return how often each tool was called, this one left aside."""
-    found: dict[str, int] = json.loads(text(called(client, "calls", {})))
-    return {tool: count for tool, count in found.items() if tool != "calls"}
+    counts: dict[str, int] = json.loads(text(called(client, "calls", {})))
+    return {tool: count for tool, count in counts.items() if tool != "calls"}
 
 
 WRONG = {
@@ -88,7 +88,9 @@ def test_a_window_that_cannot_be_is_refused_in_words_and_asks_the_server_nothing
     start: Start, rules: str
 ) -> None:
     with start("--rules", rules) as client:
-        assert {sent: refusal(called(client, "list", sent)) for sent in WRONG} == WRONG
+        assert {
+            arguments: refusal(called(client, "list", arguments)) for arguments in WRONG
+        } == WRONG
         assert calls(client) == {}
         assert page(called(client, "list", {}))["rows"] == ["1-0", "1-1", "1-2", "1-3"]
 
@@ -98,9 +100,9 @@ def test_pages_are_of_one_answer_though_the_list_has_changed(start: Start, rules
     with start("--rules", rules) as client:
         rows, offset = [], 0
         while offset is not None:
-            found = page(called(client, "list", {"offset": offset}))
-            rows += found["rows"]
-            offset = found["pagination"]["nextOffset"]
+            document = page(called(client, "list", {"offset": offset}))
+            rows += document["rows"]
+            offset = document["pagination"]["nextOffset"]
         assert rows == [f"1-{number}" for number in range(10)]
         assert calls(client) == {"list": 1}
         # Whoever begins anew gets what there is now.
@@ -121,14 +123,14 @@ TEXTS = {
 def test_windows_of_any_characters_rejoin_to_the_text(rules: str) -> None:
     with on_stdio("--rules", rules) as client:
         for name, says in TEXTS.items():
-            found, start = "", 0
+            joined_text, start = "", 0
             while start is not None:
                 window = called(client, "note", {"says": says, "startIndex": start})
-                found += text(window)
+                joined_text += text(window)
                 notice = json.loads(window["content"][1]["text"])
                 start = notice.get("nextIndex")
             # Half of a pair is no character, and cannot be shown.
-            assert found == re.sub("[\ud800-\udfff]", "\ufffd", says), name
+            assert joined_text == re.sub("[\ud800-\udfff]", "\ufffd", says), name
         assert calls(client) == {"note": len(TEXTS)}
 
 

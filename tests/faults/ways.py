@@ -20,7 +20,7 @@ from tests.faults.processes import until
 from tests.faults.routes import META, closing, stateless
 from tests.faults.sidecar import INITIALIZE, Client, Sidecar, call, keys, post, serving
 from tests.faults.wrapper import OWN, Wrapped
-from tests.raw_http import STREAM, Asked, RawServer, Reset, event, initialized, whole
+from tests.raw_http import STREAM, RawRequest, RawServer, Reset, event, initialized, whole
 
 GATE = Path(__file__).with_name("gate.yaml")
 PROBED = (sys.executable, str(Path(__file__).with_name("probed.py")))
@@ -104,10 +104,10 @@ class Served:
 
     def _messages(self, client: Client) -> Said:
         with client:
-            got = client.answer()
-        self.shown += repr(got).encode()
-        assert got.ended
-        return [json.loads(raw) for raw in got.messages]
+            response = client.answer()
+        self.shown += repr(response).encode()
+        assert response.ended
+        return [json.loads(raw) for raw in response.messages]
 
 
 Way = Written | Served
@@ -117,22 +117,22 @@ def heard(way: Way) -> Said:
     """Return what the server was told since the last time."""
     if way.http is not None:
         return way.http.heard()
-    found: Said = json.loads(bytes.fromhex(text(way.call(0, "heard").messages()[-1])))
-    return found
+    messages: Said = json.loads(bytes.fromhex(text(way.call(0, "heard").messages()[-1])))
+    return messages
 
 
 def hears(way: Way, *names: str) -> Said:
     """Wait until the server was told this, and nothing else; return the messages in this order."""
-    found: Said = []
+    messages: Said = []
 
     def enough() -> bool:
-        found.extend(heard(way))
-        return len(found) >= len(names)
+        messages.extend(heard(way))
+        return len(messages) >= len(names)
 
-    until(enough, said=lambda: str(found))
+    until(enough, detail=lambda: str(messages))
     # Over HTTP each message goes on its own.
-    assert sorted(map(name, found)) == sorted(names)
-    return sorted(found, key=lambda message: names.index(name(message)))
+    assert sorted(map(name, messages)) == sorted(names)
+    return sorted(messages, key=lambda message: names.index(name(message)))
 
 
 @contextmanager
@@ -166,8 +166,8 @@ def params_of(arguments: dict[str, Any], *, modern: bool = False) -> dict[str, A
 
 def text(answer: dict[str, Any]) -> str:
     [block] = answer["result"]["content"]
-    found: str = block["text"]
-    return found
+    string: str = block["text"]
+    return string
 
 
 class Probed(RawServer):
@@ -181,63 +181,63 @@ class Probed(RawServer):
         super().__init__(self._answer)
 
     def heard(self) -> Said:
-        asked = self.of("POST")
-        self.read, before = len(asked), self.read
-        return [each.message for each in asked[before:]]
+        requests = self.of("POST")
+        self.read, before = len(requests), self.read
+        return [each.message for each in requests[before:]]
 
-    def _answer(self, asked: Asked) -> Iterator[bytes]:
+    def _answer(self, request: RawRequest) -> Iterator[bytes]:
         no = whole(b"", "405 No")
-        for piece in self._said(asked) if asked.method == "POST" else [no]:
+        for piece in self._said(request) if request.method == "POST" else [no]:
             yield closing(piece) if piece.startswith(b"HTTP/1.1 ") else piece
         yield b""
 
-    def _said(self, asked: Asked) -> Iterator[bytes]:
-        message = asked.message
+    def _said(self, request: RawRequest) -> Iterator[bytes]:
+        message = request.message
         match name(message):
             case "initialize":
                 session = f"Mcp-Session-Id: s-{next(self.sessions)}"
-                yield whole(initialized(asked.id), "200 OK", session)
+                yield whole(initialized(request.id), "200 OK", session)
             case "tools/list":
-                yield whole(probed.tools(asked.id))
+                yield whole(probed.tools(request.id))
             case "check":
-                yield from self._checked(asked, message["params"]["arguments"]["how"])
+                yield from self._checked(request, message["params"]["arguments"]["how"])
             case _ if "id" in message and "method" in message:
-                yield whole(probed.answer(asked.id))
+                yield whole(probed.answer(request.id))
             case _:
                 yield whole(b"", "202 Accepted")
 
-    def _checked(self, asked: Asked, how: str) -> Iterator[bytes]:
+    def _checked(self, request: RawRequest, how: str) -> Iterator[bytes]:
         if how == "reset":
             raise Reset
         if how in FAULTS:
-            yield from FAULTS[how](asked.id)
+            yield from FAULTS[how](request.id)
             return
         if how == "slow":
             time.sleep(0.3)
             how = "fine"
         if how == "alive":
             yield STREAM
-            yield from map(event, probed.tells(asked.message))
+            yield from map(event, probed.tells(request.message))
             return
-        if how == "belated" and "mcp-method" not in asked.headers:
+        if how == "belated" and "mcp-method" not in request.headers:
             with self.arrived:
-                assert self.arrived.wait_for(lambda: self._cancelled(asked), 20)
-            yield whole(probed.answer(asked.id))
+                assert self.arrived.wait_for(lambda: self._cancelled(request), 20)
+            yield whole(probed.answer(request.id))
             return
-        messages = probed.said(asked.id, how)
+        messages = probed.said(request.id, how)
         if not messages:
-            gone = asked.gone()
+            closed = request.closed_by_client()
             # Only now: the count is another one after that wait.
-            self.left += gone
+            self.left += closed
         elif len(messages) == 1:
             yield whole(messages[0])
         else:
             yield STREAM + b"".join(map(event, messages))
 
-    def _cancelled(self, asked: Asked) -> bool:
+    def _cancelled(self, request: RawRequest) -> bool:
         own = [each.message for each in self.of("POST")]
-        told = [each["params"] for each in own if name(each) == CANCELLED]
-        return asked.message["id"] in [params["requestId"] for params in told]
+        notices = [each["params"] for each in own if name(each) == CANCELLED]
+        return request.message["id"] in [params["requestId"] for params in notices]
 
 
 _HTML = "Content-Type: text/html"

@@ -25,15 +25,15 @@ def result(size: int) -> bytes:
 
 def answer(id: bytes, tool: str) -> bytes:
     """Return the answer to a call, which is a large one for any tool whose name ends so."""
-    found = b'{"content":[{"type":"text","text":"ok"}]}'
+    document = b'{"content":[{"type":"text","text":"ok"}]}'
     if tool.endswith(("large", "small")):
-        found = result(LARGE if tool.endswith("large") else SMALL)
-    return FIRST + id + b',"result":' + found + b"}"
+        document = result(LARGE if tool.endswith("large") else SMALL)
+    return FIRST + id + b',"result":' + document + b"}"
 
 
 def initialized(id: bytes) -> bytes:
-    said = b'{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"weighty"}}'
-    return FIRST + id + b',"result":' + said + b"}"
+    document = b'{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"weighty"}}'
+    return FIRST + id + b',"result":' + document + b"}"
 
 
 def main() -> None:

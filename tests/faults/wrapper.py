@@ -20,7 +20,7 @@ from pathlib import Path
 from tests.faults import sidecar
 from tests.faults.naughty import result
 from tests.faults.processes import LIFE, STILL, Process, command_line, processes, until
-from tests.faults.sidecar import ROOT, said
+from tests.faults.sidecar import ROOT, log_messages
 from tests.wire import SECONDS, Wire
 
 NAUGHTY = Path(__file__).with_name("naughty.py")
@@ -37,7 +37,7 @@ class Wrapped(Wire):
     """A raw client of the wrapper, which counts questions and answers."""
 
     def __init__(self, command: Sequence[str]) -> None:
-        self.asked: Counter[bytes] = Counter()
+        self.requests: Counter[bytes] = Counter()
         self.answered: Counter[bytes] = Counter()
         self.cancelled: set[bytes] = set()
         self.ids = count(10_000)
@@ -46,7 +46,7 @@ class Wrapped(Wire):
     def write(self, raw: bytes, seconds: float = SECONDS, reading: bool = True) -> None:
         for start, end in messages(raw):
             if b'"method"' in start + end:
-                self.asked.update(ids(start, end))
+                self.requests.update(ids(start, end))
                 self.cancelled.update(_CANCEL.findall(start))
         super().write(raw, seconds, reading)
 
@@ -61,7 +61,7 @@ class Wrapped(Wire):
 
     def each_answered_once(self) -> None:
         """See to it that each request has one answer; what was cancelled may have none."""
-        for id, times in self.asked.items():
+        for id, times in self.requests.items():
             there = self.answered[id]
             assert there == times or (id in self.cancelled and there <= times), (
                 f"request {id!r} was answered {there} times and asked {times} times"
@@ -84,7 +84,7 @@ class Wrapped(Wire):
         return answer
 
     def log(self) -> list[str]:
-        return said(bytes(self.errors))
+        return log_messages(bytes(self.errors))
 
     @property
     def holds(self) -> Process:
@@ -95,12 +95,12 @@ class Wrapped(Wire):
         return {group for _, parent, group in processes() if parent == self.process.pid}
 
     def server_pid(self) -> int:
-        [found] = [
+        [pid_of_server] = [
             pid
             for pid, parent, group in processes()
             if parent == self.process.pid and pid == group and "naughty" in command_line(pid)
         ]
-        return found
+        return pid_of_server
 
     def works(self) -> None:
         id = next(self.ids)
@@ -108,16 +108,16 @@ class Wrapped(Wire):
 
     def pour(self, line: bytes) -> int:
         """Write a line again and again, and read nothing; return the bytes that were taken."""
-        taken, last = 0, time.monotonic()
+        size, last = 0, time.monotonic()
         while time.monotonic() - last < STILL:
             try:
-                taken += os.write(self.stdin, line[taken % len(line) :])
+                size += os.write(self.stdin, line[size % len(line) :])
                 last = time.monotonic()
             except BlockingIOError:
                 time.sleep(0.01)
-        at = taken % len(line)
-        self.asked[ids(line, b"")[0]] += (taken - at) // len(line) + (at > 0)
-        return taken
+        at = size % len(line)
+        self.requests[ids(line, b"")[0]] += (size - at) // len(line) + (at > 0)
+        return size
 
     @contextmanager
     def sound(self) -> Iterator[None]:
@@ -156,8 +156,8 @@ def messages(raw: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 def ids(start: bytes, end: bytes) -> list[bytes]:
     """Return the id of a message, as it is spelled, where it stands first or last."""
-    found = _ID.match(start) or _ID.search(end)
-    return [found[1] or found[2]] if found else []
+    match = _ID.match(start) or _ID.search(end)
+    return [match[1] or match[2]] if match else []
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from proxy.document.message import responds_to
-from tests.faults.sidecar import EVENTS, INITIALIZE, Client, Got, get, post
+from tests.faults.sidecar import EVENTS, INITIALIZE, Client, RawResponse, get, post
 from tests.given import call as tool_call
 from tests.given import line
 from tests.raw_http import INITIALIZED, cancel
@@ -185,7 +185,7 @@ class Posts:
         else:
             check(call, message(self._ask(client, raw, *own), self.id))
 
-    def _ask(self, client: Client, raw: bytes, *own: str) -> Got:
+    def _ask(self, client: Client, raw: bytes, *own: str) -> RawResponse:
         client.send(post(raw, *own))
         got = client.answer()
         if not got.ended:
@@ -193,7 +193,7 @@ class Posts:
         return got
 
 
-def message(got: Got, id: int) -> bytes:
+def message(got: RawResponse, id: int) -> bytes:
     answer = (got.events or [got.body])[-1]
     if responds_to(answer) != b"%d" % id:
         raise WrongAnswer(f"HTTP {got.status}, no answer to {id}: {got.body[:300]!r}")

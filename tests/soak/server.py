@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from tests.raw_http import ACCEPTED, STREAM, Asked, RawServer, event, whole
+from tests.raw_http import ACCEPTED, STREAM, RawRequest, RawServer, event, whole
 
 SIZES = (1_000, 2_000, 4_000, 8_000, 15_000, 30_000, 60_000, 120_000, 250_000, 500_000)
 """About how many bytes a document has; a call names one of them by its number."""
@@ -151,17 +151,17 @@ def over_http(port: int) -> None:
     """Serve sessions of which each has an id of its own, JSON and event streams."""
     numbers = count(1)
 
-    def answer(asked: Asked) -> Iterator[bytes]:
-        server.asked.clear()
+    def answer(asked: RawRequest) -> Iterator[bytes]:
+        server.requests.clear()
         if asked.method == "GET":
             yield STREAM + b": hello\n\n"
-            asked.gone()
+            asked.closed_by_client()
         elif asked.method == "DELETE":
             yield whole()
         else:
             yield from post(asked, next(numbers))
 
-    def post(asked: Asked, number: int) -> Iterator[bytes]:
+    def post(asked: RawRequest, number: int) -> Iterator[bytes]:
         request = read(asked.body)
         first, last = request.before(), request.answer()
         if request.method == "initialize":
@@ -169,7 +169,7 @@ def over_http(port: int) -> None:
         elif not request.id:
             yield ACCEPTED
         elif last is None:
-            asked.gone()
+            asked.closed_by_client()
         elif not first and number % 3:
             yield whole(last)
         else:

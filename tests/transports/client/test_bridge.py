@@ -28,7 +28,7 @@ from tests.raw_http import (
     SECONDS,
     STREAM,
     Answer,
-    Asked,
+    RawRequest,
     RawServer,
     always,
     call,
@@ -71,7 +71,7 @@ BEGIN = INITIALIZE + b"\n" + INITIALIZED + b"\n" + call(b"1") + b"\n"
 def test_late_answers_come_and_then_the_session_is_ended() -> None:
     over = threading.Event()
 
-    def late(asked: Asked) -> Iterator[bytes]:
+    def late(asked: RawRequest) -> Iterator[bytes]:
         assert over.wait(SECONDS)
         yield whole(result(asked.id))
 
@@ -89,9 +89,9 @@ def test_late_answers_come_and_then_the_session_is_ended() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_it_in_order(number: signal.Signals) -> None:
-    def never(asked: Asked) -> Iterator[bytes]:
+    def never(asked: RawRequest) -> Iterator[bytes]:
         yield STREAM
-        assert asked.gone()
+        assert asked.closed_by_client()
 
     with wired(session(never)) as (server, wire):
         wire.write(BEGIN)
@@ -106,14 +106,14 @@ def test_a_signal_ends_it_in_order(number: signal.Signals) -> None:
 
 
 def test_a_signal_hastens_the_end_of_one_that_waits_for_a_silent_server() -> None:
-    with wired(lambda asked: iter([STREAM] if asked.gone() else [])) as (server, wire):
+    with wired(lambda asked: iter([STREAM] if asked.closed_by_client() else [])) as (server, wire):
         # The second line waits for the first, and nobody will ever answer that.
         wire.write(INITIALIZE + b"\n" + call(b"1") + b"\n")
         server.wait(1)
         wire.shut_stdin()
         wire.process.send_signal(signal.SIGTERM)
         end = wire.close(4.5)
-        assert len(server.asked) == 1
+        assert len(server.requests) == 1
     assert end.code == 143
     assert sorted(json.loads(line)["id"] for line in end.rest.splitlines()) == [0, 1]
 
@@ -124,9 +124,9 @@ def test_nobody_waits_for_a_subscription_to_end() -> None:
     )
     note = b'{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged"}'
 
-    def answer(asked: Asked) -> Iterator[bytes]:
+    def answer(asked: RawRequest) -> Iterator[bytes]:
         yield STREAM + event(note)
-        assert asked.gone()
+        assert asked.closed_by_client()
 
     with wired(answer) as (_, wire):
         wire.write(listen + b"\n")
@@ -171,7 +171,7 @@ def test_rules_that_cannot_be_used_end_it(tmp_path: Path) -> None:
 def test_all_that_was_said_before_the_handshake_was_over_follows_it() -> None:
     said = threading.Event()
 
-    def slow(asked: Asked) -> Iterator[bytes]:
+    def slow(asked: RawRequest) -> Iterator[bytes]:
         first = asked.message["method"] == "initialize"
         assert not first or said.wait(SECONDS)
         yield whole(initialized(asked.id) if first else result(asked.id))
@@ -211,7 +211,7 @@ def test_a_line_over_the_limit_is_refused_and_noise_goes_to_stderr() -> None:
     with wired(noisy, "--max-message", "1kB") as (server, wire):
         wire.write(long + b"\n" + call(b"2") + b"\n")
         end = wire.close()
-        assert len(server.asked) == 1
+        assert len(server.requests) == 1
     refused, answered = end.rest.splitlines()
     said = f"a message of {len(long)} bytes is over the limit of 1000 bytes"
     assert json.loads(refused)["error"] == {"code": -1, "message": said}
@@ -225,7 +225,7 @@ def test_a_client_that_does_not_read_holds_up_the_server() -> None:
     sent = 0
     stuck = threading.Event()
 
-    def flood(asked: Asked) -> Iterator[bytes]:
+    def flood(asked: RawRequest) -> Iterator[bytes]:
         nonlocal sent
         asked.connection.settimeout(1.0)
         yield STREAM

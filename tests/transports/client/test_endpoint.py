@@ -17,7 +17,7 @@ from proxy.transports.client.endpoint import (
     os_error_text,
     reason,
 )
-from tests.raw_http import Answer, Asked, RawServer, always, whole
+from tests.raw_http import Answer, RawRequest, RawServer, always, whole
 
 HERE = always(whole(b"here"))
 
@@ -45,7 +45,7 @@ async def test_a_redirect_that_would_lose_what_was_sent_is_refused() -> None:
     async with asking(redirect) as (endpoint, server):
         with pytest.raises(RedirectRefused) as refused:
             await answer(endpoint)
-        assert len(server.asked) == 1
+        assert len(server.requests) == 1
     target = f"http://127.0.0.1:{server.port}/mcp/"
     brief = "the server answers a POST with 302, which would lose what was sent"
     assert str(refused.value) == f"{brief}; if {target} is right, give that URL"
@@ -53,7 +53,7 @@ async def test_a_redirect_that_would_lose_what_was_sent_is_refused() -> None:
 
 
 async def test_a_get_follows_every_redirect_within_the_origin() -> None:
-    def redirect(asked: Asked) -> Iterator[bytes]:
+    def redirect(asked: RawRequest) -> Iterator[bytes]:
         here = whole(b"", "302 Found", "Location: /mcp/")
         yield here if asked.path == "/mcp" else whole(b"here")
 
@@ -65,7 +65,7 @@ async def test_a_user_in_the_url_becomes_a_header_and_is_not_shown() -> None:
     async with asking(user="user:word@") as (endpoint, server):
         assert await answer(endpoint) == b"here"
         assert "user" not in str(endpoint.url)
-    assert server.asked[0].headers["authorization"] == "Basic dXNlcjp3b3Jk"
+    assert server.requests[0].headers["authorization"] == "Basic dXNlcjp3b3Jk"
 
 
 async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ from tests.raw_http import (
     SECONDS,
     STREAM,
     Answer,
-    Asked,
+    RawRequest,
     RawServer,
     always,
     answering,
@@ -123,7 +123,7 @@ async def test_a_response_comes_with_the_bytes_that_the_server_sent() -> None:
     async with linked(always(whole(PRETTY))) as link:
         # Line ends become blanks, since a line of stdio holds a message.
         assert await link.ask(call(b"1")) == PRETTY.replace(b"\r", b" ").replace(b"\n", b" ")
-        [asked] = link.server.asked
+        [asked] = link.server.requests
     assert asked.body == call(b"1")
     assert asked.headers["accept"] == "application/json, text/event-stream"
     assert asked.headers["content-type"] == "application/json"
@@ -136,7 +136,7 @@ async def test_what_the_answer_to_a_batch_lacks_is_answered_for_the_server() -> 
     async with linked(always(STREAM + event(result(b"1")))) as link:
         assert await link.ask(batch) == result(b"1")
         late = json.loads(await link.line())
-        assert [asked.body for asked in link.server.asked] == [batch]
+        assert [asked.body for asked in link.server.requests] == [batch]
     assert late["id"] == 2
     assert late["error"]["message"] == "no answer came: the server's event stream ended"
 
@@ -146,7 +146,7 @@ async def test_the_session_and_the_revision_go_along_with_everything_after_the_s
         await link.begin()
         assert await link.ask(call(b"1")) == result(b"1")
         await link.arrived(1, "GET")
-    first, *later = link.server.asked
+    first, *later = link.server.requests
     assert "mcp-session-id" not in first.headers
     assert sorted(asked.method for asked in later) == ["DELETE", "GET", "POST", "POST"]
     for asked in later:
@@ -164,7 +164,7 @@ async def test_nothing_follows_before_the_handshake_or_a_notification_is_answere
 ) -> None:
     early = threading.Event()
 
-    def answer(asked: Asked) -> Iterator[bytes]:
+    def answer(asked: RawRequest) -> Iterator[bytes]:
         if asked.body == first:
             # It would be there long before.
             assert not early.wait(0.3)
@@ -183,7 +183,7 @@ async def test_nothing_follows_before_the_handshake_or_a_notification_is_answere
 async def test_requests_wait_for_their_answers_side_by_side() -> None:
     second = threading.Event()
 
-    def answer(asked: Asked) -> Iterator[bytes]:
+    def answer(asked: RawRequest) -> Iterator[bytes]:
         assert asked.id == b"2" or second.wait(SECONDS)
         second.set()
         yield whole(result(asked.id))
@@ -194,14 +194,14 @@ async def test_requests_wait_for_their_answers_side_by_side() -> None:
         await link.send(long)
         await link.send(call(b"2"))
         assert {await link.line(), await link.line()} == {result(b"1"), result(b"2")}
-        assert long in [asked.body for asked in link.server.asked]
+        assert long in [asked.body for asked in link.server.requests]
 
 
 async def test_the_server_s_own_stream_is_heard_and_taken_up_where_it_ended() -> None:
     note = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
     streams: list[str | None] = []
 
-    def answer(asked: Asked) -> Iterator[bytes]:
+    def answer(asked: RawRequest) -> Iterator[bytes]:
         if asked.method != "GET":
             yield from session()(asked)
             return
@@ -223,7 +223,7 @@ async def test_the_server_s_own_stream_is_heard_and_taken_up_where_it_ended() ->
 
 
 async def test_a_stream_that_ends_before_the_answer_is_taken_up_again_while_that_can_be() -> None:
-    def rest(asked: Asked) -> Iterator[bytes]:
+    def rest(asked: RawRequest) -> Iterator[bytes]:
         if asked.method == "POST":
             yield STREAM + b"id: 1\nretry: 10\ndata:\n\n"
         elif asked.headers["last-event-id"] == "1":
@@ -252,11 +252,11 @@ async def test_a_cancelled_call_is_cancelled_at_the_server_and_let_go(
     word = b'{"jsonrpc":"2.0","method":"notifications/message","params":{}}'
     gone = threading.Event()
 
-    def rest(asked: Asked) -> Iterator[bytes]:
+    def rest(asked: RawRequest) -> Iterator[bytes]:
         if asked.id == b"1":
             # The server leaves the stream open.
             yield STREAM + event(word)
-            assert asked.gone()
+            assert asked.closed_by_client()
             gone.set()
         else:
             yield ACCEPTED if asked.body == cancel(1) else whole(result(asked.id))
@@ -283,7 +283,7 @@ async def test_a_stateless_request_says_in_its_headers_what_it_is() -> None:
         await link.ask(message(id=1, method="tools/call", params=params))
         await link.send(message(method="notifications/progress"))
     own = ("mcp-protocol-version", "mcp-method", "mcp-name", "mcp-param-to", "mcp-session-id")
-    assert [[asked.headers.get(name) for name in own] for asked in link.server.asked] == [
+    assert [[asked.headers.get(name) for name in own] for asked in link.server.requests] == [
         ["2026-07-28", "tools/list", None, None, None],
         ["2026-07-28", "tools/call", "act", "=?base64?w6k=?=", None],
         ["2026-07-28", "notifications/progress", None, None, None],
@@ -296,11 +296,11 @@ async def test_a_cancelled_stateless_request_is_closed_and_the_word_is_not_sent(
 ) -> None:
     gone, other = threading.Event(), threading.Event()
 
-    def answer(asked: Asked) -> Iterator[bytes]:
+    def answer(asked: RawRequest) -> Iterator[bytes]:
         if asked.id == b"1":
             yield begun
             other.set()
-            assert asked.gone()
+            assert asked.closed_by_client()
             gone.set()
             yield b""
         else:
@@ -315,14 +315,14 @@ async def test_a_cancelled_stateless_request_is_closed_and_the_word_is_not_sent(
         assert await link.ask(call(b"2", modern=True)) == result(b"2")
         await link.send(cancel(2))
         assert await link.ask(call(b"3", modern=True)) == result(b"3")
-    assert [asked.id for asked in link.server.asked] == [b"1", b"2", b"3"]
+    assert [asked.id for asked in link.server.requests] == [b"1", b"2", b"3"]
 
 
 async def test_a_stateless_stream_is_never_taken_up_again() -> None:
     async with linked(always(STREAM + b"id: 1\nretry: 1\ndata:\n\n")) as link:
         said = await link.failure(call(b"1", modern=True))
         assert said == "no answer came: the server's event stream ended"
-        assert len(link.server.asked) == 1
+        assert len(link.server.requests) == 1
 
 
 async def test_what_may_be_the_answer_is_not_quoted_where_a_rule_withholds() -> None:
@@ -348,7 +348,7 @@ async def test_what_may_be_the_answer_is_not_quoted_where_a_rule_withholds() -> 
 async def test_a_refused_call_says_what_to_do_is_sent_once_and_the_next_one_works(
     status: str, advice: str
 ) -> None:
-    def once(asked: Asked) -> Iterator[bytes]:
+    def once(asked: RawRequest) -> Iterator[bytes]:
         return iter([whole(b"no", status)]) if asked.id == b"1" else answering(asked)
 
     async with linked(once) as link:
@@ -357,7 +357,7 @@ async def test_a_refused_call_says_what_to_do_is_sent_once_and_the_next_one_work
             "`npx -y mcp-remote URL` after -- instead of the URL"
         )
         assert await link.ask(call(b"2")) == result(b"2")
-    assert [asked.id for asked in link.server.asked] == [b"1", b"2"]
+    assert [asked.id for asked in link.server.requests] == [b"1", b"2"]
 
 
 @pytest.mark.parametrize("id", [b'"id":1,', b'"id":null,', b""])
@@ -390,7 +390,7 @@ async def test_what_to_do_about_a_refusal_in_json_rpc_is_for_the_log(
 
 
 async def test_a_refused_notification_and_an_answer_to_another_request_hold_up_nothing() -> None:
-    def answer(asked: Asked) -> Iterator[bytes]:
+    def answer(asked: RawRequest) -> Iterator[bytes]:
         yield whole(result(b"9")) if "id" in asked.message else whole(b"", "400 Bad Request")
 
     async with linked(answer) as link:
@@ -410,7 +410,7 @@ class Old:
         self.silent = silent
         self.lines: queue.Queue[bytes | None] = queue.Queue()
 
-    def __call__(self, asked: Asked) -> Iterator[bytes]:
+    def __call__(self, asked: RawRequest) -> Iterator[bytes]:
         if asked.method == "GET":
             yield STREAM + event(self.url.encode(), "event: endpoint")
             while (line := self.lines.get(timeout=SECONDS)) is not None:
@@ -430,7 +430,7 @@ async def test_a_server_of_2024_is_found_and_spoken_to() -> None:
     async with linked(old) as link:
         await link.begin()
         assert await link.ask(call(b"1")) == result(b"1")
-        paths = [(asked.method, asked.path) for asked in link.server.asked]
+        paths = [(asked.method, asked.path) for asked in link.server.requests]
         assert paths == [("POST", "/mcp"), ("GET", "/mcp"), *[("POST", "/messages?s=1")] * 3]
         old.lines.put(None)
         async with asyncio.timeout(SECONDS):
@@ -442,7 +442,7 @@ async def test_a_question_of_the_proxys_own_has_its_answer_on_the_stream_there()
     async with linked(old, rules=guarded(onward)) as link:
         await link.begin()
         assert await link.ask(call(b"1", "write")) == result(b"1")
-        question, write = link.server.asked[4:]
+        question, write = link.server.requests[4:]
         assert b'"status"' in question.body
         assert b'"write"' in write.body
         old.lines.put(None)
@@ -475,7 +475,7 @@ async def test_an_endpoint_elsewhere_is_refused() -> None:
                 "sent there; if it is right, give that URL"
             )
             old.lines.put(None)
-        assert other.asked == []
+        assert other.requests == []
 
 
 async def test_what_is_no_server_of_2024_either_is_said_as_it_was_at_first() -> None:
