@@ -6,7 +6,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from proxy.testing import filling
 from tests.cli.conftest import Run
+from tests.rulecases import PYTHON
 
 RULES = """\
 version: 1
@@ -90,3 +92,20 @@ def test_update_fills_what_expects_nothing_and_then_runs(path: Path, run: Run) -
     assert '- {name: wrong, given: {items: [1]}, expect: {"items": [1], "pagination": {' in (
         path.read_text()
     )
+
+
+def test_python_that_rules_name_is_run_where_that_is_allowed(run: Run) -> None:
+    path = PYTHON / "rules.yaml"
+    assert "is Python code, which runs only with --allow-python" in run("test", path, code=2).err
+    assert " passed in " in run("test", path, "--allow-python").out
+
+
+def test_update_tells_what_it_cannot_write(
+    path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(file: object, *, allow_python: bool) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(filling, "fill", refuse)
+    reason = f"mcp-abridge test: {path}: Permission denied\n"
+    assert run("test", path, "--update", code=2) == ("", reason)
