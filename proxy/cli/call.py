@@ -6,9 +6,11 @@ and the tests of rules.
 
 import argparse
 import asyncio
-import json
+import json  # orjson rounds long integers
 import os
 from typing import Any
+
+import msgspec
 
 from proxy.cli import PROGRAM, options
 from proxy.cli.server import Listed, Tools, edited, listing
@@ -19,6 +21,7 @@ from proxy.ruleset.clients import client_for
 from proxy.ruleset.selection import selected
 from proxy.session.active_rules import plans_for
 from proxy.session.tools.arguments import without_ours
+from proxy.testing.differences import to_json
 from proxy.testing.exchange import RecordedExchange, request
 from proxy.testing.play import Replay
 
@@ -76,9 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
     listed = asyncio.run(listing(server, arguments.deadline, call, arguments.client or ""))
     exchange, replay, app = listed.answer
     if arguments.save:
-        lines = {name: json.loads(getattr(exchange, name)) for name in ("request", "response")}
-        with open(arguments.save, "w", encoding="utf-8") as file:
-            file.write(json.dumps(lines, ensure_ascii=False, indent=1) + "\n")
+        with open(arguments.save, "wb") as file:
+            file.write(msgspec.json.format(exchange.saved, indent=1) + b"\n")
     code = _print(replay, arguments)
     if app and replay.applied is replay.rules.otherwise is not None:
         reason = "a widget shows its answers (MCP Apps), so that it has no budget"
@@ -154,8 +156,8 @@ def _value(name: str, text: str, schema: Any) -> Any:
 
 
 def _exchange(tool: str, arguments: dict[str, Any], response: dict[str, Any]) -> RecordedExchange:
-    line = json.dumps({"jsonrpc": "2.0", "id": 1, **response}, ensure_ascii=False)
-    return RecordedExchange(tool, arguments, request(1, tool, arguments), line.encode())
+    line = to_json({"jsonrpc": "2.0", "id": 1, **response})
+    return RecordedExchange(tool, arguments, request(1, tool, arguments), line)
 
 
 def _print(replay: Replay, arguments: argparse.Namespace) -> int:

@@ -4,7 +4,6 @@ The account of a call is one JSON object, which `--json` prints; the other outpu
 """
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,14 +13,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec.structs import replace
 
 from proxy.cli import definitions, options, takes_rules
-from proxy.cli.terminal import console, content, count_text, print_json, printable, refuse, table
+from proxy.cli.terminal import (
+    console,
+    content,
+    count_text,
+    json_text,
+    print_json,
+    printable,
+    refuse,
+    table,
+)
 from proxy.document.fuel import Fuel
 from proxy.document.lookups import Lookups
 from proxy.document.paths import select
 from proxy.document.patterns import truthy
 from proxy.document.tokens import tokens
-from proxy.document.tree import Document, plain
-from proxy.errors import AbridgeError
+from proxy.document.tree import Document, loads, plain
+from proxy.errors import AbridgeError, DocumentError
 from proxy.ruleset.clients import CLIENTS, client_for
 from proxy.ruleset.guard import Allow
 from proxy.ruleset.rule import Rule
@@ -88,9 +96,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"not JSON: {error}") from None
+        value = loads(text.encode(errors="replace"))
+    except DocumentError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
     if not isinstance(value, dict):
         raise argparse.ArgumentTypeError(f"{text!r} is not a JSON object")
     return value
@@ -420,14 +428,10 @@ def _print_lines(stdout: "Console", lines: Iterable[str]) -> None:
         stdout.print("\n".join(map(printable, line.split("\n"))), soft_wrap=True)
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=repr)
-
-
 def _opening(account: dict[str, Any]) -> Iterator[str]:
-    yield f"{account['tool']}({_json(account['arguments'])})"
+    yield f"{account['tool']}({json_text(account['arguments'])})"
     if account["upstream"] not in (None, account["arguments"]):
-        yield f"the server sees: {_json(account['upstream'])}"
+        yield f"the server sees: {json_text(account['upstream'])}"
     others = 0
     for rule in account["rules"]:
         if rule["applies"] and rule["place"]:
@@ -444,7 +448,7 @@ def _opening(account: dict[str, Any]) -> Iterator[str]:
         yield "no rule applies: the response passes as it came"
     for key, value in (account["guard"] or {}).items():
         if value and key != "name":
-            yield f"guard {account['guard']['name']}, {key}: {_json(value)}"
+            yield f"guard {account['guard']['name']}, {key}: {json_text(value)}"
     document = account["document"]
     if document is not None:
         yield f"document: {document['kind']}, {' and '.join(document['copies'])}"
@@ -463,7 +467,7 @@ def _findings(account: dict[str, Any]) -> Iterator[str]:
     for path in account["missing"]:
         yield f"matched nothing: {path}"
     for notice in account["notices"]:
-        yield f"notice beside the document: {_json(notice)}"
+        yield f"notice beside the document: {json_text(notice)}"
     for path, words in account["vocabulary"].items():
         yield f"words of {path}: {', '.join(words)}"
 

@@ -45,34 +45,32 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{PROGRAM} hook: the answer stays as it is: {error}", file=sys.stderr)
         return 1
     if blocks is not None:
-        import json
+        from proxy.testing.differences import to_json
 
         output = {"hookEventName": "PostToolUse", "updatedMCPToolOutput": blocks}
-        print(json.dumps({"hookSpecificOutput": output}))
+        sys.stdout.buffer.write(to_json({"hookSpecificOutput": output}))
     return 0
 
 
 def _in_brief(raw: bytes, arguments: argparse.Namespace) -> list[Block] | None:
     """Return the blocks of the answer in an event, in brief; None if nothing changes."""
-    import json
-
     from msgspec import Raw
 
     from proxy.cli.view import answer_of, command, replay_of
+    from proxy.document.tree import loads
     from proxy.testing import exchange
+    from proxy.testing.differences import to_json
 
-    event = json.loads(raw)
+    event = loads(raw)
     tool = event["tool_name"].split("__", 2)[2]  # mcp__SERVER__TOOL
     content = [_as_mcp(block) for block in _blocks(event["tool_response"])]
-    result = Raw(json.dumps({"content": content}).encode())
+    result = Raw(to_json({"content": content}))
     recording = exchange.make(tool, event["tool_input"], result)
     replay = replay_of(recording, arguments)
     if replay.outcome == "untouched":
         return None
-    lines = {"request": recording.request.decode(), "response": recording.response.decode()}
-    path = _keep(json.dumps(lines).encode())
-    answer = answer_of(replay, command(arguments, path))
-    return [_as_sent(block) for block in json.loads(answer.line)["result"]["content"]]
+    answer = answer_of(replay, command(arguments, _keep(recording.saved)))
+    return [_as_sent(block) for block in loads(answer.line)["result"]["content"]]
 
 
 def _blocks(response: str | list[Block]) -> list[Block]:

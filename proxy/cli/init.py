@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import json
 import re
 import shlex
 import sys
@@ -21,7 +20,7 @@ from proxy.cli.server import (
 )
 from proxy.cli.suggest import suggest
 from proxy.cli.suggest.draft import short_list
-from proxy.cli.terminal import check_output, printable, say
+from proxy.cli.terminal import check_output, json_text, printable, say
 from proxy.testing.recordings import sessions
 
 _WIDTH = 200  # characters of an error
@@ -155,7 +154,7 @@ async def _call(client: Any, plan: Plan, tools: Tools) -> list[str]:
             results |= {} if result.is_error else {name: None}
         except Exception as error:  # a JSON-RPC error, which is no reason to stop
             state = str(error)
-        _say(f"called {name} {json.dumps(values, ensure_ascii=False)}: {printable(state)}")
+        _say(f"called {name} {json_text(values)}: {printable(state)}")
     _name_others([name for name in tools if not any(name == each for each, _ in plan)], tools)
     return list(results)
 

@@ -5,7 +5,6 @@ there, and the rule's paths must still match.
 """
 
 import argparse
-import json
 import sys
 from typing import Any
 
@@ -13,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from proxy.cli import PROGRAM, options
-from proxy.cli.terminal import console, print_json, printable, refuse, table
+from proxy.cli.terminal import console, json_text, print_json, printable, refuse, table
 from proxy.document.sizes import size
 from proxy.document.tokens import tokens
 from proxy.errors import AbridgeError
@@ -74,7 +73,7 @@ class Account:
             ) in self.fits:
                 self.fits[key].add(file, replay)
             answered.append(ShapedAnswer(file, replay, after))
-        self.used += used_values(answered, json.dumps(session.tools))
+        self.used += used_values(answered, json_text(session.tools))
         self.sessions += bool(answered)
 
     def _active(self, rules: RuleSet) -> RuleSet:

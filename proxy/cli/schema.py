@@ -15,9 +15,9 @@ from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
-import orjson
 from msgspec import Struct
 
+from proxy.cli.terminal import print_json
 from proxy.document.sizes import Size
 from proxy.ruleset.loading import config_model
 from proxy.ruleset.loading.convert import LISTS, MAPS, TEXTS, UNIONS, fields
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(shipped(f"{folder}/REFERENCE.md").read_text(encoding="utf-8"), end="")
     else:
         document = configuration() if arguments.config else schema()
-        print(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
+        print_json(document)
     return 0
 
 

@@ -4,7 +4,6 @@ The client runs in this process, the wrapper beside it, as under any other clien
 """
 
 import asyncio
-import json
 import os
 import sys
 import tempfile
@@ -14,11 +13,13 @@ from typing import Any, Literal, NamedTuple
 from msgspec import Raw
 
 from proxy.cli import PROGRAM
+from proxy.document.tree import loads
 from proxy.errors import AbridgeError
 from proxy.ruleset.rule import RuleSet
 from proxy.ruleset.selection import NO_RULES
 from proxy.session import tool_lists
 from proxy.session.tool_lists import RewrittenToolList
+from proxy.testing.differences import to_json
 
 _PATIENCE = 10.0  # seconds to connect, and again to list the tools, without --deadline
 _DISCOVER = 8.0  # of them for server/discover, which a server of an earlier revision may ignore
@@ -179,16 +180,11 @@ def with_needs(name: str, arguments: dict[str, bool]) -> str:
 
 def edited(tools: Tools, rules: RuleSet) -> tuple[Tools, RewrittenToolList]:
     """Return the tools as rules send them to a client, and the whole outcome of the edit."""
-    edit = tool_lists.edit(Raw(json.dumps({"tools": list(tools.values())}).encode()), rules)
-    after = list(tools.values()) if edit.result is None else json.loads(bytes(edit.result))["tools"]
+    edit = tool_lists.edit(Raw(to_json({"tools": list(tools.values())})), rules)
+    after = list(tools.values()) if edit.result is None else loads(bytes(edit.result))["tools"]
     return {tool["name"]: tool for tool in after}, edit
 
 
-def json_text(value: Any) -> str:
-    """Return a value as JSON, as compact as servers send it."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
 def json_size(value: Any) -> int:
-    """Return the bytes of a value as JSON."""
-    return len(json_text(value).encode())
+    """Return the bytes of a value as JSON, as compact as servers send it."""
+    return len(to_json(value))

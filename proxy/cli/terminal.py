@@ -58,9 +58,17 @@ def count_text(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
+def json_text(value: Any, indent: int | None = None) -> str:
+    """Return a value as JSON for people; what JSON does not know has its repr."""
+    # Names, arguments and answers of servers may hold what orjson refuses: integers beyond 64 bits
+    # and lone surrogates. These stay escapes, since no stream would take them.
+    text = json.dumps(value, ensure_ascii=False, default=repr, indent=indent)
+    return text.encode(errors="backslashreplace").decode()
+
+
 def print_json(value: Any) -> None:
-    """Print a value as JSON; what JSON does not know has its repr."""
-    print(json.dumps(value, ensure_ascii=False, default=repr, indent=2))
+    """Print a value as JSON, in lines."""
+    print(json_text(value, indent=2))
 
 
 def console() -> "Console":

@@ -10,7 +10,6 @@ from proxy.cli.server import (
     arguments_of,
     edited,
     json_size,
-    json_text,
     listing,
     with_needs,
 )
@@ -18,6 +17,7 @@ from proxy.cli.terminal import console, print_json, table
 from proxy.document.tokens import tokens
 from proxy.ruleset.rule import RuleSet
 from proxy.ruleset.selection import selected
+from proxy.testing.differences import to_json
 
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
@@ -45,15 +45,15 @@ def _rows(bare: Listed, rules: RuleSet) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     client_tools, _ = edited(bare.tools, rules)
     for name, tool in bare.tools.items():
-        definition = json_text(tool)
+        definition = to_json(tool)
         hints, edit = tool.get("annotations") or {}, client_tools.get(name)
         arguments = arguments_of(tool).items()
         rows.append(
             {
                 "tool": name,
                 "arguments": [{"name": each, "required": need} for each, need in arguments],
-                "bytes": len(definition.encode()),
-                "tokens": tokens(definition),
+                "bytes": len(definition),
+                "tokens": tokens(definition.decode()),
                 "as_sent": None if edit is None else json_size(edit),
                 "hints": [hint.removesuffix("Hint") for hint in _HINTS if hints.get(hint)],
                 "rules": [rule.name for rule in rules.covering(name)],

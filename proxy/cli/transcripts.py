@@ -5,12 +5,13 @@ Messages API. Codex: a file for each session in `sessions`, with items of the Re
 recordings of `record` are read, too.
 """
 
-import json
+import json  # orjson refuses lone surrogates, and rounds long integers
 import os
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from proxy.cli.terminal import json_text
 from proxy.ruleset.clients import client_for
 from proxy.testing import recordings
 from proxy.testing.answer import read
@@ -88,7 +89,7 @@ def sessions(path: str) -> Iterator[tuple[RecordedSession, list[tuple[int, str]]
             if isinstance(event, str):
                 words.append((len(session.exchanges), event))
             elif event.whole is None or event.tool.partition("/")[0] != server:
-                words.append((len(session.exchanges), json.dumps(event.arguments)))
+                words.append((len(session.exchanges), json_text(event.arguments)))
             else:
                 tool, text = event.tool.partition("/")[2], event.whole.encode(errors="replace")
                 exchange = make(tool, event.arguments, text_result(text.decode()))
@@ -104,7 +105,7 @@ def _events(path: str, lines_with: tuple[bytes, ...]) -> Iterator[ToolAnswer | s
             if not any(word in line for word in lines_with):
                 continue
             try:
-                record = json.loads(line)  # orjson takes no lone surrogates
+                record = json.loads(line)
             except ValueError:
                 continue
             if isinstance(record, dict):
@@ -132,7 +133,7 @@ def _claude(record: dict[str, Any], tools: "dict[str, _Call]") -> Iterator[ToolA
             case "tool_use" if str(block.get("name")).startswith("mcp__"):
                 tools[block["id"]] = (_name(block["name"]), block.get("input") or {})
             case "tool_use":
-                yield json.dumps(block.get("input"))
+                yield json_text(block.get("input"))
             case "tool_result" if (call := tools.pop(block["tool_use_id"], None)) is not None:
                 text = _text(block.get("content"))
                 cut = _CLAUDE_CUT.match(text) is not None

@@ -24,6 +24,11 @@ class RecordedExchange(Struct, frozen=True):
     request: bytes
     response: bytes
 
+    @property
+    def saved(self) -> bytes:
+        """The bytes of a file that `recorded` reads."""
+        return encode({"request": Raw(self.request), "response": Raw(self.response)})
+
 
 def make(tool: str, arguments: dict[str, Any], result: Raw) -> RecordedExchange:
     """Return the exchange in which a call of `tool` is answered with `result`."""

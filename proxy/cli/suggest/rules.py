@@ -1,6 +1,6 @@
 """Writes drafted rules as YAML, with their evidence, and tries them on the recordings."""
 
-import json
+import json  # orjson rounds long integers
 import re
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -50,9 +50,9 @@ class DraftedRule(Struct):
 
 def rules_of(drafts: Iterable[Draft]) -> Iterator[DraftedRule]:
     """Yield a rule for the tools whose drafts have the same steps."""
-    alike: dict[str, list[Draft]] = {}
+    alike: dict[bytes, list[Draft]] = {}
     for each in drafts:
-        alike.setdefault(json.dumps([each.form == "text", each.steps]), []).append(each)
+        alike.setdefault(encode([each.form == "text", each.steps]), []).append(each)
     for group in alike.values():
         spec = _spec(group)
         sizes = [_sizes(_file(spec), each) for each in group]
@@ -60,7 +60,7 @@ def rules_of(drafts: Iterable[Draft]) -> Iterator[DraftedRule]:
             _complete(spec, {"name": _NAME_OF_CASE, **case_of(each)}) for each in group
         ]
         text = _rule_text(spec, group, sizes)
-        file = _load(_page(None, [text]))
+        file = _load(_page(None, [text]).encode())
         for case in file.rules[0].tests:
             for problem in check_case(file, file.rules[0], case):
                 raise AbridgeError(f"the test of {spec['tools']} does not pass: {problem}")
@@ -87,15 +87,15 @@ def _page(server: str | None, rules: list[str]) -> str:
     return "\n".join(["version: 1", *name, "rules:", *rules, ""])
 
 
-def _load(text: str) -> RuleFile:
-    loaded = rulefile.read("the draft", text.encode())
+def _load(raw: bytes) -> RuleFile:
+    loaded = rulefile.read("the draft", raw)
     if loaded.rules is None:
         raise RuleErrors(list(loaded.problems))
     return loaded.rules
 
 
 def _file(spec: dict[str, Any]) -> RuleFile:
-    return _load(json.dumps({"version": 1, "rules": [spec]}))
+    return _load(encode({"version": 1, "rules": [spec]}))
 
 
 def _sizes(file: RuleFile, draft: Draft) -> list[tuple[int, int, bool]]:

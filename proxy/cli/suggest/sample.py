@@ -1,12 +1,13 @@
 """Makes the test of a drafted rule from a recorded answer: shortened, with secrets masked."""
 
-import json
+import json  # orjson rounds long integers
 import re
 from typing import Any
 
 import yaml
 
 from proxy.cli.suggest.draft import CLIP, FEW, MAX_BYTES, Draft, structure
+from proxy.cli.terminal import json_text
 from proxy.document.paths import spelled
 from proxy.document.tree import encode
 from proxy.testing.redaction import Redaction
@@ -81,4 +82,4 @@ def _text(draft: Draft, text: str) -> Any:
         case "yaml":
             return str(yaml.safe_dump(short, allow_unicode=True, sort_keys=False))
     end = "\n```" if "```" in before else ""
-    return f"{_SECRETS.text(before)}{json.dumps(short, ensure_ascii=False)}{end}"
+    return f"{_SECRETS.text(before)}{json_text(short)}{end}"

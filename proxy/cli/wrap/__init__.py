@@ -5,14 +5,15 @@ It edits the text of one entry, so that all else in a file stays to the byte; `u
 
 import argparse
 import base64
-import json
 import os
 import shlex
 import sys
 from urllib.parse import quote
 
+import orjson
+
 from proxy.cli import PROGRAM
-from proxy.cli.terminal import console, print_json, printable, refuse, table
+from proxy.cli.terminal import console, json_text, print_json, printable, refuse, table
 from proxy.cli.wrap import changes, entry, hooks
 from proxy.cli.wrap.files import ConfigFile, Records
 from proxy.cli.wrap.places import DIALECTS
@@ -141,10 +142,9 @@ def _print_lines(arguments: argparse.Namespace, launch: list[str]) -> int:
         if spelling.add and arguments.client in (None, client):
             print(f"{spelling.add.format(shlex.quote(name))} {shlex.join(whole)}")
     member = {"command": whole[0], "args": whole[1:]}
-    text = json.dumps(member)
-    print(f"JSON     {json.dumps({name: member}, ensure_ascii=False)}")
-    config = quote(base64.b64encode(text.encode()).decode())
+    print(f"JSON     {json_text({name: member})}")
+    config = quote(base64.b64encode(orjson.dumps(member)).decode())
     link = "cursor://anysphere.cursor-deeplink/mcp/install"
     print(f"Cursor   {link}?name={quote(name)}&config={config}")
-    print(f"VS Code  vscode:mcp/install?{quote(json.dumps({'name': name, **member}))}")
+    print(f"VS Code  vscode:mcp/install?{quote(orjson.dumps({'name': name, **member}))}")
     return 0

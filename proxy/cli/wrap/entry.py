@@ -122,11 +122,12 @@ def launcher(*, shared: bool) -> list[str]:
 
 
 def _origin() -> list[str]:
-    import json
     from importlib.metadata import distribution
 
+    import orjson
+
     text = distribution(PROGRAM).read_text("direct_url.json")
-    url = json.loads(text)["url"] if text else ""
+    url = orjson.loads(text)["url"] if text else ""
     return ["--from", url.removeprefix("file://")] if url else []
 
 

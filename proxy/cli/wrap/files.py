@@ -2,7 +2,7 @@
 
 import difflib
 import hashlib
-import json
+import json  # texts of clients may hold what orjson refuses: lone surrogates
 import os
 import stat
 import sys

@@ -4,14 +4,13 @@
 """
 
 import argparse
-import json
 import os
 import re
 import shlex
 from typing import Any
 
 from proxy.cli import PROGRAM
-from proxy.cli.terminal import refuse
+from proxy.cli.terminal import json_text, refuse
 from proxy.cli.wrap.entry import NotPossible
 from proxy.cli.wrap.files import ConfigFile
 from proxy.cli.wrap.text import Json, entry_at
@@ -81,7 +80,7 @@ def _with_hook(text: str, settings: Any, group: Any) -> str:
 
 
 def _pieces(group: Any) -> list[str]:
-    literal = json.dumps(group, ensure_ascii=False)
+    literal = json_text(group)
     return [
         f'"hooks": {{"PostToolUse": [{literal}]}}',
         f'"PostToolUse": [{literal}]',

@@ -4,7 +4,7 @@ A path is the names from the root of a file to one value. JSON may have comments
 commas, as the files of VS Code, Zed, opencode and others do.
 """
 
-import json
+import json  # orjson rounds long integers, and refuses lone surrogates
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
