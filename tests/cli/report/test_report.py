@@ -183,3 +183,110 @@ def test_a_ledger_of_clients_that_pass_no_environment_on_is_named(
     err = run("report", "--html", tmp_path / "page").err
     assert f"mcp-abridge report --ledger {other}\n" in err
     assert run("report", "--ledger", other).err == ""
+
+
+def test_what_shadow_rules_would_save_and_what_rules_warned_of_is_told_apart(
+    path: str, printed: Printed
+) -> None:
+    filled(path, SHAPED, SHADOWED)
+    out = printed("--by", "rule")
+    assert "the model read 98.0 kB (about 31,000 tokens) in 2 calls" in out
+    assert out.endswith("\nRules in shadow mode would have saved 86.0 kB more.\n")
+
+    warned(path, ("[b]\x1b[2J", "a", 1_234), *(("jobs", f"{n}", n) for n in range(1, 23)))
+    out = printed()
+    rows = [re.split("  +", line.strip()) for line in out.partition("warned of")[2].splitlines()]
+    assert rows[2:5] == [["[b]\N{REPLACEMENT CHARACTER}[2J", "a", "1,234"], *JOBS[:2]]
+    assert out.endswith("3 more kinds of warnings are in --json.\n")
+    warnings = printed("--json")["warnings"]
+    assert len(warnings) == 23
+    assert warnings[1] == {"rule": "jobs", "kind": "22", "count": 22}
+
+
+JOBS = [["jobs", f"{n}", f"{n}"] for n in range(22, 0, -1)]
+
+
+@pytest.mark.parametrize(
+    ("by", "names"),
+    [
+        ("tool", {"list_issues", "get_me"}),
+        ("rule", {"issues", "no rule"}),
+        ("server", {"github", "unknown"}),
+        ("client", {"codex-mcp-client", "unknown"}),
+        ("day", {"%Y-%m-%d"}),
+        ("hour", {"%Y-%m-%d %H:00"}),
+    ],
+)
+def test_the_figures_are_summed_by_what_is_asked_for(
+    path: str, printed: Printed, by: str, names: set[str]
+) -> None:
+    # Not when tests are collected: the hour may end before this test runs.
+    names = {time.strftime(name) for name in names}
+    filled(path, SHAPED, client="codex-mcp-client")
+    filled(path, PASSED, server=None)
+    out = printed("--by", by)
+    assert {name for name in names if re.search(rf"^ ?{name}  ", out, re.MULTILINE)} == names
+
+
+def test_the_json_has_stable_keys(path: str, printed: Printed) -> None:
+    filled(path, SHAPED, PASSED)
+    figures = {
+        "calls": 301,
+        "shaped": 1,
+        "failed": 0,
+        "wire_before": 850_000,
+        "wire_after": 159_000,
+        "visible_before": 780_000,
+        "visible_after": 158_000,
+        "shadow_saves": 0,
+        "client_cut": 0,
+        "cuts_before": 0,
+        "cuts_after": 0,
+        "largest": 8_000,
+    }
+    document = printed("--json", "--since", "all", "--by", "rule")
+    rows = document.pop("rows")
+    assert document == {
+        "ledger": path,
+        "since": None,
+        "by": "rule",
+        "total": figures,
+        "warnings": [],
+        "definitions": [],
+    }
+    assert [row["name"] for row in rows] == [None, "issues"]
+    assert [list(row) for row in rows] == [["name", *figures]] * 2
+
+
+def test_only_what_was_recorded_in_the_span_counts(path: str, printed: Printed, run: Run) -> None:
+    filled(path, SHAPED, days_ago=3)
+    advice = "mcp-abridge report: nothing was recorded in the last day; try --since all\n"
+    assert run("report", "--since", "1d") == ("", advice)
+    filled(path, PASSED)
+    for span, calls in (("71h", 300), ("73h", 301), ("1w", 301), ("all", 301)):
+        assert printed("--json", "--since", span)["total"]["calls"] == calls
+    for span in ("", "7", "d", "-1d", "7x", "1.5d", "٣d", "9999999d"):
+        reason = f"{span!r} is not a span of time; write it like 30m, 12h, 7d or 2w, or all\n"
+        assert run("report", f"--since={span}", code=2).err.endswith(reason)
+
+
+def test_a_ledger_that_is_empty_absent_none_or_off_is_told(
+    tmp_path: Path, path: str, printed: Printed, run: Run
+) -> None:
+    advice = (
+        f"mcp-abridge report: nothing is recorded yet in {path}; write `mcp-abridge --` before a "
+        "server's command, call one of its tools and come back\n"
+    )
+    assert run("report") == ("", advice)
+    LedgerFile(path).close()
+    assert run("report") == ("", advice)
+
+    (tmp_path / "list").write_text("milk, eggs\n" * 99)
+    for name, reason in (("absent", "no such file"), ("list", "file is not a database")):
+        error = f"mcp-abridge report: {tmp_path / name}: {reason}\n"
+        assert run("report", "--ledger", tmp_path / name, code=2) == ("", error)
+
+    reason = "mcp-abridge report: the ledger is off; say which one to read: --ledger PATH\n"
+    assert run("report", MCP_ABRIDGE_LEDGER="off", code=2) == ("", reason)
+    filled(path, SHAPED)
+    assert printed("--json", "--ledger", path)["total"]["calls"] == 1
