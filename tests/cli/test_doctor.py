@@ -21,7 +21,8 @@ def tool(name, argument):
 
 if "noise" in sys.argv:
     print("listening")
-serve("shelf", "2.1", [tool("list_books", "shelf"), tool("add_book", "title")], None)
+title = "title" * (4000 if "wide" in sys.argv else 1)
+serve("shelf", "2.1", [tool("list_books", "shelf"), tool("add_book", title)], None)
 """
 # Of an earlier revision: it ignores what it does not know, such as server/discover.
 EARLY = """
@@ -119,6 +120,10 @@ def test_an_input_schema_that_a_client_would_not_take_is_named(
     assert bad(doctor("--rules", "rules.yaml", *server())) == [
         "warning: list_books: its inputSchema is N bytes, 125 of them the server's own;"
         " claude.ai drops tools above 16384: give the rule fewer arguments, or `view: false`",
+    ]
+    assert bad(doctor("--budget", "off", *server("wide"))) == [
+        "warning: add_book: the server's own inputSchema is N bytes; claude.ai drops tools above"
+        " 16384",
     ]
 
 

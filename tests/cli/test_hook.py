@@ -130,7 +130,17 @@ def test_answers_are_kept_for_an_hour_for_their_owner_alone(
     os.utime(first, (time.time() - 3700,) * 2)
     hooked(blocks(WHOLE.replace("Row", "Line")))
     assert first not in folder.iterdir()
-    run("view", first, "items[0]", code=2)
+    error = f"mcp-abridge view: {first}: no such file; `hook` keeps an answer for an hour\n"
+    assert run("view", first, "items[0]", code=2) == ("", error)
+
+
+def test_a_view_that_cannot_be_made_is_refused(tmp_path: Path, run: Run) -> None:
+    file = tmp_path / "answer"
+    file.write_text(WHOLE)
+    assert "items[" in run("view", file, "items[", code=1).out
+    file.write_bytes(b"\xff")
+    error = run("view", file, "items[0]", code=2).err
+    assert error.startswith(f"mcp-abridge view: {file}: neither JSON nor a text in UTF-8: ")
 
 
 def test_an_event_that_cannot_be_used_leaves_the_answer_as_it_is(hooked: Hooked) -> None:

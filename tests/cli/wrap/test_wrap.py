@@ -294,12 +294,34 @@ def test_files_that_cannot_be_used_are_named_and_the_others_go_on(home: Path, ru
     assert stat.S_IMODE(target.stat().st_mode) == 0o640
 
 
+def test_an_entry_of_an_unusual_form_is_left(home: Path, run: Run) -> None:
+    text = '{"mcpServers": {"a": {"command": "x", "args": {"b": 1}}}}'
+    file = write(home, ".cursor/mcp.json", text)
+    words = run("wrap", "a", code=1).err
+    assert words == "a (cursor, user): its entry has an unusual form; edit it by hand\n"
+    assert file.read_text() == text
+
+
 def test_nothing_to_wrap_is_said(home: Path, run: Run) -> None:
     write(home, ".cursor/mcp.json", "")
     assert run("wrap") == ("", "no client has a server here; `claude mcp add`, for one, adds it\n")
     run("wrap", "--all")
     words = run("wrap", "fs", code=2).err
     assert words == "mcp-abridge wrap: no client has a server 'fs'; known: none\n"
+    words = run("unwrap", code=2).err
+    assert (
+        words == "mcp-abridge unwrap: say which: NAME, or --all (`mcp-abridge wrap` lists them)\n"
+    )
+    file = write(home, ".cursor/mcp.json", '{"mcpServers": {"a": {"command": "x"}}}')
+    [row] = json.loads(run("unwrap", "a", "--json").out)
+    assert row == {
+        "client": "cursor",
+        "scope": "user",
+        "file": str(file),
+        "server": "a",
+        "left": False,
+        "result": "is not wrapped",
+    }
 
 
 @pytest.fixture(scope="module")
