@@ -1,17 +1,33 @@
-"""Yield to other tasks of the event loop around work that takes a few milliseconds.
+"""Tasks in the background, and turns for other tasks around work that takes a few milliseconds.
 
 A message of 20 MB is processed in steps; together they would block every other session.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from proxy.session.outputs import LARGE
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+class Tasks(set["asyncio.Task[None]"]):
+    """Tasks in the background until they end: the event loop alone would not keep them."""
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        """Start a task."""
+        task = asyncio.get_running_loop().create_task(work)
+        self.add(task)
+        task.add_done_callback(self.discard)
+        return task
+
+    def cancel(self) -> None:
+        """Cancel all tasks."""
+        for task in self:
+            task.cancel()
 
 
 async def others(size: int) -> None:

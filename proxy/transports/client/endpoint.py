@@ -59,23 +59,15 @@ class RedirectRefused(AbridgeError):
         self.brief = brief
 
 
-class HttpResponse:
+class HttpResponse(aiohttp.ClientResponse):
     """A response of the server, with its body decompressed; `received` counts the bytes so far."""
 
-    def __init__(self, http: aiohttp.ClientResponse) -> None:
-        self._http = http
-        self._encoding = http.headers.get("Content-Encoding")
-        self.status = http.status
-        self.reason = http.reason
-        self.headers = http.headers
-        self.content_type = http.content_type.lower()
-        self.url = http.url
-        self.received = 0
+    received = 0
 
-    async def read(self, limit: int) -> bytes:
+    async def whole(self, limit: int) -> bytes:
         """Return the body; raises ConnectionLost, body.TooLarge, body.Unreadable."""
         with _translated():
-            raw = await body.whole(self._http.content, self._encoding, limit)
+            raw = await body.whole(self.content, self.headers.get("Content-Encoding"), limit)
         self.received += len(raw)
         return raw
 
@@ -83,7 +75,7 @@ class HttpResponse:
         """Yield the events of a stream; raises ConnectionLost, body.Unreadable, sse.TooLong."""
         events = sse.Events(limit)
         with _translated():
-            async for chunk in body.chunks(self._http.content, self._encoding):
+            async for chunk in body.chunks(self.content, self.headers.get("Content-Encoding")):
                 self.received += len(chunk)
                 for event in events.feed(chunk):
                     yield event
@@ -93,7 +85,7 @@ class HttpResponse:
     async def encoded_chunks(self) -> AsyncGenerator[bytes]:
         """Yield the body as it arrives, not decompressed; raises ConnectionLost."""
         with _translated():
-            async for chunk in self._http.content.iter_any():
+            async for chunk in self.content.iter_any():
                 self.received += len(chunk)
                 yield chunk
 
@@ -101,7 +93,7 @@ class HttpResponse:
         """Return the body of a refusal; empty if it is too long or cannot be read."""
         try:
             async with asyncio.timeout(_REFUSAL_TIME):
-                return await self.read(_LONG_REFUSAL)
+                return await self.whole(_LONG_REFUSAL)
         except (AbridgeError, TimeoutError):
             return b""
 
@@ -115,10 +107,6 @@ class HttpResponse:
             text += f": {start}"
         advice = _ADVICE.get(self.status)
         return f"{text}; {advice}" if advice else text
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._http.close()
 
 
 class HttpClient:
@@ -169,10 +157,11 @@ class HttpClient:
                     headers=all_headers,
                     allow_redirects=False,
                 )
+            assert isinstance(response, HttpResponse)
             async with response:
                 location = response.headers.get("Location")
                 if location is None or response.status not in _REDIRECT_STATUS:
-                    yield HttpResponse(response)
+                    yield response
                     return
                 url = self.within(location, response.url)
                 if method != "GET" and response.status not in _LOSSLESS_STATUS:
@@ -211,6 +200,7 @@ class HttpClient:
                 cookie_jar=aiohttp.DummyCookieJar() if self._transparent else None,
                 skip_auto_headers=_AUTOMATIC if self._transparent else None,
                 auto_decompress=False,
+                response_class=HttpResponse,
                 read_bufsize=_BUFFER,
                 max_line_size=_LONG_HEADER,
                 max_field_size=_LONG_HEADER,

@@ -6,7 +6,7 @@ the server can no longer send one; every message of the server passes through th
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
@@ -16,6 +16,7 @@ from yarl import URL
 from proxy.document import message
 from proxy.errors import AbridgeError
 from proxy.session.outputs import Probe
+from proxy.transports.aio import Tasks
 from proxy.transports.client import request as posting
 from proxy.transports.client.endpoint import (
     ConnectionLost,
@@ -109,11 +110,11 @@ class Streamable:
         self._limit = limit
         self._say = say
         self._on_lost = on_lost
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks()
         self._listening: asyncio.Task[None] | None = None
         self._open: dict[bytes, ClientRequest] = {}
         self._probes: dict[bytes, asyncio.TimerHandle] = {}  # by id, until they are over
-        self._timer = Timer(driver, lambda late: self._start(self._dispatch(late)))
+        self._timer = Timer(driver, lambda late: self._tasks.spawn(self._dispatch(late)))
         self._parameters: Parameters = {}
         self._connected = False  # the server has sent an HTTP response
         self._session: str | None = None
@@ -136,7 +137,7 @@ class Streamable:
             self._session = self._version = None
         # From here on, messages about its requests may follow.
         self._open |= dict.fromkeys(post.waiting, post)
-        post.task = self._start(self._exchange(post))
+        post.task = self._tasks.spawn(self._exchange(post))
         self._timer.start()
         if not post.waiting:
             await asyncio.wait({post.task}, timeout=_ACCEPTED)
@@ -149,7 +150,7 @@ class Streamable:
         """Send a probe of the proxy; returns as soon as the next line may follow."""
         token = probe.token
         self._probes[token] = asyncio.get_running_loop().call_later(
-            probe.seconds, lambda: self._start(self._unanswered(token))
+            probe.seconds, lambda: self._tasks.spawn(self._unanswered(token))
         )
         await self.send(probe.raw)
 
@@ -160,8 +161,7 @@ class Streamable:
 
     def stop(self) -> None:
         """Cancel everything in flight, in both directions."""
-        for task in self._tasks:
-            task.cancel()
+        self._tasks.cancel()
         for timer in self._probes.values():
             timer.cancel()
         self._timer.stop()
@@ -176,12 +176,6 @@ class Streamable:
                 ):
                     self._log.debug(f"the end of the session: HTTP {response.status}")
         await self._endpoint.close()
-
-    def _start(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
 
     def _cancelled(self, key: bytes, modern: bool) -> bool:
         """Retire a cancelled request; return True if the server needs no notification of it.
@@ -245,7 +239,7 @@ class Streamable:
         if post.method == "notifications/initialized" and not post.modern:
             if self._listening is not None:
                 self._listening.cancel()
-            self._listening = self._start(self._read_own_stream())
+            self._listening = self._tasks.spawn(self._read_own_stream())
         return await self._pass_on(post, response)
 
     async def _on_refusal(
@@ -276,7 +270,7 @@ class Streamable:
         if not post.waiting:
             return None
         try:
-            raw = await response.read(self._limit)
+            raw = await response.whole(self._limit)
         except body.TooLarge:
             return f"the answer is over the limit of {self._limit} bytes"
         if response.content_type == JSON or response.content_type.endswith("+json"):
@@ -310,9 +304,9 @@ class Streamable:
     async def _dispatch(self, routed: Routed) -> None:
         """Send messages that follow from one of the server, or from none; do not wait for them."""
         for line in routed.to_server:
-            self._start(self.send(line))
+            self._tasks.spawn(self.send(line))
         for probe in routed.queries:
-            self._start(self.probe(probe))
+            self._tasks.spawn(self.probe(probe))
         await self._say([*routed.notifications, *routed.to_client])
 
     # From the server
@@ -420,7 +414,7 @@ class Streamable:
     async def _find_old(self) -> bool:
         """Return True if there is a stream of HTTP+SSE, which begins with the endpoint's URL."""
         endpoint: asyncio.Future[URL] = asyncio.get_running_loop().create_future()
-        reading = self._start(self._read_old(endpoint))
+        reading = self._tasks.spawn(self._read_old(endpoint))
         either: set[asyncio.Future[Any]] = {endpoint, reading}
         await asyncio.wait(either, timeout=_ENDPOINT, return_when=asyncio.FIRST_COMPLETED)
         if not endpoint.done():

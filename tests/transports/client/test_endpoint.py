@@ -36,7 +36,7 @@ async def answer(endpoint: HttpClient, method: str = "POST") -> bytes:
     """Ask, and return the body of the answer."""
     raw = b"{}" if method == "POST" else None
     async with endpoint.request(method, {}, raw) as response:
-        return await response.read(1000)
+        return await response.whole(1000)
 
 
 # Redirects of whole requests, and those to another origin, stand in tests/faults.

@@ -107,7 +107,7 @@ class Upstream:
     async def read(self, response: HttpResponse) -> bytes:
         """Return the body of an answer; raises ConnectionLost, body.TooLarge."""
         try:
-            return await response.read(self._limit)
+            return await response.whole(self._limit)
         except body.Unreadable as error:
             raise ConnectionLost(f"the server's answer cannot be read: {error}") from None
         except ConnectionLost as error:
