@@ -13,6 +13,7 @@ from proxy.session.session import Session
 from proxy.storage.calls import RecentCalls
 from proxy.storage.meter import Meters
 from proxy.storage.snapshots import Store
+from proxy.transports.driver import Driver
 from proxy.transports.log import Log
 from proxy.transports.sidecar.access import Access
 from proxy.transports.sidecar.reload import unchanging
@@ -61,6 +62,27 @@ class Services(Struct, frozen=True):
     log: Log
     limits: LimitsSpec
     new_session: Callable[..., Session] = Session
+
+    def begin(
+        self,
+        route: Route,
+        rules: Rules,
+        scope: str,
+        aside: Callable[[bytes], None] | None = None,
+        *,
+        resumable: bool = False,
+    ) -> Driver:
+        """Begin a session; for `aside` see Driver."""
+        session = self.new_session(
+            rules,
+            self.meters.of,
+            self.log.warning,
+            scope=scope,
+            calls=self.calls,
+            resumable=resumable,
+            deadline=route.deadline,
+        )
+        return Driver(session, self.store, self.workers, self.log, aside)
 
 
 class AccessRecord(Struct):

@@ -107,17 +107,8 @@ class SessionRegistry:
         return post.digest(f"{self._route.path}\n{self._route.upstream}\n{session}")
 
     def _begin(self, scope: str, id_prefix: bytes) -> Driver:
-        shared, log = self._shared, self._shared.log
-        session = shared.new_session(
-            self._rules,
-            shared.meters.of,
-            log.warning,
-            scope=scope,
-            calls=shared.calls,
-            resumable=not id_prefix,
-            deadline=self._route.deadline,
-        )
-        return Driver(session, shared.store, shared.workers, log, self._aside)
+        begin = self._shared.begin
+        return begin(self._route, self._rules, scope, self._aside, resumable=not id_prefix)
 
     def alone(self, read: PostedBody, name: str) -> RequestContext:
         """Return a context in a session of this name that no other request can find."""

@@ -7,15 +7,14 @@ is read even if it accepts no input.
 
 import asyncio
 import re
-from collections.abc import Coroutine, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 from aiohttp import web
 
 from proxy.document import message
 from proxy.document.message import string_at
 from proxy.session.state import ID_IN_USE
-from proxy.transports.aio import others
+from proxy.transports.aio import Tasks, others
 from proxy.transports.correlation import (
     NOWHERE,
     Correlation,
@@ -82,7 +81,7 @@ class ChildSession:
         self._probes: dict[bytes, asyncio.TimerHandle] = {}  # by their ids, until they are over
         self._timer = Timer(driver, self._overdue)
         self._initialize: bytes | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks()  # they go on if a client disconnects meanwhile
         self._cause: str | None = None
         self.last_used = self._loop.time()
         self._get = self._remember(EventStream(store, log, with_ids=not single))
@@ -111,7 +110,7 @@ class ChildSession:
             raise RequestRefused(400, INVALID, ID_IN_USE)
         if not read.ids or self.single:
             self._pending |= dict.fromkeys(read.ids, self._get)
-            await asyncio.shield(self._spawn(self._enter(read.raw, record)))
+            await asyncio.shield(self._tasks.spawn(self._enter(read.raw, record)))
             return web.Response(status=202)
         tokens = [token for token in map(progress_token, read.messages) if token is not None]
         stream = self._remember(
@@ -135,7 +134,7 @@ class ChildSession:
             batch=read.batch,
             headers={SESSION: self.id},
         )
-        self._spawn(self._enter(read.raw, record))
+        self._tasks.spawn(self._enter(read.raw, record))
         streams = read.accepts in ("stream", "either")
         try:
             return await stream.serve(request, answer, record, pings=streams)
@@ -144,7 +143,7 @@ class ChildSession:
             record.client = self.driver.session.client or ""
             if read.initializes and not answer.started:
                 # The client never received the session's id.
-                self._spawn(self.end("the client went away", HASTY))
+                self._tasks.spawn(self.end("the client went away", HASTY))
 
     async def get(
         self,
@@ -239,7 +238,7 @@ class ChildSession:
             self._deliver(raw)
 
     def _spawn_late(self, query: bytes) -> None:
-        self._spawn(self._give_up_query(query))
+        self._tasks.spawn(self._give_up_query(query))
 
     async def _give_up_query(self, query: bytes) -> None:
         self._stop_timer(query)
@@ -294,8 +293,7 @@ class ChildSession:
             self._log.error(f"{cause}; requests answered with an error: {count}")
         for stream in self._streams.values():
             stream.close()
-        for task in self._tasks:
-            task.cancel()
+        self._tasks.cancel()
         for key in list(self._probes):
             self._stop_timer(key)
         self._timer.stop()
@@ -359,7 +357,7 @@ class ChildSession:
 
     def _on_initialized(self, raw: bytes, *, failed: bool) -> None:
         if failed:
-            self._spawn(self.end("the server has refused the session"))
+            self._tasks.spawn(self.end("the server has refused the session"))
             return
         read = message.read(raw)
         if isinstance(read, message.Message):
@@ -367,10 +365,3 @@ class ChildSession:
 
     def _touch(self) -> None:
         self.last_used = self._loop.time()
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
-        """Run a task to its end, even if the client disconnects meanwhile."""
-        task = self._loop.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task

@@ -12,7 +12,7 @@ import shutil
 
 from aiohttp import web
 
-from proxy.transports.driver import Driver
+from proxy.transports.aio import Tasks
 from proxy.transports.http import negotiation, sse
 from proxy.transports.http.headers import MODERN
 from proxy.transports.sidecar import request as post
@@ -49,7 +49,7 @@ class CommandRoute:
         self._rules = rules
         self._shared = shared
         self._sessions: dict[str, ChildSession] = {}
-        self._ending: set[asyncio.Task[None]] = set()
+        self._ending = Tasks()
         self._starting = 0
         self._store = EventStore()
         self._stateless = Stateless(route, rules, shared, self._child)
@@ -178,17 +178,8 @@ class CommandRoute:
         finally:
             self._starting -= 1
         id = secrets.token_urlsafe(24)
-        scope, shared = f"{post.caller(request, self._route)}\n{post.digest(id)}", self._shared
-        rules, deadline = self._rules, self._route.deadline
-        core = shared.new_session(
-            rules,
-            shared.meters.of,
-            log.warning,
-            scope=scope,
-            calls=shared.calls,
-            deadline=deadline,
-        )
-        driver = Driver(core, shared.store, shared.workers, log, log.noise)
+        scope = f"{post.caller(request, self._route)}\n{post.digest(id)}"
+        driver = self._shared.begin(self._route, self._rules, scope, log.noise)
         session = ChildSession(id, child, driver, self._store, log, single=single)
         self._sessions[id] = session
         session.reading.add_done_callback(lambda _: self._sessions.pop(id, None))
@@ -232,9 +223,7 @@ class CommandRoute:
     def _end(self, session: ChildSession, cause: str) -> None:
         if not session.over:
             session.over = True
-            task = asyncio.create_task(session.end(cause, ORDERLY))
-            self._ending.add(task)
-            task.add_done_callback(self._ending.discard)
+            self._ending.spawn(session.end(cause, ORDERLY))
 
 
 def _decodes(raw: bytes) -> bool:

@@ -4,7 +4,6 @@ The client is given an endpoint of the proxy instead, on the path that it reques
 as long as the stream is open.
 """
 
-import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -16,6 +15,7 @@ from yarl import URL
 
 from proxy.ruleset.loading.config_model import LimitsSpec
 from proxy.session.outputs import Probe
+from proxy.transports.aio import Tasks
 from proxy.transports.client.endpoint import ConnectionLost, HttpResponse
 from proxy.transports.driver import Routed, Timer
 from proxy.transports.http.sse import Event, TooLong, encode_event
@@ -39,7 +39,7 @@ Translate = Callable[[RequestContext, Event], Awaitable[list[Event]]]
 class SseSession(Struct):
     """An open stream: the GET that opened it, the response to it, and the endpoint for messages.
 
-    `timer` is that of all calls, `tasks` are those that wait for the proxy's own queries.
+    `timer` is that of all calls, `tasks` are for messages that no event of the server brings.
     """
 
     request: web.BaseRequest
@@ -47,7 +47,7 @@ class SseSession(Struct):
     answer: ResponseWriter
     url: URL
     timer: Timer
-    tasks: "set[asyncio.Task[None]]" = msgspec.field(default_factory=set)
+    tasks: Tasks = msgspec.field(default_factory=Tasks)
 
 
 class SseSessions:
@@ -100,8 +100,8 @@ class SseSessions:
         finally:
             timer.stop()
             stream = self._streams.pop(name, None)
-            for task in () if stream is None else tuple(stream.tasks):
-                task.cancel()
+            if stream is not None:
+                stream.tasks.cancel()
 
     async def posted(
         self, request: web.BaseRequest, name: str, record: AccessRecord
@@ -122,9 +122,7 @@ class SseSessions:
         stream.timer.start()
         for probe in routed.queries:
             # Its client sends nothing more until this POST is accepted.
-            task = self._queries.spawn(self._finish_held(request, stream, read, probe))
-            stream.tasks.add(task)
-            task.add_done_callback(stream.tasks.discard)
+            stream.tasks.spawn(self._finish_held(request, stream, read, probe))
         if not routed.to_server:
             record.answered_by = "proxy"
             return web.Response(status=202, text="Accepted")
@@ -155,7 +153,7 @@ class SseSessions:
     def _overdue(self, name: str, routed: Routed) -> None:
         stream = self._streams[name]
         self._queries.give_up(stream.request, post.NOTHING, routed.to_server, stream.url)
-        self._queries.spawn(self._say(stream, routed.to_client))
+        stream.tasks.spawn(self._say(stream, routed.to_client))
 
     async def _say(self, stream: SseSession, lines: list[bytes]) -> None:
         with suppress(ConnectionError):

@@ -6,9 +6,8 @@ client cancels the call or disconnects, the query ends at once.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from typing import Any
 
 from aiohttp import web
 from msgspec import Raw
@@ -18,6 +17,7 @@ from proxy.document import message
 from proxy.errors import AbridgeError
 from proxy.session.guards import cancellation
 from proxy.session.outputs import Probe
+from proxy.transports.aio import Tasks
 from proxy.transports.client import request as posting
 from proxy.transports.client.endpoint import ConnectionLost, HttpResponse
 from proxy.transports.correlation import correlate, elements
@@ -61,13 +61,13 @@ class GuardQueries:
         self._upstream = upstream
         self._on_message = on_message
         self._awaited: dict[bytes, asyncio.Future[bytes]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self.tasks = Tasks()
+        """Those in the background, for the other messages to the server too."""
 
     async def close(self) -> None:
         """Cancel all tasks."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.tasks.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
 
     async def ask(
         self,
@@ -135,14 +135,7 @@ class GuardQueries:
     ) -> None:
         """Send cancellations to the server, unless closing the connection has that meaning."""
         for raw in () if read.modern else lines:
-            self.spawn(self._tell(request, read, raw, url))
-
-    def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
-        """Run a task in the background."""
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+            self.tasks.spawn(self._tell(request, read, raw, url))
 
     async def _ask(
         self,
