@@ -9,15 +9,15 @@ from proxy.errors import OutOfFuel
 
 def piped(*steps: str | int) -> str:
     """Write steps that follow each other; a number before one says how often it stands there."""
-    written: list[str] = []
+    pipe: list[str] = []
     times = 1
     for step in steps:
         if isinstance(step, int):
             times = step
         else:
-            written += [step] * times
+            pipe += [step] * times
             times = 1
-    return " | ".join(written)
+    return " | ".join(pipe)
 
 
 TWICE = piped(30, "[@, @]")
@@ -63,6 +63,6 @@ def ended(name: str, fuel: Fuel) -> str:
     text, value = EXPLOSIVE[name]
     try:
         Expression(text).bind({}, fuel)(value)
-    except OutOfFuel as spent:
-        return str(spent)
+    except OutOfFuel as error:
+        return str(error)
     return "it is done"

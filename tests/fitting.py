@@ -49,13 +49,13 @@ def fitting(draw: st.DrawFn, depth: int = 3) -> tuple[Schema, Any]:
     def shape(depth: int) -> Shape:
         if depth == 0 or flag(4):
             return draw(st.sampled_from(_SCALARS))
-        made = obj(depth) if flag(2) else array(depth)
-        return wrapped(*made, depth)
+        inner = obj(depth) if flag(2) else array(depth)
+        return wrapped(*inner, depth)
 
     def obj(depth: int) -> Shape:
-        held = {name: shape(depth - 1) for name in draw(st.sets(st.sampled_from(NAMES)))}
-        required = [name for name in held if flag(2)]
-        schema: Schema = {"type": "object", "properties": {n: s for n, (s, _) in held.items()}}
+        members = {name: shape(depth - 1) for name in draw(st.sets(st.sampled_from(NAMES)))}
+        required = [name for name in members if flag(2)]
+        schema: Schema = {"type": "object", "properties": {n: s for n, (s, _) in members.items()}}
         if required or flag():
             schema["required"] = required
         if flag():
@@ -71,10 +71,10 @@ def fitting(draw: st.DrawFn, depth: int = 3) -> tuple[Schema, Any]:
         elif rest == "names":
             schema["propertyNames"] = {"maxLength": 5}
         others = [] if rest == "none" else OTHERS + NAMES
-        optional = {name: values for name, (_, values) in held.items() if name not in required}
-        optional |= {name: extra for name in others if name not in held and flag()}
+        optional = {name: values for name, (_, values) in members.items() if name not in required}
+        optional |= {name: extra for name in others if name not in members and flag()}
         return schema, st.fixed_dictionaries(
-            {name: held[name][1] for name in required}, optional=optional
+            {name: members[name][1] for name in required}, optional=optional
         )
 
     def array(depth: int) -> Shape:
@@ -164,8 +164,8 @@ def there(document: Any) -> st.SearchStrategy[Path]:
 
 def where(document: Any) -> st.SearchStrategy[Path]:
     """Draw a place to work at: most often an array of `document`, where it has one."""
-    found = sorted(arrays(document)) or ["a"]
-    real = st.sampled_from(found).map(Path.parse)
+    places = sorted(arrays(document)) or ["a"]
+    real = st.sampled_from(places).map(Path.parse)
     return st.one_of(real, real, real, real, paths(), st.just(ROOT))
 
 

@@ -11,11 +11,11 @@ def with_history(
     """Make `folder` a repository; `files` gives a commit's file and its text, by number."""
     steps: list[bytes] = []
     for n in range(commits):
-        said = f"Change {n:03}\n\nBecause of reasons, {n} of them, each as good as the other.\n"
+        message = f"Change {n:03}\n\nBecause of reasons, {n} of them, each as good as the other.\n"
         name, text = (files or {}).get(n, ("some.txt", f"{n}\n"))
         content = text.encode()
         who = f"Someone <someone@example.org> {1_700_000_000 + n} +0000"
-        head = f"commit refs/heads/main\ncommitter {who}\ndata {len(said)}\n{said}"
+        head = f"commit refs/heads/main\ncommitter {who}\ndata {len(message)}\n{message}"
         steps += [head.encode(), f"M 644 inline {name}\ndata {len(content)}\n".encode(), content]
     git = ["git", "-C", str(folder)]
     subprocess.run([*git, "init", "-q", "-b", "main"], check=True)

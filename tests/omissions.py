@@ -24,9 +24,9 @@ class LeftOut:
         self.counts: Counter[tuple[str, str, str]] = Counter()
         self.columns: dict[str, set[str]] = defaultdict(set)
 
-    def count(self, path: str, unit: str, shown: int, total: int) -> None:
-        if shown < total:
-            for kind, number in {"shown": shown, "total": total, "places": 1}.items():
+    def count(self, path: str, unit: str, visible: int, total: int) -> None:
+        if visible < total:
+            for kind, number in {"shown": visible, "total": total, "places": 1}.items():
                 self.counts[path or "@", unit, kind] += number
 
 
@@ -74,11 +74,12 @@ def _compare(
             _compare(amounts, before[name], value, below(path, name), brief=brief)
     elif isinstance(before, list):
         rows = _rows(after, bool({path or "@", "others"} & {*brief}))
-        shown = after if rows is None else rows
-        amounts.count(path, "", len(shown), len(before))
-        ends = 0 < len(shown) < len(before) and _shows_last(before, shown[-1], len(shown), rows)
-        sources = [*before[: len(shown) - 1], before[-1]] if ends else before[: len(shown)]
-        for position, (source, one) in enumerate(zip(sources, shown, strict=True)):
+        elements = after if rows is None else rows
+        count = len(elements)
+        amounts.count(path, "", count, len(before))
+        ends = 0 < count < len(before) and _shows_last(before, elements[-1], count, rows)
+        sources = [*before[: count - 1], before[-1]] if ends else before[:count]
+        for position, (source, one) in enumerate(zip(sources, elements, strict=True)):
             if rows is None:
                 inner = f"{path}[{position}]" if blocks else f"{path}[]"
                 _compare(amounts, source, one, inner, brief=brief)
@@ -127,24 +128,24 @@ def _unquoted(name: str) -> str:
 def _compare_row(amounts: LeftOut, before: Any, after: Any, path: str, column: str) -> None:
     for name, value in before.items():
         inner = f"{column}.{_spelled(name)}" if column else _spelled(name)
-        shown = after.get(name, _ABSENT)
-        if shown is _ABSENT:
+        cell = after.get(name, _ABSENT)
+        if cell is _ABSENT:
             amounts.columns[path or "@"].add(inner)
-        elif isinstance(value, dict) and isinstance(shown, dict) and value != shown:
-            _compare_row(amounts, value, shown, path, inner)
-        elif isinstance(value, str) and value != shown:
+        elif isinstance(value, dict) and isinstance(cell, dict) and value != cell:
+            _compare_row(amounts, value, cell, path, inner)
+        elif isinstance(value, str) and value != cell:
             outer = path if path == "[]" else re.sub(r"(\[\])+$", "", path)
             text = f"{outer}.{inner}" if outer else inner
-            amounts.count(text, " chars", characters(value, shown), len(value))
+            amounts.count(text, " chars", characters(value, cell), len(value))
         else:
-            assert value == shown or _only_absent(value, shown), (name, value, shown)
+            assert value == cell or _only_absent(value, cell), (name, value, cell)
 
 
-def _only_absent(value: Any, shown: Any) -> bool:
+def _only_absent(value: Any, cell: Any) -> bool:
     """Return True for cells of a table that stand for members of an object that is not there."""
-    if isinstance(shown, dict):
-        return value is None and all(_only_absent(None, each) for each in shown.values())
-    return value is None and shown is None
+    if isinstance(cell, dict):
+        return value is None and all(_only_absent(None, each) for each in cell.values())
+    return value is None and cell is None
 
 
 def _like(before: Any, after: Any) -> bool:
@@ -182,16 +183,16 @@ def check_notes(amounts: LeftOut, notes: dict[str, str]) -> None:
             assert match is not None, (name, note)
             all_shown, first, last, total, unit, places, names, more = match.groups()
             if unit == " columns":
-                missing, named = columns.pop(path), names.split(", ")
-                assert set(named) <= missing
-                assert len(missing) == len(named) + int(more or 0)
+                missing, column_names = columns.pop(path), names.split(", ")
+                assert set(column_names) <= missing
+                assert len(missing) == len(column_names) + int(more or 0)
                 # Several arrays are counted one by one, but name a column once.
                 count = int(total) - int(all_shown)
                 assert count >= len(missing) if places else count == len(missing)
                 continue
             visible = int(all_shown or 0) + int(first or 0) + int(last or 0)
-            told = {"shown": visible, "total": int(total), "places": int(places or 1)}
-            for kind, number in told.items():
+            numbers = {"shown": visible, "total": int(total), "places": int(places or 1)}
+            for kind, number in numbers.items():
                 assert rest.pop((path, unit or "", kind), 0) == number, (name, note)
     sums: Counter[tuple[str, str]] = Counter()
     for (_, unit, kind), number in rest.items():
@@ -202,12 +203,12 @@ def check_notes(amounts: LeftOut, notes: dict[str, str]) -> None:
         parts, paths = _SUMS.fullmatch(notes["others"]).groups()  # type: ignore[union-attr]
         assert int(paths) == len({path for path, _, _ in rest} | columns.keys())
         for part in parts.split(", "):
-            shown, _, _, total, unit, *_ = _AMOUNT.fullmatch(part).groups()  # type: ignore[union-attr]
+            amount, _, _, total, unit, *_ = _AMOUNT.fullmatch(part).groups()  # type: ignore[union-attr]
             if unit == " columns":
-                assert int(total) - int(shown) == sum(map(len, columns.values()))
+                assert int(total) - int(amount) == sum(map(len, columns.values()))
                 columns = {}
                 continue
-            others[unit or "", "shown"] += int(shown)
+            others[unit or "", "shown"] += int(amount)
             others[unit or "", "total"] += int(total)
     assert +sums == +others, (rest, notes)
     assert not columns, (columns, notes)

@@ -6,7 +6,7 @@ from proxy.session.ambiguity import ambiguous
 
 
 @pytest.mark.parametrize(
-    ("params", "said"),
+    ("params", "expected"),
     [
         ('{"name":"a","arguments":{}}', False),
         ('{"name":"a","arguments":{"x":1,"X":1}}', False),
@@ -23,5 +23,5 @@ from proxy.session.ambiguity import ambiguous
         ("[" * 100_000, True),
     ],
 )
-def test_a_call_is_ambiguous(params: str, said: bool) -> None:
-    assert ambiguous(b'{"method":"tools/call","params":%b}' % params.encode()) is said
+def test_a_call_is_ambiguous(params: str, expected: bool) -> None:
+    assert ambiguous(b'{"method":"tools/call","params":%b}' % params.encode()) is expected

@@ -11,22 +11,22 @@ from proxy.session.tools.arguments import ArgumentPlan, Completed, complete, pla
 from tests.given import rule
 
 PAGES = "response: [{paginate: {limit: 20, max_limit: 50}}]"
-NAMED = "response: [{paginate: {arguments: {limit: rows, offset: row}}}]"
+RENAMED = "response: [{paginate: {arguments: {limit: rows, offset: row}}}]"
 BOUND = "max_bytes: 1000"
 
 
-def completed(text: str, sent: dict[str, Any], taken: tuple[str, ...] = ()) -> Completed:
-    return complete(plan(rule(text), taken), (), sent)
+def completed(text: str, arguments: dict[str, Any], own: tuple[str, ...] = ()) -> Completed:
+    return complete(plan(rule(text), own), (), arguments)
 
 
-def refusal(text: str, sent: dict[str, Any]) -> str:
+def refusal(text: str, arguments: dict[str, Any]) -> str:
     with pytest.raises(Refusal) as caught:
-        completed(text, sent)
+        completed(text, arguments)
     return str(caught.value)
 
 
-def names(made: ArgumentPlan) -> dict[str, str]:
-    return {entry.name: entry.client_name for entry in made.entries}
+def names(argument_plan: ArgumentPlan) -> dict[str, str]:
+    return {entry.name: entry.client_name for entry in argument_plan.entries}
 
 
 OWN_LIMIT = f"arguments: {{limit: {{default: 10, upstream: false}}}}\n{PAGES}"
@@ -41,7 +41,7 @@ OWN_LIMIT = f"arguments: {{limit: {{default: 10, upstream: false}}}}\n{PAGES}"
         (BOUND, (), {"view": "view"}),
         (BOUND, ("view",), {"view": "abridged_view"}),
         # A name that the rule spells out is the rule's.
-        (NAMED, ("rows", "row"), {"rows": "rows", "row": "row"}),
+        (RENAMED, ("rows", "row"), {"rows": "rows", "row": "row"}),
         (OWN_LIMIT, ("limit",), {"limit": "limit", "offset": "offset"}),
         (f"{BOUND}\nview: false", (), {}),
     ],
@@ -49,9 +49,11 @@ OWN_LIMIT = f"arguments: {{limit: {{default: 10, upstream: false}}}}\n{PAGES}"
 def test_a_rule_adds_arguments_under_names_that_the_tool_does_not_use(
     text: str, own: tuple[str, ...], expected: dict[str, str]
 ) -> None:
-    made = plan(rule(text), own)
-    assert names(made) == expected
-    assert made.names == {name: shown for name, shown in expected.items() if name != shown}
+    argument_plan = plan(rule(text), own)
+    assert names(argument_plan) == expected
+    assert argument_plan.names == {
+        name: client_name for name, client_name in expected.items() if name != client_name
+    }
 
 
 DOTTED = "arguments: {filter.limit: {default: 20}}"
@@ -61,7 +63,7 @@ FILTER = f"arguments: {{pattern: {{type: string, upstream: false}}}}\n{PAGES}"
 
 
 @pytest.mark.parametrize(
-    ("text", "sent", "upstream", "whole"),
+    ("text", "arguments", "upstream", "whole"),
     [
         # What is ours is filled in, and never sent.
         (PAGES, {"path": "a"}, {"path": "a"}, {"path": "a", "limit": 20, "offset": 0}),
@@ -80,16 +82,20 @@ FILTER = f"arguments: {{pattern: {{type: string, upstream: false}}}}\n{PAGES}"
     ],
 )
 def test_the_server_and_the_steps_get_the_arguments_that_are_meant_for_them(
-    text: str, sent: dict[str, Any], upstream: dict[str, Any], whole: dict[str, Any] | None
+    text: str, arguments: dict[str, Any], upstream: dict[str, Any], whole: dict[str, Any] | None
 ) -> None:
-    original = json.loads(json.dumps(sent))
-    done = completed(text, sent)
-    assert (done.upstream, done.changed, sent) == (upstream, upstream != original, original)
-    assert whole in (None, done.arguments)
+    original = json.loads(json.dumps(arguments))
+    outcome = completed(text, arguments)
+    assert (outcome.upstream, outcome.changed, arguments) == (
+        upstream,
+        upstream != original,
+        original,
+    )
+    assert whole in (None, outcome.arguments)
 
 
 @pytest.mark.parametrize(
-    ("bounds", "value", "said"),
+    ("bounds", "value", "reason"),
     [
         ("maximum: 100", 101, "n: 101 is greater than the maximum of 100"),
         ("maximum: 0.5", 0.75, "n: 0.75 is greater than the maximum of 0.5"),
@@ -124,10 +130,12 @@ def test_the_server_and_the_steps_get_the_arguments_that_are_meant_for_them(
         ("type: integer", "x" * 100, f'n: "{"x" * 76}... is not an integer'),
     ],
 )
-def test_what_a_rule_does_not_admit_is_refused_in_words(bounds: str, value: Any, said: str) -> None:
+def test_what_a_rule_does_not_admit_is_refused_in_words(
+    bounds: str, value: Any, reason: str
+) -> None:
     bounds = bounds if bounds.startswith("{") else f"{{{bounds}}}"
 
-    assert refusal(f"arguments: {{n: {bounds}}}", {"n": value}) == said
+    assert refusal(f"arguments: {{n: {bounds}}}", {"n": value}) == reason
 
 
 @pytest.mark.parametrize(
@@ -145,9 +153,9 @@ def test_what_a_rule_does_not_admit_is_refused_in_words(bounds: str, value: Any,
     ],
 )
 def test_what_a_rule_admits_passes_as_it_came(bounds: str, value: Any) -> None:
-    done = completed(f"arguments: {{n: {{{bounds}}}}}", {"n": value})
+    outcome = completed(f"arguments: {{n: {{{bounds}}}}}", {"n": value})
 
-    assert (done.upstream, done.changed) == ({"n": value}, False)
+    assert (outcome.upstream, outcome.changed) == ({"n": value}, False)
 
 
 def test_a_whole_number_may_be_written_as_a_fraction() -> None:
@@ -157,8 +165,8 @@ def test_a_whole_number_may_be_written_as_a_fraction() -> None:
 @pytest.mark.fault(37, "inside")
 def test_a_value_that_takes_long_to_match_is_refused_as_one_that_does_not() -> None:
     slow, value = "(?:a|b)*a(?:a|b){1000}c", "".join(Random(1).choices("ab", k=100_000))
-    said = f'a: "{value[:76]}... takes too much work to match with {slow!r}'
-    assert refusal(f"arguments: {{a: {{pattern: '{slow}'}}}}", {"a": value}) == said
+    reason = f'a: "{value[:76]}... takes too much work to match with {slow!r}'
+    assert refusal(f"arguments: {{a: {{pattern: '{slow}'}}}}", {"a": value}) == reason
     own = f"arguments: {{a: {{pattern: '{slow}', message: no}}}}"
     assert refusal(own, {"a": value}) == "no"
 

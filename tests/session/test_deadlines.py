@@ -24,7 +24,7 @@ class Clock:
         return self.now
 
 
-class Waited(Talk):
+class DeadlineTalk(Talk):
     """A conversation with a deadline of 30 seconds."""
 
     def __init__(self, rules: RuleSet = EMPTY, *, resumable: bool = False) -> None:
@@ -38,12 +38,15 @@ class Waited(Talk):
 
     @property
     def cancelled(self) -> list[Any]:
-        """What the server was told to give up."""
-        told = [each for raw in self.to_server if isinstance(each := json.loads(raw), dict)]
-        return [each["params"] for each in told if each.get("method") == "notifications/cancelled"]
+        """The params of the cancellations that the server got."""
+        messages = [each for raw in self.to_server if isinstance(each := json.loads(raw), dict)]
+        cancellations = [
+            each for each in messages if each.get("method") == "notifications/cancelled"
+        ]
+        return [each["params"] for each in cancellations]
 
-    def told(self) -> list[Any]:
-        """Return which calls the client has an answer to, by their ids."""
+    def answered_ids(self) -> list[Any]:
+        """Return the ids of the calls that the client has a response to."""
         return [each["id"] for raw in self.to_client if "id" in (each := json.loads(raw))]
 
 
@@ -53,7 +56,7 @@ def progress(token: object) -> bytes:
 
 
 def test_only_calls_of_tools_are_timed() -> None:
-    talk = Waited()
+    talk = DeadlineTalk()
     for id, method in enumerate(("initialize", "tools/list", "tasks/result", "prompts/get")):
         talk.client(line(id=id, method=method, params={}))
     talk.client(line(method="tools/call", params={"name": "of nobody"}))
@@ -64,7 +67,7 @@ def test_only_calls_of_tools_are_timed() -> None:
 
 @pytest.mark.parametrize("size", [10, 100_000])
 def test_a_late_answer_is_no_second_one(size: int) -> None:
-    talk = Waited()
+    talk = DeadlineTalk()
     late = answer(document("x" * size), 7)
     talk.client(call("write", id=7))
     talk.wait(30)
@@ -89,7 +92,7 @@ def test_a_late_answer_is_no_second_one(size: int) -> None:
     ],
 )
 def test_what_is_not_its_progress_gives_it_no_time(other: bytes) -> None:
-    talk = Waited()
+    talk = DeadlineTalk()
     talk.client(call("write", id=1, _meta={"progressToken": 7}))
     talk.wait(20)
     talk.server(other)
@@ -98,7 +101,7 @@ def test_what_is_not_its_progress_gives_it_no_time(other: bytes) -> None:
 
 
 def test_progress_in_a_batch_and_in_a_long_line_is_heard_of() -> None:
-    talk = Waited()
+    talk = DeadlineTalk()
     talk.client(call("write", id=1, _meta={"progressToken": 7}))
     talk.wait(20)
     talk.server(b"[" + progress(7) + b"]")
@@ -112,7 +115,7 @@ def test_progress_in_a_batch_and_in_a_long_line_is_heard_of() -> None:
 
 
 def test_what_a_rule_withholds_of_a_call_that_was_taken_back_stays_withheld() -> None:
-    talk = Waited(rules("- {tools: get, on_failure: refuse, response: [{drop: secret}]}"))
+    talk = DeadlineTalk(rules("- {tools: get, on_failure: refuse, response: [{drop: secret}]}"))
     talk.client(call("get", id=7))
     talk.client(line(method="notifications/cancelled", params={"requestId": 7}))
     talk.wait(30)
@@ -122,7 +125,7 @@ def test_what_a_rule_withholds_of_a_call_that_was_taken_back_stays_withheld() ->
 
 
 def test_the_beginning_of_an_answer_that_must_be_looked_into_is_progress() -> None:
-    talk = Waited(rules("- {tools: get, response: [{drop: secret}]}"))
+    talk = DeadlineTalk(rules("- {tools: get, response: [{drop: secret}]}"))
     talk.client(call("get", id=7))
     talk.wait(20)
     assert talk.session.may_stream(answer(document("x" * 9000), 7)[:512]) is False
@@ -132,7 +135,7 @@ def test_the_beginning_of_an_answer_that_must_be_looked_into_is_progress() -> No
 
 
 def test_equal_ids_of_two_exchanges_are_timed_apart() -> None:
-    talk = Waited()
+    talk = DeadlineTalk()
     talk.client(call("a", id=7, _meta={"progressToken": 1}), b"1:")
     talk.wait(10)
     talk.client(call("b", id=7, _meta={"progressToken": 1}), b"2:")
@@ -156,7 +159,7 @@ def test_equal_ids_of_two_exchanges_are_timed_apart() -> None:
 
 
 def test_time_that_a_call_has_waited_on_our_side_does_not_count() -> None:
-    talk = Waited()
+    talk = DeadlineTalk()
     talk.client(call("a", id=7), b"1:")
     talk.clock.now += 29
     talk.session.restart_deadlines(b"1:", [b"7", b"8"])

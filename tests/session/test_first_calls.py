@@ -80,14 +80,14 @@ def test_a_page_of_an_earlier_session_is_there_once_the_tools_own_arguments_are_
     assert items(talk.replied(call("list", {"limit": 9, "offset": 2}))) == [3, 4]
 
 
-REFUSED = "call again without view first; its answer then takes views for a while"
+ADVICE = "call again without view first; its answer then takes views for a while"
 
 
 @pytest.mark.parametrize("lists", [[], [page()], [page({"name": "other"})], [b'"none"']])
 def test_a_tool_that_the_server_does_not_list_does_not_run(lists: list[bytes]) -> None:
     talk = looking(*lists)
-    [said] = texts(talk.replied(LOOK))
-    assert said.endswith(REFUSED)
+    [text] = texts(talk.replied(LOOK))
+    assert text.endswith(ADVICE)
     assert len(talk.queries) == 1
 
 

@@ -30,22 +30,22 @@ class Scripted(Struct, frozen=True):
 
     decide: Callable[[Call, QueryResult | None], Decision]
 
-    def __call__(self, call: Call, found: QueryResult | None) -> Decision:
-        return self.decide(call, found)
+    def __call__(self, call: Call, query_result: QueryResult | None) -> Decision:
+        return self.decide(call, query_result)
 
 
 def talk(decide: Callable[[Call, QueryResult | None], Decision], more: str = "") -> Talk:
-    made = replace(rule(f"name: guarded\ntools: reindex\n{more}"), guard=Scripted(decide))
-    return Talk(RuleSet((RuleFile(name="rules.yaml", rules=(made,)),)))
+    guarded = replace(rule(f"name: guarded\ntools: reindex\n{more}"), guard=Scripted(decide))
+    return Talk(RuleSet((RuleFile(name="rules.yaml", rules=(guarded,)),)))
 
 
 def asking(then: Callable[[QueryResult], Decision], *, seconds: float = 5.0) -> Any:
     """Return a decision that asks first."""
 
-    def decide(call: Call, found: QueryResult | None) -> Decision:
-        if found is None:
+    def decide(call: Call, query_result: QueryResult | None) -> Decision:
+        if query_result is None:
             return Query("status", {"path": call.argument("path")}, seconds)
-        return then(found)
+        return then(query_result)
 
     return decide
 
@@ -58,26 +58,28 @@ REINDEX = call("reindex", {"path": "a"})
 
 
 def test_an_argument_of_the_guard_is_advertised_checked_and_never_sent() -> None:
-    seen: list[Any] = []
+    values: list[Any] = []
 
-    def decide(call: Call, found: QueryResult | None) -> Decision:
-        seen.append(call.argument("force"))
+    def decide(call: Call, query_result: QueryResult | None) -> Decision:
+        values.append(call.argument("force"))
         return Allow()
 
     guarded = talk(decide)
     tools = {"tools": [{"name": "reindex", "inputSchema": {"type": "object"}}]}
-    got = guarded.exchange(line(id=9, method="tools/list"), answer(tools, 9))
-    assert result(got)["tools"][0]["inputSchema"]["properties"] == {"force": {"type": "boolean"}}
+    listing = guarded.exchange(line(id=9, method="tools/list"), answer(tools, 9))
+    assert result(listing)["tools"][0]["inputSchema"]["properties"] == {
+        "force": {"type": "boolean"}
+    }
     guarded.client(call("reindex", {"path": "a", "force": True}))
     assert arguments(guarded.to_server[-1]) == {"path": "a"}
     assert texts(guarded.replied(call("reindex", {"force": 1}, id=2))) == [
         "force: 1 is not true or false"
     ]
-    assert seen == [True]
+    assert values == [True]
 
 
 def test_arguments_are_changed_added_and_taken_away() -> None:
-    guarded = talk(lambda call, found: Allow({"path": "b", "deep.er": 1, "old": UNSET}))
+    guarded = talk(lambda call, _: Allow({"path": "b", "deep.er": 1, "old": UNSET}))
     guarded.client(call("reindex", {"path": "a", "kept": 1.5, "old": 2}))
     assert arguments(guarded.to_server[-1]) == {"path": "b", "kept": 1.5, "deep": {"er": 1}}
 
@@ -91,14 +93,14 @@ def test_arguments_are_changed_added_and_taken_away() -> None:
     ],
 )
 def test_an_answer_of_the_guard_is_a_result(decision: Respond, content: str, failed: bool) -> None:
-    guarded = talk(lambda call, found: decision)
+    guarded = talk(lambda call, _: decision)
     tools = {"tools": [{"name": "reindex", "inputSchema": {}}]}
     guarded.exchange(line(id=9, method="tools/list"), answer(tools, 9))
     guarded.counted()
-    got = result(guarded.replied(REINDEX))
-    assert got["content"] == [{"type": "text", "text": content}]
-    assert got.get("isError", False) is failed
-    assert "structuredContent" not in got
+    reply = result(guarded.replied(REINDEX))
+    assert reply["content"] == [{"type": "text", "text": content}]
+    assert reply.get("isError", False) is failed
+    assert "structuredContent" not in reply
     assert [(row.rule, row.outcome) for row in guarded.counted()] == [("guarded", "answered")]
 
 
@@ -107,12 +109,12 @@ def test_an_answer_of_the_guard_is_a_result(decision: Respond, content: str, fai
 def test_an_answer_for_a_tool_that_may_have_an_output_schema_is_structured(
     value: Any, listed: bool
 ) -> None:
-    guarded = talk(lambda call, found: Respond(value))
+    guarded = talk(lambda call, _: Respond(value))
     tools = {"tools": [{"name": "reindex", "inputSchema": {}, "outputSchema": {"type": "object"}}]}
     if listed:
         guarded.exchange(line(id=9, method="tools/list"), answer(tools, 9))
-    wanted = value if isinstance(value, dict) else {"text": value}
-    assert result(guarded.replied(REINDEX))["structuredContent"] == wanted
+    expected = value if isinstance(value, dict) else {"text": value}
+    assert result(guarded.replied(REINDEX))["structuredContent"] == expected
 
 
 DEEP = b"[" * 1500 + b"]" * 1500
@@ -135,11 +137,11 @@ DEEP = b"[" * 1500 + b"]" * 1500
     ],
 )
 def test_no_guard_is_got_around_by_what_only_another_reader_takes_for_a_call(raw: bytes) -> None:
-    guarded = talk(lambda call, found: Respond("no", error=True))
+    guarded = talk(lambda call, _: Respond("no", error=True))
     guarded.client(raw)
     assert guarded.to_server == []
-    [got] = guarded.to_client
-    assert json.loads(got)["id"] in (1, None)
+    [reply] = guarded.to_client
+    assert json.loads(reply)["id"] in (1, None)
     note = REINDEX.replace(b'"id":1,', b"").replace(b'"params"', b'"method":"ping","params"')
     guarded.client(note)
     assert (guarded.to_server, len(guarded.to_client)) == ([], 1)
@@ -154,7 +156,7 @@ response:
     cases: [{to: {by: {argument: guard.by, default: nobody}, items: {path: items}}}]
 - {paginate: {at: items, limit: 2}}
 """
-    guarded = talk(lambda call, found: Allow(facts=facts), more)
+    guarded = talk(lambda call, _: Allow(facts=facts), more)
     first = guarded.exchange(REINDEX, answer(document({"items": [1, 2, 3]})))
     later = guarded.replied(call("reindex", {"path": "a", "offset": 2}))
     pages = [json.loads(texts(page)[0]) for page in (first, later)]
@@ -164,12 +166,12 @@ response:
 
 def test_no_client_can_make_up_what_the_guard_found() -> None:
     case = "{to: {warnings: {argument: guard.warnings}}}"
-    made = talk(lambda call, found: Allow(), f"response: [{{recast: {{cases: [{case}]}}}}]")
-    got = made.exchange(
+    guarded = talk(lambda call, _: Allow(), f"response: [{{recast: {{cases: [{case}]}}}}]")
+    reply = guarded.exchange(
         call("reindex", {"guard": {"warnings": ["A"]}}), answer(tool_result("done"))
     )
-    assert json.loads(texts(got)[0]) == {"warnings": None}
-    assert arguments(made.to_server[0]) == {"guard": {"warnings": ["A"]}}
+    assert json.loads(texts(reply)[0]) == {"warnings": None}
+    assert arguments(guarded.to_server[0]) == {"guard": {"warnings": ["A"]}}
 
 
 @pytest.mark.parametrize(
@@ -184,17 +186,17 @@ def test_no_client_can_make_up_what_the_guard_found() -> None:
     ],
 )
 def test_a_question_that_fails_is_an_outcome(response: dict[str, Any], failure: str) -> None:
-    found: list[QueryResult] = []
+    outcomes: list[QueryResult] = []
 
-    def then(what: QueryResult) -> Decision:
-        found.append(what)
+    def then(query_result: QueryResult) -> Decision:
+        outcomes.append(query_result)
         return Allow()
 
     guarded = talk(asking(then))
     guarded.client(REINDEX)
     guarded.server(line(id=json.loads(guarded.probes[0].raw)["id"], **response))
-    assert found[0].document is None
-    assert str(found[0].failure).startswith(failure)
+    assert outcomes[0].document is None
+    assert str(outcomes[0].failure).startswith(failure)
     assert guarded.to_server[1:] == [REINDEX]
     assert guarded.to_client == []
     [logged] = guarded.log
@@ -205,7 +207,7 @@ def test_a_question_that_fails_is_an_outcome(response: dict[str, Any], failure: 
 
 @pytest.mark.parametrize("cause", ["", "the server answered with HTTP 500"])
 def test_a_question_without_an_answer_is_an_outcome(cause: str) -> None:
-    guarded = talk(asking(lambda found: Respond(str(found.failure))))
+    guarded = talk(asking(lambda query_result: Respond(str(query_result.failure))))
     guarded.client(REINDEX)
     id = json.loads(guarded.probes[0].raw)["id"]
     guarded.silence(cause)
@@ -221,11 +223,11 @@ def test_a_question_without_an_answer_is_an_outcome(cause: str) -> None:
 
 
 def test_what_ends_the_server_answers_the_held_call_alone() -> None:
-    guarded = talk(asking(lambda found: Allow()))
+    guarded = talk(asking(lambda query_result: Allow()))
     guarded.client(REINDEX)
     [raw] = guarded.session.ended("the server died")
-    got = json.loads(raw)
-    assert (got["id"], got["result"]["content"][0]["text"]) == (1, "the server died")
+    reply = json.loads(raw)
+    assert (reply["id"], reply["result"]["content"][0]["text"]) == (1, "the server died")
 
 
 def test_a_large_answer_to_a_question_is_read_while_others_may_enter_the_session() -> None:
@@ -237,22 +239,22 @@ def test_a_large_answer_to_a_question_is_read_while_others_may_enter_the_session
         raw = large.replace(b'"id":1', b'"id":' + json.dumps(question).encode())
         [work] = talk.session.from_server(raw)
         assert isinstance(work, outputs.RunInBackground)
-        heard = work.do()
+        outcome = work.do()
         if taken_back:
             talk.client(line(method="notifications/cancelled", params={"requestId": 5}))
-        followed = work.then(heard)
-        assert followed == (() if taken_back else (outputs.ToServer(call("write", {}, id=5)),))
+        continuation = work.then(outcome)
+        assert continuation == (() if taken_back else (outputs.ToServer(call("write", {}, id=5)),))
 
 
-def raising(call: Call, found: QueryResult | None) -> Decision:
+def raising(call: Call, query_result: QueryResult | None) -> Decision:
     raise KeyError("path")
 
 
-def leaving(call: Call, found: QueryResult | None) -> Decision:
+def leaving(call: Call, query_result: QueryResult | None) -> Decision:
     raise asyncio.CancelledError("on purpose")
 
 
-def nothing(call: Call, found: QueryResult | None) -> Decision:
+def nothing(call: Call, query_result: QueryResult | None) -> Decision:
     return None  # type: ignore[return-value]
 
 
@@ -273,8 +275,8 @@ def test_a_guard_that_fails_follows_on_failure(decide: Any, why: str, on_failure
         assert guarded.to_client == []
     else:
         assert guarded.to_server == []
-        [got] = guarded.to_client
-        assert texts(got) == ["the call was withheld: the guard of rule 'guarded' failed"]
+        [reply] = guarded.to_client
+        assert texts(reply) == ["the call was withheld: the guard of rule 'guarded' failed"]
     assert guarded.log == [f"guarded: reindex: the guard 'scripted' failed: {why}"]
 
 
@@ -285,12 +287,12 @@ def test_a_rule_in_shadow_mode_asks_no_guard() -> None:
 
 
 def test_a_late_answer_that_cannot_be_read_is_no_concern_of_the_client() -> None:
-    guarded = talk(asking(lambda found: Respond("no")))
+    guarded = talk(asking(lambda query_result: Respond("no")))
     guarded.client(REINDEX)
     id = json.loads(guarded.probes[0].raw)["id"].encode()
     guarded.silence()
-    told = len(guarded.to_client)
+    count = len(guarded.to_client)
     for raw in (b'{"jsonrpc":"2.0","id":"%s","result":NaN}', b'{"id":"%s","jsonrpc":"2.0"'):
         guarded.server(raw % id)
-    assert len(guarded.to_client) == told
+    assert len(guarded.to_client) == count
     assert guarded.noise == []

@@ -58,22 +58,22 @@ def test_no_second_request_of_an_id_gets_around_a_rule_that_withholds(
     talk = Talk(SAFE)
     talk.client(first)
 
-    refused = json.loads(talk.replied(second))
-    assert refused["id"] == 1
-    assert TWICE in json.dumps(refused)
+    reply = json.loads(talk.replied(second))
+    assert reply["id"] == 1
+    assert TWICE in json.dumps(reply)
     assert (b"secret" in talk.receive(answer(SECRET))) == (b"other" in first)
     assert texts(talk.exchange(call("get"), answer(SECRET))) == ['{"a":1}']
 
 
-GONE = {"code": -32602, "message": "Unknown tool: gone"}
+UNKNOWN_TOOL = {"code": -32602, "message": "Unknown tool: gone"}
 EXPOSED = RuleSet((file("version: 1\nexpose: [get_*]\nrules: []"),))
 UNEXPOSED = RuleFile(name="set", expose=("get",), unexposed=Hidden(-32601, "no {tool}"))
 
 
 @pytest.mark.parametrize(
-    ("made", "request_", "error"),
+    ("ruleset", "request_", "error"),
     [
-        (HIDE, call("gone", id="x"), GONE),
+        (HIDE, call("gone", id="x"), UNKNOWN_TOOL),
         (
             rules("- {tools: gone, hide: {code: -32601, message: 'no {tool} here'}}"),
             call("gone", id="x"),
@@ -82,16 +82,16 @@ UNEXPOSED = RuleFile(name="set", expose=("get",), unexposed=Hidden(-32601, "no {
         (
             rules("- {tools: gone, when: a, response: [{drop: b}]}\n- {tools: gone, hide: true}"),
             call("gone", {"a": 1}, id="x"),
-            GONE,
+            UNKNOWN_TOOL,
         ),
-        (EXPOSED, call("gone", id="x"), GONE),
+        (EXPOSED, call("gone", id="x"), UNKNOWN_TOOL),
         (RuleSet((UNEXPOSED,)), call("gone", id="x"), {"code": -32601, "message": "no gone"}),
     ],
 )
 def test_a_call_of_a_hidden_tool_is_answered_as_one_of_an_unknown_tool(
-    made: RuleSet, request_: bytes, error: dict[str, Any]
+    ruleset: RuleSet, request_: bytes, error: dict[str, Any]
 ) -> None:
-    reply = json.loads(Talk(made).replied(request_))
+    reply = json.loads(Talk(ruleset).replied(request_))
     assert reply == {"jsonrpc": "2.0", "id": "x", "error": error}
 
 
@@ -211,9 +211,9 @@ def test_a_page_without_a_snapshot_calls_a_tool_whose_second_run_is_harmless(hin
     talk = Talk(PAGES)
     list_tools(talk, {"name": "list", "annotations": {hint: True}})
 
-    got = talk.exchange(call("list", {"offset": 2}), answer(ITEMS))
+    response = talk.exchange(call("list", {"offset": 2}), answer(ITEMS))
 
-    assert (items(got), last_arguments(talk)) == ([3, 4], {})
+    assert (items(response), last_arguments(talk)) == ([3, 4], {})
     assert items(talk.replied(call("list", {"offset": 4}, id=2))) == [5]
 
 
@@ -228,9 +228,9 @@ def test_the_advice_names_the_argument_that_the_client_knows() -> None:
     talk = Talk(PAGES)
     list_tools(talk, own("offset"))
 
-    [said] = texts(talk.replied(call("list", {"page_offset": 2})))
+    [text] = texts(talk.replied(call("list", {"page_offset": 2})))
 
-    assert said.endswith("call again with page_offset=0 first")
+    assert text.endswith("call again with page_offset=0 first")
 
 
 @pytest.mark.fault(41, "inside")
@@ -260,10 +260,10 @@ def test_out_of_service_a_page_is_refused_and_its_tool_not_called_again() -> Non
         bad = answer(document({"n": "x", "items": []}))
         assert talk.exchange(call("list", {"q": at}), bad) == bad
 
-    refused = talk.replied(call("list", {"offset": 2}))
+    reply = talk.replied(call("list", {"offset": 2}))
 
-    assert result(refused)["isError"] is True
-    assert texts(refused) == [
+    assert result(reply)["isError"] is True
+    assert texts(reply) == [
         "nothing is shown in parts while rule 'r' is out of service; call again with offset=0"
     ]
     assert talk.exchange(call("list", {"offset": 0}), pages) == pages
@@ -277,8 +277,8 @@ SCRIPT = {"callId": "exec-7d1f", "progressToken": 1}
 
 def client_named(name: str, *files: RuleFile) -> Talk:
     """Return a talk with the budget of this client, behind these rules."""
-    chosen = Selection(files, "auto", lambda _: None)(None, name)
-    talk = Talk(chosen)
+    ruleset = Selection(files, "auto", lambda _: None)(None, name)
+    talk = Talk(ruleset)
     hello = line(id=0, method="initialize", params={"clientInfo": {"name": name}})
     talk.exchange(hello, answer({}, 0))
     talk.counted()

@@ -38,19 +38,19 @@ def test_tasks_of_long_calls_are_not_remembered_without_bound() -> None:
         created = answer({"task": {"taskId": f"t-{number}\ud83d"}}, number)
         talk.exchange(call("get", {"text": "x" * 300_000}, id=number, task={}), created)
 
-    def asked(number: int) -> list[str]:
+    def task_result(number: int) -> list[str]:
         params = {"taskId": f"t-{number}\ud83d"}
         asking = line(id=99, method="tasks/result", params=params)
         return texts(talk.exchange(asking, answer(SECRET, 99)))
 
-    assert asked(9) == asked(8) == ['{"a":1}']
-    assert asked(0) == ['{"a":1,"secret":2}']
+    assert task_result(9) == task_result(8) == ['{"a":1}']
+    assert task_result(0) == ['{"a":1,"secret":2}']
 
 
 def test_the_answer_to_a_task_that_cannot_be_read_is_withheld_by_a_rule_that_withholds() -> None:
     talk = Talk(rules("- {name: r, tools: get, on_failure: refuse, response: [{drop: secret}]}"))
-    got = talk.exchange(call("get", task={"ttl": 1}), line(id=1, result=["secret"]))
-    assert texts(got) == ["the response was withheld: rule 'r' cannot read it"]
+    response = talk.exchange(call("get", task={"ttl": 1}), line(id=1, result=["secret"]))
+    assert texts(response) == ["the response was withheld: rule 'r' cannot read it"]
 
 
 def starts(members: str) -> bytes:

@@ -71,14 +71,14 @@ MESSAGES = st.one_of(
     JSON.map(lambda value: json.dumps(value).encode()),
     st.binary(max_size=40),
 )
-SPOILED = st.builds(
+MALFORMED = st.builds(
     lambda raw, at, byte: raw[: at % (len(raw) + 1)] + byte + raw[at % (len(raw) + 1) :],
     MESSAGES,
     st.integers(0, 400),
     st.binary(max_size=2),
 )
 BATCHES = st.lists(MESSAGES, max_size=3).map(lambda lines: b"[" + b",".join(lines) + b"]")
-LINES = st.one_of(MESSAGES, SPOILED, BATCHES).map(lambda raw: raw.replace(b"\n", b""))
+LINES = st.one_of(MESSAGES, MALFORMED, BATCHES).map(lambda raw: raw.replace(b"\n", b""))
 TRACES = st.lists(st.tuples(st.booleans(), LINES), max_size=12)
 
 
@@ -149,8 +149,8 @@ ERROR = {"code": -1, "message": REASON}
 CLOSED = rules("- {tools: get, on_failure: refuse, response: [{drop: secret}]}")
 
 
-def failing(made: RuleSet = EMPTY) -> Failing:
-    talk = Failing(made)
+def failing(ruleset: RuleSet = EMPTY) -> Failing:
+    talk = Failing(ruleset)
     talk.client(line(id=9, method="tools/list"))
     talk.client(call("get"))
     talk.fails = KeyError("x")
@@ -162,10 +162,10 @@ def test_a_call_on_which_the_proxy_fails_is_answered_and_forgotten(fails: Except
     talk = Failing()
     talk.fails = fails
     reply = json.loads(talk.replied(call("get", id=7)))
-    known = isinstance(fails, RuleErrors)
+    is_rule_error = isinstance(fails, RuleErrors)
     assert reply["id"] == 7
     assert reply["error"]["message"] == (fails.brief if isinstance(fails, RuleErrors) else REASON)
-    assert talk.log == ([] if known else [REASON])
+    assert talk.log == ([] if is_rule_error else [REASON])
     assert talk.session.ended("gone") == []
 
 
@@ -189,25 +189,25 @@ def test_a_call_on_which_the_proxy_fails_never_reaches_the_server(
     assert [json.loads(raw)["id"] for raw in talk.to_client] == ids
 
 
-@pytest.mark.parametrize("made", [EMPTY, CLOSED])
+@pytest.mark.parametrize("ruleset", [EMPTY, CLOSED])
 def test_a_response_on_which_the_proxy_fails_passes_unless_its_rule_withholds(
-    made: RuleSet, monkeypatch: pytest.MonkeyPatch
+    ruleset: RuleSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    talk = failing(made)
+    talk = failing(ruleset)
     raw = answer(SECRET)
 
-    def fails(*given: Any) -> Any:
+    def fails(*arguments: Any) -> Any:
         raise KeyError("x")
 
     monkeypatch.setattr("proxy.session.responses.take", fails)
     reply = talk.receive(raw)
-    if made is EMPTY:
+    if ruleset is EMPTY:
         assert reply == raw
     else:
         assert result(reply) == {**tool_result(REASON), "isError": True}
     # Not the list: it may show hidden tools.
     unedited = answer({"tools": []}, 9)
-    assert talk.receive(unedited) == (unedited if made is EMPTY else line(id=9, error=ERROR))
+    assert talk.receive(unedited) == (unedited if ruleset is EMPTY else line(id=9, error=ERROR))
     assert talk.session.ended("gone") == []
 
 

@@ -50,19 +50,19 @@ def test_every_call_is_counted_once_with_the_rule_that_did_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("client", "budget", "shown", "cuts"),
+    ("client", "budget", "visible", "cuts"),
     [("claude-code", 8_000, 1_500, (1, 0)), ("claude-code", 90_000, 1_500, (1, 1)),
      ("mcp", 8_000, 200_000, (0, 0))],
 )  # fmt: skip
 def test_what_the_client_would_have_cut_by_itself_is_counted(
-    client: str, budget: int, shown: int, cuts: tuple[int, int]
+    client: str, budget: int, visible: int, cuts: tuple[int, int]
 ) -> None:
     talk = Talk(rules(f"- {{tools: list, max_bytes: {budget}}}"))
     info = {"clientInfo": {"name": client, "version": "1"}}
     talk.exchange(line(id=0, method="initialize", params=info), answer({}, 0))
     talk.exchange(call("list"), answer(tool_result("x" * 200_000)))
     [shaped] = [row for row in talk.counted() if row.tool == "list"]
-    assert shaped.visible_before - shaped.client_cut == shown
+    assert shaped.visible_before - shaped.client_cut == visible
     assert shaped.visible_before == 200_000
     assert shaped.visible_after <= budget
     assert (shaped.cuts_before, shaped.cuts_after) == cuts
@@ -77,8 +77,8 @@ def test_an_object_that_cannot_be_paged_is_said_once_for_each_tool_and_counted_e
     for tool in ("list", "list", "find", "list"):
         assert talk.exchange(call(tool), answer(ITEMS)) == answer(ITEMS)
 
-    said = "the document is an object; `at` names its array"
-    assert talk.log == [f"pages: list: {said}", f"pages: find: {said}"]
+    reason = "the document is an object; `at` names its array"
+    assert talk.log == [f"pages: list: {reason}", f"pages: find: {reason}"]
     [warned] = talk.meter.drain(Warnings)
     assert (warned.rule, warned.kind, warned.count) == ("pages", "paginate: an object", 4)
 
@@ -96,8 +96,8 @@ def test_five_failures_in_a_row_put_a_rule_out_of_service_which_is_said_once() -
     assert after(talk, *[FAILS] * 4, FITS) == [*[FAILS] * 4, answer(document(1))]
     assert after(talk, *[FAILS] * 5, FITS, FAILS) == [*[FAILS] * 5, FITS, FAILS]
 
-    assert [said for said in talk.log if said == OUT] == [OUT]
-    assert [said.startswith("abs: get: failed at jmespath") for said in talk.log] == [
+    assert [entry for entry in talk.log if entry == OUT] == [OUT]
+    assert [entry.startswith("abs: get: failed at jmespath") for entry in talk.log] == [
         *[True] * 9,
         False,
     ]
@@ -124,8 +124,8 @@ def test_errors_and_views_say_nothing_about_whether_a_rule_works() -> None:
 @pytest.mark.fault(34, "inside")
 def test_a_rule_that_withholds_is_never_out_of_service() -> None:
     talk = Talk(rules(f"{ABS[:-1]}, on_failure: refuse}}"))
-    got = after(talk, *[FAILS] * 12)
-    assert {str(texts(raw)) for raw in got} == {
+    responses = after(talk, *[FAILS] * 12)
+    assert {str(texts(raw)) for raw in responses} == {
         "[\"the response was withheld: rule 'abs' failed on it\"]"
     }
     assert after(talk, FITS) == [answer(document(1))]

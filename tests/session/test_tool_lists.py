@@ -81,9 +81,9 @@ def test_an_argument_that_gave_way_is_known_before_the_tools_are_listed_again() 
 def test_a_view_that_gave_way_is_known_before_the_tools_are_listed_again() -> None:
     talk = Talk(BOUND)
 
-    got = talk.replied(call("get", {"view": "front", "abridged_view": "items[0]"}))
+    response = talk.replied(call("get", {"view": "front", "abridged_view": "items[0]"}))
 
-    assert texts(got)[0].endswith(
+    assert texts(response)[0].endswith(
         "call again without abridged_view first; its answer then takes views for a while"
     )
 
@@ -92,9 +92,9 @@ CHANGED = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
 CAPABLE = answer({"serverInfo": {"name": "s"}, "capabilities": {"tools": {"listChanged": True}}})
 
 
-def introduced(made: RuleSet, response: bytes = CAPABLE) -> Talk:
+def introduced(ruleset: RuleSet, response: bytes = CAPABLE) -> Talk:
     """Return a talk in which the server was introduced and its tools were listed."""
-    talk = Talk(made)
+    talk = Talk(ruleset)
     talk.exchange(line(id=1, method="initialize"), response)
     list_tools(talk, own(), {"name": "gone"})
     return talk
@@ -120,10 +120,10 @@ def test_a_client_is_told_of_rules_that_have_changed_while_its_long_list_was_edi
     talk.client(line(id=2, method="tools/list"))
     [work] = talk.session.from_server(answer({"tools": [own(), {"name": "gone"}, LONG_TOOL]}, 2))
     assert isinstance(work, RunInBackground)
-    found = work.do()
+    outcome = work.do()
     talk.rules = HIDE
     talk.client(call("list", {}, id=3))
-    [listed] = work.then(found)
+    [listed] = work.then(outcome)
 
     assert isinstance(listed, ToClient)
     assert len(result(listed.raw)["tools"]) == 3
@@ -141,10 +141,10 @@ def test_a_list_that_a_step_fails_on_goes_out_as_it_came_unless_a_tool_is_hidden
     tools = {"tools": [{**own(), "outputSchema": {"type": "object"}}, {"name": "gone"}, more]}
     for others, closed in ((), False), (HIDE.files, True):
         talk = Talk(RuleSet((RuleFile(name="r.yaml", rules=(unsure,)), *others)))
-        got = talk.exchange(line(id=1, method="tools/list"), answer(tools, 1))
-        assert (got == answer(tools, 1)) is not closed
-        assert ("KeyError: 'no such thing'" in got.decode()) is closed
-        assert any("KeyError: 'no such thing'" in said for said in talk.log)
+        response = talk.exchange(line(id=1, method="tools/list"), answer(tools, 1))
+        assert (response == answer(tools, 1)) is not closed
+        assert ("KeyError: 'no such thing'" in response.decode()) is closed
+        assert any("KeyError: 'no such thing'" in entry for entry in talk.log)
 
 
 @pytest.mark.fault(43, "inside")
@@ -156,31 +156,31 @@ def test_only_a_server_that_declares_it_has_a_list_that_changes() -> None:
 
 
 def test_a_client_whose_session_was_at_rest_is_told_of_other_rules_and_of_the_same_not() -> None:
-    for now, told in (EMPTY, []), (HIDE, [CHANGED]):
+    for now, notifications in (EMPTY, []), (HIDE, [CHANGED]):
         talk = introduced(EMPTY)
         talk.session.rest()
         talk.rules = now
         before = len(talk.to_client)
         talk.client(call("list", {}, id=2))
-        assert talk.to_client[before:] == told
+        assert talk.to_client[before:] == notifications
 
 
 ONE = Raw(b'{"tools":[1]}')
 
 
 def history(*pages: tuple[Raw, Raw | None, bool]) -> ToolListHistory:
-    made = ToolListHistory()
+    tool_list = ToolListHistory()
     for original, edited, next_page in pages:
-        made.record(original, edited, next_page=next_page)
-    return made
+        tool_list.record(original, edited, next_page=next_page)
+    return tool_list
 
 
 @pytest.mark.slow
 def test_a_list_without_end_is_not_stored_without_end() -> None:
     pages = [(Raw(b'{"tools":["page %d"]}' % number), None, True) for number in range(5000)]
-    made = history((ONE, None, False), *pages)
-    assert len(made._pages) <= 1024
-    assert made.differs(lambda _: None), "what is not stored counts as changed"
+    tool_list = history((ONE, None, False), *pages)
+    assert len(tool_list._pages) <= 1024
+    assert tool_list.differs(lambda _: None), "what is not stored counts as changed"
     long = [(Raw(b'"%d%s"' % (number, b"x" * 100_000)), None, number > 0) for number in range(100)]
     assert sum(map(len, history(*long)._pages)) <= 4 << 20
     assert history((Raw(b'"' + b"x" * (5 << 20) + b'"'), None, False)).differs(lambda _: None)

@@ -31,12 +31,12 @@ def test_a_response_that_fits_its_bound_passes_as_it_came() -> None:
 
 
 def test_a_response_that_is_too_long_is_abridged_in_both_copies() -> None:
-    made = shaped(BOUND, LONG)
+    outcome = shaped(BOUND, LONG)
 
-    found = result(made.raw)
-    assert json.loads(texts(made.raw)[0]) == found["structuredContent"]
-    assert len(texts(made.raw)[0]) <= 1000
-    assert "_abridged" in found["structuredContent"]
+    content = result(outcome.raw)
+    assert json.loads(texts(outcome.raw)[0]) == content["structuredContent"]
+    assert len(texts(outcome.raw)[0]) <= 1000
+    assert "_abridged" in content["structuredContent"]
 
 
 PROSE = "A line of prose.\n" * 500
@@ -44,13 +44,13 @@ PROSE = "A line of prose.\n" * 500
 
 def test_prose_that_crowds_a_json_text_out_is_abridged_with_it() -> None:
     text = "max_bytes: 4000"
-    made = shaped(text, tool_result(PROSE, json.dumps({"items": [1]})), keep=True)
+    outcome = shaped(text, tool_result(PROSE, json.dumps({"items": [1]})), keep=True)
 
-    prose, small, told = texts(made.raw)
+    prose, small, note = texts(outcome.raw)
     assert json.loads(small) == {"items": [1]}
-    assert len(prose + small + told) <= 4000
-    view = json.loads(told)["_abridged"]["more"].split("'")[1]
-    more = shape(ShapeJob(rule=rule(text), tool="t", id=b"2", snapshot=made.snapshot, view=view))
+    assert len(prose + small + note) <= 4000
+    view = json.loads(note)["_abridged"]["more"].split("'")[1]
+    more = shape(ShapeJob(rule=rule(text), tool="t", id=b"2", snapshot=outcome.snapshot, view=view))
     [answered, *_] = texts(more.raw)
     assert PROSE.startswith(prose.partition("…")[0] + answered)
 
@@ -60,30 +60,30 @@ def test_prose_that_crowds_a_json_text_out_is_abridged_with_it() -> None:
 def test_prose_that_crowds_structured_content_out_is_shortened(
     text: str, value: dict[str, Any]
 ) -> None:
-    made = shaped(text, {**tool_result(PROSE), "structuredContent": value})
+    outcome = shaped(text, {**tool_result(PROSE), "structuredContent": value})
 
-    prose, told = texts(made.raw)
-    check_text(PROSE, prose, json.loads(told)["_abridged"])
-    assert len(prose + told) <= 1000
-    found = result(made.raw)["structuredContent"]
-    assert len(json.dumps(found)) <= 1000
-    assert (found == value) == (value == {"items": [1]})
+    prose, note = texts(outcome.raw)
+    check_text(PROSE, prose, json.loads(note)["_abridged"])
+    assert len(prose + note) <= 1000
+    content = result(outcome.raw)["structuredContent"]
+    assert len(json.dumps(content)) <= 1000
+    assert (content == value) == (value == {"items": [1]})
 
 
 def test_several_texts_that_crowd_a_document_out_are_shortened_together() -> None:
-    made = shaped(
+    outcome = shaped(
         "max_bytes: 16000",
         {**tool_result(PROSE, "short", "x" * 9000), "structuredContent": {"items": [1]}},
     )
 
-    first, second, third, told = texts(made.raw)
+    first, second, third, note = texts(outcome.raw)
     assert first.endswith("\nA line of prose.\n")
     assert second == "short"
-    notes = json.loads(told)["_abridged"]
+    notes = json.loads(note)["_abridged"]
     check_text(PROSE, first, {"text": notes["[0]"]})
     check_text("x" * 9000, third, {"text": notes["[2]"]})
-    assert result(made.raw)["structuredContent"] == {"items": [1]}
-    assert len(first + second + third + told) <= 16000
+    assert result(outcome.raw)["structuredContent"] == {"items": [1]}
+    assert len(first + second + third + note) <= 16000
 
 
 @pytest.mark.parametrize("kind", ["text", "blocks"])
@@ -92,21 +92,21 @@ def test_structured_content_beside_a_document_that_is_elsewhere_is_bounded_too(
     kind: str, shows: Shows
 ) -> None:
     value = {"items": ["x" * 20] * 100}
-    made = shaped(f"document: {kind}\n{BOUND}", document(value, structured=True), shows=shows)
+    outcome = shaped(f"document: {kind}\n{BOUND}", document(value, structured=True), shows=shows)
 
-    found = result(made.raw)["structuredContent"]
-    assert found["items"] == value["items"][: len(found["items"])]
-    assert "items" in found["_abridged"]
-    assert made.visible_after <= 1000
-    assert made.visible_after > 500
+    content = result(outcome.raw)["structuredContent"]
+    assert content["items"] == value["items"][: len(content["items"])]
+    assert "items" in content["_abridged"]
+    assert outcome.visible_after <= 1000
+    assert outcome.visible_after > 500
 
 
 def test_structured_content_that_is_promised_counts_where_both_copies_are_shown() -> None:
     contract = "output_schema: {type: object}"
-    made = shaped(f"{BOUND}\n{contract}", document({"items": ["x" * 20] * 100}), shows="both")
+    outcome = shaped(f"{BOUND}\n{contract}", document({"items": ["x" * 20] * 100}), shows="both")
 
-    assert result(made.raw)["structuredContent"] == json.loads(texts(made.raw)[0])
-    assert 500 < made.visible_after <= 1000
+    assert result(outcome.raw)["structuredContent"] == json.loads(texts(outcome.raw)[0])
+    assert 500 < outcome.visible_after <= 1000
 
 
 @pytest.mark.parametrize("shows", ["structured", "text", "either", "both"])
@@ -115,16 +115,16 @@ def test_a_text_that_was_cut_stands_in_promised_structured_content_with_what_was
     step: str, shows: Shows
 ) -> None:
     contract = f"{step}\n{BOUND}\noutput_schema: {{type: object}}"
-    made = shaped(contract, tool_result('say "\n" ' * 400), shows=shows)
+    outcome = shaped(contract, tool_result('say "\n" ' * 400), shows=shows)
 
-    text, told = texts(made.raw)
-    found = result(made.raw)["structuredContent"]
-    assert list(found) == ["text", "truncation" if step else "_abridged"]
-    assert found["text"] == text
-    assert found["truncation" if step else "_abridged"] == (
-        json.loads(told) if step else json.loads(told)["_abridged"]
+    text, note = texts(outcome.raw)
+    content = result(outcome.raw)["structuredContent"]
+    assert list(content) == ["text", "truncation" if step else "_abridged"]
+    assert content["text"] == text
+    assert content["truncation" if step else "_abridged"] == (
+        json.loads(note) if step else json.loads(note)["_abridged"]
     )
-    assert 300 < made.visible_after <= 1000
+    assert 300 < outcome.visible_after <= 1000
 
 
 def test_text_beside_unrelated_structured_content_costs_nothing_if_it_is_not_shown() -> None:
@@ -132,10 +132,10 @@ def test_text_beside_unrelated_structured_content_costs_nothing_if_it_is_not_sho
     prose = "A line of prose.\n" * 40
     small = {**tool_result(prose), "structuredContent": {"items": [1]}}
 
-    made = shaped(BOUND, {**tool_result(prose), "structuredContent": value}, shows="structured")
+    outcome = shaped(BOUND, {**tool_result(prose), "structuredContent": value}, shows="structured")
 
-    assert texts(made.raw) == [prose]
-    assert 800 < made.visible_after <= 1000
+    assert texts(outcome.raw) == [prose]
+    assert 800 < outcome.visible_after <= 1000
     assert shaped("max_bytes: 400", small, shows="structured").outcome == "untouched"
 
 
@@ -145,35 +145,35 @@ STRINGS = [f"{n}: " + "x" * 90 for n in range(200)]
 def test_what_is_shown_of_several_blocks_and_what_the_notes_count_is_the_whole() -> None:
     blocks = ["short", json.dumps({"lines": STRINGS}), *STRINGS[:3], "z" * 9000]
 
-    *after, told = texts(shaped("max_bytes: 4000", tool_result(*blocks)).raw)
+    *after, note = texts(shaped("max_bytes: 4000", tool_result(*blocks)).raw)
 
     before = [json.loads(text) if text[0] == "{" else text for text in blocks]
-    shown = [json.loads(text) if text[0] == "{" else text for text in after]
-    check_notes(left_out(before, shown, blocks=True), json.loads(told)["_abridged"])
+    documents = [json.loads(text) if text[0] == "{" else text for text in after]
+    check_notes(left_out(before, documents, blocks=True), json.loads(note)["_abridged"])
 
 
 def test_rows_in_a_block_each_are_shown_in_brief_as_one_table() -> None:
     rows = [{"id": n, "title": f"row {n}", "body": "x" * 300} for n in range(200)]
 
-    made = shaped("max_bytes: 8000", tool_result("Found 200", *map(json.dumps, rows)), keep=True)
+    outcome = shaped("max_bytes: 8000", tool_result("Found 200", *map(json.dumps, rows)), keep=True)
 
-    prose, text = texts(made.raw)
+    prose, text = texts(outcome.raw)
     assert prose == "Found 200"
     after = json.loads(text)
     notes = after.pop("_abridged")
     assert len(after["rows"]) == 200
     check_notes(left_out(rows, after), notes)
-    view = ShapeJob(rule=rule("max_bytes: 8000"), tool="t", id=b"2", snapshot=made.snapshot)
+    view = ShapeJob(rule=rule("max_bytes: 8000"), tool="t", id=b"2", snapshot=outcome.snapshot)
     assert texts(shape(replace(view, view="[7].body")).raw)[-1] == rows[7]["body"]
 
 
 @given(values(leaves=60), st.integers(300, 3000))
 def test_for_any_document_the_notes_count_all_that_is_left_out(raw: bytes, bound: int) -> None:
     before = json.loads(raw)
-    made = shaped(f"max_bytes: {bound}", tool_result(Document.read(raw).encode().decode()))
-    if made.outcome != "shaped" or not isinstance(before, dict | list):
+    outcome = shaped(f"max_bytes: {bound}", tool_result(Document.read(raw).encode().decode()))
+    if outcome.outcome != "shaped" or not isinstance(before, dict | list):
         return
-    after = json.loads(texts(made.raw)[0])
+    after = json.loads(texts(outcome.raw)[0])
     name = max(name for name in after if name.rstrip("_") == "_abridged")
     notes = after.pop(name)
     check_notes(left_out({"items": before} if isinstance(before, list) else before, after), notes)
@@ -181,26 +181,26 @@ def test_for_any_document_the_notes_count_all_that_is_left_out(raw: bytes, bound
 
 @pytest.mark.fault(38, "inside")
 def test_a_document_of_another_shape_is_bounded_all_the_same() -> None:
-    made = shaped(
+    outcome = shaped(
         "response: [{keep: [items.id]}]\nmax_bytes: 1000",
         document({"other": ["x" * 50] * 100, "n": 1}),
         keep=True,
     )
 
-    assert made.outcome == "shaped"
-    assert len(texts(made.raw)[0]) <= 1000
-    assert "_abridged" in texts(made.raw)[0]
-    assert made.log_line is not None
-    assert made.log_line.startswith("*: t: left as it came:")
+    assert outcome.outcome == "shaped"
+    assert len(texts(outcome.raw)[0]) <= 1000
+    assert "_abridged" in texts(outcome.raw)[0]
+    assert outcome.log_line is not None
+    assert outcome.log_line.startswith("*: t: left as it came:")
 
 
 def test_a_cut_by_max_bytes_is_no_violation() -> None:
     open_schema = CONTRACT.replace("n: {", "items: {type: array}, n: {")
     value = document({"n": 1, "items": ["x" * 50] * 50})
-    made = shaped(open_schema + "validate: refuse\nmax_bytes: 600", value)
-    assert made.outcome == "shaped"
-    assert made.warnings == ()
-    assert structured(made)["n"] == 1
+    outcome = shaped(open_schema + "validate: refuse\nmax_bytes: 600", value)
+    assert outcome.outcome == "shaped"
+    assert outcome.warnings == ()
+    assert structured(outcome)["n"] == 1
 
 
 LONG_RESULTS = {
@@ -216,7 +216,7 @@ LONG_RESULTS = {
 }
 
 
-def shown(client: Client, value: dict[str, Any]) -> int:
+def visible_bytes(client: Client, value: dict[str, Any]) -> int:
     """Count the bytes of a result that a client gives to its model, as it was measured."""
     texts = [block["text"] for block in value["content"]]
     structured = value.get("structuredContent")
@@ -247,7 +247,7 @@ def test_a_client_shows_whole_what_its_budget_made(client: Client, name: str) ->
     budget = Selection((), "auto", pytest.fail)(None, client.name).otherwise
     assert budget is not None
 
-    made = shape(job(budget, answer(LONG_RESULTS[name]), shows=client.shows))
+    outcome = shape(job(budget, answer(LONG_RESULTS[name]), shows=client.shows))
 
-    size = shown(client, result(made.raw))
+    size = visible_bytes(client, result(outcome.raw))
     assert client.budget_bytes * 0.3 < size <= client.budget_bytes < (client.limit_bytes or 1e9)

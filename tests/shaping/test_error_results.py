@@ -33,7 +33,7 @@ ERRORS = """
 NOT_FOUND = {"error": {"code": "JOB_NOT_FOUND", "message": "no job 7", "details": {"id": "7"}}}
 
 
-def asked(response: bytes, text: str = ERRORS, **arguments: Any) -> tuple[Any, Talk]:
+def client_response(response: bytes, text: str = ERRORS, **arguments: Any) -> tuple[Any, Talk]:
     """Return what comes of `response`, decoded, and the talk."""
     talk = Talk(rules(text))
     return json.loads(talk.exchange(call("get_job", arguments), response)), talk
@@ -91,8 +91,8 @@ RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 def test_an_error_gets_the_form_of_its_rule_and_is_marked_as_one(
     text: str, before: dict[str, Any], after: dict[str, Any]
 ) -> None:
-    got, talk = asked(answer(before), text)
-    assert got["result"] == after
+    reply, talk = client_response(answer(before), text)
+    assert reply["result"] == after
     outcome = "error" if "isError" in after else "shaped"
     assert [(row.outcome, row.calls) for row in talk.counted()] == [(outcome, 1)]
 
@@ -138,15 +138,15 @@ def test_an_error_that_its_rule_does_not_fit_passes_as_it_came(
 def test_an_error_that_has_the_form_keeps_its_layout_and_is_marked_where_it_was_not() -> None:
     spaced = '{ "error": {"code": "MINE",  "more": 1.50} }'
     unmarked = ERRORS.replace("  tools: get_job", "  tools: get_job\n  error_if: error")
-    got, _ = asked(answer(tool_result(spaced)), unmarked)
-    assert got["result"] == tool_result(spaced, isError=True)
+    reply, _ = client_response(answer(tool_result(spaced)), unmarked)
+    assert reply["result"] == tool_result(spaced, isError=True)
 
 
 def test_the_message_of_a_json_rpc_error_is_shaped_and_its_code_and_data_stay() -> None:
     error = {"code": -32000, "message": "no job 7", "data": {"n": 1}}
-    got, _ = asked(line(id=1, error=error))
-    assert json.loads(got["error"].pop("message")) == NOT_FOUND
-    assert got == {"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "data": {"n": 1}}}
+    reply, _ = client_response(line(id=1, error=error))
+    assert json.loads(reply["error"].pop("message")) == NOT_FOUND
+    assert reply == {"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "data": {"n": 1}}}
 
 
 TEXT = "errors: [{recast: {cases: [{to: {error: '{text}'}}]}}], "
@@ -167,8 +167,8 @@ def test_a_refusal_takes_the_form_of_errors_unless_a_step_fails(
     talk = Talk(rules(f"- {{tools: list, {errors}{text}}}"))
     reply = talk.replied(call("list", arguments))
     assert result(reply)["isError"] is True
-    [shown] = texts(reply)
-    assert (shown if broken else json.loads(shown)["error"]).startswith(reason)
+    [refusal] = texts(reply)
+    assert (refusal if broken else json.loads(refusal)["error"]).startswith(reason)
 
 
 @pytest.mark.fault(35, "inside")
@@ -176,10 +176,10 @@ def test_an_error_that_grows_out_of_all_proportion_goes_out_as_it_came() -> None
     shape_of = ", ".join(["'{text}'"] * 100)
     text = f"name: r\nerrors: [{{recast: {{cases: [{{match: '.', to: {{a: [{shape_of}]}}}}]}}}}]"
     raw = answer(tool_result("x" * 20_000, isError=True))
-    made = shape(job(rule(text), raw))
-    assert (made.raw, made.outcome) == (raw, "error")
-    assert made.log_line is not None
-    assert made.log_line.startswith("r: t: errors: a result of ")
+    outcome = shape(job(rule(text), raw))
+    assert (outcome.raw, outcome.outcome) == (raw, "error")
+    assert outcome.log_line is not None
+    assert outcome.log_line.startswith("r: t: errors: a result of ")
 
 
 FRAMES = "".join(f'  File "job.py", line {n}, in step\n    go({n})\n' for n in range(1_600))
@@ -190,41 +190,41 @@ def budget(size: int = 8_000) -> RuleSet:
     return Selection((), size, lambda _: None)("server", None)
 
 
-def gap(told: Any) -> tuple[int, int]:
+def gap(note: Any) -> tuple[int, int]:
     """Return where what was left out begins and ends, as a notice says it."""
-    first, last, of = map(int, re.findall("[0-9]+", told["text"])[:3])
+    first, last, of = map(int, re.findall("[0-9]+", note["text"])[:3])
     return first, of - last
 
 
-def rejoined(talk: Talk, shown: str, told: Any, **asks: Any) -> str:
+def rejoined(talk: Talk, excerpt: str, note: Any, **asks: Any) -> str:
     """Put a text together of what was shown of it and of views of what was left out."""
-    start, end = gap(told)
-    tail = int(re.findall("[0-9]+", told["text"])[1])
-    whole = shown[:start]
+    start, end = gap(note)
+    tail = int(re.findall("[0-9]+", note["text"])[1])
+    whole = excerpt[:start]
     while start < end:
         view = {"view": f"text[{start}:{min(start + 5000, end)}]"}
-        got = talk.replied(call("run", {**asks, **view}, id=start))
-        assert result(got)["isError"] is True
-        part, *_ = texts(got)
+        reply = talk.replied(call("run", {**asks, **view}, id=start))
+        assert result(reply)["isError"] is True
+        part, *_ = texts(reply)
         whole, start = whole + part, start + len(part)
-    return whole + shown[len(shown) - tail :]
+    return whole + excerpt[len(excerpt) - tail :]
 
 
 def test_a_long_traceback_shows_its_first_and_last_lines_and_the_rest_on_demand() -> None:
     talk = Talk(budget())
-    got = talk.exchange(call("run", {"job": 1}), answer(tool_result(TRACEBACK, isError=True)))
+    reply = talk.exchange(call("run", {"job": 1}), answer(tool_result(TRACEBACK, isError=True)))
 
-    shown, notice = texts(got)
+    excerpt, notice = texts(reply)
     assert len(TRACEBACK) > 60_000
-    assert len(shown) + len(notice) <= 8_000
-    assert result(got)["isError"] is True
-    assert shown.startswith("Traceback (most recent call last):\n")
-    assert shown.endswith("\n    go(1599)\nKeyError: 'row 17'")
-    told = json.loads(notice)["_abridged"]
-    start, _ = gap(told)
-    check_text(TRACEBACK, shown, told)
-    assert told["more"].startswith(f"call again with view='text[{start}:")
-    assert rejoined(talk, shown, told, job=1) == TRACEBACK
+    assert len(excerpt) + len(notice) <= 8_000
+    assert result(reply)["isError"] is True
+    assert excerpt.startswith("Traceback (most recent call last):\n")
+    assert excerpt.endswith("\n    go(1599)\nKeyError: 'row 17'")
+    note = json.loads(notice)["_abridged"]
+    start, _ = gap(note)
+    check_text(TRACEBACK, excerpt, note)
+    assert note["more"].startswith(f"call again with view='text[{start}:")
+    assert rejoined(talk, excerpt, note, job=1) == TRACEBACK
     assert len(talk.to_server) == 1
     assert [row.outcome for row in talk.counted() if row.outcome != "view"] == ["error"]
 
@@ -238,13 +238,13 @@ def test_what_is_shown_of_an_error_and_what_was_left_out_are_the_whole(
     text: str, size: int
 ) -> None:
     talk = Talk(budget(size))
-    shown, notice = texts(talk.exchange(call("run"), answer(tool_result(text, isError=True))))
+    excerpt, notice = texts(talk.exchange(call("run"), answer(tool_result(text, isError=True))))
 
-    assert len(shown.encode()) + len(notice.encode()) <= size
+    assert len(excerpt.encode()) + len(notice.encode()) <= size
     start, end = gap(json.loads(notice)["_abridged"])
     assert 0 < start < end < len(text)
-    between = shown[start : len(shown) - (len(text) - end)]
-    assert shown == text[:start] + between + text[end:]
+    between = excerpt[start : len(excerpt) - (len(text) - end)]
+    assert excerpt == text[:start] + between + text[end:]
     assert between == "…"
 
 
@@ -253,14 +253,14 @@ def test_a_long_error_of_several_texts_is_one_text_and_its_images_stay() -> None
     value = tool_result("the build failed", TRACEBACK, isError=True)
     value["content"].insert(1, image)
     talk = Talk(budget())
-    got = result(talk.exchange(call("run"), answer(value)))
+    reply = result(talk.exchange(call("run"), answer(value)))
 
-    first, notice, last = got["content"]
+    first, notice, last = reply["content"]
     assert last == image
     assert first["text"].startswith("the build failed\nTraceback")
     assert first["text"].endswith("KeyError: 'row 17'")
-    told = json.loads(notice["text"])["_abridged"]
-    assert rejoined(talk, first["text"], told) == f"the build failed\n{TRACEBACK}"
+    note = json.loads(notice["text"])["_abridged"]
+    assert rejoined(talk, first["text"], note) == f"the build failed\n{TRACEBACK}"
 
 
 @pytest.mark.parametrize(
@@ -275,23 +275,25 @@ def test_a_long_error_is_a_text_alone_but_for_short_facts_beside_it(
     value: dict[str, Any], stays: Any
 ) -> None:
     # Clients that hold it to the outputSchema would refuse what is left of it.
-    made = rules("- {tools: run, max_bytes: 2000, error_if: {match: '^Traceback'}}")
-    got = Talk(made).exchange(call("run"), answer(tool_result(TRACEBACK, **value)))
+    ruleset = rules("- {tools: run, max_bytes: 2000, error_if: {match: '^Traceback'}}")
+    reply = Talk(ruleset).exchange(call("run"), answer(tool_result(TRACEBACK, **value)))
 
-    assert result(got)["isError"] is True
-    assert result(got).get("structuredContent") == stays
-    assert texts(got)[0].endswith("KeyError: 'row 17'")
-    assert sum(map(len, texts(got))) <= 2_000
+    assert result(reply)["isError"] is True
+    assert result(reply).get("structuredContent") == stays
+    assert texts(reply)[0].endswith("KeyError: 'row 17'")
+    assert sum(map(len, texts(reply))) <= 2_000
 
 
 def test_a_long_error_that_is_an_object_keeps_its_members() -> None:
-    held = {"code": "FAILED", "rows": list(range(5_000)), "retry": False}
-    got = result(Talk(budget()).exchange(call("run"), answer({**document(held), "isError": True})))
+    value = {"code": "FAILED", "rows": list(range(5_000)), "retry": False}
+    reply = result(
+        Talk(budget()).exchange(call("run"), answer({**document(value), "isError": True}))
+    )
 
-    [block] = got["content"]
-    shown = json.loads(block["text"])
-    assert (shown["code"], shown["retry"], got["isError"]) == ("FAILED", False, True)
-    assert shown["_abridged"]["rows"] == f"first {len(shown['rows']) - 1} and last 1 of 5000"
+    [block] = reply["content"]
+    members = json.loads(block["text"])
+    assert (members["code"], members["retry"], reply["isError"]) == ("FAILED", False, True)
+    assert members["_abridged"]["rows"] == f"first {len(members['rows']) - 1} and last 1 of 5000"
 
 
 def test_the_steps_for_errors_run_before_the_bound() -> None:
@@ -305,12 +307,14 @@ def test_the_steps_for_errors_run_before_the_bound() -> None:
             """
         )
     )
-    shown, notice = texts(talk.exchange(call("run"), answer(tool_result(TRACEBACK, isError=True))))
+    excerpt, notice = texts(
+        talk.exchange(call("run"), answer(tool_result(TRACEBACK, isError=True)))
+    )
 
-    assert shown.endswith("no 'row 17'")
-    assert len(shown) + len(notice) <= 2_000
-    told = json.loads(notice)["_abridged"]
-    assert rejoined(talk, shown, told) == TRACEBACK.replace("KeyError: ", "no ")
+    assert excerpt.endswith("no 'row 17'")
+    assert len(excerpt) + len(notice) <= 2_000
+    note = json.loads(notice)["_abridged"]
+    assert rejoined(talk, excerpt, note) == TRACEBACK.replace("KeyError: ", "no ")
 
 
 LONG_ERROR = answer(tool_result(TRACEBACK, isError=True))
@@ -318,7 +322,7 @@ FITS = tool_result("no row 17", structuredContent={"code": 1.0}, isError=True)
 
 
 @pytest.mark.parametrize(
-    ("made", "response"),
+    ("ruleset", "response"),
     [
         (budget(), answer(FITS)),
         (budget(), line(id=1, error={"code": 1, "message": "no", "data": [1.0]})),
@@ -327,9 +331,9 @@ FITS = tool_result("no row 17", structuredContent={"code": 1.0}, isError=True)
     ],
 )
 def test_an_error_within_its_bound_or_without_one_is_the_same_bytes(
-    made: RuleSet, response: bytes
+    ruleset: RuleSet, response: bytes
 ) -> None:
-    assert Talk(made).exchange(call("run"), response) == response
+    assert Talk(ruleset).exchange(call("run"), response) == response
 
 
 PAGED = """
@@ -346,8 +350,8 @@ def test_an_error_is_never_taken_for_the_answer_that_pages_are_cut_from() -> Non
             call("run", {"offset": 2}), answer(tool_result(TRACEBACK, isError=True))
         )
         assert result(failed)["isError"] is True, at
-    got = talk.exchange(call("run", {"offset": 2}), answer(document({"items": [1, 2, 3]})))
-    assert json.loads(texts(got)[0])["items"] == [3]
+    reply = talk.exchange(call("run", {"offset": 2}), answer(document({"items": [1, 2, 3]})))
+    assert json.loads(texts(reply)[0])["items"] == [3]
 
 
 @pytest.mark.parametrize(
@@ -363,22 +367,22 @@ def test_a_first_call_with_a_view_looks_into_the_text_of_an_error(view: str, beg
     talk = Talk(budget())
     listed = {"tools": [{"name": "run", "annotations": {"readOnlyHint": True}}]}
     talk.exchange(line(id=9, method="tools/list"), answer(listed, 9))
-    got = talk.exchange(call("run", {"view": view}), answer(tool_result(TRACEBACK, isError=True)))
-    assert texts(got)[0].startswith(begins)
-    assert result(got)["isError"] is True
+    reply = talk.exchange(call("run", {"view": view}), answer(tool_result(TRACEBACK, isError=True)))
+    assert texts(reply)[0].startswith(begins)
+    assert result(reply)["isError"] is True
 
 
 def test_the_message_of_a_long_json_rpc_error_shows_both_ends_and_the_rest_on_demand() -> None:
     talk = Talk(budget())
     error = {"code": -32603, "message": TRACEBACK, "data": {"n": 1.0}}
-    got = json.loads(talk.exchange(call("run"), line(id=1, error=error)))
+    reply = json.loads(talk.exchange(call("run"), line(id=1, error=error)))
 
-    assert (got["error"]["code"], got["error"]["data"]) == (-32603, {"n": 1.0})
-    shown, _, notice = got["error"]["message"].rpartition("\n")
-    assert len(got["error"]["message"]) <= 8_000
-    assert shown.startswith("Traceback (most recent call last):\n")
-    assert shown.endswith("KeyError: 'row 17'")
-    assert rejoined(talk, shown, json.loads(notice)["_abridged"]) == TRACEBACK
+    assert (reply["error"]["code"], reply["error"]["data"]) == (-32603, {"n": 1.0})
+    excerpt, _, notice = reply["error"]["message"].rpartition("\n")
+    assert len(reply["error"]["message"]) <= 8_000
+    assert excerpt.startswith("Traceback (most recent call last):\n")
+    assert excerpt.endswith("KeyError: 'row 17'")
+    assert rejoined(talk, excerpt, json.loads(notice)["_abridged"]) == TRACEBACK
     assert len(talk.to_server) == 1
 
 
@@ -388,15 +392,15 @@ def test_long_data_of_a_json_rpc_error_keeps_its_type_and_its_message_says_what_
 ) -> None:
     talk = Talk(budget())
     error = {"code": 1, "message": "no", "data": data}
-    got = json.loads(talk.exchange(call("run"), line(id=1, error=error)))["error"]
+    reply = json.loads(talk.exchange(call("run"), line(id=1, error=error)))["error"]
 
-    assert type(got["data"]) is type(data)
-    assert len(json.dumps(got)) < 8_000
-    said, _, notice = got["message"].partition("\n")
-    assert said == "no"
-    [(place, told)] = json.loads(notice)["_abridged"].items()
+    assert type(reply["data"]) is type(data)
+    assert len(json.dumps(reply)) < 8_000
+    summary, _, notice = reply["message"].partition("\n")
+    assert summary == "no"
+    [(place, note)] = json.loads(notice)["_abridged"].items()
     assert place.startswith("data")
-    assert " of " in told
+    assert " of " in note
     both = line(id=1, error={**error, "message": TRACEBACK})
-    got = json.loads(talk.exchange(call("run"), both))["error"]
-    assert len(got["message"]) + len(json.dumps(got["data"], separators=(",", ":"))) <= 8_000
+    reply = json.loads(talk.exchange(call("run"), both))["error"]
+    assert len(reply["message"]) + len(json.dumps(reply["data"], separators=(",", ":"))) <= 8_000

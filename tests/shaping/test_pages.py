@@ -27,14 +27,14 @@ def test_without_being_asked_for_no_snapshot_is_made() -> None:
 def test_a_later_page_is_cut_from_the_snapshot_under_its_own_id() -> None:
     value = {**document({"items": [1, 2, 3], "b": 1}, structured=True), "_meta": {"a": 1.50}}
 
-    made = page(PAGES, snapshot_of(PAGES, value), offset=2)
+    outcome = page(PAGES, snapshot_of(PAGES, value), offset=2)
 
-    assert made.outcome == "page"
-    assert json.loads(made.raw)["id"] == "x"
-    found = result(made.raw)
-    assert found["structuredContent"]["items"] == [3]
-    assert json.loads(texts(made.raw)[0]) == found["structuredContent"]
-    assert found["_meta"] == {"a": 1.50}
+    assert outcome.outcome == "page"
+    assert json.loads(outcome.raw)["id"] == "x"
+    page_result = result(outcome.raw)
+    assert page_result["structuredContent"]["items"] == [3]
+    assert json.loads(texts(outcome.raw)[0]) == page_result["structuredContent"]
+    assert page_result["_meta"] == {"a": 1.50}
 
 
 def test_the_snapshot_of_blocks_is_not_changed_by_the_steps_that_follow() -> None:
@@ -51,12 +51,12 @@ def test_a_step_that_fails_on_a_snapshot_is_answered_with_an_error() -> None:
     snapshot = snapshot_of(PAGES, document({"items": [1, 2, 3]}))
     failing = with_step(rule(f"name: r\n{PAGES}"), Raises(TypeError("no")), 2)
 
-    made = shape(
+    outcome = shape(
         ShapeJob(rule=failing, tool="t", id=b"2", snapshot=snapshot, arguments={"offset": 2})
     )
 
-    assert result(made.raw)["isError"] is True
-    assert json.loads(made.raw)["id"] == 2
+    assert result(outcome.raw)["isError"] is True
+    assert json.loads(outcome.raw)["id"] == 2
 
 
 BOUND = "max_bytes: 1000"
@@ -72,17 +72,17 @@ def viewed(view: str, value: dict[str, Any] = LONG, text: str = BOUND) -> ShapeR
 
 
 def test_a_view_looks_into_the_snapshot() -> None:
-    made = viewed("items[98:].id")
+    outcome = viewed("items[98:].id")
 
-    assert made.outcome == "view"
-    assert result(made.raw) == document({"view": [98, 99]}, structured=True)
+    assert outcome.outcome == "view"
+    assert result(outcome.raw) == document({"view": [98, 99]}, structured=True)
 
 
 def test_a_view_of_a_text_is_a_text_also_by_the_name_of_the_member_that_holds_it() -> None:
     assert texts(viewed("text[3992:4000]", tool_result(FOURS)).raw) == ["09980999"]
     for view in ("content[3992:4000]", "text[3992:4000]"):
-        held = tool_result(FOURS, structuredContent={"content": FOURS})
-        assert result(viewed(view, held).raw) == tool_result(
+        value = tool_result(FOURS, structuredContent={"content": FOURS})
+        assert result(viewed(view, value).raw) == tool_result(
             "09980999", structuredContent={"content": "09980999"}
         )
 
@@ -149,18 +149,18 @@ def test_a_window_of_an_array_that_ends_early_says_what_is_next() -> None:
     ],
 )
 def test_a_wrong_view_is_refused_with_an_advice(view: str, begins: str, ends: str) -> None:
-    made = viewed(view)
+    outcome = viewed(view)
 
-    assert (made.outcome, result(made.raw)["isError"]) == ("refused", True)
-    [text] = texts(made.raw)
+    assert (outcome.outcome, result(outcome.raw)["isError"]) == ("refused", True)
+    [text] = texts(outcome.raw)
     assert text.startswith(begins)
     assert text.endswith(ends)
 
 
 def test_a_view_sees_the_document_after_what_the_rule_drops() -> None:
-    made = viewed("secret", SECRET, f"response: [{{drop: secret}}]\n{BOUND}")
+    outcome = viewed("secret", SECRET, f"response: [{{drop: secret}}]\n{BOUND}")
 
-    assert json.loads(texts(made.raw)[0]) == {
+    assert json.loads(texts(outcome.raw)[0]) == {
         "view": None,
         "more": "null, or nothing there; there is no 'secret'; members: items; "
         "write a JMESPath such as items[0:20], or help",
@@ -168,11 +168,11 @@ def test_a_view_sees_the_document_after_what_the_rule_drops() -> None:
 
 
 def test_a_view_can_be_answered_from_a_fresh_response() -> None:
-    made = shaped(BOUND, LONG, view="items[1].id", keep=True)
+    outcome = shaped(BOUND, LONG, view="items[1].id", keep=True)
 
-    assert made.outcome == "view"
-    assert json.loads(texts(made.raw)[0]) == {"view": 1}
-    assert made.snapshot is not None
+    assert outcome.outcome == "view"
+    assert json.loads(texts(outcome.raw)[0]) == {"view": 1}
+    assert outcome.snapshot is not None
 
 
 def test_after_a_clip_the_notes_lead_to_what_is_left_out_too() -> None:

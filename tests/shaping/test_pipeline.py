@@ -16,9 +16,9 @@ def test_the_envelope_stays_as_it_came() -> None:
     result = rb'"result" : {"content": [{"type":"text","text":"{\"a\":1,\"b\":2}"}]}'
     raw = rb'{ "id" : 5.0, "x": 1e400, ' + result + rb', "jsonrpc": "2.0" }'
 
-    made = shape(job(rule("response: [{keep: [a]}]"), raw))
+    outcome = shape(job(rule("response: [{keep: [a]}]"), raw))
 
-    assert made.raw == (
+    assert outcome.raw == (
         rb'{"id":5.0,"x":1e400,"result":{"content":[{"type":"text","text":"{\"a\":1}"}]},'
         rb'"jsonrpc":"2.0"}'
     )
@@ -30,9 +30,9 @@ def test_prose_beside_structured_content_stays_as_it_came(prose: str) -> None:
     block = f'{{"type":"text","text":"{prose}"}}'.encode()
     raw = b'{"jsonrpc":"2.0","id":1,"result":{"content":[' + block + b'],"structuredContent":%s}}'
 
-    made = shape(job(rule("response: [{drop: c}]"), raw % b'{"a":1,"c":2}'))
+    outcome = shape(job(rule("response: [{drop: c}]"), raw % b'{"a":1,"c":2}'))
 
-    assert made.raw == raw % b'{"a":1}'
+    assert outcome.raw == raw % b'{"a":1}'
 
 
 IMAGE = {"type": "image", "data": "AA==", "mimeType": "image/png"}
@@ -88,9 +88,9 @@ def test_a_response_that_its_rule_has_nothing_to_do_for_is_the_same_bytes(
     text: str, response: Any, outcome: str
 ) -> None:
     raw = response if isinstance(response, bytes) else answer(response)
-    made = shape(job(rule(text), raw))
-    assert (made.raw, made.outcome) == (raw, outcome)
-    assert made.raw is raw
+    shaping = shape(job(rule(text), raw))
+    assert (shaping.raw, shaping.outcome) == (raw, outcome)
+    assert shaping.raw is raw
 
 
 def test_a_path_that_matches_nothing_is_told_even_where_nothing_changes() -> None:
@@ -146,10 +146,10 @@ def test_shadow_mode_measures_and_changes_nothing() -> None:
     value = document({"a": 1, "b": "x" * 100})
     raw = answer(value)
 
-    made = shape(job(rule("mode: shadow\nresponse: [{drop: b}]"), raw, keep=True))
+    outcome = shape(job(rule("mode: shadow\nresponse: [{drop: b}]"), raw, keep=True))
 
-    assert (made.raw, made.outcome, made.snapshot) == (raw, "shadow", None)
-    assert (made.visible_before, made.visible_after) == (len(texts(raw)[0]), len('{"a":1}'))
+    assert (outcome.raw, outcome.outcome, outcome.snapshot) == (raw, "shadow", None)
+    assert (outcome.visible_before, outcome.visible_after) == (len(texts(raw)[0]), len('{"a":1}'))
 
 
 ERRORS = [
@@ -178,11 +178,11 @@ VALUE = document({"a": 1, "items": [{"id": n} for n in (3, 1, 2)], "b": 2}, stru
 def test_a_step_that_raises_anywhere_costs_nothing(error: BaseException, at: int) -> None:
     raw = answer(VALUE)
 
-    made = shape(job(with_step(rule(f"name: r\n{STEPS}"), Raises(error), at), raw, keep=True))
+    outcome = shape(job(with_step(rule(f"name: r\n{STEPS}"), Raises(error), at), raw, keep=True))
 
-    assert (made.raw, made.outcome, made.snapshot) == (raw, "failed", None)
-    assert str(made.log_line).startswith("r: t: failed at ")
-    assert type(error).__name__ in str(made.log_line)
+    assert (outcome.raw, outcome.outcome, outcome.snapshot) == (raw, "failed", None)
+    assert str(outcome.log_line).startswith("r: t: failed at ")
+    assert type(error).__name__ in str(outcome.log_line)
 
 
 @pytest.mark.fault(34, "inside")
@@ -197,20 +197,23 @@ def test_a_step_that_raises_anywhere_costs_nothing(error: BaseException, at: int
 def test_a_rule_that_refuses_withholds_what_it_failed_on(
     text: str, options: dict[str, Any]
 ) -> None:
-    made = shape(
+    outcome = shape(
         job(with_step(rule(text), Raises(TypeError("secret")), 0), answer(VALUE), **options)
     )
     expected = tool_result("the response was withheld: rule 'r' failed on it", isError=True)
-    assert result(made.raw) == ({"resultType": "complete"} if options else {}) | expected
-    assert (made.outcome, made.log_line) == ("failed", "r: t: failed at raises: TypeError: secret")
+    assert result(outcome.raw) == ({"resultType": "complete"} if options else {}) | expected
+    assert (outcome.outcome, outcome.log_line) == (
+        "failed",
+        "r: t: failed at raises: TypeError: secret",
+    )
 
 
 def test_a_step_that_refuses_is_answered_with_its_words() -> None:
-    made = shape(
+    outcome = shape(
         job(with_step(rule(""" name: r """), Raises(Refusal("ask for less")), 0), answer(VALUE))
     )
 
-    assert (made.outcome, texts(made.raw), result(made.raw)["isError"]) == (
+    assert (outcome.outcome, texts(outcome.raw), result(outcome.raw)["isError"]) == (
         "refused",
         ["ask for less"],
         True,
@@ -221,22 +224,22 @@ def test_a_step_that_refuses_is_answered_with_its_words() -> None:
 @pytest.mark.parametrize("fails", [{"bypass": True}, {}], ids=["out of service", "broken"])
 def test_the_original_that_goes_out_for_a_rule_keeps_its_promise(fails: dict[str, Any]) -> None:
     broken = with_step(rule(CONTRACT), Raises(ValueError("broken")), 0)
-    made = shape(job(broken, answer(document({"n": 1})), **fails))
-    assert made.outcome == "failed"
-    assert made.raw == answer({**document({"n": 1}), "structuredContent": {"n": 1}})
+    outcome = shape(job(broken, answer(document({"n": 1})), **fails))
+    assert outcome.outcome == "failed"
+    assert outcome.raw == answer({**document({"n": 1}), "structuredContent": {"n": 1}})
 
 
 @pytest.mark.parametrize("kind", ["auto", "structured"])
 def test_what_has_no_document_is_bounded_and_no_step_works_on_it(kind: str) -> None:
     text = f"document: {kind}\nresponse: [{{filter: {{prefix: a}}}}]\nmax_bytes: 3000"
     short = {"content": [*tool_result("b\nc")["content"], *tool_result("d")["content"]]}
-    made = shaped(text, short)
-    assert made.outcome == "untouched"
-    assert made.raw == answer(short)
+    outcome = shaped(text, short)
+    assert outcome.outcome == "untouched"
+    assert outcome.raw == answer(short)
     long = {"content": [*tool_result("b" * 9000)["content"], *tool_result("d")["content"]]}
-    made = shaped(text, long)
-    assert made.outcome == "shaped"
-    first, last, *_ = texts(made.raw)
+    outcome = shaped(text, long)
+    assert outcome.outcome == "shaped"
+    first, last, *_ = texts(outcome.raw)
     assert first.startswith("bbb")
     assert len(first) < 3000
     assert last == "d"
@@ -250,11 +253,11 @@ GROWS = "response: [{project: [a, some, more, keys]}]"
 def test_without_allow_growth_what_would_be_longer_passes_as_it_came(structured: bool) -> None:
     raw = answer(document({"a": 1}, structured=structured))
 
-    made = shape(job(rule(f"name: r\nallow_growth: false\n{GROWS}"), raw, keep=True))
+    outcome = shape(job(rule(f"name: r\nallow_growth: false\n{GROWS}"), raw, keep=True))
 
-    assert (made.raw, made.outcome, made.snapshot) == (raw, "untouched", None)
-    assert made.visible_after == made.visible_before
-    assert made.log_line == "r: t: left as it came: the model would see 43 bytes in place of 7"
+    assert (outcome.raw, outcome.outcome, outcome.snapshot) == (raw, "untouched", None)
+    assert outcome.visible_after == outcome.visible_before
+    assert outcome.log_line == "r: t: left as it came: the model would see 43 bytes in place of 7"
 
 
 def test_growth_is_counted_as_the_client_at_hand_shows_it() -> None:
@@ -299,11 +302,11 @@ BROKEN = "the response breaks its contract: "
 def test_what_does_not_fit_a_rule_that_refuses_is_withheld(
     text: str, value: dict[str, Any], why: str
 ) -> None:
-    made = shaped(text, value)
-    assert withheld(made).startswith(why)
-    assert (made.outcome, structured(made)) == ("refused", None)
-    assert why is not MISFIT or str(made.log_line).startswith("r: t: withheld: ")
-    assert "secret" not in made.raw.decode() or why is BROKEN
+    outcome = shaped(text, value)
+    assert withheld(outcome).startswith(why)
+    assert (outcome.outcome, structured(outcome)) == ("refused", None)
+    assert why is not MISFIT or str(outcome.log_line).startswith("r: t: withheld: ")
+    assert "secret" not in outcome.raw.decode() or why is BROKEN
 
 
 WARNS = CONTRACT + "validate: warn\n"
@@ -333,15 +336,22 @@ WARNS = CONTRACT + "validate: warn\n"
 def test_what_does_not_fit_a_rule_passes_as_it_came_and_is_told(
     text: str, value: dict[str, Any], warning: str, logged: str
 ) -> None:
-    made = shaped(text, value)
-    assert result(made.raw)["content"] == value["content"]
-    assert [warned.kind for warned in made.warnings] == ([warning] if warning else [])
-    assert (made.log_line or "").startswith(logged)
-    assert bool(made.log_line) is bool(logged)
+    outcome = shaped(text, value)
+    assert result(outcome.raw)["content"] == value["content"]
+    assert [warned.kind for warned in outcome.warnings] == ([warning] if warning else [])
+    assert (outcome.log_line or "").startswith(logged)
+    assert bool(outcome.log_line) is bool(logged)
 
 
 @pytest.mark.fault(34, "inside")
 def test_what_a_rule_out_of_service_is_for_goes_out_as_it_came_at_once() -> None:
     raw = answer(VALUE)
-    made = shape(job(with_step(rule(STEPS), Raises(TypeError()), 0), raw, keep=True, bypass=True))
-    assert (made.raw, made.outcome, made.log_line, made.snapshot) == (raw, "failed", None, None)
+    outcome = shape(
+        job(with_step(rule(STEPS), Raises(TypeError()), 0), raw, keep=True, bypass=True)
+    )
+    assert (outcome.raw, outcome.outcome, outcome.log_line, outcome.snapshot) == (
+        raw,
+        "failed",
+        None,
+        None,
+    )

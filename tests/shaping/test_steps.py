@@ -16,16 +16,16 @@ from tests.jobs import job, page, shaped, snapshot_of, structured, with_step, wi
 
 
 def test_every_step_is_observed() -> None:
-    seen: list[tuple[str, bytes]] = []
+    observations: list[tuple[str, bytes]] = []
 
     def observe(step: str, document: Document, call: Call) -> None:
-        seen.append((step, document.encode()))
+        observations.append((step, document.encode()))
 
     shape(
         job(rule("response: [{drop: a}, {drop: b}]"), answer(document({"a": 1, "b": 2}))), observe
     )
 
-    assert seen == [("drop", b'{"b":2}'), ("drop", b"{}")]
+    assert observations == [("drop", b'{"b":2}'), ("drop", b"{}")]
 
 
 LINES = "abc\nbcd\ncde\n"
@@ -35,23 +35,23 @@ IN_MEMBER = tool_result(LINES, structuredContent={"content": LINES})
 def in_member(steps: str, **members: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the structuredContent that comes of a text in its one member, and what is missing."""
     outcome = shaped(f"response: [{steps}]", IN_MEMBER, **members)
-    found: dict[str, Any] = structured(outcome)
+    content: dict[str, Any] = structured(outcome)
     # The texts begin with the same as it.
-    assert texts(outcome.raw)[0] == found["content"]
-    return found, outcome.missing
+    assert texts(outcome.raw)[0] == content["content"]
+    return content, outcome.missing
 
 
 @pytest.mark.parametrize("at", ["at: content, ", ""])
 def test_a_text_is_named_by_the_member_that_holds_it(at: str) -> None:
-    found, missing = in_member(f"{{clip: {{{at}max_chars: 2}}}}")
-    assert (found, missing) == ({"content": "ab… (+10 chars)"}, ())
-    found, missing = in_member(f"{{truncate: {{{at}max_length: 4}}}}")
-    assert (found["content"], missing) == ("abc\n", ())
-    assert found["truncation"]["nextIndex"] == 4
+    content, missing = in_member(f"{{clip: {{{at}max_chars: 2}}}}")
+    assert (content, missing) == ({"content": "ab… (+10 chars)"}, ())
+    content, missing = in_member(f"{{truncate: {{{at}max_length: 4}}}}")
+    assert (content["content"], missing) == ("abc\n", ())
+    assert content["truncation"]["nextIndex"] == 4
     parse = f"{{parse: {{{at}as: lines}}}}, {{paginate: {{{at}limit: 2}}}}"
-    found, missing = in_member(parse)
-    assert (found["content"], missing) == ("abc\nbcd\n", ())
-    assert found["pagination"]["total"] == 3
+    content, missing = in_member(parse)
+    assert (content["content"], missing) == ("abc\nbcd\n", ())
+    assert content["pagination"]["total"] == 3
 
 
 def test_later_windows_of_a_text_named_by_its_member_go_on_where_the_first_one_ended() -> None:
@@ -62,20 +62,20 @@ def test_later_windows_of_a_text_named_by_its_member_go_on_where_the_first_one_e
 
 @pytest.mark.parametrize("at", ["other", "content.x", "'*'", "text"])
 def test_another_path_names_nothing_in_a_text(at: str) -> None:
-    found, missing = in_member(f"{{clip: {{at: {at}, max_chars: 2}}}}")
-    assert (found["content"], missing) == (LINES, (at.strip("'"),))
+    content, missing = in_member(f"{{clip: {{at: {at}, max_chars: 2}}}}")
+    assert (content["content"], missing) == (LINES, (at.strip("'"),))
 
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_text_is_cut_once_by_a_rule_for_texts_and_for_objects(order: int) -> None:
     steps = ["{truncate: 5}", "{truncate: {at: content, max_length: 5}}"][::order]
-    found, missing = in_member(", ".join(steps), arguments={"startIndex": 5, "maxLength": 4})
-    assert (found["content"], missing) == (LINES[5:9], ())
+    content, missing = in_member(", ".join(steps), arguments={"startIndex": 5, "maxLength": 4})
+    assert (content["content"], missing) == (LINES[5:9], ())
 
 
 def test_a_text_in_an_error_is_named_by_its_member_too() -> None:
-    made = rule("errors: [{clip: {at: content, max_chars: 2}}]")
-    outcome = shape(job(made, answer({**IN_MEMBER, "isError": True})))
+    clipping = rule("errors: [{clip: {at: content, max_chars: 2}}]")
+    outcome = shape(job(clipping, answer({**IN_MEMBER, "isError": True})))
     assert texts(outcome.raw) == ["ab… (+10 chars)"]
 
 
@@ -96,8 +96,8 @@ class Repeats:
 @pytest.mark.parametrize("times", [3_000, 1_000_000])
 def test_a_result_out_of_all_proportion_is_a_failure(times: int) -> None:
     raw = answer(document({"a": "x" * 1000}))
-    made = rule("name: r\nresponse: [{jmespath: a}]")
-    foreign = msgspec.structs.replace(with_step(made, Repeats(times), 1), foreign=True)
+    original = rule("name: r\nresponse: [{jmespath: a}]")
+    foreign = msgspec.structs.replace(with_step(original, Repeats(times), 1), foreign=True)
 
     outcome = shape(job(foreign, raw))
 
@@ -135,17 +135,17 @@ def test_a_rule_that_would_remove_everything_lets_the_original_go_or_withholds_i
 ) -> None:
     raw = answer(value)
 
-    made = shape(job(rule(f"name: r\n{text}"), raw, keep=True))
+    outcome = shape(job(rule(f"name: r\n{text}"), raw, keep=True))
 
-    assert (made.raw, made.outcome, made.snapshot) == (raw, "untouched", None)
-    assert made.log_line == "r: t: left as it came: everything was removed by rule 'r'"
+    assert (outcome.raw, outcome.outcome, outcome.snapshot) == (raw, "untouched", None)
+    assert outcome.log_line == "r: t: left as it came: everything was removed by rule 'r'"
     closed = shaped(f"name: r\non_failure: refuse\n{text}", value)
     assert withheld(closed) == "everything was removed by rule 'r'"
     assert closed.log_line == "r: t: withheld: everything was removed by rule 'r'"
 
 
 @pytest.mark.parametrize(
-    ("text", "value", "left"),
+    ("text", "value", "expected"),
     [
         (
             "response: [{filter: {at: items, where: 'a > `9`'}}]",
@@ -165,10 +165,10 @@ def test_a_rule_that_would_remove_everything_lets_the_original_go_or_withholds_i
         ("response: [{drop: a}]", {"a": None}, {}),
     ],
 )
-def test_an_answer_that_says_there_is_nothing_is_one(text: str, value: Any, left: Any) -> None:
-    made = shaped(f"on_failure: refuse\n{text}", document(value))
-    assert made.outcome == "shaped"
-    assert json.loads(texts(made.raw)[0]) == left
+def test_an_answer_that_says_there_is_nothing_is_one(text: str, value: Any, expected: Any) -> None:
+    outcome = shaped(f"on_failure: refuse\n{text}", document(value))
+    assert outcome.outcome == "shaped"
+    assert json.loads(texts(outcome.raw)[0]) == expected
 
 
 @pytest.mark.fault(38, "inside")
@@ -181,8 +181,8 @@ def test_a_rule_that_withholds_lets_no_text_go_from_which_it_would_pick(
 ) -> None:
     keys = f"name: r\nresponse: [{{{step}}}]"
     assert shaped(keys, tool_result(text)).raw == answer(tool_result(text))
-    made = shaped(f"on_failure: refuse\n{keys}", tool_result(text))
-    assert withheld(made) == "the response was withheld: rule 'r' does not fit it"
+    outcome = shaped(f"on_failure: refuse\n{keys}", tool_result(text))
+    assert withheld(outcome) == "the response was withheld: rule 'r' does not fit it"
 
 
 DOUBLED = " | ".join(["[@, @]"] * 30)
@@ -204,36 +204,36 @@ def test_a_rule_that_takes_too_much_work_fails_and_the_original_goes_out_once(st
     value = document({"a": ["x" * 10_000] * 20, "b": 1})
     raw = answer(value)
 
-    made = shape(job(rule(f"name: r\n{COSTLY[step]}"), raw, fuel=LITTLE))
+    outcome = shape(job(rule(f"name: r\n{COSTLY[step]}"), raw, fuel=LITTLE))
 
-    assert (made.raw, made.outcome, made.out_of_fuel) == (raw, "failed", True)
-    assert made.log_line == f"r: t: failed at {step}: it takes more than 20000 units of work"
+    assert (outcome.raw, outcome.outcome, outcome.out_of_fuel) == (raw, "failed", True)
+    assert outcome.log_line == f"r: t: failed at {step}: it takes more than 20000 units of work"
     withholding = rule(f"name: r\non_failure: refuse\n{COSTLY[step]}")
-    refused = shape(job(withholding, raw, fuel=LITTLE))
-    assert withheld(refused) == "the response was withheld: rule 'r' failed on it"
-    assert (refused.outcome, refused.out_of_fuel) == ("failed", True)
+    closed = shape(job(withholding, raw, fuel=LITTLE))
+    assert withheld(closed) == "the response was withheld: rule 'r' failed on it"
+    assert (closed.outcome, closed.out_of_fuel) == ("failed", True)
 
 
 @pytest.mark.fault(36, "inside")
 def test_a_view_that_takes_too_much_work_is_refused_and_could_be_had_for_more() -> None:
-    made = rule("max_bytes: 1000")
+    bounded = rule("max_bytes: 1000")
     raw = answer(document({"rows": [{"id": n, "name": "x" * 50} for n in range(1000)]}))
     view = "rows[*].to_string(id)"
 
-    refused = shape(job(made, raw, view=view, fuel=1000))
-    found = shape(job(made, raw, view=view))
+    refusal = shape(job(bounded, raw, view=view, fuel=1000))
+    answered = shape(job(bounded, raw, view=view))
 
-    assert texts(refused.raw) == [f"view: {view!r} takes too much work; narrow it"]
-    assert (refused.outcome, refused.out_of_fuel) == ("refused", True)
-    assert (found.outcome, found.out_of_fuel) == ("view", False)
+    assert texts(refusal.raw) == [f"view: {view!r} takes too much work; narrow it"]
+    assert (refusal.outcome, refusal.out_of_fuel) == ("refused", True)
+    assert (answered.outcome, answered.out_of_fuel) == ("view", False)
 
 
 @pytest.mark.fault(36, "inside")
 def test_what_is_spent_on_the_response_is_not_spent_on_saying_so() -> None:
     text = "errors: [{replace: {pattern: '^view: .* takes', with: it takes}}]\nmax_bytes: 1000"
     raw = answer(document({"rows": ["x" * 50] * 100}))
-    refused = shape(job(rule(text), raw, view=f"{DOUBLED} | to_string(@)", fuel=LITTLE))
-    assert texts(refused.raw) == ["it takes too much work; narrow it"]
+    outcome = shape(job(rule(text), raw, view=f"{DOUBLED} | to_string(@)", fuel=LITTLE))
+    assert texts(outcome.raw) == ["it takes too much work; narrow it"]
 
 
 @pytest.mark.fault(36, "inside")

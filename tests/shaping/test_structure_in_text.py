@@ -93,9 +93,9 @@ def value(text: str, expression: str) -> Any:
 
 def notes(outcome: ShapeResult) -> dict[str, str]:
     """Return the notes on what is left out, in the document or beside it."""
-    *_, shown = texts(outcome.raw)
-    found: dict[str, str] = json.loads(shown[shown.index("{") :].removesuffix("\n```"))
-    return found["_abridged"]  # type: ignore[return-value]
+    *_, text = texts(outcome.raw)
+    decoded: dict[str, str] = json.loads(text[text.index("{") :].removesuffix("\n```"))
+    return decoded["_abridged"]  # type: ignore[return-value]
 
 
 @pytest.mark.slow
@@ -127,18 +127,18 @@ def rows_of(count: int) -> list[Row]:
 def test_the_first_answer_shows_rows_and_the_way_to_the_others(form: str) -> None:
     text = FORMS[form](rows_of(60))
     outcome = first(text)
-    shown = texts(outcome.raw)
-    assert len("".join(shown).encode()) <= BUDGET
-    assert '"columns":["id","name"' in shown[0]
-    noted = notes(outcome)
+    blocks = texts(outcome.raw)
+    assert len("".join(blocks).encode()) <= BUDGET
+    assert '"columns":["id","name"' in blocks[0]
+    entries = notes(outcome)
     word = form.partition(" in ")[0]
-    assert noted.get("read_from", "JSON").partition(";")[0] in (word, "JSON")
-    assert ("read_from" in noted) == (word in ("NDJSON", "CSV", "TSV", "Python", "YAML"))
-    ways = re.findall(r"""view=(?:'([^']*)'|"([^"]*)")""", "; ".join(noted.values()))
+    assert entries.get("read_from", "JSON").partition(";")[0] in (word, "JSON")
+    assert ("read_from" in entries) == (word in ("NDJSON", "CSV", "TSV", "Python", "YAML"))
+    ways = re.findall(r"""view=(?:'([^']*)'|"([^"]*)")""", "; ".join(entries.values()))
     assert len(ways) >= 2
     assert not any(view(text, "".join(way)).startswith("view: ") for way in ways)
     before = text[: text.index("[{")] if form == "page" else ""
-    assert shown[0].startswith(before.partition("{")[0])
+    assert blocks[0].startswith(before.partition("{")[0])
 
 
 def test_numbers_of_csv_keep_their_digits_and_can_be_compared() -> None:

@@ -19,67 +19,67 @@ ROWS = [{"id": n, "name": f"name {n}", "body": "x" * 300} for n in range(500)]
 
 
 def fitted(value: Any, bound: int, **options: Any) -> tuple[Any, list[Notice]]:
-    told = Call("t", bound=bound, notices=[], **options)
-    written = shaped(json.dumps(value).encode(), Abridge(), at=told)
-    assert size(written, told) <= bound
-    return json.loads(written), told.notices
+    step_call = Call("t", bound=bound, notices=[], **options)
+    raw = shaped(json.dumps(value).encode(), Abridge(), at=step_call)
+    assert size(raw, step_call) <= bound
+    return json.loads(raw), step_call.notices
 
 
-def size(written: bytes, told: Call) -> int:
-    beside = sum(len(encode({notice.name: notice.value})) for notice in told.notices)
-    return len(written) + beside
+def size(raw: bytes, step_call: Call) -> int:
+    beside = sum(len(encode({notice.name: notice.value})) for notice in step_call.notices)
+    return len(raw) + beside
 
 
 @pytest.mark.parametrize("viewable", [True, False])
 def test_a_long_array_keeps_its_first_elements_and_the_note_says_how_many_there_were(
     viewable: bool,
 ) -> None:
-    found, _ = fitted({"total": 500, "items": ROWS}, 3000, viewable=viewable, breadth=False)
-    assert (found["total"], found["items"]) == (500, ROWS[:7])
+    document, _ = fitted({"total": 500, "items": ROWS}, 3000, viewable=viewable, breadth=False)
+    assert (document["total"], document["items"]) == (500, ROWS[:7])
     more = "call again with view='items[7:14]'; view=\"grep('word')\" searches"
-    assert found["_abridged"] == {"items": "7 of 500"} | ({"more": more} if viewable else {})
+    assert document["_abridged"] == {"items": "7 of 500"} | ({"more": more} if viewable else {})
 
 
 def test_the_argument_is_called_as_the_client_knows_it() -> None:
-    found, _ = fitted({"items": ROWS}, 3000, viewable=True, names={"view": "abridged_view"})
-    assert "=".join(re.findall(r"\w+(?==['\"])", found["_abridged"]["more"])) == (
+    document, _ = fitted({"items": ROWS}, 3000, viewable=True, names={"view": "abridged_view"})
+    assert "=".join(re.findall(r"\w+(?==['\"])", document["_abridged"]["more"])) == (
         "abridged_view=abridged_view"
     )
 
 
 def test_a_note_that_the_server_wrote_itself_stays_beside_ours() -> None:
-    found, _ = fitted({"_abridged": "theirs", "items": ROWS}, 3000, breadth=False)
-    assert (found["_abridged"], found["_abridged_"]) == ("theirs", {"items": "7 of 500"})
+    document, _ = fitted({"_abridged": "theirs", "items": ROWS}, 3000, breadth=False)
+    assert (document["_abridged"], document["_abridged_"]) == ("theirs", {"items": "7 of 500"})
 
 
 def test_long_strings_keep_their_head_up_to_a_line() -> None:
     text = "a line of text\n" * 500
-    found, _ = fitted({"id": "a" * 40, "body": text}, 1000, viewable=True)
-    kept = found["body"].removesuffix("…")
-    assert found["id"] == "a" * 40
-    assert kept.endswith("text\n")
-    assert text.startswith(kept)
-    assert found["_abridged"] == {
-        "body": f"{len(kept)} of 7500 chars",
-        "more": f"call again with view='body[{len(kept)}:{len(kept) + 900}]';"
+    document, _ = fitted({"id": "a" * 40, "body": text}, 1000, viewable=True)
+    head = document["body"].removesuffix("…")
+    assert document["id"] == "a" * 40
+    assert head.endswith("text\n")
+    assert text.startswith(head)
+    assert document["_abridged"] == {
+        "body": f"{len(head)} of 7500 chars",
+        "more": f"call again with view='body[{len(head)}:{len(head) + 900}]';"
         " view=\"grep('word')\" searches",
     }
 
 
 def test_a_few_large_elements_are_cut_each_and_share_a_note() -> None:
     rows = [{"id": n, "body": "x" * 50_000} for n in range(100)]
-    found, _ = fitted({"items": rows}, 10_000, breadth=False)
-    assert [row["id"] for row in found["items"]] == [0, 1, 2]
-    assert found["_abridged"] == {
+    document, _ = fitted({"items": rows}, 10_000, breadth=False)
+    assert [row["id"] for row in document["items"]] == [0, 1, 2]
+    assert document["_abridged"] == {
         "items": "3 of 100",
-        "items.body": f"{sum(len(row['body']) - 1 for row in found['items'])}"
+        "items.body": f"{sum(len(row['body']) - 1 for row in document['items'])}"
         " of 150000 chars in 3 texts",
     }
 
 
 def test_a_record_keeps_all_its_names_even_in_little_room() -> None:
-    found, _ = fitted({f"n{n}": ["x" * 100] for n in range(20)}, 400)
-    assert list(found) == [*(f"n{n}" for n in range(20)), "_abridged"]
+    document, _ = fitted({f"n{n}": ["x" * 100] for n in range(20)}, 400)
+    assert list(document) == [*(f"n{n}" for n in range(20)), "_abridged"]
 
 
 def test_a_tree_is_shown_as_deep_as_there_is_room() -> None:
@@ -92,18 +92,17 @@ def test_a_tree_is_shown_as_deep_as_there_is_room() -> None:
 
 def test_a_huge_map_keeps_its_first_members() -> None:
     value = {f"key{n}": {"n": n} for n in range(5000)}
-    found, _ = fitted(value, 1000, viewable=True, breadth=False)
-    told = found.pop("_abridged")
-    shown = len(found)
-    assert found == {name: value[name] for name in list(value)[:shown]}
-    assert told["@"] == f"{shown} of 5000 members"
-    following = look(Document(value), told["more"].split("'")[1])
-    assert following[0] == {"key": f"key{shown}", "value": {"n": shown}}
+    document, _ = fitted(value, 1000, viewable=True, breadth=False)
+    notes, count = document.pop("_abridged"), len(document)
+    assert document == {name: value[name] for name in list(value)[:count]}
+    assert notes["@"] == f"{count} of 5000 members"
+    following = look(Document(value), notes["more"].split("'")[1])
+    assert following[0] == {"key": f"key{count}", "value": {"n": count}}
 
 
 def test_a_root_array_keeps_its_first_elements() -> None:
-    found, [notice] = fitted(ROWS, 3000, viewable=True, breadth=False)
-    assert found == ROWS[: len(found)]
+    document, [notice] = fitted(ROWS, 3000, viewable=True, breadth=False)
+    assert document == ROWS[: len(document)]
     assert (notice.name, notice.bare) == ("_abridged", False)
     assert notice.value["items"] == "7 of 500"
     assert notice.value["more"].startswith("call again with view='[7:14]'")
@@ -111,8 +110,8 @@ def test_a_root_array_keeps_its_first_elements() -> None:
 
 def test_a_text_keeps_both_ends_and_the_note_names_the_next_window() -> None:
     text = "a line of text\n" * 5000
-    found, [notice] = fitted(text, 2000, viewable=True)
-    first, last = found.split("…")
+    document, [notice] = fitted(text, 2000, viewable=True)
+    first, last = document.split("…")
     assert text.startswith(first)
     assert first.endswith("\n")
     assert text.endswith(last)
@@ -129,53 +128,53 @@ def test_a_text_keeps_both_ends_and_the_note_names_the_next_window() -> None:
 def test_the_answer_to_a_view_is_abridged_with_a_view_that_goes_on_from_it() -> None:
     whole = Document({"data": {"rows": [{"t": "é" * 900} for _ in range(300)]}})
     view = "data.rows[10:200]"
-    told = Call("t", viewable=True, notices=[])
+    step_call = Call("t", viewable=True, notices=[])
     answer = Document({"view": look(whole, view)})
-    abridge(answer, 6000, told, view)
+    abridge(answer, 6000, step_call, view)
     note = json.loads(answer.encode())["_abridged"]
-    shown = len(json.loads(answer.encode())["view"]["rows"])
-    assert note["more"] == f"call again with view='data.rows[{10 + shown}:{10 + 2 * shown}]'"
+    count = len(json.loads(answer.encode())["view"]["rows"])
+    assert note["more"] == f"call again with view='data.rows[{10 + count}:{10 + 2 * count}]'"
     expression = note["more"].split("'")[1]
-    assert look(whole, expression) == look(whole, f"data.rows[{10 + shown}:{10 + 2 * shown}]")
+    assert look(whole, expression) == look(whole, f"data.rows[{10 + count}:{10 + 2 * count}]")
 
 
 def test_a_path_called_like_a_word_of_ours_is_told_apart() -> None:
-    found, _ = fitted({"more": list(range(1000))}, 400, viewable=True)
-    assert list(found["_abridged"]) == ["@.more", "more"]
+    document, _ = fitted({"more": list(range(1000))}, 400, viewable=True)
+    assert list(document["_abridged"]) == ["@.more", "more"]
 
 
 def test_many_cuts_are_counted_together() -> None:
     value = {f"a_rather_long_name_{n}": "x" * 200 for n in range(50)}
-    found, _ = fitted(value, 4000)
-    told = found["_abridged"]
-    assert len(json.dumps(told)) < 900
-    assert told["others"].endswith(f" chars at {50 - (len(told) - 1)} paths")
+    document, _ = fitted(value, 4000)
+    step_call = document["_abridged"]
+    assert len(json.dumps(step_call)) < 900
+    assert step_call["others"].endswith(f" chars at {50 - (len(step_call) - 1)} paths")
 
 
 def test_names_too_long_to_show_are_not_shown() -> None:
-    found, _ = fitted({"k" * 200: "x" * 2000, "b": 1}, 600, viewable=True)
-    kept = len(found["k" * 200]) - 1
-    assert found["_abridged"] == {"…": f"{kept} of 2000 chars"}
+    document, _ = fitted({"k" * 200: "x" * 2000, "b": 1}, 600, viewable=True)
+    count = len(document["k" * 200]) - 1
+    assert document["_abridged"] == {"…": f"{count} of 2000 chars"}
 
 
 def test_deep_nesting_is_emptied_where_it_does_not_fit() -> None:
     value: Any = "x" * 5000
     for _ in range(400):
         value = {"n": value}
-    found, _ = fitted(value, 500)
+    document, _ = fitted(value, 500)
     depth = 0
-    while found.get("n"):
-        found, depth = found["n"], depth + 1
+    while document.get("n"):
+        document, depth = document["n"], depth + 1
     assert depth > 20
 
 
 def test_structure_in_a_text_is_cut_as_structure() -> None:
     text = "Rows:\n" + json.dumps({"rows": ROWS, "n": 1}) + "\nend"
-    told = Call("t", bound=3000, notices=[], breadth=False)
+    step_call = Call("t", bound=3000, notices=[], breadth=False)
     step = Parse(as_="json", after=Pattern("^Rows:"))
-    written = shaped(json.dumps(text).encode(), step, Abridge(), at=told)
-    assert 2200 < size(written, told) <= 3000
-    inside = json.loads(json.loads(written).removeprefix("Rows:\n").removesuffix("\nend"))
+    output = shaped(json.dumps(text).encode(), step, Abridge(), at=step_call)
+    assert 2200 < size(output, step_call) <= 3000
+    inside = json.loads(json.loads(output).removeprefix("Rows:\n").removesuffix("\nend"))
     assert inside["n"] == 1
     assert inside["rows"] == ROWS[: len(inside["rows"])]
     assert inside["_abridged"] == {"rows": f"{len(inside['rows'])} of 500"}
@@ -183,9 +182,9 @@ def test_structure_in_a_text_is_cut_as_structure() -> None:
 
 def test_lines_are_cut_as_the_text_that_they_are() -> None:
     text = "a line of text\n" * 5000
-    told = call(2000)
-    found = shaped_text(text, Parse(as_="lines"), Abridge(), at=told)
-    check_text(text, found, told.notices[0].value)
+    step_call = call(2000)
+    document = shaped_text(text, Parse(as_="lines"), Abridge(), at=step_call)
+    check_text(text, document, step_call.notices[0].value)
 
 
 def test_the_smaller_of_both_bounds_counts() -> None:
@@ -216,8 +215,8 @@ def same(before: Any, after: Any) -> None:
 @pytest.mark.parametrize("bound", [300, 380, 440, 500, 680])
 def test_names_that_leave_no_room_for_views_keep_the_bound(bound: int) -> None:
     value = {f'"{"k" * 47}{number}': [number] * 400 for number in range(3)}
-    told = Call("t", bound=bound, structured=True, viewable=True, notices=[])
-    assert size(shaped(json.dumps(value).encode(), Abridge(), at=told), told) <= bound
+    step_call = Call("t", bound=bound, structured=True, viewable=True, notices=[])
+    assert size(shaped(json.dumps(value).encode(), Abridge(), at=step_call), step_call) <= bound
 
 
 ANY = values(leaves=120) | values(SCALARS | st.sampled_from(SURROGATES), leaves=30)
@@ -227,32 +226,34 @@ ANY = values(leaves=120) | values(SCALARS | st.sampled_from(SURROGATES), leaves=
 def test_any_document_fits_keeps_its_structure_and_notes_all_that_is_left_out(
     raw: bytes, bound: int, breadth: bool, viewable: bool
 ) -> None:
-    told = Call("t", bound=bound, structured=True, viewable=viewable, notices=[], breadth=breadth)
+    step_call = Call(
+        "t", bound=bound, structured=True, viewable=viewable, notices=[], breadth=breadth
+    )
     whole = Document.read(raw).encode()
-    written = shaped(raw, Abridge(), at=told)
+    output = shaped(raw, Abridge(), at=step_call)
     if len(whole) <= bound:
-        assert (written, told.notices) == (whole, [])
+        assert (output, step_call.notices) == (whole, [])
         return
     if whole[:1] in b'{["':
-        assert size(written, told) <= bound
-    before, after = json.loads(whole), json.loads(written)
+        assert size(output, step_call) <= bound
+    before, after = json.loads(whole), json.loads(output)
     path = ""
     if isinstance(before, dict):
-        told.notices.append(Notice("_abridged", after.pop("_abridged")))
+        step_call.notices.append(Notice("_abridged", after.pop("_abridged")))
     elif isinstance(before, list):
         path = "items"
     same(before, after)
-    for notice in told.notices:
+    for notice in step_call.notices:
         if isinstance(before, str):
             check_text(before, after, notice.value)
         else:
             check_notes(left_out(before, after, path, notes=notice.value), notice.value)
-    assert len(told.notices) == isinstance(before, dict | list | str)
+    assert len(step_call.notices) == isinstance(before, dict | list | str)
 
 
 @given(values(leaves=60), st.integers(300, 1000))
 def test_structure_in_a_text_fits_as_well(raw: bytes, bound: int) -> None:
-    told = call(bound)
+    step_call = call(bound)
     text = '<<\n{"v":' + raw.decode() + "}>>"
-    written = shaped(encode(text), Parse(as_="json", after=Pattern("<<")), Abridge(), at=told)
-    assert size(written, told) <= bound
+    output = shaped(encode(text), Parse(as_="json", after=Pattern("<<")), Abridge(), at=step_call)
+    assert size(output, step_call) <= bound

@@ -24,13 +24,13 @@ from tests.given import rule
 
 
 @cache
-def made(text: str) -> tuple[Transform, ...]:
+def steps(text: str) -> tuple[Transform, ...]:
     return rule(f"response: [{{{text}}}]").pipeline
 
 
-def run(text: str, document: Document, told: Call) -> None:
-    for step in made(text):
-        step(document.root, told)
+def run(text: str, document: Document, step_call: Call) -> None:
+    for step in steps(text):
+        step(document.root, step_call)
 
 
 VALUES = values(SCALARS | st.sampled_from(SURROGATES), leaves=5)
@@ -71,13 +71,13 @@ SPELLED: list[tuple[str, str, str]] = [
 @pytest.mark.parametrize(("text", "before", "after"), SPELLED)
 @given(VALUES, VALUES, VALUES)
 def test_values_that_stay_keep_their_spelling(
-    text: str, before: str, after: str, one: bytes, other: bytes, gone: bytes
+    text: str, before: str, after: str, one: bytes, other: bytes, third: bytes
 ) -> None:
     def filled(template: str) -> bytes:
-        parts = {"1": one, "2": other, "3": gone, "@": b"1", "#": b"3"}
+        parts = {"1": one, "2": other, "3": third, "@": b"1", "#": b"3"}
         return b"".join(parts.get(sign, sign.encode()) for sign in template)
 
-    assert shaped(filled(before), *made(text)) == compact(replace_lone(filled(after)))
+    assert shaped(filled(before), *steps(text)) == compact(replace_lone(filled(after)))
 
 
 NO_TABLE = ['[{"a": 1}, {"b": 1}]', '[{"a": 1}, {"a": 1, "b": 2}]', '[{"a": 1, "b": 2}, {"a": 1}]']
@@ -138,12 +138,12 @@ ABSENT: list[tuple[str, str, list[str]]] = [
 def test_paths_that_name_nothing_are_noted(
     text: str, before: str, missing: list[str], opened: bool
 ) -> None:
-    document, told = Document.read(before.encode()), call()
+    document, step_call = Document.read(before.encode()), call()
     if opened:
         open_all(document.root)
-    run(text, document, told)
+    run(text, document, step_call)
     assert document.encode() == compact(before.encode())
-    assert told.missing == missing
+    assert step_call.missing == missing
 
 
 # A step, a document that it does not fit, and why.
@@ -191,7 +191,7 @@ MISMATCHES: list[tuple[str, str, str]] = [
 @pytest.mark.parametrize(("text", "before", "message"), MISMATCHES)
 def test_a_document_of_another_shape_is_a_mismatch(text: str, before: str, message: str) -> None:
     with pytest.raises(ShapeMismatch) as mismatch:
-        shaped(before.encode(), *made(text), at=call(n=5))
+        shaped(before.encode(), *steps(text), at=call(n=5))
     assert str(mismatch.value) == message
 
 
@@ -249,9 +249,9 @@ def test_a_document_without_what_a_step_changes_is_not_changed(text: str, before
 def test_what_is_no_object_has_the_note_of_elide_beside_it(
     text: str, before: bytes, after: bytes, note: object
 ) -> None:
-    told = call()
-    assert shaped(before, *made(text), at=told) == after
-    assert told.notices == [Notice("_elided", note)]
+    step_call = call()
+    assert shaped(before, *steps(text), at=step_call) == after
+    assert step_call.notices == [Notice("_elided", note)]
 
 
 def spelled(data: bytes) -> Any:
@@ -265,15 +265,15 @@ NAMES = st.sampled_from(["id", "body", "items", "more", "text", '"a.b"', '""'])
 def test_rows_and_the_tree_keep_the_same(data: bytes, paths: list[str]) -> None:
     outcomes: list[Any] = []
     for opening in (False, True):
-        document, told = Document.read(data), call()
+        document, step_call = Document.read(data), call()
         if opening:
             open_all(document.root)
         try:
-            Keep(tuple(map(Path.parse, paths)))(document.root, told)
+            Keep(tuple(map(Path.parse, paths)))(document.root, step_call)
         except ShapeMismatch as mismatch:
             outcomes.append(str(mismatch))
         else:
-            outcomes.append((spelled(document.encode()), told.missing))
+            outcomes.append((spelled(document.encode()), step_call.missing))
     assert outcomes[0] == outcomes[1]
 
 
@@ -317,10 +317,10 @@ def test_every_match_is_replaced(pattern: str, replacement: str, text: str, chan
 
 @pytest.mark.fault(37, "inside")
 def test_what_takes_long_to_replace_ends_where_the_fuel_does() -> None:
-    told = call()
-    told.fuel = Fuel(LITTLE)
+    step_call = call()
+    step_call.fuel = Fuel(LITTLE)
     with pytest.raises(OutOfFuel):
-        shaped_text("a" * 300_000, Replace(pattern=Pattern("a(.*b)?"), with_="x"), at=told)
+        shaped_text("a" * 300_000, Replace(pattern=Pattern("a(.*b)?"), with_="x"), at=step_call)
 
 
 @pytest.mark.slow

@@ -32,17 +32,17 @@ ISSUES: list[dict[str, Any]] = [
 
 def brief(value: Any, bound: int = 10_000, **options: Any) -> tuple[Any, dict[str, str]]:
     """Return a document cut to `bound`, and the notes on it."""
-    told = Call("t", bound=bound, notices=[], viewable=True, **options)
-    written = json.loads(shaped(json.dumps(value).encode(), Abridge(), at=told))
-    if told.notices:
-        return written, told.notices[0].value
-    return written, written.pop("_abridged", {})
+    step_call = Call("t", bound=bound, notices=[], viewable=True, **options)
+    document = json.loads(shaped(json.dumps(value).encode(), Abridge(), at=step_call))
+    if step_call.notices:
+        return document, step_call.notices[0].value
+    return document, document.pop("_abridged", {})
 
 
 def test_all_rows_are_shown_as_a_table_with_what_is_the_same_said_once() -> None:
-    found, notes = brief({"total": 30, "items": ISSUES})
+    document, notes = brief({"total": 30, "items": ISSUES})
 
-    table = found["items"]
+    table = document["items"]
     assert table["same"] == {"locked": False}
     assert len(table["rows"]) == 30
     rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
@@ -56,51 +56,51 @@ def test_all_rows_are_shown_as_a_table_with_what_is_the_same_said_once() -> None
         )
     assert [row["labels[].name"] for row in rows] == [["bug"] * (n % 3) for n in range(30)]
     assert notes["items"].endswith("columns, without labels")
-    check_notes(left_out({"total": 30, "items": ISSUES}, found), notes)
+    check_notes(left_out({"total": 30, "items": ISSUES}, document), notes)
 
 
 def test_columns_that_tell_most_come_first_and_long_texts_show_their_beginning() -> None:
-    found, notes = brief(ISSUES)
+    document, notes = brief(ISSUES)
 
-    assert found["columns"][:3] == ["number", "title", "state"]
-    shown = [row[found["columns"].index("body")] for row in found["rows"]]
-    assert all(text.endswith("…") and len(text) > 60 for text in shown)
+    assert document["columns"][:3] == ["number", "title", "state"]
+    bodies = [row[document["columns"].index("body")] for row in document["rows"]]
+    assert all(text.endswith("…") and len(text) > 60 for text in bodies)
     total = sum(len(issue["body"]) for issue in ISSUES)
-    assert notes["items.body"] == f"{30 * (len(shown[0]) - 1)} of {total} chars in 30 texts"
+    assert notes["items.body"] == f"{30 * (len(bodies[0]) - 1)} of {total} chars in 30 texts"
 
 
 def test_the_rest_of_the_first_text_that_is_cut_is_next_if_all_columns_are_shown() -> None:
     rows: list[dict[str, Any]] = [
         {"id": n, "body": f"{n} " + "x" * (2000 if n else 20)} for n in range(60)
     ]
-    found, notes = brief(rows)
+    document, notes = brief(rows)
 
     place, start = re.match(r"call again with view='(.*)\[(\d+):", notes["more"]).groups()  # type: ignore[union-attr]
     assert place == "[1].body"
-    assert found["rows"][1][1].removesuffix("…") == rows[1]["body"][: int(start)]
+    assert document["rows"][1][1].removesuffix("…") == rows[1]["body"][: int(start)]
 
 
 def test_a_result_that_a_schema_describes_keeps_rows_that_are_objects() -> None:
-    found, notes = brief({"items": ISSUES}, structured=True)
+    document, notes = brief({"items": ISSUES}, structured=True)
 
-    for issue, row in zip(ISSUES, found["items"], strict=True):
+    for issue, row in zip(ISSUES, document["items"], strict=True):
         assert (row["number"], row["state"]) == (issue["number"], issue["state"])
         assert row["user"]["login"] == issue["user"]["login"]
         assert row.keys() < issue.keys()
-    check_notes(left_out({"items": ISSUES}, found, notes=notes), notes)
+    check_notes(left_out({"items": ISSUES}, document, notes=notes), notes)
 
 
 @pytest.mark.slow
 def test_the_notes_teach_the_next_rows_and_questions_on_all_rows() -> None:
     votes = [{**issue, "votes": n % 7 or None} for n, issue in enumerate(ISSUES)]
     whole = {"items": votes * 100}
-    found, notes = brief(whole)
+    document, notes = brief(whole)
 
-    shown = len(found["items"]["rows"])
+    count = len(document["items"]["rows"])
     following, *ways = notes["more"].split("; ")
-    assert following == f"call again with view='items[{shown}:{2 * shown}]'"
-    asked = [re.fullmatch(r"""view=(['"])(.*)\1 (.*)""", way) for way in ways]
-    views = {way[2]: way[3] for way in asked if way}
+    assert following == f"call again with view='items[{count}:{2 * count}]'"
+    matches = [re.fullmatch(r"""view=(['"])(.*)\1 (.*)""", way) for way in ways]
+    views = {way[2]: way[3] for way in matches if way}
     assert views == {
         "items[?state=='closed'].[number, title]": "filters",
         "grep('word')": "searches",
@@ -127,37 +127,37 @@ def test_columns_of_one_size_are_advised_in_one_order_in_every_process() -> None
 
 
 def test_if_not_all_rows_fit_they_have_the_columns_of_most_worth() -> None:
-    found, notes = brief([{"body": "b" * 300, "id": n, "name": f"n{n}"} for n in range(5000)])
+    document, notes = brief([{"body": "b" * 300, "id": n, "name": f"n{n}"} for n in range(5000)])
 
-    assert found["columns"] == ["id", "name"]
-    assert [row[0] for row in found["rows"]] == list(range(len(found["rows"])))
-    assert notes["items"] == f"{len(found['rows'])} of 5000; 2 of 3 columns, without body"
-    assert len(found["rows"]) > 500
+    assert document["columns"] == ["id", "name"]
+    assert [row[0] for row in document["rows"]] == list(range(len(document["rows"])))
+    assert notes["items"] == f"{len(document['rows'])} of 5000; 2 of 3 columns, without body"
+    assert len(document["rows"]) > 500
 
 
 def test_of_a_time_series_the_last_row_is_shown_too() -> None:
     rows = [{"time": f"2026-01-01T{n // 60:04}:{n % 60:02}", "value": n * 7} for n in range(5000)]
-    found, notes = brief(rows)
+    document, notes = brief(rows)
 
-    shown = len(found["rows"]) - 1
-    assert found["rows"][-1] == [rows[-1]["time"], rows[-1]["value"]]
-    assert found["rows"][:-1] == [[row["time"], row["value"]] for row in rows[:shown]]
-    assert notes["items"] == f"first {shown} and last 1 of 5000"
+    count = len(document["rows"]) - 1
+    assert document["rows"][-1] == [rows[-1]["time"], rows[-1]["value"]]
+    assert document["rows"][:-1] == [[row["time"], row["value"]] for row in rows[:count]]
+    assert notes["items"] == f"first {count} and last 1 of 5000"
 
 
 def test_plain_values_beside_other_content_are_a_few_and_the_last_one() -> None:
-    found, notes = brief({"ids": list(range(9000)), "more_ids": list(range(9000)), "n": 1})
+    document, notes = brief({"ids": list(range(9000)), "more_ids": list(range(9000)), "n": 1})
 
-    assert found["ids"] == found["more_ids"] == [*range(20), 8999]
+    assert document["ids"] == document["more_ids"] == [*range(20), 8999]
     assert notes["ids"] == "first 20 and last 1 of 9000"
 
 
 def test_plain_values_alone_fill_the_room() -> None:
-    found, notes = brief({"ids": list(range(9000)), "n": 1}, 5000)
+    document, notes = brief({"ids": list(range(9000)), "n": 1}, 5000)
 
-    assert found["ids"] == [*range(len(found["ids"]) - 1), 8999]
-    assert len(found["ids"]) > 800
-    assert notes["ids"] == f"first {len(found['ids']) - 1} and last 1 of 9000"
+    assert document["ids"] == [*range(len(document["ids"]) - 1), 8999]
+    assert len(document["ids"]) > 800
+    assert notes["ids"] == f"first {len(document['ids']) - 1} and last 1 of 9000"
 
 
 @pytest.mark.parametrize(
@@ -178,17 +178,17 @@ def test_a_row_unlike_the_sample_is_shown_as_it_is_or_counted(
     rows = ISSUES * 5
     rows[77] = {**rows[77], **odd}
 
-    found, notes = brief({"items": rows}, 20_000, structured=structured)
+    document, notes = brief({"items": rows}, 20_000, structured=structured)
 
-    check_notes(left_out({"items": rows}, found, notes=notes), notes)
+    check_notes(left_out({"items": rows}, document, notes=notes), notes)
 
 
 def test_a_map_of_like_objects_is_shown_as_its_entries() -> None:
     whole = {f"package-{n}": {"version": f"1.{n}", "files": ["f" * 90] * 9} for n in range(900)}
-    found, notes = brief({"packages": whole}, 5000)
+    document, notes = brief({"packages": whole}, 5000)
 
-    rows = found["packages"]["rows"]
-    assert found["packages"]["columns"] == ["key", "value.version"]
+    rows = document["packages"]["rows"]
+    assert document["packages"]["columns"] == ["key", "value.version"]
     assert rows == [[name, whole[name]["version"]] for name in list(whole)[: len(rows)]]
     assert len(rows) > 100
     assert notes["packages"] == f"{len(rows)} of 900 members; 2 of 3 columns, without value.files"
@@ -224,9 +224,9 @@ def test_what_the_notes_count_and_what_is_shown_are_the_whole(
 ) -> None:
     whole = {"items": rows * times, "n": 1}
 
-    found, notes = brief(whole, bound, structured=structured)
+    document, notes = brief(whole, bound, structured=structured)
 
-    assert len(json.dumps(found, separators=(",", ":"), ensure_ascii=False).encode()) <= bound or (
-        found == whole
-    )
-    check_notes(left_out(whole, found, notes=notes), notes)
+    assert len(
+        json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
+    ) <= bound or (document == whole)
+    check_notes(left_out(whole, document, notes=notes), notes)

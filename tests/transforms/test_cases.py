@@ -39,5 +39,5 @@ def test_a_document_that_earlier_steps_have_opened_becomes_the_same(
         step(document.root, call(**case.get("arguments", {})))
     document.close()
     after = document.encode().decode()
-    shown = json.loads(after) if after.startswith('"') else after
-    assert shown == case.get("expect_text", before.encode().decode())
+    output = json.loads(after) if after.startswith('"') else after
+    assert output == case.get("expect_text", before.encode().decode())

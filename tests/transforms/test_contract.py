@@ -126,7 +126,7 @@ def test_a_text_read_as_structure_counts_as_what_it_is_written_back_as(
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("own", "advertised"),
     [
         ({"type": "string"}, {"type": ["string", "null"]}),
         (
@@ -149,11 +149,11 @@ def test_a_text_read_as_structure_counts_as_what_it_is_written_back_as(
     ],
 )
 def test_what_is_nullable_is_advertised_as_admitting_null(
-    written: dict[str, Any], said: dict[str, Any]
+    own: dict[str, Any], advertised: dict[str, Any]
 ) -> None:
-    schema = {"type": "object", "properties": {"a": {**written, "nullable": True}}}
-    assert normalised(schema) == {"type": "object", "properties": {"a": said}}
-    checker = Checker({**said, "$defs": {"a": {"type": "string"}}})
+    schema = {"type": "object", "properties": {"a": {**own, "nullable": True}}}
+    assert normalised(schema) == {"type": "object", "properties": {"a": advertised}}
+    checker = Checker({**advertised, "$defs": {"a": {"type": "string"}}})
     assert list(checker.violations(None, Fuel())) == []
 
 
@@ -174,19 +174,19 @@ def test_nullable_is_read_at_any_depth_and_never_as_a_property() -> None:
 
 
 def test_the_check_stands_behind_the_steps_and_before_the_bound() -> None:
-    made = rule("""
+    checked = rule("""
         response: [{keep: [jobs]}]
         output_schema: {type: object, properties: {at: {type: string, nullable: true}}}
         validate: refuse
         max_bytes: 500
     """)
-    assert [step.name for step in made.pipeline] == ["keep", "contract", "abridge"]
-    assert [step.name for step in made.for_misfits.pipeline] == ["contract", "abridge"]
-    contract: Any = made.pipeline[1]
+    assert [step.name for step in checked.pipeline] == ["keep", "contract", "abridge"]
+    assert [step.name for step in checked.for_misfits.pipeline] == ["contract", "abridge"]
+    contract: Any = checked.pipeline[1]
     assert contract.refuses
-    assert contract.schema == made.output_schema
+    assert contract.schema == checked.output_schema
     assert contract.schema["properties"] == {"at": {"type": ["string", "null"]}}
-    assert (made.validate, made.failure_policy.withholds) == ("refuse", True)
+    assert (checked.validate, checked.failure_policy.withholds) == ("refuse", True)
 
 
 def test_a_schema_alone_is_advertised_and_not_checked() -> None:

@@ -40,8 +40,8 @@ def test_the_lines_left_out_that_speak_of_failure_are_counted_and_the_first_are_
 
 
 def test_the_first_failures_between_the_ends_are_shown() -> None:
-    found, _ = cut(failing(300, 400, 500), 4000)
-    assert "\n…\nline 300: step 300: ERROR\nline 400: step 400: ERROR\nline 500: " in found
+    excerpt, _ = cut(failing(300, 400, 500), 4000)
+    assert "\n…\nline 300: step 300: ERROR\nline 400: step 400: ERROR\nline 500: " in excerpt
     long = f"{LINE * 200}{'word ' * 900} a failure {'word ' * 900}\n{LINE * 200}"
     quote = cut(long, 4000)[0].split("\nline 201: …")[1].partition("\n")[0]
     assert " a failure word " in quote
@@ -85,10 +85,10 @@ def test_a_million_failures_are_not_counted_to_the_end() -> None:
 
 
 def test_a_text_of_one_line_names_no_lines() -> None:
-    found, note = cut("an error and a word " * 2000, 3000)
+    excerpt, note = cut("an error and a word " * 2000, 3000)
     assert note["text"].startswith("first ")
     assert ";" not in note["text"]
-    assert found.endswith("word ")
+    assert excerpt.endswith("word ")
 
 
 SECTIONS = "# Guide\n\n" + "".join(
@@ -98,8 +98,8 @@ SECTIONS = "# Guide\n\n" + "".join(
 
 
 def test_a_text_with_headings_has_an_outline_of_two_levels_in_place_of_its_end() -> None:
-    found, note = cut(SECTIONS, 8000)
-    first, outline = found.split("…\n")
+    excerpt, note = cut(SECTIONS, 8000)
+    first, outline = excerpt.split("…\n")
     assert SECTIONS.startswith(first)
     headings = outline.splitlines()
     assert headings[-1].endswith(": ## Part 29")
@@ -112,17 +112,17 @@ def test_a_text_with_headings_has_an_outline_of_two_levels_in_place_of_its_end()
 
 
 def test_headings_that_do_not_fit_are_counted() -> None:
-    found, _ = cut(SECTIONS, 1800)
-    *headings, more = found.split("…\n")[1].splitlines()
+    excerpt, _ = cut(SECTIONS, 1800)
+    *headings, more = excerpt.split("…\n")[1].splitlines()
     first = int(headings[0].split("Part ")[1])
     assert more == f"and {29 - first + 1 - len(headings)} more headings"
 
 
 def test_a_million_headings_or_fences_are_not_read_to_the_end() -> None:
-    found, _ = cut("# heading\n\nsome text\n\n" * 100_000, 8000)
-    assert re.search("\nand at least [0-9]+ more headings\n$", found)
-    found, _ = cut("```\n# no heading\n" * 400_000, 8000)
-    assert "line " not in found
+    excerpt, _ = cut("# heading\n\nsome text\n\n" * 100_000, 8000)
+    assert re.search("\nand at least [0-9]+ more headings\n$", excerpt)
+    excerpt, _ = cut("```\n# no heading\n" * 400_000, 8000)
+    assert "line " not in excerpt
 
 
 def test_html_has_an_outline_too() -> None:
@@ -139,8 +139,8 @@ def test_html_has_an_outline_too() -> None:
     ],
 )
 def test_comments_and_few_headings_are_no_outline(text: str) -> None:
-    found, _ = cut(text, 3000)
-    assert text.endswith(found.split("…")[1])
+    excerpt, _ = cut(text, 3000)
+    assert text.endswith(excerpt.split("…")[1])
 
 
 def test_an_error_shows_its_end_though_it_has_headings() -> None:
@@ -150,8 +150,8 @@ def test_an_error_shows_its_end_though_it_has_headings() -> None:
 @pytest.mark.parametrize("bound", range(300, 2000, 97))
 def test_a_text_that_nearly_fits_is_not_made_longer(bound: int) -> None:
     text = (LINE * 60)[: bound - 1]
-    found, note = cut(text, bound)
-    assert len(found) < len(text)
+    excerpt, note = cut(text, bound)
+    assert len(excerpt) < len(text)
     assert note["text"].endswith(("chars", "are left out"))
 
 

@@ -41,9 +41,9 @@ def test_a_glob_fits_these_paths(glob: str, fitting: list[str]) -> None:
 
 
 def test_a_wrong_expression_of_the_model_is_refused_and_named() -> None:
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(Refusal) as caught:
         shaped(b'["a"]', Filter(match=Argument("pattern")), at=call(pattern="(a"))
-    assert str(refused.value) == (
+    assert str(caught.value) == (
         "pattern: '(a' is not a regular expression RE2 takes: missing ): (a"
     )
 
@@ -55,27 +55,27 @@ def test_an_expression_of_the_rule_that_does_not_fit_an_element_fails_the_rule()
 
 @pytest.mark.fault(37, "inside")
 @pytest.mark.parametrize(
-    ("step", "asked", "signs"),
+    ("step", "pattern", "signs"),
     [
         (Filter(match=Argument("pattern")), "(?:a|b)*a(?:a|b){1000}c", "ab"),
         (Filter(glob=Argument("pattern")), "**/" * 300 + "c", "a/"),
     ],
 )
 def test_what_a_model_asks_for_and_takes_too_much_work_is_refused(
-    step: Filter, asked: str, signs: str
+    step: Filter, pattern: str, signs: str
 ) -> None:
-    told = call(pattern=asked)
-    told.fuel = Fuel(LITTLE)
+    step_call = call(pattern=pattern)
+    step_call.fuel = Fuel(LITTLE)
     rows = json.dumps(["".join(Random(n).choices(signs, k=10_000)) for n in range(20)])
-    with pytest.raises(Refusal) as refused:
-        shaped(rows.encode(), step, at=told)
-    said = "pattern: it takes more than 20000 units of work; ask for something simpler"
-    assert str(refused.value) == said
+    with pytest.raises(Refusal) as caught:
+        shaped(rows.encode(), step, at=step_call)
+    reason = "pattern: it takes more than 20000 units of work; ask for something simpler"
+    assert str(caught.value) == reason
 
 
 @pytest.mark.parametrize("step", [Filter(match=Argument("glob")), Filter(glob=Argument("glob"))])
 def test_what_a_model_asks_for_has_at_most_1000_characters(step: Filter) -> None:
     assert shaped(b'["a"]', step, at=call(glob="a" * 1000)) == b"[]"
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(Refusal) as caught:
         shaped(b'["a"]', step, at=call(glob="a" * 1001))
-    assert str(refused.value) == "glob: more than 1000 characters"
+    assert str(caught.value) == "glob: more than 1000 characters"

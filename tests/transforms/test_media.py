@@ -85,12 +85,12 @@ def test_other_texts_are_no_data(text: str) -> None:
 def test_data_becomes_a_note_wherever_it_stands_and_all_else_stays() -> None:
     rows = [{"n": n, "thumb": base64(PNG)} for n in range(3)]
     value = {"a": 1.5, "rows": rows, "deep": {"er": [base64(NOISE)]}, "text": "word " * 80}
-    found, notices = cut(value, 2000)
-    notes = found.pop("_abridged")
+    document, notices = cut(value, 2000)
+    notes = document.pop("_abridged")
     assert notices == []
-    assert found["rows"][1] == {"n": 1, "thumb": description(base64(PNG))}
-    assert found["deep"] == {"er": [description(base64(NOISE))]}
-    assert (found["a"], found["text"]) == (1.5, value["text"])
+    assert document["rows"][1] == {"n": 1, "thumb": description(base64(PNG))}
+    assert document["deep"] == {"er": [description(base64(NOISE))]}
+    assert (document["a"], document["text"]) == (1.5, value["text"])
     total = 3 * len(base64(PNG))
     assert notes == {
         "rows.thumb": f"0 of {total} chars in 3 texts",
@@ -109,19 +109,19 @@ def test_a_text_that_is_data_becomes_a_note() -> None:
 
 
 def test_an_array_and_blocks_may_have_data() -> None:
-    found, [notes] = cut([1, base64(PNG)], 1000)
-    assert (found, notes) == (
+    document, [notes] = cut([1, base64(PNG)], 1000)
+    assert (document, notes) == (
         [1, description(base64(PNG))],
         {"items[]": f"0 of {len(base64(PNG))} chars"},
     )
-    found, [notes] = cut(["prose", base64(PNG)], 1000, blocks=True)
+    document, [notes] = cut(["prose", base64(PNG)], 1000, blocks=True)
     assert notes == {"[1]": f"0 of {len(base64(PNG))} chars"}
 
 
 def test_a_member_that_a_later_call_passes_back_stays() -> None:
     value = {"nextPageToken": base64(NOISE[:450]), "text": "word " * 600}
-    found, _ = cut(value, 3000)
-    assert found["nextPageToken"] == value["nextPageToken"]
+    document, _ = cut(value, 3000)
+    assert document["nextPageToken"] == value["nextPageToken"]
 
 
 def test_a_view_of_data_shows_it() -> None:
@@ -129,12 +129,12 @@ def test_a_view_of_data_shows_it() -> None:
     for view in ("a.data", "a.data[0:3000]"):
         value = look(Document(whole), view)
         for answer in (value, {"view": value}):
-            found, _ = cut(answer, 1000, view)
-            shown = found if isinstance(found, str) else found["view"].removesuffix("…")
-            assert len(shown) > 500
-            assert base64(PNG).startswith(shown)
-    found, _ = cut({"view": whole["a"]}, 1000, "a")
-    assert found["view"]["data"] == description(base64(PNG))
+            document, _ = cut(answer, 1000, view)
+            data = document if isinstance(document, str) else document["view"].removesuffix("…")
+            assert len(data) > 500
+            assert base64(PNG).startswith(data)
+    document, _ = cut({"view": whole["a"]}, 1000, "a")
+    assert document["view"]["data"] == description(base64(PNG))
 
 
 LEAVES = st.sampled_from([base64(PNG), base64(NOISE), "x" * 700, "a word", 1, None])
@@ -157,12 +157,12 @@ def replaced(value: Any, path: str, amounts: LeftOut) -> Any:
 
 @given(VALUES.filter(lambda value: isinstance(value, dict | list)), st.integers(300, 5000))
 def test_what_is_shown_and_what_the_notes_count_are_the_whole(value: Any, bound: int) -> None:
-    found, notices = cut(value, bound, breadth=False)
-    if isinstance(found, dict) and "_abridged" in found:
-        notices = [found.pop("_abridged")]
+    document, notices = cut(value, bound, breadth=False)
+    if isinstance(document, dict) and "_abridged" in document:
+        notices = [document.pop("_abridged")]
     for notes in notices:
         path = "items" if isinstance(value, list) else ""
         data = LeftOut()
-        amounts = left_out(replaced(value, path, data), found, path)
+        amounts = left_out(replaced(value, path, data), document, path)
         amounts.counts += data.counts
         check_notes(amounts, notes)

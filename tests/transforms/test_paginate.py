@@ -28,9 +28,9 @@ def answered(raw: bytes, step: Transform, **arguments: Any) -> Any:
 def test_the_last_page_says_that_nothing_follows_even_past_the_end(
     offset: int, returned: int
 ) -> None:
-    found = answered(VAULT, Paginate(at=FILES), offset=offset)
-    assert found["files"] == NAMES[offset:]
-    assert found["pagination"] == {
+    document = answered(VAULT, Paginate(at=FILES), offset=offset)
+    assert document["files"] == NAMES[offset:]
+    assert document["pagination"] == {
         "total": 7,
         "offset": offset,
         "limit": 100,
@@ -44,38 +44,38 @@ def test_the_last_page_says_that_nothing_follows_even_past_the_end(
 def test_a_root_array_can_stay_one_with_the_metadata_beside_it(
     raw: bytes, page: list[str], total: int
 ) -> None:
-    step, asked = Paginate(as_=None, limit=1), call()
-    assert json.loads(shaped(raw, step, at=asked)) == page
-    [notice] = asked.notices
+    step, step_call = Paginate(as_=None, limit=1), call()
+    assert json.loads(shaped(raw, step, at=step_call)) == page
+    [notice] = step_call.notices
     assert (notice.bare, notice.value["total"]) == (True, total)
     assert notice.value["hasMore"] == (total > 1)
 
 
 def test_a_member_that_is_called_pagination_already_is_left_alone() -> None:
-    found = answered(b'{"files": ["a"], "pagination": "theirs"}', Paginate(at=FILES))
-    assert found["pagination"] == "theirs"
-    assert found["pagination_"]["total"] == 1
+    document = answered(b'{"files": ["a"], "pagination": "theirs"}', Paginate(at=FILES))
+    assert document["pagination"] == "theirs"
+    assert document["pagination_"]["total"] == 1
 
 
 def test_lines_at_the_root_stay_a_text_and_the_notice_stands_beside_it() -> None:
-    told = call(offset=1)
+    step_call = call(offset=1)
     text = json.dumps("one\ntwo\nthree").encode()
-    assert shaped(text, Parse(as_="lines"), Paginate(limit=1), at=told) == b'"two\\n"'
-    [notice] = told.notices
+    assert shaped(text, Parse(as_="lines"), Paginate(limit=1), at=step_call) == b'"two\\n"'
+    [notice] = step_call.notices
     assert (notice.name, notice.bare) == ("pagination", True)
     assert list(notice.value.values()) == [3, 1, 1, 1, True, 2]
 
 
 @pytest.mark.parametrize("bound", [None, 300])
 def test_lines_that_are_all_on_one_page_are_left_alone(bound: int | None) -> None:
-    told = call(bound=bound)
+    step_call = call(bound=bound)
     document = Document.read(b'"one\\ntwo"')
     for step in (Parse(as_="lines"), Paginate(limit=2)):
-        step(document.root, told)
+        step(document.root, step_call)
     document.close()
     assert document.encode() == b'"one\\ntwo"'
     assert not document.changed
-    assert told.notices == []
+    assert step_call.notices == []
 
 
 def test_the_arguments_are_bounded_as_the_rule_says() -> None:
@@ -88,9 +88,9 @@ def test_the_arguments_are_bounded_as_the_rule_says() -> None:
 
 @pytest.mark.parametrize("raw", [b"[]", b'"text"', b"null", b"5"])
 def test_what_is_a_list_or_no_structure_at_all_is_no_warning(raw: bytes) -> None:
-    told = call()
-    shaped(raw, Paginate(as_="items"), at=told)
-    assert told.warnings == []
+    step_call = call()
+    shaped(raw, Paginate(as_="items"), at=step_call)
+    assert step_call.warnings == []
 
 
 @pytest.mark.parametrize(
@@ -120,8 +120,8 @@ def test_what_is_a_list_or_no_structure_at_all_is_no_warning(raw: bytes) -> None
     ],
 )
 def test_the_description_gains_a_sentence_on_how_to_go_on(step: Paginate, sentence: str) -> None:
-    shown = {"offset": "page_offset"}
-    assert step.sentence(lambda name: shown.get(name, name)) == sentence
+    client_names = {"offset": "page_offset"}
+    assert step.sentence(lambda name: client_names.get(name, name)) == sentence
 
 
 def test_max_bytes_ends_a_page_earlier_but_never_before_its_first_element() -> None:
@@ -136,10 +136,10 @@ def test_max_bytes_ends_a_page_earlier_but_never_before_its_first_element() -> N
 def test_a_bound_counts_structure_in_a_text_as_the_text_escapes_it() -> None:
     rows = [{"name": "n" * 10, "n": n} for n in range(200)]
     text = json.dumps("Rows:\n" + json.dumps(rows)).encode()
-    told = call(bound=2000)
-    written = shaped(text, Parse(as_="json", after=Pattern("Rows:")), Paginate(), at=told)
-    assert 1900 < len(written) <= 2000
-    assert json.loads(written).startswith('Rows:\n{"items":[{')
+    step_call = call(bound=2000)
+    output = shaped(text, Parse(as_="json", after=Pattern("Rows:")), Paginate(), at=step_call)
+    assert 1900 < len(output) <= 2000
+    assert json.loads(output).startswith('Rows:\n{"items":[{')
 
 
 def elements(raw: bytes) -> list[bytes]:
@@ -149,22 +149,22 @@ def elements(raw: bytes) -> list[bytes]:
 
 
 def pages(raw: bytes, step: Transform, limit: int, bound: int | None) -> list[bytes]:
-    found: list[bytes] = []
+    all_rows: list[bytes] = []
     offset = 0
     while True:
-        told = call(bound=bound, limit=limit, offset=offset)
-        written = shaped(raw, step, at=told)
-        page = Document.read(written).root
+        step_call = call(bound=bound, limit=limit, offset=offset)
+        output = shaped(raw, step, at=step_call)
+        page = Document.read(output).root
         assert isinstance(page.open(), dict)
         rows = elements(Document(page.child("items").get()).encode())
-        said = json.loads(Document(page.child("pagination").get()).encode())
-        assert said["returned"] == len(rows) <= limit
-        assert bound is None or len(written) <= bound or len(rows) == 1 or not found
-        found += rows
-        if not said["hasMore"]:
-            assert said["nextOffset"] is None
-            return found
-        offset = said["nextOffset"]
+        page_info = json.loads(Document(page.child("pagination").get()).encode())
+        assert page_info["returned"] == len(rows) <= limit
+        assert bound is None or len(output) <= bound or len(rows) == 1 or not all_rows
+        all_rows += rows
+        if not page_info["hasMore"]:
+            assert page_info["nextOffset"] is None
+            return all_rows
+        offset = page_info["nextOffset"]
 
 
 @pytest.mark.fault(40, "inside")
@@ -185,14 +185,14 @@ def test_pages_rejoin_to_the_array_as_upstream_spelled_it(
 
 @given(st.text("ab\n\r", max_size=60), st.integers(1, 5), st.none() | st.integers(150, 400))
 def test_pages_of_lines_rejoin_to_the_text(text: str, limit: int, bound: int | None) -> None:
-    raw, found, offset = json.dumps(text).encode(), "", 0
+    raw, rejoined, offset = json.dumps(text).encode(), "", 0
     while True:
-        told = call(limit=limit, offset=offset, bound=bound)
-        found += json.loads(shaped(raw, Parse(as_="lines"), Paginate(), at=told))
-        if not told.notices or not told.notices[0].value["hasMore"]:
+        step_call = call(limit=limit, offset=offset, bound=bound)
+        rejoined += json.loads(shaped(raw, Parse(as_="lines"), Paginate(), at=step_call))
+        if not step_call.notices or not step_call.notices[0].value["hasMore"]:
             break
-        offset = told.notices[0].value["nextOffset"]
-    assert found == text
+        offset = step_call.notices[0].value["nextOffset"]
+    assert rejoined == text
 
 
 def test_what_clips_the_page_does_not_spoil_its_end() -> None:

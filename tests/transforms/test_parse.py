@@ -159,14 +159,14 @@ def test_records_rejoin_to_the_text(text: str, split: str | None) -> None:
     ],
 )
 def test_a_text_that_takes_long_to_read_ends_where_the_fuel_does(step: Parse, text: str) -> None:
-    told = call()
-    told.fuel = Fuel(100)  # a search is paid for by the time it takes
+    step_call = call()
+    step_call.fuel = Fuel(100)  # a search is paid for by the time it takes
     with pytest.raises(OutOfFuel):
-        shaped_text(text, step, at=told)
+        shaped_text(text, step, at=step_call)
 
 
 def test_yaml_that_is_too_long_is_left_as_it_came_and_burns_nothing() -> None:
-    told = call()
+    step_call = call()
     with pytest.raises(ShapeMismatch, match="characters of YAML are more than"):
-        shaped_text("a" * 2_000_000, Parse(as_="yaml"), at=told)
-    assert told.fuel.remaining == MOST
+        shaped_text("a" * 2_000_000, Parse(as_="yaml"), at=step_call)
+    assert step_call.fuel.remaining == MOST

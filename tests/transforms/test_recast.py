@@ -22,29 +22,29 @@ def recast(options: str) -> Recast:
     return step
 
 
-def made(options: str, raw: str, **arguments: Any) -> str:
+def output(options: str, raw: str, **arguments: Any) -> str:
     """Return what comes of a document, as it is written."""
-    told = call(**arguments)
-    return shaped(raw.encode(), recast(f"recast: {{{options}}}"), at=told).decode()
+    step_call = call(**arguments)
+    return shaped(raw.encode(), recast(f"recast: {{{options}}}"), at=step_call).decode()
 
 
 @pytest.mark.parametrize(
-    ("raw", "said"),
+    ("raw", "warning"),
     [
         ('"what no case knows"', "no case fits what begins with 'what no case knows'"),
         (json.dumps("x" * 200), f"no case fits what begins with {'x' * 80!r}"),
         ('{"a": [1.0]}', "no case fits what begins with '{\"a\":[1.0]}'"),
     ],
 )
-def test_what_no_case_fits_stays_as_it_is_and_is_counted(raw: str, said: str) -> None:
+def test_what_no_case_fits_stays_as_it_is_and_is_counted(raw: str, warning: str) -> None:
     step = recast("recast: {cases: [{match: done, to: {}}, {where: 'b', to: {}}]}")
     document = Document.read(raw.encode())
-    told = Call("t", warnings=[])
-    step(document.root, told)
+    step_call = Call("t", warnings=[])
+    step(document.root, step_call)
 
     assert bytes(document.cell[0]) == raw.encode()
     assert not document.changed
-    assert told.warnings == [Warned("recast: no case fits", said)]
+    assert step_call.warnings == [Warned("recast: no case fits", warning)]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_what_no_case_fits_stays_as_it_is_and_is_counted(raw: str, said: str) ->
 )
 def test_what_cannot_be_filled_right_fails(options: str, raw: str, message: str) -> None:
     with pytest.raises(TransformError) as failed:
-        made(options, raw)
+        output(options, raw)
     assert str(failed.value) == message
 
 
@@ -97,7 +97,7 @@ def test_a_document_that_fails_is_not_half_changed() -> None:
     ],
 )
 def test_a_shape_that_grows_without_end_fails_where_the_fuel_ends(to: str, raw: bytes) -> None:
-    told = call()
-    told.fuel = Fuel(LITTLE)
+    step_call = call()
+    step_call.fuel = Fuel(LITTLE)
     with pytest.raises(OutOfFuel):
-        shaped(raw, recast(f"recast: {{cases: [{{to: {to}}}]}}"), at=told)
+        shaped(raw, recast(f"recast: {{cases: [{{to: {to}}}]}}"), at=step_call)

@@ -66,8 +66,8 @@ def relaxing(document: Any) -> dict[str, st.SearchStrategy[Any]]:
 def renames(draw: st.DrawFn, document: Any) -> Rename:
     some = there(document).filter(lambda path: path.text[-1] not in "*]")
     names = draw(st.dictionaries(some, st.sampled_from([*NAMES, "new"]), min_size=1))
-    taken = {(path.text.rpartition(".")[0], name): path for path, name in names.items()}
-    return Rename({path: name for (_, name), path in taken.items()})
+    targets = {(path.text.rpartition(".")[0], name): path for path, name in names.items()}
+    return Rename({path: name for (_, name), path in targets.items()})
 
 
 @st.composite
@@ -96,8 +96,8 @@ def test_a_result_fits_the_schema_that_is_advertised_for_it(
     schema, document = pair
     step = relaxing(document).get(name)
     # Without a strategy of its own, a step has the options of its doctest.
-    shown = st.sampled_from([run.step for run in examples.runs(TRANSFORMS[name])])
-    assert_reshaped(data.draw(shown if step is None else step), schema, document)
+    example = st.sampled_from([run.step for run in examples.runs(TRANSFORMS[name])])
+    assert_reshaped(data.draw(example if step is None else step), schema, document)
 
 
 ROWS = [{"id": n, "note": "x" * 90} for n in range(40)]
@@ -152,12 +152,12 @@ def test_an_array_may_be_wrapped_with_a_note_beside_it(
 
 
 def assert_fits(step: Transform, schema: Any, document: Any, structured: bool = True) -> None:
-    asked = call(structured=structured)
-    after = json.loads(shaped(json.dumps(document).encode(), step, at=asked))
+    step_call = call(structured=structured)
+    after = json.loads(shaped(json.dumps(document).encode(), step, at=step_call))
     reshaped = step.reshape(schema)
     assert reshaped is not None
-    if structured and asked.notices and not isinstance(after, dict):
-        after = {"items": after} | {each.name: each.value for each in asked.notices}
+    if structured and step_call.notices and not isinstance(after, dict):
+        after = {"items": after} | {each.name: each.value for each in step_call.notices}
     assert fits(after, reshaped), (after, reshaped)
 
 

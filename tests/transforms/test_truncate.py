@@ -15,9 +15,9 @@ CONTENT = Path.parse("content")
 
 
 def window(text: str, step: Truncate, **arguments: Any) -> tuple[str, dict[str, Any] | None]:
-    told = call(**arguments)
-    found = shaped_text(text, step, at=told)
-    return found, told.notices[0].value if told.notices else None
+    step_call = call(**arguments)
+    part = shaped_text(text, step, at=step_call)
+    return part, step_call.notices[0].value if step_call.notices else None
 
 
 def test_a_text_no_longer_than_the_window_is_left_alone() -> None:
@@ -29,8 +29,8 @@ def test_a_text_no_longer_than_the_window_is_left_alone() -> None:
 @pytest.mark.fault(39, "inside")
 @pytest.mark.parametrize("start", [3, 99, 10**30])
 def test_a_window_past_the_end_is_empty(start: int) -> None:
-    found, notice = window("abc", Truncate(), startIndex=start)
-    assert found == ""
+    part, notice = window("abc", Truncate(), startIndex=start)
+    assert part == ""
     assert notice == {
         "truncated": True,
         "totalLength": 3,
@@ -42,8 +42,8 @@ def test_a_window_past_the_end_is_empty(start: int) -> None:
 
 def test_the_field_of_an_object_is_cut_and_the_notice_stands_beside_it() -> None:
     raw = b'{"path": "\\/a", "content": "abcdef", "truncation": "theirs"}'
-    found = shaped(raw, Truncate(at=CONTENT, max_length=2))
-    assert found.startswith(b'{"path":"\\/a","content":"ab","truncation":"theirs","truncation_":{')
+    output = shaped(raw, Truncate(at=CONTENT, max_length=2))
+    assert output.startswith(b'{"path":"\\/a","content":"ab","truncation":"theirs","truncation_":{')
 
 
 def test_without_a_path_an_object_or_array_is_left_alone() -> None:
@@ -52,7 +52,7 @@ def test_without_a_path_an_object_or_array_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "part"),
     [
         ("x" * 16 + "\n" + "yy zz and more", "x" * 16 + "\nyy "),
         ("x" * 17 + "\n" + "y z and more", "x" * 17 + "\ny "),
@@ -60,8 +60,8 @@ def test_without_a_path_an_object_or_array_is_left_alone() -> None:
         ("x" * 30, "x" * 20),
     ],
 )
-def test_a_window_may_end_at_a_line_or_else_a_word_in_its_last_tenth(text: str, found: str) -> None:
-    assert window(text, Truncate(max_length=20, boundary="word"))[0] == found
+def test_a_window_may_end_at_a_line_or_else_a_word_in_its_last_tenth(text: str, part: str) -> None:
+    assert window(text, Truncate(max_length=20, boundary="word"))[0] == part
 
 
 def test_a_window_from_the_end_may_begin_with_a_line() -> None:
@@ -71,9 +71,9 @@ def test_a_window_from_the_end_may_begin_with_a_line() -> None:
 
 
 def test_an_inline_hint_names_the_argument_as_the_client_knows_it() -> None:
-    told = Call("read", {}, names={"startIndex": "page_startIndex"}, notices=[])
+    step_call = Call("read", {}, names={"startIndex": "page_startIndex"}, notices=[])
     step = Truncate(max_length=3, hint="inline")
-    assert shaped_text("abcdef", step, at=told) == (
+    assert shaped_text("abcdef", step, at=step_call) == (
         "abc\n\n<error>Content truncated. Call with page_startIndex of 3 to get more.</error>"
     )
     assert window("abcdef", step, startIndex=3)[0] == "def"
@@ -94,8 +94,8 @@ def test_arguments_may_be_renamed_and_are_advertised() -> None:
             *("integer", 0, 0, "At which character of `content` to start, counted from 0"),
         ],
     }
-    told = Call("read", {"params": {"from": 2}, "maxLength": 3})
-    assert json.loads(shaped(b'{"content": "abcdef"}', step, at=told))["content"] == "cde"
+    step_call = Call("read", {"params": {"from": 2}, "maxLength": 3})
+    assert json.loads(shaped(b'{"content": "abcdef"}', step, at=step_call))["content"] == "cde"
 
 
 def test_the_description_gains_a_sentence_on_how_to_go_on() -> None:
@@ -110,10 +110,10 @@ def test_the_description_gains_a_sentence_on_how_to_go_on() -> None:
 
 
 def test_lines_that_were_filtered_are_one_text_again() -> None:
-    told = call()
-    found = shaped_text("a\nb\nc\nd\n", Parse(as_="lines"), Truncate(max_length=4), at=told)
-    assert found == "a\nb\n"
-    assert told.notices[0].value["totalLength"] == 8
+    step_call = call()
+    text = shaped_text("a\nb\nc\nd\n", Parse(as_="lines"), Truncate(max_length=4), at=step_call)
+    assert text == "a\nb\n"
+    assert step_call.notices[0].value["totalLength"] == 8
 
 
 @pytest.mark.fault(40, "inside")
@@ -131,18 +131,20 @@ def test_windows_rejoin_to_exactly_the_text(
     step = Truncate(at=CONTENT if field else Path(), from_=side, boundary=boundary)
     content: Any = {"content": text, "n": 1} if field else text
     raw = json.dumps(content, ensure_ascii=False).encode()
-    found, start = "", 0
+    rejoined, start = "", 0
     while True:
-        told = call(bound=bound, maxLength=length, startIndex=start)
-        written = shaped(raw, step, at=told)
-        value = json.loads(written)
-        notice = value.get("truncation") if field else told.notices and told.notices[0].value
+        step_call = call(bound=bound, maxLength=length, startIndex=start)
+        output = shaped(raw, step, at=step_call)
+        value = json.loads(output)
+        notice = (
+            value.get("truncation") if field else step_call.notices and step_call.notices[0].value
+        )
         part = value["content"] if field else value
-        found = found + part if side == "start" else part + found
+        rejoined = rejoined + part if side == "start" else part + rejoined
         if not notice:
             break
         beside = 0 if field else len(json.dumps(notice))
-        assert bound is None or len(written) + beside <= bound + 20 or len(part) == 1
+        assert bound is None or len(output) + beside <= bound + 20 or len(part) == 1
         assert notice["endIndex"] - notice["startIndex"] == len(part)
         if bound is None and boundary == "none":
             assert notice["endIndex"] == min(start + length, len(text))
@@ -151,4 +153,4 @@ def test_windows_rejoin_to_exactly_the_text(
             break
         assert notice["nextIndex"] == notice["endIndex"] > start
         start = notice["nextIndex"]
-    assert found == text
+    assert rejoined == text

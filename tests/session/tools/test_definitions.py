@@ -12,17 +12,17 @@ from tests.tool_list import PAGES, Listing, listed, tool
 
 
 def test_a_tool_that_no_rule_touches_stays_the_bytes_that_came() -> None:
-    kept = b'{ "name" : "kept", "x": 1.0, "inputSchema": {"type": "object"} }'
-    raw = b'{"tools": [' + kept + b', {"name": "gone"}], "nextCursor": ""}'
+    untouched = b'{ "name" : "kept", "x": 1.0, "inputSchema": {"type": "object"} }'
+    raw = b'{"tools": [' + untouched + b', {"name": "gone"}], "nextCursor": ""}'
 
-    found = Listing(rules("- {tools: gone, hide: true}"), raw)
+    listing = Listing(rules("- {tools: gone, hide: true}"), raw)
 
-    assert found.raw is not None
-    assert bytes(found.raw) == b'{"tools":[' + kept + b'],"nextCursor":""}'
+    assert listing.raw is not None
+    assert bytes(listing.raw) == b'{"tools":[' + untouched + b'],"nextCursor":""}'
 
 
 def test_the_order_of_tools_and_members_of_the_list_stays() -> None:
-    found = listed(
+    listing = listed(
         "- {tools: b, hide: true}",
         tool("c"),
         tool("b"),
@@ -32,15 +32,15 @@ def test_the_order_of_tools_and_members_of_the_list_stays() -> None:
         _meta={"a": 1},
     )
 
-    assert [each["name"] for each in found.result["tools"]] == ["c", "a"]
-    assert list(found.result) == ["tools", "nextCursor", "ttlMs", "_meta"]
+    assert [each["name"] for each in listing.result["tools"]] == ["c", "a"]
+    assert list(listing.result) == ["tools", "nextCursor", "ttlMs", "_meta"]
 
 
 @pytest.mark.parametrize("odd", [None, 5, [], {}, {"name": None}, {"name": 5}])
 def test_an_entry_that_is_no_tool_stays_beside_tools_that_are_edited(odd: Any) -> None:
-    found = listed("- {tools: gone, hide: true}", odd, tool("gone"))
+    listing = listed("- {tools: gone, hide: true}", odd, tool("gone"))
 
-    assert found.result["tools"] == [odd]
+    assert listing.result["tools"] == [odd]
 
 
 def test_a_tool_in_shadow_mode_is_neither_hidden_nor_given_arguments() -> None:
@@ -50,11 +50,11 @@ def test_a_tool_in_shadow_mode_is_neither_hidden_nor_given_arguments() -> None:
 
 
 def test_only_exposed_tools_are_shown() -> None:
-    chosen = RuleSet((file("version: 1\nexpose: [get_*]\nrules: []"),))
+    ruleset = RuleSet((file("version: 1\nexpose: [get_*]\nrules: []"),))
 
-    found = Listing(chosen, {"tools": [tool("get_a"), tool("set_a"), tool("get_b")]})
+    listing = Listing(ruleset, {"tools": [tool("get_a"), tool("set_a"), tool("get_b")]})
 
-    assert [each["name"] for each in found.result["tools"]] == ["get_a", "get_b"]
+    assert [each["name"] for each in listing.result["tools"]] == ["get_a", "get_b"]
 
 
 def test_the_description_gains_a_sentence_on_how_to_go_on() -> None:
@@ -98,10 +98,10 @@ def test_pages_of_a_list_are_promised_if_a_result_may_be_one(
     own: Any, keys: str, pages: bool
 ) -> None:
     text = f"- {{tools: list, {keys}}}" if keys else WHOLE
-    found = listed(text, tool(**({} if own is None else {"outputSchema": own})))
-    shown = {} if found.raw is None else found.tool
-    assert ("If the result is a list, it comes in pages" in shown.get("description", "")) is pages
-    assert (found.raw is not None and "offset" in shown["inputSchema"]["properties"]) is pages
+    listing = listed(text, tool(**({} if own is None else {"outputSchema": own})))
+    edited = {} if listing.raw is None else listing.tool
+    assert ("If the result is a list, it comes in pages" in edited.get("description", "")) is pages
+    assert (listing.raw is not None and "offset" in edited["inputSchema"]["properties"]) is pages
 
 
 def test_a_description_can_be_replaced_and_shortened() -> None:
@@ -181,7 +181,7 @@ def test_members_of_meta_are_added_to_those_that_are_there() -> None:
 BUDGET = RuleSet((), otherwise=rule("max_bytes: 8000"))
 
 
-def grown(*tools: dict[str, Any]) -> int:
+def growth(*tools: dict[str, Any]) -> int:
     """Return the bytes that the list of these tools has more if only the budget applies."""
     before = {"tools": list(tools)}
     raw = Listing(BUDGET, before).raw
@@ -207,7 +207,7 @@ STRICT = {
 )
 def test_the_budget_costs_at_most_a_hundred_bytes_a_tool(own: Any) -> None:
     tools = [tool(f"tool_{n}", **own) for n in range(46)]
-    assert 0 < grown(*tools) <= 46 * 100
+    assert 0 < growth(*tools) <= 46 * 100
     edited = Listing(BUDGET, {"tools": tools}).result["tools"]
     untouched = [key for key in own if not key.endswith("Schema")]
     assert all(each[key] == own[key] for each in edited for key in untouched)
@@ -216,7 +216,7 @@ def test_the_budget_costs_at_most_a_hundred_bytes_a_tool(own: Any) -> None:
 def test_the_arguments_and_the_hints_of_each_tool_are_seen() -> None:
     own = {"properties": {"a": {}, "p": {"type": "object", "properties": {"limit": {}}}}}
 
-    found = listed(
+    listing = listed(
         "- {tools: x, hide: true}",
         tool("a", inputSchema=own, annotations={"readOnlyHint": True}),
         tool("b", annotations={"readOnlyHint": False, "idempotentHint": False}),
@@ -228,7 +228,7 @@ def test_the_arguments_and_the_hints_of_each_tool_are_seen() -> None:
         tool("e", inputSchema={"properties": {"a": 5}}),
     )
 
-    assert found.facts == {
+    assert listing.facts == {
         "a": ToolFacts(frozenset({"a", "p", "p.limit"}), True, reads_only=True),
         "b": ToolFacts(),
         "i": ToolFacts(frozenset(), True),

@@ -7,7 +7,7 @@ import pytest
 
 from tests.tool_list import PAGES, listed, properties, tool
 
-NAMED = "- {tools: list, response: [{paginate: {arguments: {limit: n, offset: at}}}]}"
+RENAMED = "- {tools: list, response: [{paginate: {arguments: {limit: n, offset: at}}}]}"
 INTEGER = {"type": "integer", "description": "own"}
 BOUNDS = {"minimum": 1, "maximum": 9, "default": 5}
 DOTTED = "- {tools: list, arguments: {filter.limit: {default: 20}}}"
@@ -46,7 +46,7 @@ def test_a_schema_without_properties_gains_them(own: dict[str, Any]) -> None:
 
 def test_what_a_rule_spells_out_or_gives_a_default_is_not_required() -> None:
     own = {"type": "object", "properties": {"n": {"type": "string"}}, "required": ["n"]}
-    schema = listed(NAMED, tool(inputSchema=own)).tool["inputSchema"]
+    schema = listed(RENAMED, tool(inputSchema=own)).tool["inputSchema"]
     assert (schema["properties"]["n"]["type"], "required" in schema) == ("integer", False)
     text = "- {tools: list, arguments: {n: {default: 5}}}"
     both = {"type": "object", "properties": {"n": {}, "m": {}}, "required": ["n", "m"]}
@@ -66,12 +66,12 @@ def test_rules_with_different_conditions_show_the_union_of_their_arguments() -> 
           response: [truncate]
     """
 
-    found = properties(text, {"type": "object"})
+    arguments = properties(text, {"type": "object"})
 
-    assert list(found) == ["limit", "offset", "maxLength", "startIndex"]
-    assert found["limit"]["maximum"] == 500
-    assert "default" not in found["limit"]
-    assert found["maxLength"]["description"].endswith("(where operation == 'read')")
+    assert list(arguments) == ["limit", "offset", "maxLength", "startIndex"]
+    assert arguments["limit"]["maximum"] == 500
+    assert "default" not in arguments["limit"]
+    assert arguments["maxLength"]["description"].endswith("(where operation == 'read')")
 
 
 def test_a_bound_that_holds_for_some_calls_only_is_not_advertised_for_all() -> None:
@@ -92,10 +92,10 @@ def test_a_bound_that_holds_for_some_calls_only_is_not_advertised_for_all() -> N
     ],
 )
 def test_a_schema_that_leaves_no_place_stays_and_the_log_says_so(schema: Any) -> None:
-    found = listed(PAGES, tool(inputSchema=schema))
+    listing = listed(PAGES, tool(inputSchema=schema))
 
-    assert found.tool["inputSchema"] == schema
-    assert found.log == ["list: its inputSchema leaves no place for the arguments of a rule"]
+    assert listing.tool["inputSchema"] == schema
+    assert listing.log == ["list: its inputSchema leaves no place for the arguments of a rule"]
 
 
 @pytest.mark.parametrize("branches", [None, 5, {"a": 1}, [5, None]])

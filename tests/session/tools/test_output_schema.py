@@ -121,7 +121,7 @@ CONTRACT = {
     "required": ["id"],
     "additionalProperties": False,
 }
-WRITTEN = """output_schema:
+DECLARED = """output_schema:
             type: object
             properties:
               id: {type: string}
@@ -132,21 +132,21 @@ WRITTEN = """output_schema:
 """
 ALL = f"""
         - tools: list
-          {WRITTEN}"""
-KEPT = f"{ALL}          validate: refuse\n"
+          {DECLARED}"""
+ENFORCED = f"{ALL}          validate: refuse\n"
 ANYTHING = {"description": "What does not keep to the contract passes as the server sent it."}
 
 
 def promised(text: str, **members: Any) -> dict[str, Any]:
-    found = listed(text, tool(**members))
-    assert found.log == []
-    schema = found.tool["outputSchema"]
+    listing = listed(text, tool(**members))
+    assert listing.log == []
+    schema = listing.tool["outputSchema"]
     assert isinstance(schema, dict)
     return schema
 
 
 def test_a_contract_that_is_always_kept_is_advertised_as_it_is() -> None:
-    assert promised(KEPT) == CONTRACT
+    assert promised(ENFORCED) == CONTRACT
 
 
 @pytest.mark.parametrize("text", [ALL, f"{ALL}          validate: warn\n"])
@@ -155,16 +155,16 @@ def test_a_contract_that_may_be_broken_stands_beside_what_breaks_it(text: str) -
 
 
 def test_what_is_abridged_or_viewed_fits_a_contract_that_is_always_kept() -> None:
-    schema = promised(f"{KEPT}          max_bytes: 500\n          blocks: {{drop: [image]}}\n")
+    schema = promised(f"{ENFORCED}          max_bytes: 500\n          blocks: {{drop: [image]}}\n")
     assert schema["type"] == "object"
     assert accepts(schema, {"id": "a", "_dropped": {"image": 1}})
-    beside = promised(f"{KEPT}          max_bytes: 500\n", outputSchema=OWN)
+    beside = promised(f"{ENFORCED}          max_bytes: 500\n", outputSchema=OWN)
     assert accepts(beside, {"id": "a", "log": [], "_abridged": {"log": "0 of 9"}})
     assert accepts(schema, {"id": "a", "log": [], "_abridged": {"log": "0 of 9"}})
     assert accepts(schema, {"view": ["a"]})
     assert not accepts(schema, {"id": 5})
     assert "anyOf" not in schema
-    assert "anyOf" not in promised(f"{KEPT}          max_bytes: 500\n          view: false\n")
+    assert "anyOf" not in promised(f"{ENFORCED}          max_bytes: 500\n          view: false\n")
 
 
 def test_the_answers_of_a_guard_fit_what_is_advertised() -> None:
@@ -173,11 +173,13 @@ def test_the_answers_of_a_guard_fit_what_is_advertised() -> None:
         shorthand: ClassVar[str | None] = None
         parameters: ClassVar[dict[str, Parameter]] = {}
 
-        def __call__(self, call: Call, found: QueryResult | None) -> Decision:
+        def __call__(self, call: Call, query_result: QueryResult | None) -> Decision:
             return Respond({"status": "closed"})
 
-    [held] = rules(KEPT).files
-    guarded = replace(held, rules=tuple(replace(each, guard=Closed()) for each in held.rules))
+    [own_file] = rules(ENFORCED).files
+    guarded = replace(
+        own_file, rules=tuple(replace(each, guard=Closed()) for each in own_file.rules)
+    )
 
     schema = Listing(RuleSet((guarded,)), {"tools": [tool()]}).tool["outputSchema"]
 
@@ -240,19 +242,21 @@ def test_rules_for_the_calls_of_a_tool_promise_what_either_of_them_does() -> Non
     ],
 )
 def test_what_not_every_result_could_keep_is_not_advertised(text: str, why: str) -> None:
-    found = listed(text, tool())
-    assert found.raw is None
-    assert found.log == ([f"list: output_schema is not advertised: {why}"] if why else [])
+    listing = listed(text, tool())
+    assert listing.raw is None
+    assert listing.log == ([f"list: output_schema is not advertised: {why}"] if why else [])
 
 
 def test_a_contract_stands_beside_what_the_server_declares() -> None:
-    schema = promised(KEPT, outputSchema=OWN)
+    schema = promised(ENFORCED, outputSchema=OWN)
 
     assert schema == {"type": "object", "anyOf": [CONTRACT, OWN]}
     warned = promised(f"{ALL}          validate: warn\n", outputSchema=OWN)
     assert warned == {"type": "object", "anyOf": [CONTRACT, ANYTHING, OWN]}
     # Where some calls are no rule's, their results are what the server declares.
-    assert promised(KEPT.replace("tools: list", "tools: list\n          when: a"), outputSchema=OWN)
+    assert promised(
+        ENFORCED.replace("tools: list", "tools: list\n          when: a"), outputSchema=OWN
+    )
 
 
 def accepts(schema: dict[str, Any], value: Any) -> bool:

@@ -19,22 +19,22 @@ def members(value: dict[str, Any]) -> dict[str, Raw]:
 
 
 def reading(value: dict[str, Any], kind: Kind = "auto") -> LocatedDocument:
-    found = locate(members(value), kind)
-    assert found is not None
-    return found
+    located = locate(members(value), kind)
+    assert located is not None
+    return located
 
 
 def places(value: dict[str, Any], kind: Kind = "auto") -> tuple[Any, tuple[Copy, ...]]:
-    found = reading(value, kind)
-    return plain(found.document.cell[0]), found.frame.copies
+    located = reading(value, kind)
+    return plain(located.document.cell[0]), located.frame.copies
 
 
-def written(
+def rewritten(
     value: dict[str, Any], new: Any, notices: list[Notice] | None = None, **options: Any
 ) -> dict[str, Any]:
     """Read a result, put `new` in place of its document and write it."""
-    found = reading(value)
-    found.document.root.set(new)
-    raw, _ = write(found.frame, found.document, notices or [], **options)
+    located = reading(value)
+    located.document.root.set(new)
+    raw, _ = write(located.frame, located.document, notices or [], **options)
     decoded: dict[str, Any] = json.loads(encode(raw))
     return decoded

@@ -115,11 +115,11 @@ def test_the_document_is_found_in_all_its_places(
 def test_lone_surrogates_do_not_keep_a_text_from_mirroring_structured_content() -> None:
     structured = '{"a":"\ufffd"}'.encode()  # replaced with the line
     text = json.dumps({"type": "text", "text": r'{"a": "\ud800"}'})
-    held = {"content": Raw(f"[{text}]".encode()), "structuredContent": Raw(structured)}
-    found = locate(held, "auto")
+    value = {"content": Raw(f"[{text}]".encode()), "structuredContent": Raw(structured)}
+    located = locate(value, "auto")
 
-    assert found is not None
-    assert found.frame.copies == (STRUCTURED, TEXT)
+    assert located is not None
+    assert located.frame.copies == (STRUCTURED, TEXT)
 
 
 @pytest.mark.parametrize(
@@ -150,8 +150,8 @@ def test_a_rule_may_say_which_copy_is_the_document() -> None:
     assert places(both, "structured")[0] == {"a": 1}
     assert places(both, "blocks") == ([[1], "prose"], (Copy("text", blocks=(0, 1), each=True),))
     assert places(tool_result('{"a":1}'), "text") == ('{"a":1}', (TEXT,))
-    held = {**tool_result('{"a":1}'), "structuredContent": {"content": '{"a":1}'}}
-    assert places(held, "text") == ('{"a":1}', (Copy("member", "content"), TEXT))
+    value = {**tool_result('{"a":1}'), "structuredContent": {"content": '{"a":1}'}}
+    assert places(value, "text") == ('{"a":1}', (Copy("member", "content"), TEXT))
     assert places({**tool_result("5"), "structuredContent": {"n": 5}}, "text") == ("5", (TEXT,))
     assert locate(members(tool_result("[1]")), "structured") is None
     assert locate(members({"content": []}), "blocks") is None

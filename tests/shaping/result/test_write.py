@@ -11,7 +11,7 @@ from proxy.shaping.result.write import write
 from proxy.transforms.base import Notice
 from tests.given import answer, document, result, tool_result
 from tests.jobs import CONTRACT, shaped, structured
-from tests.shaping.result.results import reading, written
+from tests.shaping.result.results import reading, rewritten
 
 IMAGE = {"type": "image", "data": "AA==", "mimeType": "image/png"}
 BOTH = document({"a": [1, 2]}, structured=True)
@@ -32,7 +32,7 @@ def resource(text: str) -> dict[str, Any]:
 
 
 # What a result becomes with another document in it, and with notices.
-WRITTEN: dict[str, tuple[dict[str, Any], Any, list[Notice], dict[str, Any]]] = {
+REWRITTEN: dict[str, tuple[dict[str, Any], Any, list[Notice], dict[str, Any]]] = {
     # If structuredContent was an object, it stays one.
     "an array": (BOTH, [1, 2], [], tool_result("[1,2]", structuredContent={"items": [1, 2]})),
     "null": (BOTH, None, [], tool_result("null", structuredContent={"text": "null"})),
@@ -90,11 +90,11 @@ WRITTEN: dict[str, tuple[dict[str, Any], Any, list[Notice], dict[str, Any]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("value", "new", "notices", "expected"), WRITTEN.values(), ids=WRITTEN)
+@pytest.mark.parametrize(("value", "new", "notices", "expected"), REWRITTEN.values(), ids=REWRITTEN)
 def test_a_document_is_written_into_all_its_places(
     value: dict[str, Any], new: Any, notices: list[Notice], expected: dict[str, Any]
 ) -> None:
-    assert written(value, new, notices) == expected
+    assert rewritten(value, new, notices) == expected
 
 
 def test_an_array_in_a_snapshot_stays_an_array() -> None:
@@ -106,13 +106,15 @@ def test_an_array_in_a_snapshot_stays_an_array() -> None:
 def test_one_copy_can_be_left_out() -> None:
     value = document({"a": [1, 2]}, structured=True)
 
-    assert written(value, {"a": 1}, copies="text") == tool_result('{"a":1}')
-    assert written(value, {"a": 1}, copies="structured") == tool_result(structuredContent={"a": 1})
-    assert written(tool_result("[1]"), [2], copies="structured") == tool_result("[2]")
+    assert rewritten(value, {"a": 1}, copies="text") == tool_result('{"a":1}')
+    assert rewritten(value, {"a": 1}, copies="structured") == tool_result(
+        structuredContent={"a": 1}
+    )
+    assert rewritten(tool_result("[1]"), [2], copies="structured") == tool_result("[2]")
     nothing = tool_result("[1]", structuredContent=None)
-    assert written(nothing, [2], copies="structured") == nothing | tool_result("[2]")
+    assert rewritten(nothing, [2], copies="structured") == nothing | tool_result("[2]")
     prose = tool_result("prose", structuredContent={"a": 1})
-    assert written(prose, {"a": 2}, copies="text") == tool_result(
+    assert rewritten(prose, {"a": 2}, copies="text") == tool_result(
         "prose", structuredContent={"a": 2}
     )
 
@@ -120,15 +122,15 @@ def test_one_copy_can_be_left_out() -> None:
 @pytest.mark.parametrize("more", ["", "validate: warn", "validate: refuse"])
 def test_a_document_that_is_only_text_stands_in_structured_content_too(more: str) -> None:
     value = {**document({"n": 1}), "_meta": {"a": 1.0}}
-    made = shaped(CONTRACT + more, value)
-    assert made.raw == answer({**value, "structuredContent": {"n": 1}})
-    assert made.warnings == ()
+    outcome = shaped(CONTRACT + more, value)
+    assert outcome.raw == answer({**value, "structuredContent": {"n": 1}})
+    assert outcome.warnings == ()
 
 
 def test_a_kept_number_is_spelled_in_both_copies_as_the_server_spelled_it() -> None:
     text = tool_result('{"n":1.0,"m":1e400}')
-    made = shaped(CONTRACT + "response: [{keep: [n, m]}]", text)
-    assert b'"structuredContent":{"n":1.0,"m":1e400}' in made.raw
+    outcome = shaped(CONTRACT + "response: [{keep: [n, m]}]", text)
+    assert b'"structuredContent":{"n":1.0,"m":1e400}' in outcome.raw
 
 
 @pytest.mark.parametrize(
@@ -141,9 +143,9 @@ def test_a_kept_number_is_spelled_in_both_copies_as_the_server_spelled_it() -> N
     ],
 )
 def test_what_is_no_object_is_a_text_there(value: dict[str, Any], promised: Any) -> None:
-    made = shaped(CONTRACT, value)
-    assert structured(made) == promised
-    assert result(made.raw)["content"] == value["content"]
+    outcome = shaped(CONTRACT, value)
+    assert structured(outcome) == promised
+    assert result(outcome.raw)["content"] == value["content"]
 
 
 @pytest.mark.parametrize(
@@ -164,6 +166,6 @@ def test_an_error_a_question_and_what_is_structured_already_stay_as_they_came(
 def test_what_was_checked_as_the_text_of_a_member_is_what_stands_there() -> None:
     value = tool_result('{"n":1.0}', structuredContent={"result": '{"n":1.0}'})
     assert shaped(CONTRACT + "validate: warn", value).raw == answer(value)
-    made = shaped(CONTRACT + "validate: refuse", value)
-    assert b'"structuredContent":{"n":1.0}' in made.raw
-    assert result(made.raw)["content"] == value["content"]
+    outcome = shaped(CONTRACT + "validate: refuse", value)
+    assert b'"structuredContent":{"n":1.0}' in outcome.raw
+    assert result(outcome.raw)["content"] == value["content"]
