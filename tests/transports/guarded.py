@@ -13,17 +13,17 @@ from proxy.transforms.base import Call, Parameter
 from tests.given import rule
 
 
-def told(found: QueryResult) -> Decision:
+def respond(result: QueryResult) -> Decision:
     """Answer with what was found."""
-    return Respond(found.failure or found.document)
+    return Respond(result.failure or result.document)
 
 
-def onward(found: QueryResult) -> Decision:
+def onward(result: QueryResult) -> Decision:
     """Let the call go, whatever was found."""
     return Allow()
 
 
-class Careful(Struct, frozen=True):
+class QueryGuard(Struct, frozen=True):
     """Asks a tool first, for so many seconds, and does then what `then` says."""
 
     name: ClassVar[str] = "careful"
@@ -35,11 +35,11 @@ class Careful(Struct, frozen=True):
     asks: str
     arguments: dict[str, Any]
 
-    def __call__(self, call: Call, found: QueryResult | None) -> Decision:
+    def __call__(self, call: Call, result: QueryResult | None) -> Decision:
         """Decide on a call."""
-        if found is None:
+        if result is None:
             return Query(self.asks, self.arguments, self.seconds)
-        return self.then(found)
+        return self.then(result)
 
 
 def guarded(
@@ -50,13 +50,13 @@ def guarded(
     asks: str = "status",
     **arguments: Any,
 ) -> RuleSet:
-    made = rule(f"{{name: guarded, tools: {covers}}}")
-    made = replace(made, guard=Careful(then, seconds, asks, arguments))
-    return RuleSet((RuleFile(name="rules.yaml", rules=(made,)),))
+    guard = QueryGuard(then, seconds, asks, arguments)
+    guarded_rule = replace(rule(f"{{name: guarded, tools: {covers}}}"), guard=guard)
+    return RuleSet((RuleFile(name="rules.yaml", rules=(guarded_rule,)),))
 
 
-def asked(raw: bytes) -> bytes:
-    """Return the id of a question, as JSON."""
+def query_id(raw: bytes) -> Any:
+    """Read the id of a query."""
     message = json.loads(raw)
     assert message["params"]["name"] == "status"
-    return json.dumps(message["id"]).encode()
+    return message["id"]

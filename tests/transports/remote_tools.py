@@ -36,8 +36,8 @@ async def count(upto: int, ctx: Context) -> str:
 @server.tool()
 async def greet(ctx: Context) -> str:
     """Ask the client for a name."""
-    found = await ctx.elicit("What is your name?", Name)
-    return f"hello {found.data.name}" if found.action == "accept" else found.action
+    response = await ctx.elicit("What is your name?", Name)
+    return f"hello {response.data.name}" if response.action == "accept" else response.action
 
 
 @server.tool()

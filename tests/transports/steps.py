@@ -45,7 +45,7 @@ class Unsure(Step, frozen=True):
 class Clinging(Step, frozen=True):
     """A step that holds what cannot be sent to another process."""
 
-    held: object = lambda: None
+    member: object = lambda: None
 
 
 def _fail(place: str) -> None:

@@ -21,7 +21,7 @@ SUBSCRIBED = {"_meta": {"io.modelcontextprotocol/subscriptionId": "a"}}
 
 
 @pytest.mark.parametrize(
-    ("said", "whose"),
+    ("message", "whose"),
     [
         ({"id": 7, "result": {}}, Correlation(answers=b"7")),
         ({"id": "7", "error": {"code": 1}}, Correlation(answers=b'"7"', failed=True)),
@@ -43,8 +43,8 @@ SUBSCRIBED = {"_meta": {"io.modelcontextprotocol/subscriptionId": "a"}}
         ({"id": None, "error": {"code": -32700}}, Correlation(answers=b"null", failed=True)),
     ],
 )
-def test_a_message_says_whose_it_is(said: dict[str, object], whose: Correlation) -> None:
-    assert correlate(json.dumps({"jsonrpc": "2.0", **said}).encode()) == whose
+def test_a_message_says_whose_it_is(message: dict[str, object], whose: Correlation) -> None:
+    assert correlate(json.dumps({"jsonrpc": "2.0", **message}).encode()) == whose
 
 
 @pytest.mark.parametrize("raw", [b'%s,"result":{"x":NaN}}', b'Loading... %s,"result":{}}'])

@@ -1,4 +1,4 @@
-"""What a session asks for is carried out, in order, and whatever fails costs nobody an answer."""
+"""A session's requests to its store and workers, in order; their failures cost no response."""
 
 import asyncio
 import json
@@ -56,73 +56,72 @@ class Elsewhere(Memory):
             raise StoreError("the store is away")
 
 
-def driver(
-    made: RuleSet | Callable[..., RuleSet] = EMPTY,
+def make_driver(
+    rules: RuleSet | Callable[..., RuleSet] = EMPTY,
     store: Memory | None = None,
     aside: Callable[[bytes], None] | None = None,
 ) -> Driver:
-    """Return a driver of a session with these rules."""
-    asked = made if callable(made) else (lambda *_: made)
+    select = rules if callable(rules) else (lambda *_: rules)
     log = Log("error")
-    session = Session(asked, Meters().of, log.warning, scope="s")
+    session = Session(select, Meters().of, log.warning, scope="s")
     return Driver(session, Memory() if store is None else store, Workers(), log, aside)
 
 
 @pytest.mark.parametrize("store", [Memory, Elsewhere])
 async def test_what_a_call_makes_untrue_is_dropped(store: type[Memory]) -> None:
-    made = driver(DROPPED, store())
-    await made.from_client(line(id=9, method="tools/list"))
-    await made.from_server(LISTING)
-    await made.from_client(call("list", {}))
-    await made.from_server(ITEMS)
-    assert (await made.from_client(call("write", id=2))).to_server == [call("write", id=2)]
-    sent = await made.from_client(call("list", {"offset": 2}, id=3))
-    assert "nothing is kept" in texts(sent.to_client[0])[0]
+    driver = make_driver(DROPPED, store())
+    await driver.from_client(line(id=9, method="tools/list"))
+    await driver.from_server(LISTING)
+    await driver.from_client(call("list", {}))
+    await driver.from_server(ITEMS)
+    assert (await driver.from_client(call("write", id=2))).to_server == [call("write", id=2)]
+    output = await driver.from_client(call("list", {"offset": 2}, id=3))
+    assert "nothing is kept" in texts(output.to_client[0])[0]
 
 
 async def test_a_store_out_of_reach_costs_pages_alone() -> None:
     store = Elsewhere()
-    made = driver(DROPPED, store)
+    driver = make_driver(DROPPED, store)
     store.away = True
-    await made.from_client(call("list", {}))
-    [first] = (await made.from_server(ITEMS)).to_client
+    await driver.from_client(call("list", {}))
+    [first] = (await driver.from_server(ITEMS)).to_client
     assert '"items":[1,2]' in texts(first)[0]
-    [later] = (await made.from_client(call("list", {"offset": 2}))).to_client
+    [later] = (await driver.from_client(call("list", {"offset": 2}))).to_client
     assert "the store is away" in texts(later)[0]
-    assert (await made.from_client(call("write", id=2))).to_server == [call("write", id=2)]
+    assert (await driver.from_client(call("write", id=2))).to_server == [call("write", id=2)]
 
 
 async def test_replicas_learn_from_each_other_at_the_start_and_with_the_next_call() -> None:
     store, key = Elsewhere(), Key("s", "", "known")
-    began, listed, late, last = (driver(PAGES, store) for _ in range(4))
+    first, second, late, last = (make_driver(PAGES, store) for _ in range(4))
     own = {"name": "list", "inputSchema": {"type": "object", "properties": {"offset": {}}}}
-    await began.share(key)
+    await first.share(key)
     await late.recall(key)
-    await listed.from_client(line(id=9, method="tools/list"))
-    await listed.from_server(answer({"tools": [own]}, 9))
-    await listed.share(key)
+    await second.from_client(line(id=9, method="tools/list"))
+    await second.from_server(answer({"tools": [own]}, 9))
+    await second.share(key)
     await last.recall(key)
     # Where the server's own `offset` is not known, it is the proxy's.
     offset = call("list", {"offset": 7})
-    assert (await driver(PAGES).from_client(offset)).to_server == []
-    for made in (began, late, last):
-        assert (await made.from_client(offset)).to_server == [offset]
+    assert (await make_driver(PAGES).from_client(offset)).to_server == []
+    for each in (first, late, last):
+        assert (await each.from_client(offset)).to_server == [offset]
 
 
 async def test_what_a_client_says_waits_until_it_is_known_what_others_know() -> None:
     class Slow(Elsewhere):
         def get(self, key: Key) -> Snapshot | None:
-            reached.set()
+            waiting.set()
             assert go.wait(20)
             return super().get(key)
 
-    reached, go = threading.Event(), threading.Event()
+    waiting, go = threading.Event(), threading.Event()
     store, key = Slow(), Key("s", "", "known")
-    one, other = driver(PAGES, store), driver(PAGES, store)
+    one, other = make_driver(PAGES, store), make_driver(PAGES, store)
     one.session.rules.recall(PeerInfo(server="known"))
     await one.share(key)
     first = asyncio.create_task(other.recall(key))
-    await asyncio.to_thread(reached.wait, 20)
+    await asyncio.to_thread(waiting.wait, 20)
     # Whoever asked first goes away; the others learn it all the same.
     first.cancel()
     second = asyncio.create_task(other.from_client(line(id=1, method="ping")))
@@ -134,55 +133,55 @@ async def test_what_a_client_says_waits_until_it_is_known_what_others_know() -> 
 
 
 async def test_nothing_is_left_of_a_call_whose_client_went_away_meanwhile() -> None:
-    class Held(Elsewhere):
+    class Stalled(Elsewhere):
         def get(self, key: Key) -> Snapshot | None:
-            reached.set()
+            waiting.set()
             assert go.wait(20)
             return None
 
     class Stuck(Workers):
         async def shape(self, job: ShapeJob) -> ShapeResult:
-            reached.set()
+            waiting.set()
             await asyncio.Event().wait()
             raise AssertionError
 
-    reached, go = threading.Event(), threading.Event()
-    made = driver(PAGES, Held())
-    await made.from_client(call("list", {}))
-    made._workers = Stuck()
-    for taking in (made.from_client(call("list", {"offset": 2}, 2)), made.from_server(ITEMS)):
+    waiting, go = threading.Event(), threading.Event()
+    driver = make_driver(PAGES, Stalled())
+    await driver.from_client(call("list", {}))
+    driver._workers = Stuck()
+    for taking in (driver.from_client(call("list", {"offset": 2}, 2)), driver.from_server(ITEMS)):
         task = asyncio.create_task(taking)
-        await asyncio.to_thread(reached.wait, 20)
-        reached.clear()
+        await asyncio.to_thread(waiting.wait, 20)
+        waiting.clear()
         task.cancel()
         await asyncio.wait([task])
         assert task.cancelled()
     go.set()
-    assert not made.session.suspended
+    assert not driver.session.suspended
 
 
 async def test_what_no_replica_knows_or_can_say_is_no_matter() -> None:
     store, key = Elsewhere(), Key("s", "", "known")
-    made = driver(PAGES, store)
-    await made.recall(key)
+    driver = make_driver(PAGES, store)
+    await driver.recall(key)
     store.put(key, Snapshot(b"", b"no JSON"))
-    await made.recall(key)
+    await driver.recall(key)
     store.away = True
-    await made.recall(key)
-    await made.share(key)
-    assert (await made.from_client(call("list", {}))).to_server == [call("list", {})]
+    await driver.recall(key)
+    await driver.share(key)
+    assert (await driver.from_client(call("list", {}))).to_server == [call("list", {})]
 
 
 async def test_noise_goes_aside_and_never_out_in_place_of_a_message() -> None:
     aside: list[bytes] = []
     response = b'{"jsonrpc":"2.0","id":1,"result":{}}'
-    assert (await driver().from_server(b"noise")).to_client == [b"noise"]
+    assert (await make_driver().from_server(b"noise")).to_client == [b"noise"]
     for noise in (b"\xef\xbb\xbf", b"<b>Warning</b>: deprecated\n", b"noise"):
         raw = noise if noise == b"noise" else noise + response
-        sent = [] if noise == b"noise" else [response]
-        assert (await driver(aside=aside.append).from_server(raw)).to_client == sent
+        expected = [] if noise == b"noise" else [response]
+        assert (await make_driver(aside=aside.append).from_server(raw)).to_client == expected
         assert aside.pop() == noise
-        assert not sent or (await driver().from_server(raw)).to_client == sent
+        assert not expected or (await make_driver().from_server(raw)).to_client == expected
 
 
 async def test_workers_and_a_store_that_fail_in_any_way_cost_no_answer() -> None:
@@ -194,28 +193,28 @@ async def test_workers_and_a_store_that_fail_in_any_way_cost_no_answer() -> None
         def put(self, key: Key, snapshot: Snapshot) -> None:
             raise MemoryError
 
-    made = driver(PAGES, Broken())
-    await made.from_client(call("list"))
-    [line] = (await made.from_server(ITEMS)).to_client
+    driver = make_driver(PAGES, Broken())
+    await driver.from_client(call("list"))
+    [line] = (await driver.from_server(ITEMS)).to_client
     assert "pagination" in texts(line)[0]
-    made._workers = Overworked()
-    await made.from_client(call("list"))
-    assert await made.from_server(ITEMS) == ([], [ITEMS], [], [])
+    driver._workers = Overworked()
+    await driver.from_client(call("list"))
+    assert await driver.from_server(ITEMS) == ([], [ITEMS], [], [])
 
 
 async def test_without_threads_a_long_list_is_edited_and_noise_is_put_aside() -> None:
     aside: list[bytes] = []
-    made = driver(HIDDEN, aside=aside.append)
+    driver = make_driver(HIDDEN, aside=aside.append)
     tools = [{"name": name, "description": "x" * 300_000} for name in ("gone", "list")]
-    await made.from_client(line(id=1, method="tools/list"))
-    await made.from_client(call("get", id=2))
+    await driver.from_client(line(id=1, method="tools/list"))
+    await driver.from_client(call("get", id=2))
     with threadless():
-        listed = await made.from_server(answer({"tools": tools}, 1))
-        heard = await made.from_server(b"debug " + answer(document({"a": 1}), 2))
+        listing = await driver.from_server(answer({"tools": tools}, 1))
+        response = await driver.from_server(b"debug " + answer(document({"a": 1}), 2))
 
-    [raw] = listed.to_client
+    [raw] = listing.to_client
     assert [tool["name"] for tool in json.loads(raw)["result"]["tools"]] == ["list"]
-    assert heard.to_client == [answer(document({"a": 1}), 2)]
+    assert response.to_client == [answer(document({"a": 1}), 2)]
     assert aside == [b"debug "]
 
 

@@ -1,4 +1,4 @@
-"""What goes to stderr: the server's bytes as they are, our lines whole, never a long wait."""
+"""The output on stderr: the server's bytes as they are, our lines whole, never a long wait."""
 
 import json
 import os
@@ -14,12 +14,12 @@ from proxy.transports.log import TAIL, Level, Log
 
 
 def read_all(pipe: tuple[int, int]) -> bytes:
-    """Return what stands in the pipe, which nobody writes any more."""
+    """Read the rest of the pipe."""
     os.close(pipe[1])
-    found = b""
+    raw = b""
     while chunk := os.read(pipe[0], 1 << 16):
-        found += chunk
-    return found
+        raw += chunk
+    return raw
 
 
 def fill(descriptor: int) -> int:
@@ -40,23 +40,23 @@ def drain(reading: int, filled: int) -> None:
 def meanwhile(
     pipe: tuple[int, int], write: Callable[[], None], filled: int = 0, size: int = 1 << 16
 ) -> bytes:
-    """Return what is read, so many bytes at a time, while something writes.
+    """Read so many bytes at a time while `write` runs.
 
     For a moment nothing is read; what had `filled` the pipe is left aside.
     """
     reading, writing = pipe
 
-    def written() -> None:
+    def write_and_close() -> None:
         write()
         os.close(writing)
 
-    threading.Thread(target=written).start()
+    threading.Thread(target=write_and_close).start()
     time.sleep(0.1)
     drain(reading, filled)
-    found = b""
+    raw = b""
     while chunk := os.read(reading, size):
-        found += chunk
-    return found
+        raw += chunk
+    return raw
 
 
 def test_a_line_of_ours_is_whole_beside_an_unfinished_one_of_the_server(
@@ -113,8 +113,8 @@ def test_a_level_says_what_is_at_most_as_detailed(pipe: tuple[int, int]) -> None
         log = Log(level, descriptor=pipe[1])
         for each in levels:
             getattr(log, each)(each)
-    said = [line.split()[-1] for line in read_all(pipe).decode().splitlines()]
-    assert said == [each for at in range(4) for each in levels[: at + 1]]
+    messages = [line.split()[-1] for line in read_all(pipe).decode().splitlines()]
+    assert messages == [each for at in range(4) for each in levels[: at + 1]]
 
 
 def test_an_event_is_one_line_that_can_be_taken_apart_and_may_be_dated(
@@ -184,9 +184,9 @@ def test_a_stderr_that_nobody_reads_holds_nobody_up_and_the_loss_is_said_later(
     assert time.monotonic() - first < first - start, "waited a second time"
     drain(reading, filled)
     log.pass_on(b"heard\n")
-    said = b"mcp-abridge: warning: %s\n"
-    note = said % b"200000 bytes dropped: stderr was not read"
-    assert read_all(pipe) == said % b"held" + note + b"heard\n"
+    warning = b"mcp-abridge: warning: %s\n"
+    note = warning % b"200000 bytes dropped: stderr was not read"
+    assert read_all(pipe) == warning % b"held" + note + b"heard\n"
 
 
 def test_a_stderr_that_is_full_for_a_moment_loses_nothing(pipe: tuple[int, int]) -> None:
@@ -197,9 +197,9 @@ def test_a_stderr_that_is_full_for_a_moment_loses_nothing(pipe: tuple[int, int])
     filled = fill(writing)
     log.warning("held")
     log.info("held too")
-    sent = os.urandom(100_000)
-    come = meanwhile(pipe, lambda: log.pass_on(sent), filled)
-    assert come == b"\nmcp-abridge: warning: held\nmcp-abridge: held too\n" + sent
+    raw = os.urandom(100_000)
+    output = meanwhile(pipe, lambda: log.pass_on(raw), filled)
+    assert output == b"\nmcp-abridge: warning: held\nmcp-abridge: held too\n" + raw
 
 
 def test_what_is_held_back_has_a_bound_and_is_written_in_the_end(pipe: tuple[int, int]) -> None:
@@ -217,13 +217,13 @@ def test_what_is_held_back_has_a_bound_and_is_written_in_the_end(pipe: tuple[int
         log.flush()
         log.info("more")
 
-    come = meanwhile(pipe, write)
-    *held, told, more = come.splitlines()
+    output = meanwhile(pipe, write)
+    *lines, note, more = output.splitlines()
     whole = len("mcp-abridge: ") + 503 + 1
-    assert len(held) == (1 << 16) // whole
-    assert [int(line.split()[-1][:3]) for line in held] == list(range(len(held)))
-    lost = (1000 - len(held)) * whole
-    assert told == b"mcp-abridge: warning: %d bytes dropped: stderr was not read" % lost
+    assert len(lines) == (1 << 16) // whole
+    assert [int(line.split()[-1][:3]) for line in lines] == list(range(len(lines)))
+    dropped = (1000 - len(lines)) * whole
+    assert note == b"mcp-abridge: warning: %d bytes dropped: stderr was not read" % dropped
     assert more == b"mcp-abridge: more"
 
 

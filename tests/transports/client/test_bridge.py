@@ -71,9 +71,9 @@ BEGIN = INITIALIZE + b"\n" + INITIALIZED + b"\n" + call(b"1") + b"\n"
 def test_late_answers_come_and_then_the_session_is_ended() -> None:
     over = threading.Event()
 
-    def late(asked: RawRequest) -> Iterator[bytes]:
+    def late(request: RawRequest) -> Iterator[bytes]:
         assert over.wait(SECONDS)
-        yield whole(result(asked.id))
+        yield whole(result(request.id))
 
     with wired(session(late)) as (server, wire):
         wire.write(BEGIN)
@@ -89,24 +89,27 @@ def test_late_answers_come_and_then_the_session_is_ended() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_it_in_order(number: signal.Signals) -> None:
-    def never(asked: RawRequest) -> Iterator[bytes]:
+    def never(request: RawRequest) -> Iterator[bytes]:
         yield STREAM
-        assert asked.closed_by_client()
+        assert request.closed_by_client()
 
     with wired(session(never)) as (server, wire):
         wire.write(BEGIN)
         server.wait(3, "POST")
         wire.line()
         wire.process.send_signal(number)
-        told = json.loads(wire.line())
+        message = json.loads(wire.line())
         assert wire.close().code == 128 + number
         assert len(server.wait(1, "DELETE")) == 1
-    assert told["result"]["isError"] is True
-    assert told["result"]["content"][0]["text"] == f"the proxy was ended by {number.name}"
+    assert message["result"]["isError"] is True
+    assert message["result"]["content"][0]["text"] == f"the proxy was ended by {number.name}"
 
 
 def test_a_signal_hastens_the_end_of_one_that_waits_for_a_silent_server() -> None:
-    with wired(lambda asked: iter([STREAM] if asked.closed_by_client() else [])) as (server, wire):
+    with wired(lambda request: iter([STREAM] if request.closed_by_client() else [])) as (
+        server,
+        wire,
+    ):
         # The second line waits for the first, and nobody will ever answer that.
         wire.write(INITIALIZE + b"\n" + call(b"1") + b"\n")
         server.wait(1)
@@ -124,9 +127,9 @@ def test_nobody_waits_for_a_subscription_to_end() -> None:
     )
     note = b'{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged"}'
 
-    def answer(asked: RawRequest) -> Iterator[bytes]:
+    def answer(request: RawRequest) -> Iterator[bytes]:
         yield STREAM + event(note)
-        assert asked.closed_by_client()
+        assert request.closed_by_client()
 
     with wired(answer) as (_, wire):
         wire.write(listen + b"\n")
@@ -143,10 +146,10 @@ def test_a_server_that_is_not_there_is_said_to_the_client_and_on_stderr() -> Non
     with Wire(bridge(server.url), cwd=ROOT) as wire:
         [line] = wire.answer(INITIALIZE + b"\n")
         code = wire.process.wait(SECONDS)
-        said = json.loads(line)["error"]["message"]
+        text = json.loads(line)["error"]["message"]
     assert code == 1
-    assert f"no connection to 127.0.0.1:{server.port}" in said
-    assert said in wire.errors.decode()
+    assert f"no connection to 127.0.0.1:{server.port}" in text
+    assert text in wire.errors.decode()
 
 
 def test_a_client_that_reads_no_more_ends_it() -> None:
@@ -169,12 +172,12 @@ def test_rules_that_cannot_be_used_end_it(tmp_path: Path) -> None:
 
 
 def test_all_that_was_said_before_the_handshake_was_over_follows_it() -> None:
-    said = threading.Event()
+    go = threading.Event()
 
-    def slow(asked: RawRequest) -> Iterator[bytes]:
-        first = asked.message["method"] == "initialize"
-        assert not first or said.wait(SECONDS)
-        yield whole(initialized(asked.id) if first else result(asked.id))
+    def slow(request: RawRequest) -> Iterator[bytes]:
+        first = request.message["method"] == "initialize"
+        assert not first or go.wait(SECONDS)
+        yield whole(initialized(request.id) if first else result(request.id))
 
     # Each of them is read on its own, and there are more than are read ahead.
     calls = [call(b"%d" % number, "x" * 100_000) for number in range(1, 31)]
@@ -183,7 +186,7 @@ def test_all_that_was_said_before_the_handshake_was_over_follows_it() -> None:
         saying = threading.Thread(target=wire.write, args=(lines,))
         saying.start()
         server.wait(1, "POST")
-        said.set()
+        go.set()
         saying.join(SECONDS)
         assert wire.line() == initialized(b"0") + b"\n"
         ids = sorted(json.loads(wire.line())["id"] for _ in calls)
@@ -194,15 +197,15 @@ def test_all_that_was_said_before_the_handshake_was_over_follows_it() -> None:
 
 @pytest.mark.parametrize("lines", [[call(b"1"), call(b"2")], [], None])
 def test_the_client_may_be_a_file_or_a_device(tmp_path: Path, lines: list[bytes] | None) -> None:
-    given = Path(os.devnull) if lines is None else tmp_path / "said"
+    source = Path(os.devnull) if lines is None else tmp_path / "said"
     if lines is not None:
-        given.write_bytes(b"".join(line + b"\n" for line in lines))
-    with RawServer(session()) as server, given.open("rb") as stdin:
-        ran = subprocess.run(
+        source.write_bytes(b"".join(line + b"\n" for line in lines))
+    with RawServer(session()) as server, source.open("rb") as stdin:
+        completed = subprocess.run(
             bridge(server.url), stdin=stdin, capture_output=True, cwd=ROOT, timeout=SECONDS
         )
-    assert (ran.returncode, ran.stderr) == (0, b"")
-    assert sorted(ran.stdout.splitlines()) == [result(b"1"), result(b"2")][: len(lines or ())]
+    assert (completed.returncode, completed.stderr) == (0, b"")
+    assert sorted(completed.stdout.splitlines()) == [result(b"1"), result(b"2")][: len(lines or ())]
 
 
 def test_a_line_over_the_limit_is_refused_and_noise_goes_to_stderr() -> None:
@@ -212,27 +215,27 @@ def test_a_line_over_the_limit_is_refused_and_noise_goes_to_stderr() -> None:
         wire.write(long + b"\n" + call(b"2") + b"\n")
         end = wire.close()
         assert len(server.requests) == 1
-    refused, answered = end.rest.splitlines()
-    said = f"a message of {len(long)} bytes is over the limit of 1000 bytes"
-    assert json.loads(refused)["error"] == {"code": -1, "message": said}
-    assert answered == result(b"2")
+    refusal, response = end.rest.splitlines()
+    reason = f"a message of {len(long)} bytes is over the limit of 1000 bytes"
+    assert json.loads(refusal)["error"] == {"code": -1, "message": reason}
+    assert response == result(b"2")
     assert b"\nnoise\n" in b"\n" + end.stderr
 
 
 def test_a_client_that_does_not_read_holds_up_the_server() -> None:
     note = b'{"jsonrpc":"2.0","method":"notifications/message","params":"' + b"x" * 100_000 + b'"}'
     piece = event(note)
-    sent = 0
+    size = 0
     stuck = threading.Event()
 
-    def flood(asked: RawRequest) -> Iterator[bytes]:
-        nonlocal sent
-        asked.connection.settimeout(1.0)
+    def flood(request: RawRequest) -> Iterator[bytes]:
+        nonlocal size
+        request.connection.settimeout(1.0)
         yield STREAM
         try:
             for _ in range(2000):
-                asked.connection.sendall(piece)
-                sent += len(piece)
+                request.connection.sendall(piece)
+                size += len(piece)
         except TimeoutError:
             stuck.set()
             yield b""
@@ -240,7 +243,7 @@ def test_a_client_that_does_not_read_holds_up_the_server() -> None:
     with wired(flood) as (_, wire):
         wire.write(call(b"1") + b"\n", reading=False)
         assert stuck.wait(SECONDS)
-        assert sent < 64_000_000  # the kernel alone may hold 38 MB
+        assert size < 64_000_000  # the kernel alone may hold 38 MB
         wire.process.send_signal(signal.SIGTERM)
         assert wire.close().code == 143
 
@@ -255,11 +258,11 @@ def conversing(url: str, mode: Mode, **callbacks: Any) -> Iterator[tuple[Any, Cl
         yield portal.call, entered
 
 
-async def cancelled(client: Client, begun: threading.Event, progress: Any) -> None:
+async def cancel_call(client: Client, started: threading.Event, progress: Any) -> None:
     """Call a tool that waits, and give up as soon as it has begun."""
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(partial(client.call_tool, "wait", {}, progress_callback=progress))
-        assert await anyio.to_thread.run_sync(begun.wait, SECONDS)
+        assert await anyio.to_thread.run_sync(started.wait, SECONDS)
         tasks.cancel_scope.cancel()
 
 
@@ -267,14 +270,14 @@ async def cancelled(client: Client, begun: threading.Event, progress: Any) -> No
 def test_progress_questions_and_cancellations_pass_in_both_directions(
     era: Mode, tmp_path: Path
 ) -> None:
-    seen: list[float] = []
-    begun = threading.Event()
+    steps: list[float] = []
+    started = threading.Event()
 
     async def progress(
         progress: float, total: float | None = None, message: str | None = None
     ) -> None:
-        seen.append(progress)
-        begun.set()
+        steps.append(progress)
+        started.set()
 
     async def name(*_: Any) -> ElicitResult:
         return ElicitResult(action="accept", content={"name": "Zoë"})
@@ -284,16 +287,16 @@ def test_progress_questions_and_cancellations_pass_in_both_directions(
         remote(tmp_path, str(TOOLS), "streamable", "PORT", str(log)) as origin,
         conversing(f"{origin}/mcp", era, elicitation_callback=name) as (run, client),
     ):
-        called = run(partial(client.call_tool, "count", {"upto": 50}, progress_callback=progress))
-        assert called.content[0].text == "counted"
-        assert seen == list(range(50))
+        response = run(partial(client.call_tool, "count", {"upto": 50}, progress_callback=progress))
+        assert response.content[0].text == "counted"
+        assert steps == list(range(50))
         if era == "legacy":
             # A stateless server asks by its answer, not by a request.
-            called = run(partial(client.call_tool, "greet", {}))
-            assert called.content[0].text == "hello Zoë"
-        begun.clear()
-        run(partial(cancelled, client, begun, progress))
-        called = run(partial(client.call_tool, "add", {"a": 1, "b": 1}))
-        assert called.structured_content == {"result": 2}
+            response = run(partial(client.call_tool, "greet", {}))
+            assert response.content[0].text == "hello Zoë"
+        started.clear()
+        run(partial(cancel_call, client, started, progress))
+        response = run(partial(client.call_tool, "add", {"a": 1, "b": 1}))
+        assert response.structured_content == {"result": 2}
         until(log.exists)
     assert log.read_text() == "cancelled\n"

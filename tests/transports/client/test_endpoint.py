@@ -1,4 +1,4 @@
-"""Requests to one origin: what is sent, which redirects are followed, what is never told."""
+"""Requests to one origin: their headers and redirects, and secrets that are never shown."""
 
 import errno
 import gzip
@@ -33,7 +33,7 @@ async def asking(
 
 
 async def answer(endpoint: HttpClient, method: str = "POST") -> bytes:
-    """Ask, and return the body of the answer."""
+    """Send a request, and return the body of the response."""
     raw = b"{}" if method == "POST" else None
     async with endpoint.request(method, {}, raw) as response:
         return await response.whole(1000)
@@ -43,19 +43,19 @@ async def answer(endpoint: HttpClient, method: str = "POST") -> bytes:
 async def test_a_redirect_that_would_lose_what_was_sent_is_refused() -> None:
     redirect = always(whole(b"", "302 F", "Location: /mcp/?secret=1"))
     async with asking(redirect) as (endpoint, server):
-        with pytest.raises(RedirectRefused) as refused:
+        with pytest.raises(RedirectRefused) as caught:
             await answer(endpoint)
         assert len(server.requests) == 1
     target = f"http://127.0.0.1:{server.port}/mcp/"
     brief = "the server answers a POST with 302, which would lose what was sent"
-    assert str(refused.value) == f"{brief}; if {target} is right, give that URL"
-    assert refused.value.brief == brief
+    assert str(caught.value) == f"{brief}; if {target} is right, give that URL"
+    assert caught.value.brief == brief
 
 
 async def test_a_get_follows_every_redirect_within_the_origin() -> None:
-    def redirect(asked: RawRequest) -> Iterator[bytes]:
+    def redirect(request: RawRequest) -> Iterator[bytes]:
         here = whole(b"", "302 Found", "Location: /mcp/")
-        yield here if asked.path == "/mcp" else whole(b"here")
+        yield here if request.path == "/mcp" else whole(b"here")
 
     async with asking(redirect) as (endpoint, _):
         assert await answer(endpoint, "GET") == b"here"
@@ -76,7 +76,7 @@ async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "text"),
     [
         (OSError(errno.ECONNREFUSED, "Connect call failed ('::1', 1)"), "connection refused"),
         (socket.gaierror(-2, "Name or service not known"), "name or service not known"),
@@ -85,8 +85,8 @@ async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.Monke
         (TimeoutError(), "timeouterror"),
     ],
 )
-def test_a_failure_is_said_in_the_words_of_who_numbers_it(error: OSError, said: str) -> None:
-    assert os_error_text(error) == said
+def test_a_failure_is_said_in_the_words_of_who_numbers_it(error: OSError, text: str) -> None:
+    assert os_error_text(error) == text
 
 
 def test_why_a_request_failed_never_names_the_url() -> None:
@@ -97,10 +97,10 @@ def test_why_a_request_failed_never_names_the_url() -> None:
 @pytest.mark.parametrize("missing", [0, 5])
 async def test_a_body_may_be_passed_on_in_its_encoding(missing: int) -> None:
     raw = gzip.compress(b"{}" * 100, mtime=0)
-    sent = whole(raw, "200 OK", "Content-Encoding: gzip")
+    encoded = whole(raw, "200 OK", "Content-Encoding: gzip")
     chunks: list[bytes] = []
     async with (
-        asking(lambda asked: iter([sent[: len(sent) - missing], b""])) as (endpoint, _),
+        asking(lambda request: iter([encoded[: len(encoded) - missing], b""])) as (endpoint, _),
         endpoint.request("GET", {}) as response,
     ):
         with pytest.raises(ConnectionLost, match="in the middle") if missing else nullcontext():

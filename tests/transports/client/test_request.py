@@ -1,4 +1,4 @@
-"""What is read of a line before it is posted, and of what comes back."""
+"""A line as it is read before it is posted, and the responses to it."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def test_requests_wait_by_their_ids_as_they_are_spelled(
 
 
 @pytest.mark.parametrize(
-    ("raw", "ids", "refused"),
+    ("raw", "ids", "refusal"),
     [
         (b'{"jsonrpc":"2.0","id":1,"error":{"code":-1}}', [b"1"], True),
         (b'{"jsonrpc":"2.0","id":null,"error":{"code":-1}}', [b"null"], True),
@@ -45,7 +45,7 @@ def test_requests_wait_by_their_ids_as_they_are_spelled(
     ],
 )
 def test_responses_are_told_from_everything_else_and_refusals_by_id_and_code(
-    raw: bytes, ids: list[bytes], refused: bool
+    raw: bytes, ids: list[bytes], refusal: bool
 ) -> None:
     assert answered(raw) == ids
-    assert refuses(raw, b"1") is refused
+    assert refuses(raw, b"1") is refusal

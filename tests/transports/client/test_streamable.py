@@ -1,4 +1,4 @@
-"""What goes to a server behind a URL and what comes from it, with servers that say raw bytes."""
+"""Messages to and from a server behind a URL, with servers that write raw bytes."""
 
 import asyncio
 import json
@@ -48,7 +48,7 @@ LIMIT = 1_000_000
 
 
 class Link:
-    """A Streamable, what it said to its client, and why it was lost."""
+    """A Streamable, the lines for its client, and the reasons why it was lost."""
 
     def __init__(
         self,
@@ -58,30 +58,30 @@ class Link:
         log: Log = Log("error"),  # noqa: B008
     ) -> None:
         self.server = server
-        self.said: asyncio.Queue[bytes] = asyncio.Queue()
-        self.lost: asyncio.Queue[str] = asyncio.Queue()
+        self.lines: asyncio.Queue[bytes] = asyncio.Queue()
+        self.losses: asyncio.Queue[str] = asyncio.Queue()
         self.noise: list[bytes] = []
         session = Session(lambda *_: rules, Meters().of, log.warning, deadline=deadline)
         self.driver = Driver(session, Memory(), Workers(), log, self.noise.append)
         self.streamable = Streamable(
-            HttpClient(server.url), self.driver, log, LIMIT, self.say, self.lost.put_nowait
+            HttpClient(server.url), self.driver, log, LIMIT, self.say, self.losses.put_nowait
         )
 
     async def say(self, lines: list[bytes]) -> None:
         for line in lines:
-            self.said.put_nowait(line)
+            self.lines.put_nowait(line)
 
     async def send(self, raw: bytes) -> None:
-        sent = await self.driver.from_client(raw)
+        output = await self.driver.from_client(raw)
         async with asyncio.timeout(SECONDS):
-            for line in sent.to_server:
+            for line in output.to_server:
                 await self.streamable.send(line)
-            for probe in sent.queries:
+            for probe in output.queries:
                 await self.streamable.probe(probe)
 
     async def line(self) -> bytes:
         async with asyncio.timeout(SECONDS):
-            return await self.said.get()
+            return await self.lines.get()
 
     async def ask(self, raw: bytes) -> bytes:
         await self.send(raw)
@@ -113,7 +113,7 @@ async def linked(
         finally:
             link.streamable.stop()
             await link.streamable.close()
-            assert link.said.empty(), link.said
+            assert link.lines.empty(), link.lines
 
 
 PRETTY = b'{\r\n  "jsonrpc": "2.0",\n  "id": 1,\n  "result": {"n": 1.10, "a": "x\\ny"}\n}\n'
@@ -123,12 +123,12 @@ async def test_a_response_comes_with_the_bytes_that_the_server_sent() -> None:
     async with linked(always(whole(PRETTY))) as link:
         # Line ends become blanks, since a line of stdio holds a message.
         assert await link.ask(call(b"1")) == PRETTY.replace(b"\r", b" ").replace(b"\n", b" ")
-        [asked] = link.server.requests
-    assert asked.body == call(b"1")
-    assert asked.headers["accept"] == "application/json, text/event-stream"
-    assert asked.headers["content-type"] == "application/json"
-    assert "mcp-session-id" not in asked.headers
-    assert "mcp-protocol-version" not in asked.headers
+        [request] = link.server.requests
+    assert request.body == call(b"1")
+    assert request.headers["accept"] == "application/json, text/event-stream"
+    assert request.headers["content-type"] == "application/json"
+    assert "mcp-session-id" not in request.headers
+    assert "mcp-protocol-version" not in request.headers
 
 
 async def test_what_the_answer_to_a_batch_lacks_is_answered_for_the_server() -> None:
@@ -136,7 +136,7 @@ async def test_what_the_answer_to_a_batch_lacks_is_answered_for_the_server() -> 
     async with linked(always(STREAM + event(result(b"1")))) as link:
         assert await link.ask(batch) == result(b"1")
         late = json.loads(await link.line())
-        assert [asked.body for asked in link.server.requests] == [batch]
+        assert [request.body for request in link.server.requests] == [batch]
     assert late["id"] == 2
     assert late["error"]["message"] == "no answer came: the server's event stream ended"
 
@@ -148,11 +148,11 @@ async def test_the_session_and_the_revision_go_along_with_everything_after_the_s
         await link.arrived(1, "GET")
     first, *later = link.server.requests
     assert "mcp-session-id" not in first.headers
-    assert sorted(asked.method for asked in later) == ["DELETE", "GET", "POST", "POST"]
-    for asked in later:
-        assert asked.headers["mcp-session-id"] == "s-1"
-        assert asked.headers["mcp-protocol-version"] == "2025-11-25"
-        assert "mcp-method" not in asked.headers
+    assert sorted(request.method for request in later) == ["DELETE", "GET", "POST", "POST"]
+    for request in later:
+        assert request.headers["mcp-session-id"] == "s-1"
+        assert request.headers["mcp-protocol-version"] == "2025-11-25"
+        assert "mcp-method" not in request.headers
 
 
 CHANGED = b'{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}'
@@ -164,14 +164,14 @@ async def test_nothing_follows_before_the_handshake_or_a_notification_is_answere
 ) -> None:
     early = threading.Event()
 
-    def answer(asked: RawRequest) -> Iterator[bytes]:
-        if asked.body == first:
+    def answer(request: RawRequest) -> Iterator[bytes]:
+        if request.body == first:
             # It would be there long before.
             assert not early.wait(0.3)
-            yield ACCEPTED if first is CHANGED else whole(initialized(asked.id))
+            yield ACCEPTED if first is CHANGED else whole(initialized(request.id))
         else:
             early.set()
-            yield from answering(asked)
+            yield from answering(request)
 
     async with linked(answer) as link:
         await link.send(first)
@@ -183,10 +183,10 @@ async def test_nothing_follows_before_the_handshake_or_a_notification_is_answere
 async def test_requests_wait_for_their_answers_side_by_side() -> None:
     second = threading.Event()
 
-    def answer(asked: RawRequest) -> Iterator[bytes]:
-        assert asked.id == b"2" or second.wait(SECONDS)
+    def answer(request: RawRequest) -> Iterator[bytes]:
+        assert request.id == b"2" or second.wait(SECONDS)
         second.set()
-        yield whole(result(asked.id))
+        yield whole(result(request.id))
 
     long = call(b"1", "x" * 300_000)
     async with linked(answer) as link:
@@ -194,18 +194,18 @@ async def test_requests_wait_for_their_answers_side_by_side() -> None:
         await link.send(long)
         await link.send(call(b"2"))
         assert {await link.line(), await link.line()} == {result(b"1"), result(b"2")}
-        assert long in [asked.body for asked in link.server.requests]
+        assert long in [request.body for request in link.server.requests]
 
 
 async def test_the_server_s_own_stream_is_heard_and_taken_up_where_it_ended() -> None:
     note = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
     streams: list[str | None] = []
 
-    def answer(asked: RawRequest) -> Iterator[bytes]:
-        if asked.method != "GET":
-            yield from session()(asked)
+    def answer(request: RawRequest) -> Iterator[bytes]:
+        if request.method != "GET":
+            yield from session()(request)
             return
-        streams.append(asked.headers.get("last-event-id"))
+        streams.append(request.headers.get("last-event-id"))
         if len(streams) == 1:
             yield STREAM + b"retry: 10\n\n" + event(note, "id: e-7")
         elif len(streams) == 2:
@@ -223,13 +223,13 @@ async def test_the_server_s_own_stream_is_heard_and_taken_up_where_it_ended() ->
 
 
 async def test_a_stream_that_ends_before_the_answer_is_taken_up_again_while_that_can_be() -> None:
-    def rest(asked: RawRequest) -> Iterator[bytes]:
-        if asked.method == "POST":
+    def rest(request: RawRequest) -> Iterator[bytes]:
+        if request.method == "POST":
             yield STREAM + b"id: 1\nretry: 10\ndata:\n\n"
-        elif asked.headers["last-event-id"] == "1":
+        elif request.headers["last-event-id"] == "1":
             yield STREAM + event(b'{"jsonrpc":"2.0","method":"x"}', "id: 2")
         elif len(link.server.of("GET")) < 4:
-            assert asked.headers["last-event-id"] == "2"
+            assert request.headers["last-event-id"] == "2"
             yield STREAM + event(result(b"5"), "id: 3")
         else:
             yield whole(b"gone", "410 Gone")
@@ -240,9 +240,9 @@ async def test_a_stream_that_ends_before_the_answer_is_taken_up_again_while_that
         assert await link.ask(call(b"5")) == b'{"jsonrpc":"2.0","method":"x"}'
         assert await link.line() == result(b"5")
         assert await link.ask(call(b"6")) == b'{"jsonrpc":"2.0","method":"x"}'
-        said = json.loads(await link.line())["result"]["content"][0]["text"]
-    assert said == "no answer came: the server answered HTTP 410 Gone: gone"
-    assert [asked.id for asked in link.server.of("POST")][2:] == [b"5", b"6"]
+        text = json.loads(await link.line())["result"]["content"][0]["text"]
+    assert text == "no answer came: the server answered HTTP 410 Gone: gone"
+    assert [request.id for request in link.server.of("POST")][2:] == [b"5", b"6"]
 
 
 async def test_a_cancelled_call_is_cancelled_at_the_server_and_let_go(
@@ -250,23 +250,23 @@ async def test_a_cancelled_call_is_cancelled_at_the_server_and_let_go(
 ) -> None:
     monkeypatch.setattr(streamable, "_CANCELLED", 0.01)
     word = b'{"jsonrpc":"2.0","method":"notifications/message","params":{}}'
-    gone = threading.Event()
+    disconnected = threading.Event()
 
-    def rest(asked: RawRequest) -> Iterator[bytes]:
-        if asked.id == b"1":
+    def rest(request: RawRequest) -> Iterator[bytes]:
+        if request.id == b"1":
             # The server leaves the stream open.
             yield STREAM + event(word)
-            assert asked.closed_by_client()
-            gone.set()
+            assert request.closed_by_client()
+            disconnected.set()
         else:
-            yield ACCEPTED if asked.body == cancel(1) else whole(result(asked.id))
+            yield ACCEPTED if request.body == cancel(1) else whole(result(request.id))
 
     async with linked(session(rest)) as link:
         await link.begin()
         # Its stream is being read by now.
         assert await link.ask(call(b"1")) == word
         await link.send(cancel(1))
-        assert await asyncio.to_thread(gone.wait, SECONDS)
+        assert await asyncio.to_thread(disconnected.wait, SECONDS)
         assert await link.ask(call(b"2")) == result(b"2")
         async with asyncio.timeout(SECONDS):
             await link.streamable.answered()
@@ -283,52 +283,52 @@ async def test_a_stateless_request_says_in_its_headers_what_it_is() -> None:
         await link.ask(message(id=1, method="tools/call", params=params))
         await link.send(message(method="notifications/progress"))
     own = ("mcp-protocol-version", "mcp-method", "mcp-name", "mcp-param-to", "mcp-session-id")
-    assert [[asked.headers.get(name) for name in own] for asked in link.server.requests] == [
+    assert [[request.headers.get(name) for name in own] for request in link.server.requests] == [
         ["2026-07-28", "tools/list", None, None, None],
         ["2026-07-28", "tools/call", "act", "=?base64?w6k=?=", None],
         ["2026-07-28", "notifications/progress", None, None, None],
     ]
 
 
-@pytest.mark.parametrize("begun", [b"HTTP/1.1 ", STREAM])
+@pytest.mark.parametrize("start", [b"HTTP/1.1 ", STREAM])
 async def test_a_cancelled_stateless_request_is_closed_and_the_word_is_not_sent(
-    begun: bytes,
+    start: bytes,
 ) -> None:
-    gone, other = threading.Event(), threading.Event()
+    disconnected, arrived = threading.Event(), threading.Event()
 
-    def answer(asked: RawRequest) -> Iterator[bytes]:
-        if asked.id == b"1":
-            yield begun
-            other.set()
-            assert asked.closed_by_client()
-            gone.set()
+    def answer(request: RawRequest) -> Iterator[bytes]:
+        if request.id == b"1":
+            yield start
+            arrived.set()
+            assert request.closed_by_client()
+            disconnected.set()
             yield b""
         else:
-            yield whole(result(asked.id))
+            yield whole(result(request.id))
 
     async with linked(answer) as link:
         await link.send(call(b"1", modern=True))
-        assert await asyncio.to_thread(other.wait, SECONDS)
+        assert await asyncio.to_thread(arrived.wait, SECONDS)
         await link.send(cancel(1))
-        assert await asyncio.to_thread(gone.wait, SECONDS)
+        assert await asyncio.to_thread(disconnected.wait, SECONDS)
         # Nor where the answer was faster.
         assert await link.ask(call(b"2", modern=True)) == result(b"2")
         await link.send(cancel(2))
         assert await link.ask(call(b"3", modern=True)) == result(b"3")
-    assert [asked.id for asked in link.server.requests] == [b"1", b"2", b"3"]
+    assert [request.id for request in link.server.requests] == [b"1", b"2", b"3"]
 
 
 async def test_a_stateless_stream_is_never_taken_up_again() -> None:
     async with linked(always(STREAM + b"id: 1\nretry: 1\ndata:\n\n")) as link:
-        said = await link.failure(call(b"1", modern=True))
-        assert said == "no answer came: the server's event stream ended"
+        text = await link.failure(call(b"1", modern=True))
+        assert text == "no answer came: the server's event stream ended"
         assert len(link.server.requests) == 1
 
 
 async def test_what_may_be_the_answer_is_not_quoted_where_a_rule_withholds() -> None:
     guard = rules("- {tools: get, on_failure: refuse, response: [{drop: secret}]}")
-    said = always(whole(b"a secret", "200 OK", "Content-Type: text/plain"))
-    async with linked(said, rules=guard) as link:
+    script = always(whole(b"a secret", "200 OK", "Content-Type: text/plain"))
+    async with linked(script, rules=guard) as link:
         assert await link.failure(call(b"1", "get")) == "HTTP 200 without an answer to it"
         assert "a secret" in await link.failure(call(b"2", "other"))
 
@@ -348,8 +348,8 @@ async def test_what_may_be_the_answer_is_not_quoted_where_a_rule_withholds() -> 
 async def test_a_refused_call_says_what_to_do_is_sent_once_and_the_next_one_works(
     status: str, advice: str
 ) -> None:
-    def once(asked: RawRequest) -> Iterator[bytes]:
-        return iter([whole(b"no", status)]) if asked.id == b"1" else answering(asked)
+    def once(request: RawRequest) -> Iterator[bytes]:
+        return iter([whole(b"no", status)]) if request.id == b"1" else answering(request)
 
     async with linked(once) as link:
         assert await link.failure(call(b"1")) == (
@@ -357,7 +357,7 @@ async def test_a_refused_call_says_what_to_do_is_sent_once_and_the_next_one_work
             "`npx -y mcp-remote URL` after -- instead of the URL"
         )
         assert await link.ask(call(b"2")) == result(b"2")
-    assert [asked.id for asked in link.server.requests] == [b"1", b"2"]
+    assert [request.id for request in link.server.requests] == [b"1", b"2"]
 
 
 @pytest.mark.parametrize("id", [b'"id":1,', b'"id":null,', b""])
@@ -369,7 +369,7 @@ async def test_a_json_rpc_error_in_a_refusal_is_the_answer_and_no_end_of_the_ses
     async with linked(session(always(whole(error % id, status)))) as link:
         await link.begin()
         answer = await link.ask(call(b"1"))
-        assert link.lost.empty()
+        assert link.losses.empty()
     assert json.loads(answer) == json.loads(error % b'"id":1,')
     assert b"1.0" in answer
 
@@ -383,15 +383,17 @@ async def test_what_to_do_about_a_refusal_in_json_rpc_is_for_the_log(
         link = Link(server, log=Log())
         assert await link.ask(call(b"1")) == error
         await link.streamable.close()
-    said = capfd.readouterr().err
-    assert said.startswith(f"mcp-abridge: warning: tools/call: the server answered HTTP {status}; ")
-    assert "--header" in said
-    assert "who are you" not in said
+    log_text = capfd.readouterr().err
+    assert log_text.startswith(
+        f"mcp-abridge: warning: tools/call: the server answered HTTP {status}; "
+    )
+    assert "--header" in log_text
+    assert "who are you" not in log_text
 
 
 async def test_a_refused_notification_and_an_answer_to_another_request_hold_up_nothing() -> None:
-    def answer(asked: RawRequest) -> Iterator[bytes]:
-        yield whole(result(b"9")) if "id" in asked.message else whole(b"", "400 Bad Request")
+    def answer(request: RawRequest) -> Iterator[bytes]:
+        yield whole(result(b"9")) if "id" in request.message else whole(b"", "400 Bad Request")
 
     async with linked(answer) as link:
         await link.send(CHANGED)
@@ -410,17 +412,17 @@ class Old:
         self.silent = silent
         self.lines: queue.Queue[bytes | None] = queue.Queue()
 
-    def __call__(self, asked: RawRequest) -> Iterator[bytes]:
-        if asked.method == "GET":
+    def __call__(self, request: RawRequest) -> Iterator[bytes]:
+        if request.method == "GET":
             yield STREAM + event(self.url.encode(), "event: endpoint")
             while (line := self.lines.get(timeout=SECONDS)) is not None:
                 yield event(line, "event: message")
-        elif asked.path == "/messages?s=1":
+        elif request.path == "/messages?s=1":
             yield whole(b"Accepted", "202 Accepted", "Content-Type: text/plain")
-            if asked.message.get("method") == "initialize":
-                self.lines.put(initialized(asked.id))
-            elif "id" in asked.message and self.silent not in asked.body:
-                self.lines.put(result(asked.id))
+            if request.message.get("method") == "initialize":
+                self.lines.put(initialized(request.id))
+            elif "id" in request.message and self.silent not in request.body:
+                self.lines.put(result(request.id))
         else:
             yield whole(b"", "405 Method Not Allowed", "Allow: GET")
 
@@ -430,11 +432,11 @@ async def test_a_server_of_2024_is_found_and_spoken_to() -> None:
     async with linked(old) as link:
         await link.begin()
         assert await link.ask(call(b"1")) == result(b"1")
-        paths = [(asked.method, asked.path) for asked in link.server.requests]
+        paths = [(request.method, request.path) for request in link.server.requests]
         assert paths == [("POST", "/mcp"), ("GET", "/mcp"), *[("POST", "/messages?s=1")] * 3]
         old.lines.put(None)
         async with asyncio.timeout(SECONDS):
-            assert await link.lost.get() == "the server's event stream ended"
+            assert await link.losses.get() == "the server's event stream ended"
 
 
 async def test_a_question_of_the_proxys_own_has_its_answer_on_the_stream_there() -> None:
@@ -454,10 +456,10 @@ async def test_a_call_that_a_server_of_2024_leaves_alone_is_cancelled_there() ->
         await link.begin()
         assert (await link.failure(call(b"7", "never"))).startswith("no answer within 0.2 seconds")
         await link.arrived(5, "POST")
-        told = link.server.of("POST")[-1]
-        assert told.path == "/messages?s=1"
-        assert told.message["method"] == "notifications/cancelled"
-        assert told.message["params"]["requestId"] == 7
+        cancellation = link.server.of("POST")[-1]
+        assert cancellation.path == "/messages?s=1"
+        assert cancellation.message["method"] == "notifications/cancelled"
+        assert cancellation.message["params"]["requestId"] == 7
         # What comes late goes nowhere, and what is asked next is answered.
         old.lines.put(result(b"7", "late"))
         assert await link.ask(call(b"8")) == result(b"8")
@@ -468,9 +470,9 @@ async def test_an_endpoint_elsewhere_is_refused() -> None:
     with RawServer(always(b"")) as other:
         old = Old(other.url)
         async with linked(old) as link:
-            said = json.loads(await link.ask(INITIALIZE))["error"]["message"]
+            text = json.loads(await link.ask(INITIALIZE))["error"]["message"]
             own = f"http://127.0.0.1:{link.server.port}"
-            assert said == (
+            assert text == (
                 f"the server points to {other.url}, which is another origin than {own}: nothing is "
                 "sent there; if it is right, give that URL"
             )
@@ -480,8 +482,8 @@ async def test_an_endpoint_elsewhere_is_refused() -> None:
 
 async def test_what_is_no_server_of_2024_either_is_said_as_it_was_at_first() -> None:
     async with linked(always(whole(b"what?", "404 Not Found"))) as link:
-        said = json.loads(await link.ask(INITIALIZE))["error"]["message"]
-    assert said == "the server answered HTTP 404 Not Found: what?"
+        text = json.loads(await link.ask(INITIALIZE))["error"]["message"]
+    assert text == "the server answered HTTP 404 Not Found: what?"
 
 
 def test_an_empty_or_unprintable_id_forgets_the_position_in_a_stream() -> None:

@@ -29,7 +29,7 @@ SIZES = st.lists(st.integers(1, 40), min_size=1)
 
 def events(lines: Lines, stream: bytes, sizes: Iterable[int]) -> list[Event]:
     """Feed a stream cut into chunks of these sizes, again and again, as the transport does."""
-    found: list[Event] = []
+    output: list[Event] = []
     cuts = list(sizes)
     # One buffer for all chunks, as it is read into, with something old behind what is new.
     buffer = bytearray(b"\n" * max(cuts))
@@ -39,20 +39,20 @@ def events(lines: Lines, stream: bytes, sizes: Iterable[int]) -> list[Event]:
         buffer[: len(chunk)] = chunk
         for event in lines.feed(buffer, len(chunk)):
             copied = Chunk(bytes(event.raw), event.last) if isinstance(event, Chunk) else event
-            found.append(copied)
+            output.append(copied)
         at, turn = at + len(chunk), turn + 1
-    return [*found, *lines.end()]
+    return [*output, *lines.end()]
 
 
 def dropped(line: bytes) -> LongLine:
     return LongLine("dropped", line[:ENDS], line[-ENDS:], len(line))
 
 
-def joined(found: list[Event]) -> list[bytes]:
+def join_pieces(events: list[Event]) -> list[bytes]:
     """Return the lines that went on, whole or in pieces."""
     lines: list[bytes] = []
     passing = b""
-    for event in found:
+    for event in events:
         if isinstance(event, list):
             assert not passing, "a line came between the pieces of another"
             lines += event
@@ -69,10 +69,10 @@ def joined(found: list[Event]) -> list[bytes]:
 @given(st.lists(LINE), LINE, SIZES)
 def test_any_chunks_give_the_same_lines(lines: list[bytes], rest: bytes, sizes: list[int]) -> None:
     stream = b"".join(line + b"\n" for line in lines) + rest
-    found = events(Lines(BIG, long=LONG), stream, sizes)
-    assert joined(found) == lines + ([rest] if rest.endswith((b"}", b"]")) else [])
-    if rest and joined(found) == lines:
-        assert found[-1] == LineTruncated(rest, len(rest))
+    output = events(Lines(BIG, long=LONG), stream, sizes)
+    assert join_pieces(output) == lines + ([rest] if rest.endswith((b"}", b"]")) else [])
+    if rest and join_pieces(output) == lines:
+        assert output[-1] == LineTruncated(rest, len(rest))
 
 
 @given(st.lists(LINE), SIZES, st.booleans())
@@ -80,17 +80,17 @@ def test_long_lines_that_may_pass_go_on_in_pieces_and_are_reported(
     lines: list[bytes], sizes: list[int], last_is_whole: bool
 ) -> None:
     stream = b"".join(line + b"\n" for line in lines)
-    asked: list[bytes] = []
+    starts: list[bytes] = []
 
     def passes(start: bytes) -> bool:
-        asked.append(start)
-        return len(asked) % 2 == 1
+        starts.append(start)
+        return len(starts) % 2 == 1
 
-    found = events(Lines(BIG, passes, LONG), stream, sizes)
-    assert joined(found) == lines
-    reports = [event for event in found if isinstance(event, LongLine)]
-    assert len(reports) == (len(asked) + 1) // 2
-    pieces = iter(found)
+    output = events(Lines(BIG, passes, LONG), stream, sizes)
+    assert join_pieces(output) == lines
+    reports = [event for event in output if isinstance(event, LongLine)]
+    assert len(reports) == (len(starts) + 1) // 2
+    pieces = iter(output)
     for report in reports:
         line = b""
         for event in pieces:
@@ -101,7 +101,7 @@ def test_long_lines_that_may_pass_go_on_in_pieces_and_are_reported(
         line = line.removesuffix(b"\n")
         assert len(line) + 1 >= LONG
         assert report == LongLine("streamed", line[:ENDS], line[-ENDS:], len(line))
-    assert not any(event.raw == b"" for event in found if isinstance(event, Chunk))
+    assert not any(event.raw == b"" for event in output if isinstance(event, Chunk))
 
 
 @given(st.lists(LINE), SIZES, st.integers(1, ENDS))
@@ -109,22 +109,22 @@ def test_lines_over_the_limit_are_thrown_away_and_all_others_are_there(
     lines: list[bytes], sizes: list[int], limit: int
 ) -> None:
     stream = b"".join(line + b"\n" for line in lines)
-    found = events(Lines(limit, long=LONG), stream, sizes)
-    assert joined(found) == [line for line in lines if len(line) <= limit]
-    notices = [event for event in found if isinstance(event, LongLine)]
+    output = events(Lines(limit, long=LONG), stream, sizes)
+    assert join_pieces(output) == [line for line in lines if len(line) <= limit]
+    notices = [event for event in output if isinstance(event, LongLine)]
     assert [event for event in notices if event.state == "dropped"] == [
         dropped(line) for line in lines if len(line) > limit
     ]
-    for begun, over in zip(notices[::2], notices[1::2], strict=True):
-        assert (begun.state, over.state) == ("too long", "dropped")
-        assert limit < begun.size <= over.size
-        assert over.start.startswith(begun.start)
+    for first, last in zip(notices[::2], notices[1::2], strict=True):
+        assert (first.state, last.state) == ("too long", "dropped")
+        assert limit < first.size <= last.size
+        assert last.start.startswith(first.start)
 
 
 def test_the_order_of_lines_and_reports_is_that_of_the_stream() -> None:
     stream = b"1\n" + b"2" * 40 + b"\n3\n" + b"4" * 200 + b"\n5\n"
-    found = events(Lines(100, lambda start: start[:1] == b"2", LONG), stream, [len(stream)])
-    assert found == [
+    output = events(Lines(100, lambda start: start[:1] == b"2", LONG), stream, [len(stream)])
+    assert output == [
         [b"1"],
         Chunk(b"2" * 40 + b"\n", True),
         LongLine("streamed", b"2" * 40, b"2" * 40, 40),
@@ -138,11 +138,11 @@ def test_the_order_of_lines_and_reports_is_that_of_the_stream() -> None:
 def test_a_line_that_was_cut_at_the_end_of_the_stream_is_not_reported_as_passed() -> None:
     cut = events(Lines(BIG, lambda _: True, LONG), b'{"result":{"text":"' + b"x" * 40, [50])
     assert [type(event) for event in cut] == [Chunk, Chunk, Chunk, LineTruncated]
-    assert joined(cut) == [b'{"result":{"text":"' + b"x" * 40]
+    assert join_pieces(cut) == [b'{"result":{"text":"' + b"x" * 40]
     # A last line without a newline gets one, if it may be whole.
     line = b'{"result":{"text":"' + b"x" * 40 + b'"}}'
     whole = events(Lines(BIG, lambda _: True, LONG), line, [50])
-    assert joined(whole) == [line]
+    assert join_pieces(whole) == [line]
     assert whole[-1] == LongLine("streamed", line, line, len(line))
 
 
@@ -157,17 +157,17 @@ def test_an_endless_line_is_noticed_at_once_and_keeps_no_more_than_its_ends() ->
 
 
 def test_a_line_that_grows_over_the_limit_while_it_passes_is_ended_there() -> None:
-    found = events(Lines(100, lambda _: True, LONG), b"x" * 300 + b"\n{}\n", [40])
-    assert joined(found) == [b"x" * 80, b"{}"]
-    assert LongLine("too long", b"x" * 120, b"", 120) in found
-    assert dropped(b"x" * 300) in found
+    output = events(Lines(100, lambda _: True, LONG), b"x" * 300 + b"\n{}\n", [40])
+    assert join_pieces(output) == [b"x" * 80, b"{}"]
+    assert LongLine("too long", b"x" * 120, b"", 120) in output
+    assert dropped(b"x" * 300) in output
 
 
 @pytest.mark.parametrize("sizes", [[400], [LONG - 1, 400]])
 def test_of_a_line_that_is_found_to_be_too_long_at_once_nothing_goes_on(sizes: list[int]) -> None:
-    found = events(Lines(100, lambda _: True, LONG), b"x" * 300 + b"\n{}\n", sizes)
+    output = events(Lines(100, lambda _: True, LONG), b"x" * 300 + b"\n{}\n", sizes)
     over = (
         LongLine("too long", b"x" * 300, b"", 300),
         dropped(b"x" * 300),
     )
-    assert found == [*over, [b"{}"]]
+    assert output == [*over, [b"{}"]]

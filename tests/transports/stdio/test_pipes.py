@@ -25,13 +25,13 @@ def in_thread(target: Callable[..., object], *args: object) -> threading.Thread:
 
 
 def read_all(descriptor: int) -> bytes:
-    found = b""
+    raw = b""
     inlet = PipeReader(descriptor)
     while True:
         buffer, size = inlet.read()
         if not size:
-            return found
-        found += bytes(buffer[:size])
+            return raw
+        raw += bytes(buffer[:size])
 
 
 def fill(descriptor: int) -> int:
@@ -50,15 +50,15 @@ def test_what_is_written_is_read(pipe: tuple[int, int], size: int, blocking: boo
     reading, writing = pipe
     for end in pipe:
         os.set_blocking(end, blocking)
-    sent = os.urandom(size)
+    line = os.urandom(size)
     outlet = PipeWriter(writing, never)
-    found: list[bytes] = []
-    reader = in_thread(lambda: found.append(read_all(reading)))
-    outlet.send([sent])
-    outlet.send([sent, sent])
+    output: list[bytes] = []
+    reader = in_thread(lambda: output.append(read_all(reading)))
+    outlet.send([line])
+    outlet.send([line, line])
     outlet.close()
     reader.join(SECONDS)
-    assert found == [(sent + b"\n") * 3]
+    assert output == [(line + b"\n") * 3]
 
 
 def test_small_chunks_after_large_ones_are_read_as_well(pipe: tuple[int, int]) -> None:
@@ -108,8 +108,8 @@ def test_lines_of_many_threads_do_not_mix(pipe: tuple[int, int]) -> None:
     reading, writing = pipe
     outlet = PipeWriter(writing, never)
     lines = [bytes([65 + n]) * 10_000 * n for n in range(1, 9)]
-    found: list[bytes] = []
-    reader = in_thread(lambda: found.append(read_all(reading)))
+    output: list[bytes] = []
+    reader = in_thread(lambda: output.append(read_all(reading)))
 
     def in_pieces() -> None:
         for _ in range(20):
@@ -121,8 +121,8 @@ def test_lines_of_many_threads_do_not_mix(pipe: tuple[int, int]) -> None:
         thread.join(SECONDS)
     outlet.close()
     reader.join(SECONDS)
-    come = found[0].split(b"\n")[:-1]
-    assert sorted(come) == sorted([*(lines * 20), *[b"(" * 20_000] * 20])
+    rows = output[0].split(b"\n")[:-1]
+    assert sorted(rows) == sorted([*(lines * 20), *[b"(" * 20_000] * 20])
 
 
 def test_a_thread_that_must_not_wait_does_not_and_its_lines_arrive_in_order(
@@ -133,10 +133,10 @@ def test_a_thread_that_must_not_wait_does_not_and_its_lines_arrive_in_order(
     outlet = PipeWriter(writing, never)
     for number in range(50):
         outlet.send_later([b"%d" % number])
-    come = b""
-    while come.count(b"\n") < 50:
-        come += os.read(reading, 1 << 16)
-    assert come[filled:].split() == [b"%d" % number for number in range(50)]
+    output = b""
+    while output.count(b"\n") < 50:
+        output += os.read(reading, 1 << 16)
+    assert output[filled:].split() == [b"%d" % number for number in range(50)]
 
 
 def test_what_is_sent_follows_what_was_posted_before(pipe: tuple[int, int]) -> None:
@@ -148,8 +148,8 @@ def test_what_is_sent_follows_what_was_posted_before(pipe: tuple[int, int]) -> N
     outlet.send_later([b"last"])
     outlet.send()
     os.close(writing)
-    wanted = [line for number in range(50) for line in (b"post", b"sent %d" % number)]
-    assert read_all(reading).splitlines() == [*wanted, b"last"]
+    expected = [line for number in range(50) for line in (b"post", b"sent %d" % number)]
+    assert read_all(reading).splitlines() == [*expected, b"last"]
 
 
 def test_closing_ends_a_write_that_waits_for_a_reader(pipe: tuple[int, int]) -> None:
@@ -166,11 +166,11 @@ def test_closing_ends_a_write_that_waits_for_a_reader(pipe: tuple[int, int]) -> 
 def test_a_reader_that_is_gone_is_reported_once(pipe: tuple[int, int]) -> None:
     reading, writing = pipe
     os.close(reading)
-    told: list[str] = []
-    outlet = PipeWriter(writing, lambda: told.append("gone"))
+    reports: list[str] = []
+    outlet = PipeWriter(writing, lambda: reports.append("gone"))
     outlet.send([b"1"])
     outlet.send_chunk(b"2\n", True)
-    assert told == ["gone"]
+    assert reports == ["gone"]
     assert outlet.broken
 
 

@@ -13,17 +13,17 @@ SECONDS = 60.0
 
 
 def test_a_call_with_a_timeout_is_waited_for_only_so_long() -> None:
-    begun, go, ended = threading.Event(), threading.Event(), threading.Event()
+    started, go, ended = threading.Event(), threading.Event(), threading.Event()
 
     def slow() -> None:
-        begun.set()
+        started.set()
         go.wait(SECONDS)
         ended.set()
 
     start = time.monotonic()
     run_with_timeout(0.5, slow)
     assert time.monotonic() - start < SECONDS / 2
-    assert begun.is_set()
+    assert started.is_set()
     assert not ended.is_set()
     go.set()
     assert ended.wait(SECONDS)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.faults.wrapper import NAUGHTY
 from tests.given import rules
-from tests.transports.guarded import guarded, told
+from tests.transports.guarded import guarded, respond
 from tests.transports.http.route_server import BOTH, JSON, STREAM, Client, serve_command
 from tests.transports.processes import wait_gone
 
@@ -182,7 +182,7 @@ for line in sys.stdin:
 async def test_a_server_that_takes_no_question_holds_nobody_up(tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     os.mkfifo(gate)
-    rules = guarded(told, 0.1, covers="write", text="x" * 300_000)
+    rules = guarded(respond, 0.1, covers="write", text="x" * 300_000)
     async with serve_command((sys.executable, str(NAUGHTY), "deaf", str(gate)), rules) as proxy:
         client = proxy.client()
         assert await (await client.modern_call(1, "echo")).text() == "ok"

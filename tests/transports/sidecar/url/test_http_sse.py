@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from proxy.ruleset.rule import EMPTY, RuleSet
 from tests.given import answer, call, document, line, rule, rules, tool_result
-from tests.transports.guarded import guarded, onward, told
+from tests.transports.guarded import guarded, onward, respond
 from tests.transports.http.raw_upstream import Request, chunk, head, raw_response, upstream
 from tests.transports.http.route_server import Client, StreamedResponse, UrlServer, serve_url
 
@@ -78,10 +78,10 @@ async def test_an_endpoint_is_good_as_long_as_its_stream() -> None:
                 await asyncio.sleep(0.01)
 
 
-class Careful(Server):
+class GuardedServer(Server):
     """Answers each call by its tool: what is asked, what is held; `status` of the answer to those.
 
-    Where it is told to `wait`, it answers no questions.
+    With `wait`, it answers no questions.
     """
 
     def __init__(self, *, wait: bool = False, status: str = "202 Accepted") -> None:
@@ -133,7 +133,7 @@ async def next_message(stream: StreamedResponse) -> Any:
 
 
 async def test_a_call_is_accepted_at_once_and_goes_on_when_a_guard_has_its_answer() -> None:
-    server = Careful(wait=True)
+    server = GuardedServer(wait=True)
     async with serve_stream(server, guarded(onward)) as (stream, endpoint):
         assert (await endpoint.send("POST", WRITE)).status == 202
         async with asyncio.timeout(10):
@@ -144,7 +144,7 @@ async def test_a_call_is_accepted_at_once_and_goes_on_when_a_guard_has_its_answe
 
 
 async def test_several_questions_before_one_call_follow_each_other() -> None:
-    server = Careful(wait=True)
+    server = GuardedServer(wait=True)
     [guarding] = guarded(onward).files
     bounded = replace(rule("{tools: write, max_bytes: 500}"), guard=guarding.rules[0].guard)
     async with serve_stream(server, RuleSet((replace(guarding, rules=(bounded,)),))) as (
@@ -165,7 +165,7 @@ async def test_several_questions_before_one_call_follow_each_other() -> None:
 
 
 async def test_a_call_that_is_not_taken_once_it_goes_on_is_an_error_on_the_stream() -> None:
-    server = Careful(status="503 Later")
+    server = GuardedServer(status="503 Later")
     async with serve_stream(server, guarded(onward)) as (stream, endpoint):
         assert (await endpoint.send("POST", WRITE)).status == 202
         failed = tool_result("the server answered HTTP 503", isError=True)
@@ -174,8 +174,8 @@ async def test_a_call_that_is_not_taken_once_it_goes_on_is_an_error_on_the_strea
 
 
 async def test_a_question_without_an_answer_is_taken_back_there_too() -> None:
-    server = Careful(wait=True)
-    async with serve_stream(server, guarded(told, 0.1)) as (stream, endpoint):
+    server = GuardedServer(wait=True)
+    async with serve_stream(server, guarded(respond, 0.1)) as (stream, endpoint):
         await endpoint.send("POST", WRITE)
         expected = tool_result("no answer in time", structuredContent={"text": "no answer in time"})
         assert (await next_message(stream))["result"] == expected
@@ -183,7 +183,7 @@ async def test_a_question_without_an_answer_is_taken_back_there_too() -> None:
 
 
 async def test_a_call_that_is_taken_back_is_not_answered() -> None:
-    server = Careful(wait=True)
+    server = GuardedServer(wait=True)
     async with serve_stream(server, guarded(onward)) as (stream, endpoint):
         await endpoint.send("POST", WRITE)
         question = await asyncio.wait_for(server.bodies.get(), 10)
@@ -199,7 +199,7 @@ async def test_a_call_that_is_taken_back_is_not_answered() -> None:
 
 
 async def test_the_end_of_the_stream_ends_what_is_held() -> None:
-    server = Careful(wait=True)
+    server = GuardedServer(wait=True)
     async with upstream(server) as there, serve_url(there.url, guarded(onward)) as proxy:
         async with open_stream(proxy) as (_, endpoint):
             await endpoint.send("POST", WRITE)
@@ -216,7 +216,7 @@ async def test_an_endpoint_of_another_origin_is_refused(endpoint: bytes) -> None
 
 
 async def test_a_call_that_is_late_is_an_error_on_the_stream_and_cancelled_there() -> None:
-    server = Careful(wait=True)
+    server = GuardedServer(wait=True)
     async with serve_stream(server, EMPTY, deadline=0.2) as (stream, endpoint):
         assert (await endpoint.send("POST", call("status", id=7))).status == 202
         failed = await next_message(stream)

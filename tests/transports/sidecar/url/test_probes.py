@@ -15,7 +15,7 @@ from proxy.ruleset.guard import Allow
 from proxy.ruleset.rule import RuleSet
 from proxy.transports.http.sse import encode_event
 from tests.given import answer, call, document, line, texts, tool_result
-from tests.transports.guarded import asked, guarded, onward, told
+from tests.transports.guarded import guarded, onward, query_id, respond
 from tests.transports.http.raw_upstream import Request, chunk, head, raw_response, upstream
 from tests.transports.http.route_server import Response, StreamedResponse, UrlServer, serve_url
 
@@ -30,7 +30,7 @@ Answering = Callable[[Request], bytes | Awaitable[bytes]]
 
 
 def fine(request: Request) -> bytes:
-    return raw_response(answer(document({"busy": False}), json.loads(asked(request.body))))
+    return raw_response(answer(document({"busy": False}), query_id(request.body)))
 
 
 class Server:
@@ -148,7 +148,7 @@ async def test_a_client_that_is_not_known_any_more_gets_to_see_that(
 ) -> None:
     def question(request: Request) -> bytes:
         error = {"code": -32001, "message": "who?"}
-        id = None if "404" in status else json.loads(asked(request.body))
+        id = None if "404" in status else query_id(request.body)
         return raw_response(line(id=id, error=error), status, **headers)
 
     async with proxied(guarded(onward), question) as (proxy, server):
@@ -165,9 +165,9 @@ async def test_a_client_that_is_not_known_any_more_gets_to_see_that(
 async def test_an_error_404_about_the_question_is_for_the_guard() -> None:
     def question(request: Request) -> bytes:
         error = {"code": -32601, "message": "no such method"}
-        return raw_response(line(id=json.loads(asked(request.body)), error=error), "404 Not Found")
+        return raw_response(line(id=query_id(request.body), error=error), "404 Not Found")
 
-    async with proxied(guarded(told), question) as (proxy, _):
+    async with proxied(guarded(respond), question) as (proxy, _):
         assert texts((await proxy.post(WRITE, mcp_session_id="s")).body) == ["no such method"]
 
 
@@ -178,10 +178,10 @@ def streamed(*events: bytes) -> bytes:
 
 async def test_what_is_no_answer_goes_on_the_stream_that_the_client_listens_to() -> None:
     def question(request: Request) -> bytes:
-        id = json.loads(asked(request.body))
+        id = query_id(request.body)
         return streamed(encode_event(NOTE), encode_event(answer(document([1]), id)))
 
-    async with proxied(guarded(told), question) as (proxy, server):
+    async with proxied(guarded(respond), question) as (proxy, server):
         stream = await listen(proxy)
         response = await proxy.post(WRITE, mcp_session_id="s")
         assert texts(response.body) == ["[1]"]
@@ -193,7 +193,7 @@ async def test_an_answer_may_come_on_the_stream_that_the_client_listens_to() -> 
     server: Server
 
     async def question(request: Request) -> bytes:
-        raw = answer(document([1]), json.loads(asked(request.body)))
+        raw = answer(document([1]), query_id(request.body))
         server.events.put_nowait(b"id: 7\n" + encode_event(raw))
         server.events.put_nowait(encode_event(NOTE))
         await asyncio.Event().wait()
@@ -208,19 +208,19 @@ async def test_an_answer_may_come_on_the_stream_that_the_client_listens_to() -> 
 
 
 async def test_a_late_answer_is_shown_on_no_stream() -> None:
-    ids: list[bytes] = []
+    ids: list[str] = []
 
     async def question(request: Request) -> bytes:
-        ids.append(asked(request.body))
+        ids.append(query_id(request.body))
         await asyncio.Event().wait()
         raise AssertionError
 
-    rules = guarded(told, seconds=0.1)
+    rules = guarded(respond, seconds=0.1)
     async with proxied(rules, question) as (proxy, server):
         stream = await listen(proxy)
         response = await proxy.post(WRITE, mcp_session_id="s")
         assert texts(response.body) == ["no answer in time"]
-        server.events.put_nowait(encode_event(answer(document([1]), json.loads(ids[0]))))
+        server.events.put_nowait(encode_event(answer(document([1]), ids[0])))
         server.events.put_nowait(encode_event(NOTE))
         assert await stream.data() == NOTE
 
