@@ -54,13 +54,13 @@ class Speaker(NamedTuple):
         return self.version < "2026"
 
 
-class Seen(msgspec.Struct):
-    """What a client saw.
+class ClientRecord(msgspec.Struct):
+    """The side of a client in a conversation.
 
     `results` has an outcome for each step: `{"ok": result}` or `{"error": [code, message]}`;
-    `progress` what was told of its progress before. `asked` are the server's requests, each with
-    the text of its question, `logged` the data of log messages, `changed` counts notifications of
-    a changed list of tools.
+    `progress` the amounts of its progress notifications. `questions` are the server's requests,
+    each with its text, `logged` the data of log messages, `changed` counts notifications of a
+    changed list of tools.
     """
 
     version: str
@@ -68,27 +68,27 @@ class Seen(msgspec.Struct):
     results: dict[str, Outcome]
     progress: dict[str, list[float]]
     logged: list[Any]
-    asked: list[tuple[str, str | None]]
+    questions: list[tuple[str, str | None]]
     changed: int
 
 
-class Talked(NamedTuple):
+class Conversation(NamedTuple):
     """A conversation that is over.
 
     `requests` are those of it by method; `cancelled` says that the server saw the cancellation,
     `ran` how often it ran the tool `rows`. `again` is the result of the step `cut`, asked for once
     more by the id of an event before it. `started` are the pids of servers that were started for it
-    as commands, `left` those of them that did not end with its session. `afterwards` is the status
-    of a request for the session once the client has ended it, None without a session.
+    as commands, `running` those that did not end with its session. `afterwards` is the status of a
+    request for the session once the client has ended it, None without a session.
     """
 
-    seen: Seen
+    record: ClientRecord
     requests: dict[str, list[RelayedRequest]]
     cancelled: bool
     ran: int
     again: Any
     started: list[str]
-    left: list[str]
+    running: list[str]
     afterwards: int | None
 
 
@@ -106,7 +106,7 @@ def calls(key: str) -> list[tuple[str, str, dict[str, Any]]]:
     ]
 
 
-def talked(speaker: Speaker, port: int, key: str, witness: Witness) -> Talked:
+def converse(speaker: Speaker, port: int, key: str, witness: Witness) -> Conversation:
     """Have the whole conversation with what listens at a port; `key` names it to the witness."""
     earlier = len(witness.reports)
     with Relay(port) as relay:
@@ -124,15 +124,15 @@ def talked(speaker: Speaker, port: int, key: str, witness: Witness) -> Talked:
             f"again {key}": lambda: again.append(_again(port, relay.resumed(REPORTED))),
         }
         if speaker.sdk == "python":
-            seen = anyio.run(_python, speaker, relay.url, key, witness.does)
+            record = anyio.run(_python, speaker, relay.url, key, witness.does)
         else:
-            seen = _typescript(speaker, relay.url, key, witness.port)
+            record = _typescript(speaker, relay.url, key, witness.port)
         requests = {method: relay.requests(method) for method in ("GET", "POST", "DELETE")}
-    begun = [what.partition(" ") for what in witness.reports[earlier:]]
-    started = [pid for word, _, pid in begun if word == "begun"]
+    reports = [report.partition(" ") for report in witness.reports[earlier:]]
+    started = [pid for word, _, pid in reports if word == "begun"]
     over = started if requests["DELETE"] else []
-    return Talked(
-        seen,
+    return Conversation(
+        record,
         requests,
         witness.hears(f"cancelled {key} linger"),
         witness.reports.count(f"rows {key}"),
@@ -143,7 +143,7 @@ def talked(speaker: Speaker, port: int, key: str, witness: Witness) -> Talked:
     )
 
 
-def _typescript(speaker: Speaker, url: str, key: str, witness: int) -> Seen:
+def _typescript(speaker: Speaker, url: str, key: str, witness: int) -> ClientRecord:
     spec = {
         "url": url,
         "key": key,
@@ -152,58 +152,58 @@ def _typescript(speaker: Speaker, url: str, key: str, witness: int) -> Seen:
         "handshake": speaker.handshake,
         "witness": witness,
     }
-    done = subprocess.run(
+    completed = subprocess.run(
         [node(), str(CLIENTS / f"http_{speaker.sdk}.mjs"), json.dumps(spec)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=WHOLE,
         check=False,
     )
-    if done.returncode:
-        raise RuntimeError(f"TypeScript client {speaker.sdk}: {done.stderr.decode()}")
-    return msgspec.json.decode(done.stdout, type=Seen)
+    if completed.returncode:
+        raise RuntimeError(f"TypeScript client {speaker.sdk}: {completed.stderr.decode()}")
+    return msgspec.json.decode(completed.stdout, type=ClientRecord)
 
 
 async def _python(
     speaker: Speaker, url: str, key: str, does: dict[str, Callable[[], object]]
-) -> Seen:
-    seen = Seen("", [], {}, {}, [], [], 0)
+) -> ClientRecord:
+    record = ClientRecord("", [], {}, {}, [], [], 0)
     changed, logged = anyio.Event(), anyio.Condition()
 
     async def elicit(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
-        seen.asked.append(("elicitation/create", params.message))
+        record.questions.append(("elicitation/create", params.message))
         return ElicitResult(action="accept", content={"name": "Zoë"})
 
     async def sample(
         context: ClientRequestContext, params: CreateMessageRequestParams
     ) -> CreateMessageResult:
-        asked = params.messages[0].content
-        assert isinstance(asked, TextContent)
-        seen.asked.append(("sampling/createMessage", asked.text))
-        said = TextContent(type="text", text="Paris")
-        return CreateMessageResult(role="assistant", model="a model", content=said)
+        question = params.messages[0].content
+        assert isinstance(question, TextContent)
+        record.questions.append(("sampling/createMessage", question.text))
+        reply = TextContent(type="text", text="Paris")
+        return CreateMessageResult(role="assistant", model="a model", content=reply)
 
     async def roots(context: ClientRequestContext) -> ListRootsResult:
-        seen.asked.append(("roots/list", None))
+        record.questions.append(("roots/list", None))
         return ListRootsResult(
             roots=[Root(uri=FileUrl("file:///one")), Root(uri=FileUrl("file:///two"))]
         )
 
     async def log(params: LoggingMessageNotificationParams) -> None:
         async with logged:
-            seen.logged.append(params.data)
+            record.logged.append(params.data)
             logged.notify_all()
 
     async def log_has(count: int) -> None:
         # What is said about no request in particular may come on another stream than its answer.
         with anyio.move_on_after(PATIENCE):
             async with logged:
-                while len(seen.logged) < count:
+                while len(record.logged) < count:
                     await logged.wait()
 
     async def hear(message: object) -> None:
         if isinstance(message, ToolListChangedNotification):
-            seen.changed += 1
+            record.changed += 1
             changed.set()
 
     client = Client(
@@ -219,30 +219,30 @@ async def _python(
     )
 
     async def step(
-        name: str, tool: str, given: dict[str, Any], first: Callable[[], object] = lambda: None
+        name: str, tool: str, arguments: dict[str, Any], first: Callable[[], object] = lambda: None
     ) -> None:
-        heard = seen.progress[name] = []
+        amounts = record.progress[name] = []
 
         async def on_progress(progress: float, total: float | None, message: str | None) -> None:
-            heard.append(progress)
-            if len(heard) == 1:
+            amounts.append(progress)
+            if len(amounts) == 1:
                 first()
 
         try:
-            result = await client.call_tool(tool, given, PATIENCE, on_progress)
-            written = result.model_dump(mode="json", by_alias=True, exclude_none=True)
-            seen.results[name] = {"ok": written}
+            result = await client.call_tool(tool, arguments, PATIENCE, on_progress)
+            value = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+            record.results[name] = {"ok": value}
         except MCPError as error:
-            seen.results[name] = {"error": [error.code, error.message]}
+            record.results[name] = {"error": [error.code, error.message]}
 
     def keyed(name: str) -> dict[str, Any]:
         return {"key": f"{key} {name}"}
 
     with anyio.fail_after(WHOLE):
         async with client:
-            seen.version = client.protocol_version
+            record.version = client.protocol_version
             listed = await client.list_tools()
-            seen.tools = [
+            record.tools = [
                 tool.model_dump(mode="json", by_alias=True, exclude_none=True)
                 for tool in listed.tools
             ]
@@ -252,7 +252,7 @@ async def _python(
             await log_has(2)
             with anyio.CancelScope() as scope:
                 await step("linger", "linger", keyed("linger"), scope.cancel)
-            seen.results["linger"] = {"error": []}
+            record.results["linger"] = {"error": []}
             await step("after", "echo", {"text": "still here"})
             if speaker.handshake:
                 await to_thread.run_sync(does[f"listens {key}"])
@@ -269,7 +269,7 @@ async def _python(
                     with anyio.move_on_after(PATIENCE):
                         await subscription.__anext__()
                         await changed.wait()
-    return seen
+    return record
 
 
 def _again(port: int, resumed: RelayedRequest | None) -> Any:
@@ -278,10 +278,10 @@ def _again(port: int, resumed: RelayedRequest | None) -> Any:
         return None
     names = ("mcp-session-id", "mcp-protocol-version", "last-event-id")
     headers = {name: resumed.headers[name] for name in names} | {"accept": "text/event-stream"}
-    asked = Request(f"http://127.0.0.1:{port}/mcp", headers=headers)
-    with urlopen(asked, timeout=SECONDS) as answer:
-        said = (line.removeprefix(b"data: ") for line in answer if REPORTED in line)
-        return json.loads(next(said))["result"]
+    request = Request(f"http://127.0.0.1:{port}/mcp", headers=headers)
+    with urlopen(request, timeout=SECONDS) as answer:
+        events = (line.removeprefix(b"data: ") for line in answer if REPORTED in line)
+        return json.loads(next(events))["result"]
 
 
 def _afterwards(port: int, ended: list[RelayedRequest]) -> int | None:

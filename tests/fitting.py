@@ -28,7 +28,7 @@ _SCALARS: list[Shape] = [
 
 
 def fits(document: Any, schema: Schema) -> bool:
-    """Say whether `document` is valid, by the dialect that the schema names."""
+    """Return True if `document` is valid, by the dialect that the schema names."""
     jsonschema.validators.validator_for(schema, _DIALECT).check_schema(schema)
     return _valid(document, schema)
 

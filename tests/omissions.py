@@ -1,4 +1,4 @@
-"""What a shortened document leaves out, counted anew, and held against what its notes say."""
+"""Counts the parts that a shortened document leaves out, and compares its notes with them."""
 
 import json
 import re
@@ -172,7 +172,7 @@ def _spelled(name: str) -> str:
 
 
 def check_notes(amounts: LeftOut, notes: dict[str, str]) -> None:
-    """Hold the notes `_abridged` to say all of `amounts`, and nothing else."""
+    """Assert that the notes `_abridged` say all of `amounts`, and nothing else."""
     rest, columns = Counter(amounts.counts), dict(amounts.columns)
     for name, note in notes.items():
         if name in ("more", "others"):

@@ -16,7 +16,7 @@ import orjson
 import pytest
 
 from tests.conformance.suite import free_port, serving
-from tests.conversation import Speaker, Talked, talked
+from tests.conversation import Conversation, Speaker, converse
 from tests.witness import Witness
 from tests.wrapped import notice, texts
 
@@ -45,7 +45,7 @@ HANDSHAKE = tuple(name for name, speaker in SPEAKERS.items() if speaker.handshak
 STATELESS = tuple(name for name in EVERY if name not in HANDSHAKE)
 WAYS = ("url, no rules", "url, reshaping", "command, no rules", "command, reshaping")
 
-Talk = Callable[[str, str], Talked]
+Talk = Callable[[str, str], Conversation]
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def talk(witness: Witness, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     server = [sys.executable, "-W", "ignore", SERVER, str(witness.port)]
     env = {name: text for name, text in os.environ.items() if not name.startswith("MCP_ABRIDGE_")}
     ports: dict[str, int] = {}
-    had: dict[tuple[str, str], Talked | Exception] = {}
+    conversations: dict[tuple[str, str], Conversation | Exception] = {}
 
     def start(stack: ExitStack, name: str, command: Callable[[int], list[str]]) -> int:
         port = free_port()
@@ -79,7 +79,7 @@ def talk(witness: Witness, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         serve = [sys.executable, "-m", "proxy", "serve", *own]
         return lambda port: [*serve, "--listen", f"127.0.0.1:{port}", *upstream]
 
-    def have(client: str, way: str) -> Talked:
+    def have(client: str, way: str) -> Conversation:
         with ExitStack() as own:
             if way.startswith("command") and client in STATELESS:
                 # Here clients share servers, and which one a request goes to depends on the ids
@@ -87,15 +87,15 @@ def talk(witness: Witness, tmp_path_factory: pytest.TempPathFactory) -> Iterator
                 port = start(own, f"{client} {way}", proxy(way))
             else:
                 port = ports[way]
-            return talked(SPEAKERS[client], port, f"{client} {way}", witness)
+            return converse(SPEAKERS[client], port, f"{client} {way}", witness)
 
-    def talk(client: str, way: str) -> Talked:
-        if (client, way) not in had:
+    def talk(client: str, way: str) -> Conversation:
+        if (client, way) not in conversations:
             try:
-                had[client, way] = have(client, way)
+                conversations[client, way] = have(client, way)
             except Exception as error:
-                had[client, way] = error
-        outcome = had[client, way]
+                conversations[client, way] = error
+        outcome = conversations[client, way]
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
@@ -109,9 +109,9 @@ def talk(witness: Witness, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 # Each era goes by every way: its first client by two of them, the others by one.
 WAYS_OF = {
-    client: taken
+    client: own_ways
     for clients in (HANDSHAKE, STATELESS)
-    for client, taken in zip(clients, (WAYS[::3], WAYS[1:2], WAYS[2:3]), strict=True)
+    for client, own_ways in zip(clients, (WAYS[::3], WAYS[1:2], WAYS[2:3]), strict=True)
 }
 
 
@@ -123,7 +123,7 @@ def ways(*clients: str) -> pytest.MarkDecorator:
 
 def same(client: str, way: str, talk: Talk, *steps: str) -> list[dict[str, Any]]:
     """Return the results of some steps, which must be those of the direct conversation."""
-    through, direct = talk(client, way).seen, talk(client, "directly").seen
+    through, direct = talk(client, way).record, talk(client, "directly").record
     for step in steps:
         assert through.results[step] == direct.results[step]
     return [through.results[step]["ok"] for step in steps]
@@ -133,8 +133,8 @@ def same(client: str, way: str, talk: Talk, *steps: str) -> list[dict[str, Any]]
 def test_every_tool_is_listed_as_the_server_has_it_or_as_the_rules_say(
     client: str, way: str, talk: Talk
 ) -> None:
-    through = {tool["name"]: tool for tool in talk(client, way).seen.tools}
-    direct = {tool["name"]: tool for tool in talk(client, "directly").seen.tools}
+    through = {tool["name"]: tool for tool in talk(client, way).record.tools}
+    direct = {tool["name"]: tool for tool in talk(client, "directly").record.tools}
     assert list(through) == list(direct)
     changed = {name for name, tool in through.items() if tool != direct[name]}
     if way.endswith("no rules"):
@@ -150,24 +150,24 @@ def test_structured_results_arrive_as_they_are_or_in_pages_that_fit_the_schema(
     client: str, way: str, talk: Talk
 ) -> None:
     # Where a result does not fit the outputSchema that was listed, these clients refuse it.
-    talked = talk(client, way)
+    conversation = talk(client, way)
     if way.endswith("no rules"):
         whole, _ = same(client, way, talk, "rows", "next")
         assert len(whole["structuredContent"]["rows"]) == 40
-        assert talked.ran == 2
+        assert conversation.ran == 2
         return
-    first, rest = (talked.seen.results[step]["ok"] for step in ("rows", "next"))
-    direct = talk(client, "directly").seen.results["rows"]["ok"]["structuredContent"]
+    first, rest = (conversation.record.results[step]["ok"] for step in ("rows", "next"))
+    direct = talk(client, "directly").record.results["rows"]["ok"]["structuredContent"]
     pages = [first["structuredContent"], rest["structuredContent"]]
     assert [orjson.loads(texts(result)[0]) for result in (first, rest)] == pages
     assert [len(page["rows"]) for page in pages] == [5, 35]
     assert [row for page in pages for row in page["rows"]] == [
         {"id": row["id"], "name": row["name"]} for row in direct["rows"]
     ]
-    [tool] = [tool for tool in talked.seen.tools if tool["name"] == "rows"]
+    [tool] = [tool for tool in conversation.record.tools if tool["name"] == "rows"]
     for page in pages:
         jsonschema.validate(page, tool["outputSchema"])
-    assert talked.ran == 1
+    assert conversation.ran == 1
 
 
 STEPS = ("echo", "fail", "user", "model", "roots", "after", "change")
@@ -175,25 +175,25 @@ STEPS = ("echo", "fail", "user", "model", "roots", "after", "change")
 
 @ways(*EVERY)
 def test_what_no_rule_is_for_is_as_it_is_directly(client: str, way: str, talk: Talk) -> None:
-    talked, direct = talk(client, way), talk(client, "directly").seen
-    assert talked.seen.version == SPEAKERS[client].version
+    conversation, direct = talk(client, way), talk(client, "directly").record
+    assert conversation.record.version == SPEAKERS[client].version
     echo, fail, user, model, roots, after, change = same(client, way, talk, *STEPS)
     assert texts(echo) == ['a\u2028b — ünïcode \\ "1.0"']
     assert fail["isError"]
-    assert talked.seen.results["unknown"] == direct.results["unknown"]
+    assert conversation.record.results["unknown"] == direct.results["unknown"]
     assert [texts(user), texts(model)] == [["accept: Zoë"], ["a model: Paris"]]
     assert texts(roots) == ["file:///one, file:///two"]
-    assert talked.seen.asked == [
+    assert conversation.record.questions == [
         ("elicitation/create", "What is your name?"),
         ("sampling/createMessage", "What is the capital of France?"),
         ("roots/list", None),
     ]
     # The server sees that a call was cancelled, and others go on.
-    assert talked.seen.progress["linger"] == [1]
-    assert talked.cancelled
+    assert conversation.record.progress["linger"] == [1]
+    assert conversation.cancelled
     assert texts(after) == ["still here"]
     assert texts(change) == ["changed"]
-    assert talked.seen.changed == direct.changed == 1
+    assert conversation.record.changed == direct.changed == 1
 
 
 @ways(*EVERY)
@@ -201,7 +201,7 @@ def test_progress_and_log_messages_arrive_before_the_answer(
     client: str, way: str, talk: Talk
 ) -> None:
     # The server goes on only once the client has heard of the first progress.
-    through, direct = talk(client, way).seen, talk(client, "directly").seen
+    through, direct = talk(client, way).record, talk(client, "directly").record
     assert through.progress == direct.progress
     assert through.progress["report"] == [1, 2]
     steps = [{"step": "begun"}, {"step": "resumed"}]
@@ -228,16 +228,16 @@ def shortened(report: dict[str, Any], whole: dict[str, Any]) -> None:
 def test_a_stream_that_was_cut_or_closed_is_resumed_and_shaped_as_it_was(
     client: str, way: str, talk: Talk
 ) -> None:
-    talked, direct = talk(client, way), talk(client, "directly")
-    assert [ask for ask in talked.requests["GET"] if "last-event-id" in ask.headers]
-    assert talked.seen.progress["cut"] == direct.seen.progress["cut"]
-    report = talked.seen.results["cut"]["ok"]
+    conversation, direct = talk(client, way), talk(client, "directly")
+    assert [ask for ask in conversation.requests["GET"] if "last-event-id" in ask.headers]
+    assert conversation.record.progress["cut"] == direct.record.progress["cut"]
+    report = conversation.record.results["cut"]["ok"]
     if way.endswith("no rules"):
-        assert report == direct.seen.results["cut"]["ok"]
+        assert report == direct.record.results["cut"]["ok"]
     else:
-        shortened(report, direct.seen.results["cut"]["ok"])
-    assert talked.again is not None
-    assert talked.again["content"] == report["content"]
+        shortened(report, direct.record.results["cut"]["ok"])
+    assert conversation.again is not None
+    assert conversation.again["content"] == report["content"]
     [leave] = same(client, way, talk, "leave")
     assert texts(leave) == ["told to whoever came back"]
 
@@ -246,17 +246,17 @@ def test_a_stream_that_was_cut_or_closed_is_resumed_and_shaped_as_it_was(
 def test_a_session_that_was_deleted_is_over_and_so_is_its_server(
     client: str, way: str, talk: Talk
 ) -> None:
-    talked, direct = talk(client, way), talk(client, "directly")
-    [deleted] = talked.requests["DELETE"]
+    conversation, direct = talk(client, way), talk(client, "directly")
+    [deleted] = conversation.requests["DELETE"]
     assert deleted.status in (200, 204)
-    assert talked.afterwards == direct.afterwards == 404
-    assert len(talked.started) == way.startswith("command")
-    assert talked.left == []
+    assert conversation.afterwards == direct.afterwards == 404
+    assert len(conversation.started) == way.startswith("command")
+    assert conversation.running == []
 
 
 @ways(*STATELESS)
 def test_the_stateless_era_knows_no_sessions(client: str, way: str, talk: Talk) -> None:
-    talked = talk(client, way)
-    assert not talked.requests["GET"]
-    assert not talked.requests["DELETE"]
-    assert not any("mcp-session-id" in ask.headers for ask in talked.requests["POST"])
+    conversation = talk(client, way)
+    assert not conversation.requests["GET"]
+    assert not conversation.requests["DELETE"]
+    assert not any("mcp-session-id" in ask.headers for ask in conversation.requests["POST"])

@@ -1,4 +1,4 @@
-"""What a session learns of its server and client decides which rules hold."""
+"""Facts of the server and the client decide which rules hold."""
 
 import tracemalloc
 

@@ -1,4 +1,4 @@
-"""What two readers may take for two different calls is told from what they cannot."""
+"""Calls that two readers may take for two different ones are recognised."""
 
 import pytest
 

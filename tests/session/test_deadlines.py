@@ -1,4 +1,4 @@
-"""What becomes of calls that the server leaves alone, by a clock that stands still in between."""
+"""Calls without a response are answered in time, by a clock that stands still in between."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a guard decides is what becomes of a call, whatever the server does with its question."""
+"""The decision of a guard is carried out, whatever the server does with its query."""
 
 import asyncio
 import json

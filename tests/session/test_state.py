@@ -1,4 +1,4 @@
-"""What is counted and logged of a session, and when a rule is out of service."""
+"""Counts and log entries of a session, and rules that are out of service."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What fits within `max_bytes`: the document, and what stands beside it."""
+"""A result fits within `max_bytes`: its document, and the texts beside it."""
 
 import json
 from typing import Any

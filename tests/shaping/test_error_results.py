@@ -34,7 +34,7 @@ NOT_FOUND = {"error": {"code": "JOB_NOT_FOUND", "message": "no job 7", "details"
 
 
 def client_response(response: bytes, text: str = ERRORS, **arguments: Any) -> tuple[Any, Talk]:
-    """Return what comes of `response`, decoded, and the talk."""
+    """Return the client's version of a response, decoded, and the talk."""
     talk = Talk(rules(text))
     return json.loads(talk.exchange(call("get_job", arguments), response)), talk
 

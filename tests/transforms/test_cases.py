@@ -1,4 +1,4 @@
-"""What the transforms make of a document: the cases in cases/*.yaml, compared to the byte."""
+"""The transforms over the documents in cases/*.yaml, compared to the byte."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a rule yields against what it promises: warnings, refusals, and schemas that admit null."""
+"""Results that break the contract of a rule, and schemas that admit null."""
 
 from random import Random
 from typing import Any

@@ -23,7 +23,6 @@ def recast(options: str) -> Recast:
 
 
 def output(options: str, raw: str, **arguments: Any) -> str:
-    """Return what comes of a document, as it is written."""
     step_call = call(**arguments)
     return shaped(raw.encode(), recast(f"recast: {{{options}}}"), at=step_call).decode()
 

@@ -1,8 +1,8 @@
-// What both TypeScript clients do over HTTP alike: argv's JSON spec in, one JSON line of what was
-// seen out. The steps are those of tests/conversation.py.
+// What both TypeScript clients do over HTTP alike: argv's JSON spec in, one JSON line of its
+// record out. The steps are those of tests/conversation.py.
 //
 // spec: {url, key, mode, calls: [[step, tool, arguments]], handshake, witness: port}
-// line: {version, tools, results, progress, logged, asked, changed}
+// line: {version, tools, results, progress, logged, questions, changed}
 import { createRequire } from "node:module";
 import { connect as dial } from "node:net";
 
@@ -19,7 +19,7 @@ const LEVEL = { "io.modelcontextprotocol/logLevel": "info" };
 
 export async function converse(connect) {
   const spec = JSON.parse(process.argv[2]);
-  const seen = { results: {}, progress: {}, logged: [], asked: [], changed: 0 };
+  const record = { results: {}, progress: {}, logged: [], questions: [], changed: 0 };
   let waiting = [];
   // Resolves once that is so, or will not be any more; what is heard has it looked at again.
   const until = (holds) => new Promise((resolve) => {
@@ -30,15 +30,15 @@ export async function converse(connect) {
   const heard = () => (waiting = waiting.filter(([holds, resolve]) => !(holds() && (resolve(), true))));
   const on = {
     request: (method, params) => {
-      seen.asked.push([method, params?.message ?? params?.messages?.[0].content.text ?? null]);
+      record.questions.push([method, params?.message ?? params?.messages?.[0].content.text ?? null]);
       return answers[method];
     },
-    log: (params) => { seen.logged.push(params.data); heard(); },
-    changed: () => { seen.changed += 1; heard(); },
+    log: (params) => { record.logged.push(params.data); heard(); },
+    changed: () => { record.changed += 1; heard(); },
   };
   const { client, transport, call, version } = await connect(spec, on);
-  seen.version = version;
-  seen.tools = (await client.listTools()).tools;
+  record.version = version;
+  record.tools = (await client.listTools()).tools;
 
   // One witness is told one line at a time, and closes when it was done.
   const tell = (line) => new Promise((resolve, reject) => {
@@ -47,15 +47,15 @@ export async function converse(connect) {
   });
   const act = (name) => tell({ do: `${name} ${spec.key}` });
   const step = async (name, tool, given, first = () => {}, signal = undefined) => {
-    const progress = (seen.progress[name] = []);
+    const progress = (record.progress[name] = []);
     const onprogress = (params) => {
       progress.push(params.progress);
       if (progress.length === 1) first();
     };
     try {
-      seen.results[name] = { ok: await call({ name: tool, arguments: given, _meta: LEVEL }, { onprogress, signal, timeout: PATIENCE }) };
+      record.results[name] = { ok: await call({ name: tool, arguments: given, _meta: LEVEL }, { onprogress, signal, timeout: PATIENCE }) };
     } catch (error) {
-      seen.results[name] = { error: [error.code ?? null, error.message] };
+      record.results[name] = { error: [error.code ?? null, error.message] };
     }
   };
 
@@ -63,26 +63,26 @@ export async function converse(connect) {
   const key = (name) => ({ key: `${spec.key} ${name}` });
   await step("report", "report", key("report"), () => act("report"));
   // What is said about no request in particular may come on another stream than its answer.
-  await until(() => seen.logged.length >= 2);
+  await until(() => record.logged.length >= 2);
   const abort = new AbortController();
   await step("linger", "linger", key("linger"), () => abort.abort("enough"), abort.signal);
-  seen.results.linger = { error: [] }; // what it is called differs by SDK
+  record.results.linger = { error: [] }; // what it is called differs by SDK
   await step("after", "echo", { text: "still here" });
   if (spec.handshake) {
     await act("listens");
     await step("change", "change", {});
-    await until(() => seen.changed);
+    await until(() => record.changed);
     await step("leave", "leave", key("leave"), () => act("leave"));
     await step("cut", "report", key("cut"), () => act("cut"));
-    await until(() => seen.logged.length >= 4);
+    await until(() => record.logged.length >= 4);
     await act("again");
   } else {
     const subscription = await client.listen({ toolsListChanged: true });
     await step("change", "change", {});
-    await until(() => seen.changed);
+    await until(() => record.changed);
     await subscription.close();
   }
   if (transport.sessionId !== undefined) await transport.terminateSession();
   await client.close();
-  process.stdout.write(JSON.stringify(seen) + "\n");
+  process.stdout.write(JSON.stringify(record) + "\n");
 }
