@@ -212,49 +212,66 @@ def arrays(root: Slot, at: Path, call: Call) -> Iterator[tuple[Slot, Value, list
         call.missing.append(str(at))
 
 
-Targets = list[tuple[str, Paths]]
-"""The members of an object that paths end at, each with the paths."""
+Rename = Callable[[list[dict[str, Value]], dict[str, Paths]], None]
+"""A function that renames members of objects, in place; each has the paths that end at it."""
 
 
-def edited(
-    value: Value,
-    paths: Paths,
-    matches: PathMatches,
-    edit: Callable[[dict[str, Value], Targets], dict[str, Value]],
-) -> Value:
-    """Return `value` with `edit` applied to each object that has members at `paths`.
+def edited(value: Value, paths: Paths, matches: PathMatches, rename: Rename | None = None) -> Value:
+    """Return `value` without the members that paths end at, or with these renamed by `rename`.
 
     Elements of arrays that paths end at are removed. `matches` records which paths exist.
     """
-    members = objects(value) if paths.plain else None
-    inner = opened(value) if members is None else members
+    members: dict[str, Paths] = {}
+    rows = objects(value) if paths.plain else None
+    if rows:
+        present = [row for row in rows if row is not None]
+        if len(present) < len(rows):
+            matches.excused |= paths.open
+        for name, after in paths.names.items():
+            holders = [row for row in present if name in row]
+            for row in holders if after.open else ():
+                row[name] = edited(row[name], after, matches, rename)
+            if after.ends and holders:
+                matches.note(after)
+                members[name] = after
+                for row in holders if rename is None else ():
+                    del row[name]
+        if rename is not None and members:
+            rename(present, members)
+        return rows
+    inner = opened(value)
     if isinstance(inner, dict):
-        targets = []
         for name, after in paths.members(inner):
             if after.ends:
-                targets.append((name, after))
                 matches.note(after)
+                if rename is None:
+                    del inner[name]
+                    continue
+                members[name] = after
             if after.open and not after.barred(inner[name]):
-                inner[name] = edited(inner[name], after, matches, edit)
-        return edit(inner, targets) if targets else inner
-    if inner is None or inner == []:
+                inner[name] = edited(inner[name], after, matches, rename)
+        if rename is not None and members:
+            rename([inner], members)
+    elif inner is None or inner == []:
         matches.excused |= paths.open
-    if not isinstance(inner, list):
+    elif isinstance(inner, list):
+        inner[:] = _remaining(inner, paths, matches, rename)
+    else:
         return value
-    if paths.plain and not paths.ends:
-        inner[:] = [edited(element, paths, matches, edit) for element in inner]
-        return inner
-    rest = []
-    for at, element in enumerate(inner):
-        below = paths.element(at, len(inner))
-        if below is not None and below.ends:
-            matches.note(below)
-        elif below is None or below.barred(element):
-            rest.append(element)
-        else:
-            rest.append(edited(element, below, matches, edit))
-    inner[:] = rest
     return inner
+
+
+def _remaining(
+    elements: list[Value], paths: Paths, matches: PathMatches, rename: Rename | None
+) -> Iterator[Value]:
+    for at, element in enumerate(elements):
+        after = paths.element(at, len(elements))
+        if after is None or (not after.ends and after.barred(element)):
+            yield element
+        elif after.ends:
+            matches.note(after)
+        else:
+            yield edited(element, after, matches, rename)
 
 
 def evaluator(step: str, expression: Expression, call: Call) -> Callable[[Value], Any]:

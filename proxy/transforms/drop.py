@@ -4,8 +4,8 @@ from functools import cached_property
 from typing import ClassVar
 
 from proxy.document.paths import ROOT, Path, PathMatches, Paths, blocked, places
-from proxy.document.tree import Slot, Value
-from proxy.transforms.base import Call, Targets, Transform, edited
+from proxy.document.tree import Slot
+from proxy.transforms.base import Call, Transform, edited
 
 
 class Drop(Transform, frozen=True, dict=True):
@@ -35,11 +35,9 @@ class Drop(Transform, frozen=True, dict=True):
     def __call__(self, root: Slot, call: Call) -> None:
         matches, slots = PathMatches(), places(root, self.at)
         for slot in slots:
-            here = PathMatches()
-            value = edited(slot.get(), self._start, here, _drop)
-            if here.present:
+            value = edited(slot.get(), self._start, matches)
+            if matches.present:
                 slot.set(value)
-            matches.add(here)
         if slots:
             call.missing += [str(self.at.then(path)) for path in matches.missing(self.paths)]
         elif not blocked(root, self.at):
@@ -48,9 +46,3 @@ class Drop(Transform, frozen=True, dict=True):
     @cached_property
     def _start(self) -> Paths:
         return Paths.of(self.paths)
-
-
-def _drop(members: dict[str, Value], targets: Targets) -> dict[str, Value]:
-    for name, _ in targets:
-        del members[name]
-    return members

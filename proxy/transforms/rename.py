@@ -7,7 +7,7 @@ from typing import ClassVar
 from proxy.document.paths import Name, Path, PathMatches, Paths, bare
 from proxy.document.tree import Slot, Value
 from proxy.schema.derive import renamed
-from proxy.transforms.base import Call, Schema, Targets, Transform, edited
+from proxy.transforms.base import Call, Schema, Transform, edited
 
 
 class Rename(Transform, frozen=True, dict=True):
@@ -45,15 +45,19 @@ class Rename(Transform, frozen=True, dict=True):
     def __call__(self, root: Slot, call: Call) -> None:
         names, matches = [bare(name) for name in self.names.values()], PathMatches()
 
-        def rename(members: dict[str, Value], targets: Targets) -> dict[str, Value]:
+        def rename(objects: list[dict[str, Value]], paths: dict[str, Paths]) -> None:
             # Several patterns may match one member: then the later path wins.
-            moves = {name: names[max(after.ends)] for name, after in targets}
-            last = {new: old for old, new in moves.items()}
-            return {
-                new: value
-                for name, value in members.items()
-                if last.get(new := moves.get(name, name), name) == name
-            }
+            renames = [(name, names[max(after.ends)]) for name, after in paths.items()]
+            for members in objects:
+                moves = {name: new for name, new in renames if name in members}
+                last = {new: old for old, new in moves.items()}
+                renamed = {
+                    new: value
+                    for name, value in members.items()
+                    if last.get(new := moves.get(name, name), name) == name
+                }
+                members.clear()
+                members.update(renamed)
 
         value = edited(root.get(), self._start, matches, rename)
         if matches.present:
