@@ -91,8 +91,8 @@ def sessions(path: str) -> Iterator[tuple[RecordedSession, list[tuple[int, str]]
             elif event.whole is None or event.tool.partition("/")[0] != server:
                 words.append((len(session.exchanges), json_text(event.arguments)))
             else:
-                tool, text = event.tool.partition("/")[2], event.whole.encode(errors="replace")
-                exchange = make(tool, event.arguments, text_result(text.decode()))
+                tool = event.tool.partition("/")[2]
+                exchange = make(tool, event.arguments, text_result(event.whole))
                 session.exchanges.append((path, exchange))
         yield session, words
 
@@ -117,7 +117,7 @@ def _recorded(folder: str) -> Iterator[ToolAnswer]:
     for session in recordings.sessions([folder]):
         shows = client_for(session.client).shows
         for _, exchange in session.exchanges:
-            text = "\n".join(read(exchange.response).texts_for(shows))
+            text = _encodable("\n".join(read(exchange.response).texts_for(shows)))
             tool = f"{session.server}/{exchange.tool}"
             arguments = exchange.arguments
             yield ToolAnswer(session.client or "", tool, text, False, text, arguments)
@@ -178,9 +178,15 @@ def _name(name: str) -> str:
 
 def _text(content: Any) -> str:
     if isinstance(content, str):
-        return content
+        return _encodable(content)
     blocks = content if isinstance(content, list) else ()
-    return "\n".join(block["text"] for block in blocks if isinstance(block.get("text"), str))
+    texts = (block["text"] for block in blocks if isinstance(block.get("text"), str))
+    return _encodable("\n".join(texts))
+
+
+def _encodable(text: str) -> str:
+    """Return a text with a question mark in place of each lone surrogate."""
+    return text.encode(errors="replace").decode()
 
 
 def _saved(text: str) -> str | None:

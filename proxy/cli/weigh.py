@@ -84,25 +84,22 @@ def weigh(answers: Iterable[ToolAnswer]) -> list[Weight]:
     weights: dict[str, Weight] = {}
     for answer in answers:
         weight = weights.setdefault(answer.tool, Weight(answer.tool))
-        size = len(answer.text.encode(errors="replace"))
         weight.calls += 1
-        weight.read += size
+        weight.read += len(answer.text.encode())
         weight.tokens += tokens(answer.text)
         weight.cut += answer.cut
         if answer.whole is not None:
-            whole = len(answer.whole.encode(errors="replace"))
-            weight.whole += whole
-            weight.largest = max(weight.largest, whole)
-            weight.in_budget += min(whole, _in_budget(answer))
+            size = len(answer.whole.encode())
+            weight.whole += size
+            weight.largest = max(weight.largest, size)
+            weight.in_budget += min(size, _in_budget(answer, answer.whole))
     return list(weights.values())
 
 
-def _in_budget(answer: ToolAnswer) -> int:
-    assert answer.whole is not None
-    if len(answer.whole) * 4 <= client_for(answer.client).budget_bytes:
-        return len(answer.whole.encode(errors="replace"))
+def _in_budget(answer: ToolAnswer, text: str) -> int:
+    if len(text) * 4 <= client_for(answer.client).budget_bytes:
+        return len(text.encode())
     rules = Selection((), None, lambda _: None)(None, answer.client)
-    text = answer.whole.encode(errors="replace").decode()
     tool = answer.tool.rpartition("/")[2]
     return len(Replay(rules, make(tool, {}, text_result(text))).answer.text.encode())
 

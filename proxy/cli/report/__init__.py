@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 
 from proxy.cli.report.figures import (
     NAMELESS,
-    Column,
+    TableColumn,
     counts,
     size_text,
     sizes,
@@ -223,7 +223,9 @@ _COLUMNS = (
     sizes("largest", "largest"),
     counts("still\ncut", "cuts_after"),
     sizes("instead\nof", "visible_before"),
-    Column("times\nsmaller", lambda each: times_text(each.visible_before, each.visible_after), str),
+    TableColumn(
+        "times\nsmaller", lambda each: times_text(each.visible_before, each.visible_after), str
+    ),
     counts("failed", "failed"),
     counts("alone\ncut", "cuts_before"),
     counts("shaped", "shaped"),

@@ -56,7 +56,7 @@ def size_text(count: int) -> str:
     return f"{size:.{digits}f} {unit}"
 
 
-class Column(Struct, frozen=True):
+class TableColumn(Struct, frozen=True):
     """A column of a table: `value` is what it sorts by, `text` what it shows of that."""
 
     title: str
@@ -67,16 +67,16 @@ class Column(Struct, frozen=True):
         return self.text(self.value(row))
 
 
-def counts(title: str, field: str) -> Column:
+def counts(title: str, field: str) -> TableColumn:
     """Return a column of numbers."""
-    return Column(title, lambda each: getattr(each, field), lambda value: f"{value:,}")
+    return TableColumn(title, lambda each: getattr(each, field), lambda value: f"{value:,}")
 
 
-def sizes(title: str, field: str) -> Column:
+def sizes(title: str, field: str) -> TableColumn:
     """Return a column of bytes."""
-    return Column(title, lambda each: getattr(each, field), size_text)
+    return TableColumn(title, lambda each: getattr(each, field), size_text)
 
 
-def telling(columns: Iterable[Column], rows: list[Any]) -> list[Column]:
+def telling(columns: Iterable[TableColumn], rows: list[Any]) -> list[TableColumn]:
     """Return the columns without those of noughts alone."""
     return [column for column in columns if any(map(column.value, rows))]

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from proxy.cli.report.figures import (
     NAMELESS,
-    Column,
+    TableColumn,
     counts,
     size_text,
     sizes,
@@ -104,8 +104,10 @@ def _large(sums: Sums) -> str:
     columns = (
         _CALLS,
         _READ,
-        Column("Share", lambda each: _share(each.visible_after, read), _bar),
-        Column("Average", lambda each: round(_share(each.visible_after, each.calls)), size_text),
+        TableColumn("Share", lambda each: _share(each.visible_after, read), _bar),
+        TableColumn(
+            "Average", lambda each: round(_share(each.visible_after, each.calls)), size_text
+        ),
         sizes("Largest", "largest"),
         counts("Still cut", "cuts_after"),
         counts("Cut without the proxy", "cuts_before"),
@@ -140,7 +142,7 @@ def _saved(sums: Sums) -> str:
         _BEFORE,
         _READ,
         _SAVED,
-        Column("Saved share", lambda each: _share(_saved_by(each), each.visible_before), _bar),
+        TableColumn("Saved share", lambda each: _share(_saved_by(each), each.visible_before), _bar),
         sizes("In shadow mode", "shadow_saves"),
     )
     return _section(
@@ -157,7 +159,7 @@ def _others(sums: Sums) -> str:
     html = ""
     if sums.definitions:
         columns = [
-            Column("Server", lambda each: each.server or NAMELESS["server"], _escape),
+            TableColumn("Server", lambda each: each.server or NAMELESS["server"], _escape),
             counts("Sessions", "sessions"),
             sizes("Server sent", "before"),
             sizes("Client got", "after"),
@@ -168,8 +170,8 @@ def _others(sums: Sums) -> str:
         )
     if sums.warnings:
         columns = [
-            Column("Rule", lambda each: each.rule, _escape),
-            Column("Warned of", lambda each: each.kind, _escape),
+            TableColumn("Rule", lambda each: each.rule, _escape),
+            TableColumn("Warned of", lambda each: each.kind, _escape),
             counts("Times", "count"),
         ]
         note = "What rules warned of."
@@ -187,10 +189,10 @@ def _section(title: str, note: str, *parts: str) -> str:
 
 def _figures(
     by: str,
-    columns: Iterable[Column],
+    columns: Iterable[TableColumn],
     figures: list[Figures],
     *,
-    first: Column,
+    first: TableColumn,
     total: bool = False,
 ) -> str:
     rows = sorted(figures, key=first.value, reverse=True)
@@ -200,9 +202,9 @@ def _figures(
 
 def _table(
     caption: str,
-    columns: Iterable[Column],
+    columns: Iterable[TableColumn],
     rows: Iterable[Any],
-    first: Column | None = None,
+    first: TableColumn | None = None,
     total: Figures | None = None,
 ) -> str:
     columns = list(columns)
@@ -219,7 +221,7 @@ def _table(
     )
 
 
-def _row(columns: list[Column], row: Any, title: str | None = None) -> str:
+def _row(columns: list[TableColumn], row: Any, title: str | None = None) -> str:
     head, *rest = columns
     html = f'<th scope="row">{title or head.cell(row)}</th>'
     for column in rest:
@@ -229,8 +231,8 @@ def _row(columns: list[Column], row: Any, title: str | None = None) -> str:
     return f"<tr>{html}</tr>\n"
 
 
-def _name(by: str) -> Column:
-    return Column(by.title(), lambda each: each.name or NAMELESS.get(by, "unknown"), _escape)
+def _name(by: str) -> TableColumn:
+    return TableColumn(by.title(), lambda each: each.name or NAMELESS.get(by, "unknown"), _escape)
 
 
 def _saved_by(figures: Figures) -> int:
@@ -263,4 +265,4 @@ def _hash(text: str) -> str:
 _CALLS = counts("Calls", "calls")
 _BEFORE = sizes("Servers sent", "visible_before")
 _READ = sizes("Model read", "visible_after")
-_SAVED = Column("Saved", _saved_by, size_text)
+_SAVED = TableColumn("Saved", _saved_by, size_text)

@@ -12,6 +12,7 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import ParseError
 
+from proxy.cli.terminal import json_text
 from proxy.errors import AbridgeError
 
 Path = tuple[str, ...]
@@ -61,7 +62,7 @@ class Json:
         return start, end
 
     def literal(self, value: Any) -> str:
-        return json.dumps(value, ensure_ascii=False)
+        return json_text(value)
 
     def own_line(self, lead: str) -> bool:
         """Return True if a member begins a line, which begins with `lead`."""
@@ -99,9 +100,9 @@ class Toml:
 
     def literal(self, value: Any) -> str:
         if isinstance(value, dict):
-            members = (f"{json.dumps(key)} = {self.literal(value[key])}" for key in value)
+            members = (f"{json_text(key)} = {self.literal(value[key])}" for key in value)
             return f"{{ {', '.join(members)} }}"
-        return json.dumps(value, ensure_ascii=False)
+        return json_text(value)
 
     def own_line(self, lead: str) -> bool:
         """Return True if a member is not inside an inline table; `lead` is its line so far."""
