@@ -58,20 +58,19 @@ class Account:
         """Replay the calls of a session. Raises AbridgeError."""
         name = self._client or session.client
         rules = self._selection(session.server, name)
-        rules = rules.fitting(session.tools) if session.tools else rules
+        rules = self._active(rules.fitting(session.tools) if session.tools else rules)
         shows = client_for(name).shows
         answered = []
         for file, exchange in session.exchanges:
             try:
-                replay = Replay(self._active(rules), exchange)
+                replay = Replay(rules, exchange)
                 before, after = replay.before.texts_for(shows), replay.answer.texts_for(shows)
             except AbridgeError as error:
                 raise AbridgeError(f"{file}: {error}") from error
             self._count(file, replay, before, after)
-            if (rule := replay.applied) is not None and (
-                key := (rule.place, rule.name)
-            ) in self.fits:
-                self.fits[key].add(file, replay)
+            rule = replay.applied
+            if rule is not None and (fit := self.fits.get((rule.place, rule.name))) is not None:
+                fit.add(file, replay)
             answered.append(ShapedAnswer(file, replay, after))
         self.used += used_values(answered, json_text(session.tools))
         self.sessions += bool(answered)

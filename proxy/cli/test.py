@@ -1,14 +1,13 @@
 """`mcp-abridge test`: run the cases of rule files, and print a diff for each failure."""
 
 import argparse
-import re
 import time
 from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
 from proxy.cli import takes_rules
-from proxy.cli.terminal import refuse
+from proxy.cli.terminal import printable, refuse
 from proxy.ruleset.rule import Rule, RuleFile
 from proxy.ruleset.selection import load
 from proxy.testing import cases, filling
@@ -69,9 +68,9 @@ def _updated(files: Iterable[RuleFile], *, allow_python: bool) -> bool:
 def _print(results: list[CaseResult], bare: list[Rule], seconds: float) -> None:
     for result in results:
         if not result.ok:
-            print(_printable(f"FAILED {result.place}: {result.rule}: {result.case}"))
+            print(printable(f"FAILED {result.place}: {result.rule}: {result.case}"))
             for line in result.message.split("\n"):
-                print(f"    {_printable(line)}")
+                print(f"    {printable(line)}")
     for rule in bare:
         print(f"FAILED {rule.place}: {rule.name}: the rule has no test")
     failed = sum(not result.ok for result in results)
@@ -87,22 +86,22 @@ def _write(path: str, results: list[tuple[RuleFile, list[CaseResult]]]) -> None:
 
     root = Element("testsuites", name="mcp-abridge test")
     for file, ran in results:
-        suite = SubElement(root, "testsuite", name=_printable(file.name))
+        suite = SubElement(root, "testsuite", name=printable(file.name))
         _count(suite, ran)
         for result in ran:
             where, _, line = result.place.rpartition(":")
             case = SubElement(
                 suite,
                 "testcase",
-                classname=_printable(result.rule),
-                name=_printable(result.case),
-                file=_printable(where),
+                classname=printable(result.rule),
+                name=printable(result.case),
+                file=printable(where),
                 line=line,
                 time=f"{result.seconds:.3f}",
             )
             if not result.ok:
-                first = _printable(result.message.partition("\n")[0])
-                SubElement(case, "failure", message=first).text = _printable(result.message)
+                lines = list(map(printable, result.message.split("\n")))
+                SubElement(case, "failure", message=lines[0]).text = "\n".join(lines)
     _count(root, [result for _, ran in results for result in ran])
     indent(root)
     with open(path, "wb") as out:
@@ -114,11 +113,3 @@ def _count(suite: "Element", ran: list[CaseResult]) -> None:
     suite.set("failures", str(sum(not result.ok for result in ran)))
     suite.set("errors", "0")
     suite.set("time", f"{sum(result.seconds for result in ran):.3f}")
-
-
-def _printable(text: str) -> str:
-    """Replace characters that XML 1.0 forbids (section 2.2) or that a terminal interprets."""
-    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
-
-
-_UNPRINTABLE = re.compile(r"[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
