@@ -18,7 +18,6 @@ from proxy.cli.terminal import check_output, say
 from proxy.document.tokens import tokens
 from proxy.errors import AbridgeError, did_you_mean
 from proxy.ruleset.clients import client_for
-from proxy.ruleset.selection import selected
 from proxy.session.active_rules import plans_for
 from proxy.session.tools.arguments import without_ours
 from proxy.testing.differences import to_json
@@ -70,12 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     parsed(words)
     if arguments.save:
         check_output(arguments.save, force=True)
-    selection = selected(
-        arguments.rules,
-        arguments.budget,
-        allow_python=arguments.allow_python,
-        environ=os.environ,
-    )
+    selection = options.selection(arguments, os.environ)
     listed = asyncio.run(listing(server, arguments.deadline, call, arguments.client or ""))
     exchange, replay, app = listed.answer
     if arguments.save:

@@ -33,7 +33,6 @@ from proxy.errors import AbridgeError, DocumentError
 from proxy.ruleset.clients import CLIENTS, client_for
 from proxy.ruleset.guard import Allow
 from proxy.ruleset.rule import Rule
-from proxy.ruleset.selection import selected
 from proxy.shaping.job import ShapeJob
 from proxy.shaping.pipeline import shape
 from proxy.shaping.result.frame import Copy
@@ -110,9 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
     name = arguments.file or (arguments.rules.pop() if arguments.rules else "-")
     if name == "-" and sys.stdin.isatty():
         return refuse("explain", "name a file with an answer, or pipe one")
-    names, allow_python = arguments.rules, arguments.allow_python
-    selection = selected(names, arguments.budget, allow_python=allow_python, environ=os.environ)
-    rules = selection(None, arguments.client)
+    rules = options.selection(arguments, os.environ)(None, arguments.client)
     raw = content(name)
     try:
         if (limit := arguments.definitions) is not None:

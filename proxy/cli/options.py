@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Literal
 
+    from proxy.ruleset.selection import Selection
+
 
 class Options:
     """The options of `run`, as read from the command line and the environment."""
@@ -400,6 +402,22 @@ def server_words(arguments: "argparse.Namespace", *flags: str) -> list[str]:
     texts = ((name, text) for name in flags for text in getattr(arguments, name) or ())
     words = [word for name, text in texts for word in (f"--{name}", text)]
     return [*words, *(["--", *arguments.command] if arguments.command else [arguments.url])]
+
+
+def selection(
+    arguments: "argparse.Namespace", environment: "Mapping[str, str] | None" = None
+) -> "Selection":
+    """Return the rules that --rules, --budget and --allow-python choose; raises RuleErrors.
+
+    `environment` is the client's own, if that is known.
+    """
+    from proxy.ruleset.selection import NO_RULES, Selection, load
+
+    names, budget = arguments.rules, arguments.budget
+    if names == [NO_RULES]:
+        names, budget = [], "off"
+    files = None if names is None else load(names, allow_python=arguments.allow_python)
+    return Selection(files, budget, lambda _: None, environ=environment or {})
 
 
 def split(parser: "argparse.ArgumentParser", words: list[str]) -> tuple[list[str], list[str]]:

@@ -18,7 +18,7 @@ from proxy.document.tokens import tokens
 from proxy.errors import AbridgeError
 from proxy.ruleset.clients import client_for
 from proxy.ruleset.rule import RuleSet
-from proxy.ruleset.selection import Selection, selected
+from proxy.ruleset.selection import Selection
 from proxy.testing.fit import RuleFit
 from proxy.testing.play import Replay
 from proxy.testing.proof import ShapedAnswer, UsedValue, used_values
@@ -148,7 +148,7 @@ def _kinds(text: str) -> list[str]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what the rules do. Returns 1 if they fail; raises AbridgeError or OSError."""
-    selection = selected(arguments.rules, arguments.budget, allow_python=arguments.allow_python)
+    selection = options.selection(arguments)
     account = Account(selection, arguments.client, arguments.fail_over)
     for session in sessions(arguments.paths):
         account.add(session)

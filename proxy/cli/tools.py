@@ -13,10 +13,9 @@ from proxy.cli.server import (
     listing,
     with_needs,
 )
-from proxy.cli.terminal import console, print_json, table
+from proxy.cli.terminal import console, print_json, printable, table
 from proxy.document.tokens import tokens
 from proxy.ruleset.rule import RuleSet
-from proxy.ruleset.selection import selected
 from proxy.testing.differences import to_json
 
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
@@ -31,9 +30,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print a line for each tool. Raises Silent if the server does not list its tools."""
     bare = asyncio.run(listing(options.server_words(arguments, "header"), arguments.deadline))
-    rules, budget, allow_python = arguments.rules, arguments.budget, arguments.allow_python
-    selection = selected(rules, budget, allow_python=allow_python)
-    rows = _rows(bare, selection(bare.server, None).fitting(bare.tools))
+    rules = options.selection(arguments)(bare.server, None)
+    rows = _rows(bare, rules.fitting(bare.tools))
     if arguments.json:
         print_json(rows)
     else:
@@ -68,9 +66,8 @@ def _print(bare: Listed, rows: list[dict[str, Any]]) -> None:
         as_sent = "hidden" if row["as_sent"] is None else f"{row['as_sent']:,}"
         sizes = (f"{row['bytes']:,}", f"{row['tokens']:,}", as_sent)
         needs = {each["name"]: each["required"] for each in row["arguments"]}
-        printed.add_row(
-            with_needs(row["tool"], needs), *sizes, ", ".join(row["hints"]), ", ".join(row["rules"])
-        )
+        name = printable(with_needs(row["tool"], needs))
+        printed.add_row(name, *sizes, ", ".join(row["hints"]), ", ".join(row["rules"]))
     console().print(printed)
     total, count = sum(row["bytes"] for row in rows), sum(row["tokens"] for row in rows)
     as_sent_total = sum(row["as_sent"] or 0 for row in rows)

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from proxy.cli import PROGRAM, options
 from proxy.cli.terminal import content, refuse
-from proxy.ruleset.selection import selected
 from proxy.shaping.pipeline import shape
 from proxy.testing import answer as answers
 from proxy.testing.answer import ClientView
@@ -46,9 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def replay_of(exchange: RecordedExchange, arguments: argparse.Namespace) -> Replay:
     """Answer a recorded call as Claude Code gets it. Raises RuleErrors."""
-    names, allow_python = arguments.rules or [], arguments.allow_python
-    selection = selected(names, arguments.budget, allow_python=allow_python, environ=os.environ)
-    return Replay(selection(None, _CLIENT), exchange)
+    return Replay(options.selection(arguments, os.environ)(None, _CLIENT), exchange)
 
 
 def answer_of(replay: Replay, reader: str) -> ClientView:

@@ -13,7 +13,7 @@ from msgspec.structs import asdict, astuple
 
 from proxy.cli import transcripts
 from proxy.cli.report import Span, span
-from proxy.cli.terminal import console, print_json, say, table
+from proxy.cli.terminal import console, print_json, printable, say, table
 from proxy.cli.transcripts import ToolAnswer
 from proxy.document.tokens import tokens
 from proxy.ruleset.clients import client_for
@@ -118,6 +118,6 @@ def _print(weights: list[Weight], sessions: int, period: Span) -> None:
     rows = table(*columns, ">server sent", ">budget leaves")
     for each in weights[:_SHOWN]:
         tool, *sizes = astuple(each)
-        rows.add_row(tool, *(f"{size:,}" for size in sizes))
+        rows.add_row(printable(tool), *(f"{size:,}" for size in sizes))
     console().print(rows)
     print("Next: `mcp-abridge wrap` lists the servers of your clients, and wraps them.")

@@ -125,23 +125,6 @@ def _of_library(path: "Path") -> tuple[RuleFile, ...]:
     return load([str(path)])
 
 
-def selected(
-    names: list[str] | None,
-    budget: Budget | None,
-    *,
-    allow_python: bool = False,
-    environ: Mapping[str, str] = MappingProxyType({}),
-) -> "Selection":
-    """Return the rules that `--rules` and `--budget` choose; raises RuleErrors as `load` does.
-
-    `names`: None for the bundled files, ["none"] for none at all, which passes everything.
-    """
-    if names == [NO_RULES]:
-        names, budget = [], "off"
-    files = None if names is None else load(names, allow_python=allow_python)
-    return Selection(files, budget, lambda _: None, environ=environ)
-
-
 def read_library() -> None:
     """Read all bundled rule files, so that no session waits for reading; raises RuleErrors."""
     for path in library().values():

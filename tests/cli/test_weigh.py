@@ -89,6 +89,12 @@ def test_an_answer_that_the_client_saved_is_weighed_whole(tmp_path: Path, run: R
     assert (tools["crm/gone"]["whole"], tools["crm/gone"]["cut"]) == (0, 1)
 
 
+def test_a_name_that_no_stream_takes_is_escaped_or_masked(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "s.jsonl").write_text(claude(use("1", "mcp__crm__\ud83d"), result("1", "a")))
+    assert list(weighed(run, tmp_path)) == ["crm/\ud83d"]
+    assert "crm/\N{REPLACEMENT CHARACTER}" in run("weigh", tmp_path).out
+
+
 def test_a_table_shows_the_largest_and_what_to_do_next(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
