@@ -11,6 +11,7 @@ from itertools import count
 
 from aiohttp import web
 from msgspec import Struct
+from yarl import URL
 
 from proxy.session.active_rules import PeerInfo
 from proxy.storage.snapshots import Key
@@ -24,18 +25,21 @@ _TEACHES = frozenset(("initialize", "server/discover", "tools/list"))
 
 
 class RequestContext(Struct):
-    """A POST and its session.
+    """A POST, its request and its session.
 
     `id_prefix` tells its requests from others in a session that many callers share; if it is empty,
     there is no need, and its answers may come later, on another stream. `scope` decides which
-    snapshots it may read: knowing the id of a session is no proof of having begun it.
+    snapshots it may read: knowing the id of a session is no proof of having begun it. `url` is the
+    endpoint for messages of an upstream of 2024-11-05.
     """
 
+    request: web.BaseRequest
     post: PostedBody
     driver: Driver
     id_prefix: bytes
     memory: Key
     scope: str
+    url: URL | None = None
 
     @property
     def withholds(self) -> bool:
@@ -82,15 +86,14 @@ class SessionRegistry:
         """Return the context of a POST: its session, id prefix and scope."""
         caller = post.caller(request, self._route)
         if read.initializes and not read.modern:
-            return RequestContext(
-                read, self._begin(caller, b""), b"", _memory(caller, None), caller
-            )
+            driver = self._begin(caller, b"")
+            return RequestContext(request, read, driver, b"", _memory(caller, None), caller)
         if read.session is not None and not read.modern:
             return await self.of_session(request, read, read.session)
         client = post.client_name(read)
         id_prefix = b"%d:" % next(self._numbers)
         driver = await self._driver(caller, client, id_prefix)
-        return RequestContext(read, driver, id_prefix, _memory(caller, client), caller)
+        return RequestContext(request, read, driver, id_prefix, _memory(caller, client), caller)
 
     async def of_session(
         self, request: web.BaseRequest, read: PostedBody, session: str
@@ -98,9 +101,8 @@ class SessionRegistry:
         """Return the context of a request in the session with this id."""
         name = self._name_of(session)
         scope = f"{post.caller(request, self._route)}\n{name}"
-        return RequestContext(
-            read, await self._driver(name, None, b""), b"", _memory(name, None), scope
-        )
+        driver = await self._driver(name, None, b"")
+        return RequestContext(request, read, driver, b"", _memory(name, None), scope)
 
     def _name_of(self, session: str) -> str:
         """Return a name for a session; servers of other routes may use the same id."""
@@ -110,9 +112,10 @@ class SessionRegistry:
         begin = self._shared.begin
         return begin(self._route, self._rules, scope, self._aside, resumable=not id_prefix)
 
-    def alone(self, read: PostedBody, name: str) -> RequestContext:
+    def alone(self, request: web.BaseRequest, name: str) -> RequestContext:
         """Return a context in a session of this name that no other request can find."""
-        return RequestContext(read, self._begin(name, b":"), b"", _memory(name, None), name)
+        driver, memory = self._begin(name, b":"), _memory(name, None)
+        return RequestContext(request, post.NOTHING, driver, b"", memory, name)
 
     def initialized(self, context: RequestContext, session: str | None) -> None:
         """Record the session that an upstream has begun."""

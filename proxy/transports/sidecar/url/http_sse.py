@@ -11,7 +11,6 @@ from contextlib import suppress
 import msgspec
 from aiohttp import web
 from msgspec import Struct
-from yarl import URL
 
 from proxy.ruleset.loading.config_model import LimitsSpec
 from proxy.session.outputs import Probe
@@ -20,7 +19,7 @@ from proxy.transports.client.endpoint import ConnectionLost, HttpResponse
 from proxy.transports.driver import Routed, Timer
 from proxy.transports.http.sse import Event, TooLong, encode_event
 from proxy.transports.sidecar import request as post
-from proxy.transports.sidecar.request import PostedBody, RequestRefused
+from proxy.transports.sidecar.request import RequestRefused
 from proxy.transports.sidecar.response_writer import ResponseWriter
 from proxy.transports.sidecar.route import AccessRecord, Route
 from proxy.transports.sidecar.session_registry import RequestContext, SessionRegistry
@@ -37,15 +36,13 @@ Translate = Callable[[RequestContext, Event], Awaitable[list[Event]]]
 
 
 class SseSession(Struct):
-    """An open stream: the GET that opened it, the response to it, and the endpoint for messages.
+    """An open stream: the context of the GET that opened it, and the response to it.
 
     `timer` is that of all calls, `tasks` are for messages that no event of the server brings.
     """
 
-    request: web.BaseRequest
     context: RequestContext
     answer: ResponseWriter
-    url: URL
     timer: Timer
     tasks: Tasks = msgspec.field(default_factory=Tasks)
 
@@ -82,14 +79,14 @@ class SseSessions:
     ) -> None:
         """Pass on a stream until it ends, with the proxy's endpoint in place of the server's."""
         name = secrets.token_urlsafe(16)
-        context = self._registry.alone(post.NOTHING, name)
+        context = self._registry.alone(request, name)
         timer = Timer(context.driver, lambda routed: self._overdue(name, routed))
         try:
             async for event in self._upstream.events(upstream, record):
                 if event.event == ENDPOINT:
                     location = (event.data or b"").decode("utf-8", "replace")
-                    url = self._upstream.within(location, upstream.url)
-                    self._streams[name] = SseSession(request, context, answer, url, timer)
+                    context.url = self._upstream.within(location, upstream.url)
+                    self._streams[name] = SseSession(context, answer, timer)
                     await answer.add(announcement(name))
                 else:
                     for each in await self._translated(context, event):
@@ -120,29 +117,28 @@ class SseSessions:
         self._queries.cancel(routed.to_server)
         await stream.answer.add_messages(routed.to_client)
         stream.timer.start()
+        context = msgspec.structs.replace(stream.context, request=request, post=read)
         for probe in routed.queries:
             # Its client sends nothing more until this POST is accepted.
-            stream.tasks.spawn(self._finish_held(request, stream, read, probe))
+            stream.tasks.spawn(self._finish_held(stream, context, probe))
         if not routed.to_server:
             record.answered_by = "proxy"
             return web.Response(status=202, text="Accepted")
-        async with self._upstream.ask(request, routed.to_server[0], url=stream.url) as upstream:
+        async with self._upstream.ask(request, routed.to_server[0], url=context.url) as upstream:
             return await self._upstream.pass_on(request, upstream, record)
 
-    async def _finish_held(
-        self, request: web.BaseRequest, stream: SseSession, read: PostedBody, probe: Probe
-    ) -> None:
+    async def _finish_held(self, stream: SseSession, context: RequestContext, probe: Probe) -> None:
         """Carry out the decision on a held call; its answer comes on the stream."""
-        context = msgspec.structs.replace(stream.context, post=read)
+        request, url = context.request, context.url
         try:
             routed = Routed([], [], [], [probe])
             while routed.queries:
                 [probe] = routed.queries
-                routed = await self._queries.ask(request, context, probe, stream.url)
+                routed = await self._queries.ask(context, probe)
             await stream.answer.add_messages(routed.to_client)
             stream.timer.start()
             for raw in routed.to_server:
-                async with self._upstream.ask(request, raw, url=stream.url) as upstream:
+                async with self._upstream.ask(request, raw, url=url) as upstream:
                     if upstream.status >= 300:
                         raise ConnectionLost(f"the server answered HTTP {upstream.status}")
         except (ConnectionLost, Rejected) as cause:
@@ -152,7 +148,7 @@ class SseSessions:
 
     def _overdue(self, name: str, routed: Routed) -> None:
         stream = self._streams[name]
-        self._queries.give_up(stream.request, post.NOTHING, routed.to_server, stream.url)
+        self._queries.give_up(stream.context, routed.to_server)
         stream.tasks.spawn(self._say(stream, routed.to_client))
 
     async def _say(self, stream: SseSession, lines: list[bytes]) -> None:

@@ -7,11 +7,9 @@ client cancels the call or disconnects, the query ends at once.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 
-from aiohttp import web
 from msgspec import Raw
-from yarl import URL
 
 from proxy.document import message
 from proxy.errors import AbridgeError
@@ -24,7 +22,7 @@ from proxy.transports.correlation import correlate, elements
 from proxy.transports.driver import Routed
 from proxy.transports.http import body, sse
 from proxy.transports.http.negotiation import STREAM
-from proxy.transports.sidecar.request import SESSION, PostedBody
+from proxy.transports.sidecar.request import SESSION
 from proxy.transports.sidecar.route import AccessRecord
 from proxy.transports.sidecar.session_registry import RequestContext
 from proxy.transports.sidecar.url.upstream import Upstream, request_id
@@ -69,27 +67,21 @@ class GuardQueries:
         self.tasks.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
 
-    async def ask(
-        self,
-        request: web.BaseRequest,
-        context: RequestContext,
-        query: Probe,
-        url: URL | None = None,
-    ) -> Routed:
+    async def ask(self, context: RequestContext, query: Probe) -> Routed:
         """Send a query; return the messages that follow. Raises CallCancelled, Rejected.
 
-        With a `url`, that of HTTP+SSE, the answer comes on another stream.
+        If the context has a `url`, the answer comes on another stream.
         """
         id = query.token.removeprefix(context.id_prefix)
         answer = self._awaited[id] = asyncio.get_running_loop().create_future()
-        task = asyncio.create_task(self._ask(request, context, query.raw, id, url))
+        task = asyncio.create_task(self._ask(context, query.raw, id))
         try:
             await asyncio.wait(
                 {answer, task}, timeout=query.seconds, return_when=asyncio.FIRST_COMPLETED
             )
         except asyncio.CancelledError:
             context.drop()
-            self.give_up(request, context.post, [cancellation(id)], url)
+            self.give_up(context, [cancellation(id)])
             raise
         finally:
             del self._awaited[id]
@@ -99,7 +91,7 @@ class GuardQueries:
         if answer.cancelled():
             raise CallCancelled("Request cancelled")
         if not (answer.done() or task.done()):
-            self.give_up(request, context.post, [cancellation(id)], url)
+            self.give_up(context, [cancellation(id)])
             routed = await context.driver.unanswered(query.token)
             others = [raw for raw in routed.to_server if correlate(raw).cancels != id]
             return routed._replace(to_server=others)
@@ -126,33 +118,26 @@ class GuardQueries:
                     if answer is not None:
                         answer.cancel()
 
-    def give_up(
-        self,
-        request: web.BaseRequest,
-        read: PostedBody,
-        lines: Iterable[bytes],
-        url: URL | None = None,
-    ) -> None:
+    def give_up(self, context: RequestContext, lines: Iterable[bytes]) -> None:
         """Send cancellations to the server, unless closing the connection has that meaning."""
-        for raw in () if read.modern else lines:
-            self.tasks.spawn(self._tell(request, read, raw, url))
+        for raw in () if context.post.modern else lines:
+            self.tasks.spawn(self._tell(context, raw))
 
-    async def _ask(
-        self,
-        request: web.BaseRequest,
-        context: RequestContext,
-        raw: bytes,
-        id: bytes,
-        url: URL | None,
-    ) -> bytes | str:
-        read, elsewhere = context.post if url is None else None, self._awaited[id]
+    def _send(
+        self, context: RequestContext, raw: bytes
+    ) -> AbstractAsyncContextManager[HttpResponse]:
+        read = context.post if context.url is None else None
+        return self._upstream.ask(context.request, raw, read, context.url, own=True)
+
+    async def _ask(self, context: RequestContext, raw: bytes, id: bytes) -> bytes | str:
+        here, elsewhere = context.url is None, self._awaited[id]
         try:
-            async with self._upstream.ask(request, raw, read, url, own=True) as upstream:
+            async with self._send(context, raw) as upstream:
                 good = 200 <= upstream.status < 300
-                if not good or (url is None and upstream.content_type != STREAM):
-                    return await self._whole(request, context.post, upstream, id)
-                if url is None:
-                    return await self._events(request, context, upstream, id)
+                if not good or (here and upstream.content_type != STREAM):
+                    return await self._whole(context, upstream, id)
+                if here:
+                    return await self._events(context, upstream, id)
         except ConnectionLost as cause:
             return str(cause)
         except (sse.TooLong, body.TooLarge) as cause:
@@ -160,12 +145,12 @@ class GuardQueries:
         return await asyncio.shield(elsewhere)
 
     async def _whole(
-        self, request: web.BaseRequest, read: PostedBody, upstream: HttpResponse, id: bytes
+        self, context: RequestContext, upstream: HttpResponse, id: bytes
     ) -> bytes | str:
-        status = upstream.status
+        read, status = context.post, upstream.status
         raw = await self._upstream.read(upstream)
         about = id in posting.answered(raw)
-        ended = status == 404 and SESSION in request.headers and not (read.modern or about)
+        ended = status == 404 and SESSION in context.request.headers and not (read.modern or about)
         if status == 401 or ended or (status == 403 and "WWW-Authenticate" in upstream.headers):
             raise Rejected(upstream, raw.replace(id, read.ids[0]))
         if posting.refuses(raw, id):
@@ -178,7 +163,7 @@ class GuardQueries:
         return "the server answered something else" if raw.strip() else "the server gave no answer"
 
     async def _events(
-        self, request: web.BaseRequest, context: RequestContext, upstream: HttpResponse, id: bytes
+        self, context: RequestContext, upstream: HttpResponse, id: bytes
     ) -> bytes | str:
         try:
             async for event in self._upstream.events(upstream, AccessRecord()):
@@ -188,19 +173,14 @@ class GuardQueries:
                 if id in posting.answered(raw):
                     return raw
                 if (key := request_id(event)) is not None:
-                    await self._upstream.decline(request, context.post, key, _NOBODY)
+                    await self._upstream.decline(context, key, _NOBODY)
                 else:
                     await self._on_message(context, raw)
         except ConnectionLost as broken:
             return f"the server's stream broke off: {broken}"
         return "the server ended its stream before it had answered"
 
-    async def _tell(
-        self, request: web.BaseRequest, read: PostedBody, raw: bytes, url: URL | None
-    ) -> None:
+    async def _tell(self, context: RequestContext, raw: bytes) -> None:
         with suppress(ConnectionLost, body.TooLarge, TimeoutError):
-            async with (
-                asyncio.timeout(_TAKEN_BACK),
-                self._upstream.ask(request, raw, None if url else read, url, own=True) as upstream,
-            ):
+            async with asyncio.timeout(_TAKEN_BACK), self._send(context, raw) as upstream:
                 await self._upstream.read(upstream)

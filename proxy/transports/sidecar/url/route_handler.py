@@ -40,7 +40,6 @@ class Exchange(Struct):
     event stream has begun. `timeout` ends the wait for the upstream.
     """
 
-    request: web.BaseRequest
     context: RequestContext
     record: AccessRecord
     ours: list[bytes] = msgspec.field(default_factory=list)
@@ -108,7 +107,7 @@ class UrlRoute:
     async def _post(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
         read = await post.read(request, self._route, self._limits, record)
         context = await self._registry.context(request, read)
-        exchange = Exchange(request, context, record)
+        exchange = Exchange(context, record)
         driver = context.driver
         routed = await driver.from_client(read.raw, context.id_prefix, context.scope)
         record.client = driver.session.client or ""
@@ -156,7 +155,7 @@ class UrlRoute:
             timer.stop()
 
     def _overdue(self, exchange: Exchange, routed: Routed) -> None:
-        self._queries.give_up(exchange.request, exchange.context.post, routed.to_server)
+        self._queries.give_up(exchange.context, routed.to_server)
         exchange.ours += routed.to_client
         exchange.timeout.reschedule(asyncio.get_running_loop().time())
 
@@ -165,7 +164,7 @@ class UrlRoute:
         context = exchange.context
         [id] = context.post.ids
         try:
-            routed = await self._queries.ask(exchange.request, context, probe)
+            routed = await self._queries.ask(context, probe)
         except CallCancelled as cause:
             # The server has never received it, so no answer could come.
             return Routed([], [message.error(id, message.CANCELLED, str(cause))], notices, [])
@@ -179,7 +178,7 @@ class UrlRoute:
     def _rejected(self, exchange: Exchange, rejected: Rejected) -> web.Response:
         exchange.context.drop()
         upstream, record = rejected.upstream, exchange.record
-        self._forget_ended(exchange.request, upstream)
+        self._forget_ended(exchange.context.request, upstream)
         record.bytes_received = record.bytes_sent = len(rejected.raw)
         return web.Response(
             status=upstream.status,
@@ -208,8 +207,8 @@ class UrlRoute:
         return []
 
     async def _answered(self, exchange: Exchange, upstream: HttpResponse) -> web.StreamResponse:
-        request, context, record = exchange.request, exchange.context, exchange.record
-        read, ours = context.post, exchange.ours
+        context, record, ours = exchange.context, exchange.record, exchange.ours
+        request, read = context.request, context.post
         if read.initializes:
             self._registry.initialized(context, upstream.headers.get(SESSION))
         self._forget_ended(request, upstream)
@@ -274,7 +273,7 @@ class UrlRoute:
             async for event in self._upstream.events(upstream, record):
                 resumable |= event.id is not None and not context.id_prefix
                 if context.post.accepts == "json" and (id := request_id(event)) is not None:
-                    await self._upstream.decline(exchange.request, context.post, id, _UNASKED)
+                    await self._upstream.decline(context, id, _UNASKED)
                 for each in await self._translated(context, event):
                     await answer.add(each)
                 if answer.complete:
@@ -324,7 +323,7 @@ class UrlRoute:
                 context = await self._registry.of_session(request, post.NOTHING, session)
                 self._listening[context.driver] = answer
                 try:
-                    await self._events(Exchange(request, context, record), answer, upstream)
+                    await self._events(Exchange(context, record), answer, upstream)
                 finally:
                     if self._listening.get(context.driver) is answer:
                         del self._listening[context.driver]

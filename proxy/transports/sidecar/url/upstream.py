@@ -25,6 +25,7 @@ from proxy.transports.http import body, headers, hop_headers, negotiation
 from proxy.transports.http.sse import Event
 from proxy.transports.sidecar.request import FAILED, PostedBody
 from proxy.transports.sidecar.route import AccessRecord, Route
+from proxy.transports.sidecar.session_registry import RequestContext
 
 # Headers that are true of one message only: keys of its repetition, digests of its contents.
 _OF_ONE_MESSAGE = re.compile(
@@ -95,13 +96,11 @@ class Upstream:
         except RedirectRefused as error:
             raise ConnectionLost(error.brief) from None
 
-    async def decline(
-        self, request: web.BaseRequest, read: PostedBody, id: bytes, reason: str
-    ) -> None:
+    async def decline(self, context: RequestContext, id: bytes, reason: str) -> None:
         """Answer a request of the server with an error, lest it wait for the client."""
         raw = message.error(id, FAILED, reason)
         with suppress(ConnectionLost, body.TooLarge):
-            async with self.ask(request, raw, read) as upstream:
+            async with self.ask(context.request, raw, context.post) as upstream:
                 await self.read(upstream)
 
     async def read(self, response: HttpResponse) -> bytes:
