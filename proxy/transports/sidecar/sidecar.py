@@ -10,7 +10,7 @@ import os
 import signal
 import socket
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 from ipaddress import ip_address
@@ -48,29 +48,24 @@ _ARENA_MAX = -8  # of glibc's <malloc.h>
 def share() -> None:
     """Make all threads that start from now on share one memory arena."""
     # Under Python's lock they cannot allocate at the same time anyway.
-    with suppress(AttributeError, OSError, TypeError):
-        ctypes.CDLL(None).mallopt(_ARENA_MAX, 1)
+    _call_libc("mallopt", ctypes.c_int(_ARENA_MAX), ctypes.c_int(1))
 
 
-def trimmer() -> Callable[[], None] | None:
-    """Return a function that returns free memory to the system, None if the C library has none.
-
-    It takes a few milliseconds and releases Python's lock meanwhile.
-    """
-    try:
-        trim = ctypes.CDLL(None).malloc_trim
-    except (AttributeError, OSError, TypeError):
-        return None
-    trim.argtypes = (ctypes.c_size_t,)
-    return lambda: trim(0)
+def trim() -> None:
+    """Return free memory to the system; takes a few milliseconds without Python's lock."""
+    _call_libc("malloc_trim", ctypes.c_size_t(0))
 
 
-async def trim_after_use(use: asyncio.Event, every: float = _EVERY) -> None:
+def _call_libc(name: str, *args: object) -> None:
+    with suppress(AttributeError, OSError, TypeError):  # another C library
+        getattr(ctypes.CDLL(None), name)(*args)
+
+
+async def trim_after_use(use: asyncio.Event) -> None:
     """Return free memory to the system some seconds after each use."""
-    trim = trimmer()
-    while trim is not None:
+    while True:
         await use.wait()
-        await asyncio.sleep(every)
+        await asyncio.sleep(_EVERY)
         use.clear()
         with suppress(RuntimeError, MemoryError):  # no thread: try again after the next use
             await asyncio.to_thread(trim)

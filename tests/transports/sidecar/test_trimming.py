@@ -1,13 +1,13 @@
 """Memory that is free between blocks in use goes back to the system."""
 
+import ctypes
 import subprocess
 import sys
 
 import pytest
 
-from proxy.transports.sidecar.sidecar import trimmer
-
 SECONDS = 60.0
+GLIBC = hasattr(ctypes.CDLL(None), "malloc_trim")
 
 
 def output(script: str, *words: str) -> str:
@@ -18,9 +18,8 @@ def output(script: str, *words: str) -> str:
 
 
 BLOCKS = """
-import ctypes, sys
 from pathlib import Path
-from proxy.transports.sidecar.sidecar import trimmer
+from proxy.transports.sidecar.sidecar import trim
 
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 // 1_000_000
@@ -28,12 +27,12 @@ def resident():
 blocks = [b"x" * 60_000 for _ in range(1000)]
 del blocks[:-1]
 before = resident()
-trimmer()()
+trim()
 print(before, resident())
 """
 
 
-@pytest.mark.skipif(trimmer() is None, reason="the C library has no malloc_trim")
+@pytest.mark.skipif(not GLIBC, reason="the C library has no malloc_trim")
 def test_what_is_free_below_a_block_in_use_is_given_back() -> None:
     before, after = map(int, output(BLOCKS).split())
     assert before > 60
@@ -59,7 +58,7 @@ libc.fflush(stdout)
 """
 
 
-@pytest.mark.skipif(trimmer() is None, reason="the C library has no malloc_info")
+@pytest.mark.skipif(not GLIBC, reason="the C library has no malloc_info")
 def test_threads_keep_no_memory_of_their_own() -> None:
     def arenas(word: str) -> int:
         command = [sys.executable, "-c", ARENAS, word]

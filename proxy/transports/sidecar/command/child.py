@@ -9,7 +9,7 @@ import asyncio
 import os
 import signal
 from asyncio.subprocess import SubprocessStreamProtocol
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from itertools import count
 
@@ -133,11 +133,11 @@ class ChildServer:
         for event in lines.end():
             yield event
 
-    async def messages(self, awaited: Callable[[], Collection[bytes]]) -> AsyncIterator[bytes]:
+    async def messages(self, awaits: Callable[[bytes], bool]) -> AsyncIterator[bytes]:
         """Yield the lines of its stdout until the end, for one reader.
 
-        A line that is too long is dropped. If it is a response to one of the `awaited` ids, an
-        error response is yielded in its place.
+        A line that is too long is dropped. If it is a response to an id that the reader `awaits`,
+        an error response is yielded in its place.
         """
         async for event in self.events():
             if isinstance(event, list):
@@ -145,8 +145,7 @@ class ChildServer:
                     await others(len(line))
                     yield line
             elif isinstance(event, LongLine):
-                ids = awaited()
-                for line in error_for_long_line(event, self._limit, self._log, ids.__contains__):
+                for line in error_for_long_line(event, self._limit, self._log, awaits):
                     yield line
             elif isinstance(event, LineTruncated):
                 size = event.size

@@ -252,7 +252,7 @@ class ChildSession:
 
     async def _read(self) -> None:
         try:
-            async for raw in self._child.messages(self._awaited):
+            async for raw in self._child.messages(self._awaits):
                 await self._on_line(raw)
         except Exception as error:  # after any error, no client may wait for ever
             self._cause = self._cause or unread(error)
@@ -260,8 +260,8 @@ class ChildSession:
         await self._child.end(HASTY)
         self._on_end()
 
-    def _awaited(self) -> set[bytes]:
-        return {*self._pending, *self._probes}
+    def _awaits(self, id: bytes) -> bool:
+        return id in self._pending or id in self._probes
 
     async def _on_line(self, raw: bytes) -> None:
         self._touch()

@@ -20,7 +20,7 @@ from proxy.session.state import QueryIds
 from proxy.transports.aio import threaded
 from proxy.transports.correlation import Correlation, correlate, elements
 from proxy.transports.log import Log
-from proxy.transports.sidecar.command.child import HASTY, ORDERLY, ChildServer, unread
+from proxy.transports.sidecar.command.child import HASTY, ChildServer, unread
 
 _MOST_BEHIND = 16 << 20  # bytes that may wait for one client that reads slowly
 _LARGE = 4096  # bytes up to which a line is always checked for a second message
@@ -152,7 +152,7 @@ class PooledServer:
         """End the server; a second call is ignored."""
         if not self.leaving:
             self.leaving = True
-            self._end = self._loop.create_task(self.child.end(ORDERLY))
+            self._end = self._loop.create_task(self.child.end())
 
     def _renamed(self, request: PooledRequest, line: bytes) -> bytes:
         """Return a line with the ids for the server, and record that it knows these."""
@@ -185,7 +185,7 @@ class PooledServer:
     async def _read(self) -> None:
         reason = ""
         try:
-            async for line in self.child.messages(self._awaited):
+            async for line in self.child.messages(self._requests.__contains__):
                 for raw in self._messages(line):
                     self._on_message(raw)
                     if self._noise:
@@ -201,9 +201,6 @@ class PooledServer:
         for request in tuple(self._open):
             self._close(request)
             request.finish(reason)
-
-    def _awaited(self) -> set[bytes]:
-        return {key for request in self._open for key in request.awaited}
 
     def _messages(self, line: bytes) -> list[bytes]:
         """Separate the response to one client from another's on the same line.
@@ -305,7 +302,7 @@ class Pool:
         """End all servers."""
         if self._starting is not None:
             await asyncio.wait([self._starting])
-        await asyncio.gather(*(server.child.end(ORDERLY) for server in self._servers))
+        await asyncio.gather(*(server.child.end() for server in self._servers))
         await asyncio.gather(*(server.reading for server in self._servers))
 
 

@@ -16,7 +16,7 @@ from proxy.transports.aio import Tasks
 from proxy.transports.http import negotiation, sse
 from proxy.transports.http.headers import MODERN
 from proxy.transports.sidecar import request as post
-from proxy.transports.sidecar.command.child import ORDERLY, ChildServer
+from proxy.transports.sidecar.command.child import ChildServer
 from proxy.transports.sidecar.command.child_session import ChildSession
 from proxy.transports.sidecar.command.stateless import Stateless
 from proxy.transports.sidecar.command.streams import EventStore
@@ -223,7 +223,7 @@ class CommandRoute:
     def _end(self, session: ChildSession, cause: str) -> None:
         if not session.over:
             session.over = True
-            self._ending.spawn(session.end(cause, ORDERLY))
+            self._ending.spawn(session.end(cause))
 
 
 def _decodes(raw: bytes) -> bool:

@@ -56,7 +56,7 @@ class Stateless:
             return web.Response(status=202)
         context = await self._sessions.context(request, read)
         try:
-            return await _Answering(self, request, context, record).answer()
+            return await _Answering(self, context, record).answer()
         finally:
             context.drop()
 
@@ -70,15 +70,9 @@ class Stateless:
 class _Answering:
     """One request and its answer."""
 
-    def __init__(
-        self,
-        route: Stateless,
-        request: web.BaseRequest,
-        context: RequestContext,
-        record: AccessRecord,
-    ) -> None:
+    def __init__(self, route: Stateless, context: RequestContext, record: AccessRecord) -> None:
         self._route = route
-        self._request = request
+        self._request = context.request
         self._context = context
         self._read = context.post
         self._key = context.post.ids[0]
