@@ -37,7 +37,7 @@ from proxy.transports.http.headers import (
     request_headers,
 )
 from proxy.transports.http.negotiation import JSON, MEDIA_TYPES, STREAM
-from proxy.transports.http.sse import Event
+from proxy.transports.http.sse import ENDPOINT, Event
 from proxy.transports.log import Log
 
 _SESSION = "Mcp-Session-Id"
@@ -367,7 +367,7 @@ class Streamable:
                 async with asyncio.timeout(_LINGER if complete else None):
                     event = await anext(events)
                 position.record(event)
-                if event.event == "endpoint" and endpoint is not None and not endpoint.done():
+                if event.event == ENDPOINT and endpoint is not None and not endpoint.done():
                     url = (event.data or b"").decode("utf-8", "replace")
                     endpoint.set_result(self._endpoint.within(url))
                 elif event.data and event.event in (None, "", "message"):

@@ -17,6 +17,9 @@ from msgspec import Struct
 
 from proxy.errors import AbridgeError
 
+ENDPOINT = "endpoint"
+"""The event of HTTP+SSE of 2024-11-05 that names the endpoint for messages."""
+
 _BOM = b"\xef\xbb\xbf"
 _LF, _CR, _COLON = b"\n\r:"
 _LONGEST_RETRY = 18  # digits
@@ -125,6 +128,11 @@ def encode_event(
         if value is not None:
             lines.insert(0, f"{name}: {value}".encode())
     return b"\n".join([*lines, b"", b""])
+
+
+def endpoint_event(url: bytes) -> Event:
+    """Return the event of HTTP+SSE that names the endpoint for messages."""
+    return Event(encode_event(url, event=ENDPOINT), url, event=ENDPOINT)
 
 
 def _read(raw: bytes) -> Event:

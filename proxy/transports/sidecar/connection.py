@@ -145,13 +145,11 @@ class Connection(web.RequestHandler):
         if isinstance(exc, ConnectionError) or request.writer.output_size > 0:
             raise ConnectionError
         if status == 400:
-            refusal = RequestRefused(400, INVALID, "bad HTTP request")
+            refusal = RequestRefused(400, INVALID, "bad HTTP request", closes=True)
             self._log.event("request", status=400, failure=f"bad HTTP: {type(exc).__name__}")
         else:
-            refusal = RequestRefused(status, FAILED, "the proxy failed")
-        response = refusal.response()
-        response.force_close()
-        return response
+            refusal = RequestRefused(status, FAILED, "the proxy failed", closes=True)
+        return refusal.response()
 
     def log_exception(self, *words: Any, **more: Any) -> None:
         """Log that a connection failed, without the bytes that were read from it."""

@@ -55,15 +55,18 @@ class RequestRefused(AbridgeError):
         self.status = status
         self.code = code
         self.headers = headers or {}
-        self.closes = closes
-        """True if the connection must close: the start of the next request is unknown."""
+        # True if the connection must close: the start of the next request is unknown.
+        self._closes = closes
 
     def response(self, id: bytes = b"null") -> web.Response:
         """Return the error response."""
         raw = message.error(id, self.code, str(self))
-        return web.Response(
+        response = web.Response(
             status=self.status, body=raw, content_type=negotiation.JSON, headers=self.headers
         )
+        if self._closes:
+            response.force_close()
+        return response
 
 
 class PostedBody(Struct):

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from proxy.document.message import LISTEN
 from proxy.errors import AbridgeError
 from proxy.ruleset.loading.config_model import LimitsSpec, ListenAddress
-from proxy.transports.aio import threaded
+from proxy.transports.aio import Tasks, threaded
 from proxy.transports.client.endpoint import os_error_text
 from proxy.transports.http.negotiation import STREAM
 from proxy.transports.log import Field, Level, Log
@@ -107,7 +107,7 @@ class Sidecar:
         self._asked_to_end = asyncio.Event()
         self._draining = False
         self._use = asyncio.Event()
-        self._trimming: asyncio.Task[None] | None = None
+        self._tasks = Tasks()
         self._unready: dict[str, str] = {}
         self._own = {"/healthz": self._alive, "/readyz": self._ready, "/metrics": self._figures}
 
@@ -129,7 +129,7 @@ class Sidecar:
         """Open the routes and listen; raises AbridgeError if that is not possible."""
         for mount in self.mounts:
             await mount.handler.open()
-        self._trimming = asyncio.create_task(trim_after_use(self._use))
+        self._tasks.spawn(trim_after_use(self._use))
         loop = asyncio.get_running_loop()
         for listen, mounts in self._listeners.items():
             server = SidecarServer(partial(self._handle, mounts), self._log, self._connections)
@@ -168,8 +168,7 @@ class Sidecar:
     async def close(self) -> None:
         """Stop accepting connections, wait a while for open requests, then end everything."""
         self._draining = True
-        if self._trimming is not None:
-            self._trimming.cancel()
+        self._tasks.cancel()
         for listening in self._listening.values():
             listening.close()
         deadline = monotonic() + self._limits.drain_seconds
@@ -212,20 +211,17 @@ class Sidecar:
         record, started, status = AccessRecord(), monotonic(), _GONE
         match = mounts.find(path)
         try:
-            response = await self._answered(match, request, record)
+            try:
+                response = await self._answered(match, request, record)
+            except RequestRefused as refused:
+                record.answered_by = "proxy"
+                record.failure = record.failure or str(refused)
+                response = refused.response(record.id)
             status = response.status
             if self._draining:
                 response.force_close()
             if not record.bytes_sent and isinstance(response, web.Response):
                 record.bytes_sent = response.content_length or 0
-            return response
-        except RequestRefused as refused:
-            status, record.answered_by = refused.status, "proxy"
-            record.failure = record.failure or str(refused)
-            response = refused.response(record.id)
-            record.bytes_sent = response.content_length or 0
-            if self._draining or refused.closes:
-                response.force_close()
             return response
         except (ConnectionError, asyncio.CancelledError):
             record.failure = record.failure or "the client went away"

@@ -141,9 +141,7 @@ class CommandRoute:
         """Serve a client of 2024-11-05: its one stream is its session."""
         session = await self._begin(request, single=True)
         # Relative to the URL that the client has used, whatever a reverse proxy made of it.
-        endpoint = f"?{_SESSION_ID}={session.id}".encode()
-        raw = sse.encode_event(endpoint, event="endpoint")
-        leading = sse.Event(raw, endpoint, None, "endpoint")
+        leading = sse.endpoint_event(f"?{_SESSION_ID}={session.id}".encode())
         try:
             return await session.get(request, record, None, leading=[leading])
         finally:

@@ -17,7 +17,7 @@ from proxy.session.outputs import Probe
 from proxy.transports.aio import Tasks
 from proxy.transports.client.endpoint import ConnectionLost, HttpResponse
 from proxy.transports.driver import Routed, Timer
-from proxy.transports.http.sse import Event, TooLong, encode_event
+from proxy.transports.http.sse import ENDPOINT, Event, TooLong, endpoint_event
 from proxy.transports.sidecar import request as post
 from proxy.transports.sidecar.request import RequestRefused
 from proxy.transports.sidecar.response_writer import ResponseWriter
@@ -25,9 +25,6 @@ from proxy.transports.sidecar.route import AccessRecord, Route
 from proxy.transports.sidecar.session_registry import RequestContext, SessionRegistry
 from proxy.transports.sidecar.url.probes import CallCancelled, GuardQueries, Rejected
 from proxy.transports.sidecar.url.upstream import Upstream
-
-ENDPOINT = "endpoint"
-"""The event that names the endpoint."""
 
 QUERY = "mcp-abridge-endpoint"
 """The query parameter of the proxy's endpoint that identifies the stream."""
@@ -87,7 +84,7 @@ class SseSessions:
                     location = (event.data or b"").decode("utf-8", "replace")
                     context.url = self._upstream.within(location, upstream.url)
                     self._streams[name] = SseSession(context, answer, timer)
-                    await answer.add(announcement(name))
+                    await answer.add(endpoint_event(f"?{QUERY}={name}".encode()))
                 else:
                     for each in await self._translated(context, event):
                         await answer.add(each)
@@ -154,9 +151,3 @@ class SseSessions:
     async def _say(self, stream: SseSession, lines: list[bytes]) -> None:
         with suppress(ConnectionError):
             await stream.answer.add_messages(lines)
-
-
-def announcement(name: str) -> Event:
-    """Return the event that names the proxy's endpoint in place of the server's."""
-    data = f"?{QUERY}={name}".encode()
-    return Event(encode_event(data, event=ENDPOINT), data, event=ENDPOINT)

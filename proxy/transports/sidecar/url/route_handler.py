@@ -67,11 +67,10 @@ class UrlRoute:
             route, shared.limits, self._upstream, self._registry, self._queries, self._translated
         )
         self._listening: dict[Driver, ResponseWriter] = {}
-        self._resting: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         """Start the care of idle sessions; connections are made when they are needed."""
-        self._resting = asyncio.create_task(self._rest())
+        self._queries.tasks.spawn(self._rest())
 
     def not_ready_reason(self) -> str | None:
         """Return None: whether its server can answer is not checked in advance."""
@@ -83,8 +82,6 @@ class UrlRoute:
 
     async def close(self) -> None:
         """Close all connections."""
-        if self._resting is not None:
-            self._resting.cancel()
         await self._queries.close()
         await self._upstream.close()
 
