@@ -27,16 +27,7 @@ class Reloading:
 
     async def refresh(self) -> None:
         """Check the files for changes; if there are any, wait until they are read."""
-        if self._reading is not None or not self._watch.changed():
-            return
-        self._reading = asyncio.ensure_future(threaded(self._watch.read))
-        self._reading.add_done_callback(self._over)
-        # The reload continues if this request is cancelled: all requests need it.
-        await asyncio.shield(self._reading)
-
-    def _over(self, reading: "asyncio.Future[None]") -> None:
-        self._reading = None
-
-
-async def unchanging() -> None:
-    """Do nothing: the `settled` of a route whose rules never change."""
+        if (self._reading is None or self._reading.done()) and self._watch.changed():
+            self._reading = asyncio.ensure_future(threaded(self._watch.read))
+            # The reload continues if this request is cancelled: all requests need it.
+            await asyncio.shield(self._reading)

@@ -154,7 +154,7 @@ async def read(
         raise RequestRefused(406, NOT_JSON, f"Acceptable media types: {negotiation.MEDIA_TYPES}")
     record.id = post.ids[0] if post.ids else b"null"
     await others(len(raw))
-    if post.batch or post.method in _ABOUT_TOOLS:
+    if route.refresh is not None and (post.batch or post.method in _ABOUT_TOOLS):
         await route.refresh()
     return post
 

@@ -16,7 +16,6 @@ from proxy.storage.snapshots import Store
 from proxy.transports.driver import Driver
 from proxy.transports.log import Log
 from proxy.transports.sidecar.access import Access
-from proxy.transports.sidecar.reload import unchanging
 from proxy.transports.workers.pool import Workers
 
 Rules = Callable[[str | None, str | None], RuleSet]
@@ -28,7 +27,7 @@ class Route(Struct, frozen=True, kw_only=True):
     `path` may hold one segment `{token}`. `upstream` is a URL, or a command with its arguments.
     `tools` are globs: the only tools that are listed and may be called here. With `auth: forward`
     the client's own credentials go to the upstream; `headers` go there with every request.
-    `refresh` is awaited before a message about tools, since rules may apply to it. `deadline` is
+    `refresh`, if any, is awaited before a message about tools: rules may apply to it. `deadline` is
     how many seconds a call may go without an answer or progress. `malformed_status` answers a body
     that is no JSON. With `passes`, the route is not MCP: every request under `path` goes to the
     upstream unchanged.
@@ -37,7 +36,7 @@ class Route(Struct, frozen=True, kw_only=True):
     path: str = "/mcp"
     upstream: str | tuple[str, ...]
     rules: tuple[str, ...] | None = None
-    refresh: Callable[[], Awaitable[None]] = unchanging
+    refresh: Callable[[], Awaitable[None]] | None = None
     budget: Budget | None = None
     tools: tuple[str, ...] | None = None
     deadline: float | None = None

@@ -32,7 +32,7 @@ sys.path[:] = sys.argv[1:]
 from proxy.transports.workers.process import serve
 serve()
 """
-_COSTLY = 4  # the same for steps whose cost the size of the document does not predict
+_COSTLY = 4  # passes that a step counts for if the size of the document predicts no cost
 _MAX_SPENDERS = 100
 _MOST_ABANDONED = 4  # threads of jobs that took too long
 
