@@ -1,4 +1,4 @@
-"""What every test gets: a home of its own, and, when asked for, the real servers."""
+"""Every test has a home of its own and, on demand, the real servers."""
 
 import os
 import signal

@@ -10,7 +10,12 @@ from typing import Any, Literal
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, StdioServerParameters
+from mcp.client import session
 from mcp_types import CallToolResult, Implementation, Tool
+
+# The wait for the answer to `server/discover` is a constant of the SDK, after which a client falls
+# back to the handshake of the older era. On a busy machine its ten seconds are too short.
+session.DISCOVER_TIMEOUT_SECONDS = 60.0
 
 Mode = Literal["auto", "legacy", "2026-07-28"]
 
@@ -69,7 +74,7 @@ class System:
         return json.loads(result["content"][0]["text"])
 
     def calls(self) -> list[dict[str, Any]]:
-        """Return what the server says of its calls: the tool, and the arguments as it got them."""
+        """Return the calls that reached the server: the tool, and the arguments as they arrived."""
         lines = self._log.read_bytes().splitlines() if self._log.exists() else []
         return [json.loads(line) for line in lines]
 

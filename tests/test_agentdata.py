@@ -105,7 +105,7 @@ def alive(rows: list[Json], prefix: str = "") -> list[Json]:
     ]
 
 
-def joined(pages: list[list[Json]]) -> list[Json]:
+def items_of(pages: list[list[Json]]) -> list[Json]:
     return [item for page in pages for item in page]
 
 
@@ -123,9 +123,9 @@ def test_the_data_are_as_they_should_be(rows: list[Json]) -> None:
 
 def test_every_page_of_the_whole_list(base: Base, rows: list[Json]) -> None:
     pages = base.walk(limit=100)
-    assert joined(pages) == alive(rows)
+    assert items_of(pages) == alive(rows)
     assert len(pages) == (30 if base.whole else 51)
-    for item in joined(pages):
+    for item in items_of(pages):
         assert list(item) == FIELDS
         assert type(item["revision"]) is int
 
@@ -133,7 +133,7 @@ def test_every_page_of_the_whole_list(base: Base, rows: list[Json]) -> None:
 def test_a_large_folder_is_twenty_six_pages_of_a_hundred(base: Base, rows: list[Json]) -> None:
     calls = len(base.calls())
     pages = base.walk(prefix="knowledge/", limit=100)
-    assert joined(pages) == alive(rows, "knowledge/")
+    assert items_of(pages) == alive(rows, "knowledge/")
     assert len(pages) == 26
     assert len(base.calls()) - calls == (1 if base.whole else 26)
 
@@ -145,7 +145,7 @@ def test_every_sign_of_a_prefix_means_itself_under_its_old_name_too(
     prefix: str, base: Base, rows: list[Json], direct: PythonClient
 ) -> None:
     pages = base.walk(prefix=prefix, limit=100)
-    assert joined(pages) == alive(rows, prefix)
+    assert items_of(pages) == alive(rows, prefix)
     assert base.document("list_documents", path=prefix, limit=100)["items"] == pages[0]
     loosely = [row["document_id"] for row in listed(direct, prefix=prefix)]
     assert any(not id.startswith(prefix) for id in loosely) == any(wild in prefix for wild in "_%")

@@ -75,7 +75,7 @@ class Base:
     def url(self, path: str = "/mcp") -> str:
         return self.sidecar.url(path).replace("{token}", TOKEN)
 
-    def reached(self) -> int:
+    def call_count(self) -> int:
         """Count the calls of tools that reached the server."""
         return len(self._calls.read_bytes().splitlines()) if self._calls.exists() else 0
 
@@ -188,16 +188,16 @@ def unacceptable(response: RawResponse) -> None:
 def test_the_form_before_a_server_that_answers_in_json(
     accept: str | None, form: Answers, base: Base
 ) -> None:
-    url, calls = base.url(), base.reached()
+    url, calls = base.url(), base.call_count()
     if form == "406":
         for body in (ONE, OVER_LIMIT, RETIRED, request("tools/list")):
             unacceptable(post(url, body, accept))
-        assert base.reached() == calls
+        assert base.call_count() == calls
         return
     [text] = texts(message(post(url, ONE, accept), form)["result"])
     assert orjson.loads(text)["next_offset"] == 1
     assert len(message(post(url, request("tools/list"), accept), form)["result"]["tools"]) == 8
-    assert base.reached() == calls + 1
+    assert base.call_count() == calls + 1
     # What the proxy answers by itself comes in the same form.
     result = message(post(url, OVER_LIMIT, accept), form)["result"]
     assert result["isError"]
@@ -206,7 +206,7 @@ def test_the_form_before_a_server_that_answers_in_json(
         '"message":"limit: 101 is greater than the maximum of 100"}}'
     ]
     assert message(post(url, RETIRED, accept), form)["error"]["code"] == -32601
-    assert base.reached() == calls + 1
+    assert base.call_count() == calls + 1
 
 
 @pytest.mark.parametrize(("accept", "form"), [(case[0], case[2]) for case in ACCEPTS])
@@ -293,7 +293,7 @@ def test_the_real_client_on_each_route(mode: Mode, path: str, base: Base) -> Non
         assert list(orjson.loads(text)) == ["items", "count", "truncated", "next_offset"]
         [text] = texts(client.call("get_document", {"document_id": LONG}))
         assert len(text) > 400_000
-        calls = base.reached()
+        calls = base.call_count()
         # Only /mcp has the tool in its set, so that the rule that retires it answers there.
         says = "Unknown tool: move_document" if path == "/mcp" else "move_document is not allowed"
         for tool, text in (
@@ -306,7 +306,7 @@ def test_the_real_client_on_each_route(mode: Mode, path: str, base: Base) -> Non
                 with pytest.raises(MCPError) as raised:
                     client.call(tool, {"document_id": "a", "target": "b"})
                 assert (raised.value.error.code, raised.value.error.message) == (-32601, text)
-        assert base.reached() == calls
+        assert base.call_count() == calls
 
 
 @everywhere
@@ -355,7 +355,7 @@ def test_the_internal_route_has_a_listener_of_its_own(base: Base) -> None:
 
 @pytest.mark.parametrize("token", ["", "wrong", f"{TOKEN}2", TOKEN[:-1], TOKEN.upper()])
 def test_a_wrong_token_opens_nothing(token: str, base: Base) -> None:
-    calls = base.reached()
+    calls = base.call_count()
     url = base.sidecar.url("/gpt-mcp/{token}/mcp").replace("{token}", token)
     response = post(url, ONE)
     if token:
@@ -365,7 +365,7 @@ def test_a_wrong_token_opens_nothing(token: str, base: Base) -> None:
     # As a header, the right one opens it all the same: who knows it may ask.
     bearer = {"Authorization": f"Bearer {TOKEN}"}
     assert post(url, ONE, None, bearer).status == (200 if token else 404)
-    assert base.reached() == calls + bool(token)
+    assert base.call_count() == calls + bool(token)
 
 
 def test_other_paths_of_the_server_pass_through(base: Base) -> None:

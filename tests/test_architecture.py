@@ -249,13 +249,13 @@ def test_the_clock_of_the_day_decides_nothing() -> None:
         file.relative_to(ROOT).as_posix()
         for file in MODULES.values()
         for node in ast.walk(ast.parse(file.read_text()))
-        if isinstance(node, ast.Attribute | ast.ImportFrom) and CLOCKS & named(node)
+        if isinstance(node, ast.Attribute | ast.ImportFrom) and CLOCKS & names_in(node)
     }
     assert files_with_clocks == set(DATED)
 
 
-def named(node: ast.Attribute | ast.ImportFrom) -> set[str]:
-    """Return what a node of a syntax tree names, as `module.name`."""
+def names_in(node: ast.Attribute | ast.ImportFrom) -> set[str]:
+    """Return the names in a node of a syntax tree, as `module.name`."""
     if isinstance(node, ast.ImportFrom):
         return {f"{node.module}.{alias.name}" for alias in node.names}
     return {".".join(ast.unparse(node).split(".")[-2:])}

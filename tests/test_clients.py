@@ -1,4 +1,4 @@
-"""What clients need that were measured: by the name that each says, behind a real proxy."""
+"""Behind a real proxy each measured client, known by its name, gets results in its own form."""
 
 import json
 import os
@@ -35,20 +35,20 @@ SERVER = """
 import json, sys
 results = json.load(open(sys.argv[1]))
 for raw in sys.stdin:
-    sent = json.loads(raw)
-    if "id" not in sent:
+    message = json.loads(raw)
+    if "id" not in message:
         continue
     result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}}
     result["serverInfo"] = {"name": "rows", "version": "1"}
-    if sent["method"] == "tools/call":
-        result = results[sent["params"]["name"]]
-    elif sent["method"] == "tools/list":
+    if message["method"] == "tools/call":
+        result = results[message["params"]["name"]]
+    elif message["method"] == "tools/list":
         hint = {"readOnlyHint": True}
         schema = {"type": "object"}
         result = {"tools": [
             {"name": name, "inputSchema": schema, "annotations": hint} for name in results
         ]}
-    print(json.dumps({"jsonrpc": "2.0", "id": sent["id"], "result": result}), flush=True)
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
 """
 PAGES = "version: 1\nrules: [{tools: text, response: [{paginate: {as: items, limit: 2}}]}]\n"
 
@@ -66,8 +66,8 @@ def hello(client: str) -> bytes:
     return line(id=0, method="initialize", params=params)
 
 
-class Named:
-    """A client that has said its name to a wrapper."""
+class WrappedClient:
+    """A client of a wrapper, after the handshake in which it names itself."""
 
     def __init__(self, wire: Wire, client: str) -> None:
         self._wire = wire
@@ -81,12 +81,12 @@ class Named:
 
 
 @contextmanager
-def named(
+def client_of(
     server: Sequence[str], client: str, *options: str, env: Mapping[str, str] | None = None
-) -> Iterator[Named]:
+) -> Iterator[WrappedClient]:
     command = wrapped(server, "--ledger", "off", *options)
     with Wire(command, env={**os.environ, **(env or {})}) as wire:
-        yield Named(wire, client)
+        yield WrappedClient(wire, client)
 
 
 def size(value: Any) -> int:
@@ -96,7 +96,7 @@ def size(value: Any) -> int:
 def test_cline_which_shows_the_whole_result_as_json_never_cuts_it_a_second_time(
     server: list[str],
 ) -> None:
-    with named(server, "@cline/core") as cline:
+    with client_of(server, "@cline/core") as cline:
         for tool, view in (("rows", "items[9:99]"), ("text", "[9:99]"), ("respelled", "items")):
             first, next_rows = cline.call(tool), cline.call(tool, {"view": view})
             assert 5_000 < size(first) <= 8_000
@@ -104,8 +104,8 @@ def test_cline_which_shows_the_whole_result_as_json_never_cuts_it_a_second_time(
 
 
 def test_copilot_shows_a_copy_once_unless_mcp_remote_respells_it(server: list[str]) -> None:
-    with named(server, "copilot-cli") as copilot, ExitStack() as stack:
-        behind = stack.enter_context(named(server, "copilot-cli (via mcp-remote 0.15.1)"))
+    with client_of(server, "copilot-cli") as copilot, ExitStack() as stack:
+        behind = stack.enter_context(client_of(server, "copilot-cli (via mcp-remote 0.15.1)"))
         for tool in ("rows", "respelled"):
             once = copilot.call(tool)
             [text] = once["content"]
@@ -115,7 +115,7 @@ def test_copilot_shows_a_copy_once_unless_mcp_remote_respells_it(server: list[st
 
 
 def test_claude_code_with_a_token_limit_of_the_users_own_is_given_less(server: list[str]) -> None:
-    with named(server, "claude-code", env={"MAX_MCP_OUTPUT_TOKENS": "2000"}) as claude:
+    with client_of(server, "claude-code", env={"MAX_MCP_OUTPUT_TOKENS": "2000"}) as claude:
         assert 3_000 < size(claude.call("rows")["structuredContent"]) <= 4_000
 
 
@@ -128,7 +128,7 @@ def test_a_script_of_codex_gets_every_row_over_stdio_unless_a_rule_says_otherwis
     rules = tmp_path / "rules.yaml"
     rules.write_text(PAGES)
     options = ("--rules", str(rules), "--budget", "auto")
-    with named(server, "codex-mcp-client", *options) as codex:
+    with client_of(server, "codex-mcp-client", *options) as codex:
         assert codex.call("rows", _meta=SCRIPT) == RESULTS["rows"]
         assert codex.call("rows", _meta={"callId": "call_7d1f"}) != RESULTS["rows"]
         [page] = codex.call("text", _meta=SCRIPT)["content"]
@@ -147,7 +147,7 @@ def test_a_script_of_codex_gets_every_row_over_http(server: list[str]) -> None:
 
 
 def test_gemini_cli_gets_an_object_beside_a_text_that_it_would_refuse(server: list[str]) -> None:
-    with named(server, "gemini-cli-mcp-client") as gemini:
+    with client_of(server, "gemini-cli-mcp-client") as gemini:
         short = gemini.call("short")
         assert short == {**RESULTS["short"], "structuredContent": {"result": [1, 2.0]}}
         assert gemini.call("number") == {**tool_result("42"), "structuredContent": {"result": 42}}
@@ -161,7 +161,7 @@ def test_gemini_cli_gets_an_object_beside_a_text_that_it_would_refuse(server: li
 def test_a_client_that_shows_text_alone_gets_a_text_if_the_server_sent_none(
     server: list[str], client: str
 ) -> None:
-    with named(server, client) as shows_text:
+    with client_of(server, client) as shows_text:
         assert shows_text.call("structured") == {
             **tool_result('{"id": 1.0}'),
             "structuredContent": {"id": 1.0},
@@ -171,8 +171,8 @@ def test_a_client_that_shows_text_alone_gets_a_text_if_the_server_sent_none(
 def test_other_clients_and_a_proxy_without_a_budget_change_nothing_of_it(
     server: list[str],
 ) -> None:
-    with named(server, "codex-mcp-client") as codex, ExitStack() as stack:
-        gemini = stack.enter_context(named(server, "gemini-cli-mcp-client", "--budget", "off"))
+    with client_of(server, "codex-mcp-client") as codex, ExitStack() as stack:
+        gemini = stack.enter_context(client_of(server, "gemini-cli-mcp-client", "--budget", "off"))
         for tool in ("short", "number", "structured"):
             assert codex.call(tool) == gemini.call(tool) == RESULTS[tool]
 
@@ -180,6 +180,6 @@ def test_other_clients_and_a_proxy_without_a_budget_change_nothing_of_it(
 def test_a_page_can_be_had_in_a_session_of_its_own(server: list[str], tmp_path: Path) -> None:
     rules = tmp_path / "rules.yaml"
     rules.write_text(PAGES)
-    with named(server, "mcp", "--rules", str(rules)) as langchain:
+    with client_of(server, "mcp", "--rules", str(rules)) as langchain:
         [page] = langchain.call("text", {"offset": 4})["content"]
         assert json.loads(page["text"])["items"] == ROWS[4:6]

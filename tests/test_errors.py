@@ -1,4 +1,4 @@
-"""What errors say of themselves."""
+"""The text of exceptions and of suggestions."""
 
 import pytest
 

@@ -33,14 +33,14 @@ class Example(System):
         self.sizes.append(sum(len(text.encode()) for text in texts(result)))
         return result
 
-    def sent(self) -> Result:
-        """Return what the server answers to the last call that reached it, asked again."""
+    def original_result(self) -> Result:
+        """Repeat the last call that reached the server; return its own result."""
         last = self.calls()[-1]
         return self.direct.call(last["tool"], last["arguments"])
 
     def before(self) -> Any:
         """Return the document that the server sent last."""
-        return orjson.loads(texts(self.sent())[0])
+        return orjson.loads(texts(self.original_result())[0])
 
 
 ONCE = """
@@ -74,7 +74,7 @@ class Running:
         return self._folder / name
 
     def example(self, name: str, mode: Mode = "auto") -> Example:
-        """Return what runs under a name, with a client that speaks so."""
+        """Return the example of a name, with a client that negotiates by `mode`."""
         example = self._examples.get((name, mode))
         if example is None:
             example = self._examples[name, mode] = self._connected(name, mode)
@@ -111,7 +111,7 @@ class Running:
 def running(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Running]:
-    """Return what starts the examples by a transport: stdio, unless a test is for each of them."""
+    """Start the examples by a transport: stdio, unless a test is parametrised with each."""
     with ExitStack() as stack:
         transport = getattr(request, "param", "stdio")
         yield Running(transport, tmp_path_factory.mktemp("examples"), stack)
@@ -137,13 +137,13 @@ Sync = Callable[..., Example]
 
 @pytest.fixture(scope="module")
 def fullsync() -> dict[str, Any]:
-    """Return what the document-sync server is made of."""
+    """Return the names that the script of the document-sync server defines."""
     return runpy.run_path(str(EXAMPLES / "fullsync" / "server.py"))
 
 
 @pytest.fixture
 def sync(running: Running, fullsync: dict[str, Any]) -> Sync:
-    """Return what puts the run of the document-sync server in a state."""
+    """Return a function that puts the run of the document-sync server in a state."""
 
     def start(state: str, mode: Mode = "auto") -> Example:
         example = running.example("fullsync", mode)
@@ -164,7 +164,7 @@ def test_progress_of_any_size_becomes_a_summary_of_sixteen_keys(state: str, sync
     assert list(after) == ["progressSummary", *PEERS]
     assert {name: after[name] for name in PEERS} == {name: before[name] for name in PEERS}
     assert (after["nextRecommendedCall"] is None) == (state == "complete")
-    text = texts(example.sent())[0]
+    text = texts(example.original_result())[0]
     assert example.sizes == [len(orjson.dumps(after))]
     assert example.sizes[0] < 2_000
     assert not any(name in orjson.dumps(after).decode() for name in ARRAYS)
@@ -194,10 +194,10 @@ def test_all_else_of_the_document_sync_is_as_the_server_has_it(mode: Mode, sync:
         ("roxtra_index_manage", {"action": "no such action"}),
     ]:
         result = example.call(tool, **arguments)
-        assert result["content"] == example.sent()["content"]
+        assert result["content"] == example.original_result()["content"]
         assert result["isError"] == (arguments.get("action") == "no such action")
     result = example.call("roxtra_index_full_sync_status")
-    meta = example.sent().get("_meta")
+    meta = example.original_result().get("_meta")
     assert result.get("_meta") == meta
 
 
@@ -265,7 +265,7 @@ def windows(example: Example, tool: str, arguments: dict[str, Any], at: str = ""
             return joined_text
 
 
-def reached(example: Example, action: Callable[[], Any]) -> list[dict[str, Any]]:
+def calls_during(example: Example, action: Callable[[], Any]) -> list[dict[str, Any]]:
     """Return the calls that reached the server while `action` ran."""
     before = len(example.calls())
     action()
@@ -282,9 +282,9 @@ def test_pages_of_fifty_thousand_files_give_the_whole_list(vault: Example) -> No
         "nextOffset": 50,
     }  # fmt: skip
     whole = vault.before()["files"]
-    assert len(texts(vault.sent())[0].encode()) > 5_000_000
+    assert len(texts(vault.original_result())[0].encode()) > 5_000_000
     files: list[Any] = []
-    calls = reached(
+    calls = calls_during(
         vault, lambda: files.extend(pages(vault, "list_vault_files", "files", {"limit": 1000}))
     )
     assert files == whole
@@ -305,8 +305,8 @@ def test_windows_of_a_note_of_a_megabyte_give_the_whole_note(
     tool: str, arguments: dict[str, Any], at: str, vault: Example
 ) -> None:
     notes = []
-    calls = reached(vault, lambda: notes.append(windows(vault, tool, arguments, at)))
-    original = texts(vault.sent())[0]
+    calls = calls_during(vault, lambda: notes.append(windows(vault, tool, arguments, at)))
+    original = texts(vault.original_result())[0]
     whole = orjson.loads(original)[at] if at else original
     assert notes == [whole]
     assert len(whole.encode()) > 1_000_000
@@ -330,7 +330,7 @@ def test_lists_come_in_pages_that_give_all_of_it(
     assert pagination["returned"] == pagination["limit"] == limit
     rows: list[Any] = []
     larger = arguments | {"limit": 10 * limit}
-    calls = reached(vault, lambda: rows.extend(pages(vault, tool, at, larger)))
+    calls = calls_during(vault, lambda: rows.extend(pages(vault, tool, at, larger)))
     original = vault.before()
     assert rows == (original if isinstance(original, list) else original[at])
     assert calls == [{"tool": tool, "arguments": arguments}]
@@ -339,13 +339,13 @@ def test_lists_come_in_pages_that_give_all_of_it(
 def test_what_is_right_already_is_untouched(vault: Example) -> None:
     for more in ({}, {"startIndex": 5_000}, {"maxLength": 100}):
         result = vault.call("fetch", url="https://example.org/", **more)
-        assert result["content"] == vault.sent()["content"]
+        assert result["content"] == vault.original_result()["content"]
         assert vault.calls()[-1]["arguments"] == {"url": "https://example.org/"} | more
     result = vault.call("get_vault_file", path="none.md")
     assert result["isError"]
-    assert result["content"] == vault.sent()["content"]
+    assert result["content"] == vault.original_result()["content"]
     result = vault.call("list_vault_files", colour="red")
-    assert texts(result) == texts(vault.sent())
+    assert texts(result) == texts(vault.original_result())
     assert result["isError"]
 
 
@@ -401,7 +401,7 @@ def test_an_answer_is_about_five_kilobytes_unless_the_call_asks_for_more(vault: 
     vault.sizes.clear()
     for tool, arguments in ORDINARY:
         after = texts(vault.call(tool, **arguments))[0]
-        before = texts(vault.sent())[0]
+        before = texts(vault.original_result())[0]
         # A client that knows nothing of pages finds everything in its old place.
         if before[:1] in "{[":
             assert is_within(orjson.loads(before), orjson.loads(after)), (tool, arguments)
@@ -420,7 +420,7 @@ def test_an_answer_is_about_five_kilobytes_unless_the_call_asks_for_more(vault: 
 
 
 def is_within(before: Any, after: Any) -> bool:
-    """Say whether all that is left of `before` has its name and its type, and nothing moved."""
+    """Return True if all that is left of `before` has its name and its type, and nothing moved."""
     if isinstance(before, dict):
         members = isinstance(after, dict) and before.keys() <= after.keys()
         return members and all(is_within(before[name], after[name]) for name in before)
@@ -445,7 +445,7 @@ def test_a_tool_with_an_effect_runs_once_however_many_pages_are_read(running: Ru
             names.extend(page["deleted"])
             more = page["pagination"]["hasMore"]
 
-    calls = reached(example, delete)
+    calls = calls_during(example, delete)
     assert names == there[:100]
     assert calls == [{"tool": "bulk_delete_files", "arguments": {"folder": "Work/", "limit": 100}}]
 

@@ -102,7 +102,7 @@ def look(client: PythonClient, tool: str, view: str = "rows[7].id", **more: Any)
     return text
 
 
-def refused(client: PythonClient, tool: str, **more: Any) -> str:
+def refusal(client: PythonClient, tool: str, **more: Any) -> str:
     result = client.call(tool, {"view": "rows[7].id", **more})
     assert result["isError"] is True
     [text] = texts(result)
@@ -120,7 +120,7 @@ def test_a_first_call_with_a_view_is_one_call_and_one_answer(
         assert look(client, "plain", "rows[8].id") == ANSWER.replace("7", "8")
         assert look(client, "reads") == ANSWER
         assert server.calls == ["plain", "reads"]
-        text = refused(client, "deletes")
+        text = refusal(client, "deletes")
         assert text == (
             "deletes declares destructiveHint, so it does not run just to show a part of its "
             f"answer; {FIRST}"
@@ -145,8 +145,8 @@ def test_what_another_session_of_the_user_did_is_not_done_again_for_a_view(
         client.call("plain", {"query": "a"})
         assert look(client, "plain", query="b") == ANSWER
     with server.wrapped(mode="2026-07-28") as client:
-        assert refused(client, "plain", query="a") == MADE_BEFORE
-        assert refused(client, "plain", query="b") == MADE_BEFORE
+        assert refusal(client, "plain", query="a") == MADE_BEFORE
+        assert refusal(client, "plain", query="b") == MADE_BEFORE
         assert look(client, "reads") == ANSWER
         assert look(client, "plain", query="c") == ANSWER
     assert server.calls == ["plain", "plain", "reads", "plain"]
@@ -156,7 +156,7 @@ def test_without_a_ledger_a_session_knows_of_its_own_calls_alone(server: Countin
     for _ in range(2):
         with server.wrapped("--ledger", "off", "--snapshots", "1") as client:
             assert look(client, "plain") == ANSWER
-            assert refused(client, "plain") == MADE_BEFORE
+            assert refusal(client, "plain") == MADE_BEFORE
     assert server.calls == ["plain", "plain"]
 
 
@@ -170,7 +170,7 @@ def test_a_call_that_still_runs_in_another_session_is_not_made_a_second_time(
         try:
             until(lambda: server.calls == ["reads", "slow"])
             until(lambda: server.recorded == 1)
-            assert refused(other, "slow") == MADE_BEFORE.replace("plain", "slow")
+            assert refusal(other, "slow") == MADE_BEFORE.replace("plain", "slow")
             assert server.recorded == 1  # a tool that only reads may run again
         finally:
             server.finish()
@@ -202,7 +202,7 @@ def test_a_store_is_shared_before_a_url_by_those_who_send_the_same_headers(
         with server.wrapped_url(url, *store, "--header", "X-Key: a") as client:
             client.call("deletes", {})
         with server.wrapped_url(url, *store, "--header", "X-Key: b") as client:
-            assert "destructiveHint" in refused(client, "deletes")
+            assert "destructiveHint" in refusal(client, "deletes")
         with server.wrapped_url(url, *store, "--header", "X-Key: a") as client:
             assert look(client, "deletes") == ANSWER
     assert server.calls == ["deletes"]
@@ -217,7 +217,7 @@ def test_in_one_store_two_servers_do_not_get_each_others_answers(
     with server.wrapped("--store", store) as client:
         client.call("deletes", {})
     with other.wrapped("--store", store) as client:
-        assert "destructiveHint" in refused(client, "deletes")
+        assert "destructiveHint" in refusal(client, "deletes")
     assert other.calls == []
 
 

@@ -56,7 +56,7 @@ def witness() -> Iterator[Witness]:
 
 @pytest.fixture(scope="module")
 def talk(witness: Witness, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Talk]:
-    """Return what a client's conversation by a way was; each is had once, when it is asked for."""
+    """Return a function for a client's conversation by a way; each runs once, at its first use."""
     folder = tmp_path_factory.mktemp("ways")
     (folder / "rules.yaml").write_text(RULES)
     server = [sys.executable, "-W", "ignore", SERVER, str(witness.port)]

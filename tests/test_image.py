@@ -35,7 +35,7 @@ class Instruction(NamedTuple):
 
     @property
     def listed(self) -> list[str]:
-        """What is written as a JSON array: a command that no shell reads."""
+        """The words of a JSON array: a command that no shell reads."""
         words: list[str] = json.loads(self.rest[self.rest.index("[") :])
         return words
 
@@ -90,7 +90,7 @@ def test_no_secret_is_in_it() -> None:
     assert not [step for step in STEPS if step.word in ("ENV", "ARG") and words.search(step.rest)]
 
 
-def sent() -> list[Path]:
+def build_context() -> list[Path]:
     """Return the files that .dockerignore lets through, relative to the root."""
     lines = (ROOT / ".dockerignore").read_text().splitlines()
     tops = [ROOT / line[1:] for line in lines if line.startswith("!")]
@@ -106,12 +106,12 @@ def sent() -> list[Path]:
 
 
 def test_only_what_the_wheel_is_made_of_reaches_the_build() -> None:
-    tops = {file.parts[0] for file in sent()}
+    tops = {file.parts[0] for file in build_context()}
     assert tops == {"pyproject.toml", "README.md", "LICENSE", "proxy", "rules", "examples"}
 
 
 class Image(NamedTuple):
-    """What the steps have made, in folders of the test's own."""
+    """The result of the steps, in folders of the test's own."""
 
     bin: Path
     rules: Path
@@ -145,7 +145,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
     """Do what the Dockerfile does; the dependencies are those that the tests run with."""
     folder = tmp_path_factory.mktemp("image")
     source, wheels, home = folder / "src", folder / "wheels", folder / "home"
-    for file in sent():
+    for file in build_context():
         target = source / file
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / file, target)

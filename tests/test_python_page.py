@@ -30,7 +30,7 @@ def blocks() -> Iterator[tuple[str, str, str]]:
         end = block.end()
 
 
-def said(words: str, folder: Path) -> str:
+def output_of(words: str, folder: Path) -> str:
     """Run a command in a folder; return what it says, with no time in it."""
     completed = subprocess.run(
         [sys.executable, "-m", "proxy", *words.split()],
@@ -52,7 +52,7 @@ def test_the_page_does_what_it_says_from_the_first_block_to_the_last(tmp_path: P
     for language, file, text in blocks():
         if language == "console":
             for words, output in COMMAND.findall(text):
-                assert said(words, tmp_path) == timeless(output), words
+                assert output_of(words, tmp_path) == timeless(output), words
                 ran += 1
         else:
             assert file.endswith({"python": ".py", "yaml": ".yaml"}[language])

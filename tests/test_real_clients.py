@@ -105,7 +105,7 @@ def check(rules: str, results: list[Result], tee: Tee) -> None:
 
 
 class Spoken(NamedTuple):
-    """What a client got: the revision agreed on, the tools, and the result of each call."""
+    """The protocol version of a client, the tools, and the result of each call."""
 
     version: str
     tools: list[dict[str, Any]]

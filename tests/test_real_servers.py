@@ -74,7 +74,7 @@ class Server:
 
 @pytest.fixture
 def wrap(tmp_path: Path) -> Iterator[Callable[..., Server]]:
-    """Return what starts a server behind the wrapper and shakes hands, as some client."""
+    """Return a function that starts a server behind the wrapper and initializes it as a client."""
     started: list[Wire] = []
 
     def start(command: list[str], *options: str, client: str = "wire") -> Server:

@@ -28,9 +28,9 @@ RESULTS = {
     "tools/call": {"content": [{"type": "text", "text": json.dumps({"a": 1, "secret": 2})}]},
 }
 for line in sys.stdin:
-    said = json.loads(line)
-    if "id" in said:
-        answer = {"jsonrpc": "2.0", "id": said["id"], "result": RESULTS[said["method"]]}
+    message = json.loads(line)
+    if "id" in message:
+        answer = {"jsonrpc": "2.0", "id": message["id"], "result": RESULTS[message["method"]]}
         print(json.dumps(answer), flush=True)
 """
 COMMAND = [sys.executable, "-c", SERVER]
@@ -61,24 +61,24 @@ def names(listing: dict[str, Any]) -> list[str]:
 def test_the_wrapper_goes_by_the_rules_as_they_are_now(file: Path) -> None:
     with Wire(wrapped(COMMAND, "--rules", str(file), *OWN)) as wire:
 
-        def said(raw: bytes) -> list[dict[str, Any]]:
+        def exchange(raw: bytes) -> list[dict[str, Any]]:
             return [json.loads(each) for each in wire.answer(raw + b"\n")]
 
-        said(INITIALIZE)
-        assert names(said(LIST)[-1]) == ["get", "gone"]
-        assert "secret" in str(said(call("get", id=3)))
+        exchange(INITIALIZE)
+        assert names(exchange(LIST)[-1]) == ["get", "gone"]
+        assert "secret" in str(exchange(call("get", id=3)))
         file.write_text(DROP)  # changes no definition: nobody is told
-        [shaped] = said(call("get", id=4))
+        [shaped] = exchange(call("get", id=4))
         assert "secret" not in str(shaped)
         file.write_text(BAD)
-        [shaped] = said(call("get", id=5))
+        [shaped] = exchange(call("get", id=5))
         assert "secret" not in str(shaped)
         file.write_text(HIDE)
-        notification, answer = said(call("get", id=6))
+        notification, answer = exchange(call("get", id=6))
         assert notification == CHANGED
         assert "secret" in str(answer)
-        assert names(said(LIST)[-1]) == ["get"]
-        [response] = said(call("gone", id=7))
+        assert names(exchange(LIST)[-1]) == ["get"]
+        [response] = exchange(call("gone", id=7))
         assert response["error"]["message"] == "Unknown tool: gone"
         log = wire.close().stderr.decode()
     assert log.count("the rules have changed and apply from now on") == 2

@@ -27,7 +27,7 @@ SECONDS = 60
 
 
 class Deployment:
-    """What runs: replicas at `replicas`, nginx in front of them at `url`."""
+    """Replicas at `replicas`, and nginx in front of them at `url`."""
 
     def __init__(self, redis: RedisServer, folder: Path) -> None:
         self.redis = redis
@@ -40,7 +40,7 @@ class Deployment:
     def replicas(self) -> list[str]:
         return [f"http://127.0.0.1:{port}/mcp" for port in self.ports]
 
-    def called(self) -> list[dict[str, Any]]:
+    def calls(self) -> list[dict[str, Any]]:
         """Return the calls that reached the server."""
         log = self.folder / "calls"
         return [orjson.loads(line) for line in log.read_text().splitlines()]
@@ -118,14 +118,14 @@ def page(client: PythonClient, month: str, offset: int, **more: Any) -> dict[str
 
 
 def booked(month: str, run: int) -> list[dict[str, Any]]:
-    """Return what the server books for a month, when it is called for the n-th time."""
+    """Return the bookings of a month by the n-th run of the tool."""
     return [
         {"id": f"{month}-{n:05}", "booking": f"{run}/{n}", "cents": n * 37 % 9901}
         for n in range(ORDERS)
     ]
 
 
-def said(result: dict[str, Any]) -> str:
+def text_of(result: dict[str, Any]) -> str:
     text: str = result["content"][0]["text"]
     return text
 
@@ -135,7 +135,7 @@ def test_pages_read_alternately_through_both_rejoin_exactly(
     mode: Mode, deployment: Deployment
 ) -> None:
     month = f"2026-01-{mode}"
-    ran = len(deployment.called())
+    ran = len(deployment.calls())
     with reaching(deployment.url, mode=mode) as client:
         client.tools()
         first = page(client, month, 0)
@@ -148,7 +148,7 @@ def test_pages_read_alternately_through_both_rejoin_exactly(
     assert [order for each in pages for order in each["booked"]] == booked(month, first["run"])
     assert [len(each["booked"]) for each in pages] == [100] * (ORDERS // 100)
     # One call has reached the server, and the pages of it came from one replica and the other.
-    assert deployment.called()[ran:] == [{"tool": "close_month", "arguments": {"month": month}}]
+    assert deployment.calls()[ran:] == [{"tool": "close_month", "arguments": {"month": month}}]
     assert {replicas[at] for at in range(-10, 0)} == {0, 1}
     assert all(replicas[at] != replicas[at + 1] for at in range(-10, -1))
 
@@ -165,12 +165,12 @@ def test_without_a_session_one_client_reads_on_where_another_was(deployment: Dep
 
 
 def test_a_first_call_for_a_later_page_runs_the_tool_once(deployment: Deployment) -> None:
-    month, ran = "2026-05", len(deployment.called())
+    month, ran = "2026-05", len(deployment.calls())
     for replica, offset in zip(deployment.replicas, (100, 200), strict=True):
         with reaching(replica, mode=MODES[-1]) as client:
             rows = page(client, month, offset)
             assert rows["booked"] == booked(month, rows["run"])[offset : offset + 100]
-    assert len(deployment.called()) == ran + 1
+    assert len(deployment.calls()) == ran + 1
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -181,18 +181,18 @@ def test_with_redis_stopped_in_the_middle_the_error_is_clear_and_other_calls_go_
     with reaching(deployment.url, mode=mode) as client:
         page(client, month, 0)
         page(client, month, 100)
-        ran = len(deployment.called())
+        ran = len(deployment.calls())
         redis.stop()
         try:
             for _ in deployment.ports:
                 result = client.call("close_month", {"month": month, "offset": 200})
                 assert result["isError"]
-                assert f"redis at 127.0.0.1:{redis.port}: " in said(result)
-                assert said(result).endswith("; try again later")
-            assert len(deployment.called()) == ran
+                assert f"redis at 127.0.0.1:{redis.port}: " in text_of(result)
+                assert text_of(result).endswith("; try again later")
+            assert len(deployment.calls()) == ran
             for id in ("a", "b"):
                 result = client.call("get_order", {"id": id})
-                assert orjson.loads(said(result)) == {"id": id, "state": "open"}
+                assert orjson.loads(text_of(result)) == {"id": id, "state": "open"}
             again = [page(client, f"{month}-{n}", 0) for n in range(2)]
             assert [each["pagination"]["total"] for each in again] == [ORDERS] * 2
         finally:
@@ -220,7 +220,7 @@ def test_events_pass_through_nginx_one_by_one(deployment: Deployment) -> None:
         result = client.call("reopen_month", {"month": "2026-04"})
 
     assert questions == ["Open 2026-04 again?"]
-    assert said(result) == "2026-04 is open"
+    assert text_of(result) == "2026-04 is open"
 
 
 def test_figures_are_not_shown_to_clients(deployment: Deployment) -> None:

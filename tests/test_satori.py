@@ -142,7 +142,7 @@ def reindex(path: str, **more: Any) -> Json:
     return {"tool": "manage_index", "arguments": {"action": "reindex", "path": path, **more}}
 
 
-def begun(path: str) -> str:
+def reindexing(path: str) -> str:
     return f"Started background reindexing of '{path}'.\n\nAsk for its status."
 
 
@@ -179,7 +179,7 @@ def test_who_insists_on_a_reindex_gets_it_and_the_server_does_not_learn_of_it(
     blocked = search.manage("reindex", path)
     with search.reaching(reindex(path)):
         insisted = search.manage(**blocked["hints"]["overrideReindex"]["arguments"])
-    assert insisted == envelope(begun(path))
+    assert insisted == envelope(reindexing(path))
 
 
 def test_the_override_is_an_optional_argument_that_the_tool_gained(search: Search) -> None:
@@ -301,7 +301,7 @@ class Shop:
         assert hint["topK"] == 5
         return hint
 
-    def left(self, **arguments: Any) -> list[str]:
+    def suggestions(self, **arguments: Any) -> list[str]:
         """Search; return the patterns that are still suggested."""
         patterns: list[str] = self.hint(**arguments)["suggestedIgnorePatterns"]
         return patterns
@@ -325,7 +325,7 @@ def test_what_helps_is_suggested_in_the_order_of_the_server(shop: Shop) -> None:
         "debounceMs": 5000,
     }
     # The first five lines are all of one file.
-    assert shop.left(mode="raw") == ["**/*.test.*"]
+    assert shop.suggestions(mode="raw") == ["**/*.test.*"]
 
 
 def test_what_is_ignored_already_is_not_suggested(shop: Shop) -> None:
@@ -353,24 +353,24 @@ def test_a_hint_names_the_patterns_that_the_gitignore_makes_superfluous(shop: Sh
 def test_a_search_in_a_folder_is_judged_by_the_root_alone(shop: Shop) -> None:
     shop.ignores.write_text("docs/\n")
     (shop.folder / "src" / ".gitignore").write_text("*\n")
-    assert shop.left(path=str(shop.folder / "src"))[:1] == ["**/*.test.*"]
+    assert shop.suggestions(path=str(shop.folder / "src"))[:1] == ["**/*.test.*"]
 
 
 def test_a_gitignore_is_read_again_when_it_changed_and_on_every_25th_use(shop: Shop) -> None:
     shop.ignores.write_text("docs/\n")
-    assert "docs/**" not in shop.left()
+    assert "docs/**" not in shop.suggestions()
     shop.ignores.write_text("# docs/\n")
-    assert "docs/**" in shop.left()  # another size: this starts the count anew
+    assert "docs/**" in shop.suggestions()  # another size: this starts the count anew
     was = shop.ignores.stat()
     shop.ignores.write_text("docs/**\n")
     os.utime(shop.ignores, ns=(was.st_atime_ns, was.st_mtime_ns))
     for _ in range(24):
-        assert "docs/**" in shop.left()
-    assert "docs/**" not in shop.left()
+        assert "docs/**" in shop.suggestions()
+    assert "docs/**" not in shop.suggestions()
 
 
 def hinted(step: noise.NoiseHints, root: Path, *files: str, **hint: Any) -> Json:
-    """Return what becomes of a hint where these files were found, the best first."""
+    """Return the hint after the step, in a result with these files, the best first."""
     mitigation = {"suggestedIgnorePatterns": SUGGESTED, "topK": 5, "nextStep": ""} | hint
     document = Document.read(
         orjson.dumps(
@@ -424,7 +424,7 @@ def test_a_file_is_noise_by_its_folders_and_its_name(kind: str) -> None:
     assert {noise.kind(path) for path in KINDS[kind]} == {kind}
 
 
-def kept(file: Path, text: str) -> None:
+def overwrite(file: Path, text: str) -> None:
     """Write another text of the same length, and keep the time."""
     was = file.stat()
     assert len(text.encode()) == was.st_size
@@ -437,9 +437,9 @@ def test_an_unchanged_gitignore_is_read_again_on_every_nth_use(tmp_path: Path) -
     ignores = gitignore.RootIgnores(interval=3)
     file.write_text("a\n")
     assert ignores.of(root).ignore("a")
-    kept(file, "b\n")
+    overwrite(file, "b\n")
     assert [ignores.of(root).ignore("a") for _ in range(3)] == [True, True, False]
-    kept(file, "c\n")
+    overwrite(file, "c\n")
     assert [ignores.of(root).ignore("b") for _ in range(3)] == [True, True, False]
 
 

@@ -142,7 +142,7 @@ class Wire:
             if answers(line, id):
                 return lines
         self.drain.join(1)  # what a process wrote to its stderr may come after its stdout's end
-        raise EOFError(f"no answer to {id!r} before the end: {lines!r}{self._said()}")
+        raise EOFError(f"no answer to {id!r} before the end: {lines!r}{self._stderr_tail()}")
 
     def send(self, method: str, number: int | str | None = None, **params: Any) -> list[bytes]:
         """Write a request and read up to its answer; without a number, a notification."""
@@ -196,9 +196,9 @@ class Wire:
             pipe.close()
 
     def _late(self, what: str, seconds: float) -> TimeoutError:
-        return TimeoutError(f"{what} after {seconds:g} seconds{self._said()}")
+        return TimeoutError(f"{what} after {seconds:g} seconds{self._stderr_tail()}")
 
-    def _said(self) -> str:
+    def _stderr_tail(self) -> str:
         return f"; stderr: {bytes(self.errors[-2000:]).decode(errors='replace')}"
 
 

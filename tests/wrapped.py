@@ -1,4 +1,4 @@
-"""Servers behind the wrapper: the command line, what passed between the two, what models see."""
+"""Servers behind the wrapper: the command line, the lines between the two, the text for models."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ def wrapped(server: Sequence[str], *options: str) -> list[str]:
 
 
 class Tee(msgspec.Struct, frozen=True):
-    """A log of what a server was sent and what it said, however it is wrapped.
+    """A log of the lines to and from a server, however it is wrapped.
 
     Put `before(command)` in place of the command.
     """
@@ -46,7 +46,7 @@ class Tee(msgspec.Struct, frozen=True):
         return [orjson.loads(line) for line in self._lines(b">")]
 
     def lines(self) -> list[bytes]:
-        """Return each line that the server said, without its newline."""
+        """Return each line of the server, without its newline."""
         return list(self._lines(b"<"))
 
     def result(self) -> dict[str, Any]:
@@ -69,7 +69,7 @@ Result = dict[str, Any]
 
 
 def texts(result: Result) -> list[str]:
-    """Return what a client that shows the text blocks shows of a result."""
+    """Return the text blocks of a result."""
     return [block["text"] for block in result["content"] if block["type"] == "text"]
 
 
@@ -85,9 +85,9 @@ NOTICES = ("_abridged", "truncation", "pagination")
 
 
 def notice(value: Any) -> Any:
-    """Return what `value` says of something left out of it, None where it says nothing.
+    """Return the notice in `value` of something left out, None without one.
 
-    A text says it as JSON, perhaps after a line of prose; a list of texts in any of them.
+    In a text it is JSON, perhaps after a line of prose; in a list of texts any may have it.
     """
     if isinstance(value, list):
         return next(filter(None, map(notice, value)), None)

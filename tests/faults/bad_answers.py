@@ -1,4 +1,4 @@
-"""What servers answer that is broken, odd or no answer at all, byte by byte."""
+"""Answers of servers that are broken, odd or no answers at all, byte by byte."""
 
 import gzip
 import json

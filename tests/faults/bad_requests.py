@@ -1,4 +1,4 @@
-"""What clients send that is broken, odd or meant to do harm, byte by byte."""
+"""Requests of clients that are broken, odd or meant to do harm, byte by byte."""
 
 import gzip
 

@@ -38,13 +38,13 @@ def answered(message: dict[str, Any]) -> dict[str, Any]:
         case "tools/call":
             arguments = params.get("arguments", {})
             response: dict[str, Any] = arguments.get("answer") or {
-                "result": called(params["name"], arguments)
+                "result": call_result(params["name"], arguments)
             }
             return response
     return {"result": {}}
 
 
-def called(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+def call_result(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     CALL_COUNTS[name] += 1
     match name:
         case "list" | "read" | "long":

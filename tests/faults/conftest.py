@@ -1,4 +1,4 @@
-"""What faults are tried on, and which tests cannot run: of the long form, or of Linux elsewhere."""
+"""Targets of the faults, and the tests that cannot run: of the long form, or of Linux elsewhere."""
 
 import sys
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ def bridge() -> Iterator[Bridge]:
 
 
 @pytest.fixture
-def tried(request: pytest.FixtureRequest) -> Remote | Bridge:
+def target(request: pytest.FixtureRequest) -> Remote | Bridge:
     target: Remote | Bridge = request.getfixturevalue(request.param)
     return target
 

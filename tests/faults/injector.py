@@ -34,8 +34,8 @@ class Injector:
 
     def __init__(self, deep: int = 1) -> None:
         self._deep = deep
-        self._passed: dict[tuple[str, int, str], int] = {}
-        self.tried: set[Place] = set()
+        self._counts: dict[tuple[str, int, str], int] = {}
+        self.places: set[Place] = set()
         self.raised: Place | None = None
 
     @contextmanager
@@ -46,7 +46,7 @@ class Injector:
             yield
 
     def begin(self) -> None:
-        self._passed.clear()
+        self._counts.clear()
         self.raised = None
 
     @contextmanager
@@ -55,14 +55,14 @@ class Injector:
         # What is thrown away is nobody's call.
         gc.disable()
         if self.raised is None:
-            sys.setprofile(self._called)
+            sys.setprofile(self._profile)
         try:
             yield
         finally:
             sys.setprofile(None)
             gc.enable()
 
-    def _called(self, frame: FrameType, event: str, argument: Any) -> None:
+    def _profile(self, frame: FrameType, event: str, argument: Any) -> None:
         caller: FrameType | None
         if event == "call" and not frame.f_code.co_flags & CO_GENERATOR:
             # A generator is gone on with, and closed, from many places; what it calls is enough.
@@ -76,17 +76,17 @@ class Injector:
         if caller is None or not caller.f_code.co_filename.startswith(INSIDE):
             return
         line = caller.f_code.co_filename[len(INSIDE) + 1 :], caller.f_lineno, name
-        count = self._passed[line] = self._passed.get(line, 0) + 1
+        count = self._counts[line] = self._counts.get(line, 0) + 1
         place = (*line, count)
-        if count > self._deep or place in self.tried:
+        if count > self._deep or place in self.places:
             return
-        self.tried.add(place)
+        self.places.add(place)
         self.raised = place
         # Whoever raises here is asked no more.
         raise self._error(place, event)(f"injected: {place}")
 
     def _error(self, place: Place, event: str) -> type[Exception]:
-        error = ERRORS[len(self.tried) % len(ERRORS)]
+        error = ERRORS[len(self.places) % len(ERRORS)]
         # Where something is read, too deep a recursion says of it that it is too deep, and what is
         # written in C knows no other.
         reads = event == "c_call" or place[0].startswith(READING)

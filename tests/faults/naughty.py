@@ -73,7 +73,7 @@ def plain() -> None:
 
 @at_end
 def ends(id: bytes, how: str) -> None:
-    """Say half of an answer, and end; `how` is an exit code or the name of a signal."""
+    """Write half of an answer, and end; `how` is an exit code or the name of a signal."""
     say(b"the disk is on fire\n", to=2)
     say(result(id)[:40])
     leave(how)
@@ -174,7 +174,7 @@ def silent() -> None:
 
 @fault
 def halts(size: str) -> None:
-    """Say half of so long an answer to `long`, and the rest once something is cancelled."""
+    """Write half of so long an answer to `long`, and the rest once a request is cancelled."""
     rest = b""
     for line in lines():
         message = json.loads(line)
@@ -242,7 +242,7 @@ def stays(*how: str) -> None:
 
 @fault
 def puppet() -> None:
-    """Say what the arguments of each call say, in hex: `says`, with `ID` for the id of the call.
+    """Answer each call with its argument `says`, in hex, with `ID` for the id of the call.
 
     With `cut` in pieces: at that byte, or each byte alone where it is 0. A call of `heard` is
     answered with all lines that came since the last one, in hex, but for calls of `ok`.

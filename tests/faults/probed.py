@@ -39,7 +39,7 @@ def error(id: bytes) -> bytes:
     return b'{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"no such check"}}' % id
 
 
-def said(id: bytes, how: str) -> list[bytes]:
+def check_responses(id: bytes, how: str) -> list[bytes]:
     right = answer(id, '{"busy":false}')
     return {
         "fine": [right],
@@ -114,7 +114,7 @@ def main() -> None:
                 continue
             if how == "belated":
                 late[message["id"]] = answer(id)
-            say(*said(id, how))
+            say(*check_responses(id, how))
         elif "id" in message and "method" in message:
             say(answer(id))
 

@@ -34,8 +34,8 @@ LARGE = b'{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"[
 )
 
 
-class Came(NamedTuple):
-    """What came of a call: its id, as it is spelled, and all lines up to its end."""
+class PuppetReply(NamedTuple):
+    """The reply to a call: its id, as it is spelled, and all lines up to its end."""
 
     id: bytes
     lines: list[bytes]
@@ -54,7 +54,7 @@ class Puppet:
         self.stateless = False
         self._numbers = count(100)
 
-    def ask(self, tool: str, says: bytes, cut: int | None = None) -> Came:
+    def ask(self, tool: str, says: bytes, cut: int | None = None) -> PuppetReply:
         """Make a call, to be answered by these bytes, `ID` being its id; perhaps in pieces."""
         number = next(self._numbers)
         params = arguments(says, cut)
@@ -66,15 +66,15 @@ class Puppet:
             lines = response.messages or [answer_of(response)]
         else:
             lines = self.client.messages(call(number, tool, arguments=params))
-        return Came(b"%d" % number, lines)
+        return PuppetReply(b"%d" % number, lines)
 
     def so_far(self) -> list[bytes]:
         """Return the lines that have come on stdout."""
         *lines, _ = self._up_to("ok")
         return lines
 
-    def heard(self) -> bytes:
-        """Return the lines that the server was told since the last time."""
+    def server_lines(self) -> bytes:
+        """Return the lines that the server has read since the last time."""
         last = json.loads(self._up_to("heard")[-1])
         return bytes.fromhex(last["result"]["content"][0]["text"])
 

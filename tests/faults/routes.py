@@ -1,4 +1,4 @@
-"""What faults are tried on: a sidecar before an HTTP server, before a command, and `run URL`.
+"""Targets of the faults: a sidecar before an HTTP server, before a command, and `run URL`.
 
 Each makes sure that the next request is answered as ever, and that nothing is left of the fault.
 """
@@ -145,7 +145,7 @@ class Local:
 
     @contextmanager
     def sound(self) -> Iterator[None]:
-        """What happens leaves nothing behind."""
+        """See to it that the test leaves nothing behind."""
         self.works()
         with left_clean(self.sidecar):
             yield
@@ -156,7 +156,7 @@ class Local:
 @contextmanager
 def left_clean(sidecar: Sidecar) -> Iterator[None]:
     """See to it that no request, descriptor, child or thread is left of what happens."""
-    before = sidecar.left
+    before = sidecar.resources
     sidecar.skip()
     yield
     sidecar.settles(before)
@@ -222,7 +222,7 @@ def answer_of(response: RawResponse) -> bytes:
 
 
 def failure(raw: bytes, id: int | str) -> str:
-    """Return what an error says, a result or not, which must answer the request with this id."""
+    """Return the message of an error, a result or not; the error must answer the request `id`."""
     message = json.loads(raw)
     assert message["id"] == id
     if "error" in message:
@@ -238,4 +238,4 @@ def by_both(row: int) -> pytest.MarkDecorator:
     """Have a test show a row before a URL, by a sidecar and over `run URL`."""
     ways = {"remote": "http", "bridge": "stdio"}
     marked = [pytest.param(name, marks=pytest.mark.fault(row, way)) for name, way in ways.items()]
-    return pytest.mark.parametrize("tried", marked, indirect=True)
+    return pytest.mark.parametrize("target", marked, indirect=True)

@@ -39,8 +39,8 @@ JSON = "Content-Type: application/json"
 OPEN = "mcp_abridge_open_requests"
 
 
-class Left(NamedTuple):
-    """What a process holds: open requests by its own count, descriptors, children."""
+class Resources(NamedTuple):
+    """The resources of a process: open requests by its own count, descriptors, children."""
 
     requests: int
     descriptors: int
@@ -131,7 +131,7 @@ class Client:
         return raw
 
     def until(self, raw: bytes) -> bytes:
-        """Return what comes up to and with `raw`; raises EOFError."""
+        """Read up to and with `raw`; raises EOFError."""
         while (at := self.buffer.find(raw)) < 0:
             if not self.more():
                 raise EOFError(f"no {raw!r} in {bytes(self.buffer)!r}")
@@ -203,7 +203,7 @@ class Sidecar(Process):
         super().__init__(process)
         self.errors = bytearray()
         self.lines: list[dict[str, Any]] = []
-        self.seen = 0
+        self.cursor = 0
         self.drain = threading.Thread(target=self._drain, daemon=True)
         self.drain.start()
 
@@ -263,7 +263,7 @@ class Sidecar(Process):
         assert response.status == 200, response
         return f"Mcp-Session-Id: {response.one('mcp-session-id')}"
 
-    # What it says
+    # The log
 
     def events(self, event: str, count: int = 1, **fields: Any) -> list[dict[str, Any]]:
         """Return the lines of an event with these fields, once there are so many of them."""
@@ -285,38 +285,38 @@ class Sidecar(Process):
         return lines
 
     def messages(self) -> list[str]:
-        """Return what the log has said in words so far."""
+        """Return the messages of the log so far."""
         return [line["message"] for line in tuple(self.lines) if "message" in line]
 
     def requests(self, count: int = 1) -> list[dict[str, Any]]:
         """Return the log's next so many lines about requests."""
-        lines = self.events("request", self.seen + count)[self.seen : self.seen + count]
-        self.seen += count
+        lines = self.events("request", self.cursor + count)[self.cursor : self.cursor + count]
+        self.cursor += count
         return lines
 
     def skip(self) -> None:
         """Let all lines about requests so far be."""
-        self.seen = len(self.events("request", 0))
+        self.cursor = len(self.events("request", 0))
 
     def failures(self, count: int = 1) -> list[str]:
-        """Return what the log has said of failures since the last time, at least so many."""
+        """Return the failures in the log since the last time, at least so many."""
         failures: list[str] = []
 
         def enough() -> bool:
-            lines = self.events("request", 0)[self.seen :]
+            lines = self.events("request", 0)[self.cursor :]
             failures[:] = [line["failure"] for line in lines if line.get("failure")]
-            self.seen += len(lines) if len(failures) >= count else 0
+            self.cursor += len(lines) if len(failures) >= count else 0
             return len(failures) >= count
 
         until(enough)
         return failures
 
-    # What it holds
+    # Resources
 
     @property
-    def left(self) -> Left:
-        """Return what it holds now."""
-        counts: list[Left] = []
+    def resources(self) -> Resources:
+        """Count the resources now."""
+        counts: list[Resources] = []
 
         def counted() -> bool:
             # Counted while this connection is open, whose end the sidecar may not see at once.
@@ -328,7 +328,7 @@ class Sidecar(Process):
                     requests = re.findall(rf"^{OPEN} (\d+)", response.body.decode(), re.MULTILINE)
                     assert requests or response.status == 500, response
                     counts.extend(
-                        Left(int(number), self.descriptors, len(self.children))
+                        Resources(int(number), self.descriptors, len(self.children))
                         for number in requests
                     )
             return bool(counts)
@@ -336,20 +336,20 @@ class Sidecar(Process):
         until(counted)
         return counts[0]
 
-    def settles(self, before: Left, seconds: float = SECONDS) -> None:
-        """Wait until it holds no more than `before`."""
+    def settles(self, before: Resources, seconds: float = SECONDS) -> None:
+        """Wait until there are no more resources in use than `before`."""
         last = before
 
         def no_more() -> bool:
             nonlocal last
-            last = self.left
+            last = self.resources
             return all(now <= then for now, then in zip(last, before, strict=True))
 
         until(no_more, seconds, lambda: f"{last} is left of {before}")
 
 
 def log_messages(errors: bytes) -> list[str]:
-    """Return the words of a log, each line with its level if that is worth a word."""
+    """Return the messages of a log, each with its level unless that is info."""
     lines = [json.loads(line) for line in errors.split(b"\n") if line.startswith(b'{"time":')]
     return [
         line["message"] if line["level"] == "info" else f"{line['level']}: {line['message']}"

@@ -39,7 +39,7 @@ class Table:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        if self._missed() and session.exitstatus == pytest.ExitCode.OK:
+        if self._failing() and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _verdict(self, row: int, way: Way) -> str:
@@ -50,7 +50,7 @@ class Table:
             return f"held {len(tests)}"
         return "NO TEST" if way in ROWS[row].ways else "-"
 
-    def _missed(self) -> list[str]:
+    def _failing(self) -> list[str]:
         return [
             str(row)
             for row in ROWS
@@ -61,7 +61,7 @@ class Table:
         yield _line("row", "fault", *(_HEADS[way] for way in WAYS))
         for number, row in ROWS.items():
             yield _line(str(number), row.title, *(self._verdict(number, way) for way in WAYS))
-        failing = self._missed()
+        failing = self._failing()
         total = f"held: {len(ROWS) - len(failing)} of {len(ROWS)} rows"
         yield f"{total}; not held: {', '.join(failing)}" if failing else total
 

@@ -1,4 +1,4 @@
-"""What must be seen of messages that are odd in their bytes, their ids or their shape."""
+"""Messages that are odd in their bytes, their ids or their shape have the promised outcome."""
 
 import json
 import re
@@ -427,12 +427,12 @@ IDS = (b"5", b'"5"', b"5.0", b"5e0", b"-0", b"1e400", b'""', b"18446744073709551
 @pytest.fixture
 def wire(stdio: Puppet) -> Iterator[Wrapped]:
     assert isinstance(stdio.client, Wrapped)
-    stdio.heard()
+    stdio.server_lines()
     with stdio.client.sound():
         yield stdio.client
 
 
-def called(id: bytes, **params: object) -> bytes:
+def tool_call(id: bytes, **params: object) -> bytes:
     raw = compact(params)
     return b'{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":%s}' % (id, raw)
 
@@ -443,7 +443,7 @@ def test_what_is_no_call_reaches_the_server_as_it_is(
     stdio: Puppet, wire: Wrapped, raw: bytes
 ) -> None:
     wire.write(raw + b"\n")
-    assert stdio.heard() == raw + b"\n"
+    assert stdio.server_lines() == raw + b"\n"
 
 
 @pytest.mark.fault(21, "stdio")
@@ -453,9 +453,9 @@ def test_ids_are_told_apart_by_type_and_spelling(stdio: Puppet, wire: Wrapped) -
     # The first ones are answered only with the last.
     for at, id in enumerate(IDS[:-1]):
         tool = "shaped" if at % 2 else "plain"
-        wire.write(called(id, name=tool, arguments={"says": ""}) + b"\n")
+        wire.write(tool_call(id, name=tool, arguments={"says": ""}) + b"\n")
     says = b"\n".join(b'{"jsonrpc":"2.0","id":%s,%s' % (id, document) for id in IDS)
-    last = called(IDS[-1], name="shaped", arguments={"says": says.hex()})
+    last = tool_call(IDS[-1], name="shaped", arguments={"says": says.hex()})
     wire.write(last + b"\n")
     assert stdio.so_far() == [
         b'{"jsonrpc":"2.0","id":%s,%s' % (id, shaped if at % 2 else document)
@@ -485,7 +485,7 @@ def test_a_call_with_two_readings_is_refused_and_never_arrives(
     wire.write(b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{%s}}\n' % params)
     [error] = stdio.so_far()
     assert failure(error, 7) == AMBIGUOUS
-    assert stdio.heard() == b""
+    assert stdio.server_lines() == b""
     until(lambda: len(wire.log()) > before)
     [logged] = wire.log()[before:]
     assert logged.startswith("warning: ")

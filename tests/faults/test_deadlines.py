@@ -1,4 +1,4 @@
-"""What must be seen of calls that the server leaves alone for longer than `--deadline` allows."""
+"""Calls that the server leaves alone for longer than `--deadline` allows fail at that time."""
 
 import itertools
 import json
@@ -15,15 +15,15 @@ from tests.faults.routes import failure
 from tests.faults.sidecar import call, get
 from tests.faults.ways import (
     CANCELLED,
+    HTTP_WAYS,
     SERVE_URL,
-    SERVED,
-    WRITTEN,
-    Served,
+    STDIO_WAYS,
+    HttpWay,
+    StdioWay,
     Way,
-    Written,
     all_ways,
-    heard,
     hears,
+    server_messages,
     text,
 )
 from tests.faults.wrapper import naughty
@@ -49,7 +49,7 @@ def ways() -> Iterator[dict[str, Way]]:
     "name",
     [
         pytest.param(name, marks=pytest.mark.fault(14, way))
-        for way, names in (("stdio", WRITTEN), ("http", SERVED))
+        for way, names in (("stdio", STDIO_WAYS), ("http", HTTP_WAYS))
         for name in names
     ],
 )
@@ -57,7 +57,7 @@ def test_a_call_that_is_late_is_an_error_and_the_server_is_told_once(
     ways: dict[str, Way], name: str
 ) -> None:
     way = ways[name]
-    heard(way)
+    server_messages(way)
     calls = {
         how: way.call(next(IDS), "check", how=how, token=f"token of {how}")
         for how in ("never", "belated", "alive")
@@ -73,13 +73,13 @@ def test_a_call_that_is_late_is_an_error_and_the_server_is_told_once(
     told_to = hears(way, *["check"] * 4, "act", *notices)
     reasons = [each["params"].get("reason") for each in told_to if each["method"] == CANCELLED]
     assert reasons.count(REASON) == (2 if notices else 0)
-    if isinstance(way, Written):
+    if isinstance(way, StdioWay):
         assert str(way.log()).count(f"check: {REASON}; the call was cancelled") == 2
     # A late answer reaches nobody, and the next call works.
     *others, last = way.call(next(IDS), "check", how="fine").messages()
     assert (others, text(last)) == ([], FREE)
-    if isinstance(way, Served):
-        until(lambda: way.sidecar.left.requests == 0)
+    if isinstance(way, HttpWay):
+        until(lambda: way.sidecar.resources.requests == 0)
         figures = way.sidecar.ask(get("/metrics")).body
         assert b'mcp_abridge_calls_total{outcome="late",tool="check"}' in figures
 
@@ -90,7 +90,7 @@ SHORT = ("--deadline", "0.5")
 @pytest.mark.fault(14, "stdio")
 def test_an_answer_that_has_begun_to_pass_is_not_late() -> None:
     # A bounded answer is held until it is whole.
-    with Written(*SHORT, "--budget", "off", *naughty("halts", "100000")) as wire:
+    with StdioWay(*SHORT, "--budget", "off", *naughty("halts", "100000")) as wire:
         for id, name in ((7, "long"), (8, "never")):
             wire.write(call(id, name) + b"\n")
         long, late = wire.line(), wire.line()

@@ -1,4 +1,4 @@
-"""What a sidecar does where the system has no more to give, row 47: one call fails, others come.
+"""A sidecar survives a system without resources, row 47: one call fails, others come.
 
 Descriptors and memory are limited while it runs (Linux); servers are gone, and come back.
 """
@@ -186,17 +186,17 @@ def huge() -> Iterator[bytes]:
 
 @by_both(47)
 def test_a_huge_answer_fails_if_there_is_no_memory_and_all_others_come(
-    tried: Remote | Bridge,
+    target: Remote | Bridge,
 ) -> None:
-    tried.works()
-    with scarce(tried.holds):
+    target.works()
+    with scarce(target.holds):
         for fault in huge():
-            with tried.sound(fault):
-                answers = list(tried.fails(502, 20.0))
+            with target.sound(fault):
+                answers = list(target.fails(502, 20.0))
                 for each in answers:
                     message = failure(each[-1], 2)
                     assert re.search("memory|broke off", message, re.IGNORECASE)
-                assert len(tried.server.faults()) == len(answers), "a call was sent again"
+                assert len(target.server.faults()) == len(answers), "a call was sent again"
 
 
 @pytest.mark.fault(47, "http")

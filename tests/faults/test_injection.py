@@ -157,8 +157,8 @@ def outcomes(job: ShapeJob) -> Iterator[tuple[Any, ShapeResult]]:
         with injector.armed():
             outcome = shape(job)
         if injector.raised is None:
-            assert injector.tried, "nothing has failed"
-            print(f"{len(injector.tried)} places")
+            assert injector.places, "nothing has failed"
+            print(f"{len(injector.places)} places")
             return
         yield injector.raised, outcome
 
@@ -169,7 +169,7 @@ def is_error(raw: bytes, id: int) -> bool:
 
 
 def alike(job: ShapeJob, raw: bytes, *right: bytes) -> bool:
-    """Say whether an answer is one of the right ones.
+    """Return True if an answer is one of the right ones.
 
     The structuredContent that is promised may be missing, or be the text, where it cannot be made.
     """
@@ -246,24 +246,26 @@ def test_wherever_a_session_fails_a_request_has_one_answer_and_the_next_call_wor
 ) -> None:
     talk = Talk(rules(SESSION))
 
-    def asked() -> bytes:
+    def exchange() -> bytes:
         """Make the request, and answer it if it goes on; return the one answer."""
-        sent, came = len(talk.to_server), len(talk.to_client)
+        server_count, client_count = len(talk.to_server), len(talk.to_client)
         talk.client(raw)
-        if talk.to_server[sent:]:
+        if talk.to_server[server_count:]:
             talk.server(answer(result))
-        [found] = talk.to_client[came:]
-        return found
+        [response] = talk.to_client[client_count:]
+        return response
 
-    expected, injector = asked(), Injector()
+    expected, injector = exchange(), Injector()
     closed = result is None or SECRET in str(result) or result is LISTED
     right = [expected] if closed else [expected, answer(result)]
     while True:
         with injector.armed():
-            found = asked()
+            response = exchange()
         if injector.raised is None:
             break
-        assert found in right or "error" in json.loads(found) or is_error(found, 1), injector.raised
-        assert SECRET not in found.decode()
-        assert asked() == expected, injector.raised
-    assert injector.tried
+        assert response in right or "error" in json.loads(response) or is_error(response, 1), (
+            injector.raised
+        )
+        assert SECRET not in response.decode()
+        assert exchange() == expected, injector.raised
+    assert injector.places

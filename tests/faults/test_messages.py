@@ -1,4 +1,4 @@
-"""What must be seen of HTTP requests that are too large, broken or changed by a rule: raw bytes.
+"""HTTP requests that are too large, broken or changed by a rule have one answer: raw bytes.
 
 Rows 22, 28 and 31. Each request gets one answer, the next one works, and the server sees nothing of
 what was refused.
@@ -203,9 +203,9 @@ def test_headers_that_repeat_the_body_follow_it_where_a_rule_changes_it(tmp_path
     rules.write_text(CAPPED, "utf-8")
     with Listing() as server, serving("--rules", str(rules), server.url) as sidecar:
         sidecar.post(listing(1), *stateless("", "tools/list"))
-        given = {"count": 9, "other": "x", "mine": 1}
+        original = {"count": 9, "other": "x", "mine": 1}
         headers = ("Mcp-Param-Count: 9", "Mcp-Param-Other: x", "X-Other: y")
-        sidecar.ask(modern(2, "ok", *headers, arguments=given))
+        sidecar.ask(modern(2, "ok", *headers, arguments=original))
         _, request = server.requests
     arguments = {"region": "Zürich", "count": 5, "other": "x"}
     assert request.message["params"]["arguments"] == arguments

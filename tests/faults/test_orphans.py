@@ -62,7 +62,7 @@ def brood(*how: str) -> list[str]:
     return [sys.executable, "-IS", str(NAUGHTY), "broods", *how]
 
 
-def left(marker: str) -> list[str]:
+def survivors(marker: str) -> list[str]:
     """Return who lives of a marker, by number and command."""
     lines = []
     for entry in Path("/proc").iterdir():
@@ -78,11 +78,11 @@ def left(marker: str) -> list[str]:
 
 def servers(marker: str) -> list[str]:
     """Return the servers that live, with all that they have begotten."""
-    return [each for each in left(marker) if "naughty" in each and " serve " not in each]
+    return [each for each in survivors(marker) if "naughty" in each and " serve " not in each]
 
 
 def nobody_is_left(marker: str, since: float) -> None:
-    until(lambda: not left(marker), since + LIFE + NOISE - time.monotonic(), lambda: marker)
+    until(lambda: not survivors(marker), since + LIFE + NOISE - time.monotonic(), lambda: marker)
 
 
 def go_round(turns: Iterator[Cycle], most: int, turn: Callable[[Cycle], float]) -> None:
@@ -95,7 +95,7 @@ def go_round(turns: Iterator[Cycle], most: int, turn: Callable[[Cycle], float]) 
         try:
             nobody_is_left(cycle.marker, turn(cycle))
         finally:
-            for each in left(cycle.marker):
+            for each in survivors(cycle.marker):
                 with suppress(ProcessLookupError):
                     os.kill(int(each.partition(" ")[0]), signal.SIGKILL)
 
@@ -197,7 +197,7 @@ def test_nobody_is_left_of_a_session_that_is_over_while_the_sidecar_lives() -> N
     marker = f"over-{os.getpid()}"
     limits = keys(limits={"sessions": 4, "idle_seconds": 2})
     with serving(*limits, "--", *brood("stays"), env={MARK: marker}) as sidecar:
-        before = sidecar.left
+        before = sidecar.resources
         ended, crashed = sidecar.begin(), sidecar.begin()
         assert sidecar.ask(request("DELETE", "/mcp", ended)).status == 204
         assert b"SIGKILL" in sidecar.post(posted(2, "end"), crashed).body
@@ -214,6 +214,6 @@ def test_nobody_is_left_of_a_session_that_is_over_while_the_sidecar_lives() -> N
         assert sidecar.post(posted(3), last).status == 200
         assert servers(marker)
         # The last of them are ended because nobody uses them.
-        until(lambda: not servers(marker), 3.0 + 2 * LIFE, lambda: str(left(marker)))
+        until(lambda: not servers(marker), 3.0 + 2 * LIFE, lambda: str(survivors(marker)))
         sidecar.settles(before)
-    assert not left(marker)
+    assert not survivors(marker)

@@ -1,4 +1,4 @@
-"""What a rule does to an answer and must not: seen by clients of the wrapper and of the sidecar."""
+"""Effects of rules on answers, wanted and forbidden, at clients of the wrapper and the sidecar."""
 
 import json
 import sqlite3

@@ -1,4 +1,4 @@
-"""What must be seen of each fault while a guard asks the server something, over every transport.
+"""Each fault during a query of a guard has the promised outcome, over every transport.
 
 Everywhere the same: the call that is held gets one answer, the server sees it once or never, the
 next call works, and nothing of the question is shown to a client.
@@ -18,17 +18,17 @@ from tests.faults.ways import (
     ALL,
     CANCELLED,
     COMMAND,
+    HTTP_WAYS,
     PROBED,
     RUN_URL,
     SERVE_URL,
-    SERVED,
     STDIO,
-    WRITTEN,
+    STDIO_WAYS,
+    HttpWay,
+    Messages,
     Probed,
-    Said,
-    Served,
+    StdioWay,
     Way,
-    Written,
     hears,
     text,
 )
@@ -52,20 +52,20 @@ def name(request: pytest.FixtureRequest) -> str:
 def way(started: dict[str, Way], name: str) -> Iterator[Way]:
     """Return a way, and see to it that it works on and has shown nothing of its questions."""
     current = started[name]
-    ways.heard(current)
+    ways.server_messages(current)
     yield current
-    assert decided(current, "fine", "pass") == ("done", [])
+    assert decision(current, "fine", "pass") == ("done", [])
     hears(current, "check", "act")
-    assert ways.QUESTION not in current.shown
+    assert ways.QUESTION not in current.client_bytes
 
 
 def only(*names: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("name", names, indirect=True)
 
 
-def decided(
+def decision(
     way: Way, how: str | None, then: str = "block", seconds: float = 20.0
-) -> tuple[str, Said]:
+) -> tuple[str, Messages]:
     """Make a call; return the text of its answer, and what came before that."""
     id = next(IDS)
     *others, last = way.call(id, "act", how=how, then=then, seconds=seconds).messages()
@@ -91,7 +91,7 @@ STRAY = {
 }
 # Whatever is not the answer goes on as ever where there is a stream for it.
 SHOWN_TO_CLIENT = {
-    **dict.fromkeys(WRITTEN, ("another id", "note", "question")),
+    **dict.fromkeys(STDIO_WAYS, ("another id", "note", "question")),
     **dict.fromkeys(COMMAND, ("note", "question")),
 }
 
@@ -100,9 +100,9 @@ def test_what_the_server_answers_is_what_a_guard_finds(way: Way, name: str) -> N
     for how, document in ANSWERS.items():
         beside = [STRAY[how]] if how in SHOWN_TO_CLIENT.get(name, ()) else []
         declined = ["answer"] if how == "question" and name == SERVE_URL else []
-        assert (how, *decided(way, how)) == (how, document, beside)
+        assert (how, *decision(way, how)) == (how, document, beside)
         hears(way, "check", *declined)
-        assert (how, *decided(way, how, "pass")) == (how, "done", beside)
+        assert (how, *decision(way, how, "pass")) == (how, "done", beside)
         messages = hears(way, "check", *declined, "act")
         assert messages[0]["params"]["arguments"] == {"how": how}
         assert messages[-1]["params"]["arguments"] == {"how": how, "then": "pass", "seconds": 20.0}
@@ -143,25 +143,25 @@ HTTP = {
 def test_what_becomes_of_the_http_request_is_what_a_guard_finds(way: Way, name: str) -> None:
     assert way.http is not None
     for how, words in HTTP.items():
-        failure, _ = decided(way, how)
+        failure, _ = decision(way, how)
         failure = re.sub(r"after \d+ bytes", "after N bytes", failure)
         assert (how, failure) == (how, words[name == SERVE_URL].replace("{url}", way.http.url))
         hears(way, "check")
-        assert (how, decided(way, how, "pass")[0]) == (how, "done")
+        assert (how, decision(way, how, "pass")[0]) == (how, "done")
         hears(way, "check", "act")
 
 
 def ended(http: Probed, count: int) -> None:
     """Wait until so many questions were given up by the end of their connections."""
-    until(lambda: http.left >= count)
-    assert http.left == count
+    until(lambda: http.abandoned_queries >= count)
+    assert http.abandoned_queries == count
 
 
-@only(*SERVED)
+@only(*HTTP_WAYS)
 def test_a_client_that_goes_away_takes_the_question_along(way: Way, name: str) -> None:
-    assert isinstance(way, Served)
-    before = way.sidecar.left
-    count = 0 if way.http is None else way.http.left
+    assert isinstance(way, HttpWay)
+    before = way.sidecar.resources
+    count = 0 if way.http is None else way.http.abandoned_queries
     call = way.call(next(IDS), "act", how="never", then="pass", seconds=1.0)
     [check] = hears(way, "check")
     call.leave()
@@ -179,13 +179,13 @@ def test_a_client_that_goes_away_takes_the_question_along(way: Way, name: str) -
 @only(STDIO, RUN_URL)
 def test_a_call_that_is_held_goes_on_when_the_client_will_ask_no_more(way: Way, name: str) -> None:
     command = ["--", *PROBED] if way.http is None else [way.http.url]
-    with Written(*command, http=way.http) as wire:
+    with StdioWay(*command, http=way.http) as wire:
         call = wire.call(7, "act", how="slow", then="pass")
         wire.shut_stdin()
         [answer] = call.messages()
         assert text(answer) == "done"
         assert wire.process.wait(20) == 0
-    ways.heard(way)
+    ways.server_messages(way)
 
 
 DEATH = "the server ended with exit code 3; its stderr ends with:\nthe disk is on fire"
@@ -195,11 +195,11 @@ def death(way: Way) -> None:
     [answer] = way.call(7, "act", how="death", then="pass").messages()
     assert text(answer) == DEATH
     assert answer["result"]["isError"] is True
-    assert ways.QUESTION not in way.shown
+    assert ways.QUESTION not in way.client_bytes
 
 
 def test_a_server_on_stdio_that_dies_answers_what_is_held() -> None:
-    with Written("--", *PROBED) as wire:
+    with StdioWay("--", *PROBED) as wire:
         death(wire)
         ended = wire.close()
         assert (ended.code, ended.rest) == (3, b"")
@@ -210,7 +210,7 @@ def test_a_server_behind_a_sidecar_that_dies_answers_what_is_held(
     started: dict[str, Way], name: str
 ) -> None:
     served = started[name]
-    assert isinstance(served, Served)
-    before = served.sidecar.left
-    death(Served(served.sidecar, name.partition(", ")[2]))
+    assert isinstance(served, HttpWay)
+    before = served.sidecar.resources
+    death(HttpWay(served.sidecar, name.partition(", ")[2]))
     served.sidecar.settles(before)

@@ -1,4 +1,4 @@
-"""What becomes of the ledger where its disk fails, rows 44 and 45, and what it holds (Linux).
+"""The ledger when its disk fails, rows 44 and 45, and its contents (Linux).
 
 Everywhere the same: each call is answered as ever and soon, what was recorded before is there, and
 one line of the log says why recording stopped, and in the end how many calls were not recorded.
@@ -39,7 +39,7 @@ def by_ways(row: int) -> pytest.MarkDecorator:
 
 
 class Recorder:
-    """Somebody who has calls made and writes a ledger."""
+    """A proxy that writes a ledger, and its client."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -52,18 +52,18 @@ class Recorder:
             return self.client.ask(call(next(self.ids), tool, arguments=arguments))
 
     def log(self) -> list[str]:
-        """Return what it has said so far, but for its lines about requests."""
+        """Return the messages of its log so far, but for lines about requests."""
         lines = [json.loads(line) for line in self.client.errors.splitlines()]
         return [line["message"] for line in lines if "message" in line]
 
-    def lost(self) -> int:
+    def lost_calls(self) -> int:
         """Return how many calls were not recorded, as the figures of a sidecar have it."""
         assert isinstance(self.client, Local)
         figures = self.client.sidecar.ask(get("/metrics")).body.decode()
         [count] = re.findall(r"^mcp_abridge_unrecorded_calls_total (\d+)", figures, re.MULTILINE)
         return int(count)
 
-    def stopped(self) -> list[str]:
+    def ledger_lines(self) -> list[str]:
         """Wait until recording has stopped; return all that was said of the ledger."""
         until(lambda: any("recording stopped" in line for line in self.log()))
         return [line for line in self.log() if "ledger" in line]
@@ -111,13 +111,13 @@ def test_a_ledger_that_cannot_be_written_stops_and_nothing_else(tmp_path: Path, 
         bad = str(tmp_path / name)
         make(bad)
         with recording(way, bad, lost_count=None) as recorder:
-            [line] = recorder.stopped()
+            [line] = recorder.ledger_lines()
             assert re.fullmatch(f"ledger {bad}: recording stopped: {reason}; calls go on", line)
             for _ in range(20):
                 recorder.call()
             if way == "http":
-                assert recorder.lost() >= 1
-            assert recorder.stopped() == [line]
+                assert recorder.lost_calls() >= 1
+            assert recorder.ledger_lines() == [line]
 
 
 @contextmanager
@@ -150,7 +150,7 @@ def test_a_disk_that_becomes_full_loses_nothing_that_was_there(tmp_path: Path, w
             fill(disk / "film")
             for number in range(20):
                 recorder.call(f"{number} " + "x" * 180)
-            [line] = recorder.stopped()
+            [line] = recorder.ledger_lines()
             why = "(database or disk is full|disk I/O error)"
             assert re.fullmatch(f"ledger {path}: recording stopped: {why}; calls go on", line)
         (disk / "film").unlink()
@@ -171,7 +171,7 @@ def test_a_ledger_that_somebody_locks_for_too_long_stops_and_nothing_else(path: 
         for recorder in recorders * 10:
             recorder.call()
         for recorder in recorders:
-            assert recorder.stopped() == [
+            assert recorder.ledger_lines() == [
                 f"ledger {path}: recording stopped: database is locked; calls go on"
             ]
             recorder.call()

@@ -64,7 +64,7 @@ NO_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
 BAD = [*BOMBS, *NO_FILES]
 
 
-def made(folder: Path, name: str) -> tuple[Path, str]:
+def bad_file(folder: Path, name: str) -> tuple[Path, str]:
     file = folder / "rules.yaml"
     if name in BOMBS:
         file.write_bytes(BOMBS[name][0])
@@ -74,7 +74,7 @@ def made(folder: Path, name: str) -> tuple[Path, str]:
     return file, f"{file}{message}"
 
 
-def done(*words: str) -> "subprocess.CompletedProcess[str]":
+def run_proxy(*words: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [*PROGRAM, *words],
         cwd=ROOT,
@@ -93,8 +93,8 @@ def test_check_says_in_a_line_each_what_is_wrong_with_bad_files_and_ends_with_2(
     bad = []
     for number, name in enumerate(BAD):
         (tmp_path / str(number)).mkdir()
-        bad.append(made(tmp_path / str(number), name))
-    ended = done("check", *(str(file) for file, _ in bad))
+        bad.append(bad_file(tmp_path / str(number), name))
+    ended = run_proxy("check", *(str(file) for file, _ in bad))
     assert ended.returncode == 2
     assert ended.stderr.splitlines() == [message for _, message in bad]
     assert ended.stdout == ""
@@ -108,7 +108,7 @@ def test_check_refuses_what_cannot_be_matched_in_linear_time(tmp_path: Path) -> 
         "- {tools: a, response: [{replace: {pattern: '(a+)+(?=b)', with: c}}]}\n"
         "- {tools: b, arguments: {c: {pattern: '(a)\\1'}}}\n"
     )
-    ended = done("check", str(file))
+    ended = run_proxy("check", str(file))
     assert ended.returncode == 1
     problem = "is not a regular expression RE2 takes"
     assert ended.stderr.splitlines() == [
@@ -122,7 +122,7 @@ def test_check_refuses_what_cannot_be_matched_in_linear_time(tmp_path: Path) -> 
 def test_a_wrapper_with_a_bad_file_answers_with_an_error_and_ends_with_2(
     name: str, tmp_path: Path
 ) -> None:
-    file, message = made(tmp_path, name)
+    file, message = bad_file(tmp_path, name)
     with Wire([*OWN, "--rules", str(file), *CHANGING], cwd=ROOT) as wire:
         wire.write(LIST + b"\n")
         answers = [json.loads(line) for line in iter(wire.line, b"")]
@@ -136,9 +136,9 @@ def test_a_wrapper_with_a_bad_file_answers_with_an_error_and_ends_with_2(
 @pytest.mark.fault(42, "http")
 @pytest.mark.parametrize("name", some(BAD, "10 MB", "pipe"))
 def test_a_sidecar_with_a_bad_file_does_not_start_and_says_why(name: str, tmp_path: Path) -> None:
-    file, message = made(tmp_path, name)
+    file, message = bad_file(tmp_path, name)
     port = ["--listen", "127.0.0.1:0", "--ledger", "off", "--log-format", "json"]
-    ended = done("serve", *port, "--rules", str(file), *CHANGING)
+    ended = run_proxy("serve", *port, "--rules", str(file), *CHANGING)
     assert ended.returncode == 2
     assert [json.loads(line)["message"] for line in ended.stderr.splitlines()] == [message]
 
@@ -177,7 +177,7 @@ def test_a_file_that_becomes_bad_leaves_the_old_rules_and_is_said_once(
     with STARTS[way]("--rules", str(file)) as client:
         assert hidden(client)
         file.unlink()
-        _, message = made(tmp_path, name)
+        _, message = bad_file(tmp_path, name)
         assert all(hidden(client) for _ in range(60))
         assert logged(client, STAY) == 1
         assert logged(client, message.partition("'")[0]) == 1

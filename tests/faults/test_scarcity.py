@@ -1,4 +1,4 @@
-"""What the wrapper does where the system has no more for it, and where its clock jumps (Linux).
+"""The wrapper in a system without resources, and with a clock that jumps (Linux).
 
 One call fails, the process lives. Limits are set while it runs, to a little over what it has.
 """
@@ -168,7 +168,7 @@ def listing(id: int, **window: int) -> bytes:
     return posted(id, "list", arguments={"says": LISTED.hex(), **window})
 
 
-def shown(raw: bytes) -> dict[str, object]:
+def page_of(raw: bytes) -> dict[str, object]:
     [block] = json.loads(raw)["result"]["content"]
     page: dict[str, object] = json.loads(block["text"])
     return page
@@ -181,7 +181,7 @@ def test_a_clock_that_jumps_makes_nothing_early_or_late(
     idle = keys(limits={"idle_seconds": 2}) if start is over_http else ()
     with start(*idle, "--verbose", *pages, program=JUMPING, server=PUPPET) as client:
         unused = client.sidecar.begin() if isinstance(client, Local) else ""
-        assert shown(client.ask(listing(1)))["items"] == [1, 2]
+        assert page_of(client.ask(listing(1)))["items"] == [1, 2]
         with soon(2.0):
             since = time.monotonic()
             late = client.ask(posted(2, "any", arguments={"says": ""}))
@@ -191,7 +191,7 @@ def test_a_clock_that_jumps_makes_nothing_early_or_late(
         # Kept for half an hour, and not asked for anew.
         for offset in (1, 2, 3) * 4:
             page = client.ask(listing(4, offset=offset))
-            assert shown(page)["items"] == [1, 2, 3, 4][offset : offset + 2]
+            assert page_of(page)["items"] == [1, 2, 3, 4][offset : offset + 2]
         assert json.loads(client.ask(posted(5, "heard")))["result"]["content"][0]["text"] == ""
         if isinstance(client, Local):
             # What is used is not idle; what is not used is ended.

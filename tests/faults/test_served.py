@@ -1,4 +1,4 @@
-"""What must be seen of a command's faults where `serve` stands before it (Linux).
+"""Each fault of a command behind `serve` has the promised outcome (Linux).
 
 Those of its bytes, ids and shapes are in test_answers.py, those of its end in test_orphans.py.
 """
@@ -28,7 +28,7 @@ def test_noise_is_told_of_once_and_passed_on() -> None:
 
 
 def has_said(sidecar: Sidecar, message: str) -> bool:
-    """Say whether the log has said something, and that once."""
+    """Return True if the log has this message, and has it once."""
     return sum(message in line for line in sidecar.messages()) == 1
 
 

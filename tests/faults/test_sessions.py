@@ -13,7 +13,7 @@ from tests.faults.scale import LONG, scaled
 from tests.faults.sidecar import (
     INITIALIZE,
     Client,
-    Left,
+    Resources,
     Sidecar,
     call,
     get,
@@ -31,7 +31,7 @@ class HalfOpen(NamedTuple):
     """Connections of which nothing more will come, to a sidecar of their own."""
 
     sidecar: Sidecar
-    before: Left
+    before: Resources
     clients: dict[str, Client]
 
 
@@ -50,7 +50,7 @@ def half_open() -> Iterator[HalfOpen]:
     if LONG:  # it is kept open for longer than reverse proxies do that
         parts["an answer"] = b""
     with serving("http://127.0.0.1:9/mcp") as sidecar:
-        before = sidecar.left
+        before = sidecar.resources
         clients = {name: sidecar.client() for name in parts}
         for name, raw in parts.items():
             if "answer" in name:
@@ -84,7 +84,7 @@ def test_sessions_that_are_abandoned_make_room_and_leave_no_child() -> None:
     server = ["sed", "-un", "-e", ANSWERS, "-e", marker]
     few = keys(limits={"sessions": 20})
     with serving(*few, "--", *server) as sidecar, sidecar.in_memory(64 * MB):
-        before = sidecar.left
+        before = sidecar.resources
         with sidecar.client() as client:
             session_ids = []
             for _ in range(SESSIONS):

@@ -115,7 +115,7 @@ class Served(NamedTuple):
         pytest.fail(f"{name}: pings were late: {reports}")
 
 
-def said(raw: bytes) -> Any:
+def text_of(raw: bytes) -> Any:
     [block] = json.loads(raw)["result"]["content"]
     return block["text"]
 
@@ -161,8 +161,8 @@ def before_command(idle: Sidecar, rules: Path) -> Iterator[Served]:
 Work = Callable[[Served], None]
 
 
-def kept(served: Served) -> None:
-    assert said(served.ask("keep large")).startswith('{"items":[{"id":0},{"id":1},')
+def keeping(served: Served) -> None:
+    assert text_of(served.ask("keep large")).startswith('{"items":[{"id":0},{"id":1},')
 
 
 def exploding(size: str) -> Work:
@@ -184,7 +184,7 @@ def viewed(tool: str) -> Work:
 
 
 def searched(served: Served) -> None:
-    answer = said(served.ask("search large", pattern=SLOW))
+    answer = text_of(served.ask("search large", pattern=SLOW))
     assert answer.startswith("{"), answer
     assert json.loads(answer)["items"] == []
 
@@ -198,7 +198,7 @@ EXPLODES = "an expression that explodes over a large document"
 SPINS = "Python of a rule's own that spins"
 SMALL = "an expression that explodes over a small document"
 SCENES: dict[str, Work] = {
-    LITTLE: kept,
+    LITTLE: keeping,
     SMALL: exploding("small"),
     EXPLODES: exploding("large"),
     "a view that explodes over a small document": viewed("look small"),
@@ -235,8 +235,8 @@ def test_what_the_client_says_meanwhile_goes_on_while_a_rule_works(
 ) -> None:
     server.requests.clear()
 
-    def heard(*methods: str) -> bool:
-        """Say whether the server has heard all of these."""
+    def received(*methods: str) -> bool:
+        """Return True if the server has read all of these methods."""
         if place == "url":
             return set(methods) <= {request.message.get("method") for request in server.requests}
         lines = wire.errors.decode().splitlines()
@@ -246,11 +246,11 @@ def test_what_the_client_says_meanwhile_goes_on_while_a_rule_works(
     with Wrapped([*OWN, "--allow-python", "--rules", str(rules), *before]) as wire:
         wire.ask(INITIALIZE)
         wire.write(call(5, "spin large") + b"\n")
-        until(lambda: heard("tools/call"))
+        until(lambda: received("tools/call"))
         note = compact({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"})
         ping = compact({"jsonrpc": "2.0", "id": 6, "method": "ping"})
         wire.write(ping + b"\n" + note + b"\n", reading=False)
-        until(lambda: heard("ping", "notifications/roots/list_changed"))
+        until(lambda: received("ping", "notifications/roots/list_changed"))
         original, pong = weighty.answer(b"5", "spin large"), weighty.answer(b"6", "")
         expected = [original, pong] if place == "command" else [pong, original]
         early = wire.buffer.find(b"\n") < 0

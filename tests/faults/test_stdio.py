@@ -1,4 +1,4 @@
-"""What must be seen of each fault of a stdio server or client: naughty.py behind the wrapper.
+"""Each fault of a stdio server or client has the promised outcome: naughty.py, wrapped.
 
 Everywhere the same: each request gets one answer, the next call works, untouched bytes are the
 same, no process is left, and one line of the log names the fault.

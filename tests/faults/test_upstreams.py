@@ -1,4 +1,4 @@
-"""What must be seen of each fault in the answers of an HTTP server, rows 22 to 26: raw bytes.
+"""Faults in the answers of an HTTP server have the promised outcomes, rows 22 to 26: raw bytes.
 
 Everywhere the same: each request gets one answer, the next one works, untouched bytes are the same,
 nothing is left of it, memory stays bounded, and one line of the log names the fault.
@@ -28,13 +28,13 @@ TOO_LARGE = "over 200 times larger when decompressed"
 @by_both(22)
 @pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
 def test_a_bomb_that_a_server_answers_is_stopped_at_the_bound(
-    tried: Remote | Bridge, bomb: bytes
+    target: Remote | Bridge, bomb: bytes
 ) -> None:
-    with tried.sound(bomb), tried.holds.in_memory(64 * MB):
-        answers = list(tried.fails(502))
+    with target.sound(bomb), target.holds.in_memory(64 * MB):
+        answers = list(target.fails(502))
         assert all(TOO_LARGE in failure(each[-1], 2) for each in answers)
-        tried.has_said(TOO_LARGE)
-        assert len(tried.server.faults()) == len(answers), "a call was sent again"
+        target.has_said(TOO_LARGE)
+        assert len(target.server.faults()) == len(answers), "a call was sent again"
 
 
 def cut(raw: bytes, *, reset: bool) -> Answer:
@@ -51,17 +51,17 @@ def cut(raw: bytes, *, reset: bool) -> Answer:
 @pytest.mark.parametrize("reset", [False, True], ids=["closed", "reset"])
 @pytest.mark.parametrize(("raw", "why"), CUTS.values(), ids=CUTS)
 def test_an_answer_that_is_cut_is_an_error_that_says_so(
-    tried: Remote | Bridge, raw: bytes, why: str, reset: bool
+    target: Remote | Bridge, raw: bytes, why: str, reset: bool
 ) -> None:
     # If the reset comes first, there was nothing else to see.
     why = f"{why}|connection reset by peer" if reset else why
-    with tried.sound(cut(raw, reset=reset)):
-        answers = list(tried.fails(502))
+    with target.sound(cut(raw, reset=reset)):
+        answers = list(target.fails(502))
         for *others, last in answers:
             assert re.search(why, failure(last, 2))
             assert set(others) <= {NOTE}
-        tried.has_said(why)
-        assert len(tried.server.faults()) == len(answers), "a call was sent again"
+        target.has_said(why)
+        assert len(target.server.faults()) == len(answers), "a call was sent again"
 
 
 @pytest.mark.fault(23, "http")
@@ -263,12 +263,12 @@ def glued(first: bytes, behind: bytes) -> str:
 @by_both(25)
 @pytest.mark.parametrize("behind", GLUED)
 def test_an_answer_that_holds_more_than_one_text_is_an_error_at_once(
-    tried: Remote | Bridge, behind: bytes
+    target: Remote | Bridge, behind: bytes
 ) -> None:
     first = result(b"2")
     for raw in (whole(first + behind), STREAM + event((first + behind).replace(b"\n", b""))):
-        with tried.sound(raw):
-            for lines in tried.fails(200):
+        with target.sound(raw):
+            for lines in target.fails(200):
                 assert first not in lines
                 line = next(each for each in lines if b'"id":2,' in each)
                 assert glued(first, behind)[:60] in failure(line, 2)
@@ -299,8 +299,8 @@ def redirect(status: int, location: str) -> bytes:
 
 @by_both(26)
 @pytest.mark.parametrize("status", some(REDIRECTS, 303, 307))
-def test_a_redirection_to_another_origin_is_refused(tried: Remote | Bridge, status: int) -> None:
-    server = tried.server
+def test_a_redirection_to_another_origin_is_refused(target: Remote | Bridge, status: int) -> None:
+    server = target.server
 
     def steps(request: RawRequest) -> Iterator[bytes]:
         last = request.path.count("/step") == 3
@@ -319,19 +319,19 @@ def test_a_redirection_to_another_origin_is_refused(tried: Remote | Bridge, stat
         # The last one comes after several of its own, which are followed if they are no 303.
         answers: list[Answer | bytes] = [redirect(status, each) for each in elsewhere]
         for answer in [*answers, steps] if status > 303 else answers:
-            with tried.sound(answer):
-                for each in tried.fails(502):
+            with target.sound(answer):
+                for each in target.fails(502):
                     assert "another origin" in failure(each[-1], 2), answer
-                tried.has_said("another origin")
+                target.has_said("another origin")
         assert evil.requests == []
 
 
 @by_both(26)
-def test_a_redirection_in_a_circle_comes_to_an_end(tried: Remote | Bridge) -> None:
-    with tried.sound(redirect(307, "/mcp")):
-        answers = list(tried.fails(502))
+def test_a_redirection_in_a_circle_comes_to_an_end(target: Remote | Bridge) -> None:
+    with target.sound(redirect(307, "/mcp")):
+        answers = list(target.fails(502))
         assert all("redirects more than" in failure(each[-1], 2) for each in answers)
-        assert len(tried.server.faults()) < 10 * len(answers)
+        assert len(target.server.faults()) < 10 * len(answers)
 
 
 @pytest.mark.fault(26, "http")

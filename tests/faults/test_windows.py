@@ -36,7 +36,7 @@ def rules(tmp_path: Path) -> str:
     return str(file)
 
 
-def called(client: Client, tool: str, arguments: dict[str, Any] | str) -> dict[str, Any]:
+def call_tool(client: Client, tool: str, arguments: dict[str, Any] | str) -> dict[str, Any]:
     text = arguments if isinstance(arguments, str) else compact(arguments).decode()
     params = f'{{"name":"{tool}","arguments":{text}}}'
     line = f'{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{params}}}'
@@ -67,7 +67,7 @@ def listed(client: Client) -> None:
 
 def calls(client: Client) -> dict[str, int]:
     """Return how often each tool was called, this one left aside."""
-    counts: dict[str, int] = json.loads(text(called(client, "calls", {})))
+    counts: dict[str, int] = json.loads(text(call_tool(client, "calls", {})))
     return {tool: count for tool, count in counts.items() if tool != "calls"}
 
 
@@ -89,10 +89,10 @@ def test_a_window_that_cannot_be_is_refused_in_words_and_asks_the_server_nothing
 ) -> None:
     with start("--rules", rules) as client:
         assert {
-            arguments: refusal(called(client, "list", arguments)) for arguments in WRONG
+            arguments: refusal(call_tool(client, "list", arguments)) for arguments in WRONG
         } == WRONG
         assert calls(client) == {}
-        assert page(called(client, "list", {}))["rows"] == ["1-0", "1-1", "1-2", "1-3"]
+        assert page(call_tool(client, "list", {}))["rows"] == ["1-0", "1-1", "1-2", "1-3"]
 
 
 @each_way(39)
@@ -100,14 +100,14 @@ def test_pages_are_of_one_answer_though_the_list_has_changed(start: Start, rules
     with start("--rules", rules) as client:
         rows, offset = [], 0
         while offset is not None:
-            document = page(called(client, "list", {"offset": offset}))
+            document = page(call_tool(client, "list", {"offset": offset}))
             rows += document["rows"]
             offset = document["pagination"]["nextOffset"]
         assert rows == [f"1-{number}" for number in range(10)]
         assert calls(client) == {"list": 1}
         # Whoever begins anew gets what there is now.
-        assert page(called(client, "list", {}))["rows"][0] == "2-0"
-        assert page(called(client, "list", {"offset": 4}))["rows"][0] == "2-4"
+        assert page(call_tool(client, "list", {}))["rows"][0] == "2-0"
+        assert page(call_tool(client, "list", {"offset": 4}))["rows"][0] == "2-4"
 
 
 TEXTS = {
@@ -125,7 +125,7 @@ def test_windows_of_any_characters_rejoin_to_the_text(rules: str) -> None:
         for name, says in TEXTS.items():
             joined_text, start = "", 0
             while start is not None:
-                window = called(client, "note", {"says": says, "startIndex": start})
+                window = call_tool(client, "note", {"says": says, "startIndex": start})
                 joined_text += text(window)
                 notice = json.loads(window["content"][1]["text"])
                 start = notice.get("nextIndex")
@@ -153,24 +153,24 @@ def test_what_has_no_answer_behind_it_is_told_so_in_the_same_words(
     with start("--rules", rules, *options) as client:
         listed(client)
         for tool in ("list", "long"):
-            called(client, tool, {})
+            call_tool(client, tool, {})
         end = time.monotonic() + 20
-        first = called(client, "list", {"offset": 4})
+        first = call_tool(client, "list", {"offset": 4})
         while why == "expired" and "isError" not in first:
             assert time.monotonic() < end, "it is kept for ever"
             time.sleep(0.3)  # not looked at meanwhile, which would be a use of it
-            first = called(client, "list", {"offset": 4})
+            first = call_tool(client, "list", {"offset": 4})
         assert refusal(first) == PAGE_LOST
-        assert refusal(called(client, "long", {"view": "rows"})) == VIEW_LOST
+        assert refusal(call_tool(client, "long", {"view": "rows"})) == VIEW_LOST
         assert calls(client) == {"list": 1, "long": 1}
 
 
 @pytest.mark.fault(41, "http")
 def test_what_another_session_was_given_is_not_there(rules: str) -> None:
     with over_http("--rules", rules) as client:
-        called(client, "list", {})
-        called(client, "long", {})
+        call_tool(client, "list", {})
+        call_tool(client, "long", {})
         other = Local(client.sidecar)
-        assert refusal(called(other, "list", {"offset": 4})) == PAGE_LOST
-        assert refusal(called(other, "long", {"view": "rows"})) == VIEW_LOST
-        assert page(called(client, "list", {"offset": 4}))["rows"][0] == "1-4"
+        assert refusal(call_tool(other, "list", {"offset": 4})) == PAGE_LOST
+        assert refusal(call_tool(other, "long", {"view": "rows"})) == VIEW_LOST
+        assert page(call_tool(client, "list", {"offset": 4}))["rows"][0] == "1-4"

@@ -34,33 +34,33 @@ SESSIONS, STATELESS = "sessions", "stateless"
 STDIO, RUN_URL, SERVE_URL = "stdio", "run URL", f"serve URL, {STATELESS}"
 COMMAND = (f"serve command, {SESSIONS}", f"serve command, {STATELESS}")
 """What a guard asks goes out as any request of its way does: before a URL one era shows it."""
-WRITTEN, SERVED = (STDIO, RUN_URL), (SERVE_URL, *COMMAND)
-ALL = (*WRITTEN, *SERVED)
+STDIO_WAYS, HTTP_WAYS = (STDIO, RUN_URL), (SERVE_URL, *COMMAND)
+ALL = (*STDIO_WAYS, *HTTP_WAYS)
 CANCELLED = "notifications/cancelled"
 
-Said = list[dict[str, Any]]
+Messages = list[dict[str, Any]]
 
 
 class Pending(NamedTuple):
     """A call that was begun: what waits for its messages, and what lets its client go away."""
 
-    messages: Callable[[], Said]
+    messages: Callable[[], Messages]
     leave: Callable[[], None]
 
 
-class Written(Wrapped):
+class StdioWay(Wrapped):
     """`run`: lines on stdin and stdout, before a command or a URL."""
 
     def __init__(self, *server: str, http: "Probed | None" = None) -> None:
         super().__init__([*OWN, "--max-message", "1MB", *GUARDED, *server])
         self.http = http
-        self.shown = bytearray()
+        self.client_bytes = bytearray()
         self.ask(INITIALIZE)
         self.open: dict[int, dict[str, Any] | None] = {}
 
     def _take(self, size: int) -> bytes:
         raw = super()._take(size)
-        self.shown += raw
+        self.client_bytes += raw
         return raw
 
     def call(self, id: int, tool: str, **arguments: Any) -> Pending:
@@ -69,8 +69,8 @@ class Written(Wrapped):
         self.write(call(id, tool, **params_of(arguments)) + b"\n")
         return Pending(partial(self._messages, id), self.kill)
 
-    def _messages(self, id: int) -> Said:
-        others: Said = []
+    def _messages(self, id: int) -> Messages:
+        others: Messages = []
         while self.open[id] is None:
             line = self.line()
             assert line, bytes(self.errors)
@@ -84,15 +84,15 @@ class Written(Wrapped):
         return [*others, answer] if answer else []
 
 
-class Served:
+class HttpWay:
     """`serve`: a client of one era before a command or a URL."""
 
     def __init__(self, sidecar: Sidecar, era: str, http: "Probed | None" = None) -> None:
         self.sidecar = sidecar
         self.http = http
-        self.shown = bytearray()
+        self.client_bytes = bytearray()
         self.headers = None if era == STATELESS else [sidecar.begin()]
-        heard(self)
+        server_messages(self)
 
     def call(self, id: int, tool: str, **arguments: Any) -> Pending:
         """Begin a call, on a connection of its own."""
@@ -102,31 +102,31 @@ class Served:
         client.send(post(call(id, tool, **params), *headers))
         return Pending(partial(self._messages, client), client.reset)
 
-    def _messages(self, client: Client) -> Said:
+    def _messages(self, client: Client) -> Messages:
         with client:
             response = client.answer()
-        self.shown += repr(response).encode()
+        self.client_bytes += repr(response).encode()
         assert response.ended
         return [json.loads(raw) for raw in response.messages]
 
 
-Way = Written | Served
+Way = StdioWay | HttpWay
 
 
-def heard(way: Way) -> Said:
-    """Return what the server was told since the last time."""
+def server_messages(way: Way) -> Messages:
+    """Return the messages that the server has read since the last time."""
     if way.http is not None:
-        return way.http.heard()
-    messages: Said = json.loads(bytes.fromhex(text(way.call(0, "heard").messages()[-1])))
+        return way.http.new_messages()
+    messages: Messages = json.loads(bytes.fromhex(text(way.call(0, "heard").messages()[-1])))
     return messages
 
 
-def hears(way: Way, *names: str) -> Said:
-    """Wait until the server was told this, and nothing else; return the messages in this order."""
-    messages: Said = []
+def hears(way: Way, *names: str) -> Messages:
+    """Wait for these messages at the server, and no others; return them in this order."""
+    messages: Messages = []
 
     def enough() -> bool:
-        messages.extend(heard(way))
+        messages.extend(server_messages(way))
         return len(messages) >= len(names)
 
     until(enough, detail=lambda: str(messages))
@@ -143,13 +143,13 @@ def all_ways(*options: str) -> Iterator[dict[str, Way]]:
         url = open.enter_context(serving(*LIMITED, *options, http.url))
         command = open.enter_context(serving(*LIMITED, *options, "--", *PROBED))
         wires = {
-            STDIO: open.enter_context(Written(*options, "--", *PROBED)),
-            RUN_URL: open.enter_context(Written(*options, http.url, http=http)),
+            STDIO: open.enter_context(StdioWay(*options, "--", *PROBED)),
+            RUN_URL: open.enter_context(StdioWay(*options, http.url, http=http)),
         }
         yield {
             **wires,
-            SERVE_URL: Served(url, STATELESS, http),
-            **{name: Served(command, name.partition(", ")[2]) for name in COMMAND},
+            SERVE_URL: HttpWay(url, STATELESS, http),
+            **{name: HttpWay(command, name.partition(", ")[2]) for name in COMMAND},
         }
         for wire in wires.values():
             ended = wire.close()
@@ -175,23 +175,23 @@ class Probed(RawServer):
 
     def __init__(self) -> None:
         self.read = 0
-        self.left = 0
+        self.abandoned_queries = 0
         """How many of its questions were given up by the end of their connection."""
         self.sessions = itertools.count(1)
         super().__init__(self._answer)
 
-    def heard(self) -> Said:
+    def new_messages(self) -> Messages:
         requests = self.of("POST")
         self.read, before = len(requests), self.read
         return [each.message for each in requests[before:]]
 
     def _answer(self, request: RawRequest) -> Iterator[bytes]:
         no = whole(b"", "405 No")
-        for piece in self._said(request) if request.method == "POST" else [no]:
+        for piece in self._responses(request) if request.method == "POST" else [no]:
             yield closing(piece) if piece.startswith(b"HTTP/1.1 ") else piece
         yield b""
 
-    def _said(self, request: RawRequest) -> Iterator[bytes]:
+    def _responses(self, request: RawRequest) -> Iterator[bytes]:
         message = request.message
         match name(message):
             case "initialize":
@@ -224,11 +224,11 @@ class Probed(RawServer):
                 assert self.arrived.wait_for(lambda: self._cancelled(request), 20)
             yield whole(probed.answer(request.id))
             return
-        messages = probed.said(request.id, how)
+        messages = probed.check_responses(request.id, how)
         if not messages:
             closed = request.closed_by_client()
             # Only now: the count is another one after that wait.
-            self.left += closed
+            self.abandoned_queries += closed
         elif len(messages) == 1:
             yield whole(messages[0])
         else:
@@ -250,6 +250,6 @@ FAULTS: dict[str, Callable[[bytes], Iterable[bytes]]] = {
     "empty": lambda id: [whole(b"", "202 Accepted")],
     "other": lambda id: [whole(b"<h1>Hello</h1>", "200 OK", _HTML)],
     "streamed": lambda id: [
-        STREAM + event(b"", "id: 1") + event(probed.said(id, "fine")[0], "id: 2")
+        STREAM + event(b"", "id: 1") + event(probed.check_responses(id, "fine")[0], "id: 2")
     ],
 }

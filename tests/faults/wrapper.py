@@ -121,7 +121,7 @@ class Wrapped(Wire):
 
     @contextmanager
     def sound(self) -> Iterator[None]:
-        """What happens leaves nothing behind, and the next call works."""
+        """See to it that the test leaves nothing behind, and that the next call works."""
         self.works()
         if sys.platform == "linux":
             before = self.holds.descriptors, self.holds.threads
@@ -132,7 +132,7 @@ class Wrapped(Wire):
 
     @contextmanager
     def in_memory(self, most: int) -> Iterator[None]:
-        """What happens costs at most so many bytes of memory (looked at on Linux)."""
+        """See to it that the test costs at most so many bytes of memory (checked on Linux)."""
         if sys.platform == "linux":
             with self.holds.in_memory(most):
                 yield
@@ -200,7 +200,7 @@ def ok(id: int, text: str = "ok") -> bytes:
 
 
 def answers(line: bytes, id: int) -> bool:
-    """Say whether a line is the server's usual answer to a call."""
+    """Return True if a line is the server's usual answer to a call."""
     assert line, "the wrapper ended before it answered"
     return line.strip(b"\xef\xbb\xbf\r\n") == ok(id)[:-1]
 
