@@ -465,7 +465,7 @@ def test_a_write_of_one_is_seen_by_all_who_share_its_credentials(
             assert after[:-1] == before[:3] + before[4:]
 
 
-def test_the_server_is_asked_for_both_forms_and_learns_nothing_of_tokens() -> None:
+def test_requests_to_the_server_accept_both_forms_and_have_no_token() -> None:
     with (
         RawServer(always(whole(result(b"1")))) as server,
         Sidecar("--rules", "none", server.url, env={"MCP_ABRIDGE_TOKEN": TOKEN}) as sidecar,

@@ -115,7 +115,7 @@ def shop(path: str) -> bytes:
 
 
 @pytest.mark.skipif(not CHROMIUM, reason="no chromium")
-def test_the_rules_for_playwright_keep_the_refs_of_what_can_be_clicked(tmp_path: Path) -> None:
+def test_the_rules_for_playwright_keep_the_refs_of_clickable_elements(tmp_path: Path) -> None:
     with (
         web_api(shop) as url,
         ruled("playwright", servers.playwright(CHROMIUM, tmp_path)) as server,

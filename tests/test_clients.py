@@ -168,7 +168,7 @@ def test_a_client_that_shows_text_alone_gets_a_text_if_the_server_sent_none(
         }
 
 
-def test_other_clients_and_a_proxy_without_a_budget_change_nothing_of_it(
+def test_results_for_other_clients_or_without_a_budget_are_unchanged(
     server: list[str],
 ) -> None:
     with client_of(server, "codex-mcp-client") as codex, ExitStack() as stack:

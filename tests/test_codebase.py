@@ -231,7 +231,7 @@ def test_each_tool_is_advertised_with_its_contract_and_nulls_where_there_are_nul
     assert cancel["properties"]["status"]["enum"] == ["cancelled", "cancelling"]
 
 
-def test_where_a_broken_contract_passes_the_advertised_schema_says_so(
+def test_the_advertised_schema_allows_a_broken_contract_that_passes(
     jobs: Jobs, contracts: dict[str, Json]
 ) -> None:
     for name, tool in jobs.client.tools().items():
@@ -269,7 +269,7 @@ COURSES = {
 
 
 @pytest.mark.parametrize("repository", COURSES)
-def test_a_status_has_sixteen_fields_whatever_becomes_of_the_job(
+def test_a_status_has_sixteen_fields_in_every_state_of_the_job(
     repository: str, jobs: Jobs, project: str
 ) -> None:
     job = jobs.start(repository, project)
@@ -312,7 +312,9 @@ def test_every_code_is_in_the_rules_and_no_other() -> None:
     assert set(re.findall(r"code: ([A-Z_]+)", rules)) == CODES
 
 
-def test_what_is_wrong_passes_and_is_counted_and_logged_once(tmp_path: Path, project: str) -> None:
+def test_a_broken_contract_passes_and_is_counted_and_logged_once(
+    tmp_path: Path, project: str
+) -> None:
     book, log = tmp_path / "ledger.db", tmp_path / "log.txt"
     options = ["--rules", str(EXAMPLE / "rules.yaml"), "--allow-python", "--ledger", str(book)]
     with connected(logged(wrapped(SERVER, *options), log)) as client:
@@ -339,9 +341,7 @@ def test_what_is_wrong_passes_and_is_counted_and_logged_once(tmp_path: Path, pro
         assert lines.count(words) == 1
 
 
-def test_what_breaks_its_contract_is_refused_where_the_rules_say_so(
-    strict: Jobs, project: str
-) -> None:
+def test_a_broken_contract_is_refused_if_the_rules_say_so(strict: Jobs, project: str) -> None:
     job = strict.start("growing", project)
     breaks = "the response breaks its contract: "
     assert strict.error("get_job_status", job_id=job, project_id=project) == {

@@ -28,7 +28,7 @@ def findings(direct: Run, here: Run, leg: str = "serve") -> list[str]:
     return report.through(leg, legs.LEGS[leg], "2025-11-25", direct, here).findings
 
 
-def test_what_a_proxy_loses_is_missing_though_the_suite_counts_no_failure() -> None:
+def test_checks_that_a_proxy_loses_are_missing_though_the_suite_counts_no_failure() -> None:
     direct, lossy = (checks.read(RECORDED / name) for name in ("direct", "without-ids"))
     assert not [outcome for outcome in lossy.other.values() if outcome.startswith("FAILURE")]
 
@@ -97,7 +97,7 @@ def test_the_same_checks_pass_through_the_proxy() -> None:
     assert completed.returncode == 0, completed.stdout
 
 
-def test_what_is_not_installed_is_named_and_not_downloaded_by_a_test(
+def test_a_missing_installation_is_named_and_not_downloaded_by_a_test(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for installer in (servers, install):

@@ -9,7 +9,7 @@ from proxy.errors import (
 )
 
 
-def test_what_python_beside_a_rule_file_raised_has_its_last_line_there() -> None:
+def test_an_exception_of_python_beside_a_rule_file_has_its_last_line_there() -> None:
     source = "def call(read):\n    return int(read)\n\n\ndef outer(read):\n    return call(read)\n"
     module = {"__name__": f"{BESIDE_RULES}1.careful"}
     exec(compile(source, "/rules/careful.py", "exec"), module)
@@ -21,7 +21,7 @@ def test_what_python_beside_a_rule_file_raised_has_its_last_line_there() -> None
     )
 
 
-def test_what_was_raised_elsewhere_has_no_line() -> None:
+def test_an_exception_of_other_code_has_no_line() -> None:
     with pytest.raises(ValueError, match="x3") as caught:
         int("x3")
 

@@ -336,7 +336,7 @@ def test_lists_come_in_pages_that_give_all_of_it(
     assert calls == [{"tool": tool, "arguments": arguments}]
 
 
-def test_what_is_right_already_is_untouched(vault: Example) -> None:
+def test_results_without_need_of_change_are_untouched(vault: Example) -> None:
     for more in ({}, {"startIndex": 5_000}, {"maxLength": 100}):
         result = vault.call("fetch", url="https://example.org/", **more)
         assert result["content"] == vault.original_result()["content"]
@@ -451,7 +451,7 @@ def test_a_tool_with_an_effect_runs_once_however_many_pages_are_read(running: Ru
 
 
 @pytest.mark.parametrize("running", ["http"], indirect=True)
-def test_what_is_too_large_for_clients_of_the_handshake_arrives_in_pages(running: Running) -> None:
+def test_a_result_too_large_for_clients_of_the_handshake_arrives_in_pages(running: Running) -> None:
     """Over HTTP, the official client refuses an event of more than a MiB."""
     vault = running.example("vault", "legacy")
     assert len(vault.document("list_vault_files")["files"]) == 50

@@ -138,7 +138,7 @@ MADE_BEFORE = (
 )
 
 
-def test_what_another_session_of_the_user_did_is_not_done_again_for_a_view(
+def test_a_view_does_not_repeat_a_call_of_another_session_of_the_user(
     server: Counting,
 ) -> None:
     with server.wrapped(mode="2026-07-28") as client:

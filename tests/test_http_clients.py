@@ -174,7 +174,7 @@ STEPS = ("echo", "fail", "user", "model", "roots", "after", "change")
 
 
 @ways(*EVERY)
-def test_what_no_rule_is_for_is_as_it_is_directly(client: str, way: str, talk: Talk) -> None:
+def test_results_without_a_rule_are_those_of_the_server(client: str, way: str, talk: Talk) -> None:
     conversation, direct = talk(client, way), talk(client, "directly").record
     assert conversation.record.version == SPEAKERS[client].version
     echo, fail, user, model, roots, after, change = same(client, way, talk, *STEPS)

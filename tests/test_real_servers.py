@@ -330,7 +330,7 @@ def test_without_a_rule_rows_of_a_database_and_of_files_can_be_asked_as_rows(
         assert len(server.tee.calls()) == 1
 
 
-def test_a_view_is_understood_as_it_is_meant(tmp_path: Path, wrap: Callable[..., Server]) -> None:
+def test_a_view_gives_the_expected_part(tmp_path: Path, wrap: Callable[..., Server]) -> None:
     rows, (start, number) = issues(), (issues()[0]["body"][:20], issues()[0]["number"])
     opened = [row["number"] for row in rows if row["state"] == "open"]
     discussed = [row["number"] for row in rows if row["comments"] > 20]

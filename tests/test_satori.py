@@ -172,7 +172,7 @@ def test_a_reindex_that_only_ignore_rules_call_for_is_blocked(search: Search) ->
     assert search.manage(**sync)["status"] == "ok"
 
 
-def test_who_insists_on_a_reindex_gets_it_and_the_server_does_not_learn_of_it(
+def test_the_override_of_a_reindex_works_and_does_not_reach_the_server(
     search: Search,
 ) -> None:
     path = "/srv/insisted"
@@ -312,7 +312,7 @@ def shop(search: Search, tmp_path: Path) -> Shop:
     return Shop(tmp_path, search)
 
 
-def test_what_helps_is_suggested_in_the_order_of_the_server(shop: Shop) -> None:
+def test_helpful_patterns_are_suggested_in_the_order_of_the_server(shop: Shop) -> None:
     shop.ignores.write_text("docs/\n")
     hint = shop.hint(mode="grouped")
     assert hint["suggestedIgnorePatterns"] == ["**/*.test.*", "**/__tests__/**", "coverage/**"]
@@ -328,7 +328,7 @@ def test_what_helps_is_suggested_in_the_order_of_the_server(shop: Shop) -> None:
     assert shop.suggestions(mode="raw") == ["**/*.test.*"]
 
 
-def test_what_is_ignored_already_is_not_suggested(shop: Shop) -> None:
+def test_ignored_patterns_are_not_suggested(shop: Shop) -> None:
     shop.ignores.write_text("*.test.ts\n__tests__/\n/docs\ncoverage/*\n!coverage/none.txt\n")
     for mode in ("grouped", "raw"):
         hint = shop.hint(mode=mode)
@@ -504,7 +504,7 @@ def test_each_root_has_its_own_and_a_link_to_it_is_the_same_root(tmp_path: Path)
     assert [ignores.of(str(link)).uses, ignores.of(str(other)).uses] == [1, 1]
 
 
-def test_patterns_mean_what_they_mean_to_git(tmp_path: Path) -> None:
+def test_patterns_match_as_in_git(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("\ufeff/dist\n*.log\n!keep.log\nfoo/\nexact\\ \n# docs\n")
     patterns = gitignore.read(str(tmp_path / ".gitignore"))
     assert patterns.state == "ready"

@@ -93,9 +93,7 @@ def put_aside(puppets: Puppet, before: int, noise: bytes) -> None:
 
 @by_ways(4, "stdio", "http")
 @pytest.mark.parametrize("end", [b"", b"\r"], ids=["LF", "CRLF"])
-def test_noise_passes_to_stderr_and_what_is_no_noise_to_the_client(
-    puppets: Puppet, end: bytes
-) -> None:
+def test_noise_passes_to_stderr_and_messages_to_the_client(puppets: Puppet, end: bytes) -> None:
     for tool, good in (("plain", GOOD), ("shaped", SHAPED), ("withheld", SHAPED)):
         before = len(puppets.client.errors)
         reply = puppets.ask(tool, b"\n".join([*NOISES, GOOD]) + end)
@@ -209,14 +207,14 @@ ALL = {**SPELLINGS, **UNREADABLE, "lone surrogates": LONE, "a surrogate in UTF-8
 
 @by_ways(7, "stdio", "http")
 @pytest.mark.parametrize("member", ALL.values(), ids=ALL)
-def test_what_no_rule_is_for_passes_byte_for_byte(puppets: Puppet, member: bytes) -> None:
+def test_an_answer_without_a_rule_passes_byte_for_byte(puppets: Puppet, member: bytes) -> None:
     for where in PLACES:
         same(puppets, "plain", answer(member, noise=True, where=where))
 
 
 @by_ways(7, "stdio", "http")
 @pytest.mark.parametrize("member", SPELLINGS.values(), ids=SPELLINGS)
-def test_what_a_rule_keeps_is_spelled_as_it_came(puppets: Puppet, member: bytes) -> None:
+def test_a_rule_keeps_the_spelling_of_the_server(puppets: Puppet, member: bytes) -> None:
     for tool in ("shaped", "withheld"):
         for where in PLACES:
             reply = puppets.ask(tool, answer(member, noise=True, where=where))
@@ -234,9 +232,7 @@ def test_lone_surrogates_become_the_replacement_character(puppets: Puppet) -> No
 
 @by_ways(7, "stdio", "http")
 @pytest.mark.parametrize("member", UNREADABLE.values(), ids=UNREADABLE)
-def test_what_a_rule_cannot_read_passes_whole_or_is_withheld(
-    puppets: Puppet, member: bytes
-) -> None:
+def test_an_unreadable_answer_passes_whole_or_is_withheld(puppets: Puppet, member: bytes) -> None:
     for where in PLACES:
         before = len(puppets.client.log())
         same(puppets, "shaped", answer(member, noise=True, where=where))
@@ -360,13 +356,13 @@ UNKNOWN = {
 
 @by_ways(12, "stdio", "http")
 @pytest.mark.parametrize("shape", UNKNOWN.values(), ids=UNKNOWN)
-def test_what_is_not_known_passes_as_it_is(puppets: Puppet, shape: bytes) -> None:
+def test_unknown_results_and_members_pass_as_they_are(puppets: Puppet, shape: bytes) -> None:
     for tool in ("plain", "shaped"):
         same(puppets, tool, b'{"jsonrpc":"2.0","id":ID,%s}' % shape)
 
 
 @by_ways(12, "stdio", "http")
-def test_methods_that_are_not_known_pass_as_they_are(puppets: Puppet) -> None:
+def test_unknown_methods_pass_as_they_are(puppets: Puppet) -> None:
     note = b'{"jsonrpc":"2.0","method":"notifications/future","params":{"noise":1.10},"x":1.0}'
     asks = b'{"jsonrpc":"2.0","id":"s-1","method":"future/ask","params":[1.10],"x":-0}'
     reply = puppets.ask("shaped", note + b"\n" + asks + b"\n" + GOOD)
@@ -439,7 +435,7 @@ def tool_call(id: bytes, **params: object) -> bytes:
 
 @pytest.mark.fault(21, "stdio")
 @pytest.mark.parametrize("raw", GARBAGE.values(), ids=GARBAGE)
-def test_what_is_no_call_reaches_the_server_as_it_is(
+def test_a_line_that_is_no_call_reaches_the_server_as_it_is(
     stdio: Puppet, wire: Wrapped, raw: bytes
 ) -> None:
     wire.write(raw + b"\n")
@@ -447,7 +443,7 @@ def test_what_is_no_call_reaches_the_server_as_it_is(
 
 
 @pytest.mark.fault(21, "stdio")
-def test_ids_are_told_apart_by_type_and_spelling(stdio: Puppet, wire: Wrapped) -> None:
+def test_ids_differ_by_type_and_spelling(stdio: Puppet, wire: Wrapped) -> None:
     document = b'"result":{"content":[{"type":"text","text":"{\\"a\\":1.0,\\"noise\\":2}"}]}}'
     shaped = document.replace(b',\\"noise\\":2', b"")
     # The first ones are answered only with the last.

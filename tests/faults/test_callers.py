@@ -60,14 +60,14 @@ ANYWHERE = ("--listen", "0.0.0.0:0")
 
 
 @pytest.mark.fault(32, "http")
-def test_it_starts_without_a_token_where_it_is_told_so() -> None:
+def test_a_sidecar_starts_without_a_token_if_an_option_allows_it() -> None:
     with Naughty() as server, serving(*ANYWHERE, "--insecure", server.url) as sidecar:
         Remote(sidecar, server).works()
 
 
 @pytest.mark.fault(32, "http")
 @pytest.mark.parametrize("how", some(["file", "variable", "named variable"], "file"))
-def test_a_token_opens_it_and_is_never_said(tmp_path: Path, how: str) -> None:
+def test_a_token_opens_a_route_and_is_never_logged(tmp_path: Path, how: str) -> None:
     file = tmp_path / "tokens"
     file.write_text("first-secret-token\nother-secret-token\n")
     options, env = {
@@ -109,7 +109,7 @@ SECRETS = (
 
 @pytest.mark.fault(33, "http")
 @pytest.mark.parametrize("auth", ["none", "forward"])
-def test_credentials_go_on_only_where_they_are_to_and_are_never_said(auth: str) -> None:
+def test_credentials_go_to_their_server_only_and_are_never_logged(auth: str) -> None:
     def echo(upstream_request: RawRequest) -> Iterator[bytes]:
         # A server that repeats what it was given, in a refusal and in bad HTTP.
         header = upstream_request.headers.get("authorization", "none").encode()
@@ -153,7 +153,7 @@ def test_credentials_go_on_only_where_they_are_to_and_are_never_said(auth: str) 
 
 
 @pytest.mark.fault(33, "http")
-def test_no_server_is_asked_to_say_back_what_the_proxy_has_added() -> None:
+def test_a_trace_request_is_refused_since_it_would_echo_credentials() -> None:
     def echo(upstream_request: RawRequest) -> Iterator[bytes]:
         yield whole(str(upstream_request.headers).encode(), "200 OK", "Connection: close")
 
@@ -167,7 +167,7 @@ def test_no_server_is_asked_to_say_back_what_the_proxy_has_added() -> None:
 
 
 @pytest.mark.fault(33, "stdio")
-def test_credentials_of_a_client_on_stdio_go_to_the_server_only_and_are_never_said(
+def test_credentials_of_a_client_on_stdio_go_to_the_server_only_and_are_never_logged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("SECRET", "top-secret")
@@ -192,7 +192,7 @@ def test_credentials_of_a_client_on_stdio_go_to_the_server_only_and_are_never_sa
 
 
 @pytest.mark.fault(33, "http")
-def test_the_token_that_opens_it_is_not_for_the_server() -> None:
+def test_the_token_of_a_route_is_not_forwarded() -> None:
     ended = subprocess.run(
         command(*bare(*keys(auth="forward"), "http://127.0.0.1:9/mcp")),
         env={**os.environ, "MCP_ABRIDGE_TOKEN": "opening-secret"},

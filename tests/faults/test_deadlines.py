@@ -53,9 +53,7 @@ def ways() -> Iterator[dict[str, Way]]:
         for name in names
     ],
 )
-def test_a_call_that_is_late_is_an_error_and_the_server_is_told_once(
-    ways: dict[str, Way], name: str
-) -> None:
+def test_a_late_call_is_an_error_and_is_cancelled_once(ways: dict[str, Way], name: str) -> None:
     way = ways[name]
     server_messages(way)
     calls = {

@@ -60,7 +60,7 @@ def warned(sidecar: Sidecar, text: str) -> int:
 
 @pytest.mark.fault(47, "http")
 @pytest.mark.parametrize("kind", ["a URL", "a command"])
-def test_without_descriptors_who_is_there_goes_on_and_the_next_is_answered_later(kind: str) -> None:
+def test_without_descriptors_clients_go_on_and_the_next_is_answered_later(kind: str) -> None:
     with Naughty() as server, serving(*((server.url,) if kind == "a URL" else PLAIN)) as sidecar:
         target = Remote(sidecar, server) if kind == "a URL" else Local(sidecar)
         headers = () if isinstance(target, Remote) else (target.session,)
@@ -106,7 +106,7 @@ FIRST = {
 
 @pytest.mark.fault(47, "http")
 @pytest.mark.parametrize("first", some(FIRST, "a head in drips", "half a body"))
-def test_clients_that_ask_nothing_keep_nobody_out(first: bytes) -> None:
+def test_idle_connections_keep_no_client_out(first: bytes) -> None:
     with serving(*PLAIN, program=LIMITED) as sidecar, ExitStack() as open:
         session = sidecar.begin()
         stream = open.enter_context(sidecar.client())
@@ -185,7 +185,7 @@ def huge() -> Iterator[bytes]:
 
 
 @by_both(47)
-def test_a_huge_answer_fails_if_there_is_no_memory_and_all_others_come(
+def test_a_huge_answer_fails_without_memory_and_all_others_come(
     target: Remote | Bridge,
 ) -> None:
     target.works()
@@ -200,7 +200,7 @@ def test_a_huge_answer_fails_if_there_is_no_memory_and_all_others_come(
 
 
 @pytest.mark.fault(47, "http")
-def test_a_huge_line_of_a_server_fails_where_there_is_no_memory_and_its_session_goes_on() -> None:
+def test_a_huge_line_of_a_server_fails_without_memory_and_its_session_goes_on() -> None:
     with serving(*naughty("large")) as sidecar:
         local, long = Local(sidecar), str(HUGE)
         with local.sound(), scarce(sidecar):

@@ -191,7 +191,7 @@ def bare(raw: bytes) -> tuple[Any, Any]:
 
 @pytest.mark.fault(34, "inside")
 @pytest.mark.parametrize("job", OPEN.values(), ids=OPEN)
-def test_whatever_fails_the_answer_is_the_rules_or_what_came(job: ShapeJob) -> None:
+def test_a_failure_anywhere_leaves_the_shaped_or_the_original_answer(job: ShapeJob) -> None:
     assert job.raw is not None
     right = job.raw, shape(job).raw
     for place, outcome in outcomes(job):
@@ -202,7 +202,7 @@ def test_whatever_fails_the_answer_is_the_rules_or_what_came(job: ShapeJob) -> N
 
 @pytest.mark.fault(34, "inside")
 @pytest.mark.parametrize("job", CLOSED.values(), ids=CLOSED)
-def test_whatever_fails_a_rule_that_withholds_lets_nothing_go(job: ShapeJob) -> None:
+def test_a_failure_anywhere_in_a_rule_that_withholds_leaks_nothing(job: ShapeJob) -> None:
     right = shape(job).raw
     assert SECRET not in right.decode()
     for place, outcome in outcomes(job):
@@ -212,7 +212,7 @@ def test_whatever_fails_a_rule_that_withholds_lets_nothing_go(job: ShapeJob) -> 
 
 @pytest.mark.fault(34, "inside")
 @pytest.mark.parametrize("job", LATER_PARTS.values(), ids=LATER_PARTS)
-def test_whatever_fails_a_page_or_view_is_the_right_one_or_an_error(job: ShapeJob) -> None:
+def test_a_failure_anywhere_leaves_a_right_page_or_view_or_an_error(job: ShapeJob) -> None:
     right = shape(job).raw
     for place, outcome in outcomes(job):
         assert is_error(outcome.raw, 2) or alike(job, outcome.raw, right), place
@@ -241,7 +241,7 @@ SCENES: dict[str, tuple[bytes, Any]] = {
 
 @pytest.mark.fault(34, "inside")
 @pytest.mark.parametrize(("raw", "result"), SCENES.values(), ids=SCENES)
-def test_wherever_a_session_fails_a_request_has_one_answer_and_the_next_call_works(
+def test_a_failure_anywhere_in_a_session_leaves_one_answer_and_the_next_call_works(
     raw: bytes, result: Any
 ) -> None:
     talk = Talk(rules(SESSION))

@@ -86,7 +86,7 @@ def test_a_body_at_the_bound_passes_and_the_bound_can_be_moved(remote: Remote) -
 
 @pytest.mark.fault(28, "http")
 @pytest.mark.parametrize("raw", SMUGGLING.values(), ids=SMUGGLING)
-def test_what_could_be_read_in_two_ways_is_refused_and_nothing_after_it_is_read(
+def test_an_ambiguous_request_is_refused_and_nothing_after_it_is_read(
     before_any: Remote | Local, raw: bytes
 ) -> None:
     with before_any.sound():
@@ -198,7 +198,7 @@ def test_headers_pass_as_they_are_if_no_rule_changes_the_body(remote: Remote) ->
 
 
 @pytest.mark.fault(31, "http")
-def test_headers_that_repeat_the_body_follow_it_where_a_rule_changes_it(tmp_path: Path) -> None:
+def test_headers_that_repeat_the_body_follow_it_if_a_rule_changes_it(tmp_path: Path) -> None:
     rules = tmp_path / "rules.yaml"
     rules.write_text(CAPPED, "utf-8")
     with Listing() as server, serving("--rules", str(rules), server.url) as sidecar:
@@ -214,7 +214,7 @@ def test_headers_that_repeat_the_body_follow_it_where_a_rule_changes_it(tmp_path
 
 
 @pytest.mark.fault(31, "stdio")
-def test_a_client_on_stdio_gets_the_headers_that_the_sent_body_wants(tmp_path: Path) -> None:
+def test_a_request_of_a_client_on_stdio_has_the_headers_of_its_body(tmp_path: Path) -> None:
     rules = tmp_path / "rules.yaml"
     rules.write_text(CAPPED, "utf-8")
     with Listing() as server, Bridge(server, "--rules", str(rules)) as bridge:

@@ -166,20 +166,20 @@ def turn_of_sidecar(cycle: Cycle) -> float:
 
 
 @pytest.mark.fault(20, "stdio")
-def test_nobody_is_left_of_the_wrapper_however_and_whenever_it_ends() -> None:
+def test_no_process_survives_the_wrapper_however_and_whenever_it_ends() -> None:
     go_round(cycles("stdio", scaled(12, 200), ("EOF", *ENDS)), scaled(6, 10), turn_of_wrapper)
 
 
 @pytest.mark.fault(19, "http")
 @pytest.mark.fault(20, "http")
 @pytest.mark.fault(29, "http")
-def test_nobody_is_left_of_the_sidecar_however_and_whenever_it_ends() -> None:
+def test_no_process_survives_the_sidecar_however_and_whenever_it_ends() -> None:
     go_round(cycles("serve", scaled(5, 100), ENDS), scaled(5, 10), turn_of_sidecar)
 
 
 @pytest.mark.fault(20, "http")
 @pytest.mark.parametrize("number", range(scaled(3, 30)))
-def test_a_sidecar_that_is_killed_while_it_starts_a_server_leaves_nobody(number: int) -> None:
+def test_a_sidecar_that_is_killed_while_it_starts_a_server_leaves_no_process(number: int) -> None:
     marker = f"killed-{os.getpid()}-{number}"
     with serving("--", *brood("stays", "early"), env={MARK: marker}) as sidecar:
         before = sidecar.children
@@ -193,7 +193,7 @@ def test_a_sidecar_that_is_killed_while_it_starts_a_server_leaves_nobody(number:
 
 
 @pytest.mark.fault(29, "http")
-def test_nobody_is_left_of_a_session_that_is_over_while_the_sidecar_lives() -> None:
+def test_no_process_survives_its_session_while_the_sidecar_lives() -> None:
     marker = f"over-{os.getpid()}"
     limits = keys(limits={"sessions": 4, "idle_seconds": 2})
     with serving(*limits, "--", *brood("stays"), env={MARK: marker}) as sidecar:

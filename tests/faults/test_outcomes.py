@@ -47,7 +47,7 @@ def test_a_rule_that_fails_again_and_again_is_out_of_service_until_it_is_loaded_
 
 
 @pytest.mark.fault(34, "http")
-def test_all_sessions_of_a_sidecar_share_what_they_know_of_a_rule(rules: Path) -> None:
+def test_all_sessions_of_a_sidecar_share_the_state_of_a_rule(rules: Path) -> None:
     with over_http("--rules", str(rules)) as client:
         other = Local(client.sidecar)
         for at in range(5):
@@ -81,7 +81,7 @@ CASES = {
 
 
 @each_way(35, 38)
-def test_what_a_rule_does_not_fit_or_may_not_do_leaves_the_answer_as_it_came(
+def test_a_rule_that_does_not_fit_leaves_the_answer_as_it_came(
     start: Start, tmp_path: Path
 ) -> None:
     file = tmp_path / "cases.yaml"
@@ -129,7 +129,7 @@ BOUNDED = f"version: 1\nrules: [{{tools: '*', max_bytes: {BUDGET}}}]\n"
 # What other proxies hide, spoil, cut or hang on.
 @each_way(48)
 @pytest.mark.parametrize("text", [CUT, BOUNDED], ids=["page", "budget"])
-def test_20_mb_in_two_copies_are_made_short_in_both(start: Start, text: str, rules: Path) -> None:
+def test_20_mb_in_two_copies_are_shortened_in_both(start: Start, text: str, rules: Path) -> None:
     rules.write_text(text)
     with start("--rules", str(rules)) as client:
         raw = client.ask(call(2, "huge", arguments={"rows": 29_000}))

@@ -96,7 +96,7 @@ SHOWN_TO_CLIENT = {
 }
 
 
-def test_what_the_server_answers_is_what_a_guard_finds(way: Way, name: str) -> None:
+def test_a_guard_gets_the_answer_of_the_server(way: Way, name: str) -> None:
     for how, document in ANSWERS.items():
         beside = [STRAY[how]] if how in SHOWN_TO_CLIENT.get(name, ()) else []
         declined = ["answer"] if how == "question" and name == SERVE_URL else []
@@ -140,7 +140,7 @@ HTTP = {
 
 
 @only(RUN_URL, SERVE_URL)
-def test_what_becomes_of_the_http_request_is_what_a_guard_finds(way: Way, name: str) -> None:
+def test_a_guard_gets_the_failure_of_the_http_request(way: Way, name: str) -> None:
     assert way.http is not None
     for how, words in HTTP.items():
         failure, _ = decision(way, how)
@@ -158,7 +158,7 @@ def ended(http: Probed, count: int) -> None:
 
 
 @only(*HTTP_WAYS)
-def test_a_client_that_goes_away_takes_the_question_along(way: Way, name: str) -> None:
+def test_a_client_that_goes_away_ends_the_query(way: Way, name: str) -> None:
     assert isinstance(way, HttpWay)
     before = way.sidecar.resources
     count = 0 if way.http is None else way.http.abandoned_queries
@@ -177,7 +177,7 @@ def test_a_client_that_goes_away_takes_the_question_along(way: Way, name: str) -
 
 
 @only(STDIO, RUN_URL)
-def test_a_call_that_is_held_goes_on_when_the_client_will_ask_no_more(way: Way, name: str) -> None:
+def test_a_held_call_goes_on_after_the_end_of_the_clients_input(way: Way, name: str) -> None:
     command = ["--", *PROBED] if way.http is None else [way.http.url]
     with StdioWay(*command, http=way.http) as wire:
         call = wire.call(7, "act", how="slow", then="pass")
@@ -198,7 +198,7 @@ def death(way: Way) -> None:
     assert ways.QUESTION not in way.client_bytes
 
 
-def test_a_server_on_stdio_that_dies_answers_what_is_held() -> None:
+def test_a_held_call_is_answered_if_its_server_on_stdio_dies() -> None:
     with StdioWay("--", *PROBED) as wire:
         death(wire)
         ended = wire.close()
@@ -206,7 +206,7 @@ def test_a_server_on_stdio_that_dies_answers_what_is_held() -> None:
 
 
 @only(*COMMAND)
-def test_a_server_behind_a_sidecar_that_dies_answers_what_is_held(
+def test_a_held_call_is_answered_if_its_server_behind_a_sidecar_dies(
     started: dict[str, Way], name: str
 ) -> None:
     served = started[name]

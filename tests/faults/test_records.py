@@ -106,7 +106,7 @@ PLACES: dict[str, tuple[Callable[[str], None], str]] = {
 
 
 @by_ways(44)
-def test_a_ledger_that_cannot_be_written_stops_and_nothing_else(tmp_path: Path, way: Way) -> None:
+def test_a_ledger_that_cannot_be_written_stops_and_calls_go_on(tmp_path: Path, way: Way) -> None:
     for name, (make, reason) in PLACES.items():
         bad = str(tmp_path / name)
         make(bad)
@@ -142,7 +142,7 @@ def fill(film: Path) -> None:
 
 
 @by_ways(44)
-def test_a_disk_that_becomes_full_loses_nothing_that_was_there(tmp_path: Path, way: Way) -> None:
+def test_a_full_disk_loses_no_earlier_record(tmp_path: Path, way: Way) -> None:
     with small_disk(tmp_path / "disk", "400k") as disk:
         path = str(disk / "ledger.sqlite3")
         with recording(way, path, lost_count=20) as recorder:
@@ -163,7 +163,7 @@ def test_a_disk_that_becomes_full_loses_nothing_that_was_there(tmp_path: Path, w
 
 @pytest.mark.fault(44, "stdio")
 @pytest.mark.fault(44, "http")
-def test_a_ledger_that_somebody_locks_for_too_long_stops_and_nothing_else(path: str) -> None:
+def test_a_ledger_that_is_locked_for_too_long_stops_and_calls_go_on(path: str) -> None:
     filled(path)
     with closing(sqlite3.connect(path, isolation_level=None)) as other, ExitStack() as open:
         other.execute("BEGIN IMMEDIATE")
@@ -205,9 +205,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @by_ways(45)
-def test_nothing_that_passes_is_on_disk_but_names_and_sizes(
-    home: Path, tmp_path: Path, way: Way
-) -> None:
+def test_names_and_sizes_are_on_disk_and_no_text(home: Path, tmp_path: Path, way: Way) -> None:
     (tmp_path / "rules.yaml").write_text(PAGES)
     path = home / "mcp-abridge" / "ledger.sqlite3"
     with recording(way, str(path), "-v", "--rules", str(tmp_path / "rules.yaml")) as recorder:

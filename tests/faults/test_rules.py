@@ -87,7 +87,7 @@ def run_proxy(*words: str) -> "subprocess.CompletedProcess[str]":
 
 
 @pytest.mark.fault(42, "stdio")
-def test_check_says_in_a_line_each_what_is_wrong_with_bad_files_and_ends_with_2(
+def test_check_prints_a_line_for_each_bad_file_and_exits_with_2(
     tmp_path: Path,
 ) -> None:
     bad = []
@@ -101,7 +101,7 @@ def test_check_says_in_a_line_each_what_is_wrong_with_bad_files_and_ends_with_2(
 
 
 @pytest.mark.fault(37, "stdio")
-def test_check_refuses_what_cannot_be_matched_in_linear_time(tmp_path: Path) -> None:
+def test_check_refuses_patterns_beyond_linear_time(tmp_path: Path) -> None:
     file = tmp_path / "rules.yaml"
     file.write_text(
         "version: 1\nrules:\n"
@@ -119,7 +119,7 @@ def test_check_refuses_what_cannot_be_matched_in_linear_time(tmp_path: Path) -> 
 
 @pytest.mark.fault(42, "stdio")
 @pytest.mark.parametrize("name", some(BAD, "dashes", "endless"))
-def test_a_wrapper_with_a_bad_file_answers_with_an_error_and_ends_with_2(
+def test_a_wrapper_with_a_bad_file_answers_with_an_error_and_exits_with_2(
     name: str, tmp_path: Path
 ) -> None:
     file, message = bad_file(tmp_path, name)
@@ -135,7 +135,9 @@ def test_a_wrapper_with_a_bad_file_answers_with_an_error_and_ends_with_2(
 
 @pytest.mark.fault(42, "http")
 @pytest.mark.parametrize("name", some(BAD, "10 MB", "pipe"))
-def test_a_sidecar_with_a_bad_file_does_not_start_and_says_why(name: str, tmp_path: Path) -> None:
+def test_a_sidecar_with_a_bad_file_does_not_start_and_logs_the_reason(
+    name: str, tmp_path: Path
+) -> None:
     file, message = bad_file(tmp_path, name)
     port = ["--listen", "127.0.0.1:0", "--ledger", "off", "--log-format", "json"]
     ended = run_proxy("serve", *port, "--rules", str(file), *CHANGING)
@@ -169,7 +171,7 @@ def hidden(client: Client) -> bool:
         for name in BAD
     ],
 )
-def test_a_file_that_becomes_bad_leaves_the_old_rules_and_is_said_once(
+def test_a_file_that_becomes_bad_leaves_the_old_rules_and_is_logged_once(
     way: Way, name: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "rules.yaml"

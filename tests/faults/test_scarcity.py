@@ -55,7 +55,7 @@ UNSHAPED = f"warning: shaping: {LONG}: failed at MemoryError: for a document of 
 
 @pytest.mark.fault(47, "stdio")
 @pytest.mark.parametrize("spare", some([0, 40, 56], 0, 56))
-def test_a_line_that_there_is_no_memory_for_costs_its_call_alone(rules: Path, spare: int) -> None:
+def test_a_line_too_large_for_the_memory_costs_its_call_alone(rules: Path, spare: int) -> None:
     with wrapped("large", options=("--rules", str(rules))) as wire:
         with wire.sound():
             limit(wire, resource.RLIMIT_AS, memory(wire.process.pid, "VmSize") + spare * MB)
@@ -72,7 +72,7 @@ def test_a_line_that_there_is_no_memory_for_costs_its_call_alone(rules: Path, sp
 
 @pytest.mark.fault(47, "stdio")
 @pytest.mark.parametrize("spare", some([0, 24, 32, 64], 32, 64))
-def test_an_answer_that_there_is_no_memory_to_shape_passes_as_it_came(
+def test_an_answer_too_large_for_the_memory_to_shape_it_passes_as_it_came(
     rules: Path, spare: int
 ) -> None:
     count = 200_000

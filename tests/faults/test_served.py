@@ -18,7 +18,7 @@ MB = 1 << 20
 
 
 @pytest.mark.fault(4, "http")
-def test_noise_is_told_of_once_and_passed_on() -> None:
+def test_noise_is_logged_once_and_passed_on() -> None:
     with serving(*naughty("noisy")) as sidecar:
         for id, raw in Local(sidecar).eras("ok"):
             assert answer_of(sidecar.ask(raw)).strip() == result(b"%d" % id)

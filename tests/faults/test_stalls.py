@@ -209,7 +209,7 @@ SCENES: dict[str, Work] = {
 
 @pytest.mark.fault(36, "http")
 @pytest.mark.parametrize("scene", some(SCENES.keys(), SMALL, SPINS))
-def test_others_are_answered_while_a_rule_works_on_what_comes_by_http(
+def test_other_requests_are_answered_while_a_rule_works_on_an_answer_by_http(
     before_url: Served, scene: str
 ) -> None:
     for _ in range(scaled(1, 5)):
@@ -220,7 +220,7 @@ def test_others_are_answered_while_a_rule_works_on_what_comes_by_http(
 @pytest.mark.parametrize(
     ("scene", "modern"), [(SPINS, False), further(EXPLODES, False), (SMALL, True)]
 )
-def test_others_are_answered_while_a_rule_works_on_what_a_command_says(
+def test_other_requests_are_answered_while_a_rule_works_on_an_answer_of_a_command(
     before_command: Served, scene: str, modern: bool
 ) -> None:
     served = before_command._replace(modern=modern)
@@ -230,7 +230,7 @@ def test_others_are_answered_while_a_rule_works_on_what_a_command_says(
 
 @pytest.mark.fault(36, "stdio")
 @pytest.mark.parametrize("place", ["command", "url"])
-def test_what_the_client_says_meanwhile_goes_on_while_a_rule_works(
+def test_messages_of_the_client_go_on_while_a_rule_works(
     rules: Path, server: RawServer, place: str
 ) -> None:
     server.requests.clear()

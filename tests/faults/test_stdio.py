@@ -68,7 +68,7 @@ def test_a_server_whose_stdout_is_closed_or_held_open_by_others_has_its_calls_an
 
 
 @pytest.mark.fault(1, "stdio")
-def test_the_error_carries_the_last_two_kilobytes_of_what_the_server_said() -> None:
+def test_the_error_has_the_last_two_kilobytes_of_the_servers_stderr() -> None:
     with wrapped("ends_with_many_words", "10000") as wire:
         wire.write(call(2, "end"))
         [line] = wire.rest()
@@ -296,7 +296,7 @@ def test_a_server_that_does_not_end_with_its_input_is_ended(
 
 @pytest.mark.fault(19, "stdio")
 @pytest.mark.parametrize("number", some(SIGNALS, signal.SIGTERM, signal.SIGHUP))
-def test_a_signal_ends_both_sides_and_answers_what_is_in_flight(number: signal.Signals) -> None:
+def test_a_signal_ends_both_sides_and_answers_the_calls_in_flight(number: signal.Signals) -> None:
     with wrapped("silent") as wire:
         # A call must have arrived before the signal does.
         wire.write(call(2, "never") + call(3, "never") + call(4))
@@ -318,7 +318,7 @@ def test_a_signal_while_the_end_is_awaited_hastens_it() -> None:
 
 
 @pytest.mark.fault(20, "stdio")
-def test_a_grandchild_out_of_reach_does_not_keep_anybody() -> None:
+def test_a_grandchild_out_of_reach_does_not_delay_the_end() -> None:
     with wrapped("leaves_a_child_behind", "session") as wire:
         wire.write(call(2, "end"))
         [line] = wire.rest()

@@ -50,7 +50,7 @@ def cut(raw: bytes, *, reset: bool) -> Answer:
 @by_both(23)
 @pytest.mark.parametrize("reset", [False, True], ids=["closed", "reset"])
 @pytest.mark.parametrize(("raw", "why"), CUTS.values(), ids=CUTS)
-def test_an_answer_that_is_cut_is_an_error_that_says_so(
+def test_a_cut_answer_is_an_error_with_the_cause(
     target: Remote | Bridge, raw: bytes, why: str, reset: bool
 ) -> None:
     # If the reset comes first, there was nothing else to see.
@@ -190,7 +190,9 @@ def parts(raw: bytes) -> tuple[int, str, list[tuple[str, str]], bytes]:
 
 @pytest.mark.fault(25, "http")
 @pytest.mark.parametrize("raw", STATUSES.values(), ids=STATUSES)
-def test_what_is_no_answer_passes_with_status_headers_and_body(remote: Remote, raw: bytes) -> None:
+def test_a_response_that_is_no_answer_passes_with_status_headers_and_body(
+    remote: Remote, raw: bytes
+) -> None:
     status, reason, headers, body = parts(raw)
     with remote.sound(raw):
         for era in (
@@ -276,7 +278,7 @@ def test_an_answer_that_holds_more_than_one_text_is_an_error_at_once(
 
 @pytest.mark.fault(25, "http")
 @pytest.mark.parametrize("status", ["101 Switching Protocols", "099 What"])
-def test_an_answer_that_is_none_yet_is_an_error(remote: Remote, status: str) -> None:
+def test_a_status_of_no_answer_is_an_error(remote: Remote, status: str) -> None:
     def answer(request: RawRequest) -> Iterator[bytes]:
         yield f"HTTP/1.1 {status}\r\nUpgrade: h2c\r\n\r\n".encode()
 

@@ -84,7 +84,7 @@ WRONG = {
 
 
 @each_way(39)
-def test_a_window_that_cannot_be_is_refused_in_words_and_asks_the_server_nothing(
+def test_an_impossible_window_is_refused_without_a_call_of_the_server(
     start: Start, rules: str
 ) -> None:
     with start("--rules", rules) as client:
@@ -146,7 +146,7 @@ LOSSES = {
 
 @each_way(41)
 @pytest.mark.parametrize("why", LOSSES)
-def test_what_has_no_answer_behind_it_is_told_so_in_the_same_words(
+def test_a_page_or_view_of_a_lost_answer_is_refused_in_the_same_words(
     start: Start, why: str, rules: str
 ) -> None:
     options = LOSSES[why]["http" if start is over_http else "stdio"]
@@ -166,7 +166,7 @@ def test_what_has_no_answer_behind_it_is_told_so_in_the_same_words(
 
 
 @pytest.mark.fault(41, "http")
-def test_what_another_session_was_given_is_not_there(rules: str) -> None:
+def test_an_answer_of_another_session_has_no_pages_and_no_views(rules: str) -> None:
     with over_http("--rules", rules) as client:
         call_tool(client, "list", {})
         call_tool(client, "long", {})
