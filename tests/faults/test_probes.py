@@ -92,7 +92,7 @@ STRAY = {
 # Whatever is not the answer goes on as ever where there is a stream for it.
 SHOWN_TO_CLIENT = {
     **dict.fromkeys(STDIO_WAYS, ("another id", "note", "question")),
-    **dict.fromkeys(COMMAND, ("note", "question")),
+    COMMAND[0]: ("note", "question"),
 }
 
 
