@@ -39,19 +39,19 @@ def main() -> int:
     add("--model", metavar="NAME", help="ask this model instead, at --endpoint")
     add("--endpoint", metavar="URL", help="the base of any OpenAI-compatible API: http://host/v1")
     add("--key-env", metavar="VAR", help="the environment variable with its key")
-    chosen = parser.parse_args()
-    if (chosen.model is None) != (chosen.endpoint is None):
+    options = parser.parse_args()
+    if (options.model is None) != (options.endpoint is None):
         parser.error("--model and --endpoint belong together")
-    some = [question for question in questions() if re.search(chosen.k or "", question.name)]
-    if chosen.model:
-        endpoint = model.endpoint_of(chosen.endpoint, chosen.model, chosen.key_env)
-        print(model.report(endpoint, some, chosen.budget))
+    some = [question for question in questions() if re.search(options.k or "", question.name)]
+    if options.model:
+        endpoint = model.endpoint_of(options.endpoint, options.model, options.key_env)
+        print(model.report(endpoint, some, options.budget))
         return 0
     results: dict[str, list[Attempt]] = {}
     failures: dict[str, str] = {}
-    watch = table.trace if chosen.verbose else None
-    for arm in arms(chosen.budget):
-        if not re.search(chosen.arm or "", arm.name):
+    watch = table.trace if options.verbose else None
+    for arm in arms(options.budget):
+        if not re.search(options.arm or "", arm.name):
             continue
         started = time.monotonic()
         try:
@@ -61,8 +61,8 @@ def main() -> int:
             print(f"{arm.name}: not measured: {error}", file=sys.stderr)
         print(f"{arm.name}: {time.monotonic() - started:.1f} s", file=sys.stderr)
     print(table.summary(some, results, failures))
-    if chosen.by_question:
-        chosen.by_question.write_text(table.by_question(some, results))
+    if options.by_question:
+        options.by_question.write_text(table.by_question(some, results))
     return 1 if failures else 0
 
 

@@ -80,15 +80,15 @@ class Arm:
         raise NotImplementedError
 
     def show(self, result: Result) -> str:
-        """Return what the client shows the model of a result: the text blocks by default."""
-        return shown(result)
+        """Return the text that the client shows the model: the text blocks by default."""
+        return visible_text(result)
 
     def readings(self, text: str) -> Iterable[str]:
-        """Return what a reader who knows the product's form takes from a text."""
+        """Return other forms of a text, as a reader who knows the product's form has them."""
         return ()
 
 
-def shown(result: Result) -> str:
+def visible_text(result: Result) -> str:
     """Return the text blocks of a result, else its structuredContent as JSON."""
     texts = [block["text"] for block in result.get("content", ()) if block.get("type") == "text"]
     if not texts and result.get("structuredContent") is not None:

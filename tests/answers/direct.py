@@ -1,6 +1,6 @@
 """The plain server: the whole result, or what some clients leave of it."""
 
-from tests.answers.arm import Arm, Call, Look, Result, Steps, shown
+from tests.answers.arm import Arm, Call, Look, Result, Steps, visible_text
 from tests.answers.question import Question
 
 _ROW = 8000
@@ -26,7 +26,7 @@ class FileClient(Direct):
     begins: int
 
     def show(self, result: Result) -> str:
-        text = shown(result)
+        text = visible_text(result)
         if len(text) <= self.limit:
             return text
         notice = f"The result ({len(text)} characters) is too long. It was saved to /tmp/result."
@@ -34,7 +34,7 @@ class FileClient(Direct):
 
     def steps(self, question: Question) -> Steps:
         reply = yield Call(question.tool)
-        text = shown(reply.result)
+        text = visible_text(reply.result)
         if len(text) > self.limit:
             for start in range(0, len(text), self.limit):
                 end = start + self.limit
@@ -60,7 +60,7 @@ class Codex(Direct):
     name, limit = "direct, Codex", 48_000
 
     def show(self, result: Result) -> str:
-        text = shown(result).encode()
+        text = visible_text(result).encode()
         if len(text) <= self.limit:
             return text.decode()
         half = self.limit // 2

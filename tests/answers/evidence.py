@@ -18,7 +18,7 @@ from tests.answers.question import Alone, Atom, Question, Row
 _ALONE = 1000  # characters of an answer that is about one thing
 _ROW = 8000  # characters of a row; of a longer one, its parts are units
 _MAP = 30  # members; an object with more is a map, and each member a row
-_SAID = 300  # characters of a text that belongs to what is inside of the same object
+_INTRO = 300  # characters of a text that belongs to what is inside of the same object
 _NEAR = 300  # characters between values in a longer text, if the question does not say
 _WORD = re.compile(r"\w+")
 _OPENING = re.compile(r'\{(?=\s*["}])|\[(?=\s*(?:[\[{"\d\]-]|true|false|null))')
@@ -38,7 +38,7 @@ class Evidence:
 
     def __init__(self, question: Question) -> None:
         self._missing = [list(atoms) for atoms in question.evidence]
-        self._joined: dict[str, str] = defaultdict(str)
+        self._parts: dict[str, str] = defaultdict(str)
 
     def stands_with(self, text: str, request: str = "") -> bool:
         """Return True if the evidence stands with this answer to `request` and those before."""
@@ -55,8 +55,8 @@ class Evidence:
         """Return True if the parts of a row that this answer and those before had are the row."""
         if isinstance(atom, Alone) or not atom.key:
             return False
-        self._joined[atom.key] += page.parts(atom.key)
-        return all(stands_in(each, self._joined[atom.key]) for each in (*atom.answer, *atom.given))
+        self._parts[atom.key] += page.parts(atom.key)
+        return all(stands_in(each, self._parts[atom.key]) for each in (*atom.answer, *atom.context))
 
 
 class _Page:
@@ -83,8 +83,8 @@ class _Page:
             return all(stands_in(each, text) for each in atom.values)
         # Of the values, one stands in the unit itself, the others may stand around it.
         words = {max(_WORD.findall(each), key=len) for each in atom.answer}
-        found = sorted((self._units.get(word, []) for word in words), key=len)
-        if any(self._has_all(atom, unit) for rarest in found for unit in rarest):
+        candidates = sorted((self._units.get(word, []) for word in words), key=len)
+        if any(self._has_all(atom, unit) for rarest in candidates for unit in rarest):
             return True
         return bool(atom.near) and any(
             self._near(atom, text) for text in (self._text, *long_texts(self._documents))
@@ -99,19 +99,19 @@ class _Page:
         if len(unit.text) > _ROW:
             return self._near(row, unit.text, unit.around)
         whole = f"{unit.text}\n{unit.around}"
-        return all(stands_in(each, whole) for each in row.answer) and self._given(row, whole)
+        return all(stands_in(each, whole) for each in row.answer) and self._in_context(row, whole)
 
     def _near(self, row: Row, text: str, around: str = "") -> bool:
         near = row.near or _NEAR
         for start in _positions(row.answer[0], text):
             window = text[max(start - near, 0) : start + len(row.answer[0]) + near]
             whole = f"{window}\n{around}"
-            if all(stands_in(each, whole) for each in row.answer) and self._given(row, whole):
+            if all(stands_in(each, whole) for each in row.answer) and self._in_context(row, whole):
                 return True
         return False
 
-    def _given(self, row: Row, whole: str) -> bool:
-        return all(stands_in(each, whole) or stands_in(each, self._request) for each in row.given)
+    def _in_context(self, row: Row, whole: str) -> bool:
+        return all(stands_in(each, whole) or stands_in(each, self._request) for each in row.context)
 
 
 def stands_in(value: str, text: str) -> bool:
@@ -202,7 +202,7 @@ def _members(members: dict[str, Any], around: str) -> Iterator[Unit]:
         if not isinstance(member, dict | list) and not _long(member)
     ]
     table = any(isinstance(each, list) and _of_containers(each) for each in members.values())
-    said = [
+    nested = [
         " ".join(_scalars(member))
         for member in members.values()
         if isinstance(member, dict | list) and not _of_containers(_values(member))
@@ -210,7 +210,7 @@ def _members(members: dict[str, Any], around: str) -> Iterator[Unit]:
     ]
     if own:
         yield Unit("\n".join(own), around)
-    inner = "\n".join([around, *own, *said])
+    inner = "\n".join([around, *own, *nested])
     for name, member in members.items():
         if isinstance(member, dict | list) or _long(member):
             yield from units(member, f"{inner}\n{name}")
@@ -227,17 +227,17 @@ def _lines(text: str, around: str) -> Iterator[Unit]:
 
 
 def _head(text: str) -> str:
-    """Return what a text says before its rows: a short beginning, and scalars beside the rows."""
+    """Return the head of a text, before its rows: a short beginning, and scalars beside them."""
     match = _OPENING.search(text)
     if match is None:
-        return text[:_SAID].partition("\n")[0]
+        return text[:_INTRO].partition("\n")[0]
     try:
         value, end = _DECODER.raw_decode(text, match.start())
     except (ValueError, RecursionError):
         return ""
     if len(text) - end > _ALONE:
         return ""
-    return "\n".join([text[: match.start()][:_SAID], *_beside(value)])
+    return "\n".join([text[: match.start()][:_INTRO], *_beside(value)])
 
 
 def _beside(value: Any) -> Iterator[str]:
@@ -267,7 +267,7 @@ def _of_containers(values: Iterable[Any]) -> bool:
 
 
 def _long(value: Any) -> bool:
-    return isinstance(value, str) and (len(value) > _SAID or "\n" in value)
+    return isinstance(value, str) and (len(value) > _INTRO or "\n" in value)
 
 
 def _without_rows(value: Any) -> bool:

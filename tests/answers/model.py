@@ -59,30 +59,30 @@ class Talk(Struct, frozen=True):
     question: str
     answered: bool
     turns: int
-    read: int
-    written: int
+    input_tokens: int
+    output_tokens: int
 
 
 def talk(endpoint: Endpoint, session: Session, question: Question) -> Talk:
     tools = [_function(tool) for tool in session.tools]
     messages = [_message("system", _SYSTEM), _message("user", question.text)]
-    turns = read = written = 0
+    turns = input_tokens = output_tokens = 0
     text = ""
     while turns < _TURNS:
         completion = endpoint.complete(messages, tools)
         usage = completion.get("usage") or {}
         turns += 1
-        read += usage.get("prompt_tokens", 0)
-        written += usage.get("completion_tokens", 0)
+        input_tokens += usage.get("prompt_tokens", 0)
+        output_tokens += usage.get("completion_tokens", 0)
         message = completion["choices"][0]["message"]
         messages.append(message)
         if not message.get("tool_calls"):
             text = message.get("content") or ""
             break
         for call in message["tool_calls"]:
-            shown = _called(session, call["function"])
-            messages.append({**_message("tool", shown), "tool_call_id": call["id"]})
-    return Talk(question.name, answers(question, text), turns, read, written)
+            output = _call_result(session, call["function"])
+            messages.append({**_message("tool", output), "tool_call_id": call["id"]})
+    return Talk(question.name, answers(question, text), turns, input_tokens, output_tokens)
 
 
 def answers(question: Question, text: str) -> bool:
@@ -108,7 +108,7 @@ def _function(tool: Json) -> Json:
     return {"type": "function", "function": {**names, "parameters": tool["inputSchema"]}}
 
 
-def _called(session: Session, function: Json) -> str:
+def _call_result(session: Session, function: Json) -> str:
     try:
         arguments = orjson.loads(function.get("arguments") or "{}")
     except orjson.JSONDecodeError as error:
@@ -142,8 +142,8 @@ def _row(name: str, talks: Sequence[Talk]) -> str:
         name,
         f"{count} of {len(talks)} ({100 * low:.0f} to {100 * high:.0f} %)",
         mean([each.turns for each in talks]),
-        mean([each.read for each in talks]),
-        mean([each.written for each in talks]),
+        mean([each.input_tokens for each in talks]),
+        mean([each.output_tokens for each in talks]),
     ]
     return f"| {' | '.join(cells)} |"
 

@@ -49,7 +49,9 @@ class Paging(Ours):
 
     def pages(self, question: Question, first: Reply) -> Steps:
         """Follow the notices, beginning with those of the first answer."""
-        waiting = [place for place in noted(first.text) if place not in ("items", "@", "text")]
+        waiting = [
+            place for place in omitted_paths(first.text) if place not in ("items", "@", "text")
+        ]
         earlier: set[str] = set()
         reply, view = first, ""
         while True:
@@ -119,14 +121,14 @@ def views(text: str) -> dict[str, str]:
     >>> views('{"more": "view=\\'a[2:4]\\' is next; view=\\\\"[?a==\\'b\\']\\\\" filters"}')
     {'a[2:4]': ' is next', "[?a=='b']": ' filters'}
     """
-    found = [each for more in _MORE.findall(text) for each in _VIEW.findall(json.loads(more))]
-    return {view: label.partition(",")[0] for _, view, label in found}
+    matches = [each for more in _MORE.findall(text) for each in _VIEW.findall(json.loads(more))]
+    return {view: label.partition(",")[0] for _, view, label in matches}
 
 
-def noted(text: str) -> list[str]:
+def omitted_paths(text: str) -> list[str]:
     """Return the paths at which a notice says that something is left out.
 
-    >>> noted('{"a":1,"_abridged":{"nodes":"7 of 30","edges":"1 of 9","more":"..."}}')
+    >>> omitted_paths('{"a":1,"_abridged":{"nodes":"7 of 30","edges":"1 of 9","more":"..."}}')
     ['nodes', 'edges']
     """
     notices = _NOTES.findall(text)
@@ -176,10 +178,10 @@ def around(text: str, word: str) -> list[str]:
 def hits(text: str) -> list[dict[str, Any]]:
     """Return the hits of a search, from objects or a table."""
     [document, *_] = documents(text)
-    found: Any = document.get("view") if isinstance(document, dict) else None
-    found = found if isinstance(found, dict) else {}
-    found = found.get("ignoring_case", found)
-    rows = found.get("at") or found.get("lines") or []
+    view: Any = document.get("view") if isinstance(document, dict) else None
+    view = view if isinstance(view, dict) else {}
+    view = view.get("ignoring_case", view)
+    rows = view.get("at") or view.get("lines") or []
     if isinstance(rows, dict):
         same, columns = rows.get("same", {}), rows["columns"]
         return [same | dict(zip(columns, row, strict=True)) for row in rows["rows"]]

@@ -19,7 +19,7 @@ from tests.answers.session import opened
 
 FILE = Path(__file__).resolve().parents[2] / "examples" / "answer.svg"
 QUESTION = "list_issues/security"
-_WIDTH, _LINE, _LEFT, _COLUMNS = 860, 19, 24, 96
+_WIDTH, _LINE, _MARGIN, _COLUMNS = 860, 19, 24, 96
 _STYLE = """
   svg { --page: #ffffff; --ink: #1f2328; --dim: #656d76; --long: #cf7b2e; --short: #1a7f64; }
   @media (prefers-color-scheme: dark) {
@@ -44,16 +44,16 @@ class Step(Struct):
 
 def steps(arm: Arm, question: Question) -> list[Step]:
     """Return the calls until the answer to the question stands in what was read."""
-    taken: list[Step] = []
+    calls: list[Step] = []
 
     def note(step: Call | Look, reply: Reply) -> None:
         assert isinstance(step, Call)
         words = ", ".join(f'{name}="{value}"' for name, value in step.arguments.items())
-        taken.append(Step(f"{step.tool}({words})", reply.text))
+        calls.append(Step(f"{step.tool}({words})", reply.text))
 
     with opened(arm) as session:
         assert not session.ask(question, note).never
-    return taken
+    return calls
 
 
 def drawing() -> str:
@@ -61,24 +61,24 @@ def drawing() -> str:
     direct, ours = steps(Direct(), question), steps(LookThenView(), question)
     read = [sum(step.size for step in each) for each in (direct, ours)]
     words = f"“{question.text}” The answer: {question.answer}."
-    drawn = [_text(0, words, "title")]
+    elements = [_text(0, words, "title")]
     row = 1.6
-    for name, color, taken, total in (
+    for name, color, calls, total in (
         ("directly", "long", direct, read[0]),
         ("through mcp-abridge", "short", ours, read[1]),
     ):
-        drawn.append(_text(row, f"{name}: the model reads {total:,} bytes", "title"))
-        width = (_WIDTH - 2 * _LEFT) * total / max(read)
-        drawn.append(
-            f'<rect x="{_LEFT}" y="{_y(row) + 8:g}" width="{width:.0f}" height="9" rx="2"'
+        elements.append(_text(row, f"{name}: the model reads {total:,} bytes", "title"))
+        width = (_WIDTH - 2 * _MARGIN) * total / max(read)
+        elements.append(
+            f'<rect x="{_MARGIN}" y="{_y(row) + 8:g}" width="{width:.0f}" height="9" rx="2"'
             f' fill="var(--{color})"/>'
         )
         row += 2.1
-        for step in taken:
+        for step in calls:
             size = f"{step.size:,} bytes, about {tokens(step.answer):,} tokens"
-            drawn.append(_text(row, f"{step.call}  → {size}", "call"))
+            elements.append(_text(row, f"{step.call}  → {size}", "call"))
             lines = _lines(" ".join(step.answer.split()))
-            drawn += [_text(row + 1 + n, line) for n, line in enumerate(lines)]
+            elements += [_text(row + 1 + n, line) for n, line in enumerate(lines)]
             row += 1.4 + len(lines)
         row += 0.5
     height = _y(row) - 10
@@ -87,7 +87,7 @@ def drawing() -> str:
         f' viewBox="0 0 {_WIDTH} {height:g}" role="img">\n<title>{escape(words)} Directly the model'
         f" reads {read[0]:,} bytes, through mcp-abridge {read[1]:,}.</title>\n<style>{_STYLE}"
         f'</style>\n<rect width="100%" height="100%" rx="8" fill="var(--page)"/>\n'
-        + "\n".join(drawn)
+        + "\n".join(elements)
         + "\n</svg>\n"
     )
 
@@ -111,7 +111,7 @@ def _y(row: float) -> float:
 
 def _text(row: float, text: str, kind: str = "") -> str:
     kind = f' class="{kind}"' if kind else ""
-    return f'<text x="{_LEFT}" y="{_y(row):g}"{kind} xml:space="preserve">{escape(text)}</text>'
+    return f'<text x="{_MARGIN}" y="{_y(row):g}"{kind} xml:space="preserve">{escape(text)}</text>'
 
 
 if __name__ == "__main__":

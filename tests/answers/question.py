@@ -7,16 +7,16 @@ from msgspec import Struct
 Group = Literal["structured", "texts"]
 
 
-class Row(Struct, frozen=True):
+class Row(Struct, frozen=True, forbid_unknown_fields=True):
     """Values that must stand together: in one row (the smallest object or array), or in one line.
 
-    `given` are those that the question names: they may stand in the request instead. In a text
+    `context` are those that the question names: they may stand in the request instead. In a text
     the values may stand as far apart as `near` characters; 0: in one line. A row whose columns
     come in several answers is joined by its `key`, which stands in no other row.
     """
 
     answer: tuple[str, ...]
-    given: tuple[str, ...] = ()
+    context: tuple[str, ...] = ()
     near: int = 0
     key: str = ""
 

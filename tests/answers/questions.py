@@ -51,8 +51,8 @@ def _labels() -> tuple[Row, ...]:
 
 
 def _packages(member: str) -> tuple[Row, ...]:
-    named = ({"name": name, **each} for name, each in s.packages()["packages"].items())
-    return _rows(list(named), "name", member)
+    packages = ({"name": name, **each} for name, each in s.packages()["packages"].items())
+    return _rows(list(packages), "name", member)
 
 
 EVERY_ROW: dict[str, Callable[[], tuple[Row, ...]]] = {

@@ -36,8 +36,8 @@ def both(value: dict[str, Any]) -> Result:
 
 
 def hits() -> Result:
-    found = structured.hits()
-    return text(f"Found {len(found)} hits", *map(pretty, found))
+    matches = structured.hits()
+    return text(f"Found {len(matches)} hits", *map(pretty, matches))
 
 
 def fetch() -> Result:

@@ -25,7 +25,7 @@ Watch = Callable[[Call | Look, Reply], object]
 class Attempt(Struct, frozen=True):
     """How an arm fared with a question.
 
-    `read` are the bytes of the results that the model read, `written` those of its arguments.
+    `read` are the bytes of the results that the model read.
     `never` is "" if the evidence stood, else the reason: `lost` (no way on), `refused` (an error),
     `invalid` (a client that validates drops the result), or `limit` (too many calls).
     """
@@ -33,7 +33,7 @@ class Attempt(Struct, frozen=True):
     question: str
     calls: int
     read: int
-    written: int
+    argument_bytes: int
     never: str = ""
 
 
@@ -58,7 +58,7 @@ class Session:
         """Run the arm's steps until the evidence stands; `watch` is told of each."""
         steps = self._arm.steps(question)
         evidence = Evidence(question)
-        calls = read = written = 0
+        calls = read = argument_bytes = 0
         never = "lost"
         reply: Reply | None = None
         while calls < LIMIT:
@@ -70,7 +70,7 @@ class Session:
             calls += 1
             read += len(reply.text.encode())
             request = "" if isinstance(step, Look) else orjson.dumps(step.arguments).decode()
-            written += len(request)
+            argument_bytes += len(request)
             if watch:
                 watch(step, reply)
             texts = [step.before + reply.text, *self._arm.readings(reply.text)]
@@ -80,7 +80,7 @@ class Session:
         else:
             never = "limit"
         steps.close()
-        return Attempt(question.name, calls, read, written, never)
+        return Attempt(question.name, calls, read, argument_bytes, never)
 
     def call(self, tool: str, arguments: dict[str, Any]) -> str:
         reply, reason = self._reply(Call(tool, arguments))

@@ -325,7 +325,7 @@ def events() -> list[dict[str, Value]]:
 def hits() -> list[dict[str, Value]]:
     """Return 200 hits of a search; the server sends each as a text block of its own."""
     dice = Dice("hits")
-    found: list[dict[str, Value]] = [
+    matches: list[dict[str, Value]] = [
         {
             "_index": "logs-2026.11",
             "_id": dice.digits(20),
@@ -339,8 +339,8 @@ def hits() -> list[dict[str, Value]]:
         }
         for number in range(200)
     ]
-    found[141]["_source"]["message"] = "Disk quota exceeded on volume 7. " + dice.text(3)
-    return found
+    matches[141]["_source"]["message"] = "Disk quota exceeded on volume 7. " + dice.text(3)
+    return matches
 
 
 @cache
@@ -370,16 +370,16 @@ def _binary(dice: Dice, size: int) -> str:
 @cache
 def sync() -> dict[str, Value]:
     """Return the state of a run, whose lists of ids are all of its size."""
-    found = [str(100_000 + number) for number in range(21_357)]
+    ids = [str(100_000 + number) for number in range(21_357)]
     return {
         "progress": {
             "status": "running",
             "runId": "6d1c4a52-ceee-34ce-92ef-46550c2f147a",
             "startedAt": "2026-05-21T08:14:02Z",
             "folderQueue": [str(1000 + number) for number in range(2411)],
-            "discoveredFileIds": found,
-            "indexedFileIds": found[:9000],
-            "failedFileIds": found[5::1700],
+            "discoveredFileIds": ids,
+            "indexedFileIds": ids[:9000],
+            "failedFileIds": ids[5::1700],
             "counters": {"foldersPending": 2411, "contentFailed": 13, "chunks": 61_775},
             "lastError": "413 from the indexer for file 108505",
         }

@@ -71,11 +71,11 @@ def _cell(attempt: Attempt) -> str:
 
 
 def trace(step: Call | Look, reply: Reply) -> None:
-    asked = (
+    request = (
         "(file)"
         if isinstance(step, Look)
         else f"{step.tool} {orjson.dumps(step.arguments).decode()}"
     )
     text = reply.text
     rest = f"\n… {len(text) - 2 * _BEGINNING} …\n{text[-_BEGINNING:]}"
-    print(f"> {asked}\n{text if len(text) < 2 * _BEGINNING else text[:_BEGINNING] + rest}")
+    print(f"> {request}\n{text if len(text) < 2 * _BEGINNING else text[:_BEGINNING] + rest}")

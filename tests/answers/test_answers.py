@@ -9,7 +9,7 @@ import pytest
 
 from tests.answers import __main__ as command
 from tests.answers import picture, table
-from tests.answers.arm import Arm, Call, Reply, Steps, shown
+from tests.answers.arm import Arm, Call, Reply, Steps, visible_text
 from tests.answers.direct import ClaudeCode, Codex, Direct
 from tests.answers.evidence import Evidence
 from tests.answers.ours import Best, Notices
@@ -21,7 +21,7 @@ from tests.answers.session import Attempt, attempts, opened
 
 QUESTIONS = questions()
 FEW = [question for question in QUESTIONS if question.name.startswith(("get_sync", "git_log"))]
-WHOLE = {tool: shown(result()) for tool, (_, result) in RESULTS.items()}
+WHOLE = {tool: visible_text(result()) for tool, (_, result) in RESULTS.items()}
 
 
 class Shared(Best):
@@ -91,9 +91,9 @@ def test_a_way_that_never_ends_is_given_up(tool: str, never: str) -> None:
 
 
 def test_the_picture_in_the_readme_is_of_this_version() -> None:
-    drawn = picture.FILE.read_text()
+    svg = picture.FILE.read_text()
 
-    assert drawn == picture.drawing(), "draw it again: python -m tests.answers.picture"
+    assert svg == picture.drawing(), "draw it again: python -m tests.answers.picture"
 
 
 def test_each_query_is_for_a_question() -> None:

@@ -61,9 +61,9 @@ def test_values_stand_together_in_one_row_or_line(atom: Atom, text: str, stands:
 
 
 def test_the_request_says_what_the_question_gives_and_not_the_answer() -> None:
-    asked = '{"view": "items[?number==`42`].title"}'
+    request = '{"view": "items[?number==`42`].title"}'
     row = Row(("Slow search",), ("42",))
-    assert Evidence(question(row)).stands_with('{"view": ["Slow search"]}', asked)
+    assert Evidence(question(row)).stands_with('{"view": ["Slow search"]}', request)
     assert not Evidence(question(row)).stands_with('{"view": []}', "Slow search 42")
 
 

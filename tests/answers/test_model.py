@@ -16,9 +16,9 @@ QUESTION = next(each for each in questions() if each.name.startswith("get_pods")
 READ = 100
 
 
-def endpoint(asked: RawRequest) -> Iterator[bytes]:
+def endpoint(request: RawRequest) -> Iterator[bytes]:
     """Call the tool with the best view if the tool has that argument; else give up."""
-    body = asked.message
+    body = request.message
     tools = {each["function"]["name"]: each["function"] for each in body["tools"]}
     views = "view" in tools[QUESTION.tool]["parameters"]["properties"]
     message: dict[str, Any] = {"role": "assistant"}
@@ -51,8 +51,8 @@ def test_a_model_is_asked_directly_and_through_the_proxy(
     assert {each.headers["authorization"] for each in server.requests} == {"Bearer a secret"}
     requests = [each.message for each in server.requests]
     assert {each["model"] for each in requests} == {"stand-in"}
-    asked = [each["messages"][1]["content"] for each in requests]
-    assert asked == [QUESTION.text] * 4
+    prompts = [each["messages"][1]["content"] for each in requests]
+    assert prompts == [QUESTION.text] * 4
     direct, ours = (each["messages"][-1]["content"] for each in (requests[1], requests[3]))
     assert len(direct) > 10 * len(ours)
 

@@ -33,12 +33,12 @@ def main() -> int:
     add("-k", metavar="WORD", default="", help="only cases whose name has it; writes no page")
     add("--keep", type=Path, metavar="DIR", help="keep the clients' homes and logs")
     options = parser.parse_args()
-    chosen = [each for each in CLIENTS if not options.client or each.name in options.client]
-    problems = installed(chosen)
+    clients = [each for each in CLIENTS if not options.client or each.name in options.client]
+    problems = installed(clients)
     isolate()
     failures, rows = len(problems), []
     with TemporaryDirectory(prefix="clients-") as temporary:
-        for client in chosen:
+        for client in clients:
             if client.name in problems:
                 rows.append(page.skipped(client, "could not be installed here"))
                 print(f"{client.name}: {problems[client.name]}", flush=True)
@@ -52,9 +52,9 @@ def main() -> int:
     return int(failures > 0)
 
 
-def installed(chosen: list[Client]) -> dict[str, str]:
+def installed(clients: list[Client]) -> dict[str, str]:
     problems = {}
-    for client in chosen:
+    for client in clients:
         try:
             install(client.program or client.name, os.environ)
         except NotInstalled as problem:

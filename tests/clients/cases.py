@@ -1,4 +1,4 @@
-"""What must hold of each client, checked on its conversations directly and with the wrapper."""
+"""Checks of each client, on its conversations directly and with the wrapper."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from proxy.cli.transcripts import answers, files
 from proxy.cli.weigh import weigh
 from proxy.ruleset.clients import client_for
-from tests.clients.model import Shown, Step, unescaped
+from tests.clients.model import Step, VisibleResult, unescaped
 from tests.clients.programs import Client, Talk, converse
 from tests.clients.server import RESULTS, Json
 
@@ -32,7 +32,7 @@ class Check(NamedTuple):
 
 
 class Bench:
-    """The conversations of one client; each is held if a case needs it."""
+    """The conversations of one client; each takes place if a case needs it."""
 
     def __init__(self, client: Client, folder: Path) -> None:
         self.client = client
@@ -68,7 +68,7 @@ class Bench:
     def small(self) -> Iterator[Check]:
         """Small results, errors and pictures are shown as they are without the proxy."""
         for number, tool in enumerate(SMALL):
-            direct, wrapped = self.direct.shown[number], self.wrapped.shown[number]
+            direct, wrapped = self.direct.visible[number], self.wrapped.visible[number]
             same = shows(wrapped.text, RESULTS[tool]) or tool == "embedded"
             if tool not in self.client.refuses:
                 same = untimed(direct) == untimed(wrapped)
@@ -78,15 +78,15 @@ class Bench:
     def bare(self) -> Iterator[Check]:
         """An answer without content is shown to clients that show content alone."""
         if "text" in client_for(self.name).needs:
-            text = self.wrapped.shown[len(SMALL)].text
+            text = self.wrapped.visible[len(SMALL)].text
             problem = "" if shows(text, RESULTS["bare"]) else f"the model reads {text!r}"
             yield Check("an answer without content is shown", problem)
 
     def long(self) -> Iterator[Check]:
         """No result of the proxy is cut by the client, and its notice's call works."""
-        for number in range(len(SMALL) + 1, len(self.wrapped.shown)):
+        for number in range(len(SMALL) + 1, len(self.wrapped.visible)):
             step = [*SHORT_PLAN, Step("bare"), *LONG_PLAN][number]
-            text, result = self.wrapped.shown[number].text, self.wrapped.results[number]
+            text, result = self.wrapped.visible[number].text, self.wrapped.results[number]
             title = f"{'the rest of ' if step.further else ''}{step.tool} is shown whole"
             yield Check(title, "" if shows(text, result) else ends(text))
             if step.further:
@@ -97,7 +97,7 @@ class Bench:
         tool = LONG_PLAN[number - len(SMALL) - 1].tool
         if result.get("isError"):
             return ends(json.dumps(result))
-        if plain(self.wrapped.shown[number].text) in plain(self.wrapped.shown[number - 1].text):
+        if plain(self.wrapped.visible[number].text) in plain(self.wrapped.visible[number - 1].text):
             return "the second answer has nothing new"
         count = self.wrapped.ran.count(tool)
         return "" if count == 1 or self.client.stateless else f"the server ran it {count} times"
@@ -105,7 +105,7 @@ class Bench:
     def once(self) -> Iterator[Check]:
         """A first call with a view works, and one in a second session runs the tool no more."""
         talk = self.talk("once", [Step("add_row", {"view": "[0].title"})] * 2)
-        first, second = (*(each.text for each in talk.shown), talk.stderr, talk.stderr)[:2]
+        first, second = (*(each.text for each in talk.visible), talk.stderr, talk.stderr)[:2]
         problem = "" if "Record number 0" in first else ends(first)
         yield Check("a first call with a view is answered", problem)
         problem = "" if talk.ran == ["add_row"] else f"{talk.ran} ran: {ends(second)}"
@@ -116,8 +116,8 @@ class Bench:
         if variable := client_for(self.name).tokens_env:
             plan = [Step("rows_both"), Step("rows_both", further=True)]
             talk = self.talk("tokens", plan, env={variable: "2000"})
-            whole = [*map(shows, (each.text for each in talk.shown), talk.results)]
-            problem = "" if whole == [True, True] else f"{talk.shown}; {talk.stderr}"
+            whole = [*map(shows, (each.text for each in talk.visible), talk.results)]
+            problem = "" if whole == [True, True] else f"{talk.visible}; {talk.stderr}"
             yield Check(f"{variable} is heeded", problem)
 
     def script(self) -> Iterator[Check]:
@@ -130,34 +130,34 @@ class Bench:
         direct, wrapped = (self.talk(f"script {way}", plan, direct=way) for way in (True, False))
         count = len(json.loads(RESULTS["rows_text"]["content"][0]["text"]))
         total = f"{count * count / 2:g}"
-        for tool, one, other in zip(LONG, direct.shown, wrapped.shown, strict=False):
+        for tool, one, other in zip(LONG, direct.visible, wrapped.visible, strict=False):
             same = untimed(one) == untimed(other) and total in other.text
             yield Check(f"a script's sum of {tool}", "" if same else f"{one}, then {other}")
-        yield Check("scripts ran", "" if len(wrapped.shown) == 2 else wrapped.stderr)
+        yield Check("scripts ran", "" if len(wrapped.visible) == 2 else wrapped.stderr)
 
-    def weighed(self) -> Iterator[Check]:
+    def transcript(self) -> Iterator[Check]:
         """`weigh` reads in the client's transcript what the client sent to the model."""
         for way, talk in (("direct", self.direct), ("wrapped", self.wrapped)):
             folder = self.folder / way / "home" / self.client.transcripts
             weights = weigh(each for path in files([str(folder)], 0) for each in answers(path))
             read = sum(weight.read for weight in weights)
-            sent = sum(len(text_of(shown).encode()) for shown in talk.shown)
+            shown_bytes = sum(len(text_of(result).encode()) for result in talk.visible)
             # Codex cuts a stored answer once more to send it, and its note counts other tokens;
             # Claude Code takes the last line break off where a reminder of its own follows.
             spare = sum(
-                8 * ("tokens truncated" in shown.text) + ("<system-reminder>" in shown.text)
-                for shown in talk.shown
+                8 * ("tokens truncated" in result.text) + ("<system-reminder>" in result.text)
+                for result in talk.visible
             )
-            problem = f"{read} bytes were weighed, and {sent} sent"
-            problem = "" if sent > 0 and abs(read - sent) <= spare else problem
+            problem = f"{read} bytes were weighed, and {shown_bytes} sent"
+            problem = "" if shown_bytes > 0 and abs(read - shown_bytes) <= spare else problem
             yield Check(f"weigh finds the bytes of the {way} conversation", problem)
 
-    def began(self) -> Iterator[Check]:
+    def ending(self) -> Iterator[Check]:
         """The conversations came to their end."""
         expected = len(SMALL) + 1 + len(LONG_PLAN)
         for talk, count in ((self.direct, len(SMALL) + 1), (self.wrapped, expected)):
-            problem = f"{len(talk.shown)} of {count} results; {talk.stderr}"
-            yield Check("the conversation ended", "" if len(talk.shown) == count else problem)
+            problem = f"{len(talk.visible)} of {count} results; {talk.stderr}"
+            yield Check("the conversation ended", "" if len(talk.visible) == count else problem)
 
 
 Case = Callable[[Bench], Iterator[Check]]
@@ -166,8 +166,8 @@ Case = Callable[[Bench], Iterator[Check]]
 def cases(client: Client) -> list[Case]:
     if client.whole:
         return [Bench.script]
-    every: list[Case] = [Bench.began, Bench.small, Bench.bare, Bench.long, Bench.tokens]
-    every += [Bench.weighed] * bool(client.transcripts)
+    every: list[Case] = [Bench.ending, Bench.small, Bench.bare, Bench.long, Bench.tokens]
+    every += [Bench.transcript] * bool(client.transcripts)
     return [*every, Bench.once] if client.stateless else every
 
 
@@ -187,15 +187,15 @@ def shows(text: str, result: Json) -> bool:
     return any(copy and all(plain(part) in text for part in copy) for copy in copies)
 
 
-def text_of(shown: Shown) -> str:
-    """Return what was shown without what Claude Code and Codex put around it."""
-    text = re.sub(r"^Wall time: [^\n]*\nOutput:\n?", "", shown.text).removeprefix("\n")
+def text_of(result: VisibleResult) -> str:
+    """Return the text of a result without the words of Claude Code and Codex around it."""
+    text = re.sub(r"^Wall time: [^\n]*\nOutput:\n?", "", result.text).removeprefix("\n")
     return re.sub(r"\n\n<system-reminder>.*", "", text, flags=re.DOTALL)
 
 
-def untimed(shown: Shown) -> Shown:
-    """Return what was shown without the time that Codex puts before it."""
-    return shown._replace(text=re.sub(r"Wall time:? [\d.]+ seconds", "", shown.text))
+def untimed(result: VisibleResult) -> VisibleResult:
+    """Return a result without the time that Codex puts before it."""
+    return result._replace(text=re.sub(r"Wall time:? [\d.]+ seconds", "", result.text))
 
 
 def ends(text: str) -> str:

@@ -23,15 +23,15 @@ class Step(NamedTuple):
     further: bool = False
 
 
-class Shown(NamedTuple):
-    """What the model was shown of one tool result."""
+class VisibleResult(NamedTuple):
+    """One tool result as the model sees it."""
 
     text: str
     pictures: int = 0
 
 
 class Move(NamedTuple):
-    """What the model does next.
+    """The next action of the model.
 
     `value` is the text, the arguments, the tool to search for or the script; `definition` is that
     of the tool `name`.
@@ -70,7 +70,7 @@ def unescaped(text: str) -> str:
     return text
 
 
-def shown_in(content: Any) -> Shown:
+def visible_in(content: Any) -> VisibleResult:
     """Join the texts of a tool result's content, in any of OpenAI's and Anthropic's forms."""
     texts, pictures = [], 0
     for part in content if isinstance(content, list) else [content or ""]:
@@ -82,7 +82,7 @@ def shown_in(content: Any) -> Shown:
             pictures += 1
         else:
             texts.append(json.dumps(part))
-    return Shown("\n".join(texts), pictures)
+    return VisibleResult("\n".join(texts), pictures)
 
 
 class Api(Protocol):
@@ -93,7 +93,7 @@ class Api(Protocol):
 
     path: str
 
-    def results(self, body: Json) -> list[Shown]: ...
+    def results(self, body: Json) -> list[VisibleResult]: ...
     def tools(self, body: Json) -> Iterator[tuple[str, Json]]: ...
     def whole(self, move: Move, number: int) -> Json: ...
     def events(self, whole: Json) -> list[Any]: ...
@@ -102,12 +102,12 @@ class Api(Protocol):
 class Anthropic:
     path = r"/messages$"
 
-    def results(self, body: Json) -> list[Shown]:
+    def results(self, body: Json) -> list[VisibleResult]:
         contents = [each["content"] for each in body["messages"]]
         blocks = [block for each in contents if isinstance(each, list) for block in each]
         searches = {each["id"] for each in blocks if each.get("name", "").lower() in SEARCH}
         return [
-            shown_in(each.get("content"))
+            visible_in(each.get("content"))
             for each in blocks
             if each["type"] == "tool_result" and each["tool_use_id"] not in searches
         ]
@@ -148,9 +148,9 @@ class Anthropic:
 class Responses:
     path = r"/responses$"
 
-    def results(self, body: Json) -> list[Shown]:
+    def results(self, body: Json) -> list[VisibleResult]:
         kinds = ("function_call_output", "custom_tool_call_output", "mcp_tool_call_output")
-        return [shown_in(each["output"]) for each in body["input"] if each.get("type") in kinds]
+        return [visible_in(each["output"]) for each in body["input"] if each.get("type") in kinds]
 
     def tools(self, body: Json) -> Iterator[tuple[str, Json]]:
         yield from self._tools(body.get("tools") or [], "")
@@ -202,11 +202,11 @@ class Responses:
 class Chat:
     path = r"/chat/completions$"
 
-    def results(self, body: Json) -> list[Shown]:
+    def results(self, body: Json) -> list[VisibleResult]:
         calls = [call for each in body["messages"] for call in each.get("tool_calls") or []]
         searches = {each["id"] for each in calls if each["function"]["name"].lower() in SEARCH}
         return [
-            shown_in(each.get("content"))
+            visible_in(each.get("content"))
             for each in body["messages"]
             if each["role"] == "tool" and each["tool_call_id"] not in searches
         ]
@@ -244,17 +244,19 @@ class Chat:
 class Gemini:
     path = "enerateContent$"
 
-    def results(self, body: Json) -> list[Shown]:
+    def results(self, body: Json) -> list[VisibleResult]:
         parts = [part for each in body["contents"] for part in each["parts"]]
         return [
-            self._shown(part["functionResponse"]) for part in parts if "functionResponse" in part
+            self._visible_in(part["functionResponse"])
+            for part in parts
+            if "functionResponse" in part
         ]
 
-    def _shown(self, function: Json) -> Shown:
+    def _visible_in(self, function: Json) -> VisibleResult:
         response = function.get("response") or {}
         text = response.get("output") if [*response] == ["output"] else None
         pictures = len(function.get("parts") or [])
-        return Shown(text if isinstance(text, str) else json.dumps(response), pictures)
+        return VisibleResult(text if isinstance(text, str) else json.dumps(response), pictures)
 
     def tools(self, body: Json) -> Iterator[tuple[str, Json]]:
         for group in body.get("tools") or []:
@@ -287,7 +289,7 @@ class Model:
     """
 
     def __init__(self, plan: list[Step], phrase: Phrase = directly) -> None:
-        self.results: list[Shown] = []
+        self.results: list[VisibleResult] = []
         self._plan = plan
         self._phrase = phrase
         self._arguments: list[Json] = []
@@ -302,20 +304,20 @@ class Model:
     def __exit__(self, *error: Any) -> None:
         self._server.__exit__(*error)
 
-    def _answer(self, asked: RawRequest) -> Iterator[bytes]:
-        path = asked.path.partition("?")[0]
+    def _answer(self, request: RawRequest) -> Iterator[bytes]:
+        path = request.path.partition("?")[0]
         api = next((each for each in APIS if re.search(each.path, path)), None)
-        if asked.method != "POST":
+        if request.method != "POST":
             models = {"data": [{"id": "stand-in", "object": "model"}], "models": []}
-            yield _json(models) if asked.method == "GET" else whole(b"", "501 Not Implemented")
+            yield _json(models) if request.method == "GET" else whole(b"", "501 Not Implemented")
         elif re.search("count_?tokens$", path, re.IGNORECASE):
             # Claude Code counts a result's tokens so.
-            yield _json({key: len(asked.body) // 4 for key in ("input_tokens", "totalTokens")})
+            yield _json({key: len(request.body) // 4 for key in ("input_tokens", "totalTokens")})
         elif api is None:
             yield _json({}, "404 Not Found")
         else:
-            response = self._respond(api, asked.message)
-            stream = asked.message.get("stream") or "stream" in path
+            response = self._respond(api, request.message)
+            stream = request.message.get("stream") or "stream" in path
             yield _stream(api, response) if stream else _json(response)
 
     def _respond(self, api: Api, body: Json) -> Json:
@@ -325,7 +327,7 @@ class Model:
             self.results = results
         return api.whole(self._move(dict(api.tools(body)), results), self._number)
 
-    def _move(self, tools: dict[str, Json], results: list[Shown]) -> Move:
+    def _move(self, tools: dict[str, Json], results: list[VisibleResult]) -> Move:
         if len(results) >= len(self._plan):
             return Move("text", "All done.")
         arguments = self._arguments_for(results)
@@ -341,7 +343,7 @@ class Model:
         self._searches += 1
         return Move("search", tool, search)
 
-    def _arguments_for(self, results: list[Shown]) -> Json:
+    def _arguments_for(self, results: list[VisibleResult]) -> Json:
         step = self._plan[len(results)]
         if not step.further:
             return dict(step.arguments)

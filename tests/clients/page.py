@@ -45,7 +45,7 @@ def row(bench: Bench, checks: list[Check]) -> list[str]:
         outcome = failures or "a script gets the whole result"
         return [name, version, "`codex-mcp-client`", "what a script prints", "-", "-", "-", outcome]
     wrapped = bench.wrapped
-    if len(wrapped.shown) <= len(SMALL) + 1:
+    if len(wrapped.visible) <= len(SMALL) + 1:
         return skipped(bench.client, "did not start here")
     limit = client_for(bench.name).limit_bytes
     return [
@@ -66,13 +66,13 @@ def skipped(client: Client, reason: str) -> list[str]:
 
 
 def copy(talk: Talk) -> str:
-    text = plain(talk.shown[SMALL.index("marked")].text)
+    text = plain(talk.visible[SMALL.index("marked")].text)
     return " and ".join(each for each in ("text", "structured") if f'"copy":"{each}"' in text)
 
 
 def size(talk: Talk, number: int) -> str:
-    shown = talk.shown[number : number + 1]
-    return f"{len(shown[0].text.encode()):,}" if shown else "nothing"
+    results = talk.visible[number : number + 1]
+    return f"{len(results[0].text.encode()):,}" if results else "nothing"
 
 
 def write(rows: list[list[str]]) -> None:

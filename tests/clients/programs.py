@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from tests.clients.install import CACHE
-from tests.clients.model import Model, Phrase, Shown, Step, directly
+from tests.clients.model import Model, Phrase, Step, VisibleResult, directly
 from tests.clients.server import Json
 from tests.faults.sidecar import Sidecar
 from tests.servers.install import node
@@ -30,7 +30,7 @@ WRAPPED = ("mcp-abridge", "npx", "-y", "SERVER")
 
 
 class Place(NamedTuple):
-    """What a client is configured with: the model's URL, its folders, the server's command.
+    """The configuration of a client: the model's URL, its folders, the server's command.
 
     `remote` is the URL of another server, if there is one; `server` may be empty for Vibe.
     """
@@ -52,13 +52,13 @@ class Place(NamedTuple):
 
 
 class Talk(NamedTuple):
-    """A conversation: what the model was shown, and what the client and the server exchanged.
+    """A conversation: the results that the model saw, and the messages of client and server.
 
     `results` are the results as the client got them, in the order of the calls; `ran` are the
     tools that the server ran.
     """
 
-    shown: list[Shown]
+    visible: list[VisibleResult]
     results: list[Json]
     hello: Json
     ran: list[str]
@@ -101,7 +101,7 @@ class Client:
 
     @property
     def line(self) -> str:
-        """What a user types or writes to wrap a server."""
+        """The words that a user types or writes to wrap a server."""
         return self.setup or f"`{self.binary} {shlex.join(self.adding('fs', WRAPPED))}`"
 
 

@@ -31,14 +31,14 @@ def main(wheel: Path, folder: Path) -> int:
         place = Place(model.url, user.home, user.cwd, servers.filesystem(user.cwd / "files"))
         start, more = client.configure(place)
         user.env |= more
-        began = time.monotonic()
+        start_time = time.monotonic()
         print(user.types("uvx", "--from", str(wheel), "mcp-abridge", "wrap", "--all"))
         wrapped = time.monotonic()
         output = user.types(*start)
-        seconds = time.monotonic() - began
+        seconds = time.monotonic() - start_time
     texts = [each.text for each in model.results]
     print(output, *(f"{text[:300]} ... {text[-300:]}" for text in texts), sep="\n")
-    print(f"wrapped after {wrapped - began:.1f} s, the next look after {seconds:.1f} s")
+    print(f"wrapped after {wrapped - start_time:.1f} s, the next look after {seconds:.1f} s")
     works = len(texts) == 2 and VIEW.search(unescaped(texts[0])) and texts[1] not in texts[0]
     return int(not works or seconds > SECONDS)
 

@@ -1,4 +1,4 @@
-"""What users do with the real programs: `wrap`, the program's own line, the hook and the plugin."""
+"""Steps of users with the real programs: `wrap`, the program's own line, hook and plugin."""
 
 import contextlib
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from proxy.cli.wrap.places import CLIENTS
 from tests.clients.cases import Bench, Case, Check, ends, plain
-from tests.clients.model import COMMAND, VIEW, Model, Shown, Step, unescaped
+from tests.clients.model import COMMAND, VIEW, Model, Step, VisibleResult, unescaped
 from tests.clients.programs import SERVER, Client, Place, environment, run, write
 from tests.faults.sidecar import Sidecar
 from tests.wrapped import ROOT, START, Tee
@@ -70,9 +70,9 @@ def servers(bench: Bench) -> Iterator[Check]:
             problem = "" if all(name in listed for name in names) else listed
             yield Check("the program lists the servers", problem)
         output = user.types(*start)
-    shown = iter([*model.results, *[Shown(output[-800:])] * len(plan)])
+    results = iter([*model.results, *[VisibleResult(output[-800:])] * len(plan)])
     for tool, tee in tees.items():
-        yield Check(f"{tool} is cut, and the rest is read", rest(next(shown), next(shown), tee))
+        yield Check(f"{tool} is cut, and the rest is read", rest(next(results), next(results), tee))
     if wraps:
         words = user.types("mcp-abridge", "unwrap", "--all")
         yield Check(
@@ -95,8 +95,8 @@ def wrap(user: User) -> Iterator[Check]:
     user.types("mcp-abridge", "wrap", "--all")
 
 
-def rest(first: Shown, second: Shown, tee: Tee) -> str:
-    """Return what is wrong with a cut answer and the next look at it; nothing if all is well."""
+def rest(first: VisibleResult, second: VisibleResult, tee: Tee) -> str:
+    """Return the problem of a cut answer and the next look at it; "" if there is none."""
     if not (VIEW.search(unescaped(first.text)) or COMMAND.search(unescaped(first.text))):
         return f"not cut: {ends(first.text)}"
     if plain(second.text) in plain(first.text) or "rror" in second.text[:40]:
@@ -132,7 +132,7 @@ def hooked(client: Client, user: User, *options: str) -> Iterator[Check]:
         start, more = client.configure(Place(model.url, user.home, user.cwd, tee.before(SERVER)))
         user.env |= more
         output = user.types(*start, *options)
-    first, second = [*model.results, *[Shown(output[-800:])] * 2][:2]
+    first, second = [*model.results, *[VisibleResult(output[-800:])] * 2][:2]
     yield Check("the hook cuts, and the rest is read", rest(first, second, tee))
 
 

@@ -33,18 +33,18 @@ def main() -> int:
     add("--leg", metavar="NAME", action="append", choices=LEGS, help="only this one")
     add("--short", action="store_true", help="but for `serve` only 2026-07-28: less long")
     add("--keep", type=Path, metavar="DIR", help="keep what the suite and the servers have written")
-    chosen = parser.parse_args()
+    options = parser.parse_args()
     # An end from outside ends what was started here too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         install(os.environ)
     except NotInstalled as problem:
         sys.exit(f"the conformance suite could not be installed: {problem}")
-    legs = {name: leg for name, leg in LEGS.items() if not chosen.leg or name in chosen.leg}
+    legs = {name: leg for name, leg in LEGS.items() if not options.leg or name in options.leg}
     revisions = {
-        name: leg.short if chosen.short else tuple(REVISIONS) for name, leg in legs.items()
+        name: leg.short if options.short else tuple(REVISIONS) for name, leg in legs.items()
     }
-    with kept(chosen.keep) as folder:
+    with run_folder(options.keep) as folder:
         try:
             return report.printed(every(legs, revisions, folder))
         except Unusable as problem:
@@ -73,8 +73,8 @@ def every(
                 except Unusable as problem:
                     yield report.not_run(name, str(problem))
                     continue
-                for revision, found in here.items():
-                    yield report.through(name, leg, revision, direct[revision], found)
+                for revision, result in here.items():
+                    yield report.through(name, leg, revision, direct[revision], result)
 
 
 def through(leg: Leg, revisions: tuple[str, ...], upstream: str, folder: Path) -> dict[str, Run]:
@@ -90,7 +90,7 @@ def through(leg: Leg, revisions: tuple[str, ...], upstream: str, folder: Path) -
 
 
 @contextmanager
-def kept(folder: Path | None) -> Iterator[Path]:
+def run_folder(folder: Path | None) -> Iterator[Path]:
     """Have a folder for one set of runs: a new one in `folder`, or one that goes away."""
     if folder is None:
         with TemporaryDirectory() as passing:

@@ -1,4 +1,4 @@
-"""What the suite found: the checks that passed, and the answers that it has written down.
+"""Results of the suite: the checks that passed, and the answers that it has written down.
 
 The suite calls a run good in which checks are missing, as those of a feature that a server does not
 seem to have. So it is never asked for its verdict: sets of passed checks are compared.
@@ -25,7 +25,7 @@ class Check(NamedTuple):
         return f"{self.scenario} / {self.id} ({self.name})"
 
 
-class Found(msgspec.Struct, frozen=True, rename="camel"):
+class CheckRecord(msgspec.Struct, frozen=True, rename="camel"):
     """One entry of a `checks.json`, as far as it is read."""
 
     id: str
@@ -43,7 +43,7 @@ class Run(NamedTuple):
     """
 
     scenarios: frozenset[str]
-    passed: Counter[Check]
+    successes: Counter[Check]
     other: dict[Check, str]
     answers: dict[Check, list[Any]]
     seconds: float = 0
@@ -52,9 +52,9 @@ class Run(NamedTuple):
 def read(folder: Path, seconds: float = 0) -> Run:
     """Read what one run of the suite has written, a folder with a `checks.json` per scenario.
 
-    Raises LookupError where there is none.
+    Raises LookupError if there is none.
     """
-    passed: Counter[Check] = Counter()
+    successes: Counter[Check] = Counter()
     other: dict[Check, str] = {}
     answers: dict[Check, list[Any]] = {}
     scenarios = set()
@@ -64,15 +64,15 @@ def read(folder: Path, seconds: float = 0) -> Run:
             raise LookupError(f"no scenario's folder: {file.parent.name!r}")
         scenario = matched["scenario"]
         scenarios.add(scenario)
-        for found in msgspec.json.decode(file.read_bytes(), type=list[Found]):
-            check = Check(scenario, found.id, found.name)
-            if found.status == "SUCCESS":
-                passed[check] += 1
+        for record in msgspec.json.decode(file.read_bytes(), type=list[CheckRecord]):
+            check = Check(scenario, record.id, record.name)
+            if record.status == "SUCCESS":
+                successes[check] += 1
             else:
-                other[check] = ": ".join(filter(None, (found.status, found.error_message)))
-            result = (found.details or {}).get("result")
+                other[check] = ": ".join(filter(None, (record.status, record.error_message)))
+            result = (record.details or {}).get("result")
             if isinstance(result, dict) and "content" in result:
                 answers.setdefault(check, []).append(result)
     if not scenarios:
         raise LookupError(f"the suite has written no checks into {folder}")
-    return Run(frozenset(scenarios), passed, other, answers, seconds)
+    return Run(frozenset(scenarios), successes, other, answers, seconds)

@@ -1,4 +1,4 @@
-"""What is printed of the runs: a line of the table for each, and every check that is missing."""
+"""The printed report: a line of the table for each run, and every check that is missing."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -17,27 +17,27 @@ class Row(NamedTuple):
     findings: list[str]
 
 
-def direct(revision: str, run: Run, known: tuple[int, int]) -> Row:
+def direct(revision: str, run: Run, expected: tuple[int, int]) -> Row:
     """Report a run without the proxy, known to have so many scenarios and passed checks."""
-    found = (len(run.scenarios), run.passed.total())
-    cells = ("direct", revision, *found, "", "", "", "", f"{run.seconds:.1f}")
-    if found == known:
+    counts = (len(run.scenarios), run.successes.total())
+    cells = ("direct", revision, *counts, "", "", "", "", f"{run.seconds:.1f}")
+    if counts == expected:
         return Row(cells, [])
     numbers = "{} scenarios with {} passed checks".format
     failures = [each for each in run.other.items() if not each[1].startswith("INFO")]
     return Row(
         cells,
         [
-            f"{numbers(*found)} where {numbers(*known)} are known; if the versions have"
+            f"{numbers(*counts)} where {numbers(*expected)} are known; if the versions have"
             " changed, change the numbers, otherwise there was no time to pass them all",
-            *(f"not passed: {check}: {said}" for check, said in failures),
+            *(f"not passed: {check}: {reason}" for check, reason in failures),
         ],
     )
 
 
 def through(name: str, leg: Leg, revision: str, direct: Run, here: Run) -> Row:
     """Report a run through a leg beside the direct one."""
-    missing, extra = direct.passed - here.passed, here.passed - direct.passed
+    missing, extra = direct.successes - here.successes, here.successes - direct.successes
     altered = [
         check
         for check, results in direct.answers.items()
@@ -52,7 +52,7 @@ def through(name: str, leg: Leg, revision: str, direct: Run, here: Run) -> Row:
         findings.append("NOT RESHAPED: no answer differs, though rules are loaded that cut it")
     if not leg.reshapes:
         findings += [f"ALTERED: the answer in {check}" for check in altered]
-    counts = (run.passed.total() for run in (direct, here))
+    counts = (run.successes.total() for run in (direct, here))
     differences = (missing.total(), extra.total(), len(altered), f"{here.seconds:.1f}")
     return Row((name, revision, len(here.scenarios), *counts, *differences), findings)
 
@@ -79,8 +79,8 @@ def line(cells: Iterable[object]) -> str:
     >>> line(["serve", "2026-07-28", 40, 152, 152, 0, 0, 0, "3.1"])
     'serve   2026-07-28         40     152   152        0      0        0      3.1'
     """
-    laid = [
+    aligned = [
         str(cell).ljust(width) if column < 2 else str(cell).rjust(width)
         for column, (cell, width) in enumerate(zip(cells, WIDTHS, strict=True))
     ]
-    return "  ".join(laid).rstrip()
+    return "  ".join(aligned).rstrip()

@@ -36,15 +36,15 @@ def serving(
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """Have a server running that accepts connections at a port of 127.0.0.1; it writes to `log`.
 
-    Raises Unusable where it does not start, or does not end when asked to.
+    Raises Unusable if it does not start, or does not end when asked to.
     """
-    with log.open("wb") as said:
+    with log.open("wb") as output:
         server = subprocess.Popen(
             command,
             cwd=ROOT,
             env=env,
             stdin=subprocess.DEVNULL,
-            stdout=said,
+            stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
@@ -55,9 +55,9 @@ def serving(
         try:
             server.wait(STOP)
         except subprocess.TimeoutExpired:
-            raise Unusable(told(command, f"still there {STOP} s after SIGTERM", log)) from None
+            raise Unusable(failure(command, f"still there {STOP} s after SIGTERM", log)) from None
     finally:
-        with suppress(ProcessLookupError):  # where it has ended, and nothing of its group is left
+        with suppress(ProcessLookupError):  # if it has ended, and nothing of its group is left
             os.killpg(server.pid, signal.SIGKILL)
         server.wait()
 
@@ -68,42 +68,42 @@ def accepting(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
     until = time.monotonic() + START
     while time.monotonic() < until:
         if server.poll() is not None:
-            raise Unusable(told(command, f"ended with {server.returncode} at its start", log))
+            raise Unusable(failure(command, f"ended with {server.returncode} at its start", log))
         try:
             with socket.create_connection(("127.0.0.1", port), timeout=1):
                 return
         except OSError:
             time.sleep(0.02)
-    raise Unusable(told(command, f"accepts nothing at port {port} after {START} s", log))
+    raise Unusable(failure(command, f"accepts nothing at port {port} after {START} s", log))
 
 
 def run(url: str, revision: str, folder: Path) -> Run:
     """Run every scenario of a revision of the protocol against a URL; `folder` keeps the results.
 
-    Raises Unusable where there are none.
+    Raises Unusable if there are none.
     """
     folder.mkdir(parents=True)
     log = folder / "suite.log"
     options = ["--suite", "all", "--spec-version", revision, "--output-dir", str(folder)]
     command = [*suite(), "server", "--url", url, *options]
-    began = time.monotonic()
+    start = time.monotonic()
     try:
-        with log.open("wb") as said:
+        with log.open("wb") as output:
             subprocess.run(
                 command,
                 stdin=subprocess.DEVNULL,
-                stdout=said,
+                stdout=output,
                 stderr=subprocess.STDOUT,
                 timeout=RUN,
                 check=False,
             )
-        return checks.read(folder, time.monotonic() - began)
+        return checks.read(folder, time.monotonic() - start)
     except subprocess.TimeoutExpired:
-        raise Unusable(told(command, f"no end after {RUN} s", log)) from None
+        raise Unusable(failure(command, f"no end after {RUN} s", log)) from None
     except LookupError as none:
-        raise Unusable(told(command, str(none), log)) from None
+        raise Unusable(failure(command, str(none), log)) from None
 
 
-def told(command: Sequence[str], problem: str, log: Path) -> str:
-    said = log.read_text(errors="replace").splitlines()[-20:]
-    return "\n".join([f"{problem}: {' '.join(command)}", *(f"  {line}" for line in said)])
+def failure(command: Sequence[str], problem: str, log: Path) -> str:
+    lines = log.read_text(errors="replace").splitlines()[-20:]
+    return "\n".join([f"{problem}: {' '.join(command)}", *(f"  {line}" for line in lines)])

@@ -54,20 +54,20 @@ def chrome_devtools(chromium: str) -> list[str]:
 
 def atlassian(url: str) -> list[str]:
     """Serve Jira at a URL, and Confluence below it."""
-    known = {"JIRA_URL": url, "CONFLUENCE_URL": f"{url}/wiki"}
-    known |= {"JIRA_PERSONAL_TOKEN": "none", "CONFLUENCE_PERSONAL_TOKEN": "none"}
-    environ = [f"{name}={value}" for name, value in known.items()]
+    variables = {"JIRA_URL": url, "CONFLUENCE_URL": f"{url}/wiki"}
+    variables |= {"JIRA_PERSONAL_TOKEN": "none", "CONFLUENCE_PERSONAL_TOKEN": "none"}
+    environ = [f"{name}={value}" for name, value in variables.items()]
     return ["env", *environ, str(CACHE / "atlassian" / "bin" / "mcp-atlassian")]
 
 
 def kubernetes(url: str, folder: Path) -> list[str]:
     """Serve the cluster whose API is at a URL; the configuration that says so is in `folder`."""
-    named = {"name": "shop", "context": {"cluster": "shop", "user": "ann"}}
+    context = {"name": "shop", "context": {"cluster": "shop", "user": "ann"}}
     config = {
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": "shop",
-        "contexts": [named],
+        "contexts": [context],
         "clusters": [{"name": "shop", "cluster": {"server": url}}],
         "users": [{"name": "ann", "user": {"token": "none"}}],
     }
@@ -91,9 +91,9 @@ def serena(project: Path, folder: Path) -> list[str]:
     uvx.write_text(f'#!/bin/sh\nexec "{node()}" "{pyright}" --stdio\n')
     uvx.chmod(0o755)
     options = ["--agent-interface", "tools", "--enable-web-dashboard", "false"]
-    known = [f"UVX={uvx}", f"HOME={folder}", f"SERENA_HOME={folder}"]
+    variables = [f"UVX={uvx}", f"HOME={folder}", f"SERENA_HOME={folder}"]
     command = [str(CACHE / "serena" / "bin" / "serena"), "start-mcp-server", *options]
-    return ["env", *known, *command, "--log-level", "ERROR", "--project", str(project)]
+    return ["env", *variables, *command, "--log-level", "ERROR", "--project", str(project)]
 
 
 def firecrawl() -> list[str]:
@@ -102,13 +102,13 @@ def firecrawl() -> list[str]:
 
 
 def slack(proxy: str, certificate: Path, folder: Path) -> list[str]:
-    """Serve the Slack behind a proxy with its own certificate; what is known of people is kept."""
-    known = {"SLACK_MCP_XOXP_TOKEN": "xoxp-none", "SLACK_MCP_PROXY": proxy}
-    known |= {"SLACK_MCP_SERVER_CA": str(certificate), "SLACK_MCP_LOG_LEVEL": "error"}
-    known |= {"SLACK_MCP_ATTACHMENT_TOOL": "true"}
-    known |= {"HOME": str(folder), "XDG_CACHE_HOME": str(folder)}
+    """Serve the Slack behind a proxy with its own certificate; `folder` has its list of people."""
+    variables = {"SLACK_MCP_XOXP_TOKEN": "xoxp-none", "SLACK_MCP_PROXY": proxy}
+    variables |= {"SLACK_MCP_SERVER_CA": str(certificate), "SLACK_MCP_LOG_LEVEL": "error"}
+    variables |= {"SLACK_MCP_ATTACHMENT_TOOL": "true"}
+    variables |= {"HOME": str(folder), "XDG_CACHE_HOME": str(folder)}
     file = CACHE / "apis" / "node_modules" / "slack-mcp-server" / "bin" / "index.js"
-    environ = [f"{name}={value}" for name, value in known.items()]
+    environ = [f"{name}={value}" for name, value in variables.items()]
     return ["env", *environ, node(), str(file), "--transport", "stdio"]
 
 
@@ -140,8 +140,8 @@ class Call(msgspec.Struct, frozen=True):
     arguments: dict[str, Any] = {}
 
 
-class Seen(msgspec.Struct, frozen=True, rename="camel"):
-    """What a TypeScript client saw: its tools, a result or error per call."""
+class TypescriptRun(msgspec.Struct, frozen=True, rename="camel"):
+    """The tools that a TypeScript client has listed, and a result or error per call."""
 
     tools: list[dict[str, Any]]
     results: list[dict[str, Any]]
@@ -153,14 +153,14 @@ def typescript(
     command: Sequence[str],
     *calls: Call,
     mode: Literal["auto", "legacy", "2026-07-28"] = "legacy",
-) -> Seen:
+) -> TypescriptRun:
     """Run the TypeScript SDK's client against a server: connect, list every page, call in order.
 
     A call that the client refuses, be it by its own check of the outputSchema, is
     `{"ok": false, "error": {code, message}}`, any other `{"ok": true, "result": {...}}`. As in real
     life, the server gets a handful of variables, not the whole environment. With `mode="auto"`, v2
     starts the server twice: first to ask for its era. Raises RuntimeError with the client's stderr
-    when it cannot connect or list.
+    if it cannot connect or list.
     """
     spec = {
         "command": command[0],
@@ -169,13 +169,13 @@ def typescript(
         "mode": mode,
         "client": {"name": f"typescript-{sdk}", "version": "1.0.0"},
     }
-    done = subprocess.run(
+    completed = subprocess.run(
         [node(), str(CLIENTS / f"{sdk}.mjs"), json.dumps(spec)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=60,
         check=False,
     )
-    if done.returncode:
-        raise RuntimeError(f"TypeScript client {sdk}: {done.stderr.decode(errors='replace')}")
-    return msgspec.json.decode(done.stdout, type=Seen)
+    if completed.returncode:
+        raise RuntimeError(f"TypeScript client {sdk}: {completed.stderr.decode(errors='replace')}")
+    return msgspec.json.decode(completed.stdout, type=TypescriptRun)

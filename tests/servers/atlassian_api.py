@@ -1,4 +1,4 @@
-"""What Jira and Confluence answer: issues and pages as full as theirs, whatever is asked for."""
+"""Answers of Jira and Confluence: issues and pages as full as theirs for any request."""
 
 from typing import Any
 from urllib.parse import unquote_plus
@@ -6,9 +6,9 @@ from urllib.parse import unquote_plus
 WHEN = "2026-01-02T03:04:05.000+0000"
 
 
-def answer(asked: str) -> Any:
-    """Return what a path of either API gives; there are thirty issues in PRO, and none in NONE."""
-    path, _, query = unquote_plus(asked.partition(" ")[2]).partition("?")
+def answer(request: str) -> Any:
+    """Answer a request to either API; there are thirty issues in PRO, and none in NONE."""
+    path, _, query = unquote_plus(request.partition(" ")[2]).partition("?")
     match path.split("/")[1:]:
         case ["rest", "api", "2", "search"]:
             issues = [] if "project = NONE" in query else [issue(n) for n in range(30)]
@@ -33,8 +33,8 @@ def icons() -> dict[str, str]:
 
 
 def user(name: str) -> dict[str, Any]:
-    known = {"name": name, "key": name, "displayName": name.title(), "active": True}
-    return {**known, "emailAddress": f"{name}@example.org", "avatarUrls": icons()}
+    names = {"name": name, "key": name, "displayName": name.title(), "active": True}
+    return {**names, "emailAddress": f"{name}@example.org", "avatarUrls": icons()}
 
 
 def issue(n: int) -> dict[str, Any]:

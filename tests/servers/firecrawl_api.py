@@ -1,4 +1,4 @@
-"""What Firecrawl's API answers, in the shapes of its reference (v2), about a made-up site."""
+"""Answers of Firecrawl's API, in the shapes of its reference (v2), about a made-up site."""
 
 from typing import Any
 

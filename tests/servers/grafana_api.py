@@ -1,4 +1,4 @@
-"""What a Grafana with Prometheus and Loki behind it answers, in the shapes of their references."""
+"""Answers of a Grafana with Prometheus and Loki, in the shapes of their references."""
 
 from typing import Any
 
@@ -57,7 +57,7 @@ DASHBOARD = {
     "templating": {"list": [{"name": "team", "type": "query", "query": "label_values(team)"}]},
     "panels": [panel(n) for n in range(12)],
 }
-FOUND = [
+SEARCH_HITS = [
     {
         "id": n,
         "orgId": 1,
@@ -112,7 +112,7 @@ ANSWERS: dict[str, Any] = {
         "meta": META | {"canSave": True, "canEdit": True, "canAdmin": True, "canStar": True},
         "dashboard": DASHBOARD,
     },
-    "GET /api/search": FOUND,
+    "GET /api/search": SEARCH_HITS,
     "GET /api/datasources": SOURCES,
     "GET /api/datasources/uid/prom1": SOURCES[0],
     "GET /api/datasources/uid/loki1": SOURCES[1],

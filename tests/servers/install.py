@@ -24,7 +24,7 @@ SECONDS = 480
 
 
 class NotInstalled(Exception):
-    """What could not be installed or found, why, and the next step."""
+    """The thing that could not be installed or found, why, and the next step."""
 
 
 def wheel_of_node() -> Path:
@@ -110,13 +110,13 @@ def install_part(
     """Make `folder` hold what `pins` asks for; nothing is done if it does already."""
     if is_installed(folder, pins):
         return
-    began = time.monotonic()
+    start = time.monotonic()
     show(f"installing {os.path.relpath(pins)} into {os.path.relpath(folder)}")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     how(pins, folder, env)
     stamp(folder).write_text(digest(pins))
-    show(f"  {folder.name}: done in {time.monotonic() - began:.0f} s")
+    show(f"  {folder.name}: done in {time.monotonic() - start:.0f} s")
 
 
 def is_installed(folder: Path, pins: Path) -> bool:
@@ -150,13 +150,13 @@ def require_part(folder: Path, pins: Path) -> None:
 
 def digest(pins: Path) -> str:
     """Name what is asked for: the pins and, since a venv is bound to it, this Python."""
-    asked = pins.read_bytes() + f"{sys.version} {sys.base_prefix}".encode()
-    return hashlib.sha256(asked).hexdigest()
+    text = pins.read_bytes() + f"{sys.version} {sys.base_prefix}".encode()
+    return hashlib.sha256(text).hexdigest()
 
 
 def run(command: list[str], folder: Path, env: Mapping[str, str]) -> None:
-    """Run an installer. Raises NotInstalled with the end of what it said."""
-    done = subprocess.run(
+    """Run an installer. Raises NotInstalled with the end of its output."""
+    completed = subprocess.run(
         command,
         cwd=folder,
         env=env,
@@ -166,10 +166,10 @@ def run(command: list[str], folder: Path, env: Mapping[str, str]) -> None:
         timeout=SECONDS,
         check=False,
     )
-    if done.returncode:
-        said = done.stdout.decode(errors="replace").splitlines()[-20:]
-        lines = [f"exit code {done.returncode} from: {' '.join(command)}"]
-        lines += [f"  {line}" for line in said]
+    if completed.returncode:
+        output = completed.stdout.decode(errors="replace").splitlines()[-20:]
+        lines = [f"exit code {completed.returncode} from: {' '.join(command)}"]
+        lines += [f"  {line}" for line in output]
         lines += [
             "the servers come from npm and PyPI: see that both can be reached from here"
             " (npm and pip use their own configuration), then run `make servers`"

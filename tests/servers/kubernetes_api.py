@@ -1,13 +1,13 @@
-"""What the API of Kubernetes answers: discovery, pods as objects and as a table, events, a log."""
+"""Answers of the Kubernetes API: discovery, pods as objects and as a table, events, a log."""
 
 from typing import Any
 
 WHEN = "2026-01-02T03:04:05Z"
 
 
-def answer(asked: str) -> Any:
-    """Return what a path of the API gives; there is one namespace with pods, and one without."""
-    match asked.partition("?")[0].split("/")[1:]:
+def answer(path: str) -> Any:
+    """Answer for a path of the API; there is one namespace with pods, and one without."""
+    match path.partition("?")[0].split("/")[1:]:
         case ["version"]:
             return {"major": "1", "minor": "34", "gitVersion": "v1.34.0"}
         case ["api"]:

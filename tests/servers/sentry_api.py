@@ -1,4 +1,4 @@
-"""What Sentry answers: an issue with an event, whose stack has frames of the app and of others."""
+"""Answers of Sentry: an issue with an event, whose stack has frames of the app and of others."""
 
 from typing import Any
 
@@ -6,9 +6,9 @@ WHEN = "2026-01-02T03:04:05.000000Z"
 ORGANIZATION = "/api/0/organizations/shop"
 
 
-def answer(asked: str) -> Any:
-    """Return what a path of the API gives; there are issues unless a query asks for a zebra."""
-    path, _, query = asked.partition("?")
+def answer(request: str) -> Any:
+    """Answer a request to the API; there are issues unless a query asks for a zebra."""
+    path, _, query = request.partition("?")
     match path.removeprefix(f"GET {ORGANIZATION}"):
         case "/issues/":
             return [] if "zebra" in query else [issue(n) for n in range(40)]
@@ -18,8 +18,8 @@ def answer(asked: str) -> Any:
             return event()
         case "/events/validate/":
             lists = ("projects", "dataset", "environment", "field", "orderby")
-            known = {"valid": True, "fields": [], "error": ""}
-            return {**{key: [] for key in lists}, "query": known, "valid": True}
+            query_check = {"valid": True, "fields": [], "error": ""}
+            return {**{key: [] for key in lists}, "query": query_check, "valid": True}
         case "/issues/SHOP-7/events/":
             return [event() for _ in range(20)]
         case "/events/":

@@ -1,4 +1,4 @@
-"""What the Web API of Slack answers: people, channels, messages of a channel, groups."""
+"""Answers of the Web API of Slack: people, channels, messages of a channel, groups."""
 
 from typing import Any
 
@@ -6,9 +6,9 @@ WHEN = 1_760_400_000
 PEOPLE = {"U01ANN": "ann", "U02BEN": "ben", "U03CYN": "cyn"}
 
 
-def answer(asked: str) -> Any:
-    """Return what a method of the API gives; a channel has 45 messages, 60 channels are there."""
-    method = asked.partition("?")[0].rpartition("/")[2]
+def answer(path: str) -> Any:
+    """Answer for a method of the API; there are 60 channels, and one has 45 messages."""
+    method = path.partition("?")[0].rpartition("/")[2]
     if method not in METHODS:
         return {"ok": False, "error": "unknown_method"}
     return {"ok": True, **METHODS[method]}

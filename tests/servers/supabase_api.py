@@ -1,4 +1,4 @@
-"""What the Management API of Supabase answers: rows of a query, log lines, advice on a database."""
+"""Answers of Supabase's Management API: rows of a query, log lines, advice on a database."""
 
 from typing import Any
 

@@ -36,16 +36,16 @@ def web_api(
                 while size := int(self.rfile.readline(), 16):
                     self.rfile.read(size + 2)
                 self.rfile.readline()
-            asked = f"{self.command} {self.path}"
+            request = f"{self.command} {self.path}"
             if callable(answers):
-                found = answers(asked)
+                answer = answers(request)
             else:
-                found = answers.get(asked.partition("?")[0])
-            kind, body = "text/html; charset=utf-8", found
-            if not isinstance(found, bytes):
+                answer = answers.get(request.partition("?")[0])
+            kind, body = "text/html; charset=utf-8", answer
+            if not isinstance(answer, bytes):
                 kind = "application/json"
-                body = json.dumps({"error": "Not found"} if found is None else found).encode()
-            self.send_response(404 if found is None else 200)
+                body = json.dumps({"error": "Not found"} if answer is None else answer).encode()
+            self.send_response(404 if answer is None else 200)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -86,7 +86,7 @@ def certificate(folder: Path, *hosts: str) -> Path:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, hosts[0])])
     now = datetime.now(UTC)
-    made = (
+    signed = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + timedelta(days=1))
@@ -98,5 +98,5 @@ def certificate(folder: Path, *hosts: str) -> Path:
         pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     file = folder / "certificate.pem"
-    file.write_bytes(private + made.public_bytes(pem))
+    file.write_bytes(private + signed.public_bytes(pem))
     return file

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tests.answers.arm import Arm, Call, Result, Steps, shown
+from tests.answers.arm import Arm, Call, Result, Steps, visible_text
 from tests.answers.evidence import documents
 from tests.answers.question import Question
 from tests.answers.rivals.install import home, program
@@ -71,9 +71,9 @@ class UltraLean(Encoder):
 
     def show(self, result: Result) -> str:
         """Return structuredContent if the text only says that there is one."""
-        text = shown(result)
+        text = visible_text(result)
         if text == "[ultra-lean-mcp-proxy] structured result":
-            return shown({**result, "content": []})
+            return visible_text({**result, "content": []})
         return text
 
     def readings(self, text: str) -> Iterator[str]:
@@ -136,8 +136,8 @@ def _blocks(lines: list[str]) -> Iterator[str]:
                 break
             block.append(below)
         if size <= _ROW:
-            joined = " ".join(map(str.strip, block))
-            yield re.sub(r"(?<=[ ,])\d+(?=[ ,]|$)", r"\g<0> \g<0>.0", joined)
+            row = " ".join(map(str.strip, block))
+            yield re.sub(r"(?<=[ ,])\d+(?=[ ,]|$)", r"\g<0> \g<0>.0", row)
 
 
 def _indent(line: str) -> int:

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
-from tests.answers.arm import Arm, Call, Look, Reply, Result, Steps, shown
+from tests.answers.arm import Arm, Call, Look, Reply, Result, Steps, visible_text
 from tests.answers.evidence import documents
 from tests.answers.question import Question
 from tests.answers.rivals.install import home, program
@@ -70,14 +70,14 @@ class Jmunch(Arm):
         return ["env", f"HOME={folder}", own, "--config", str(configuration)]
 
     def show(self, result: Result) -> str:
-        text = shown(result)
+        text = visible_text(result)
         for pattern, same in _VARYING:
             text = pattern.sub(same, text)
         return text
 
     def steps(self, question: Question) -> Steps:
         reply = yield Call(question.tool)
-        handle = _result(shown(reply.result)).get("handle")
+        handle = _result(visible_text(reply.result)).get("handle")
         if handle is None:
             return
         for verb, argument in QUERIES.get(question.name) or (("grep", question.pattern),):

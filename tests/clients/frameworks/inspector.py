@@ -18,8 +18,8 @@ def inspect(*options):
     script.write_text(f"#!/bin/sh\nexec {words}\n")
     script.chmod(0o755)
     command = [INSPECTOR, "--cli", script.resolve(), *options]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    return done.stdout.decode() or done.stderr.decode()
+    completed = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    return completed.stdout.decode() or completed.stderr.decode()
 
 
 async def call(name, arguments):

@@ -1,4 +1,4 @@
-"""What the scripts share: where model and server are, and an agent for clients that have none."""
+"""Shared by the scripts: the addresses of model and server, and an agent for clients without."""
 
 import json
 import os
