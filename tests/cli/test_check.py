@@ -12,8 +12,8 @@ def test_files_that_are_right_are_named_with_what_they_hold(
     monkeypatch.chdir(tmp_path)
     Path("a.yaml").write_text("version: 1\nrules: [{tools: a, tests: [{given: 1, expect: 1}]}]\n")
     Path("b.yaml").write_text("version: 1\nrules: []\n")
-    told = "ok: a.yaml: 1 rule, 1 test\nok: b.yaml: 0 rules, 0 tests\n"
-    assert run("check", "a.yaml", "b.yaml") == (told, "")
+    output = "ok: a.yaml: 1 rule, 1 test\nok: b.yaml: 0 rules, 0 tests\n"
+    assert run("check", "a.yaml", "b.yaml") == (output, "")
 
 
 def test_every_problem_is_on_stderr_and_the_code_is_1(run: Run) -> None:

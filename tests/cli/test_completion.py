@@ -23,46 +23,46 @@ ASK = {
 
 
 @pytest.mark.parametrize("shell", ASK)
-@pytest.mark.parametrize(("words", "meant"), TYPED)
+@pytest.mark.parametrize(("words", "word"), TYPED)
 def test_a_shell_completes_verbs_and_their_flags(
-    shell: str, words: str, meant: str, tmp_path: Path, run: Run
+    shell: str, words: str, word: str, tmp_path: Path, run: Run
 ) -> None:
-    script = written(shell, tmp_path / "script", run)
-    ended = subprocess.run(
+    script = script_of(shell, tmp_path / "script", run)
+    completed = subprocess.run(
         [shell, "-c", ASK[shell]],
         env={"script": str(script), "words": f"mcp-abridge {words}", "PATH": os.environ["PATH"]},
         capture_output=True,
         text=True,
         timeout=60,
     )
-    assert ended.stderr == ""
-    assert meant in ended.stdout.split()
+    assert completed.stderr == ""
+    assert word in completed.stdout.split()
 
 
 def test_zsh_completes_them_on_its_command_line(tmp_path: Path, run: Run) -> None:
-    written("zsh", tmp_path / "_mcp-abridge", run)
+    script_of("zsh", tmp_path / "_mcp-abridge", run)
     terminal, end = os.openpty()
     with subprocess.Popen(["zsh", "-f", "-i"], stdin=end, stdout=end, stderr=end) as zsh:
         os.write(terminal, b"fpath=(%b $fpath); autoload -U compinit\n" % bytes(tmp_path))
         os.write(terminal, b"compinit -D; echo is re''ady\n")
-        shown(terminal, "is ready")
-        for words, meant in TYPED:
+        wait_for(terminal, "is ready")
+        for words, word in TYPED:
             os.write(terminal, f"mcp-abridge {words}\t".encode())
-            shown(terminal, f"mcp-abridge .*{meant}")
+            wait_for(terminal, f"mcp-abridge .*{word}")
             os.write(terminal, b"\x15")  # deletes the line
         zsh.kill()
     os.close(terminal)
     os.close(end)
 
 
-def written(shell: str, path: Path, run: Run) -> Path:
+def script_of(shell: str, path: Path, run: Run) -> Path:
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
     path.write_text(run("completion", shell).out)
     return path
 
 
-def shown(terminal: int, pattern: str) -> None:
+def wait_for(terminal: int, pattern: str) -> None:
     text = ""
     while not re.search(pattern, text):
         assert select.select([terminal], [], [], 60)[0], f"{pattern} is missing: {text}"

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_demo_shows_real_calls_before_and_after(tmp_path: Path) -> None:
-    shown = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-m", "proxy", "demo"],
         cwd=tmp_path,
         env={"PYTHONPATH": str(ROOT), "PATH": "", "HOME": str(tmp_path), "NO_COLOR": "1"},
@@ -20,12 +20,12 @@ def test_the_demo_shows_real_calls_before_and_after(tmp_path: Path) -> None:
 
     rows = [
         re.split(r" {2,}", line.strip())
-        for line in shown.splitlines()
+        for line in output.splitlines()
         if line.startswith((" fullsync ", " obsidian "))
     ]
-    called = [row for row in rows if row[3] != "not called"]
-    assert len(called) == 6
-    for *_, before, after, smaller in called:
+    calls = [row for row in rows if row[3] != "not called"]
+    assert len(calls) == 6
+    for *_, before, after, smaller in calls:
         counted = [int(number.replace(",", "")) for number in (before, after, smaller)]
         assert counted[0] > 400_000
         assert counted[1] < 10_000

@@ -142,8 +142,8 @@ def test_the_last_lines_of_a_server_that_fails_are_shown(doctor: Doctor) -> None
 
 
 def test_a_server_that_cannot_be_reached_or_started_is_told(doctor: Doctor) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        address = "{}:{}".format(*taken.getsockname())
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = "{}:{}".format(*listener.getsockname())
     for words, error in (
         (["--", "no-such-command"], "'no-such-command' cannot be started: no such file or"),
         (

@@ -156,12 +156,12 @@ def test_both_kinds_of_clients_are_shown_with_the_first_lines(verb: Explain) -> 
     text = "".join(f"line {n}\n" for n in range(20))
     record("other", tool_result(text, "x" * 500, structuredContent={"lines": 20}))
 
-    shown = verb.json()["shown"]
+    views = verb.json()["shown"]
 
-    assert shown["structured"] == {"bytes": 12, "tokens": 5, "lines": ['{"lines":20}']}
-    assert shown["text"]["bytes"] == len(text) + 500
-    assert shown["text"]["lines"][:2] == ["line 0", "line 1"]
-    assert shown["text"]["lines"][-1] == "… (+14 lines)"
+    assert views["structured"] == {"bytes": 12, "tokens": 5, "lines": ['{"lines":20}']}
+    assert views["text"]["bytes"] == len(text) + 500
+    assert views["text"]["lines"][:2] == ["line 0", "line 1"]
+    assert views["text"]["lines"][-1] == "… (+14 lines)"
 
 
 def test_clients_whose_limit_is_overrun_are_told_before_and_after(
@@ -253,7 +253,7 @@ def test_a_response_that_does_not_fit_is_told_once(verb: Explain) -> None:
 
 
 @pytest.mark.parametrize(
-    ("step", "said"),
+    ("step", "remark"),
     [
         (
             "{filter: {at: issues, where: 'status == \"in progress\"'}}",
@@ -267,7 +267,7 @@ def test_a_response_that_does_not_fit_is_told_once(verb: Explain) -> None:
     ],
 )
 def test_a_member_that_no_element_has_is_remarked_at_the_step_that_asks_for_it(
-    verb: Explain, step: str, said: str
+    verb: Explain, step: str, remark: str
 ) -> None:
     steps = f"[{{rename: {{items: issues}}}}, {step}]"
     Path("rules.yaml").write_text(
@@ -277,7 +277,7 @@ def test_a_member_that_no_element_has_is_remarked_at_the_step_that_asks_for_it(
 
     out = verb.text()
 
-    assert f"at {step[1:].partition(':')[0]}: {said}" in out.splitlines()
+    assert f"at {step[1:].partition(':')[0]}: {remark}" in out.splitlines()
 
 
 def test_what_a_terminal_would_obey_is_not_printed(verb: Explain) -> None:
@@ -332,17 +332,17 @@ def test_definitions_are_weighed_as_sent_and_with_a_bound_in_any_recording(verb:
         Path("recorded.json").write_text(json.dumps(recording))
         accounts.append(verb.json("--definitions", "100"))
 
-    direct, sent, diet = (
+    direct, listed, diet = (
         {each["tool"]: each[size] for each in accounts[1]} for size in ("direct", "sent", "diet")
     )
     assert direct == {each["name"]: len(encode(each)) for each in TOOLS["tools"]}
-    assert diet["list"] < direct["list"] < sent["list"]
-    assert sent["gone"] == diet["gone"] == 0
-    assert direct["other"] < sent["other"] == diet["other"]
+    assert diet["list"] < direct["list"] < listed["list"]
+    assert listed["gone"] == diet["gone"] == 0
+    assert direct["other"] < listed["other"] == diet["other"]
     assert accounts[0] == accounts[1] == accounts[2]
 
     *_, last = filter(None, map(str.strip, verb.text("--definitions", "100").splitlines()))
-    totals = (sum(sizes.values()) for sizes in (direct, sent, diet))
+    totals = (sum(sizes.values()) for sizes in (direct, listed, diet))
     assert last.split() == ["3", "in", "all", *(f"{total:,}" for total in totals)]
 
     Path("recorded.json").write_text('{"content": []}')
@@ -355,25 +355,25 @@ def test_what_a_guard_asked_found_and_decided_is_printed(verb: Explain) -> None:
     Path("own.py").write_text((PYTHON / "own.py").read_text())
     record("remove", document({"a": 1}), {"path": "x"})
 
-    def tool_result(*words: str) -> list[str]:
+    def lines_of(*words: str) -> list[str]:
         lines = verb.text("--allow-python", *words).splitlines()
         return [text for text in lines if text.startswith(("guard", "warning", "outcome", "log"))]
 
     asks = 'guard careful, asks: {"tool": "may", "arguments": {"path": "x"}}'
-    assert tool_result("--found", "yes") == [
+    assert lines_of("--found", "yes") == [
         asks,
         'guard careful, found: {"document": "yes"}',
         'guard careful, decision: "forward"',
         'guard careful, facts: {"asked": "may"}',
         "outcome: shaped",
     ]
-    assert tool_result("--found", '{"no": true}') == [
+    assert lines_of("--found", '{"no": true}') == [
         asks,
         'guard careful, found: {"document": {"no": true}}',
         'guard careful, decision: "answer"',
         "outcome: answered",
     ]
-    assert tool_result() == [
+    assert lines_of() == [
         asks,
         'guard careful, found: {"failure": "no answer in time"}',
         'guard careful, decision: "forward"',
@@ -393,16 +393,16 @@ LOCK = tool_result("lock: try again", isError=True)
 
 
 def account(
-    given: RuleSet,
+    ruleset: RuleSet,
     raw: bytes,
     tool: str = "read",
     arguments: dict[str, Any] | None = None,
-    found: str | None = None,
+    result: str | None = None,
 ) -> dict[str, Any]:
-    asked = call(tool, arguments)
-    both = json.dumps({"request": asked.decode(), "response": raw.decode()}).encode()
-    answer = None if found is None else exchange.text_result(found)
-    return explained(Replay(given, exchange.recorded(both), query_result=answer))
+    request = call(tool, arguments)
+    both = json.dumps({"request": request.decode(), "response": raw.decode()}).encode()
+    answer = None if result is None else exchange.text_result(result)
+    return explained(Replay(ruleset, exchange.recorded(both), query_result=answer))
 
 
 def steps(result: dict[str, Any], *keys: str) -> list[Any]:
@@ -440,8 +440,8 @@ def test_a_refusal_of_an_argument_goes_through_the_same_steps() -> None:
     assert (result["outcome"], result["upstream"]) == ("refused", None)
     assert result["document"] == {"kind": "text", "copies": ["the refusal"]}
     assert steps(result) == [(None, "refused"), ("errors", "recast"), ("errors", "clip")]
-    [refused, recast, _] = result["steps"]
-    assert refused["visible"] < recast["visible"] == result["after"]["visible"]
+    [refusal, recast, _] = result["steps"]
+    assert refusal["visible"] < recast["visible"] == result["after"]["visible"]
 
 
 def test_a_broken_contract_ends_the_steps_of_the_response_and_begins_those_for_errors() -> None:
@@ -538,9 +538,9 @@ def test_show_prints_what_the_model_gets_and_nothing_else(tmp_path: Path, run: R
 
 def test_a_view_is_answered_as_the_next_call_would_be(run: Run) -> None:
     words = ("--show", "--view", "items[?id > 57].title")
-    shown = run("explain", *words, stdin=json.dumps(ISSUES).encode()).out
+    output = run("explain", *words, stdin=json.dumps(ISSUES).encode()).out
 
-    assert json.loads(shown) == {"view": ["Crash 58", "Crash 59"]}
+    assert json.loads(output) == {"view": ["Crash 58", "Crash 59"]}
 
 
 def test_a_rule_is_explained_with_a_view_too(verb: Explain) -> None:

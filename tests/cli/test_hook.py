@@ -73,13 +73,13 @@ def test_a_long_answer_is_cut_and_the_commands_in_its_notice_read_the_rest(
     words = shlex.split(following.removeprefix("run "))
     assert (Path(words[0]).name, words[1]) == ("mcp-abridge", "view")
 
-    rest = asked(run, words[1:])["view"]
+    rest = decision(run, words[1:])["view"]
     assert rest["rows"][0][0] == len(first)
     [counts] = [shlex.split(way)[0] for way in ways if way.endswith(" counts")]
-    assert asked(run, [*words[1:3], counts])["view"] == {"open": 600, "closed": 300}
+    assert decision(run, [*words[1:3], counts])["view"] == {"open": 600, "closed": 300}
 
 
-def asked(run: Run, words: list[str]) -> Any:
+def decision(run: Run, words: list[str]) -> Any:
     return json.loads(run(*words).out)
 
 
@@ -117,7 +117,7 @@ def test_the_rules_apply_to_the_tool_of_any_server(
     assert len(text) <= 3000
     words = shlex.split(json.loads(text)["_abridged"]["more"].partition("; ")[0])
     monkeypatch.chdir("/")
-    assert "Row 1" not in json.dumps(asked(run, words[2:]))
+    assert "Row 1" not in json.dumps(decision(run, words[2:]))
 
 
 def test_answers_are_kept_for_an_hour_for_their_owner_alone(

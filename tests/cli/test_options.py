@@ -16,19 +16,19 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_each_option_is_read_in_both_spellings() -> None:
-    apart = (
+    with_spaces = (
         "--rules a --rules b --budget 8kB --ledger off --max-message 1MiB --log-format json -v -q"
         " --allow-python --snapshots 64MB --snapshot-age 60 --store d --deadline 30"
         " --record r --record-size 9kB --redact token --redact sk-.*"
     )
-    joined = (
+    with_equals = (
         "--rules=a --rules=b --budget=8kB --ledger=off --max-message=1MiB --log-format=json"
         " --verbose --quiet --allow-python --snapshots=64MB --snapshot-age=60 --deadline=30"
         " --store=d --record=r --record-size=9kB --redact=token --redact=sk-.*"
     )
-    for words in (apart, joined):
-        chosen = read([*words.split(), "--", "server"], {})
-        assert vars(chosen) == {
+    for words in (with_spaces, with_equals):
+        options = read([*words.split(), "--", "server"], {})
+        assert vars(options) == {
             "rules": ["a", "b"],
             "allow_python": True,
             "budget": 8000,
@@ -61,13 +61,13 @@ def test_a_flag_wins_over_the_environment_and_that_over_the_default() -> None:
         "MCP_ABRIDGE_ALLOW_PYTHON": "on",
         "MCP_ABRIDGE_LEDGER": "",
     }
-    chosen = read(["--budget", "auto", "--", "server"], environment)
-    assert chosen.rules == ["a", "b"]
-    assert chosen.budget == "auto"
-    assert chosen.max_message == 2_000_000
-    assert (chosen.verbose, chosen.quiet, chosen.allow_python) == (True, False, True)
-    assert chosen.ledger is None
-    assert chosen.log_format == "text"
+    options = read(["--budget", "auto", "--", "server"], environment)
+    assert options.rules == ["a", "b"]
+    assert options.budget == "auto"
+    assert options.max_message == 2_000_000
+    assert (options.verbose, options.quiet, options.allow_python) == (True, False, True)
+    assert options.ledger is None
+    assert options.log_format == "text"
     again = read(["--rules", "c", "--", "server"], environment)
     assert again.rules == ["c"]
 
@@ -82,10 +82,10 @@ def test_no_other_deadline_is_taken(text: str) -> None:
 
 def test_a_url_stands_for_a_server_that_runs_already() -> None:
     words = ["--header", "A: ${TOKEN}", "-v", "https://example.org/mcp?a=b", "--header=B: c=d"]
-    chosen = read(words, {"TOKEN": "t"})
-    assert chosen.url == "https://example.org/mcp?a=b"
-    assert chosen.headers == [("A", "t"), ("B", "c=d")]
-    assert (chosen.command, chosen.rules, chosen.verbose) == ([], None, True)
+    options = read(words, {"TOKEN": "t"})
+    assert options.url == "https://example.org/mcp?a=b"
+    assert options.headers == [("A", "t"), ("B", "c=d")]
+    assert (options.command, options.rules, options.verbose) == ([], None, True)
 
 
 @pytest.mark.parametrize(
@@ -116,8 +116,8 @@ def test_the_readme_s_lines_for_clients_wrap_the_server_of_its_first_command() -
         "command": "mcp-abridge",
         "args": first.split(),
     }
-    chosen = read(first.split(), {})
-    assert chosen.command == first.split()[1:]
+    options = read(first.split(), {})
+    assert options.command == first.split()[1:]
 
 
 @pytest.mark.parametrize(
@@ -177,9 +177,9 @@ def test_help_names_every_option_how_variables_are_named_and_every_verb(
     out = run(*words).out
     assert len(out.splitlines()) <= 60
     assert max(map(len, out.splitlines())) <= 80
-    shown = " ".join(out.split())  # argparse breaks long lines
-    assert [option.flag for option in OPTIONS if option.flag not in shown] == []
-    assert f"--log-format is {OPTIONS[-3].variable}" in shown
-    assert [v for v, (example, _) in VERBS.items() if f"{v} {example}".strip() not in shown] == []
-    assert "mcp-abridge [run] [OPTION]... [--] COMMAND [ARG]..." in shown
-    assert "mcp-abridge [run] [OPTION]... URL" in shown
+    text = " ".join(out.split())  # argparse breaks long lines
+    assert [option.flag for option in OPTIONS if option.flag not in text] == []
+    assert f"--log-format is {OPTIONS[-3].variable}" in text
+    assert [v for v, (example, _) in VERBS.items() if f"{v} {example}".strip() not in text] == []
+    assert "mcp-abridge [run] [OPTION]... [--] COMMAND [ARG]..." in text
+    assert "mcp-abridge [run] [OPTION]... URL" in text

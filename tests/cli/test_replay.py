@@ -89,9 +89,9 @@ def test_a_lost_value_rotten_paths_and_new_members_are_findings(
         f"rot: {place}: books: books.author matches nothing, in 1 answers",
         f"new: {place}: books: books.text, as in {path}",
     ]
-    found = account(run, recordings, *lossy, code=1)
-    assert [len(found[kind]) for kind in ("loss", "rot", "drift", "over")] == [1, 1, 1, 0]
-    assert found["used"] == {"shown": 0, "view": 0, "lost": 1}
+    findings = account(run, recordings, *lossy, code=1)
+    assert [len(findings[kind]) for kind in ("loss", "rot", "drift", "over")] == [1, 1, 1, 0]
+    assert findings["used"] == {"shown": 0, "view": 0, "lost": 1}
 
 
 @pytest.mark.parametrize(

@@ -24,14 +24,14 @@ CALL = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"ok"}}\
 ANSWER = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"ok"}]}}\n'
 
 
-def done(
+def run_program(
     words: Sequence[str], stdin: bytes = b"", code: int = 0, program: Sequence[str] = RUN
 ) -> "subprocess.CompletedProcess[bytes]":
-    ended = subprocess.run(
+    completed = subprocess.run(
         [*program, *words], cwd=ROOT, input=stdin, capture_output=True, timeout=60, check=False
     )
-    assert ended.returncode == code, ended.stderr
-    return ended
+    assert completed.returncode == code, completed.stderr
+    return completed
 
 
 def rules(folder: Path, text: str) -> str:
@@ -42,61 +42,61 @@ def rules(folder: Path, text: str) -> str:
 
 @pytest.mark.parametrize("verb", [(), ("run",)])
 def test_the_verb_may_be_left_out(verb: tuple[str, ...]) -> None:
-    ended = done([*verb, "--rules", "none", "--", *NAUGHTY, "plain"], CALL % 1)
-    assert (ended.stdout, ended.stderr) == (ANSWER % 1, b"")
+    completed = run_program([*verb, "--rules", "none", "--", *NAUGHTY, "plain"], CALL % 1)
+    assert (completed.stdout, completed.stderr) == (ANSWER % 1, b"")
 
 
 @pytest.mark.parametrize("before", [(), ("run",), ("--rules", "none"), ("run", "--rules=none")])
 def test_a_command_is_wrapped_though_no_hyphens_stand_before_it(before: tuple[str, ...]) -> None:
     script = "import sys; print(sys.argv[1:], file=sys.stderr)"
-    ended = done([*before, sys.executable, "-c", script, "--rules", "x", "--", "--help"])
-    assert (ended.stdout, ended.stderr) == (b"", b"['--rules', 'x', '--', '--help']\n")
+    completed = run_program([*before, sys.executable, "-c", script, "--rules", "x", "--", "--help"])
+    assert (completed.stdout, completed.stderr) == (b"", b"['--rules', 'x', '--', '--help']\n")
 
 
 def test_a_mistyped_verb_is_an_error_that_names_the_right_one_on_both_sides() -> None:
     reason = "cannot be started: no such file or directory; nor is it a verb of mcp-abridge"
-    ended = done(["chekc", "rules.yaml"], CALL % 1, code=127)
-    line, *_ = ended.stderr.decode().splitlines()
+    completed = run_program(["chekc", "rules.yaml"], CALL % 1, code=127)
+    line, *_ = completed.stderr.decode().splitlines()
     assert line == f"mcp-abridge: error: 'chekc' {reason}; did you mean 'check'?"
-    text = json.loads(ended.stdout)["result"]["content"][0]["text"]
+    text = json.loads(completed.stdout)["result"]["content"][0]["text"]
     assert text.endswith(f"'chekc' {reason}; did you mean 'check'?")
 
 
 @pytest.mark.parametrize("verb", [(), ("run",)])
 def test_a_url_takes_the_place_of_a_command(verb: tuple[str, ...]) -> None:
-    with RawServer(lambda asked: iter([whole((ANSWER % 1).rstrip())])) as server:
-        ended = done([*verb, "--rules", "none", server.url], CALL % 1)
-    assert (ended.stdout, ended.stderr) == (ANSWER % 1, b"")
+    with RawServer(lambda _: iter([whole((ANSWER % 1).rstrip())])) as server:
+        completed = run_program([*verb, "--rules", "none", server.url], CALL % 1)
+    assert (completed.stdout, completed.stderr) == (ANSWER % 1, b"")
 
 
 def test_a_terminal_on_stdin_gets_a_hint() -> None:
     terminal, stdin = os.openpty()
     command = [*RUN, "--rules", "none", "--ledger", "off", "--", "true"]
-    ended = subprocess.run(command, cwd=ROOT, stdin=stdin, capture_output=True, timeout=60)
+    completed = subprocess.run(command, cwd=ROOT, stdin=stdin, capture_output=True, timeout=60)
     os.close(terminal)
     os.close(stdin)
-    assert b"an MCP client is expected on stdin, which is a terminal" in ended.stderr
+    assert b"an MCP client is expected on stdin, which is a terminal" in completed.stderr
 
 
 def test_a_verb_whose_reader_is_gone_ends_quietly() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:
-        ended = subprocess.run(
+        completed = subprocess.run(
             [*RUN, "schema"], cwd=ROOT, stdout=writing, stderr=subprocess.PIPE, timeout=60
         )
     finally:
         os.close(writing)
-    assert (ended.returncode, ended.stderr) == (141, b"")
+    assert (completed.returncode, completed.stderr) == (141, b"")
 
 
 @pytest.mark.parametrize("verb", sorted(set(VERBS) - {"run"}))
 def test_each_verb_has_its_file_and_help(verb: str) -> None:
-    assert done([verb, "--help"]).stdout.startswith(f"usage: mcp-abridge {verb} ".encode())
+    assert run_program([verb, "--help"]).stdout.startswith(f"usage: mcp-abridge {verb} ".encode())
 
 
 def test_the_version_is_said() -> None:
-    assert done(["--version"]).stdout.startswith(b"mcp-abridge ")
+    assert run_program(["--version"]).stdout.startswith(b"mcp-abridge ")
 
 
 def test_the_server_gets_our_folder_environment_and_words(
@@ -117,6 +117,15 @@ def test_the_server_gets_our_folder_environment_and_words(
     assert environment == started
 
 
+def test_a_rule_for_one_tool_leaves_the_others_bounded(tmp_path: Path) -> None:
+    file = rules(tmp_path, "version: 1\nrules: [{tools: other, hide: true}]\n")
+    call = CALL.replace(b'"ok"', b'"200000"') % 1
+    ruled, unbounded = ["--rules", file], ["--rules", file, "--budget", "off"]
+    for words, bounded in ((ruled, True), (unbounded, False), (["--rules", "none"], False)):
+        output = run_program([*words, "--", *NAUGHTY, "large"], call).stdout
+        assert (len(output) < 10_000, len(output) > 200_000) == (bounded, not bounded)
+
+
 def test_python_that_rules_name_is_run_where_that_is_allowed(tmp_path: Path) -> None:
     own = (PYTHON / "own.py").read_text()
     own = own.replace("        root.set(", "        print(call)\n        root.set(")
@@ -124,12 +133,12 @@ def test_python_that_rules_name_is_run_where_that_is_allowed(tmp_path: Path) -> 
     step = "transforms: {noise: 'own:Noise'}\nrules: [{tools: ok, response: [{noise: [a]}]}]\n"
     words = ["--rules", rules(tmp_path, f"version: 1\n{step}"), "--", *NAUGHTY, "plain"]
     refusal = b"'own:Noise' is Python code, which runs only with --allow-python\n"
-    assert refusal in done(words, CALL % 1, code=2).stderr
-    ended = done(["--allow-python", *words], CALL % 1)
+    assert refusal in run_program(words, CALL % 1, code=2).stderr
+    completed = run_program(["--allow-python", *words], CALL % 1)
     # What it prints stays away from the messages.
-    [line] = ended.stdout.splitlines()
+    [line] = completed.stdout.splitlines()
     assert json.loads(line)["result"]["content"][0]["text"] == '["a"]'
-    assert ended.stderr.startswith(b"loading\nCall(tool='ok'")
+    assert completed.stderr.startswith(b"loading\nCall(tool='ok'")
 
 
 def test_bad_rules_are_logged_with_every_problem_and_end_the_server(tmp_path: Path) -> None:
@@ -139,8 +148,8 @@ def test_bad_rules_are_logged_with_every_problem_and_end_the_server(tmp_path: Pa
         [line] = [wire.line()]
         code = wire.process.wait(20)
         assert not wire.group_alive()
-    said = json.loads(line)["error"]["message"]
-    assert said == "the rules cannot be used; `mcp-abridge check` says why"
+    message = json.loads(line)["error"]["message"]
+    assert message == "the rules cannot be used; `mcp-abridge check` says why"
     assert code == 2
     errors = [line for line in wire.errors.decode().splitlines() if "error: " in line]
     assert any(f"{file}:2:1: " in error for error in errors)
@@ -150,16 +159,16 @@ def test_bad_rules_are_logged_with_every_problem_and_end_the_server(tmp_path: Pa
 def test_bad_rules_are_an_error_though_the_server_ends_at_once(tmp_path: Path) -> None:
     file = rules(tmp_path, "version: 1\nruels: []\n")
     for name, reason in ((file, b":2:1: "), ("no-such-word", b"no-such-word")):
-        ended = done(["--rules", name, "--", sys.executable, "-c", ""], code=2)
-        assert reason in ended.stderr
+        completed = run_program(["--rules", name, "--", sys.executable, "-c", ""], code=2)
+        assert reason in completed.stderr
 
 
 def test_calls_are_recorded_unless_that_is_turned_off(tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.sqlite3"
     words = ["--rules", "none", "--", *NAUGHTY, "plain"]
-    done(["--ledger", "off", *words], CALL % 1)
+    run_program(["--ledger", "off", *words], CALL % 1)
     assert not ledger.exists()
-    done(["--ledger", str(ledger), *words], CALL % 1)
+    run_program(["--ledger", str(ledger), *words], CALL % 1)
     assert ledger.exists()
 
 
@@ -193,8 +202,8 @@ def test_it_ends_in_order_where_it_is_started_without_the_usual_files(
 ) -> None:
     script = EXEC % f"[os.close(n) for n in {closed}]"
     program = [sys.executable, "-c", script]
-    ended = done(["--rules", "none", "--", *NAUGHTY, "plain"], CALL % 1, program=program)
-    assert ended.stdout == (b"" if {0, 1} & set(closed) else ANSWER % 1)
+    completed = run_program(["--rules", "none", "--", *NAUGHTY, "plain"], CALL % 1, program=program)
+    assert completed.stdout == (b"" if {0, 1} & set(closed) else ANSWER % 1)
 
 
 def test_a_hangup_that_was_ignored_stays_so() -> None:
@@ -217,7 +226,7 @@ def test_nothing_slow_is_imported_before_the_server_is_started() -> None:
         "import sys; own = set(sys.modules); import proxy.cli.run, proxy.cli.options; "
         "print(*sorted(set(sys.modules) - own))"
     )
-    assert done([], program=[sys.executable, "-c", code]).stdout.decode().split() == [
+    assert run_program([], program=[sys.executable, "-c", code]).stdout.decode().split() == [
         "proxy",
         "proxy.cli",
         "proxy.cli.options",
@@ -236,8 +245,8 @@ def test_nothing_slow_is_imported_before_the_server_is_started() -> None:
 def test_where_no_thread_can_be_started_it_says_so(memory: int, words: tuple[str, ...]) -> None:
     """Each thread takes 100 MB of addresses here, so that few have room."""
     limits = f'ulimit -s 100000; ulimit -v {memory}; exec "$@"'
-    ended = done([*RUN, *words], code=1, program=["/bin/sh", "-c", limits, "sh"])
-    assert ended.stderr == (
+    completed = run_program([*RUN, *words], code=1, program=["/bin/sh", "-c", limits, "sh"])
+    assert completed.stderr == (
         b"mcp-abridge: error: no thread can be started; "
         b"the limit of processes or of memory may be too low\n"
     )

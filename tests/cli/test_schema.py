@@ -33,11 +33,11 @@ def value(path: Path) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("flag", "made"), [((), schema.schema), (("--config",), schema.configuration)]
+    ("flag", "make"), [((), schema.schema), (("--config",), schema.configuration)]
 )
-def test_the_verb_prints_valid_schemas(flag: tuple[str], made: Any, run: Run) -> None:
-    assert json.loads(run("schema", *flag).out) == made()
-    Draft7Validator.check_schema(made())
+def test_the_verb_prints_valid_schemas(flag: tuple[str], make: Any, run: Run) -> None:
+    assert json.loads(run("schema", *flag).out) == make()
+    Draft7Validator.check_schema(make())
 
 
 OWN = sorted(PYTHON.glob("*.yaml"))

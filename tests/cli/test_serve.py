@@ -36,20 +36,20 @@ def post(url: str, message: Any, **headers: str) -> RawResponse:
     return ask(url, msgspec.json.encode(message), headers={**JSON, **accept, **headers})
 
 
-Refused = Callable[..., str]
+Failure = Callable[..., str]
 
 
 @pytest.fixture
-def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> Refused:
+def failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> Failure:
     """Return a function that runs `serve`, which must not start, and returns the reason."""
     monkeypatch.chdir(tmp_path)
 
-    def refused(*words: str, **variables: str) -> str:
+    def failure(*words: str, **variables: str) -> str:
         out, reason = run("serve", *words, **variables, code=2)
         assert out == ""
         return re.sub(r"^[-0-9T:]+Z (?=mcp-abridge: )", "", reason, flags=re.MULTILINE)
 
-    return refused
+    return failure
 
 
 def test_a_server_behind_a_url_is_served_and_a_signal_ends_it_with_0() -> None:
@@ -80,11 +80,11 @@ def test_routes_of_a_configuration_have_their_own_tools_and_tokens(tmp_path: Pat
             listed = [post(sidecar.url(path), LIST) for path in ("/mcp", "/mcp-gpt")]
             names = [[tool["name"] for tool in each.json["result"]["tools"]] for each in listed]
             assert names == [["find", "move"], ["find"]]
-            refused = post(sidecar.url("/mcp-gpt"), {**CALL, "params": {"name": "move"}}).json
-            assert refused["error"] == {"code": -32601, "message": "move is not allowed"}
+            failure = post(sidecar.url("/mcp-gpt"), {**CALL, "params": {"name": "move"}}).json
+            assert failure["error"] == {"code": -32601, "message": "move is not allowed"}
             token = sidecar.url("/t/{token}")
-            tried = [post(token.replace("{token}", each), LIST) for each in ("word", "other")]
-            assert [each.status for each in tried] == [200, 401]
+            responses = [post(token.replace("{token}", each), LIST) for each in ("word", "other")]
+            assert [each.status for each in responses] == [200, 401]
     assert b"word" not in sidecar.errors
 
 
@@ -92,8 +92,8 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     file = tmp_path / "serve.yaml"
     file.write_text("{version: 1, limits: {drain_seconds: 3600}}")
 
-    def never(asked: RawRequest) -> Iterator[bytes]:
-        asked.closed_by_client()
+    def never(request: RawRequest) -> Iterator[bytes]:
+        request.gone()
         yield b""
 
     with (
@@ -132,9 +132,9 @@ def test_a_path_that_holds_the_token_leaves_authorization_to_the_server(tmp_path
         assert "authorization" not in second.headers
 
 
-def test_python_that_rules_name_is_loaded_where_that_is_allowed(refused: Refused) -> None:
+def test_python_that_rules_name_is_loaded_where_that_is_allowed(failure: Failure) -> None:
     words = ("--rules", str(PYTHON / "rules.yaml"), "http://a")
-    reasons = refused(*words).splitlines()
+    reasons = failure(*words).splitlines()
     assert len(reasons) == 3
     assert "is Python code, which runs only with --allow-python" in reasons[0]
     with Sidecar("--allow-python", *words) as sidecar:
@@ -159,24 +159,24 @@ def test_variables_are_flags_and_flags_go_before_them() -> None:
         assert (headers["x-one"], headers["x-two"]) == ("1", "2")
 
 
-def test_every_mistake_in_the_rules_is_named_before_anything_is_served(refused: Refused) -> None:
+def test_every_mistake_in_the_rules_is_named_before_anything_is_served(failure: Failure) -> None:
     Path("r.yaml").write_text("version: 1\nrules: [{tool: a}, {tools: b, max_bytes: 1}]")
-    assert refused("--rules", "r.yaml", "--rules", "none.yaml", "http://a").splitlines() == [
+    assert failure("--rules", "r.yaml", "--rules", "none.yaml", "http://a").splitlines() == [
         "mcp-abridge: error: r.yaml:2:10: unknown key 'tool' of a rule; did you mean 'tools'?",
         "mcp-abridge: error: r.yaml:2:42: max_bytes: 1 is less than the minimum of 300",
         "mcp-abridge: error: none.yaml: no such file or directory",
     ]
 
 
-def test_every_mistake_in_a_configuration_is_named_with_its_place(refused: Refused) -> None:
+def test_every_mistake_in_a_configuration_is_named_with_its_place(failure: Failure) -> None:
     Path("c.yaml").write_text("version: 1\nheaders: {X: '${NO}'}\nroutes: [{path: /mcp, tool: a}]")
-    assert refused("--config", "c.yaml").splitlines() == [
+    assert failure("--config", "c.yaml").splitlines() == [
         "mcp-abridge: error: c.yaml:2:14: X: the variable 'NO' is not set",
         "mcp-abridge: error: c.yaml:3:10: a route: 'upstream' is missing",
         "mcp-abridge: error: c.yaml:3:23: unknown key 'tool' of a route; did you mean 'tools'?",
     ]
     reason = "mcp-abridge: error: nothing.yaml: no such file or directory\n"
-    assert refused("--config", "nothing.yaml") == reason
+    assert failure("--config", "nothing.yaml") == reason
 
 
 @pytest.mark.parametrize(
@@ -212,9 +212,9 @@ def test_every_mistake_in_a_configuration_is_named_with_its_place(refused: Refus
     ],
 )
 def test_an_unusable_command_line_is_refused(
-    words: list[str], reason: str, refused: Refused
+    words: list[str], reason: str, failure: Failure
 ) -> None:
-    assert reason in " ".join(refused(*words).split())
+    assert reason in " ".join(failure(*words).split())
 
 
 @pytest.mark.parametrize(
@@ -225,18 +225,18 @@ def test_an_unusable_command_line_is_refused(
     ],
 )
 def test_an_unusable_variable_is_refused(
-    variable: str, value: str, reason: str, refused: Refused
+    variable: str, value: str, reason: str, failure: Failure
 ) -> None:
-    assert refused("http://a", **{variable: value}) == f"mcp-abridge serve: {reason}\n"
+    assert failure("http://a", **{variable: value}) == f"mcp-abridge serve: {reason}\n"
 
 
 def test_an_address_that_is_in_use_is_refused() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         listen = f"127.0.0.1:{server.getsockname()[1]}"
         command = [sys.executable, "-c", START, "serve", "--listen", listen, "http://127.0.0.1:1"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 2
-    assert done.stderr.endswith(
+        completed = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert completed.returncode == 2
+    assert completed.stderr.endswith(
         f"cannot listen on {listen}: address already in use; --listen says where\n"
     )
 

@@ -42,7 +42,7 @@ def output(text: str) -> dict[str, Any]:
 CALL = {"type": "function_call", "name": "list", "namespace": "mcp__crm", "call_id": "c"}
 
 
-def weighed(run: Run, folder: Path) -> dict[str, dict[str, Any]]:
+def weights(run: Run, folder: Path) -> dict[str, dict[str, Any]]:
     return {each.pop("tool"): each for each in json.loads(run("weigh", folder, "--json").out)}
 
 
@@ -63,7 +63,7 @@ def test_answers_are_counted_as_the_model_read_them(tmp_path: Path, run: Run) ->
     (tmp_path / "rollout.jsonl").write_text(codex(CALL, output("x" * 300)))
     (tmp_path / "notes.txt").write_text("no transcript")
 
-    tools = weighed(run, tmp_path)
+    tools = weights(run, tmp_path)
     assert list(tools) == ["crm/list", "crm/get_item"]
     size = len(ROWS)
     assert tools["crm/list"]["calls"] == 2
@@ -77,13 +77,13 @@ def test_answers_are_counted_as_the_model_read_them(tmp_path: Path, run: Run) ->
 def test_an_answer_that_the_client_saved_is_weighed_whole(tmp_path: Path, run: Run) -> None:
     (tmp_path / "saved.txt").write_text(ROWS)
     text = SAVED % (len(ROWS), tmp_path / "saved.txt")
-    lost = SAVED % (9, "/nowhere.txt")
+    missing = SAVED % (9, "/nowhere.txt")
     (tmp_path / "s.jsonl").write_text(
         claude(use("1", "mcp__crm__list"), result("1", text))
-        + claude(use("2", "mcp__crm__gone"), result("2", lost))
+        + claude(use("2", "mcp__crm__gone"), result("2", missing))
         + codex(CALL, output("x" * 9 + "…2000 tokens truncated…" + "y" * 9))
     )
-    tools = weighed(run, tmp_path)
+    tools = weights(run, tmp_path)
     assert (tools["crm/list"]["whole"], tools["crm/list"]["cut"]) == (len(ROWS), 2)
     assert tools["crm/list"]["in_budget"] < 12_000
     assert (tools["crm/gone"]["whole"], tools["crm/gone"]["cut"]) == (0, 1)

@@ -60,7 +60,7 @@ def test_the_outermost_level_is_read_with_lone_surrogates_and_of_objects_alone()
 
 
 @pytest.mark.parametrize(
-    ("raw", "said"),
+    ("raw", "reason"),
     [
         (b"5", "neither an object nor an array"),
         (b'"text"', "neither an object nor an array"),
@@ -70,11 +70,11 @@ def test_the_outermost_level_is_read_with_lone_surrogates_and_of_objects_alone()
         (b'{"a":' * 100_000, "nested too deeply"),
     ],
 )
-def test_what_is_no_message_is_refused_with_a_reason(raw: bytes, said: str) -> None:
+def test_what_is_no_message_is_refused_with_a_reason(raw: bytes, reason: str) -> None:
     with pytest.raises(DocumentError) as caught:
         message.read(raw)
 
-    assert str(caught.value) == said
+    assert str(caught.value) == reason
 
 
 def test_a_replaced_member_leaves_the_others_as_they_were_spelled() -> None:

@@ -26,8 +26,8 @@ JSON_LIKE = st.recursive(
 
 @given(JSON_LIKE)
 def test_what_python_prints_is_read_as_the_same_value(value: Any) -> None:
-    written, used = literals.python(repr(value))
-    assert json.loads(written) == value
+    text, used = literals.python(repr(value))
+    assert json.loads(text) == value
     assert used == len(repr(value))
 
 
@@ -80,7 +80,7 @@ def test_what_is_no_literal_is_refused_with_the_place(literal: str, message: str
 @given(st.text("'\"\\x4n{}[](),: ", max_size=30))
 def test_whatever_python_reads_is_read_alike(text: str) -> None:
     try:
-        written = json.loads(literals.python(text)[0])
+        result = json.loads(literals.python(text)[0])
     except (DocumentError, ValueError):
         return
     try:
@@ -88,7 +88,7 @@ def test_whatever_python_reads_is_read_alike(text: str) -> None:
     except (ValueError, SyntaxError, TypeError):
         return
     if isinstance(value, str | list):
-        assert json.loads(json.dumps(value)) == written
+        assert json.loads(json.dumps(value)) == result
 
 
 @given(JSON_LIKE)
@@ -100,7 +100,7 @@ def test_yaml_written_by_a_library_is_read_as_the_same_value(value: Any) -> None
 
 
 @pytest.mark.parametrize(
-    ("scalar", "written"),
+    ("scalar", "json_text"),
     [
         ("~", "null"),
         ("on", '"on"'),
@@ -121,8 +121,8 @@ def test_yaml_written_by_a_library_is_read_as_the_same_value(value: Any) -> None
         ("!!str 12", '"12"'),
     ],
 )
-def test_plain_scalars_are_those_of_the_core_schema(scalar: str, written: str) -> None:
-    assert literals.yaml(f"- {scalar}")[0] == f"[{written}]"
+def test_plain_scalars_are_those_of_the_core_schema(scalar: str, json_text: str) -> None:
+    assert literals.yaml(f"- {scalar}")[0] == f"[{json_text}]"
 
 
 @pytest.mark.parametrize(

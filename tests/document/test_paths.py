@@ -53,9 +53,9 @@ SELECTED: list[tuple[str, list[Any]]] = [
 ]
 
 
-def named(slot: Slot, path: str) -> list[Any]:
-    found = select(slot, Path.parse(path))
-    return [json.loads(Document(place.get()).encode()) for place in found]
+def selected(slot: Slot, path: str) -> list[Any]:
+    slots = select(slot, Path.parse(path))
+    return [json.loads(Document(place.get()).encode()) for place in slots]
 
 
 def document(value: Any) -> Document:
@@ -65,7 +65,7 @@ def document(value: Any) -> Document:
 @pytest.mark.parametrize(("path", "values"), SELECTED, ids=[path for path, _ in SELECTED])
 def test_a_path_names_these_places(path: str, values: list[Any]) -> None:
     root = document(DOCUMENT).root
-    assert named(root, path) == values
+    assert selected(root, path) == values
     first = find(root, Path.parse(path))
     assert (first is None) == (not values)
     assert len(places(root, Path.parse(path))) == len(values)
@@ -99,14 +99,14 @@ def test_no_place_is_gone_through_again_and_again(raw: bytes, path: str) -> None
 
 @given(fitting(), paths())
 def test_each_place_comes_once(pair: tuple[Any, Any], path: Path) -> None:
-    found = [(id(slot.parent), slot.key) for slot in select(document(pair[1]).root, path)]
-    assert len(found) == len(set(found))
+    keys = [(id(slot.parent), slot.key) for slot in select(document(pair[1]).root, path)]
+    assert len(keys) == len(set(keys))
 
 
 @given(fitting(), paths())
 def test_what_is_barred_holds_nothing_that_is_named(pair: tuple[Any, Any], path: Path) -> None:
     if Paths.of([path]).barred(document(pair[1]).root.get()):
-        assert named(document(pair[1]).root, path.text) == []
+        assert selected(document(pair[1]).root, path.text) == []
 
 
 QUOTES = "is not a plain name; put odd names in double quotes, write expressions in a jmespath step"
@@ -129,9 +129,9 @@ ERRORS = [
 
 @pytest.mark.parametrize(("text", "message"), ERRORS)
 def test_a_path_that_cannot_be_read_says_what_was_found(text: str, message: str) -> None:
-    with pytest.raises(PathError) as refused:
+    with pytest.raises(PathError) as error:
         Path.parse(text)
-    assert str(refused.value) == message
+    assert str(error.value) == message
 
 
 @given(st.text())
@@ -148,6 +148,6 @@ def test_a_glob_matches_as_the_shell_has_it(pattern: str, name: str) -> None:
 
 @pytest.mark.parametrize("text", ["a.b", "*", "", "a[0]", "**"])
 def test_a_bare_name_is_one_name(text: str) -> None:
-    with pytest.raises(PathError) as refused:
+    with pytest.raises(PathError) as error:
         bare(text)
-    assert str(refused.value) == f"{text!r} is not one name; put odd names in double quotes"
+    assert str(error.value) == f"{text!r} is not one name; put odd names in double quotes"

@@ -44,9 +44,9 @@ DEEP = ["(" * 5000 + "a" + ")" * 5000, "`" + "[" * 9999 + "]" * 9999 + "`"]
 def test_a_wrong_expression_says_what_is_wrong_and_how_it_begins(
     kind: type[Pattern | Expression], text: str, message: str
 ) -> None:
-    with pytest.raises(PatternError) as refused:
+    with pytest.raises(PatternError) as error:
         kind(text)
-    assert str(refused.value) == message
+    assert str(error.value) == message
 
 
 @pytest.mark.fault(37, "inside")
@@ -112,10 +112,10 @@ def test_whatever_a_model_writes_is_evaluated_or_refused(text: str) -> None:
 
 @pytest.mark.parametrize("value", [{"a": "secret" * 100}, ["secret"] * 100, "secret" * 100])
 def test_a_refusal_does_not_repeat_a_document(value: Any) -> None:
-    with pytest.raises(Refusal, match="invalid type for value") as refused:
+    with pytest.raises(Refusal, match="invalid type for value") as error:
         Expression("abs(@)").search(value)
-    assert len(str(refused.value)) < 200
-    assert str(refused.value).count("secret") <= 10
+    assert len(str(error.value)) < 200
+    assert str(error.value).count("secret") <= 10
 
 
 NAMING = ["a", "a.b[0].c", "a && !b || c == 'x'", "starts_with(a, argument('p'))", "`1`"]
@@ -139,9 +139,9 @@ def test_the_members_named_are_enough(text: str, value: dict[str, Any]) -> None:
     names = expression.names
     assert names is not None
 
-    def outcome(held: dict[str, Any]) -> Any:
+    def outcome(members: dict[str, Any]) -> Any:
         try:
-            return expression.search(held)
+            return expression.search(members)
         except Refusal:
             return "refused"
 

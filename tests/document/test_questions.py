@@ -22,7 +22,7 @@ ISSUES = {
 }
 
 
-def asked(view: str, value: object = ISSUES) -> Any:
+def ask(view: str, value: object = ISSUES) -> Any:
     document = Document(value) if isinstance(value, str) else Document.read(encode(value))
     return plain(look(document, view))
 
@@ -40,7 +40,7 @@ def asked(view: str, value: object = ISSUES) -> Any:
 def test_grep_of_a_text_has_the_lines_and_their_numbers(
     view: str, lines: list[tuple[int, str | None]]
 ) -> None:
-    answer = asked(view, LOG)
+    answer = ask(view, LOG)
 
     assert answer["hits"] == len(lines)
     assert [each["line"] for each in answer["lines"]] == [number for number, _ in lines]
@@ -51,7 +51,7 @@ def test_grep_of_a_text_has_the_lines_and_their_numbers(
 
 def test_grep_shows_a_part_of_a_line_that_is_long() -> None:
     line = "x" * 5000 + "needle" + "y" * 5000
-    (hit,) = asked("grep needle", f"{line}\n{line[:100]}")["lines"]
+    (hit,) = ask("grep needle", f"{line}\n{line[:100]}")["lines"]
 
     assert len(hit["text"]) <= 300
     assert "needle" in hit["text"]
@@ -59,16 +59,16 @@ def test_grep_shows_a_part_of_a_line_that_is_long() -> None:
 
 
 def test_grep_of_structure_has_paths_that_can_be_asked_for() -> None:
-    answer = asked("grep('(?i)crash|31|bob')")
+    answer = ask("grep('(?i)crash|31|bob')")
 
-    assert [hit["path"] for hit in asked("grep(`31`)")["at"]] == ["items[2].id"]
+    assert [hit["path"] for hit in ask("grep(`31`)")["at"]] == ["items[2].id"]
     assert answer["hits"] == 3
     for each in answer["at"]:
-        assert str(asked(each["path"])) == each["text"]
+        assert str(ask(each["path"])) == each["text"]
 
 
 def test_grep_of_structure_shows_a_part_of_a_text_that_is_long() -> None:
-    [hit] = asked("grep needle", {"a": ["x" * 200 + "needle" + "y" * 200]})["at"]
+    [hit] = ask("grep needle", {"a": ["x" * 200 + "needle" + "y" * 200]})["at"]
 
     assert hit["path"] == "a[0]"
     assert hit["text"].strip("…") == "x" * 40 + "needle" + "y" * 74
@@ -82,42 +82,42 @@ def test_every_string_and_number_has_the_path_that_leads_to_it() -> None:
         "i": "x7",
     }
 
-    answer = asked(r"grep('[x\d]')", value)
+    answer = ask(r"grep('[x\d]')", value)
 
     texts = ["x1", "x2", "x3", "4", "5.5", "x6", "x7"]
     assert [each["text"] for each in answer["at"]] == texts
-    assert [str(asked(each["path"], value)) for each in answer["at"]] == texts
+    assert [str(ask(each["path"], value)) for each in answer["at"]] == texts
 
 
 def test_a_pattern_that_fits_an_empty_text_has_no_hit_in_a_value_without_texts() -> None:
-    assert asked("grep('.*')", {"a": [], "b": {}}) == {"hits": 0, "at": []}
-    assert asked("grep('.*')", {"a": ""})["hits"] == 1
-    assert asked(r"grep('\Ab\z')", ["a", "b", "ab"])["at"] == [{"path": "[1]", "text": "b"}]
+    assert ask("grep('.*')", {"a": [], "b": {}}) == {"hits": 0, "at": []}
+    assert ask("grep('.*')", {"a": ""})["hits"] == 1
+    assert ask(r"grep('\Ab\z')", ["a", "b", "ab"])["at"] == [{"path": "[1]", "text": "b"}]
 
 
 def test_grep_without_a_hit_shows_those_in_other_case_beside_the_zero() -> None:
-    assert asked("grep('crash')", "one\nA Crash\n") == {
+    assert ask("grep('crash')", "one\nA Crash\n") == {
         "hits": 0,
         "lines": [],
         "ignoring_case": {"hits": 1, "lines": [{"line": 2, "offset": 4, "text": "A Crash"}]},
     }
-    assert asked("grep('nowhere')", LOG) == {"hits": 0, "lines": []}
+    assert ask("grep('nowhere')", LOG) == {"hits": 0, "lines": []}
 
 
 def test_grep_searches_the_names_in_a_map_and_not_those_in_a_record() -> None:
     packages = {f"left-pad-{number}": {"version": f"1.{number}"} for number in range(61)}
-    answer = asked("grep('pad-(7|1)$|version|^1.60$')", {"packages": packages})
+    answer = ask("grep('pad-(7|1)$|version|^1.60$')", {"packages": packages})
 
     assert [each["path"] for each in answer["at"]] == [
         'packages."left-pad-1"',
         'packages."left-pad-7"',
         'packages."left-pad-60".version',
     ]
-    assert asked(answer["at"][1]["path"], {"packages": packages}) == {"version": "1.7"}
+    assert ask(answer["at"][1]["path"], {"packages": packages}) == {"version": "1.7"}
 
 
 def test_the_hits_beyond_those_that_are_listed_are_counted() -> None:
-    answer = asked("grep('step')", LOG * 5)
+    answer = ask("grep('step')", LOG * 5)
 
     assert (answer["hits"], len(answer["lines"])) == (1250, 1000)
     assert "narrower" in answer["more"]
@@ -136,29 +136,29 @@ def test_the_hits_beyond_those_that_are_listed_are_counted() -> None:
     ],
 )
 def test_lines_of_a_text_are_exact(view: str, part: list[str]) -> None:
-    assert asked(view, LOG) == "".join(part)
+    assert ask(view, LOG) == "".join(part)
 
 
 def test_only_a_newline_ends_a_line() -> None:
     text = "a\x0cb\r\nc\u2028d\n"
 
-    assert asked("lines(2, 2)", text) == "c\u2028d\n"
-    assert asked("grep('d')", text)["lines"][0]["line"] == 2
-    assert asked("outline()", text)["text"] == "2 lines, 9 characters"
+    assert ask("lines(2, 2)", text) == "c\u2028d\n"
+    assert ask("grep('d')", text)["lines"][0]["line"] == 2
+    assert ask("outline()", text)["text"] == "2 lines, 9 characters"
 
 
 def test_lines_of_an_array_are_its_elements() -> None:
-    assert asked("items | tail(1) | [].id") == [31]
+    assert ask("items | tail(1) | [].id") == [31]
     with pytest.raises(
         Refusal, match=r"lines\(\) applies to a text or an array, not to object of 2"
     ):
-        asked("lines(1, 2)")
+        ask("lines(1, 2)")
 
 
 def test_an_outline_has_the_headings_of_a_text() -> None:
     text = "intro\n# First\nwords\n<h2 id='x'>Second <b>part</b></h2>\n### Third\n"
 
-    assert asked("outline()", text)["headings"] == [
+    assert ask("outline()", text)["headings"] == [
         {"line": 2, "text": "# First"},
         {"line": 4, "text": "Second part"},
         {"line": 5, "text": "### Third"},
@@ -166,7 +166,7 @@ def test_an_outline_has_the_headings_of_a_text() -> None:
 
 
 def test_an_outline_has_the_members_of_structure_to_two_levels() -> None:
-    outline = asked("outline()")
+    outline = ask("outline()")
 
     assert outline["total"] == "number"
     assert outline["items"].startswith("array of 3, ")
@@ -192,18 +192,18 @@ def test_an_outline_has_the_members_of_structure_to_two_levels() -> None:
     ],
 )
 def test_elements_are_counted_and_grouped(view: str, value: object) -> None:
-    assert asked(view) == value
+    assert ask(view) == value
 
 
 def test_help_has_examples_in_the_names_of_the_answer() -> None:
-    text = asked("help")
+    text = ask("help")
 
     assert len(text) < 1500
     assert text.endswith("items[*].[id, state] or count_by(items, &state)")
     for example in text.rpartition(": ")[2].split(" or "):
-        assert asked(example)
-    assert asked("help", LOG).endswith("tail(40) or grep('(?i)error')")
-    assert asked("help", {"help": 1}) == 1
+        assert ask(example)
+    assert ask("help", LOG).endswith("tail(40) or grep('(?i)error')")
+    assert ask("help", {"help": 1}) == 1
 
 
 def test_questions_work_in_the_expressions_of_rules() -> None:
@@ -214,4 +214,4 @@ def test_questions_work_in_the_expressions_of_rules() -> None:
 
 def test_a_pattern_that_is_none_is_refused_with_the_reason() -> None:
     with pytest.raises(Refusal, match=r"is not a regular expression RE2 takes: missing \)"):
-        asked("grep('(')")
+        ask("grep('(')")

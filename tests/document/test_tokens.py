@@ -7,6 +7,6 @@ from tests.tokens import errors
 
 @pytest.mark.slow
 def test_tokens_of_each_kind_of_text_are_estimated_to_within_a_tenth() -> None:
-    found = list(errors())
-    assert len(found) == 7
-    assert [error for error in found if abs(error.share) > 0.1] == []
+    estimates = list(errors())
+    assert len(estimates) == 7
+    assert [error for error in estimates if abs(error.share) > 0.1] == []

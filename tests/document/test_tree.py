@@ -66,13 +66,13 @@ def test_circles_are_collected_though_large_documents_come_without_a_pause(
 ) -> None:
     class Circle:
         def __init__(self) -> None:
-            self.held = self
+            self.itself = self
 
     monkeypatch.setattr("proxy.document.tree._PAUSE", 0.05)
     large = b"[%s1]" % (b"1," * 200_000)
-    gone = weakref.ref(Circle())
+    circle = weakref.ref(Circle())
     end = time.monotonic() + 20
-    while gone() is not None:
+    while circle() is not None:
         assert time.monotonic() < end, "it is put off for ever"
         loads(large)
 

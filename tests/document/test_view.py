@@ -24,7 +24,7 @@ RAW = (
 )
 
 
-def seen(expression: str, raw: str = RAW) -> str:
+def viewed(expression: str, raw: str = RAW) -> str:
     return Document(look(Document.read(raw.encode()), expression)).encode().decode()
 
 
@@ -66,7 +66,7 @@ NUMBERS, WIDE, LINES = "[1.0, 2.0, 3.0, 4.0]", json.dumps("😀é" * 10), "a\nb\
 def test_a_view_is_what_the_expression_gives_as_upstream_spelled_it(
     raw: str, expression: str, value: str
 ) -> None:
-    assert seen(expression, raw) == value
+    assert viewed(expression, raw) == value
 
 
 @pytest.mark.parametrize(
@@ -108,24 +108,24 @@ EOF = 'is not a JMESPath expression: syntax error: Parse error at column 10, tok
 def test_a_view_that_cannot_be_is_refused_with_one_that_could(
     raw: str, expression: str, message: str
 ) -> None:
-    with pytest.raises(Refusal) as refused:
-        seen(expression, raw)
-    assert str(refused.value) == f"view: {message}"
+    with pytest.raises(Refusal) as error:
+        viewed(expression, raw)
+    assert str(error.value) == f"view: {message}"
 
 
 def test_a_refusal_does_not_quote_the_document() -> None:
     raw = b"[%s]" % b",".join([b'"long"'] * 1000)
 
-    with pytest.raises(Refusal, match=r"…; write a JMESPath such as \[0:20\], or help$") as refused:
+    with pytest.raises(Refusal, match=r"…; write a JMESPath such as \[0:20\], or help$") as error:
         look(Document.read(raw), "keys(@)")
 
-    assert len(str(refused.value)) < 300
+    assert len(str(error.value)) < 300
 
 
 @pytest.mark.fault(36, "inside")
 def test_a_view_that_grows_without_end_is_refused() -> None:
     with pytest.raises(Refusal, match=r"gives far more than the whole document; narrow it$"):
-        seen(" | ".join(["[@, @]"] * 40))
+        viewed(" | ".join(["[@, @]"] * 40))
 
 
 @pytest.mark.fault(36, "inside")
@@ -133,10 +133,10 @@ def test_a_view_that_grows_without_end_is_refused() -> None:
 def test_an_explosive_view_is_refused_where_its_fuel_ends(name: str) -> None:
     text, value = EXPLOSIVE[name]
     fuel = Fuel(LITTLE)
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(Refusal) as error:
         look(Document.read(encode(value)), text, "text", fuel)
-    assert str(refused.value) == f"view: {text!r} takes too much work; narrow it"
-    assert isinstance(refused.value.__cause__, OutOfFuel)
+    assert str(error.value) == f"view: {text!r} takes too much work; narrow it"
+    assert isinstance(error.value.__cause__, OutOfFuel)
 
 
 ROWS = b"[%s]" % b",".join(b'{"id":%d.0,"name":"name %d"}' % (n, n) for n in range(20_000))
@@ -173,7 +173,7 @@ def test_what_a_view_opens_again_and_again_is_paid_for_each_time(expression: str
 
 def test_what_is_unopened_is_true_or_false_by_what_it_holds() -> None:
     raw = '[{"a": []}, {"a": [ ]}, {"a": {}}, {"a": ""}, {"a": false}, {"a": null}, {"a": 0}]'
-    assert seen("[?a].a", raw) == "[0]"
+    assert viewed("[?a].a", raw) == "[0]"
 
 
 @pytest.mark.slow
@@ -185,7 +185,7 @@ def test_what_was_looked_at_is_let_go_at_once() -> None:
             gc.collect()
         else:
             with suppress(Refusal):
-                seen(expression)
+                viewed(expression)
     assert gc.collect() == 0
 
 
@@ -195,12 +195,12 @@ def test_slices_of_an_array_rejoin_to_the_whole(rows: list[bytes], step: int, in
     array = "[" + ", ".join(row.decode() for row in rows) + "]"
     raw = f'{{"a": {{"items": {array}}}}}' if inside else array
     place = "a.items" if inside else ""
-    found = ",".join(
+    slices = ",".join(
         part[1:-1]
         for start in range(0, len(rows), step)
-        if (part := seen(f"{place}[{start}:{start + step}]", raw))
+        if (part := viewed(f"{place}[{start}:{start + step}]", raw))
     )
-    assert f"[{found}]" == Document.read(array.encode()).encode().decode()
+    assert f"[{slices}]" == Document.read(array.encode()).encode().decode()
 
 
 @pytest.mark.fault(40, "inside")
@@ -227,8 +227,8 @@ def test_what_is_opened_lazily_gives_what_jmespath_gives(raw: bytes, expression:
     if whole.textual:
         return
     value = plain(whole.cell[0])
-    named = {"items": value} if isinstance(value, list) and "items" in expression else value
-    expected = jmespath.search(expression, named)
+    members = {"items": value} if isinstance(value, list) and "items" in expression else value
+    expected = jmespath.search(expression, members)
     if expected in (None, []):
         with suppress(Refusal):  # no element has a member that is asked for
             assert plain(look(whole, expression)) == expected
@@ -248,8 +248,8 @@ ITEMS = {
 
 def answered(expression: str, value: object = ITEMS) -> tuple[object, list[str]]:
     remarks: list[str] = []
-    found = look(Document.read(encode(value)), expression, "text", None, remarks)
-    return plain(found), remarks
+    result = look(Document.read(encode(value)), expression, "text", None, remarks)
+    return plain(result), remarks
 
 
 @pytest.mark.parametrize(
@@ -316,9 +316,9 @@ TEXT = "; did you mean the text 'Pending', in single quotes?"
 def test_a_view_that_finds_nothing_for_want_of_a_member_is_refused_with_those_there_are(
     expression: str, message: str, value: object
 ) -> None:
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(Refusal) as error:
         answered(expression, value)
-    assert str(refused.value) == f"view: {message}"
+    assert str(error.value) == f"view: {message}"
 
 
 @pytest.mark.parametrize(
@@ -362,21 +362,21 @@ def test_a_missing_member_is_remarked_beside_an_answer_that_stands_without_it(
 
 
 def test_a_function_that_fails_for_want_of_a_member_says_which() -> None:
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(Refusal) as error:
         answered("sort_by(items, &nam)")
-    assert "no element has 'nam'; members: name, " in str(refused.value)
-    with pytest.raises(Refusal) as refused:
+    assert "no element has 'nam'; members: name, " in str(error.value)
+    with pytest.raises(Refusal) as error:
         answered("length(itms)")
-    assert str(refused.value).endswith(
+    assert str(error.value).endswith(
         "; there is no 'itms'; members: items, tags; did you mean 'items'?"
     )
 
 
 def test_the_members_that_a_refusal_names_take_little_room() -> None:
     rows = [{f"member {n} of this row" * 9: n for n in range(1000)}]
-    with pytest.raises(Refusal, match=r"…, …$") as refused:
+    with pytest.raises(Refusal, match=r"…, …$") as error:
         answered("[*].titel", rows)
-    assert len(str(refused.value)) < 500
+    assert len(str(error.value)) < 500
 
 
 CRASHES = [
@@ -447,16 +447,16 @@ OF_A_TEXT = [
     ("/crash 4/", "grep('crash 4')"),
     ("search('crash 4')", "grep('crash 4')"),
 ]
-UNDERSTOOD: list[tuple[Any, str, str]] = [
+TRANSLATIONS: list[tuple[Any, str, str]] = [
     *(({"items": CRASHES, "total": 9}, *each) for each in OF_AN_OBJECT),
     *((CRASHES, *each) for each in OF_AN_ARRAY),
     *(("".join(f"a {row['title']}\n" for row in CRASHES), *each) for each in OF_A_TEXT),
 ]
 
 
-@pytest.mark.parametrize(("value", "view", "meant"), UNDERSTOOD)
-def test_a_view_in_another_language_is_understood(value: Any, view: str, meant: str) -> None:
-    expected = plain(look(Document(value), meant))
+@pytest.mark.parametrize(("value", "view", "expression"), TRANSLATIONS)
+def test_a_view_in_another_language_is_understood(value: Any, view: str, expression: str) -> None:
+    expected = plain(look(Document(value), expression))
     assert expected is not None
     assert plain(look(Document(value), view)) == expected
 
@@ -472,9 +472,9 @@ def test_a_view_in_another_language_is_understood(value: Any, view: str, meant: 
     ],
 )
 def test_what_is_not_understood_is_refused_with_the_next_step(view: str, reason: str) -> None:
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(Refusal) as error:
         look(Document.read(encode({"items": CRASHES})), view)
-    assert reason in str(refused.value)
+    assert reason in str(error.value)
 
 
 def looked(text: str, rows: list[Any], fuel: Fuel | None = None, *, guess: bool = True) -> Lookups:
@@ -495,12 +495,12 @@ def test_members_are_looked_for_as_long_as_the_fuel_lasts() -> None:
 
 
 def test_what_is_not_to_be_guessed_is_told() -> None:
-    told = looked('status == "open"', [{"status": "open"}], guess=False).slips
-    assert told == [
+    slips = looked('status == "open"', [{"status": "open"}], guess=False).slips
+    assert slips == [
         "there is no 'open'; members: status; did you mean the text 'open', in single quotes?"
     ]
 
 
 def test_names_that_a_terminal_or_a_line_could_not_bear_are_left_out() -> None:
-    [told] = looked("a == 'x'", [{"b\nc": 1, "d\x1b[31m": 2, "e": 3}]).slips
-    assert told == "there is no 'a'; members: e"
+    [slip] = looked("a == 'x'", [{"b\nc": 1, "d\x1b[31m": 2, "e": 3}]).slips
+    assert slip == "there is no 'a'; members: e"

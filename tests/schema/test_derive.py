@@ -1,4 +1,4 @@
-"""What a change of documents makes of their schema; with arbitrary ones, see tests/transforms."""
+"""The schema of changed documents; with arbitrary changes, see tests/transforms."""
 
 import copy
 from collections.abc import Callable

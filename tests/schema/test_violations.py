@@ -117,8 +117,8 @@ def test_little_is_shown_of_what_upstream_wrote_and_on_one_line() -> None:
     assert messages({"type": "null"}, "a\n" + "b" * 100) == [
         f"the document: expected null, found 'a\\n{'b' * 58}'…"
     ]
-    [named] = messages({"additionalProperties": False}, {"\n" * 70: 1})
-    assert named == "'" + "\\n" * 60 + "'…: is none of the properties"
+    [message] = messages({"additionalProperties": False}, {"\n" * 70: 1})
+    assert message == "'" + "\\n" * 60 + "'…: is none of the properties"
 
 
 def test_a_number_is_shown_as_upstream_spelled_it() -> None:

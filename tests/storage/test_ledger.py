@@ -233,10 +233,10 @@ for number in range(1_000_000):
 """
     filled(path)
     for life in range(4):
-        known = sum(each.calls for each in rows(path))
+        calls = sum(each.calls for each in rows(path))
         process = start(script, path, f"life {life}")
         deadline = time.monotonic() + 60
-        while sum(each.calls for each in rows(path)) < known + 3_000:
+        while sum(each.calls for each in rows(path)) < calls + 3_000:
             assert time.monotonic() < deadline
         process.kill()
         process.wait()
@@ -253,9 +253,9 @@ def test_a_file_that_is_no_ledger_is_not_read(
     path: str, make: Callable[[str], None], reason: str
 ) -> None:
     make(path)
-    with pytest.raises(LedgerError) as refused:
+    with pytest.raises(LedgerError) as error:
         rows(path)
-    assert str(refused.value) == f"{path}: {reason}"
+    assert str(error.value) == f"{path}: {reason}"
 
 
 def test_rows_that_are_too_old_go_with_the_first_record_of_a_day(path: str, clock: Clock) -> None:
@@ -376,10 +376,10 @@ def test_warnings_and_tool_lists_are_summed_since_then_and_the_most_come_first(p
 
 
 def test_a_missing_ledger_cannot_be_read(path: str) -> None:
-    with pytest.raises(LedgerError) as refused:
+    with pytest.raises(LedgerError) as error:
         rows(path)
 
-    assert str(refused.value) == f"{path}: no such file"
+    assert str(error.value) == f"{path}: no such file"
     os.makedirs(os.path.dirname(path))
     Path(path).touch()  # by a process that has not yet created the tables
     assert rows(path) == []

@@ -80,7 +80,7 @@ def test_if_redis_is_away_no_call_is_known_to_be_the_first_and_none_is_forgotten
 
 
 def test_every_key_is_ours_and_goes_after_the_last_use(store: Redis, client: Client) -> None:
-    def left() -> set[bool]:
+    def expiries() -> set[bool]:
         return {90 < client.ttl(name) <= 100 for name in keys(client)}
 
     store.put(A, SNAPSHOT)
@@ -88,12 +88,12 @@ def test_every_key_is_ours_and_goes_after_the_last_use(store: Redis, client: Cli
     for name in keys(client):
         assert name.startswith("mcp-abridge:{")
         assert not any(word in name for word in ("caller", "rule", "tool", "secret"))
-    assert left() == {True}
+    assert expiries() == {True}
     for name in keys(client):
         client.expire(name, 5)
-    assert left() == {False}
+    assert expiries() == {False}
     assert store.get(A) == SNAPSHOT
-    assert left() == {True}
+    assert expiries() == {True}
 
 
 def test_a_value_that_is_not_ours_or_was_evicted_is_none(store: Redis, client: Client) -> None:
@@ -119,8 +119,8 @@ def own() -> Iterator[RedisServer]:
         yield server
 
 
-def refused(store: Redis) -> tuple[str, float]:
-    """Return what is said where Redis cannot be asked, and the seconds until then."""
+def failure(store: Redis) -> tuple[str, float]:
+    """Return the message of a request that Redis does not answer, and the seconds until then."""
     start = time.monotonic()
     with pytest.raises(StoreError) as caught:
         store.get(A)
@@ -159,8 +159,8 @@ def test_one_that_is_stopped_in_the_middle_is_used_again_when_it_is_back(own: Re
     store = Redis(own.url)
     store.put(A, SNAPSHOT)
     own.stop()
-    said, _ = refused(store)
-    assert said.startswith(f"redis at 127.0.0.1:{own.port}: ")
+    message, _ = failure(store)
+    assert message.startswith(f"redis at 127.0.0.1:{own.port}: ")
     own.start()
     assert until_it_answers(store) is None
     store.put(A, SNAPSHOT)
@@ -172,11 +172,11 @@ def test_one_that_hangs_is_waited_for_briefly_and_then_not_for_a_while(own: Redi
     store = Redis(own.url)
     store.put(A, SNAPSHOT)
     with own.halted():
-        said, seconds = refused(store)
-        assert said == f"redis at 127.0.0.1:{own.port}: Timeout reading from socket"
+        message, seconds = failure(store)
+        assert message == f"redis at 127.0.0.1:{own.port}: Timeout reading from socket"
         assert seconds < 10
         with ThreadPoolExecutor(8) as threads:
-            assert {said for said, _ in threads.map(refused, [store] * 8)} == {said}
+            assert {message for message, _ in threads.map(failure, [store] * 8)} == {message}
     assert until_it_answers(store) == SNAPSHOT
     store.close()
 
@@ -184,8 +184,8 @@ def test_one_that_hangs_is_waited_for_briefly_and_then_not_for_a_while(own: Redi
 def test_a_wrong_password_is_said_and_not_shown() -> None:
     with redis_server("--requirepass", "right") as server:
         wrong = Redis(f"redis://:mistaken@127.0.0.1:{server.port}/0")
-        said, _ = refused(wrong)
-        assert said == (
+        message, _ = failure(wrong)
+        assert message == (
             f"redis at 127.0.0.1:{server.port}: invalid username-password pair or user is disabled"
         )
         right = Redis(f"redis://:right@127.0.0.1:{server.port}/0")
@@ -206,9 +206,9 @@ def test_one_that_is_full_says_so_and_gives_what_it_has(store: Redis, client: Cl
         assert store.get(A) is None
     finally:
         client.config_set("maxmemory", "0")
-    said = str(caught.value)
-    assert ": command not allowed when used memory > 'maxmemory'" in said
-    assert "abridge:{" not in said
+    message = str(caught.value)
+    assert ": command not allowed when used memory > 'maxmemory'" in message
+    assert "abridge:{" not in message
 
 
 @pytest.mark.parametrize(

@@ -98,13 +98,13 @@ def store(case: Case) -> Store:
 
 
 def test_what_was_put_is_got_until_it_is_dropped(store: Store) -> None:
-    kept = Snapshot(frame=b'{"a"}\r\n\x00', document="[1, \u2026]".encode())
-    store.put(A, kept)
+    snapshot = Snapshot(frame=b'{"a"}\r\n\x00', document="[1, \u2026]".encode())
+    store.put(A, snapshot)
 
-    assert store.get(A) == kept
+    assert store.get(A) == snapshot
     assert store.get(B) is None
     store.drop(B)
-    assert store.get(A) == kept
+    assert store.get(A) == snapshot
     store.drop(A)
     assert store.get(A) is None
 
@@ -173,8 +173,8 @@ def test_a_snapshot_says_how_old_it_is_however_often_it_was_used(clock: Clock) -
     ages = []
     for seconds in (4, 1, 37):
         clock.pass_by(seconds)
-        found = store.get(A)
-        ages.append(found and found.age)
+        entry = store.get(A)
+        ages.append(entry and entry.age)
     assert ages == [0, 5, 42]
 
 

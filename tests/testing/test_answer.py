@@ -16,9 +16,9 @@ def read(result: dict[str, Any]) -> ClientView:
 
 
 def test_an_error_response_has_failed_with_its_words() -> None:
-    found = answers.read(line(id=1, error={"code": 1, "message": "no such tool"}))
+    view = answers.read(line(id=1, error={"code": 1, "message": "no such tool"}))
 
-    assert (found.failed, found.text, found.texts) == (True, "no such tool", ())
+    assert (view.failed, view.text, view.texts) == (True, "no such tool", ())
     assert answers.read(line(id=1, error="odd")).text == '"odd"'
 
 

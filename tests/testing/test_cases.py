@@ -26,9 +26,9 @@ def verdict(rule: str, case: str, name: str = "rules.yaml") -> list[str]:
     rule = dedent(rule).strip()
     rule = rule if "tools:" in rule else f"tools: t\n{rule}"
     text = f"- {indent(rule, '  ').strip()}\n  tests: [{case}]"
-    [found] = cases.run(ruled(text, name))
-    assert found.ok == (not found.message)
-    return found.message.splitlines()
+    [result] = cases.run(ruled(text, name))
+    assert result.ok == (not result.message)
+    return result.message.splitlines()
 
 
 PASSING = Path(__file__).with_name("passing.yaml")
@@ -40,8 +40,8 @@ def guarded(keys: str, names: str, folder: Path = PYTHON) -> list[str]:
     text = f"version: 1\nguards: {{{names}}}\nrules: [{{tools: t, {keys}}}]"
     read = rulefile.read(str(folder / "r.yaml"), text.encode(), allow_python=True)
     assert read.rules is not None, read.problems
-    [found] = cases.run(read.rules)
-    return found.message.splitlines()
+    [result] = cases.run(read.rules)
+    return result.message.splitlines()
 
 
 def careful(case: str) -> list[str]:
@@ -91,10 +91,10 @@ def test_a_case_of_a_rule_that_does_not_work_says_so(rule: str, case: str, part:
 
 
 def test_many_differences_are_cut_short() -> None:
-    given = "{$repeat: x, times: 50}"
+    values = "{$repeat: x, times: 50}"
 
     lines = verdict(
-        DROP, f"{{given: {{a: {given}, b: 1}}, expect: {{a: {{$repeat: y, times: 50}}}}}}"
+        DROP, f"{{given: {{a: {values}, b: 1}}, expect: {{a: {{$repeat: y, times: 50}}}}}}"
     )
 
     assert lines[0] == 'a[0]: expected "y", found "x"'
@@ -102,7 +102,7 @@ def test_many_differences_are_cut_short() -> None:
 
 
 @pytest.mark.parametrize(
-    ("case", "said"),
+    ("case", "message"),
     [
         ("{found: yes, asks: {tool: other}}", 'asks.tool: expected "other", found "may"'),
         ("{found: yes, upstream: null}", "upstream: the call reached the server, with {}"),
@@ -114,8 +114,8 @@ def test_many_differences_are_cut_short() -> None:
         ),
     ],
 )
-def test_a_guard_that_does_something_else_fails_its_case(case: str, said: str) -> None:
-    assert careful(case)[0].startswith(said)
+def test_a_guard_that_does_something_else_fails_its_case(case: str, message: str) -> None:
+    assert careful(case)[0].startswith(message)
 
 
 HASTY = """
@@ -159,7 +159,7 @@ WRITE = "write {$repeat: value, times: number}, and no other key beside it"
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [
         ({"$repeat": 1}, WRITE),
         ({"$repeat": 1, "times": "3"}, WRITE),
@@ -168,11 +168,11 @@ WRITE = "write {$repeat: value, times: number}, and no other key beside it"
         ({"$repeat": 1, "times": 10**9}, "$repeat: times: 1000000000 is not between 0 and 1000000"),
     ],
 )  # fmt: skip
-def test_a_repetition_that_is_none_is_told(value: Any, said: str) -> None:
+def test_a_repetition_that_is_none_is_told(value: Any, message: str) -> None:
     with pytest.raises(AbridgeError) as caught:
         expand(value)
-    assert str(caught.value) == said
-    assert verdict(DROP, f"{{given: {json.dumps(value)}, untouched: true}}") == [said]
+    assert str(caught.value) == message
+    assert verdict(DROP, f"{{given: {json.dumps(value)}, untouched: true}}") == [message]
 
 
 RESULT = '{ "jsonrpc": "2.0", "id": 7.0, "result": {"content": [], "x": 1e400} }'
@@ -211,7 +211,7 @@ def test_what_is_no_file_is_told_and_not_read(name: str, expected: str) -> None:
 
 
 def test_a_case_that_another_rule_takes_fails() -> None:
-    found = ruled(
+    loaded = ruled(
         """
         - {name: first, tools: t, when: "op == 'x'", response: [{drop: b}]}
         - name: second
@@ -221,7 +221,7 @@ def test_a_case_that_another_rule_takes_fails() -> None:
         """
     )
 
-    [verdict] = cases.run(found)
+    [verdict] = cases.run(loaded)
 
     assert verdict.message == "the rule 'first' (rules.yaml:4) takes this call"
 
@@ -239,8 +239,8 @@ SEVERAL = """
 
 
 @pytest.mark.parametrize(
-    ("wanted", "names"),
+    ("pattern", "names"),
     [("", 3), ("one", 2), ("one: case", 1), ("KEEPS", 1), ("c", 2), ("nothing", 0)],
 )
-def test_cases_are_picked_by_a_part_of_their_name(wanted: str, names: int) -> None:
-    assert len(list(cases.run(ruled(SEVERAL), wanted))) == names
+def test_cases_are_picked_by_a_part_of_their_name(pattern: str, names: int) -> None:
+    assert len(list(cases.run(ruled(SEVERAL), pattern))) == names

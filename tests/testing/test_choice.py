@@ -7,34 +7,34 @@ from proxy.testing.choice import applying, choices
 from tests.given import rule, rules
 
 
-def told(chosen: RuleSet, tool: str, arguments: dict[str, Any]) -> dict[str, str]:
-    return {rule.name: reason or "applies" for rule, reason in choices(chosen, tool, arguments)}
+def verdicts(ruleset: RuleSet, tool: str, arguments: dict[str, Any]) -> dict[str, str]:
+    return {rule.name: reason or "applies" for rule, reason in choices(ruleset, tool, arguments)}
 
 
 def test_a_condition_that_fails_is_no_match() -> None:
-    chosen = rules("- {name: a, tools: get, when: 'length(n) > `1`'}\n- {name: b, tools: get}")
+    ruleset = rules("- {name: a, tools: get, when: 'length(n) > `1`'}\n- {name: b, tools: get}")
 
-    found = told(chosen, "get", {"n": 5})
+    reasons = verdicts(ruleset, "get", {"n": 5})
 
-    assert found["a"].startswith("`when` failed: ")
-    assert found["b"] == "applies"
+    assert reasons["a"].startswith("`when` failed: ")
+    assert reasons["b"] == "applies"
 
 
 def test_a_rule_that_protects_stops_the_search_where_its_condition_fails() -> None:
-    chosen = rules(
+    ruleset = rules(
         """
         - {name: a, tools: get, when: 'length(n) > `1`', on_failure: refuse}
         - {name: b, tools: get}
         """
     )
 
-    assert told(chosen, "get", {"n": 5})["b"] == "a comes first"
-    assert applying(chosen, "get", {"n": 5}) is None
+    assert verdicts(ruleset, "get", {"n": 5})["b"] == "a comes first"
+    assert applying(ruleset, "get", {"n": 5}) is None
 
 
 def test_the_rule_for_all_other_tools_comes_last() -> None:
     budget = rule("name: budget\nmax_bytes: 1000")
-    chosen = RuleSet(rules("- {name: a, tools: get}").files, budget)
+    ruleset = RuleSet(rules("- {name: a, tools: get}").files, budget)
 
-    assert told(chosen, "get", {}) == {"a": "applies", "budget": "a comes first"}
-    assert told(chosen, "x", {}) == {"a": "it is for get", "budget": "applies"}
+    assert verdicts(ruleset, "get", {}) == {"a": "applies", "budget": "a comes first"}
+    assert verdicts(ruleset, "x", {}) == {"a": "it is for get", "budget": "applies"}

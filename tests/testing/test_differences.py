@@ -9,7 +9,7 @@ from proxy.testing.differences import differences, same
 
 
 @pytest.mark.parametrize(
-    ("expected", "found", "lines"),
+    ("expected", "value", "lines"),
     [
         (1, True, ["expected 1, found true"]),
         (False, 0, ["expected false, found 0"]),
@@ -25,6 +25,6 @@ from proxy.testing.differences import differences, same
         ("\ud800", "x", ['expected "\\ud800", found "x"']),
     ],
 )
-def test_each_difference_has_its_place(expected: Any, found: Any, lines: list[str]) -> None:
-    assert list(differences(expected, found)) == lines
-    assert not same(expected, found)
+def test_each_difference_has_its_place(expected: Any, value: Any, lines: list[str]) -> None:
+    assert list(differences(expected, value)) == lines
+    assert not same(expected, value)

@@ -20,20 +20,20 @@ def recorded(value: Any, *more: Any) -> exchange.RecordedExchange:
 def test_recorded_lines_are_taken_as_they_are() -> None:
     response = '{ "jsonrpc":"2.0", "id" :7, "result":{"content":[], "x":1e400} }'
 
-    found = recorded({**RECORDED, "response": response + "\n"})
+    result = recorded({**RECORDED, "response": response + "\n"})
 
-    assert (found.tool, found.arguments) == ("t", {"x": 1})
-    assert (found.request, found.response) == (REQUEST, response.encode())
+    assert (result.tool, result.arguments) == ("t", {"x": 1})
+    assert (result.request, result.response) == (REQUEST, response.encode())
 
 
 def test_recorded_messages_are_written_on_one_line() -> None:
     whole = recorded({"request": json.loads(REQUEST), "response": json.loads(RESPONSE)})
     alone = recorded(json.loads(RESPONSE), "u")
 
-    for found, request in ((whole, REQUEST), (alone, call("u", {}, id=7))):
-        assert b"\n" not in found.request + found.response
-        assert json.loads(found.request) == json.loads(request)
-        assert json.loads(found.response) == json.loads(RESPONSE)
+    for result, request in ((whole, REQUEST), (alone, call("u", {}, id=7))):
+        assert b"\n" not in result.request + result.response
+        assert json.loads(result.request) == json.loads(request)
+        assert json.loads(result.response) == json.loads(RESPONSE)
 
 
 @pytest.mark.parametrize(
@@ -43,11 +43,11 @@ def test_recorded_messages_are_written_on_one_line() -> None:
 def test_another_tool_or_other_arguments_take_the_place_of_the_recorded_ones(
     more: tuple[Any, ...], tool: str, arguments: dict[str, Any]
 ) -> None:
-    found = recorded(RECORDED, *more)
+    result = recorded(RECORDED, *more)
 
-    assert (found.tool, found.arguments) == (tool, arguments)
-    assert json.loads(found.request) == json.loads(call(tool, arguments, id=7))
-    assert found.response == RESPONSE
+    assert (result.tool, result.arguments) == (tool, arguments)
+    assert json.loads(result.request) == json.loads(call(tool, arguments, id=7))
+    assert result.response == RESPONSE
 
 
 @pytest.mark.parametrize(
@@ -71,10 +71,10 @@ def test_a_result_alone_is_put_into_a_response(result: dict[str, Any]) -> None:
     "text", ['{"content": "a text"}', '{"content": [{"a": 1}]}', "[1,\n 2]", "5", '"x"']
 )
 def test_any_other_json_is_the_text_of_a_result_as_it_stands(text: str) -> None:
-    found = exchange.recorded(text.encode(), "u", {"y": 1})
+    result = exchange.recorded(text.encode(), "u", {"y": 1})
 
-    assert json.loads(found.response)["result"] == tool_result(text)
-    assert found.arguments == {"y": 1}
+    assert json.loads(result.response)["result"] == said(text)
+    assert result.arguments == {"y": 1}
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ from proxy.testing import filling
 
 
 def filled(tmp_path: Path, text: str) -> tuple[str, list[str]]:
-    """Fill a rule file; return its new text and what was told, without the folder."""
+    """Fill a rule file; return its new text and the lines logged, without the folder."""
     path = tmp_path / "r.yaml"
     path.write_bytes(dedent(text).encode())
     [file] = load([str(path)])
-    told = [line.replace(f"{tmp_path}/", "") for line in filling.fill(file)]
+    log_lines = [line.replace(f"{tmp_path}/", "") for line in filling.fill(file)]
     load([str(path)])
-    return path.read_bytes().decode(), told
+    return path.read_bytes().decode(), log_lines
 
 
 def replaced(text: str, changes: dict[str, str]) -> str:
@@ -39,14 +39,17 @@ def test_a_case_in_braces_gains_a_member(tmp_path: Path) -> None:
               - {given: {b: 1}, expect: {}}
         """
 
-    new, told = filled(tmp_path, text)
+    new, lines = filled(tmp_path, text)
 
     changed = {
         "b: 2}}   # kept": 'b: 2}, expect: {"a": 1}}   # kept',
         "} , }": "} ,untouched: true }",
     }
     assert new == replaced(text, changed)
-    assert told == ["filled r.yaml:7: t: case 2: untouched", "filled r.yaml:6: t: case 1: expect"]
+    assert lines == [
+        "filled r.yaml:7: t: case 2: untouched",
+        "filled r.yaml:6: t: case 1: expect",
+    ]
 
 
 def test_a_case_in_lines_gains_a_line(tmp_path: Path) -> None:
@@ -69,13 +72,13 @@ def test_a_case_in_lines_gains_a_line(tmp_path: Path) -> None:
             tests:
               - given: {x: 1}"""
 
-    new, told = filled(tmp_path, text)
+    new, log_lines = filled(tmp_path, text)
 
     more = {"b: 2\n": 'expect: {"a": 1}\n', '"b": 3}\n': 'expect: {"a": 2}\n'}
     changed = {line: f"{line}        {key}" for line, key in more.items()}
     last = "- given: {x: 1}"
     assert new == replaced(text, {**changed, last: f"{last}\n        untouched: true\n"})
-    assert len(told) == 3
+    assert len(log_lines) == 3
 
 
 def test_line_ends_are_kept(tmp_path: Path) -> None:
@@ -101,7 +104,7 @@ def test_a_text_and_a_lone_rule_and_case_are_filled_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("case", "said"),
+    ("case", "message"),
     [
         (
             "{given: {$repeat: {a: long enough, b: 1}, times: 500}}",
@@ -114,13 +117,13 @@ def test_a_text_and_a_lone_rule_and_case_are_filled_too(tmp_path: Path) -> None:
         ("&x {given: {a: 1, b: 1}}", "filled r.yaml:5: t: case 1: expect"),
     ],
 )
-def test_what_cannot_be_filled_is_left_and_told(tmp_path: Path, case: str, said: str) -> None:
+def test_what_cannot_be_filled_is_left_and_told(tmp_path: Path, case: str, message: str) -> None:
     text = f"version: 1\nrules:\n- tools: t\n  response: [{{drop: b}}]\n  tests: [{case}]\n"
 
-    new, [told] = filled(tmp_path, text)
+    new, [log_line] = filled(tmp_path, text)
 
-    assert told.startswith(said)
-    assert (new == text) == told.startswith("left")
+    assert log_line.startswith(message)
+    assert (new == text) == log_line.startswith("left")
 
 
 def test_tests_that_several_rules_share_are_left(tmp_path: Path) -> None:
@@ -131,10 +134,10 @@ def test_tests_that_several_rules_share_are_left(tmp_path: Path) -> None:
           - {tools: u, response: [{drop: a}], tests: *shared}
         """
 
-    new, told = filled(tmp_path, text)
+    new, log_lines = filled(tmp_path, text)
 
     assert new == dedent(text)
-    assert told == [
+    assert log_lines == [
         "left r.yaml:3: u: case 1: the case stands in several places, by an anchor",
         "left r.yaml:3: t: case 1: the case stands in several places, by an anchor",
     ]

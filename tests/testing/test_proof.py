@@ -88,9 +88,9 @@ def test_a_value_that_no_answer_shows_any_more_is_lost() -> None:
         ("get", {"id": "bk_7"}, {"id": "bk_7"}),
         ("move", {"to": "bk_7"}, ""),
     ]
-    [lost] = [each for each in used_values(session(*calls, by=keep)) if each.place == "lost"]
-    assert (lost.value, lost.file, lost.path) == ("bk_7", "0.json", "books[7].id")
-    assert lost.user == "get took it as id"
+    [loss] = [each for each in used_values(session(*calls, by=keep)) if each.place == "lost"]
+    assert (loss.value, loss.file, loss.path) == ("bk_7", "0.json", "books[7].id")
+    assert loss.user == "get took it as id"
     # Another answer before the call shows it.
     calls[1:] = [("find", {}, "it is bk_7"), ("get", {"id": "bk_7"}, "ok")]
     assert used(*calls, by=keep) == {"bk_7": ("books[7].id", "shown")}

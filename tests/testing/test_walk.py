@@ -18,9 +18,9 @@ PAGES = rules("- {tools: t, response: [{paginate: {at: items, limit: 2}}]}")
 ITEMS = make("t", {}, text_result('{"items":[1,2,3,4,5]}'))
 
 
-def told(chosen: RuleSet, exchange: RecordedExchange) -> list[str]:
-    [rule] = chosen.files[0].rules
-    play = Replay(chosen, exchange)
+def mismatches(ruleset: RuleSet, exchange: RecordedExchange) -> list[str]:
+    [rule] = ruleset.files[0].rules
+    play = Replay(ruleset, exchange)
     return list(walk.mismatches(rule, exchange, play.opening, play.ask))
 
 
@@ -32,10 +32,10 @@ def faked(*pages: Any) -> list[str]:
     ]
 
     def ask(arguments: dict[str, Any]) -> ClientView:
-        asked.append(arguments)
+        requests.append(arguments)
         return rest.pop(0)
 
-    asked: list[dict[str, Any]] = []
+    requests: list[dict[str, Any]] = []
     return list(walk.mismatches(rule, ITEMS, rest.pop(0), ask))
 
 
@@ -74,4 +74,4 @@ def test_a_walk_without_a_document_says_so() -> None:
     exchange = make("t", {}, Raw(b'{"content":[]}'))
 
     with pytest.raises(AbridgeError, match="rejoins: the result has no document"):
-        told(PAGES, exchange)
+        mismatches(PAGES, exchange)

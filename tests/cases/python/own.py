@@ -56,7 +56,7 @@ class Gate(Struct, frozen=True):
 
     level: int = 1
 
-    def __call__(self, call: Call, found: QueryResult | None) -> Decision:
+    def __call__(self, call: Call, result: QueryResult | None) -> Decision:
         return Allow()
 
 
@@ -65,24 +65,24 @@ class Odd(Struct, frozen=True):
     shorthand: ClassVar[str | None] = None
     parameters: ClassVar[Mapping[str, Parameter]] = {"a": Parameter({})}
 
-    def __call__(self, call: Call, found: QueryResult | None) -> Decision:
+    def __call__(self, call: Call, result: QueryResult | None) -> Decision:
         return Allow()
 
 
 class Careful(Struct, frozen=True):
-    """Lets a call go on only where the server says that it may."""
+    """Lets a call go on only if the server allows it."""
 
     name: ClassVar[str] = "careful"
     shorthand: ClassVar[str | None] = None
     parameters: ClassVar[Mapping[str, Parameter]] = {}
 
-    def __call__(self, call: Call, found: QueryResult | None) -> Decision:
-        if found is None:
+    def __call__(self, call: Call, result: QueryResult | None) -> Decision:
+        if result is None:
             return Query("may", {"path": call.argument("path")})
-        if found.failure is not None:
-            call.warn("not asked", found.failure)
+        if result.failure is not None:
+            call.warn("not asked", result.failure)
             return Allow({"careful": True})
-        if found.document == "yes":
+        if result.document == "yes":
             return Allow(facts={"asked": "may"})
         return Respond({"status": "blocked"})
 

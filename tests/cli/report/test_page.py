@@ -51,7 +51,7 @@ def ledger(tmp_path: Path) -> str:
     return path
 
 
-def written(ledger: str, *arguments: str, name: str = "page.html") -> str:
+def write_page(ledger: str, *arguments: str, name: str = "page.html") -> str:
     path = Path(ledger).with_name(name)
     assert cli.main(["report", "--ledger", ledger, "--html", str(path), *arguments]) == 0
     return path.read_text(encoding="utf-8")
@@ -68,7 +68,7 @@ def cells(html: str) -> list[list[str]]:
 
 
 def test_the_page_has_what_is_still_large_then_what_was_saved_then_the_rest(ledger: str) -> None:
-    html = written(ledger)
+    html = write_page(ledger)
     assert re.findall(r"<h2 [^>]+>(.+)</h2>", html) == [
         "Still large", "Over time", "Saved", "Definitions of tools", "Warnings",
     ]  # fmt: skip
@@ -88,7 +88,7 @@ def test_the_page_has_what_is_still_large_then_what_was_saved_then_the_rest(ledg
 
 
 def test_names_from_the_ledger_are_text(ledger: str) -> None:
-    html = written(ledger)
+    html = write_page(ledger)
     assert HOSTILE not in html
     assert html.count(ESCAPED) >= 8  # a tool (twice), a rule, a server, a client, of a warning ...
     assert html.count("<script>") == html.count("</script>") == 1
@@ -98,7 +98,7 @@ def test_names_from_the_ledger_are_text(ledger: str) -> None:
 def test_the_policy_allows_the_style_and_the_script_of_the_page_and_nothing_else(
     ledger: str,
 ) -> None:
-    html = written(ledger)
+    html = write_page(ledger)
     [policy] = re.findall(r'http-equiv="Content-Security-Policy"\s+content="([^"]+)"', html)
     hashes = []
     for tag in ("script", "style"):
@@ -116,12 +116,12 @@ def test_the_library_is_the_pinned_one_and_its_licence_is_in_the_page(ledger: st
     for file in UPLOT.iterdir():
         source = package / ("dist" if file.name.startswith("uPlot") else "") / file.name
         assert file.read_bytes() == source.read_bytes(), f"copy {source} to {file}"
-    html = written(ledger)
+    html = write_page(ledger)
     assert (UPLOT / "LICENSE").read_text() in html
 
 
 def test_a_period_of_hours_is_shown_by_hours(ledger: str) -> None:
-    rows = cells(written(ledger, "--since", "12h"))
+    rows = cells(write_page(ledger, "--since", "12h"))
     days = rows.index(["Time", "Calls", "Servers sent", "Model read"])
     assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:00", rows[days + 1][0])
 
@@ -130,12 +130,12 @@ def test_the_page_goes_to_a_pipe_or_a_file(ledger: str, tmp_path: Path, run: Run
     out, err = run("report", "--ledger", ledger, "--html", "-")
     assert err == ""
     assert out.startswith("<!DOCTYPE html>")
-    for name, code, told in (
+    for name, code, message in (
         ("page", 0, f"wrote {tmp_path}/page; open it in a browser"),
         ("no/page", 2, f"{tmp_path}/no/page: No such file or directory"),
     ):
-        told = f"mcp-abridge report: {told}\n"
-        assert run("report", "--ledger", ledger, "--html", tmp_path / name, code=code) == ("", told)
+        out, err = run("report", "--ledger", ledger, "--html", tmp_path / name, code=code)
+        assert (out, err) == ("", f"mcp-abridge report: {message}\n")
 
 
 def test_nothing_recorded_makes_no_page(tmp_path: Path, run: Run) -> None:
@@ -154,28 +154,28 @@ def test_in_a_browser_the_page_sorts_draws_has_two_themes_and_loads_nothing(
     if browser is None:
         pytest.skip("chromium is not installed (on Debian and Ubuntu: apt install chromium)")
     install.require()
-    written(ledger)
-    written(ledger, "--since", "1h", name="hour.html")
+    write_page(ledger)
+    write_page(ledger, "--since", "1h", name="hour.html")
     packages, html, hour = (
         install.CACHE.resolve() / "browser", tmp_path / "page.html", tmp_path / "hour.html",
     )  # fmt: skip
-    done = subprocess.run(
+    completed = subprocess.run(
         [install.node(), HERE / "click.mjs", packages, browser, html, hour, tmp_path],
         capture_output=True,
         text=True,
         timeout=150,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    seen: dict[str, Any] = json.loads(done.stdout)
+    assert completed.returncode == 0, completed.stderr
+    view: dict[str, Any] = json.loads(completed.stdout)
 
-    assert seen["logged"] == []
-    assert seen["requested"] == [each.as_uri() for each in (html, hour, html)]
-    assert seen["tables"][:2] == ["By tool", "By client"]
+    assert view["logged"] == []
+    assert view["requested"] == [each.as_uri() for each in (html, hour, html)]
+    assert view["tables"][:2] == ["By tool", "By client"]
 
     name = HOSTILE.replace("\u202e", "\N{REPLACEMENT CHARACTER}")
     total = "Total"  # stays last
-    assert [(each["order"], each["names"]) for each in seen["sorted"]] == [
+    assert [(each["order"], each["names"]) for each in view["sorted"]] == [
         ([["Model read", "descending"]], ["get_me", "git_log", name, "list_issues", total]),
         ([["Calls", "descending"]], ["get_me", "list_issues", name, "git_log", total]),
         ([["Calls", "ascending"]], ["git_log", name, "list_issues", "get_me", total]),
@@ -184,11 +184,11 @@ def test_in_a_browser_the_page_sorts_draws_has_two_themes_and_loads_nothing(
     ]
 
     days = [time.strftime("%Y-%m-%d", time.localtime(time.time() - 86_400 * n)) for n in (2, 1, 0)]
-    assert seen["times"] == [[day, "307", "849 kB", "227 kB"] for day in days]
-    assert seen["hovered"] == [days[1], "849 kB", "227 kB"]
-    [at, _, *sizes] = seen["singleTimes"]
-    assert seen["singleHovered"] == [at, *sizes] == [at, "849 kB", "227 kB"]
-    assert seen["singleBar"] == "11,107,203,255"
+    assert view["times"] == [[day, "307", "849 kB", "227 kB"] for day in days]
+    assert view["hovered"] == [days[1], "849 kB", "227 kB"]
+    [at, _, *sizes] = view["singleTimes"]
+    assert view["singleHovered"] == [at, *sizes] == [at, "849 kB", "227 kB"]
+    assert view["singleBar"] == "11,107,203,255"
     # The bars of both sizes, and the lines behind them.
     light = {
         "background": "rgb(246, 247, 249)",
@@ -200,11 +200,11 @@ def test_in_a_browser_the_page_sorts_draws_has_two_themes_and_loads_nothing(
         "theme": "Light theme",
         "colors": ["52,58,68,255", "74,83,97,255", "98,168,245,255"],
     }
-    assert (seen["light"], seen["dark"], seen["lightAgain"]) == (light, dark, light)
-    assert (seen["systemDark"], seen["systemLight"]) == (dark, light)
+    assert (view["light"], view["dark"], view["lightAgain"]) == (light, dark, light)
+    assert (view["systemDark"], view["systemLight"]) == (dark, light)
 
-    assert seen["accessible"] == []  # what axe has to say of it
-    assert seen["beyond"] <= 0  # no part of it is wider than a telephone
+    assert view["accessible"] == []  # what axe has to say of it
+    assert view["beyond"] <= 0  # no part of it is wider than a telephone
 
-    assert (seen["ran"], seen["calls"]) == (False, [])
-    assert (seen["ranWithoutPolicy"], seen["callsWithoutPolicy"]) == (True, ["/fetch", "/image"])
+    assert (view["ran"], view["calls"]) == (False, [])
+    assert (view["ranWithoutPolicy"], view["callsWithoutPolicy"]) == (True, ["/fetch", "/image"])

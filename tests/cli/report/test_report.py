@@ -23,7 +23,7 @@ NOBODY = None, None
 SHAPED = Row("list_issues", "issues", "shaped", *NOBODY, 1, 700_000, 9_000, 630_000, 8_000,
              largest=8_000)  # fmt: skip
 VIEWED = Row("list_issues", "issues", "view", *NOBODY, 1, 0, 2_400, 0, 2_000, largest=2_000)
-PASSED = Row("get_me", None, "untouched", *NOBODY, 300, 150_000, 150_000, 150_000, 150_000,
+UNTOUCHED = Row("get_me", None, "untouched", *NOBODY, 300, 150_000, 150_000, 150_000, 150_000,
              largest=500)  # fmt: skip
 FAILED = Row("list_issues", "issues", "failed", *NOBODY, 2, 7_000, 7_000, 6_000, 6_000,
              largest=3_000)  # fmt: skip
@@ -74,7 +74,7 @@ def warned(path: str, *warnings: tuple[str, str, int]) -> None:
 def test_the_report_leads_with_the_tools_of_which_the_model_read_most(
     path: str, printed: Printed
 ) -> None:
-    filled(path, SHAPED, VIEWED, PASSED)
+    filled(path, SHAPED, VIEWED, UNTOUCHED)
     lines = printed().splitlines()
     assert lines[:2] == [
         "In the last 7 days the model read 160 kB (about 50,000 tokens) in 302 calls, 8.00 kB in"
@@ -92,7 +92,7 @@ def test_the_report_leads_with_the_tools_of_which_the_model_read_most(
 
 def test_what_is_still_cut_by_a_client_comes_first(path: str, printed: Printed) -> None:
     cut = {"client_cut": 500_000, "cuts_before": 4}
-    filled(path, structs.replace(SHAPED, **cut, cuts_after=1), structs.replace(PASSED, **cut))
+    filled(path, structs.replace(SHAPED, **cut, cuts_after=1), structs.replace(UNTOUCHED, **cut))
     lines = printed().splitlines()
     assert lines[0].endswith("in 301 calls, 8.00 kB in the largest; clients still cut 1 answer.")
     assert "in place of the rest of 8 answers, an error" in lines[2]
@@ -109,7 +109,7 @@ def test_sums_of_a_ledger_of_before_have_no_largest_response(path: str, printed:
 def test_what_a_client_would_have_shown_by_itself_is_told_apart(
     path: str, printed: Printed
 ) -> None:
-    filled(path, structs.replace(SHAPED, client_cut=628_500), PASSED)
+    filled(path, structs.replace(SHAPED, client_cut=628_500), UNTOUCHED)
     out = printed()
     assert (
         "\nOf that, the clients alone would have shown 152 kB; in place of the rest, an error, a "
@@ -172,7 +172,7 @@ def test_a_terminal_gets_lines_that_fit_and_no_colour_under_no_color(
 def test_a_ledger_of_clients_that_pass_no_environment_on_is_named(
     path: str, tmp_path: Path, run: Run
 ) -> None:
-    filled(path, PASSED)
+    filled(path, UNTOUCHED)
     assert run("report").err == ""
     other = str(tmp_path / ".local" / "state" / "mcp-abridge" / "ledger.sqlite3")
     filled(other, SHAPED)

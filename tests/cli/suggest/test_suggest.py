@@ -99,8 +99,8 @@ def test_an_array_that_a_later_call_took_a_value_from_is_never_dropped(tmp_path:
     assert main(["replay", recording, "--rules", str(path), "--fail-on", "loss"]) == 0
     by_hand = str(ROOT / "examples/fullsync/rules.yaml")
     assert main(["replay", recording, "--rules", by_hand, "--fail-on", "loss"]) == 1
-    taken = "stays: roxtra_document_text took it as file_id"
-    assert f"# {' ' * 2}progress.discoveredFileIds {taken}" in path.read_text()
+    reason = "stays: roxtra_document_text took it as file_id"
+    assert f"# {' ' * 2}progress.discoveredFileIds {reason}" in path.read_text()
     assert rule["after"] < 4_500
 
 

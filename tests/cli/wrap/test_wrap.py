@@ -82,8 +82,8 @@ def test_all_clients_are_wrapped_once_and_restored_to_the_byte(home: Path, run: 
     wrapped = contents(home)
     for name, text in wrapped.items():
         assert f"+++ {home / name}" in difference
-        kept = re.findall(r"(?://|#) \w.*|/\* [^*]*", SAMPLES[name])
-        assert [comment for comment in kept if comment not in text] == []
+        comments = re.findall(r"(?://|#) \w.*|/\* [^*]*", SAMPLES[name])
+        assert [comment for comment in comments if comment not in text] == []
         assert text.startswith("\ufeff") == SAMPLES[name].startswith("\ufeff")
         assert (
             re.findall(r"[^\r]\n", text) == []
@@ -379,7 +379,7 @@ def test_the_command_that_is_written_starts_without_the_path_of_a_shell(
     run("wrap", "a", "--rules", "./rules.yaml", "--rules", "github")
     entry = json.loads(file.read_text())["mcpServers"]["a"]
     assert entry["args"][:5] == ["--rules", str(rules), "--rules", "github", "--"]
-    done = subprocess.run(
+    completed = subprocess.run(
         [entry["command"], *entry["args"]],
         input=b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n',
         env={"HOME": str(home)},
@@ -387,7 +387,7 @@ def test_the_command_that_is_written_starts_without_the_path_of_a_shell(
         capture_output=True,
         timeout=60,
     )
-    assert json.loads(done.stdout) == json.loads(answer)
+    assert json.loads(completed.stdout) == json.loads(answer)
     assert "did you mean 'github'" in run("wrap", "a", "--rules", "gihub", code=2).err
 
 
