@@ -36,26 +36,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bounds.add_argument("--count", type=int, help="how many inputs of each")
     bounds.add_argument("--seconds", type=float, help="how long each runs")
     add("--processes", type=int, default=os.cpu_count() or 1)
-    chosen = parser.parse_args(arguments)
-    if unknown := set(chosen.fuzzers) - set(FUZZERS):
+    options = parser.parse_args(arguments)
+    if unknown := set(options.fuzzers) - set(FUZZERS):
         parser.error(f"unknown fuzzer {min(unknown)!r}; known: {', '.join(FUZZERS)}")
     failed = False
-    for name in chosen.fuzzers or FUZZERS:
-        count = chosen.count if chosen.count is not None else FUZZERS[name][1]
-        end = chosen.first + (count if chosen.seconds is None else _ENDLESS)
+    for name in options.fuzzers or FUZZERS:
+        count = options.count if options.count is not None else FUZZERS[name][1]
+        end = options.first + (count if options.seconds is None else _ENDLESS)
         shares = [
-            range(chosen.first + number, end, chosen.processes)
-            for number in range(chosen.processes)
+            range(options.first + number, end, options.processes)
+            for number in range(options.processes)
         ]
         report = Report()
-        share = partial(run, FUZZERS[name][0], chosen.seed, seconds=chosen.seconds)
+        share = partial(run, FUZZERS[name][0], options.seed, seconds=options.seconds)
         if len(shares) == 1:
             report = share(shares[0])
         else:
-            with ProcessPoolExecutor(chosen.processes, get_context("spawn")) as pool:
+            with ProcessPoolExecutor(options.processes, get_context("spawn")) as pool:
                 for each in pool.map(share, shares):
                     report.add(each)
-        print(f"{name}: seed {chosen.seed}, {report}", flush=True)
+        print(f"{name}: seed {options.seed}, {report}", flush=True)
         for index, failure in report.findings:
             print(f"\n#{index}: {failure}\n", flush=True)
         failed = failed or bool(report.findings)

@@ -40,18 +40,17 @@ class Request(Struct):
 
 
 class Account:
-    """What was said by either side, and how often each slot was asked for and answered.
+    """The messages of either side, and the count of requests and responses of each slot.
 
-    `reached` counts the requests that the server has got and not answered, `beyond` what it says
-    over and above. Slots that are `excused` may go without an answer, those that are `strange` may
-    get more; `overdue` ones were answered in the server's stead, and rules have a say in the
-    `ruled` ones.
+    `at_server` counts the requests that the server has not answered, `beyond` its responses over
+    and above those. Slots that are `excused` may go without an answer, those that are `strange` may
+    get more; `overdue` ones were answered in the server's stead, and rules are for `ruled` ones.
     """
 
     def __init__(self) -> None:
-        self.asked: Counter[bytes] = Counter()
-        self.got: Counter[bytes] = Counter()
-        self.reached: Counter[bytes] = Counter()
+        self.requests: Counter[bytes] = Counter()
+        self.responses: Counter[bytes] = Counter()
+        self.at_server: Counter[bytes] = Counter()
         self.beyond: Counter[bytes] = Counter()
         self.excused: set[bytes] = set()
         self.strange: set[bytes] = set()
@@ -61,13 +60,13 @@ class Account:
         self.of_server: dict[bytes, set[bytes]] = {}
         self.calls: dict[bytes, bytes] = {}  # by their mark, as the client sent them
 
-    # Said
+    # Sent by client and server
 
     def client_says(self, raw: bytes, exchange: bytes) -> None:
-        said = self.of_client.setdefault(exchange, set())
-        said.add(raw)
+        lines = self.of_client.setdefault(exchange, set())
+        lines.add(raw)
         for element in reading.messages(raw):
-            said.add(element)
+            lines.add(element)
             read = reading.envelope(element)
             mark = _MARK.search(element)
             if mark is not None:
@@ -76,30 +75,33 @@ class Account:
                 self.doubt(element, exchange)
             elif read.method is not ABSENT and read.key not in (None, b"null"):
                 slot = exchange + (read.key or b"")
-                self.asked[slot] += 1
+                self.requests[slot] += 1
                 if not self.free(element):
                     self.ruled.add(slot)
-            elif reading.named(read)[0] == "notifications/cancelled" and read.params is not ABSENT:
+            elif (
+                reading.method_and_tool(read)[0] == "notifications/cancelled"
+                and read.params is not ABSENT
+            ):
                 id = members(bytes(read.params).decode()).get("requestId", "")
                 self.excused.add(exchange + message.id_key(id.encode()))
 
     def server_says(self, raw: bytes, exchange: bytes) -> None:
-        said = self.of_server.setdefault(exchange, set())
-        said.add(raw)
+        lines = self.of_server.setdefault(exchange, set())
+        lines.add(raw)
         for element in reading.messages(raw):
-            said |= {element, element[max(element.find(b"{"), 0) :]}
+            lines |= {element, element[max(element.find(b"{"), 0) :]}
             read = reading.leniently(element)
             if read is None or reading.envelope(element) is None:
                 self.doubt(element, exchange)
             if read is not None and read.responds and read.key is not None:
                 slot = exchange + read.key
-                if self.reached[slot]:
-                    self.reached[slot] -= 1
+                if self.at_server[slot]:
+                    self.at_server[slot] -= 1
                 else:
                     self.beyond[slot] += 1
 
     def doubt(self, raw: bytes, exchange: bytes) -> None:
-        """Take note that what a line answers, if anything, may be answered once more."""
+        """Allow another response to whatever a line responds to."""
         self.strange |= {exchange + id for id in reading.ids(raw)}
 
     def late(self, outputs: Iterable[Output], exchange: bytes) -> None:
@@ -110,49 +112,49 @@ class Account:
 
     def over(self, exchange: bytes, *, excused: bool = False) -> None:
         """Record that the server will answer nothing more of an exchange."""
-        for slot in self.reached:
+        for slot in self.at_server:
             if slot.startswith(exchange):
-                self.reached[slot] = 0
+                self.at_server[slot] = 0
         if excused:
-            self.excused |= {slot for slot in self.asked if slot.startswith(exchange)}
+            self.excused |= {slot for slot in self.requests if slot.startswith(exchange)}
 
-    # Heard
+    # Received by client and server
 
     def client_hears(self, raw: bytes, exchange: bytes) -> None:
-        """Take note of a line that the client gets. Raises Wrong."""
+        """Check and record a line that the client gets. Raises Wrong."""
         if reading.OURS.search(raw):
             raise Wrong("no client sees a question of the proxy's own", repr(raw))
         if b"\n" in raw:
             raise Wrong("what is sent is one line", repr(raw))
-        came = raw in self.of_server.get(exchange, ()) or raw == _CHANGED
+        verbatim = raw in self.of_server.get(exchange, ()) or raw == _CHANGED
         for element in reading.messages(raw):
             read = reading.leniently(element)
             if read is not None and read.responds and read.key is not None:
-                self.got[exchange + read.key] += 1
-            if came or element in self.of_server.get(exchange, ()):
+                self.responses[exchange + read.key] += 1
+            if verbatim or element in self.of_server.get(exchange, ()):
                 continue
             if read is None or not read.responds or read.key is None:
                 raise Wrong("what the client gets is the server's, or an answer", repr(element))
             if valid(element.decode("utf-8", "surrogatepass")) is False:
                 raise Wrong("what is sent is JSON", repr(element))
             slot = exchange + read.key
-            if not self.asked[slot] and slot not in self.strange and read.key != b"null":
+            if not self.requests[slot] and slot not in self.strange and read.key != b"null":
                 raise Wrong("an answer of the proxy's is to a request", repr(element))
 
     def server_hears(self, raw: bytes, exchange: bytes) -> Iterator[Request]:
-        """Take note of a line that the server gets; yield the requests in it. Raises Wrong."""
+        """Check and record a line that the server gets; yield the requests in it. Raises Wrong."""
         if b"\n" in raw:
             raise Wrong("what is sent is one line", repr(raw))
-        came = self.of_client.get(exchange, set())
-        for element in [raw] if raw in came else reading.messages(raw):
-            if element not in came and reading.OURS.search(element) is None:
+        lines = self.of_client.get(exchange, set())
+        for element in [raw] if raw in lines else reading.messages(raw):
+            if element not in lines and reading.OURS.search(element) is None:
                 self._changed(element)
         for read in map(reading.envelope, reading.messages(raw)):
             if read is not None and read.method is not ABSENT and read.key not in (None, b"null"):
                 id = bytes(read.id)
                 text, ours = id.decode("utf-8", "surrogatepass"), reading.OURS.search(id)
-                request = Request(exchange, text, *reading.named(read), ours is not None)
-                self.reached[request.slot] += not request.ours
+                request = Request(exchange, text, *reading.method_and_tool(read), ours is not None)
+                self.at_server[request.slot] += not request.ours
                 yield request
 
     def _changed(self, element: bytes) -> None:
@@ -163,43 +165,43 @@ class Account:
         before = None if mark is None else self.calls.get(mark[1])
         if before is None:
             raise Wrong("what the server gets is the client's", repr(element))
-        sent, now = Response.of(before).envelope, Response.of(element).envelope
-        was, params = members(sent["params"]), members(now["params"])
-        kept = [(sent, now, name) for name in (sent.keys() | now.keys()) - {"params"}]
-        kept += [(was, params, name) for name in (was.keys() | params.keys()) - {"arguments"}]
-        for one, other, name in kept:
+        original, now = Response.of(before).envelope, Response.of(element).envelope
+        was, params = members(original["params"]), members(now["params"])
+        fields = [(original, now, name) for name in (original.keys() | now.keys()) - {"params"}]
+        fields += [(was, params, name) for name in (was.keys() | params.keys()) - {"arguments"}]
+        for one, other, name in fields:
             if bare(one.get(name, "")) != bare(other.get(name, "")):
                 raise Wrong("a call keeps all but its arguments", f"{name}: {element!r}")
 
     def free(self, raw: bytes) -> bool:
-        """Say whether a line of the client's is one request that no rule has a say in."""
+        """Return True if a line of the client's is one request that no rule is for."""
         read = reading.envelope(raw)
         names = [raw.lower().count(b'"%b"' % word) for word in _WORDS]
         if read is None or read.method is ABSENT or read.key in (None, b"null") or max(names) > 1:
             return False
-        method, tool = reading.named(read)
+        method, tool = reading.method_and_tool(read)
         return tool in FREE if method == "tools/call" else method in METHODS
 
     def answers_free(self, raw: bytes, exchange: bytes) -> bool:
-        """Say whether a line of the server's is an answer that no rule has a say in."""
+        """Return True if a line of the server's is an answer that no rule is for."""
         read = reading.envelope(raw)
         if read is None or not read.responds or read.key is None:
             return False
         slot = exchange + read.key
-        return self.asked[slot] > 0 and slot not in self.ruled | self.overdue | self.strange
+        return self.requests[slot] > 0 and slot not in self.ruled | self.overdue | self.strange
 
     # The end
 
     def settle(self) -> None:
         """Hold the counts of all slots against each other. Raises Wrong."""
-        for slot, asked in self.asked.items():
-            got, beyond = self.got[slot], self.beyond[slot]
-            if not got and slot not in self.excused:
+        for slot, count in self.requests.items():
+            answers, beyond = self.responses[slot], self.beyond[slot]
+            if not answers and slot not in self.excused:
                 raise Wrong("each request is answered", repr(slot))
-            # Whose answer one is that comes late, nobody can tell where the id was used again.
-            if slot in self.strange or (slot in self.overdue and asked > 1):
+            # If the id was used again, a late answer may be to either request.
+            if slot in self.strange or (slot in self.overdue and count > 1):
                 continue
-            if got > asked + beyond:
+            if answers > count + beyond:
                 raise Wrong(
-                    "no request is answered twice", f"{slot!r}: {got} of {asked} + {beyond}"
+                    "no request is answered twice", f"{slot!r}: {answers} of {count} + {beyond}"
                 )

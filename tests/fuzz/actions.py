@@ -9,13 +9,13 @@ from proxy.session.outputs import ClaimCall, LoadSnapshot, Shape, ToClient
 from tests.fuzz import speech
 from tests.fuzz.fuzzer import Wrong
 from tests.fuzz.grammar import Dice
-from tests.fuzz.world import Done, World
+from tests.fuzz.world import Completion, World
 
 Action = Callable[[World, Dice], None]
 
 
 STEPS = 60
-_SHOWN = 30  # of the last lines, beside a finding
+_LAST_LINES = 30  # of the history, beside a finding
 
 
 def check_one(seed: int, index: int) -> Iterator[Hashable]:
@@ -28,7 +28,7 @@ def check_one(seed: int, index: int) -> Iterator[Hashable]:
             yield act.__name__, world.state()
         world.end()
     except Exception as error:
-        error.add_note("\n".join(world.history[-_SHOWN:]))
+        error.add_note("\n".join(world.history[-_LAST_LINES:]))
         raise
 
 
@@ -54,11 +54,11 @@ def mumble(world: World, dice: Dice) -> None:
 def answer(world: World, dice: Dice) -> None:
     if not world.inbox:
         return ask(world, dice)
-    asked = world.inbox.pop(dice.below(len(world.inbox)))
+    request = world.inbox.pop(dice.below(len(world.inbox)))
     world.mark += 1
-    raw = speech.answer(dice, asked.id, asked.method, world.mark)
-    world.answered.append((asked.exchange, raw))
-    world.server_says(dice, raw, asked.exchange)
+    raw = speech.answer(dice, request.id, request.method, world.mark)
+    world.answered.append((request.exchange, raw))
+    world.server_says(dice, raw, request.exchange)
 
 
 def oddity(world: World, dice: Dice) -> None:
@@ -127,11 +127,13 @@ def reload(world: World, dice: Dice) -> None:
 
 
 def learn(world: World, dice: Dice) -> None:
-    """Have the session learn what another one knows, which is what it knows itself."""
-    known = msgspec.json.decode(msgspec.json.encode(world.session.rules.peer_info), type=PeerInfo)
-    world.session.rules.recall(known)
-    if world.session.rules.peer_info != known:
-        raise Wrong("what is known is what was learned", f"{known}")
+    """Have the session learn the peer info of another one, which is its own."""
+    peer_info = msgspec.json.decode(
+        msgspec.json.encode(world.session.rules.peer_info), type=PeerInfo
+    )
+    world.session.rules.recall(peer_info)
+    if world.session.rules.peer_info != peer_info:
+        raise Wrong("what is known is what was learned", f"{peer_info}")
 
 
 def leave(world: World, dice: Dice) -> None:
@@ -140,9 +142,9 @@ def leave(world: World, dice: Dice) -> None:
         return
     for task in [task for task in world.tasks if task.exchange == exchange]:
         for output in task.outputs:
-            begun = output.output if isinstance(output, Done) else output
-            if isinstance(begun, LoadSnapshot | ClaimCall | Shape):
-                world.session.given_up(begun)
+            work = output.output if isinstance(output, Completion) else output
+            if isinstance(work, LoadSnapshot | ClaimCall | Shape):
+                world.session.given_up(work)
         world.tasks.remove(task)
     world.inbox = [each for each in world.inbox if each.exchange != exchange]
     world.account.over(exchange, excused=True)

@@ -73,28 +73,28 @@ def _file(text: str) -> RuleFile:
     return file(text)
 
 
-def _fresh(made: RuleFile) -> RuleSet:
-    rules = tuple(_guarded(replace(rule)) for rule in made.rules)
-    return RuleSet((replace(made, rules=rules),))
+def _fresh(file: RuleFile) -> RuleSet:
+    rules = tuple(_guarded(replace(rule)) for rule in file.rules)
+    return RuleSet((replace(file, rules=rules),))
 
 
 def _guarded(rule: Rule) -> Rule:
-    then = {"asks": _asked, "says": _said, "breaks": _broken}.get(rule.name)
+    then = {"asks": _allow, "says": _respond, "breaks": _broken}.get(rule.name)
     if then is None:
         return rule
     return replace(rule, guard=QueryGuard(then, 20.0, "status", {}))
 
 
-def _asked(found: QueryResult) -> Decision:
+def _allow(result: QueryResult) -> Decision:
     """Let the call go unless the answer to the question was no document."""
-    if found.failure is None:
+    if result.failure is None:
         return Allow({"seen": True}, {"found": "yes"})
-    return Respond(f"no: {found.failure[:40]}", error=True)
+    return Respond(f"no: {result.failure[:40]}", error=True)
 
 
-def _said(found: QueryResult) -> Decision:
-    return Respond({"status": "blocked", "found": found.failure is None})
+def _respond(result: QueryResult) -> Decision:
+    return Respond({"status": "blocked", "found": result.failure is None})
 
 
-def _broken(found: QueryResult) -> Decision:
+def _broken(result: QueryResult) -> Decision:
     raise KeyError("on purpose")

@@ -40,25 +40,25 @@ class Report(Struct):
 
     inputs: int = 0
     seconds: float = 0.0
-    reached: set[Any] = set()
+    states: set[Any] = set()
     findings: list[tuple[int, str]] = []
 
     def add(self, other: "Report") -> None:
         """Add the report of another process that ran at the same time."""
         self.inputs += other.inputs
         self.seconds = max(self.seconds, other.seconds)
-        self.reached |= other.reached
+        self.states |= other.states
         self.findings += other.findings
 
     def __str__(self) -> str:
         each = self.inputs / max(self.seconds, 1e-9)
         return (
             f"{self.inputs:,} inputs, {each:,.0f} per second, "
-            f"{len(self.reached):,} distinct states, {len(self.findings)} findings"
+            f"{len(self.states):,} distinct states, {len(self.findings)} findings"
         )
 
 
-def noted(value: T, check: Callable[[T], Iterable[Hashable]]) -> Iterator[Hashable]:
+def with_input(value: T, check: Callable[[T], Iterable[Hashable]]) -> Iterator[Hashable]:
     """Check an input; an exception has it as a note."""
     try:
         yield from check(value)
@@ -73,7 +73,7 @@ def run(fuzzer: Fuzzer, seed: int, indexes: Iterable[int], seconds: float | None
     for index in indexes:
         if seconds is not None and time.monotonic() - start >= seconds:
             break
-        failure = failure_of(lambda: report.reached.update(fuzzer(seed, index)))  # noqa: B023
+        failure = failure_of(lambda: report.states.update(fuzzer(seed, index)))  # noqa: B023
         report.inputs += 1
         if failure is not None:
             report.findings.append((index, failure))

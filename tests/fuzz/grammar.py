@@ -42,7 +42,7 @@ class Dice(Random):
         """Return one to `most` of the values; the same may come several times."""
         return [self.pick(among) for _ in range(self.within(1, most))]
 
-    def chosen(self, options: Mapping[str, tuple[int, Sequence[Any]]]) -> dict[str, Any]:
+    def pick_options(self, options: Mapping[str, tuple[int, Sequence[Any]]]) -> dict[str, Any]:
         """Return some of the options: of each the odds, one in so many, and the values."""
         return {
             name: self.pick(among) for name, (odds, among) in options.items() if self.one_in(odds)
@@ -56,7 +56,7 @@ _MARK = re.compile(r"<(\w+)(?:([*?])(\d+))?>")
 
 
 def grow(dice: Dice, template: str, **values: str) -> str:
-    def grown(mark: re.Match[str]) -> str:
+    def expand(mark: re.Match[str]) -> str:
         name, sign, number = mark.groups()
         most = int(number or 1)
         count = dice.below(most + 1) if sign == "*" else 1
@@ -64,7 +64,7 @@ def grow(dice: Dice, template: str, **values: str) -> str:
             return ""
         return ",".join([_alternative(dice, name, values) for _ in range(count)])
 
-    return _MARK.sub(grown, template)
+    return _MARK.sub(expand, template)
 
 
 def _alternative(dice: Dice, name: str, values: dict[str, str]) -> str:
@@ -80,8 +80,8 @@ def _alternative(dice: Dice, name: str, values: dict[str, str]) -> str:
 
 def spelled(dice: Dice, text: str) -> str:
     """Return a text as a JSON string, spelled in one of the possible ways."""
-    written = json.dumps(text, ensure_ascii=dice.below(8) >= 5)
-    return written.replace("/", "\\/").replace("a", "\\u0061") if dice.one_in(12) else written
+    spelling = json.dumps(text, ensure_ascii=dice.below(8) >= 5)
+    return spelling.replace("/", "\\/").replace("a", "\\u0061") if dice.one_in(12) else spelling
 
 
 def spaced(dice: Dice, text: str, *, lines: bool = False) -> str:

@@ -11,7 +11,7 @@ from proxy.document import message
 from proxy.document.message import Message
 from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
-from tests.fuzz.fuzzer import Wrong, noted
+from tests.fuzz.fuzzer import Wrong, with_input
 from tests.fuzz.grammar import Dice, grow, spaced
 from tests.fuzz.reading import bare, envelope, members, pairs, read, replaced, valid
 
@@ -44,7 +44,7 @@ class Line(Struct, frozen=True):
 
 
 def check_one(seed: int, index: int) -> Iterator[Hashable]:
-    return noted(line(Dice.of(seed, "message", index)), check)
+    return with_input(line(Dice.of(seed, "message", index)), check)
 
 
 def line(dice: Dice) -> Line:
@@ -102,8 +102,8 @@ def check(line: Line) -> Iterator[Hashable]:
         raise Wrong("a message is found behind noise", f"{raw!r}: {offset}")
     if isinstance(whole, Message):
         _replaces(raw, text, fields, whole)
-    reached = [bool(claim) for claim in claims.values()]
-    yield (*reached, offset is not None, type(whole).__name__, len(raw) > 2 * ENDS, *names[:4])
+    flags = [bool(claim) for claim in claims.values()]
+    yield (*flags, offset is not None, type(whole).__name__, len(raw) > 2 * ENDS, *names[:4])
 
 
 def _reads_as_spelled(text: str, fields: dict[str, str], whole: Message | list[Raw] | None) -> None:

@@ -15,7 +15,7 @@ from proxy.session.tools import arguments as argument
 from proxy.shaping import pipeline
 from proxy.shaping.job import ShapeJob, ShapeResult
 from tests.fuzz import results, rules, verdicts
-from tests.fuzz.fuzzer import Wrong, noted
+from tests.fuzz.fuzzer import Wrong, with_input
 from tests.fuzz.grammar import Dice, grow
 
 EACH = 5
@@ -39,7 +39,7 @@ class Pair(Struct, frozen=True):
 
 
 def check_one(seed: int, index: int) -> Iterator[Hashable]:
-    return noted(pair(seed, index), check)
+    return with_input(pair(seed, index), check)
 
 
 def pair(seed: int, index: int) -> Pair:
@@ -49,7 +49,7 @@ def pair(seed: int, index: int) -> Pair:
         rule=rule_text(seed, index // EACH),
         line=results.response(dice, id),
         id=id.encode(),
-        arguments=dice.chosen(ARGUMENTS),
+        arguments=dice.pick_options(ARGUMENTS),
         view=grow(dice, "<view>") if dice.one_in(4) else None,
         shows=dice.pick(SHOWS),
         modern=dice.one_in(2),

@@ -177,7 +177,7 @@ def messages(raw: bytes) -> list[bytes]:
     return list(map(bytes, line)) if isinstance(line, list) else [raw]
 
 
-def named(read: Message) -> tuple[str, str]:
+def method_and_tool(read: Message) -> tuple[str, str]:
     """Return the method of a message and the tool that it calls; empty if there is none."""
     tool = None if read.params is ABSENT else message.string_at(read.params, "name")
     return read.verb, tool or ""
@@ -201,7 +201,7 @@ def ids(raw: bytes) -> set[bytes]:
     return {b"null", *map(message.id_key, _ID.findall(raw))}
 
 
-def called(raw: bytes) -> set[str]:
+def called_tools(raw: bytes) -> set[str]:
     """Return every tool that some reader of a line might find called in it."""
     return {name.decode() for name in _NAME.findall(raw)} if _CALL.search(raw) else set()
 

@@ -53,15 +53,15 @@ def response(dice: Dice, id: str) -> bytes:
     if dice.one_in(40):
         error = grow(dice, dice.pick(ERRORS), text=grow(dice, "<text>"))
         return envelope(dice, id, f'"error":{error}')
-    written = grow(dice, "<document>")
+    json_text = grow(dice, "<document>")
     if dice.one_in(6):
-        written = jumbled(dice, written)
-    said = texts(dice, spaced(dice, written, lines=dice.one_in(6)))
+        json_text = jumbled(dice, json_text)
+    body = texts(dice, spaced(dice, json_text, lines=dice.one_in(6)))
     values = {
-        "written": spaced(dice, written),
-        "text": spelled(dice, said),
-        "copy": block(dice, spaced(dice, written, lines=dice.one_in(6))),
-        "block": block(dice, said),
+        "written": spaced(dice, json_text),
+        "text": spelled(dice, body),
+        "copy": block(dice, spaced(dice, json_text, lines=dice.one_in(6))),
+        "block": block(dice, body),
         "beside": "," + dice.pick(BESIDE),
         "image": IMAGE,
         "odd": dice.pick(ODD),

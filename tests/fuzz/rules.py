@@ -213,17 +213,17 @@ SCHEMA = {
     "properties": {"total": {"type": "integer", "maximum": 100}, "items": {"type": "array"}},
     "required": ["total"],
 }
-WANTED = {"wanted": {"type": "string", "max_length": 40, "upstream": False}}
+OWN_PARAMETER = {"wanted": {"type": "string", "max_length": 40, "upstream": False}}
 BOUNDS: tuple[Step, ...] = (
-    WANTED,
-    {**WANTED, "filter.name": {"default": "open"}},
-    {**WANTED, "limit": {"maximum": 50, "clamp": True}},
-    {**WANTED, "most_wanted": {"alias_of": "wanted"}},
+    OWN_PARAMETER,
+    {**OWN_PARAMETER, "filter.name": {"default": "open"}},
+    {**OWN_PARAMETER, "limit": {"maximum": 50, "clamp": True}},
+    {**OWN_PARAMETER, "most_wanted": {"alias_of": "wanted"}},
 )
 
 
 def rule(dice: Dice) -> dict[str, Any]:
-    chosen = dice.chosen(
+    keys = dice.pick_options(
         {
             "name": (4, ("pages", "é", "a rule")),
             "max_bytes": (3, (300, 500, 1000, 5000, 20_000)),
@@ -243,11 +243,11 @@ def rule(dice: Dice) -> dict[str, Any]:
             "when": (15, ("action != 'x'",)),
         }
     )
-    if "output_schema" in chosen and dice.one_in(2):
-        chosen["validate"] = dice.pick(("warn", "refuse"))
-    bounded = "max_bytes" in chosen and dice.one_in(4)
+    if "output_schema" in keys and dice.one_in(2):
+        keys["validate"] = dice.pick(("warn", "refuse"))
+    bounded = "max_bytes" in keys and dice.one_in(4)
     response = {} if bounded else {"response": steps(dice)}
-    return {"tools": dice.pick(("get", "*", ["get", "list_*"])), **response, **chosen}
+    return {"tools": dice.pick(("get", "*", ["get", "list_*"])), **response, **keys}
 
 
 def text(dice: Dice) -> str:

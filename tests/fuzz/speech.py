@@ -57,7 +57,7 @@ def request(dice: Dice, id: str, mark: int) -> bytes:
 
 def call(dice: Dice, id: str, mark: int) -> bytes:
     """Return a call of a tool, seldom one that two readers may read in two ways."""
-    arguments = dice.chosen({**ARGUMENTS, "view": (8, (grow(dice, "<view>"),))})
+    arguments = dice.pick_options({**ARGUMENTS, "view": (8, (grow(dice, "<view>"),))})
     spelled = dice.pick(ODD_ARGUMENTS) if dice.one_in(30) else json.dumps(arguments)
     odd = dice.pick(ODD_MEMBERS) if dice.one_in(7) else ""
     meta, tool = _meta(dice, mark), dice.pick(TOOLS)
@@ -76,7 +76,7 @@ def _meta(dice: Dice, mark: int) -> str:
         "progressToken": (3, (mark,)),
         "io.modelcontextprotocol/protocolVersion": (5, ("2026-07-28",)),
     }
-    return json.dumps({"mark": mark, **dice.chosen(more)})
+    return json.dumps({"mark": mark, **dice.pick_options(more)})
 
 
 def notice(dice: Dice, ids: list[str]) -> bytes:
@@ -136,7 +136,7 @@ def _listing(dice: Dice, mark: int) -> str:
     for name in sorted(set(TOOLS)):
         properties: dict[str, Any] = {
             "file": {},
-            **dice.chosen({"limit": (10, ({"type": "integer"},))}),
+            **dice.pick_options({"limit": (10, ({"type": "integer"},))}),
         }
         more = {
             "annotations": (8, ({"readOnlyHint": True},)),
@@ -144,7 +144,9 @@ def _listing(dice: Dice, mark: int) -> str:
         }
         schema = {"type": "object", "properties": properties}
         if not dice.one_in(8):
-            tools.append(json.dumps({"name": name, "inputSchema": schema, **dice.chosen(more)}))
+            tools.append(
+                json.dumps({"name": name, "inputSchema": schema, **dice.pick_options(more)})
+            )
     cursor = ',"nextCursor":"2"' if dice.one_in(6) else ""
     long = f',"x":"{"long " * 60_000}"' if dice.one_in(40) else ""
     return f'{{"tools":[{",".join(tools)}],"mark":{mark}{cursor}{long}}}'

@@ -30,23 +30,23 @@ INPUTS = {"messages": 500, "pairs": 150, "traces": 100}
 
 @pytest.mark.parametrize("name", FUZZERS)
 def test_nothing_is_found_and_many_states_are_reached(name: str) -> None:
-    done = run(FUZZERS[name][0], 11, range(INPUTS[name]))
+    report = run(FUZZERS[name][0], 11, range(INPUTS[name]))
 
-    assert done.findings == []
-    assert done.inputs == INPUTS[name]
-    assert len(done.reached) > INPUTS[name] // 4
+    assert report.findings == []
+    assert report.inputs == INPUTS[name]
+    assert len(report.states) > INPUTS[name] // 4
 
 
 def test_every_option_of_every_transform_and_nearly_every_key_of_a_rule_is_tried() -> None:
-    tried: set[tuple[str, str]] = set()
+    combinations: set[tuple[str, str]] = set()
     keys: set[str] = set()
     for index in range(1500):
         rule = rules.rule(Dice.of(1, index))
         keys |= set(rule)
-        tried |= set(options([*rule.get("response", []), *rule.get("errors", [])]))
+        combinations |= set(options([*rule.get("response", []), *rule.get("errors", [])]))
 
-    known = {(word, name) for word in TRANSFORMS for name in fields(TRANSFORMS[word])}
-    assert known - tried == set()
+    every = {(word, name) for word in TRANSFORMS for name in fields(TRANSFORMS[word])}
+    assert every - combinations == set()
     # These say what becomes of a call or of a list, not of a response.
     assert set(fields(RuleSpec)) - keys == {"guard", "definition", "hide", "tests"}
 
@@ -56,9 +56,9 @@ def options(steps: list[Any]) -> Iterator[tuple[str, str]]:
         if isinstance(step, list):
             yield from options(step)
             continue
-        [(word, given)] = step.items()
-        if isinstance(given, dict):
-            yield from ((word, name) for name in given)
+        [(word, value)] = step.items()
+        if isinstance(value, dict):
+            yield from ((word, name) for name in value)
 
 
 def shaped(change: Callable[[bytes], bytes]) -> Callable[..., ShapeResult]:
@@ -120,8 +120,8 @@ def test_a_planted_fault_is_found(
 ) -> None:
     monkeypatch.setattr(owner, attribute, broken)
     check = FUZZERS[name][0]
-    said = (fuzzer.failure_of(lambda: list(check(11, index))) for index in range(1500))  # noqa: B023
-    assert any(each is not None and each.startswith(rule) for each in said)
+    failures = (fuzzer.failure_of(lambda: list(check(11, index))) for index in range(1500))  # noqa: B023
+    assert any(each is not None and each.startswith(rule) for each in failures)
 
 
 def test_what_takes_too_long_is_found_though_it_catches_everything(
@@ -135,9 +135,9 @@ def test_what_takes_too_long_is_found_though_it_catches_everything(
             yield "caught"
 
     monkeypatch.setattr(fuzzer, "SECONDS", 0.1)
-    [(_, said)] = run(endless, 1, [0]).findings
-    assert said.startswith("it takes more than 0.1 seconds; it was then at\n")
-    assert "while True" in said or "pass" in said
+    [(_, failure)] = run(endless, 1, [0]).findings
+    assert failure.startswith("it takes more than 0.1 seconds; it was then at\n")
+    assert "while True" in failure or "pass" in failure
 
 
 def test_a_finding_is_printed_with_its_input_and_can_be_tried_again(
@@ -147,9 +147,9 @@ def test_a_finding_is_printed_with_its_input_and_can_be_tried_again(
     words = ["pairs", "--processes", "1", "--seed", "5"]
     assert main([*words, "--count", "200"]) == 1
 
-    found = re.search(
+    match = re.search(
         r"\n#(\d+): the id keeps its spelling: 5\nPair\(.*\n", capsys.readouterr().out
     )
-    assert found is not None
-    assert main([*words, "--first", found[1], "--count", "1"]) == 1
-    assert found[0] in capsys.readouterr().out
+    assert match is not None
+    assert main([*words, "--first", match[1], "--count", "1"]) == 1
+    assert match[0] in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""What must hold of every shaping, whatever the rule and the response: the oracle of `pairs`."""
+"""The oracle of `pairs`: checks that every shaping passes, with any rule and response."""
 
 import json
 import pickle
@@ -68,8 +68,8 @@ def judge(job: ShapeJob, outcome: ShapeResult) -> None:
         if name not in ("id", "result") and after.envelope.get(name) != value:
             raise Wrong("the envelope stays", f"{name}: {after.envelope.get(name)}")
     for name, value in before.result.items():
-        kept = name not in ("content", "structuredContent")
-        if kept and bare(after.result.get(name, "")) != bare(value):
+        is_other = name not in ("content", "structuredContent")
+        if is_other and bare(after.result.get(name, "")) != bare(value):
             raise Wrong("other members of a result stay", f"{name}: {after.result.get(name)}")
     others = [each for each in before.others if not _dropped(each, rule)]
     # A rule that does not fit only bounds what came.
@@ -114,18 +114,18 @@ def _dropped(block: str, rule: Rule) -> bool:
 
 def _sized(job: ShapeJob, outcome: ShapeResult, after: Response) -> None:
     """Hold the sizes against what a model sees, and against the bound."""
-    shown = visible(after, job.shows)
-    if outcome.visible_after != shown:
-        raise Wrong("what the model sees is counted", f"{outcome.visible_after}, {shown}")
+    size = visible(after, job.shows)
+    if outcome.visible_after != size:
+        raise Wrong("what the model sees is counted", f"{outcome.visible_after}, {size}")
     most = job.rule.max_bytes
-    if most is None or shown <= most or _rigid(after):
+    if most is None or size <= most or _rigid(after):
         return
     # Nothing is made smaller than this for the sake of what is shown beside it, and texts that take
     # up to three quarters stay.
     copies = 2 if after.structured is not None and after.texts and job.shows in _BOTH else 1
-    escapes = shown - visible(after, "both") if job.shows in ("blocks", "result") else 0
-    if shown > max(most, _LEAST * copies + max(_LEAST, most * 3 // 4) + max(escapes, 0)):
-        raise Wrong("what the model sees is within max_bytes", f"{shown} of {most}")
+    escapes = size - visible(after, "both") if job.shows in ("blocks", "result") else 0
+    if size > max(most, _LEAST * copies + max(_LEAST, most * 3 // 4) + max(escapes, 0)):
+        raise Wrong("what the model sees is within max_bytes", f"{size} of {most}")
 
 
 def _rigid(after: Response) -> bool:
@@ -134,58 +134,60 @@ def _rigid(after: Response) -> bool:
 
 def visible(after: Response, shows: Shows) -> int:
     """Count what a client of this kind shows of a response."""
-    text = sum(len(said.encode("utf-8", "surrogatepass")) for said in after.texts)
-    held = after.result.get("structuredContent")
-    structured = 0 if held is None else len(held.encode())
+    text = sum(len(block.encode("utf-8", "surrogatepass")) for block in after.texts)
+    content = after.result.get("structuredContent")
+    structured = 0 if content is None else len(content.encode())
     if shows == "structured":
         return structured or text
     if shows == "text":
         return text
     if shows in ("blocks", "result"):
-        texts = (json.dumps(said, ensure_ascii=False) for said in after.texts)
-        escaped = 2 + sum(len(said.encode("utf-8", "surrogatepass")) + _BLOCK for said in texts)
+        texts = (json.dumps(block, ensure_ascii=False) for block in after.texts)
+        escaped = 2 + sum(len(block.encode("utf-8", "surrogatepass")) + _BLOCK for block in texts)
         return escaped if shows == "blocks" else structured + escaped + _RESULT
     together = shows == "both" or (shows == "once" and structured != text)
     return structured + text if together else max(structured, text)
 
 
 def _mirrored(before: Response) -> bool:
-    held = before.structured
-    return held is not None and bare(held) in map(bare, before.texts)
+    content = before.structured
+    return content is not None and bare(content) in map(bare, before.texts)
 
 
 def _agrees(after: Response) -> None:
     if after.structured is None or not after.texts:
         raise Wrong("both copies are sent", after.line)
-    said, held = _unquoted(after.texts), bare(after.structured)
-    alike = set(map(bare, said))
-    if held[:1] != "{" or held in alike:
+    texts, content = _unquoted(after.texts), bare(after.structured)
+    alike = set(map(bare, texts))
+    if content[:1] != "{" or content in alike:
         return
     # Beside what is no object, there may be notices.
-    wrapped = members(held)
+    wrapped = members(content)
     text = wrapped.get("text", "")
-    if wrapped.get("items") not in alike and not (text[:1] == '"' and json.loads(text) in said):
+    if wrapped.get("items") not in alike and not (text[:1] == '"' and json.loads(text) in texts):
         raise Wrong("the copies of a document agree", after.line)
 
 
 def _promised(after: Response) -> None:
     """Hold a structuredContent that did not come against the texts, notices aside."""
-    held = after.structured
+    content = after.structured
     texts = _unquoted(after.texts)
-    if held is None or held[:1] != "{":
+    if content is None or content[:1] != "{":
         raise Wrong("what is promised is there", after.line)
     if not texts:
         # There is no text to promise: one that is empty stands for none.
-        if members(held).get("text") != '""':
+        if members(content).get("text") != '""':
             raise Wrong("what is promised is what the texts say", after.line)
         return
-    names = set(members(held))
-    said = members(held).get("text", "")
+    names = set(members(content))
+    inner = members(content).get("text", "")
     # Beside a notice, an array stands in an object.
     first = {after.texts[0], members(after.texts[0]).get("items")}
-    joined = said[:1] == '"' and any(each in json.loads(said) for each in first if each is not None)
+    in_text = inner[:1] == '"' and any(
+        each in json.loads(inner) for each in first if each is not None
+    )
     noticed = {name.rstrip("_") for name in names} <= NOTICES and names and len(after.texts) > 1
-    if not joined and (noticed or bare(held) not in map(bare, texts)):
+    if not in_text and (noticed or bare(content) not in map(bare, texts)):
         raise Wrong("what is promised is what the texts say", after.line)
 
 
@@ -197,11 +199,11 @@ def _spelled(rule: Rule, before: Response, after: Response) -> None:
     """Hold the numbers that are sent against those that came."""
     if not all(step.name in SPELLING for step in rule.pipeline) or rule.structures:
         return
-    came = Counter(_numbers(before))
+    expected = Counter(_numbers(before))
     for place in filter(None, [after.structured, *after.texts]):
         if place[:1] not in "{[" or not valid(place):
             continue
-        odd = [each for each in numbers(place) if not each.isdigit() and each not in came]
+        odd = [each for each in numbers(place) if not each.isdigit() and each not in expected]
         if odd:
             raise Wrong("a value that is kept is spelled as it came", f"{odd[:3]}")
 

@@ -30,23 +30,23 @@ from tests.fuzz import covered
 from tests.fuzz.account import Account, Request
 from tests.fuzz.fuzzer import Wrong
 from tests.fuzz.grammar import Dice
-from tests.fuzz.reading import called, envelope, limits, messages
+from tests.fuzz.reading import called_tools, envelope, limits, messages
 
 _ENDS = 512
 _LONG = 700  # bytes from which it is asked whether a line may be streamed
 
 
-class Done(Struct):
-    """What took long is done, and the session is to be told so."""
+class Completion(Struct):
+    """The end of slow work, which the session is to be told."""
 
     output: ClaimCall | Shape | RunInBackground
     then: Callable[[], tuple[Output, ...]]
 
 
 class Task(Struct):
-    """What is still to be done of what one message brought about."""
+    """The outputs of one message that are still to be carried out."""
 
-    outputs: deque[Output | Done]
+    outputs: deque[Output | Completion]
     exchange: bytes
 
 
@@ -96,25 +96,25 @@ class World:
             self.rulesets.index(self.rules),
         )
 
-    # What is said
+    # Lines of client and server
 
     def client_says(self, dice: Dice, raw: bytes) -> None:
         exchange = dice.pick(self.exchanges)
         self.history.append(f"client says: {exchange!r} {raw!r}")
         self.account.client_says(raw, exchange)
-        free = self.account.free(raw) and not self._taken(raw, exchange)
+        free = self.account.free(raw) and not self._withholding(raw, exchange)
         outputs = self.session.from_client(raw, exchange)
-        # That other rules make another list is looked at, and told, meanwhile.
+        # Meanwhile a list that other rules have changed may be looked at and announced.
         through = tuple(each for each in outputs if not isinstance(each, Notify | RunInBackground))
         if free and through != (ToServer(raw),):
             raise Wrong("what no rule is for goes to the server as it came", f"{outputs}")
         hidden = {tool for tool in covered.TOOLS if self._hidden(tool)}
         for output in outputs:
-            if isinstance(output, ToServer) and (reached := called(output.raw) & hidden):
-                raise Wrong("a hidden tool is never called", f"{reached}: {raw!r}")
+            if isinstance(output, ToServer) and (tools := called_tools(output.raw) & hidden):
+                raise Wrong("a hidden tool is never called", f"{tools}: {raw!r}")
         self.take(outputs, exchange)
 
-    def _taken(self, raw: bytes, exchange: bytes) -> bool:
+    def _withholding(self, raw: bytes, exchange: bytes) -> bool:
         """Return True if a call whose answer may be withheld waits under the id of a request."""
         keys = [read.key for read in map(envelope, messages(raw)) if read is not None and read.key]
         waiting = [self.session.inflight.at_server(exchange + key) for key in keys]
@@ -125,7 +125,7 @@ class World:
         return self.rules.withheld(tool) is not None or any(rule.hides for rule in covering)
 
     def server_says(self, dice: Dice, raw: bytes, exchange: bytes) -> None:
-        """Have the session take a line of the server's, or what is left of it. Raises Wrong."""
+        """Have the session take a line of the server's, whole or cut. Raises Wrong."""
         self.history.append(f"server says: {exchange!r} {raw!r}")
         self.account.server_says(raw, exchange)
         if exchange == b"" and dice.one_in(40) and b'"result"' in raw:
@@ -134,7 +134,7 @@ class World:
             self._to_client(raw, exchange)
             self.session.streamed(raw[:_ENDS], raw[-_ENDS:], len(raw))
             if message.response_key(raw[:_ENDS], raw[-_ENDS:]) is None:
-                # Whose answer went by nobody can tell: its request is answered at the end, too.
+                # Its id is not known: its request is answered at the end, too.
                 self.account.doubt(raw, exchange)
             return None
         outputs = self.session.from_server(raw, exchange)
@@ -150,7 +150,7 @@ class World:
         instead = message.error(key, -1, "too long")
         self.account.of_server.setdefault(b"", set()).add(instead)
         outputs = self.session.from_server(instead)
-        # It may have been guessed whose answer that was.
+        # The session may have guessed which request that answers.
         self.account.late(outputs, b"")
         self.take(outputs, b"")
 
@@ -160,10 +160,10 @@ class World:
         self.take(self.session.unanswered(token, cause), exchange)
 
     def ids_of(self, exchange: bytes) -> list[bytes]:
-        slots = self.account.asked
+        slots = self.account.requests
         return [slot.removeprefix(exchange) for slot in slots if slot.startswith(exchange)]
 
-    # What comes of it
+    # Outputs
 
     def take(self, outputs: tuple[Output, ...], exchange: bytes) -> None:
         """Have outputs carried out some time."""
@@ -188,24 +188,24 @@ class World:
             self.store.drop(output.key)
         elif isinstance(output, LoadSnapshot):
             away = "the store is away" if dice is not None and dice.one_in(12) else None
-            found = None if away else self.store.get(output.key)
-            self._follow(task, self.session.loaded(output.token, found, away))
+            snapshot = None if away else self.store.get(output.key)
+            self._follow(task, self.session.loaded(output.token, snapshot, away))
         elif isinstance(output, ClaimCall):
             assert self.session.calls is not None
             first = self.session.calls.claim(output.caller, output.call)
             then = partial(self.session.claimed, output.token, first=first)
-            self._follow(task, (Done(output, then),))
+            self._follow(task, (Completion(output, then),))
         elif isinstance(output, Shape):
             then = partial(self.session.shaped, output.job, pipeline.shape(output.job))
-            self._follow(task, (Done(output, then),))
+            self._follow(task, (Completion(output, then),))
         elif isinstance(output, RunInBackground):
-            self._follow(task, (Done(output, partial(output.then, output.do())),))
-        elif isinstance(output, Done):
+            self._follow(task, (Completion(output, partial(output.then, output.do())),))
+        elif isinstance(output, Completion):
             self._follow(task, output.then())
         elif not isinstance(output, Noise):
             raise Wrong("an output is one that a driver knows", repr(output))
 
-    def _follow(self, task: Task, outputs: Sequence[Output | Done]) -> None:
+    def _follow(self, task: Task, outputs: Sequence[Output | Completion]) -> None:
         """Carry out the consequences of an output before the rest of its task."""
         if not task.outputs and outputs:
             self.tasks.append(task)
@@ -217,7 +217,7 @@ class World:
 
     def _to_server(self, raw: bytes, exchange: bytes) -> None:
         self.history.append(f"server hears: {exchange!r} {raw!r}")
-        strict = called(raw) == {"strict"} and self.rulesets == [self.rules]
+        strict = called_tools(raw) == {"strict"} and self.rulesets == [self.rules]
         if strict and self.rules.covering("strict") and max(limits(raw), default=0) > 10:
             raise Wrong("a refused argument never reaches the server", repr(raw))
         self.inbox += self.account.server_hears(raw, exchange)
@@ -242,6 +242,6 @@ class World:
             raise Wrong("the proxy never fails on a message", failures[0])
 
     def flush(self, exchange: bytes | None = None) -> None:
-        """Carry out all that is left to do, or what is of an exchange."""
+        """Carry out all outputs that are left, or those of an exchange."""
         while tasks := [each for each in self.tasks if exchange in (None, each.exchange)]:
             self.carry(tasks[0], None)
