@@ -25,16 +25,16 @@ def main() -> int:
     add("-k", metavar="LEG", action="append", help="only legs with this in their name")
     add("--quick", action="store_true", help="a minute in all, and less certain")
     add("--json", type=Path, metavar="FILE", help="write every pair that was measured")
-    chosen = parser.parse_args()
-    wanted = [leg for leg in LEGS if not chosen.k or any(word in leg.name for word in chosen.k)]
-    if not wanted:
+    options = parser.parse_args()
+    legs = [leg for leg in LEGS if not options.k or any(word in leg.name for word in options.k)]
+    if not legs:
         parser.error(f"no leg has that in its name; there are: {', '.join(x.name for x in LEGS)}")
-    seconds = QUICK_SECONDS if chosen.quick else SECONDS
+    seconds = QUICK_SECONDS if options.quick else SECONDS
     rows: list[tuple[str, ...]] = []
     measured: dict[str, Figures] = {}
     failures = 0
-    began, load = time.monotonic(), os.getloadavg()[0]
-    for leg in wanted:
+    start, load = time.monotonic(), os.getloadavg()[0]
+    for leg in legs:
         progress(f"{leg.name} ...")
         try:
             figures = leg.measure(leg, seconds)
@@ -47,25 +47,25 @@ def main() -> int:
     progress("")
     print(table.text(rows))
     machine = table.machine(load)
-    print(f"\n{machine}; {time.monotonic() - began:.0f} s")
-    if chosen.json:
-        chosen.json.write_bytes(msgspec.json.encode({"machine": machine, "legs": measured}))
+    print(f"\n{machine}; {time.monotonic() - start:.0f} s")
+    if options.json:
+        options.json.write_bytes(msgspec.json.encode({"machine": machine, "legs": measured}))
     return 1 if failures else 0
 
 
 def cause(problem: BaseException) -> str:
-    """Return what went wrong, out of the groups that task groups make of it."""
+    """Return the first error inside of the groups that task groups raise."""
     while isinstance(problem, BaseExceptionGroup):
         problem = problem.exceptions[0]
-    # Of what a process has said, the end mostly says what it was.
+    # The end of a process's output mostly has the reason.
     first, *more = str(problem).splitlines() or [""]
     return f"{type(problem).__name__}: {first}{' ... ' + more[-1].strip() if more else ''}"
 
 
-def progress(said: str) -> None:
-    """Show what is being measured, where a person is looking."""
+def progress(text: str) -> None:
+    """Show the current measurement on a terminal."""
     if sys.stderr.isatty():
-        print(f"\r\033[K{said}", end="", file=sys.stderr, flush=True)
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -20,15 +20,15 @@ RULES = HERE / "rules"
 
 
 def cores() -> list[int]:
-    """Return two cores to measure on, or none where a thread cannot be put on one.
+    """Return two cores to measure on, or none if a thread cannot be put on one.
 
     Two processes that take turns are sometimes put on the same core, where they wake each other at
     a quarter of the cost, and stay there. Comparing means to leave that to luck on neither side.
     """
     if not hasattr(os, "sched_getaffinity"):
         return []
-    found = sorted(os.sched_getaffinity(0))
-    return [found[0], found[-1]] if len(found) > 1 else []
+    available = sorted(os.sched_getaffinity(0))
+    return [available[0], available[-1]] if len(available) > 1 else []
 
 
 def environment() -> dict[str, str]:
@@ -43,7 +43,7 @@ def environment() -> dict[str, str]:
 
 @cache
 def extra() -> dict[str, str]:
-    """Return what is set in addition: a folder for the ledger, which is kept as in real use."""
+    """Return further variables: a folder for the ledger, which is kept as in real use."""
     state = mkdtemp(prefix="mcp-abridge-bench-")
     atexit.register(rmtree, state, ignore_errors=True)
     return {"XDG_STATE_HOME": state}
@@ -68,8 +68,8 @@ def proxy(rules: str, upstream: Sequence[str], *verb: str) -> list[str]:
 def options(rules: str) -> list[str]:
     # With rules, tools that no rule covers have no budget: what is measured passes untouched.
     file = RULES / f"{rules}.yaml"
-    named = str(file) if file.is_file() else rules
-    return ["--rules", named, "--budget", "off"] if rules else []
+    file_or_name = str(file) if file.is_file() else rules
+    return ["--rules", file_or_name, "--budget", "off"] if rules else []
 
 
 def sidecar(port: int) -> tuple[str, ...]:

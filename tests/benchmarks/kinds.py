@@ -1,4 +1,4 @@
-"""What a row of the table is, and how each kind of row is measured."""
+"""The rows of the table, and how each kind of row is measured."""
 
 import sys
 import time
@@ -57,13 +57,13 @@ class Leg(Struct, frozen=True):
     def request(self) -> bytes:
         return raw.tools_call(self.tool, self.arguments)
 
-    def pinned(self) -> "Leg":
+    def on_own_core(self) -> "Leg":
         """Return the same leg with the server on a core that the raw client leaves to it."""
         options = tuple(f"--core={core}" for core in cores()[1:])
         return msgspec.structs.replace(self, server=self.server + options)
 
     def upstream(self, origin: int) -> list[str]:
-        """Return what the proxy stands before; `origin` is the port of the server over HTTP."""
+        """Return the upstream's words; `origin` is the port of the server over HTTP."""
         over_stdio = self.way in ("stdio to stdio", "stdio to HTTP")
         return ["--", *direct(self.server)] if over_stdio else [url(origin)]
 
@@ -87,11 +87,11 @@ class Leg(Struct, frozen=True):
 @contextmanager
 def pair(leg: Leg) -> Iterator[tuple[Client, Client]]:
     """Start both sides, with all that they talk to."""
-    server = leg.pinned().server
+    server = leg.on_own_core().server
     with ExitStack() as stack:
         enter = stack.enter_context
         if leg.way == "stdio to stdio":
-            yield enter(raw.Client(direct(server))), enter(raw.Client(leg.pinned().wrapped))
+            yield enter(raw.Client(direct(server))), enter(raw.Client(leg.on_own_core().wrapped))
             return
         origin, port = free_port(), free_port()
         enter(service(web_server(origin, server), origin))
@@ -99,7 +99,7 @@ def pair(leg: Leg) -> Iterator[tuple[Client, Client]]:
         if leg.way == "HTTP to stdio":
             yield one, enter(raw.Client(proxy(leg.rules, [url(origin)])))
             return
-        enter(service(proxy(leg.rules, leg.pinned().upstream(origin), *sidecar(port)), port))
+        enter(service(proxy(leg.rules, leg.on_own_core().upstream(origin), *sidecar(port)), port))
         yield one, enter(web_client.Client(port, leg.accept))
 
 
@@ -167,17 +167,17 @@ def sdk_calls(leg: Leg, seconds: float) -> Figures:
 
 
 def typescript_calls(leg: Leg, seconds: float) -> Figures:
-    """Calls of the official client for TypeScript; what it makes of the direct answer is a note."""
+    """Calls of the official client for TypeScript; a note has its result without the proxy."""
     first, second = leg.commands
     try:
         plain = sdk.typescript(first, leg.tool, 1)
-        seen = sdk.typescript(second, leg.tool, max(3, int(3 * seconds)))
+        wrapped = sdk.typescript(second, leg.tool, max(3, int(3 * seconds)))
     except NotInstalled as missing:
         return Figures(note=f"not measured: {missing}")
-    if seen.error or leg.most is None or seen.size > leg.most:
-        raise WrongAnswer(f"{seen.size} bytes; {seen.error}")
+    if wrapped.error or leg.most is None or wrapped.size > leg.most:
+        raise WrongAnswer(f"{wrapped.size} bytes; {wrapped.error}")
     note = f"direct: {plain.error or 'works'}"
-    return Figures(wrapped=tuple(each / 1000 for each in seen.milliseconds), note=note)
+    return Figures(wrapped=tuple(each / 1000 for each in wrapped.milliseconds), note=note)
 
 
 def resident(leg: Leg, seconds: float) -> Figures:
@@ -219,9 +219,9 @@ def sidecar_starts(leg: Leg, seconds: float) -> Figures:
 
 def _listening(command: Sequence[str], port: int) -> raw.Timed:
     def once() -> float:
-        began = time.perf_counter()
+        start = time.perf_counter()
         with service(command, port), web_client.Client(port) as client:
             client.call(raw.INITIALIZE)
-            return time.perf_counter() - began
+            return time.perf_counter() - start
 
     return raw.Timed(once, own_core=False)

@@ -65,14 +65,14 @@ class Took(NamedTuple):
 
 
 class Tally:
-    """What came of all requests; several threads add to it."""
+    """The outcomes of all requests; several threads add to it."""
 
     def __init__(self) -> None:
         self.took: defaultdict[tuple[str, Form], list[Took]] = defaultdict(list)
         self.failures: Counter[str] = Counter()
-        """How often what went wrong: a status, a frame that was cut short, an error."""
+        """The count of each failure: a status, a frame that was cut short, an error."""
 
-    def told(self, name: str) -> list[str]:
+    def summary(self, name: str) -> list[str]:
         answers, failures = sum(map(len, self.took.values())), self.failures.total()
         return [
             f"{answers} answers {name}, failures {failures}",
@@ -86,9 +86,9 @@ def main() -> int:
     add("--seconds", type=float, default=SECONDS, help="for each row of clients (default: 60)")
     add("--quick", action="store_true", help=f"{QUICK_SECONDS:.0f} seconds for each")
     add("-c", "--clients", type=int, action="append", help="how many at once (default: 1, 5, 10)")
-    chosen = parser.parse_args()
-    seconds = QUICK_SECONDS if chosen.quick else chosen.seconds
-    began, load = time.monotonic(), os.getloadavg()[0]
+    options = parser.parse_args()
+    seconds = QUICK_SECONDS if options.quick else options.seconds
+    start, load = time.monotonic(), os.getloadavg()[0]
     origin, port = free_port(), free_port()
     server = [sys.executable, str(EXAMPLE / "server.py"), "--http", str(origin)]
     own = ["--budget", "off", "--rules", str(EXAMPLE / "rules.yaml")]
@@ -101,17 +101,17 @@ def main() -> int:
         serving = stack.enter_context(service(serve, port))
         ids = documents(port)
         run(port, ids, 2, min(1.0, seconds))  # what is made once is there from now on
-        for clients in chosen.clients or CLIENTS:
+        for clients in options.clients or CLIENTS:
             direct, _ = run(origin, ids, clients, seconds, paged=False)
             through, footprints = run(port, ids, clients, seconds, serving.pid)
             rows += [row(kind, clients, direct, through) for kind in KINDS]
-            said = [*direct.told("directly"), *through.told("through the sidecar")]
-            said.append("the sidecar: " + "; at the end ".join(map(held, footprints)))
-            notes += [f"with {clients}: {line}" for line in said]
+            lines = [*direct.summary("directly"), *through.summary("through the sidecar")]
+            lines.append("the sidecar: " + "; at the end ".join(map(footprint_text, footprints)))
+            notes += [f"with {clients}: {line}" for line in lines]
             failed |= bool(direct.failures or through.failures)
     print(table.text(rows, HEAD, range(2, 9)))
     print("\n" + "\n".join(notes))
-    took = f"{time.monotonic() - began:.0f} s, {seconds:g} s for each row of clients"
+    took = f"{time.monotonic() - start:.0f} s, {seconds:g} s for each row of clients"
     print(f"\n{table.machine(load)}; {took}")
     return 1 if failed else 0
 
@@ -156,18 +156,18 @@ def ask_on(
     over: threading.Event,
     paged: bool,
 ) -> None:
-    """Ask one thing after the other until it is over, each round in another form.
+    """Send one request after the other until it is over, each round in another form.
 
-    Where lists are not `paged`, each comes whole, and there is one form.
+    If lists are not `paged`, each comes whole, and there is one form.
     """
     memory = memoryview(bytearray(LARGEST))
     client = Client(port, memory=memory)
     client.connect()
     numbers = count(10)
     forms: Sequence[Form] = ("JSON", "stream") if paged else ("JSON",)
-    for form, asked in zip(cycle(forms), rounds(ids, first, paged), strict=False):
+    for form, requests in zip(cycle(forms), rounds(ids, first, paged), strict=False):
         client.wants(ACCEPT[form])
-        for kind, arguments in asked:
+        for kind, arguments in requests:
             if over.is_set():
                 client.close()
                 return
@@ -209,8 +209,8 @@ def documents(port: int) -> list[str]:
     arguments = {"prefix": PREFIX, "limit": 100}
     with Client(port) as client:
         client.connect()
-        said = msgspec.json.decode(client.fetch(request("list_documents", 2, arguments)))
-    listed = msgspec.json.decode(said["result"]["content"][0]["text"])["items"]
+        message = msgspec.json.decode(client.fetch(request("list_documents", 2, arguments)))
+    listed = msgspec.json.decode(message["result"]["content"][0]["text"])["items"]
     return [row["document_id"] for row in listed]
 
 
@@ -221,9 +221,9 @@ def once(client: Client, kind: str, number: int, arguments: dict[str, Any]) -> T
     what came is cut short.
     """
     body = request(kind, number, arguments)
-    began = perf_counter()
+    start = perf_counter()
     answer = client.ask(body)
-    took = Took(perf_counter() - began, answer.first - began)
+    took = Took(perf_counter() - start, answer.first - start)
     message = answer.message()
     read = msgspec.json.decode(message, type=dict[str, msgspec.Raw])
     if bytes(read["id"]) != b"%d" % number or "result" not in read or b'"isError":true' in message:
@@ -250,20 +250,20 @@ def row(kind: str, clients: int, direct: Tally, through: Tally) -> tuple[str, ..
 def verdict(bound: float, json: Sequence[Took], stream: Sequence[Took]) -> str:
     if not json or not stream:
         return "not measured: too few answers"
-    found = p95([each.whole for each in (*json, *stream)])
+    whole = p95([each.whole for each in (*json, *stream)])
     first = p95([each.first for each in stream])
     more = median(each.whole for each in stream) - median(each.whole for each in json)
-    missed = []
-    if bound and found > bound:
-        missed.append(f"MISSED by {found / bound - 1:.0%}")
+    misses = []
+    if bound and whole > bound:
+        misses.append(f"MISSED by {whole / bound - 1:.0%}")
     if more > STREAMED:
-        missed.append(f"stream MISSED: JSON and {quantity(more, 's')}")
+        misses.append(f"stream MISSED: JSON and {quantity(more, 's')}")
     if first > FIRST:
-        missed.append(f"first byte MISSED by {first / FIRST - 1:.0%}")
-    return "; ".join(missed) or "met"
+        misses.append(f"first byte MISSED by {first / FIRST - 1:.0%}")
+    return "; ".join(misses) or "met"
 
 
-def held(at: Footprint) -> str:
+def footprint_text(at: Footprint) -> str:
     workers = f" and {at.workers:.1f} MB in workers" if at.workers else ""
     counted = f"{at.threads} threads, {at.descriptors} descriptors"
     return f"{at.resident:.1f} MB{workers}, {counted}"

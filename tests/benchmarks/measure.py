@@ -23,7 +23,7 @@ class Side(Protocol):
 
 
 class Figures(Struct, frozen=True):
-    """What was measured of both sides, pair by pair; `direct` is empty where it has no equal.
+    """Measurements of both sides, pair by pair; `direct` is empty if it has no equal.
 
     `note` says what the numbers cannot.
     """
@@ -39,7 +39,7 @@ class Figures(Struct, frozen=True):
 
     @property
     def added(self) -> float:
-        """The median of what each wrapped one has more than the direct one beside it."""
+        """The median of the differences between each wrapped one and its direct one."""
         return median(w - d for d, w in zip(self.direct, self.wrapped, strict=True))
 
     def __add__(self, more: "Figures") -> "Figures":
@@ -62,6 +62,6 @@ def interleaved(direct: Side, wrapped: Side, seconds: float) -> Figures:
 
 
 def cost(side: Side) -> float:
-    began = perf_counter()
+    start = perf_counter()
     side.times(1)
-    return perf_counter() - began
+    return perf_counter() - start

@@ -70,13 +70,13 @@ class Client(Wire):
     def many(self, requests: Sequence[bytes], in_flight: int) -> None:
         """Send requests, always so many unanswered, until all are answered."""
         os.write(self.stdin, b"".join(requests[:in_flight]))
-        sent, answered = in_flight, 0
+        sent_count, answered = in_flight, 0
         while answered < len(requests):
             come = BUFFER.count(b"\n", 0, self._come(BUFFER))
             answered += come
-            if sent < len(requests):
-                os.write(self.stdin, b"".join(requests[sent : sent + come]))
-                sent += come
+            if sent_count < len(requests):
+                os.write(self.stdin, b"".join(requests[sent_count : sent_count + come]))
+                sent_count += come
 
     def _come(self, memory: memoryview | bytearray) -> int:
         size = os.readv(self.stdout, (memory,))
@@ -113,9 +113,9 @@ class Timed:
 
 def calls(client: Caller, request: bytes) -> Timed:
     def once() -> float:
-        began = perf_counter()
+        start = perf_counter()
         client.call(request)
-        return perf_counter() - began
+        return perf_counter() - start
 
     return Timed(once)
 
@@ -125,9 +125,9 @@ def flights(client: Client, tool: str) -> Timed:
     requests = [tools_call(tool, number=number) for number in range(2, 4002)]
 
     def once() -> float:
-        began = perf_counter()
+        start = perf_counter()
         client.many(requests, 32)
-        return (perf_counter() - began) / len(requests)
+        return (perf_counter() - start) / len(requests)
 
     return Timed(once)
 
@@ -136,12 +136,12 @@ def starts(command: Sequence[str], *, listing: bool = False) -> Timed:
     """From the start of the process to its answer to `initialize`, or to the tools/list after."""
 
     def once() -> float:
-        began = perf_counter()
+        start = perf_counter()
         with Client(command) as client:
             if listing:
                 client.connect()
             else:
                 client.call(INITIALIZE)
-            return perf_counter() - began
+            return perf_counter() - start
 
     return Timed(once, own_core=False)

@@ -26,18 +26,18 @@ class Calls:
         return self.portal.call(self._times, calls)
 
     async def _times(self, calls: int) -> list[float]:
-        taken = []
+        durations = []
         for _ in range(calls):
-            began = perf_counter()
+            start = perf_counter()
             await self.client.call_tool(self.tool, {})
-            taken.append(perf_counter() - began)
-        return taken
+            durations.append(perf_counter() - start)
+        return durations
 
     def answer(self) -> bytes:
         """Call once more, and return the result as JSON."""
         result = self.portal.call(self.client.call_tool, self.tool, {})
-        said: str = result.model_dump_json(by_alias=True, exclude_unset=True)
-        return said.encode()
+        text: str = result.model_dump_json(by_alias=True, exclude_unset=True)
+        return text.encode()
 
 
 @contextmanager
@@ -57,7 +57,7 @@ def connected(commands: Sequence[Sequence[str]], tool: str) -> Iterator[list[Cal
 
 
 class Typescript(msgspec.Struct, frozen=True):
-    """What a TypeScript client measured: milliseconds of each call and the last answer's size.
+    """Measurements of a TypeScript client: milliseconds of each call, the last answer's size.
 
     `error` says why there are none.
     """
@@ -70,13 +70,13 @@ class Typescript(msgspec.Struct, frozen=True):
 def typescript(command: Sequence[str], tool: str, calls: int) -> Typescript:
     """Run the client of the TypeScript SDK over a command. Raises NotInstalled without Node."""
     spec = {"command": command[0], "args": command[1:], "env": extra(), "cwd": str(ROOT)}
-    done = subprocess.run(
+    completed = subprocess.run(
         [node(), str(HERE / "typescript.mjs"), json.dumps({**spec, "tool": tool, "calls": calls})],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=120,
         check=False,
     )
-    if done.returncode:
-        return Typescript(error=done.stderr[-2000:].decode(errors="replace").strip())
-    return msgspec.json.decode(done.stdout, type=Typescript)
+    if completed.returncode:
+        return Typescript(error=completed.stderr[-2000:].decode(errors="replace").strip())
+    return msgspec.json.decode(completed.stdout, type=Typescript)

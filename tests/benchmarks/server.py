@@ -148,36 +148,36 @@ class Answers:
 
     def __init__(self, tail: bool) -> None:
         self.tail = tail
-        self.asked: dict[bytes, tuple[bytes, bytes]] = {}
-        self.made: dict[tuple[str, str], tuple[bytes, bytes]] = {}
+        self.by_request: dict[bytes, tuple[bytes, bytes]] = {}
+        self.by_tool: dict[tuple[str, str], tuple[bytes, bytes]] = {}
 
     def to(self, line: bytes) -> tuple[bytes, bytes, bytes] | None:
         """Return the three parts of the answer to a request; None for a notification."""
         # The spelling of the raw client, whose ids are numbers: nothing needs decoding.
-        id, _, asked = line[22:].partition(b",")
+        id, _, request = line[22:].partition(b",")
         plain = line.startswith(b'{"jsonrpc":"2.0","id":')
-        if plain and (found := self.asked.get(asked)) is not None:
-            return found[0], id, found[1]
+        if plain and (parts := self.by_request.get(request)) is not None:
+            return parts[0], id, parts[1]
         import json
 
         message = json.loads(line)
         if "id" not in message:
             return None
         name = (message.get("params") or {}).get("name", "")
-        found = self.answer(message["method"], name)
-        if plain and len(self.asked) < 1000:
-            self.asked[asked] = found
-        return found[0], json.dumps(message["id"]).encode(), found[1]
+        parts = self.answer(message["method"], name)
+        if plain and len(self.by_request) < 1000:
+            self.by_request[request] = parts
+        return parts[0], json.dumps(message["id"]).encode(), parts[1]
 
     def answer(self, method: str, name: str) -> tuple[bytes, bytes]:
-        if (found := self.made.get((method, name))) is None:
+        if (parts := self.by_tool.get((method, name))) is None:
             member, body = self.body(method, name)
-            said = compact(body)
-            found = (b'{"jsonrpc":"2.0","id":', f',"{member}":{said}}}\n'.encode())
+            content = compact(body)
+            parts = (b'{"jsonrpc":"2.0","id":', f',"{member}":{content}}}\n'.encode())
             if self.tail:
-                found = (f'{{"{member}":{said},"jsonrpc":"2.0","id":'.encode(), b"}\n")
-            self.made[method, name] = found
-        return found
+                parts = (f'{{"{member}":{content},"jsonrpc":"2.0","id":'.encode(), b"}\n")
+            self.by_tool[method, name] = parts
+        return parts
 
     def body(self, method: str, name: str) -> tuple[str, dict[str, Any]]:
         if method == "tools/call" and name in TOOLS:
@@ -214,13 +214,13 @@ def main() -> None:
     core = option("core")
     if core is not None:
         os.sched_setaffinity(0, {core})
-    begun: list[bytes] = []
+    chunks: list[bytes] = []
     while chunk := os.read(0, CHUNK):
-        begun.append(chunk)
+        chunks.append(chunk)
         if b"\n" not in chunk:
             continue
-        *lines, rest = (chunk if len(begun) == 1 else b"".join(begun)).split(b"\n")
-        begun = [rest] if rest else []
+        *lines, rest = (chunk if len(chunks) == 1 else b"".join(chunks)).split(b"\n")
+        chunks = [rest] if rest else []
         for line in lines:
             if (parts := answers.to(line)) is not None:
                 write(parts)

@@ -30,14 +30,14 @@ def text(
     """Lay rows out under the head, the columns `right` with their numbers to the right."""
     lines = [head, *rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
-    laid = [
+    aligned = [
         "  ".join(
             cell.rjust(width) if column in right else cell.ljust(width)
             for column, (cell, width) in enumerate(zip(line, widths, strict=True))
         ).rstrip()
         for line in lines
     ]
-    return "\n".join([laid[0], "-" * len(laid[0]), *laid[1:]])
+    return "\n".join([aligned[0], "-" * len(aligned[0]), *aligned[1:]])
 
 
 def machine(load: float) -> str:
@@ -49,12 +49,12 @@ def verdict(leg: Leg, figures: Figures) -> str:
     if leg.target is None or not figures.wrapped:
         return ""
     of, bound = leg.target.of, leg.target.bound
-    found = figures.added if of == "added" else median(figures.wrapped)
-    found = median(figures.ratios) if of == "ratio" else found
-    sign = "-" if found < 0 else "+"
-    shown = f" ({sign}{quantity(abs(found), leg.unit)})" if of == "added" else ""
-    missed = 1 - found / bound if leg.target.least else found / bound - 1
-    return f"met{shown}" if missed < 0.005 else f"MISSED by {missed:.0%}{shown}"
+    measured = figures.added if of == "added" else median(figures.wrapped)
+    measured = median(figures.ratios) if of == "ratio" else measured
+    sign = "-" if measured < 0 else "+"
+    added = f" ({sign}{quantity(abs(measured), leg.unit)})" if of == "added" else ""
+    excess = 1 - measured / bound if leg.target.least else measured / bound - 1
+    return f"met{added}" if excess < 0.005 else f"MISSED by {excess:.0%}{added}"
 
 
 def aim(target: Target, unit: str) -> str:

@@ -25,7 +25,7 @@ class WrongAnswer(Exception):
 
 
 class Answer(NamedTuple):
-    """What came for one request: `raw` is good until the next one, `first` when its body began."""
+    """The answer to a request: `raw` is good until the next one, `first` when its body began."""
 
     raw: memoryview
     first: float
@@ -52,7 +52,7 @@ class Answer(NamedTuple):
 class Client:
     """A connection to a port of this machine, and the session that it is in.
 
-    Answers are read into `memory`: two threads must not share it. Raises EOFError where the
+    Answers are read into `memory`: two threads must not share it. Raises EOFError if the
     connection ends before an answer does, and WrongAnswer.
     """
 
@@ -105,9 +105,9 @@ class Client:
                 if head < 4:
                     head = 0
                     continue
-                found = LENGTH.search(memory[:head])
-                ends = None if found is None else head + int(found[1])
-                if found is None and CHUNKED.search(memory[:head]) is None:
+                length = LENGTH.search(memory[:head])
+                ends = None if length is None else head + int(length[1])
+                if length is None and CHUNKED.search(memory[:head]) is None:
                     ends = head  # as an answer of status 204
             if not first and size > head:
                 first = perf_counter()

@@ -165,7 +165,7 @@ def _bounds(schema: Mapping[str, Any]) -> str:
 
 
 _KINDS = frozenset(TRANSFORMS.values())
-_NAMED: dict[Any, str] = {
+_TYPE_NAMES: dict[Any, str] = {
     Any: "any value",
     bool: "`true` or `false`",
     int: "a whole number",
@@ -211,8 +211,8 @@ def words(kind: Any) -> str:
     >>> words(Annotated[int, Meta(ge=1)] | None)
     'a whole number of 1 or more'
     """
-    if kind in _NAMED:
-        return _NAMED[kind]
+    if kind in _TYPE_NAMES:
+        return _TYPE_NAMES[kind]
     if kind in TEXTS:
         return TEXTS[kind][0]
     shape, inside = get_origin(kind), get_args(kind)

@@ -57,8 +57,8 @@ def test_the_defaults_of_flags_are_those_that_hold() -> None:
 
 
 def test_its_own_paths_are_those_that_it_answers_and_that_no_route_may_have() -> None:
-    made = served.Sidecar((), LimitsSpec(), Log("error"), Metrics())
-    assert list(rows("path")) == list(made._own) == list(RESERVED)
+    sidecar = served.Sidecar((), LimitsSpec(), Log("error"), Metrics())
+    assert list(rows("path")) == list(sidecar._own) == list(RESERVED)
 
 
 def test_statuses_are_those_that_the_code_answers_with() -> None:

@@ -10,7 +10,7 @@ import platform
 import sys
 import time
 
-from tests.soak.run import Plan, Ran, run, shown
+from tests.soak.run import Plan, Ran, run, table_of
 from tests.soak.ways import WAYS
 
 CALLS = 100_000
@@ -22,13 +22,15 @@ def main() -> int:
     add("--calls", type=int, default=CALLS, help=f"in each way (default: {CALLS:,})")
     add("--seconds", type=float, default=3600.0, help="of each way at most (default: 3600)")
     add("--way", choices=list(WAYS), action="append", help="one way only; may be given again")
-    chosen = parser.parse_args()
+    options = parser.parse_args()
     grows = False
-    for way in chosen.way or list(WAYS):
-        began = time.monotonic()
-        ran = run(way, Plan(chosen.calls, chosen.seconds), progress)
+    for way in options.way or list(WAYS):
+        start = time.monotonic()
+        ran = run(way, Plan(options.calls, options.seconds), progress)
         progress("")
-        print(f"{WAYS[way]}\n\n{shown(ran)}\n\n{verdict(ran)}; {time.monotonic() - began:.0f} s\n")
+        print(
+            f"{WAYS[way]}\n\n{table_of(ran)}\n\n{verdict(ran)}; {time.monotonic() - start:.0f} s\n"
+        )
         grows |= bool(ran.findings)
     machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
     print(f"{machine}, Python {platform.python_version()}")
@@ -36,17 +38,17 @@ def main() -> int:
 
 
 def verdict(ran: Ran) -> str:
-    """Say in a line what came of a run."""
+    """Return the outcome of a run in a line."""
     calls = f"{ran.rows[-1].calls:,} calls"
     if ran.findings:
         return f"{calls}: {'; '.join(ran.findings)}"
     return f"{calls}: memory and descriptors flat"
 
 
-def progress(said: str) -> None:
-    """Show what was seen last, where a person is looking."""
+def progress(text: str) -> None:
+    """Show the last row on a terminal."""
     if sys.stderr.isatty():
-        print(f"\r\033[K{said}", end="", file=sys.stderr, flush=True)
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

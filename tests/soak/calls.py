@@ -12,11 +12,11 @@ Arguments = dict[str, Any]
 
 
 class Call(Struct, frozen=True):
-    """One call; its answer has `wanted` in it. One that is `cancelled` gets none."""
+    """One call; its answer has `expected` in it. One that is `cancelled` gets none."""
 
     tool: str
     arguments: Arguments
-    wanted: bytes
+    expected: bytes
     cancelled: bool = False
     progress: bool = False
 
@@ -69,7 +69,7 @@ LARGEST = [Call("both", {"size": len(SIZES) - 1}, b"structuredContent")] * 5
 
 
 def calls(random: Random, first: Iterable[Call] = ()) -> Callable[[], Call]:
-    """Return what gives the next call, without end: some before all others."""
+    """Return a function that gives the next call, without end: some before all others."""
     shares, kinds = zip(*KINDS, strict=True)
 
     def endless() -> Iterator[Call]:

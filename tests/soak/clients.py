@@ -33,18 +33,18 @@ class WrongAnswer(Exception):
 
 
 class Work:
-    """What several clients do together: calls, until there were enough or they are to stop."""
+    """The calls of several clients together, until there were enough or they are to stop."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.done = 0
+        self.count = 0
         self.tools: Counter[str] = Counter()
-        self.stopped = threading.Event()
+        self.stop = threading.Event()
         self.failures: list[BaseException] = []
 
     def did(self, call: Call) -> None:
         with self.lock:
-            self.done += 1
+            self.count += 1
             self.tools[call.tool] += 1
 
     def guarded(self, work: Callable[[], None]) -> threading.Thread:
@@ -55,21 +55,21 @@ class Work:
                 work()
             except BaseException as failure:
                 self.failures.append(failure)
-                self.stopped.set()
+                self.stop.set()
 
         thread = threading.Thread(target=run, daemon=True)
         thread.start()
         return thread
 
 
-def asked(call: Call, id: int, meta: dict[str, Any]) -> bytes:
+def request_line(call: Call, id: int, meta: dict[str, Any]) -> bytes:
     meta = {**meta, "progressToken": id} if call.progress else meta
     return tool_call(call.tool, call.arguments, id, **({"_meta": meta} if meta else {}))
 
 
 def check(call: Call, raw: bytes) -> None:
     """Raise WrongAnswer unless an answer has in it what it must have."""
-    if call.wanted not in raw:
+    if call.expected not in raw:
         raise WrongAnswer(f"{call}: {raw[:500].decode(errors='replace')}")
 
 
@@ -87,7 +87,7 @@ class Lines:
         # A client lists the tools from time to time.
         self.id += 1
         self.wire.answer(line(id=self.id, method="tools/list") + b"\n", LONGEST)
-        while not (work.stopped.is_set() or work.done >= most):
+        while not (work.stop.is_set() or work.count >= most):
             self._some(work)
 
     def _some(self, work: Work) -> None:
@@ -97,7 +97,7 @@ class Lines:
         for _ in range(AT_ONCE):
             call = self.next()
             self.id += 1
-            lines.append(asked(call, self.id, {}))
+            lines.append(request_line(call, self.id, {}))
             if call.cancelled:
                 lines.append(cancel(self.id))
                 work.did(call)
@@ -128,7 +128,7 @@ class Posts:
         self.id = 10
 
     def run(self, work: Work, most: int) -> None:
-        while not (work.stopped.is_set() or work.done >= most):
+        while not (work.stop.is_set() or work.count >= most):
             with Client(self.port, LONGEST) as client:
                 if self.random.random() < 0.3:
                     self._stateless(client, work, most)
@@ -137,15 +137,15 @@ class Posts:
 
     def _some(self, work: Work, most: int) -> Iterator[Call]:
         for _ in range(self.random.randrange(1, 2 * SESSION)):
-            if work.stopped.is_set() or work.done >= most:
+            if work.stop.is_set() or work.count >= most:
                 return
             call = self.next()
             yield call
             work.did(call)
 
     def _session(self, client: Client, work: Work, most: int) -> None:
-        begun = self._ask(client, INITIALIZE)
-        own = [f"Mcp-Session-Id: {begun.one('mcp-session-id')}"]
+        session = self._ask(client, INITIALIZE)
+        own = [f"Mcp-Session-Id: {session.one('mcp-session-id')}"]
         self._ask(client, INITIALIZED, *own)
         self._ask(client, line(id=2, method="tools/list"), *own)
         with self._listening(*own):
@@ -175,7 +175,7 @@ class Posts:
 
     def _call(self, client: Client, call: Call, own: list[str], meta: dict[str, Any]) -> None:
         self.id += 1
-        raw = asked(call, self.id, meta)
+        raw = request_line(call, self.id, meta)
         if call.cancelled:
             with Client(self.port, LONGEST) as another:
                 another.send(post(raw, *own))
@@ -187,14 +187,14 @@ class Posts:
 
     def _ask(self, client: Client, raw: bytes, *own: str) -> RawResponse:
         client.send(post(raw, *own))
-        got = client.answer()
-        if not got.ended:
-            raise WrongAnswer(f"cut short: {got.body[-300:]!r}")
-        return got
+        response = client.answer()
+        if not response.ended:
+            raise WrongAnswer(f"cut short: {response.body[-300:]!r}")
+        return response
 
 
-def message(got: RawResponse, id: int) -> bytes:
-    answer = (got.events or [got.body])[-1]
+def message(response: Got, id: int) -> bytes:
+    answer = (response.events or [response.body])[-1]
     if responds_to(answer) != b"%d" % id:
-        raise WrongAnswer(f"HTTP {got.status}, no answer to {id}: {got.body[:300]!r}")
+        raise WrongAnswer(f"HTTP {response.status}, no answer to {id}: {response.body[:300]!r}")
     return answer

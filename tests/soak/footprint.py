@@ -1,4 +1,4 @@
-"""What a process holds: memory, descriptors, threads, children (Linux)."""
+"""Memory, descriptors, threads and children of a process (Linux)."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ from tests.faults.processes import children, command_line
 
 
 class Footprint(Struct, frozen=True):
-    """What it holds: memory in MB, its own and its workers' resident, its own proportional."""
+    """`resident` and `proportional` are its memory in MB, `workers` is that of its workers."""
 
     resident: float
     proportional: float

@@ -15,7 +15,7 @@ from itertools import count
 from proxy.cli import main
 from proxy.session.session import Session
 
-KEPT: list[object] = []
+LEAKED: list[object] = []
 SILENT = subprocess.DEVNULL
 EVERY = 4
 """Of so many messages one leaves something open; each of them some memory."""
@@ -33,7 +33,7 @@ def leak(what: str) -> None:
 
     def leaking(self: Session, raw: bytes, exchange: bytes = b"") -> object:
         if what == "memory" or next(numbers) % EVERY == 0:
-            KEPT.append(LEAKS[what]())
+            LEAKED.append(LEAKS[what]())
         return take(self, raw, exchange)
 
     Session.from_client = leaking  # type: ignore[assignment,method-assign]

@@ -51,23 +51,23 @@ class Ran(Struct):
 def run(
     way: Way,
     plan: Plan,
-    tell: Callable[[str], None] = lambda said: None,
+    tell: Callable[[str], None] = lambda text: None,
     proxy: Sequence[str] = (),
 ) -> Ran:
-    """Make calls by the plan; `tell` gets each row. Raises what went wrong with any of them."""
-    work, begun = Work(), time.monotonic()
+    """Make calls by the plan; `tell` gets each row. Raises the first failure of any of them."""
+    work, start = Work(), time.monotonic()
     rows: list[Row] = []
     rests: list[Row] = []
 
-    def add(seen: Footprint, *, rest: bool = False) -> None:
-        row = Row(work.done, time.monotonic() - begun, seen, rest)
+    def add(footprint: Footprint, *, rest: bool = False) -> None:
+        row = Row(work.count, time.monotonic() - start, footprint, rest)
         tell("  ".join(cells(row, rows[-1] if rows else None)))
         rows.append(row)
 
     with standing(way, proxy) as there:
         for number in range(1, plan.parts + 1):
             _load(plan, there, work, plan.calls * number // plan.parts, add)
-            add(_rest(plan, there.pid, rests[-1].seen if rests else None), rest=True)
+            add(_rest(plan, there.pid, rests[-1].footprint if rests else None), rest=True)
             rests.append(rows[-1])
     return Ran(rows, verdict.findings(rests, plan.spare), dict(work.tools))
 
@@ -77,36 +77,36 @@ def _load(
 ) -> None:
     """Make calls until there are so many, and change the rules meanwhile."""
     ends = time.monotonic() + plan.seconds / plan.parts
-    each = max((most - work.done) // ROWS, 1)
-    due, changes = work.done + each, work.done // plan.changed
+    each = max((most - work.count) // ROWS, 1)
+    due, changes = work.count + each, work.count // plan.changed
     doing = work.guarded(lambda: there.work(work, most))
     while doing.is_alive():
         doing.join(GLANCE)
         if time.monotonic() > ends:
-            work.stopped.set()
-        if work.done // plan.changed > changes:
-            changes = work.done // plan.changed
+            work.stop.set()
+        if work.count // plan.changed > changes:
+            changes = work.count // plan.changed
             change(there.file, changes)
-        if work.done >= due:
-            due = work.done + each
+        if work.count >= due:
+            due = work.count + each
             add(footprint(there.pid, SERVER))
     if work.failures:
         raise work.failures[0]
-    work.stopped.clear()
+    work.stop.clear()
 
 
 def _rest(plan: Plan, pid: int, before: Footprint | None) -> Footprint:
     """Wait until nothing goes any more, or as much has gone as the last time."""
-    began = moved = time.monotonic()
+    start = last_change = time.monotonic()
     least = footprint(pid, SERVER)
-    while time.monotonic() < min(moved + plan.calm, began + LONGEST_REST):
-        paused = time.monotonic() > began + plan.pause
-        if paused and before is not None and not verdict.left(least, before):
+    while time.monotonic() < min(last_change + plan.calm, start + LONGEST_REST):
+        paused = time.monotonic() > start + plan.pause
+        if paused and before is not None and not verdict.increases(least, before):
             break
         time.sleep(GLANCE)
         now = footprint(pid, SERVER)
-        if verdict.left(least, now):
-            moved = time.monotonic()
+        if verdict.increases(least, now):
+            last_change = time.monotonic()
         least = now
     return least
 
@@ -116,17 +116,20 @@ def cells(row: Row, before: Row | None) -> tuple[str, ...]:
     rate = ""
     if before is not None and not row.rest and row.calls > before.calls:
         rate = f"{(row.calls - before.calls) / (row.seconds - before.seconds):,.0f}"
-    seen = row.seen
+    footprint = row.footprint
     return (
         f"{row.calls:,}",
         rate,
-        *(f"{size:.1f} MB" for size in (seen.resident, seen.proportional, seen.workers)),
-        *(str(number) for number in (seen.descriptors, seen.threads, seen.children)),
+        *(
+            f"{size:.1f} MB"
+            for size in (footprint.resident, footprint.proportional, footprint.workers)
+        ),
+        *(str(number) for number in (footprint.descriptors, footprint.threads, footprint.children)),
         f"{row.seconds:.0f}",
         "at rest" if row.rest else "",
     )
 
 
-def shown(ran: Ran) -> str:
+def table_of(ran: Ran) -> str:
     pairs = zip([None, *ran.rows], ran.rows, strict=False)
     return table.text([cells(row, before) for before, row in pairs], HEAD, range(9))

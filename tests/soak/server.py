@@ -37,7 +37,7 @@ SERVER = {
 
 
 class Request(msgspec.Struct):
-    """What is read of a line: an id that is absent makes it a notification."""
+    """The members of a line that are read: an id that is absent makes it a notification."""
 
     method: str = ""
     id: msgspec.Raw = msgspec.Raw(b"")
@@ -53,18 +53,20 @@ class Request(msgspec.Struct):
         return b'{"jsonrpc":"2.0","id":%s,%s}' % (bytes(self.id), body(*what))
 
     def before(self) -> list[bytes]:
-        """Return what the server says before its answer."""
+        """Return the notifications before the answer."""
         if self.params.get("name") != "slow":
             return []
-        said: list[tuple[str, dict[str, Any]]] = [
+        notifications: list[tuple[str, dict[str, Any]]] = [
             ("notifications/message", {"level": "info", "data": "working"})
         ]
         token = self.params.get("_meta", {}).get("progressToken")
         if token is not None:
-            said.append(("notifications/progress", {"progressToken": token, "progress": 1}))
+            notifications.append(
+                ("notifications/progress", {"progressToken": token, "progress": 1})
+            )
         return [
             compact({"jsonrpc": "2.0", "method": method, "params": params})
-            for method, params in said
+            for method, params in notifications
         ]
 
 
@@ -110,7 +112,7 @@ def answered(tool: str, size: int, wrong: bool) -> tuple[str, dict[str, Any]]:
 
 
 def rows(size: int) -> dict[str, Any]:
-    found = [
+    records = [
         {
             "id": 1000 + number,
             "title": f"Instruction {number}",
@@ -121,7 +123,7 @@ def rows(size: int) -> dict[str, Any]:
         }
         for number in range(max(size // 180, 6))
     ]
-    return {"rows": found, "source": "documents"}
+    return {"rows": records, "source": "documents"}
 
 
 def compact(value: Any) -> bytes:
@@ -129,20 +131,20 @@ def compact(value: Any) -> bytes:
 
 
 def over_stdio() -> None:
-    begun = b""
+    rest_of_line = b""
     for number in count(1):
         chunk = os.read(0, CHUNK)
         if not chunk:
             return
-        *lines, begun = (begun + chunk).split(b"\n")
-        said: list[bytes] = []
+        *lines, rest_of_line = (rest_of_line + chunk).split(b"\n")
+        output: list[bytes] = []
         for request in map(read, lines):
             answer = request.answer()
-            said += request.before() + ([] if answer is None else [answer])
+            output += request.before() + ([] if answer is None else [answer])
         if number % NOISY == 0:
-            said.append(b"Server: 12% of something done")
+            output.append(b"Server: 12% of something done")
             os.write(2, b"warning: nothing is wrong\n")
-        rest = memoryview(b"".join(line + b"\n" for line in said))
+        rest = memoryview(b"".join(line + b"\n" for line in output))
         while rest:
             rest = rest[os.write(1, rest) :]
 
@@ -151,25 +153,25 @@ def over_http(port: int) -> None:
     """Serve sessions of which each has an id of its own, JSON and event streams."""
     numbers = count(1)
 
-    def answer(asked: RawRequest) -> Iterator[bytes]:
-        server.requests.clear()
-        if asked.method == "GET":
+    def answer(exchange: RawRequest) -> Iterator[bytes]:
+        server.asked.clear()
+        if exchange.method == "GET":
             yield STREAM + b": hello\n\n"
-            asked.closed_by_client()
-        elif asked.method == "DELETE":
+            exchange.gone()
+        elif exchange.method == "DELETE":
             yield whole()
         else:
-            yield from post(asked, next(numbers))
+            yield from post(exchange, next(numbers))
 
-    def post(asked: RawRequest, number: int) -> Iterator[bytes]:
-        request = read(asked.body)
+    def post(exchange: RawRequest, number: int) -> Iterator[bytes]:
+        request = read(exchange.body)
         first, last = request.before(), request.answer()
         if request.method == "initialize":
             yield whole(last or b"", "200 OK", f"Mcp-Session-Id: soak-{number}")
         elif not request.id:
             yield ACCEPTED
         elif last is None:
-            asked.closed_by_client()
+            exchange.gone()
         elif not first and number % 3:
             yield whole(last)
         else:

@@ -9,7 +9,7 @@ from tests.faults.scale import scaled
 from tests.soak import verdict
 from tests.soak.footprint import Footprint
 from tests.soak.leaking import LEAKS
-from tests.soak.run import Plan, run, shown
+from tests.soak.run import Plan, run, table_of
 from tests.soak.verdict import Row
 from tests.soak.ways import WAYS, Way
 
@@ -23,7 +23,7 @@ SHORT = Plan(calls=scaled(300, 3000), parts=2, changed=50, calm=5.5, pause=0.0, 
 @pytest.mark.parametrize("way", list(WAYS))
 def test_every_call_is_answered_as_it_must_be_and_nothing_is_left_of_it(way: Way) -> None:
     ran = run(way, SHORT)
-    assert ran.findings == [], shown(ran)
+    assert ran.findings == [], table_of(ran)
     assert ran.rows[-1].calls >= SHORT.calls
     assert len(ran.tools) > 10, "too few kinds of calls were made"
 
@@ -33,15 +33,15 @@ def test_a_proxy_that_leaks_is_found_out(what: str) -> None:
     plan = Plan(calls=200, parts=2, calm=0.2, pause=0.0, spare=5000)
     ran = run("stdio", plan, proxy=[sys.executable, "-m", "tests.soak.leaking", what])
     word = {"memory": "resident memory grows"}.get(what, f"{what} are left")
-    assert any(word in said for said in ran.findings), shown(ran)
+    assert any(word in finding for finding in ran.findings), table_of(ran)
 
 
 def rest(calls: int, resident: float = 40.0, **counts: int) -> Row:
-    held = {"descriptors": 9, "threads": 5, "children": 2, **counts}
-    return Row(calls, calls / 1000, Footprint(resident, resident, 0.0, **held), rest=True)
+    all_counts = {"descriptors": 9, "threads": 5, "children": 2, **counts}
+    return Row(calls, calls / 1000, Footprint(resident, resident, 0.0, **all_counts), rest=True)
 
 
-def test_a_verdict_says_what_grows_and_overlooks_what_comes_and_goes() -> None:
+def test_a_verdict_names_growth_and_overlooks_passing_peaks() -> None:
     rests = [rest(10_000 * n, 40.0 + 4.0 * n) for n in range(1, 5)]
     assert verdict.findings([*rests, rest(50_000, 60.0, descriptors=11)]) == [
         "resident memory grows by 400 kB with 1,000 calls, 200 may be",
@@ -52,9 +52,9 @@ def test_a_verdict_says_what_grows_and_overlooks_what_comes_and_goes() -> None:
 
 
 def test_a_verdict_overlooks_workers_that_a_pool_may_have_and_their_pipes() -> None:
-    then = rest(10_000).seen
+    then = rest(10_000).footprint
     most = verdict.WORKERS
-    grown = rest(50_000, children=most, descriptors=9 + verdict.PIPES * (most - 2)).seen
-    assert verdict.left(grown, then) == []
-    assert verdict.left(replace(grown, descriptors=grown.descriptors + 1), then)
-    assert verdict.left(replace(grown, children=most + 1), then)
+    more = rest(50_000, children=most, descriptors=9 + verdict.PIPES * (most - 2)).footprint
+    assert verdict.increases(more, then) == []
+    assert verdict.increases(replace(more, descriptors=more.descriptors + 1), then)
+    assert verdict.increases(replace(more, children=most + 1), then)

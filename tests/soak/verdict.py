@@ -26,40 +26,40 @@ PIPES = 3
 
 
 class Row(Struct, frozen=True):
-    """What was seen after so many calls; `rest` is true where nothing was going on."""
+    """The footprint after so many calls; `rest` is true if nothing was going on."""
 
     calls: int
     seconds: float
-    seen: Footprint
+    footprint: Footprint
     rest: bool = False
 
 
 def findings(rests: Sequence[Row], spare: float = SPARE) -> list[str]:
-    """Return what grows over a run, in words, by what was held whenever nothing was going on.
+    """Return the growth over a run, in words, by the footprints whenever nothing was going on.
 
-    Under load it is what is under way that decides. Memory goes by a fit through the rests;
-    descriptors, threads and children by the last, compared with the first.
+    Memory goes by a fit through the rests; descriptors, threads and children by the last, compared
+    with the first.
     """
     calls = [row.calls / 1000 for row in rests]
     most = max(KILOBYTES, spare / (calls[-1] - calls[0]))
-    found = []
+    problems = []
     for name, sizes in (
-        ("resident memory", [row.seen.resident for row in rests]),
-        ("the memory of workers", [row.seen.workers for row in rests]),
+        ("resident memory", [row.footprint.resident for row in rests]),
+        ("the memory of workers", [row.footprint.workers for row in rests]),
     ):
         growth = 1000 * slope(calls, sizes)
         if growth > most:
-            found.append(f"{name} grows by {growth:.0f} kB with 1,000 calls, {most:.0f} may be")
-    return found + left(rests[-1].seen, rests[0].seen)
+            problems.append(f"{name} grows by {growth:.0f} kB with 1,000 calls, {most:.0f} may be")
+    return problems + increases(rests[-1].footprint, rests[0].footprint)
 
 
-def left(now: Footprint, then: Footprint) -> list[str]:
-    """Return what there is more of than there was; what is of pools aside."""
-    begun = max(0, min(now.children, WORKERS) - then.children)
+def increases(now: Footprint, then: Footprint) -> list[str]:
+    """Return the counts that are higher than before, in words, but for those of pools."""
+    new_workers = max(0, min(now.children, WORKERS) - then.children)
     pools = {
         "threads": POOLS,
         "children": WORKERS,
-        "descriptors": then.descriptors + PIPES * begun,
+        "descriptors": then.descriptors + PIPES * new_workers,
     }
     counts = {name: (getattr(now, name), getattr(then, name)) for name in COUNTED}
     return [

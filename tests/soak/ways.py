@@ -45,10 +45,9 @@ class Standing(Struct):
 
 @contextmanager
 def standing(way: Way, proxy: Sequence[str] = ()) -> Iterator[Standing]:
-    """Start a way, with `proxy` in place of the proxy's command where that is given.
+    """Start a way, with `proxy` in place of the proxy's command if there is one.
 
-    What it says on stderr is looked through at the end: AssertionError where it tells of a fault
-    in the proxy itself.
+    Its stderr is searched at the end: AssertionError if it tells of a fault in the proxy itself.
     """
     with TemporaryDirectory(prefix="mcp-abridge-soak-") as name, ExitStack() as stack:
         folder = Path(name)
@@ -66,17 +65,17 @@ def standing(way: Way, proxy: Sequence[str] = ()) -> Iterator[Standing]:
         if way in ("stdio", "url"):
             wire = stack.enter_context(Wire([*command, *own, *upstream], environment(), ROOT))
             yield Standing(wire.process.pid, file, Lines(wire, calls(Random(1))).run)
-            said = wire.close().stderr
+            errors = wire.close().stderr
         else:
             port = free_port()
             own += ["--listen", f"127.0.0.1:{port}", "--log-format", "json"]
             serve = [*command, "serve", *own, *keys(limits={"idle_seconds": 2}), *upstream]
-            errors = folder / "errors"
-            process = stack.enter_context(serving(serve, port, errors, environment()))
+            error_file = folder / "errors"
+            process = stack.enter_context(serving(serve, port, error_file, environment()))
             yield Standing(process.pid, file, crowd(port))
-            said = errors.read_bytes()
-        fault = FAULTS.search(said)
-        assert fault is None, said[max(0, fault.start() - 500) : fault.end() + 2000].decode()
+            errors = error_file.read_bytes()
+        fault = FAULTS.search(errors)
+        assert fault is None, errors[max(0, fault.start() - 500) : fault.end() + 2000].decode()
 
 
 def crowd(port: int) -> Callable[[Work, int], None]:
