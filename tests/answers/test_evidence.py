@@ -60,7 +60,7 @@ def test_values_stand_together_in_one_row_or_line(atom: Atom, text: str, stands:
     assert Evidence(question(atom)).stands_with(text) is stands
 
 
-def test_the_request_says_what_the_question_gives_and_not_the_answer() -> None:
+def test_the_request_counts_for_the_context_and_not_for_the_answer() -> None:
     request = '{"view": "items[?number==`42`].title"}'
     row = Row(("Slow search",), ("42",))
     assert Evidence(question(row)).stands_with('{"view": ["Slow search"]}', request)

@@ -71,7 +71,7 @@ def rules(folder: Path) -> str:
     return str(folder / "rules.yaml")
 
 
-def test_tools_shows_what_each_definition_costs(
+def test_tools_shows_the_size_of_each_definition(
     server: list[str], tmp_path: Path, run: Run
 ) -> None:
     out = run("tools", "--json", "--rules", rules(tmp_path), *server).out
@@ -101,7 +101,7 @@ def test_a_url_in_the_arguments_is_not_the_servers(server: list[str], run: Run) 
     assert "of https://example.org/a" in run("call", "list_books", words, *server).out
 
 
-def test_a_call_prints_what_the_model_of_a_client_gets_and_saves_the_whole(
+def test_call_prints_the_view_of_a_client_s_model_and_saves_the_whole(
     server: list[str], tmp_path: Path, run: Run
 ) -> None:
     saved = str(tmp_path / "answer.json")
@@ -127,7 +127,7 @@ def test_a_call_says_why_the_answer_for_a_widget_is_whole(server: list[str], run
     assert "widget" not in run(*words).err
 
 
-def test_a_call_goes_through_the_rules_or_none_and_an_error_is_shown(
+def test_call_applies_the_rules_or_none_and_shows_an_error(
     server: list[str], tmp_path: Path, run: Run
 ) -> None:
     words = ["--rules", rules(tmp_path), '{"count": 2}', *server]

@@ -6,7 +6,7 @@ from tests.cli.conftest import Run
 from tests.rulecases import BAD, GOOD, PYTHON, expected
 
 
-def test_files_that_are_right_are_named_with_what_they_hold(
+def test_valid_files_are_listed_with_their_counts(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -38,9 +38,7 @@ def test_a_given_file_that_is_absent_is_a_problem_of_its_line(
     run("check", "r.yaml")
 
 
-def test_what_cannot_be_read_gives_2_and_the_other_files_are_checked_all_the_same(
-    tmp_path: Path, run: Run
-) -> None:
+def test_an_unreadable_file_gives_2_and_the_others_are_checked(tmp_path: Path, run: Run) -> None:
     (seven,) = [path for path in BAD if path.stem == "seven"]
     missing, broken = tmp_path / "missing.yaml", tmp_path / "broken.yaml"
     broken.write_text("version: 'one\n")
@@ -55,7 +53,7 @@ def test_what_cannot_be_read_gives_2_and_the_other_files_are_checked_all_the_sam
     ("words", "variable", "code"),
     [((), "", 1), ((), "off", 1), (("--allow-python",), "", 0), ((), "1", 0)],
 )
-def test_python_is_loaded_only_where_a_flag_or_its_variable_says_so(
+def test_python_is_loaded_only_with_the_flag_or_its_variable(
     words: tuple[str, ...], variable: str, code: int, run: Run
 ) -> None:
     [path] = PYTHON.glob("*.yaml")

@@ -127,7 +127,7 @@ def test_an_input_schema_that_a_client_would_not_take_is_named(
     ]
 
 
-def test_noise_on_stdout_is_told(doctor: Doctor) -> None:
+def test_doctor_reports_noise_on_stdout(doctor: Doctor) -> None:
     noise = "warning: the server writes lines that are no messages to its stdout"
     assert noise in doctor(*server("noise"))
 
@@ -141,7 +141,7 @@ def test_the_last_lines_of_a_server_that_fails_are_shown(doctor: Doctor) -> None
     assert lines[start + 1 :] == [*(f"    {number}" for number in range(11, 20)), last]
 
 
-def test_a_server_that_cannot_be_reached_or_started_is_told(doctor: Doctor) -> None:
+def test_doctor_reports_a_server_that_cannot_be_reached_or_started(doctor: Doctor) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = "{}:{}".format(*listener.getsockname())
     for words, error in (
@@ -155,7 +155,7 @@ def test_a_server_that_cannot_be_reached_or_started_is_told(doctor: Doctor) -> N
         assert f"error: {error}" in "\n".join(doctor("--ledger", "off", *words))
 
 
-def test_a_ledger_that_cannot_be_written_is_told(doctor: Doctor, tmp_path: Path) -> None:
+def test_doctor_reports_a_ledger_that_cannot_be_written(doctor: Doctor, tmp_path: Path) -> None:
     assert doctor("--ledger", str(tmp_path), *server())[0] == (
         f"warning: the ledger {tmp_path} cannot be written, nothing is recorded:"
         " not a regular file; --ledger takes the path of one"
@@ -167,7 +167,7 @@ def test_no_server_is_a_mistake_of_usage(run: Run) -> None:
     assert run("doctor", "--rules", "github", code=2) == ("", f"mcp-abridge doctor: {reason}\n")
 
 
-def test_a_mute_server_is_given_up_soon_with_what_it_wrote_to_its_stderr(doctor: Doctor) -> None:
+def test_a_mute_server_is_given_up_soon_and_its_stderr_is_shown(doctor: Doctor) -> None:
     script = "import sys, time; print('log in first', file=sys.stderr); time.sleep(600)"
     *_, error, title, line = doctor("--", sys.executable, "-c", script, deadline="2")
     assert error.startswith(

@@ -82,7 +82,7 @@ def verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> Explain:
     return Explain(run)
 
 
-def test_each_step_is_told_with_its_bytes_and_the_paths_that_matched_nothing(verb: Explain) -> None:
+def test_each_step_is_listed_with_its_bytes_and_unmatched_paths(verb: Explain) -> None:
     record("list", document(ITEMS, structured=True))
 
     result = verb.json()
@@ -111,7 +111,7 @@ def test_each_step_is_told_with_its_bytes_and_the_paths_that_matched_nothing(ver
     assert result["after"] == {key: paged[key] for key in result["after"]}
 
 
-def test_every_rule_is_told_with_why_it_does_not_apply(verb: Explain) -> None:
+def test_every_rule_is_listed_with_the_reason_why_it_does_not_apply(verb: Explain) -> None:
     record("log", document(ITEMS))
 
     result = verb.json("--tool", "list", "--arguments", '{"state": "all"}')
@@ -145,7 +145,7 @@ def test_every_rule_is_told_with_why_it_does_not_apply(verb: Explain) -> None:
         ({"content": []}, None, []),
     ],
 )
-def test_where_the_document_stands_is_told(
+def test_the_position_of_the_document_is_printed(
     result: dict[str, Any], kind: str | None, copies: list[str]
 ) -> None:
     place = account(rules("- {tools: read, response: [{drop: b}]}"), answer(result))["document"]
@@ -164,7 +164,7 @@ def test_both_kinds_of_clients_are_shown_with_the_first_lines(verb: Explain) -> 
     assert views["text"]["lines"][-1] == "… (+14 lines)"
 
 
-def test_clients_whose_limit_is_overrun_are_told_before_and_after(
+def test_clients_whose_limit_is_overrun_are_listed_before_and_after(
     verb: Explain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record("long", document({"items": ["x" * 20] * 2_100}))
@@ -189,7 +189,7 @@ def test_a_call_that_is_refused_has_no_steps(verb: Explain) -> None:
     assert result["shown"]["text"]["lines"] == ["Unknown tool: gone"]
 
 
-def test_a_step_that_fails_says_so_and_the_original_goes_out(verb: Explain) -> None:
+def test_a_failing_step_is_reported_and_the_original_goes_out(verb: Explain) -> None:
     record("broken", document({"a": "text", "b": 1}))
 
     result = verb.json()
@@ -211,7 +211,7 @@ def test_the_keys_of_the_json_stay(verb: Explain) -> None:
         assert list(verb.json()) == keys
 
 
-def test_what_is_printed_leads_from_the_call_to_what_the_model_reads(verb: Explain) -> None:
+def test_explain_prints_the_way_from_the_call_to_the_model(verb: Explain) -> None:
     record(
         "list",
         document({"items": [{"id": n, "body": "x" * 1000} for n in range(60)]}),
@@ -239,7 +239,7 @@ def test_what_is_printed_leads_from_the_call_to_what_the_model_reads(verb: Expla
     assert ["codex*", "48,000"] in [row[:2] for row in cells]
 
 
-def test_a_response_that_does_not_fit_is_told_once(verb: Explain) -> None:
+def test_a_response_that_does_not_fit_is_reported_once(verb: Explain) -> None:
     Path("rules.yaml").write_text(
         "version: 1\nrules: [{name: r, tools: list, response: [{keep: id}, {drop: x}]}]\n"
     )
@@ -280,7 +280,7 @@ def test_a_member_that_no_element_has_is_remarked_at_the_step_that_asks_for_it(
     assert f"at {step[1:].partition(':')[0]}: {remark}" in out.splitlines()
 
 
-def test_what_a_terminal_would_obey_is_not_printed(verb: Explain) -> None:
+def test_control_characters_are_not_printed(verb: Explain) -> None:
     record("other", tool_result("a\x1b[31mb [bold]c"))
 
     out = verb.text()
@@ -290,7 +290,7 @@ def test_what_a_terminal_would_obey_is_not_printed(verb: Explain) -> None:
     assert "no known client's limit is overrun, before or after\n" in out
 
 
-def test_a_notice_beside_the_document_is_told(verb: Explain) -> None:
+def test_a_notice_beside_the_document_is_printed(verb: Explain) -> None:
     record("log", tool_result("a text of more than ten characters"))
 
     assert '"totalLength": 34' in verb.text().partition("notice beside the document: {")[2]
@@ -305,9 +305,7 @@ def test_a_notice_beside_the_document_is_told(verb: Explain) -> None:
         (None, "recorded.json: No such file or directory"),
     ],
 )
-def test_a_recording_that_cannot_be_used_is_told(
-    verb: Explain, text: str | None, message: str
-) -> None:
+def test_an_unusable_recording_is_reported(verb: Explain, text: str | None, message: str) -> None:
     if text is not None:
         Path("recorded.json").write_bytes(text.encode(errors="surrogateescape"))
 
@@ -350,7 +348,7 @@ def test_definitions_are_weighed_as_sent_and_with_a_bound_in_any_recording(verb:
     assert verb.run("--definitions", "300", code=2) == ("", f"mcp-abridge explain: {message}")
 
 
-def test_what_a_guard_asked_found_and_decided_is_printed(verb: Explain) -> None:
+def test_the_query_result_and_decision_of_a_guard_are_printed(verb: Explain) -> None:
     Path("rules.yaml").write_text((PYTHON / "rules.yaml").read_text())
     Path("own.py").write_text((PYTHON / "own.py").read_text())
     record("remove", document({"a": 1}), {"path": "x"})
@@ -483,7 +481,7 @@ class Failing(Struct, frozen=True):
         raise ValueError("no")
 
 
-def test_a_guard_that_fails_is_told_so() -> None:
+def test_a_failing_guard_is_logged_and_refuses() -> None:
     guarded = replace(rule("name: r\ntools: read\non_failure: refuse"), guard=Failing())
 
     result = account(
@@ -508,7 +506,7 @@ ISSUES = [{"id": n, "title": f"Crash {n}", "body": "long text " * 40} for n in r
     ],
     ids=["json", "result", "response", "text"],
 )
-def test_without_rules_any_answer_shows_what_the_budget_makes_of_it(
+def test_without_rules_explain_shows_the_effect_of_the_budget(
     form: bytes, tmp_path: Path, run: Run
 ) -> None:
     file = tmp_path / "answer"
@@ -524,7 +522,7 @@ def test_without_rules_any_answer_shows_what_the_budget_makes_of_it(
     assert accounts[1] == accounts[2] == {**accounts[0], "file": "-"}
 
 
-def test_show_prints_what_the_model_gets_and_nothing_else(tmp_path: Path, run: Run) -> None:
+def test_show_prints_the_model_s_view_and_nothing_else(tmp_path: Path, run: Run) -> None:
     file = tmp_path / "answer.json"
     file.write_text(json.dumps(ISSUES))
 

@@ -95,7 +95,7 @@ def test_the_notice_of_a_view_names_the_command_too(hooked: Hooked, run: Run) ->
     assert "view='" not in out
 
 
-def test_an_answer_within_the_budget_and_other_blocks_stay_as_they_are(hooked: Hooked) -> None:
+def test_an_answer_within_the_budget_and_other_blocks_are_unchanged(hooked: Hooked) -> None:
     assert hooked(blocks("short")) == (None, "")
     assert hooked(blocks("x" * 5000)) == (None, "")
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA"}}

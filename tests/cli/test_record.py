@@ -113,7 +113,7 @@ def test_record_passes_everything_unchanged_and_keeps_it_for_its_owner_alone(
         assert modes == ({0o600} if files else set()), folders
 
 
-def test_rules_apply_to_what_the_client_gets_not_to_what_is_recorded(
+def test_rules_apply_to_the_client_s_copy_and_not_to_the_recording(
     server: list[str], tmp_path: Path
 ) -> None:
     rules, folder = tmp_path / "rules.yaml", tmp_path / "recorded"
@@ -146,7 +146,9 @@ def test_secrets_are_masked_by_name_and_by_pattern(server: list[str], tmp_path: 
     assert session.tools["list"]["inputSchema"]["properties"] == {"token": {"type": "string"}}
 
 
-def test_a_killed_wrapper_keeps_what_was_answered(server: list[str], tmp_path: Path) -> None:
+def test_a_killed_wrapper_leaves_the_recordings_of_answered_calls(
+    server: list[str], tmp_path: Path
+) -> None:
     with Wire(record("record", str(tmp_path), "--", *server)) as wire:
         wire.send("initialize", "i", **HELLO)
         for number in range(1, 6):
@@ -157,7 +159,9 @@ def test_a_killed_wrapper_keeps_what_was_answered(server: list[str], tmp_path: P
 
 
 @pytest.mark.fault(45, "stdio")
-def test_a_full_folder_keeps_the_oldest_and_says_so_once(server: list[str], tmp_path: Path) -> None:
+def test_a_full_folder_keeps_the_oldest_recordings_and_logs_that_once(
+    server: list[str], tmp_path: Path
+) -> None:
     words = ["record", "--record-size", "20kB", str(tmp_path), "--", *server]
     requests = [call("list", {"count": count}, id=id) for id, count in enumerate((50, 50, 50, 1))]
     answers, error = speak(record(*words), *requests)
@@ -210,7 +214,7 @@ def test_a_folder_that_cannot_be_used(server: list[str], tmp_path: Path, run: Ru
         (["--redact", "(", "--", "x"], "is not a regular expression RE2 takes"),
     ],
 )
-def test_what_record_cannot_do_is_refused(
+def test_unsupported_uses_of_record_are_refused(
     words: list[str], complaint: str, tmp_path: Path, run: Run
 ) -> None:
     out, error = run("record", tmp_path / "new", *words, code=2)

@@ -128,7 +128,9 @@ def test_recordings_are_weighed_as_transcripts_are(recordings: str, run: Run) ->
     assert books["in_budget"] < 10_000 < 45_000 < books["read"] == books["whole"]
 
 
-def test_what_cannot_be_replayed_is_refused(recordings: str, tmp_path: Path, run: Run) -> None:
+def test_a_file_that_cannot_be_replayed_is_refused(
+    recordings: str, tmp_path: Path, run: Run
+) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     out, error = run("replay", str(empty), code=2)

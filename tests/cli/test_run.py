@@ -95,7 +95,7 @@ def test_each_verb_has_its_file_and_help(verb: str) -> None:
     assert run_program([verb, "--help"]).stdout.startswith(f"usage: mcp-abridge {verb} ".encode())
 
 
-def test_the_version_is_said() -> None:
+def test_version_is_printed() -> None:
     assert run_program(["--version"]).stdout.startswith(b"mcp-abridge ")
 
 
@@ -117,16 +117,7 @@ def test_the_server_gets_our_folder_environment_and_words(
     assert environment == started
 
 
-def test_a_rule_for_one_tool_leaves_the_others_bounded(tmp_path: Path) -> None:
-    file = rules(tmp_path, "version: 1\nrules: [{tools: other, hide: true}]\n")
-    call = CALL.replace(b'"ok"', b'"200000"') % 1
-    ruled, unbounded = ["--rules", file], ["--rules", file, "--budget", "off"]
-    for words, bounded in ((ruled, True), (unbounded, False), (["--rules", "none"], False)):
-        output = run_program([*words, "--", *NAUGHTY, "large"], call).stdout
-        assert (len(output) < 10_000, len(output) > 200_000) == (bounded, not bounded)
-
-
-def test_python_that_rules_name_is_run_where_that_is_allowed(tmp_path: Path) -> None:
+def test_python_that_rules_name_is_run_only_with_the_flag(tmp_path: Path) -> None:
     own = (PYTHON / "own.py").read_text()
     own = own.replace("        root.set(", "        print(call)\n        root.set(")
     (tmp_path / "own.py").write_text(f"print('loading')\n{own}")
@@ -197,7 +188,7 @@ EXEC = (
 
 
 @pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])
-def test_it_ends_in_order_where_it_is_started_without_the_usual_files(
+def test_it_ends_in_order_if_it_is_started_without_standard_files(
     closed: tuple[int, ...],
 ) -> None:
     script = EXEC % f"[os.close(n) for n in {closed}]"
@@ -242,7 +233,7 @@ def test_nothing_slow_is_imported_before_the_server_is_started() -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a stack may be as large as it likes")
 @pytest.mark.parametrize("memory", [100_000, 400_000])
 @pytest.mark.parametrize("words", [("--", *NAUGHTY, "plain"), ("serve", "http://127.0.0.1:9/mcp")])
-def test_where_no_thread_can_be_started_it_says_so(memory: int, words: tuple[str, ...]) -> None:
+def test_an_error_says_that_no_thread_can_be_started(memory: int, words: tuple[str, ...]) -> None:
     """Each thread takes 100 MB of addresses here, so that few have room."""
     limits = f'ulimit -s 100000; ulimit -v {memory}; exec "$@"'
     completed = run_program([*RUN, *words], code=1, program=["/bin/sh", "-c", limits, "sh"])

@@ -58,7 +58,7 @@ def test_a_file_of_the_wrong_structure_does_not_fit(path: Path) -> None:
 @pytest.mark.parametrize(
     "path", [path for path in BAD if editor(path) == "accepts"], ids=lambda path: path.stem
 )
-def test_what_only_check_can_know_fits(path: Path) -> None:
+def test_the_schema_accepts_mistakes_that_only_check_can_see(path: Path) -> None:
     assert validator().is_valid(value(path))
 
 
@@ -68,7 +68,7 @@ def test_what_only_check_can_know_fits(path: Path) -> None:
 )
 @pytest.mark.parametrize("step", ["noise", {"noise": {"most": 3}}, [["noise"]], {"noise": None}])
 @pytest.mark.parametrize("key", ["response", "errors"])
-def test_a_step_that_is_not_ours_fits_where_a_file_may_name_it(
+def test_the_schema_accepts_a_step_of_a_plugin_if_files_may_name_one(
     key: str, step: Any, head: dict[str, Any], fits: bool
 ) -> None:
     text = {"version": 1, **head, "rules": [{"tools": "a", key: step}]}
@@ -76,7 +76,7 @@ def test_a_step_that_is_not_ours_fits_where_a_file_may_name_it(
     assert validator().is_valid({"version": 1, **head, "defaults": {key: step}}) is fits
 
 
-def test_a_step_of_ours_is_held_to_its_options_everywhere() -> None:
+def test_options_of_a_built_in_step_are_checked_everywhere() -> None:
     steps: list[Any] = [{"clip": {"word": 1}}, "keep", {"clip": {}, "noise": {}}]
     for step in steps:
         text = {"version": 1, "transforms": {}, "rules": [{"tools": "a", "response": step}]}
@@ -90,7 +90,7 @@ def test_every_good_configuration_fits_its_schema(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", BAD_CONFIGS, ids=lambda path: path.stem)
-def test_a_bad_configuration_fits_where_only_the_loader_can_know(path: Path) -> None:
+def test_the_schema_accepts_a_configuration_that_only_the_loader_can_refuse(path: Path) -> None:
     fitting = Draft7Validator(schema.configuration())
     assert fitting.is_valid(value(path)) == (editor(path) == "accepts")
 

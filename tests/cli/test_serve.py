@@ -93,7 +93,7 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     file.write_text("{version: 1, limits: {drain_seconds: 3600}}")
 
     def never(request: RawRequest) -> Iterator[bytes]:
-        request.gone()
+        request.closed_by_client()
         yield b""
 
     with (
@@ -110,7 +110,7 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
         assert isinstance(asking.exception(SECONDS), EOFError | ConnectionError)
 
 
-def test_a_route_that_is_not_ready_is_said_at_the_start() -> None:
+def test_a_route_that_is_not_ready_is_logged_at_the_start() -> None:
     reason = b"/mcp is not ready: the command 'no-such-command' is not found"
     with Sidecar("--", "no-such-command") as sidecar:
         until(lambda: reason in sidecar.errors)
@@ -132,7 +132,7 @@ def test_a_path_that_holds_the_token_leaves_authorization_to_the_server(tmp_path
         assert "authorization" not in second.headers
 
 
-def test_python_that_rules_name_is_loaded_where_that_is_allowed(failure: Failure) -> None:
+def test_python_that_rules_name_is_loaded_only_with_the_flag(failure: Failure) -> None:
     words = ("--rules", str(PYTHON / "rules.yaml"), "http://a")
     reasons = failure(*words).splitlines()
     assert len(reasons) == 3

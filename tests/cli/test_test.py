@@ -52,7 +52,7 @@ def test_a_pattern_that_no_case_fits_is_a_mistake(path: Path, run: Run) -> None:
     assert err == "mcp-abridge test: no case has 'typo' in its rule or its name\n"
 
 
-def test_rules_without_a_test_fail_where_they_must_have_one(path: Path, run: Run) -> None:
+def test_rules_without_a_test_fail_if_tests_are_required(path: Path, run: Run) -> None:
     out = run("test", path, "--require-tests", "-k", "a page", code=1).out
     assert f"FAILED {path}:10: other: the rule has no test\n" in out
     assert "1 passed, 1 without a test in " in out
@@ -78,13 +78,13 @@ def test_the_outcome_is_written_as_junit_xml(path: Path, tmp_path: Path, run: Ru
     assert failure.text.splitlines()[1] == "pagination.total: expected 2, found 1"
 
 
-def test_a_report_that_cannot_be_written_is_told(path: Path, tmp_path: Path, run: Run) -> None:
+def test_a_report_that_cannot_be_written_is_an_error(path: Path, tmp_path: Path, run: Run) -> None:
     err = run("test", path, "-k", "a page", "--junit", tmp_path / "none" / "out.xml", code=2).err
     reason = f"{tmp_path}/none/out.xml: No such file or directory"
     assert err == f"mcp-abridge test: {reason}\n"
 
 
-def test_update_fills_what_expects_nothing_and_then_runs(path: Path, run: Run) -> None:
+def test_update_fills_cases_without_an_expectation_and_then_runs(path: Path, run: Run) -> None:
     path.write_text(RULES.replace(", expect_at: {items: [2], pagination.total: 2}", ""))
 
     out = run("test", path, "--update").out
@@ -94,7 +94,7 @@ def test_update_fills_what_expects_nothing_and_then_runs(path: Path, run: Run) -
     )
 
 
-def test_python_that_rules_name_is_run_where_that_is_allowed(run: Run) -> None:
+def test_python_that_rules_name_is_run_only_with_the_flag(run: Run) -> None:
     path = PYTHON / "rules.yaml"
     assert "is Python code, which runs only with --allow-python" in run("test", path, code=2).err
     assert " passed in " in run("test", path, "--allow-python").out

@@ -28,14 +28,14 @@ def burned(text: str, value: Any) -> int:
 
 @pytest.mark.fault(36, "inside")
 @pytest.mark.parametrize("name", EXPLOSIVE)
-def test_an_explosive_expression_ends_where_its_fuel_does(name: str) -> None:
+def test_an_explosive_expression_ends_with_its_fuel(name: str) -> None:
     assert ended(name, Fuel(LITTLE)) == "it takes more than 20000 units of work"
 
 
 @pytest.mark.slow
 @pytest.mark.fault(36, "inside")
 @pytest.mark.parametrize("name", EXPLOSIVE)
-def test_what_an_expression_makes_takes_about_16_bytes_a_unit(name: str) -> None:
+def test_results_of_an_expression_take_about_16_bytes_a_unit(name: str) -> None:
     units = 100_000
     ended(name, Fuel(1))  # whatever is made only once
     tracemalloc.start()
@@ -89,7 +89,7 @@ class Slicing(TreeInterpreter):
 
 
 @given(st.lists(st.sampled_from(PARTS + CALLS), min_size=1, max_size=4), PLAIN)
-def test_an_expression_gives_what_the_library_gives_and_slices_of_texts(
+def test_an_expression_gives_the_library_s_result_and_slices_texts(
     parts: list[str], value: Any
 ) -> None:
     text = " | ".join(parts)

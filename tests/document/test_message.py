@@ -70,7 +70,7 @@ def test_the_outermost_level_is_read_with_lone_surrogates_and_of_objects_alone()
         (b'{"a":' * 100_000, "nested too deeply"),
     ],
 )
-def test_what_is_no_message_is_refused_with_a_reason(raw: bytes, reason: str) -> None:
+def test_an_invalid_message_is_refused_with_a_reason(raw: bytes, reason: str) -> None:
     with pytest.raises(DocumentError) as caught:
         message.read(raw)
 

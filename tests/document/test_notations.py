@@ -25,7 +25,7 @@ JSON_LIKE = st.recursive(
 
 
 @given(JSON_LIKE)
-def test_what_python_prints_is_read_as_the_same_value(value: Any) -> None:
+def test_a_python_repr_is_read_as_the_same_value(value: Any) -> None:
     text, used = literals.python(repr(value))
     assert json.loads(text) == value
     assert used == len(repr(value))
@@ -51,7 +51,7 @@ def test_what_python_prints_is_read_as_the_same_value(value: Any) -> None:
         ("[f(g('(', [1]), x={')': 2}), 3]", ["f(g('(', [1]), x={')': 2})", 3]),
     ],
 )
-def test_what_json_does_not_have_becomes_what_comes_nearest(literal: str, value: Any) -> None:
+def test_python_values_without_a_json_form_become_the_nearest_one(literal: str, value: Any) -> None:
     assert json.loads(literals.python(literal)[0]) == value
 
 
@@ -72,13 +72,13 @@ def test_numbers_keep_their_spelling() -> None:
         (r"['\N{DASH}']", r"a Python string with the escape '\\\\N'"),
     ],
 )
-def test_what_is_no_literal_is_refused_with_the_place(literal: str, message: str) -> None:
+def test_an_invalid_literal_is_refused_with_its_position(literal: str, message: str) -> None:
     with pytest.raises(DocumentError, match=f"^{message}$"):
         literals.python(literal)
 
 
 @given(st.text("'\"\\x4n{}[](),: ", max_size=30))
-def test_whatever_python_reads_is_read_alike(text: str) -> None:
+def test_any_python_literal_is_read_alike(text: str) -> None:
     try:
         result = json.loads(literals.python(text)[0])
     except (DocumentError, ValueError):
@@ -153,7 +153,7 @@ def test_aliases_are_written_out_but_not_without_end() -> None:
         literals.yaml(bomb)
 
 
-def test_json_ends_where_it_ends() -> None:
+def test_json_is_read_up_to_its_end() -> None:
     assert literals.json(' {"a": 1e400}\nand more') == ('{"a": 1e400}', 13)
     assert literals.json("[1]\n") == ("[1]", 3)
     with pytest.raises(DocumentError, match=r"^not JSON: "):

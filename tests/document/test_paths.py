@@ -104,7 +104,7 @@ def test_each_place_comes_once(pair: tuple[Any, Any], path: Path) -> None:
 
 
 @given(fitting(), paths())
-def test_what_is_barred_holds_nothing_that_is_named(pair: tuple[Any, Any], path: Path) -> None:
+def test_a_barred_value_has_no_member_that_a_path_names(pair: tuple[Any, Any], path: Path) -> None:
     if Paths.of([path]).barred(document(pair[1]).root.get()):
         assert selected(document(pair[1]).root, path.text) == []
 
@@ -128,7 +128,7 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("text", "message"), ERRORS)
-def test_a_path_that_cannot_be_read_says_what_was_found(text: str, message: str) -> None:
+def test_the_error_of_an_invalid_path_quotes_the_unexpected_text(text: str, message: str) -> None:
     with pytest.raises(PathError) as error:
         Path.parse(text)
     assert str(error.value) == message

@@ -41,7 +41,7 @@ DEEP = ["(" * 5000 + "a" + ")" * 5000, "`" + "[" * 9999 + "]" * 9999 + "`"]
         ),
     ],
 )
-def test_a_wrong_expression_says_what_is_wrong_and_how_it_begins(
+def test_the_error_of_an_invalid_expression_quotes_its_beginning(
     kind: type[Pattern | Expression], text: str, message: str
 ) -> None:
     with pytest.raises(PatternError) as error:
@@ -64,7 +64,7 @@ def test_a_search_that_would_take_too_long_is_not_begun() -> None:
 
 
 @pytest.mark.fault(37, "inside")
-def test_matches_that_take_quadratic_time_end_where_the_fuel_does() -> None:
+def test_matches_that_take_quadratic_time_end_with_the_fuel() -> None:
     subject, fuel = "a" * 300_000, Fuel(LITTLE)
     with pytest.raises(OutOfFuel, match=r"^it takes more than 20000 units of work$"):
         list(Pattern("a(.*b)?").finditer(subject, fuel))
@@ -92,7 +92,7 @@ def test_a_replacement_that_grows_without_end_is_paid_for_before_it_is_made(
         Pattern(pattern).replace("x" * 10_000, replacement, Fuel(LITTLE))
 
 
-def test_what_a_model_writes_may_need_an_eighth_of_the_memory_only() -> None:
+def test_an_expression_of_a_model_may_need_an_eighth_of_the_memory_only() -> None:
     assert Pattern(r"\pL{60}").search("a" * 60) is not None
     with pytest.raises(PatternError, match=r"pattern too large - compile failed$"):
         Pattern(r"\pL{60}", modest=True)
@@ -105,7 +105,7 @@ def test_an_expression_that_nests_too_deeply_is_refused(text: str) -> None:
 
 
 @given(st.lists(st.sampled_from(TOKENS), max_size=10).map("".join))
-def test_whatever_a_model_writes_is_evaluated_or_refused(text: str) -> None:
+def test_any_expression_of_a_model_is_evaluated_or_refused(text: str) -> None:
     with suppress(PatternError, Refusal):
         Expression(text).search({"a": [1, "x", {"b": 2}], "b": None})
 

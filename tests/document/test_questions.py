@@ -212,6 +212,6 @@ def test_questions_work_in_the_expressions_of_rules() -> None:
     assert expression.search(ISSUES) == ["login"]
 
 
-def test_a_pattern_that_is_none_is_refused_with_the_reason() -> None:
+def test_an_invalid_pattern_is_refused_with_the_reason() -> None:
     with pytest.raises(Refusal, match=r"is not a regular expression RE2 takes: missing \)"):
         ask("grep('(')")

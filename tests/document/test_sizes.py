@@ -14,6 +14,6 @@ def test_a_size_is_a_number_with_or_without_a_unit(text: str, bytes: int) -> Non
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "1.5kB", "8 kB", "kB", "8kb", "8TB", "²B"])
-def test_what_is_no_size_is_refused(text: str) -> None:
+def test_an_invalid_size_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a size; write it like 8kB, 256MB or 1GiB"):
         size(text)

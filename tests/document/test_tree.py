@@ -27,7 +27,7 @@ def spelled(data: bytes) -> Any:
 
 
 @given(values(SCALARS | st.sampled_from(SURROGATES)))
-def test_what_is_not_opened_is_written_as_it_came_but_for_white_space(data: bytes) -> None:
+def test_unopened_values_keep_their_spelling_but_for_white_space(data: bytes) -> None:
     assert Document.read(data).encode() == compact(replace_lone(data))
 
 
@@ -43,7 +43,7 @@ NUMBERS = ["-0", "1.0", "1.10", "1e400", "-1E-7", "0", "18446744073709551616", "
 
 
 @pytest.mark.parametrize("number", [*NUMBERS, "9" * 5000, "-" + "1" * 4300])
-def test_a_number_decoded_in_full_is_written_as_it_came(number: str) -> None:
+def test_a_number_decoded_in_full_keeps_its_spelling(number: str) -> None:
     for data in (number, f" {number} ", f"[{number},-0]", f'{{"a":{number}, "-0": 1.50}}'):
         assert encode(loads(data.encode())) == compact(data.encode())
 
@@ -77,7 +77,7 @@ def test_circles_are_collected_though_large_documents_come_without_a_pause(
         loads(large)
 
 
-def test_what_no_machine_can_hold_has_no_room() -> None:
+def test_memory_beyond_any_machine_is_an_error() -> None:
     with pytest.raises(MemoryError, match=r"^for a document of 9223372036854775807 bytes$"):
         have_room(sys.maxsize)
 
@@ -99,5 +99,5 @@ def test_lone_surrogates_and_no_others_become_the_replacement_character(inner: s
 @pytest.mark.parametrize(
     "unit", [b"\\", b"\\u", b"\\ud8", rb"\ud83d", rb"\ude00", rb"\ud83d\ude00"]
 )
-def test_the_time_is_linear_whatever_the_bytes(unit: bytes) -> None:
+def test_the_time_is_linear_for_any_bytes(unit: bytes) -> None:
     replace_lone(unit * 200_000 + rb"\ud800")

@@ -63,9 +63,7 @@ NUMBERS, WIDE, LINES = "[1.0, 2.0, 3.0, 4.0]", json.dumps("😀é" * 10), "a\nb\
         (WIDE, "contains(text[0:1], 'é')", "false"),
     ],
 )
-def test_a_view_is_what_the_expression_gives_as_upstream_spelled_it(
-    raw: str, expression: str, value: str
-) -> None:
+def test_a_view_keeps_the_spelling_of_upstream(raw: str, expression: str, value: str) -> None:
     assert viewed(expression, raw) == value
 
 
@@ -130,7 +128,7 @@ def test_a_view_that_grows_without_end_is_refused() -> None:
 
 @pytest.mark.fault(36, "inside")
 @pytest.mark.parametrize("name", ["compared", "joined", "slices of a text"])
-def test_an_explosive_view_is_refused_where_its_fuel_ends(name: str) -> None:
+def test_an_explosive_view_is_refused_at_the_end_of_its_fuel(name: str) -> None:
     text, value = EXPLOSIVE[name]
     fuel = Fuel(LITTLE)
     with pytest.raises(Refusal) as error:
@@ -166,18 +164,18 @@ def test_an_ordinary_view_of_many_rows_is_no_great_work(expression: str) -> None
         f"[{', '.join(['grep(`7`)'] * 350)}]",
     ],
 )
-def test_what_a_view_opens_again_and_again_is_paid_for_each_time(expression: str) -> None:
+def test_fuel_is_charged_each_time_that_a_view_opens_a_value(expression: str) -> None:
     with pytest.raises(Refusal, match=r"takes too much work; narrow it$"):
         look(Document.read(ROWS), expression, "text", Fuel(scaled(1_000_000, MOST)))
 
 
-def test_what_is_unopened_is_true_or_false_by_what_it_holds() -> None:
+def test_the_truth_of_an_unopened_value_is_that_of_its_content() -> None:
     raw = '[{"a": []}, {"a": [ ]}, {"a": {}}, {"a": ""}, {"a": false}, {"a": null}, {"a": 0}]'
     assert viewed("[?a].a", raw) == "[0]"
 
 
 @pytest.mark.slow
-def test_what_was_looked_at_is_let_go_at_once() -> None:
+def test_memory_of_a_view_is_released_at_once() -> None:
     # A circle that holds a document of megabytes may stand until thousands of others do.
     expressions = ("items[0].body[0:2]", "items[?id > `1`].tags | [0]", "keys(@)", "items[")
     for expression in (*expressions, None, *expressions):
@@ -220,7 +218,7 @@ PLAIN_EXPRESSIONS += ["not_null(a, b)", "items[*].id | [0]", "items[].body", "bo
 
 
 @given(values(leaves=30), st.sampled_from(PLAIN_EXPRESSIONS))
-def test_what_is_opened_lazily_gives_what_jmespath_gives(raw: bytes, expression: str) -> None:
+def test_a_lazy_view_gives_the_result_of_jmespath(raw: bytes, expression: str) -> None:
     import jmespath
 
     whole = Document.read(raw)
@@ -471,7 +469,7 @@ def test_a_view_in_another_language_is_understood(value: Any, view: str, express
         ("grep('a', 'i')", "(?i) before it ignores case"),
     ],
 )
-def test_what_is_not_understood_is_refused_with_the_next_step(view: str, reason: str) -> None:
+def test_an_unknown_expression_is_refused_with_the_next_step(view: str, reason: str) -> None:
     with pytest.raises(Refusal) as error:
         look(Document.read(encode({"items": CRASHES})), view)
     assert reason in str(error.value)
@@ -494,7 +492,7 @@ def test_members_are_looked_for_as_long_as_the_fuel_lasts() -> None:
         looked(text, [{"a": 1}] * 1000, Fuel(LITTLE))
 
 
-def test_what_is_not_to_be_guessed_is_told() -> None:
+def test_a_slip_is_reported_if_guessing_is_off() -> None:
     slips = looked('status == "open"', [{"status": "open"}], guess=False).slips
     assert slips == [
         "there is no 'open'; members: status; did you mean the text 'open', in single quotes?"

@@ -29,7 +29,7 @@ INPUTS = {"messages": 500, "pairs": 150, "traces": 100}
 
 
 @pytest.mark.parametrize("name", FUZZERS)
-def test_nothing_is_found_and_many_states_are_reached(name: str) -> None:
+def test_fuzzing_has_no_findings_and_reaches_many_states(name: str) -> None:
     report = run(FUZZERS[name][0], 11, range(INPUTS[name]))
 
     assert report.findings == []
@@ -124,7 +124,7 @@ def test_a_planted_fault_is_found(
     assert any(each is not None and each.startswith(rule) for each in failures)
 
 
-def test_what_takes_too_long_is_found_though_it_catches_everything(
+def test_an_endless_check_is_a_finding_though_it_catches_everything(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def endless(seed: int, index: int) -> Iterator[Hashable]:

@@ -117,7 +117,7 @@ def test_the_rules_for_a_tool_come_in_order_and_the_budget_last() -> None:
     assert [each.name for each in ruleset.covering("d")] == ["budget"]
 
 
-def test_what_follows_a_rule_without_a_condition_is_not_asked() -> None:
+def test_rules_after_one_without_a_condition_are_not_evaluated() -> None:
     first = load("rules: [{tools: a, when: x}, {tools: 'a*'}, {tools: '*', when: x}]")
     ruleset = RuleSet((first, load("rules: [{tools: a}]")))
     assert [each.name for each in ruleset.covering("a")] == ["a", "a*"]

@@ -88,7 +88,7 @@ def test_a_file_that_is_too_long_is_not_read_to_its_end(here: Path) -> None:
 
 @pytest.mark.fault(42, "inside")
 @pytest.mark.parametrize("name", ["/dev/zero", "./pipe", "./folder"])
-def test_what_is_no_file_is_not_read(here: Path, name: str) -> None:
+def test_a_path_that_is_no_file_is_not_read(here: Path, name: str) -> None:
     os.mkfifo("pipe")
     Path("folder/inner.yaml").mkdir(parents=True)
     (reading,) = readings([name])

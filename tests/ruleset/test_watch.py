@@ -43,7 +43,7 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.mark.fault(43, "inside")
-def test_a_mistake_leaves_the_old_rules_and_is_said_once(file: Path) -> None:
+def test_a_mistake_leaves_the_old_rules_and_is_logged_once(file: Path) -> None:
     watch, applied, lines = watching(file)
     before = watch.files
     write(file, BAD)
@@ -123,7 +123,7 @@ class Racing(Watch):
         return contents
 
 
-def test_what_is_written_while_the_files_are_read_is_not_missed(file: Path) -> None:
+def test_a_write_while_the_files_are_read_is_not_missed(file: Path) -> None:
     watch = Racing([str(file)], print, pytest.fail)
     watch.look()
     assert names(watch) == ["two"]
@@ -141,7 +141,9 @@ def test_a_file_that_is_half_written_leaves_the_old_rules_until_it_is_whole(file
 
 @pytest.mark.fault(43, "inside")
 @pytest.mark.parametrize("what", ["pipe", "folder", "endless", "gone", "link to itself"])
-def test_what_is_no_file_leaves_the_old_rules_and_holds_nobody_up(file: Path, what: str) -> None:
+def test_a_path_that_is_no_file_leaves_the_old_rules_and_does_not_block(
+    file: Path, what: str
+) -> None:
     watch, _, lines = watching(file)
     file.unlink()
     if what == "pipe":

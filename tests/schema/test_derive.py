@@ -253,7 +253,7 @@ DRAFT_7 = {"$schema": "http://json-schema.org/draft-07/schema#"}
         }),
     ],
 )  # fmt: skip
-def test_what_is_advertised(
+def test_the_advertised_schema_combines_own_and_derived_ones(
     own: Schema, derived: list[Schema | None], expected: Schema | None
 ) -> None:
     assert advertised(own, derived) == expected
@@ -325,7 +325,7 @@ UNCLEAR: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("schema", "message"), UNCLEAR)
-def test_what_cannot_be_moved_is_unclear(schema: Any, message: str) -> None:
+def test_a_change_that_cannot_be_derived_is_unsupported(schema: Any, message: str) -> None:
     with pytest.raises(Unsupported) as unclear:
         bundle(schema)
     assert str(unclear.value) == message

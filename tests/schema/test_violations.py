@@ -73,7 +73,7 @@ MESSAGES: list[tuple[dict[str, Any], Any, str]] = [
 
 
 @pytest.mark.parametrize(("schema", "value", "text"), MESSAGES, ids=lambda each: str(each)[:40])
-def test_a_violation_says_what_was_found_and_what_would_be_right(
+def test_a_violation_names_the_value_and_the_expectation(
     schema: dict[str, Any], value: Any, text: str
 ) -> None:
     assert messages(schema, value) == [f"the document: {text}"]
@@ -109,11 +109,11 @@ def test_a_violation_says_what_was_found_and_what_would_be_right(
         ),
     ],
 )
-def test_a_violation_says_where_it_is(schema: dict[str, Any], value: Any, message: str) -> None:
+def test_a_violation_names_its_position(schema: dict[str, Any], value: Any, message: str) -> None:
     assert messages(schema, value) == [message]
 
 
-def test_little_is_shown_of_what_upstream_wrote_and_on_one_line() -> None:
+def test_a_violation_quotes_little_of_a_value_and_on_one_line() -> None:
     assert messages({"type": "null"}, "a\n" + "b" * 100) == [
         f"the document: expected null, found 'a\\n{'b' * 58}'…"
     ]

@@ -193,7 +193,7 @@ class Posts:
         return response
 
 
-def message(response: Got, id: int) -> bytes:
+def message(response: RawResponse, id: int) -> bytes:
     answer = (response.events or [response.body])[-1]
     if responds_to(answer) != b"%d" % id:
         raise WrongAnswer(f"HTTP {response.status}, no answer to {id}: {response.body[:300]!r}")

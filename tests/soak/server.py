@@ -154,10 +154,10 @@ def over_http(port: int) -> None:
     numbers = count(1)
 
     def answer(exchange: RawRequest) -> Iterator[bytes]:
-        server.asked.clear()
+        server.requests.clear()
         if exchange.method == "GET":
             yield STREAM + b": hello\n\n"
-            exchange.gone()
+            exchange.closed_by_client()
         elif exchange.method == "DELETE":
             yield whole()
         else:
@@ -171,7 +171,7 @@ def over_http(port: int) -> None:
         elif not request.id:
             yield ACCEPTED
         elif last is None:
-            exchange.gone()
+            exchange.closed_by_client()
         elif not first and number % 3:
             yield whole(last)
         else:

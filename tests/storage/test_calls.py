@@ -54,7 +54,7 @@ def test_processes_share_them_in_the_ledgers_file_as_hashes(tmp_path: Path) -> N
     assert Path(path).stat().st_mode & 0o777 == 0o600
 
 
-def test_the_file_holds_so_many_calls_at_most(
+def test_the_number_of_calls_in_the_file_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(calls, "MOST", 3)

@@ -345,7 +345,7 @@ def test_the_figures_are_summed_as_asked_and_the_largest_come_first(path: str) -
         assert [(each.name, each.calls) for each in rows(path, by=by)] == sums
 
 
-def test_only_what_was_recorded_since_is_summed_and_days_come_in_order(path: str) -> None:
+def test_only_later_rows_are_summed_and_days_come_in_order(path: str) -> None:
     for age, tool in ((3, "a"), (2, "b"), (1, "c")):
         filled(path, row(tool, visible_before=10 * age), at=NOW - age * DAY)
 

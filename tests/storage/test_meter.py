@@ -40,7 +40,7 @@ def test_after_so_many_tools_servers_or_clients_the_rest_are_counted_together() 
 
 
 @pytest.mark.fault(46, "inside")
-def test_meters_that_nobody_drains_keep_counting_in_bounded_memory() -> None:
+def test_meters_that_are_never_drained_keep_counting_in_bounded_memory() -> None:
     meters = Meters()
     for client in range(50):
         meter = meters.of("github", f"client {client}")

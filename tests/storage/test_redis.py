@@ -138,7 +138,7 @@ def until_it_answers(store: Redis) -> Snapshot | None:
                 raise
 
 
-def test_a_redis_that_is_not_there_is_named_without_its_password() -> None:
+def test_the_error_of_an_absent_redis_does_not_show_the_password() -> None:
     port = free_port()
     store = Redis(f"redis://user:secret@127.0.0.1:{port}/0")
     asks: list[Callable[[], object]] = [
@@ -155,7 +155,7 @@ def test_a_redis_that_is_not_there_is_named_without_its_password() -> None:
         )
 
 
-def test_one_that_is_stopped_in_the_middle_is_used_again_when_it_is_back(own: RedisServer) -> None:
+def test_a_redis_that_was_stopped_is_used_again_when_it_is_back(own: RedisServer) -> None:
     store = Redis(own.url)
     store.put(A, SNAPSHOT)
     own.stop()
@@ -168,7 +168,9 @@ def test_one_that_is_stopped_in_the_middle_is_used_again_when_it_is_back(own: Re
     store.close()
 
 
-def test_one_that_hangs_is_waited_for_briefly_and_then_not_for_a_while(own: RedisServer) -> None:
+def test_a_redis_that_hangs_is_waited_for_briefly_and_then_not_for_a_while(
+    own: RedisServer,
+) -> None:
     store = Redis(own.url)
     store.put(A, SNAPSHOT)
     with own.halted():
@@ -181,7 +183,7 @@ def test_one_that_hangs_is_waited_for_briefly_and_then_not_for_a_while(own: Redi
     store.close()
 
 
-def test_a_wrong_password_is_said_and_not_shown() -> None:
+def test_the_error_of_a_wrong_password_does_not_show_it() -> None:
     with redis_server("--requirepass", "right") as server:
         wrong = Redis(f"redis://:mistaken@127.0.0.1:{server.port}/0")
         message, _ = failure(wrong)
@@ -195,7 +197,7 @@ def test_a_wrong_password_is_said_and_not_shown() -> None:
         right.close()
 
 
-def test_one_that_is_full_says_so_and_gives_what_it_has(store: Redis, client: Client) -> None:
+def test_a_full_redis_refuses_writes_and_still_serves_reads(store: Redis, client: Client) -> None:
     store.put(A, SNAPSHOT)
     client.config_set("maxmemory", "1")
     try:

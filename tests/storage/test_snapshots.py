@@ -97,7 +97,7 @@ def store(case: Case) -> Store:
     return case.store
 
 
-def test_what_was_put_is_got_until_it_is_dropped(store: Store) -> None:
+def test_a_snapshot_can_be_read_until_it_is_dropped(store: Store) -> None:
     snapshot = Snapshot(frame=b'{"a"}\r\n\x00', document="[1, \u2026]".encode())
     store.put(A, snapshot)
 
@@ -220,7 +220,7 @@ def test_of_too_many_the_least_recently_used_goes_first(tmp_path: Path, kind: st
     assert [store.get(each) is None for each in (A, B, C)] == [False, True, False]
 
 
-def test_what_is_too_old_goes_though_nobody_asks_for_anything() -> None:
+def test_old_snapshots_go_without_any_request() -> None:
     store = Memory(seconds=0.2, ages=True)
     store.put(A, snapshot(1))
     store.put(B, snapshot(1))

@@ -25,7 +25,7 @@ def test_an_error_response_has_failed_with_its_words() -> None:
 @pytest.mark.parametrize(
     "raw", [line(id=1), line(id=1, result=5), line(id=1, result={"content": 5}), b"[]", b"x"]
 )
-def test_what_is_no_response_cannot_be_read(raw: bytes) -> None:
+def test_a_line_that_is_no_response_cannot_be_read(raw: bytes) -> None:
     with pytest.raises(DocumentError):
         answers.read(raw)
 
@@ -37,7 +37,7 @@ def test_without_a_document_before_the_only_one_after_is_taken() -> None:
         answers.document(read(tool_result("x", "y")), None)
 
 
-def test_texts_are_blocks_where_a_bound_makes_them_the_document() -> None:
+def test_texts_are_blocks_if_a_bound_makes_them_the_document() -> None:
     assert answers.located(answer(tool_result("x", "y")), rule("response: []")) is None
     assert answers.located(answer(tool_result("x", "y")), rule("max_bytes: 1000")) is not None
 

@@ -55,7 +55,7 @@ def careful(case: str) -> list[str]:
         for each in cases.run(file(PASSING.read_text(), "passing.yaml"))
     ],
 )
-def test_a_case_that_gets_what_it_expects_passes(result: CaseResult) -> None:
+def test_a_case_with_the_expected_result_passes(result: CaseResult) -> None:
     assert result.ok, result.message
 
 
@@ -168,7 +168,7 @@ WRITE = "write {$repeat: value, times: number}, and no other key beside it"
         ({"$repeat": 1, "times": 10**9}, "$repeat: times: 1000000000 is not between 0 and 1000000"),
     ],
 )  # fmt: skip
-def test_a_repetition_that_is_none_is_told(value: Any, message: str) -> None:
+def test_an_invalid_repetition_is_an_error(value: Any, message: str) -> None:
     with pytest.raises(AbridgeError) as caught:
         expand(value)
     assert str(caught.value) == message
@@ -189,7 +189,7 @@ ERROR = line(id=7, error={"code": -32603, "message": "Not Found"}).decode().repl
         (ERROR, "expect: {}", ["the answer is an error: Not Found"]),
     ],
 )
-def test_what_is_given_may_be_recorded_in_a_file_beside_the_rules(
+def test_a_case_may_name_a_recording_beside_the_rules(
     tmp_path: Path, response: str, case: str, lines: list[str]
 ) -> None:
     request = call("t", {"x": 1}, id=7).decode().replace('"id":7', '"id":7.0')
@@ -206,7 +206,7 @@ def test_what_is_given_may_be_recorded_in_a_file_beside_the_rules(
         (r'"/a\0b"', r"given_file: '/a\x00b': embedded null byte"),
     ],
 )
-def test_what_is_no_file_is_told_and_not_read(name: str, expected: str) -> None:
+def test_a_path_that_is_no_file_is_reported_and_not_read(name: str, expected: str) -> None:
     assert verdict(DROP, f"{{given_file: {name}, untouched: true}}") == [expected]
 
 

@@ -20,7 +20,7 @@ def test_a_condition_that_fails_is_no_match() -> None:
     assert reasons["b"] == "applies"
 
 
-def test_a_rule_that_protects_stops_the_search_where_its_condition_fails() -> None:
+def test_a_rule_that_protects_stops_the_search_if_its_condition_fails() -> None:
     ruleset = rules(
         """
         - {name: a, tools: get, when: 'length(n) > `1`', on_failure: refuse}

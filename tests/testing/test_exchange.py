@@ -17,7 +17,7 @@ def recorded(value: Any, *more: Any) -> exchange.RecordedExchange:
     return exchange.recorded(json.dumps(value, indent=2).encode(), *more)
 
 
-def test_recorded_lines_are_taken_as_they_are() -> None:
+def test_recorded_lines_are_used_unchanged() -> None:
     response = '{ "jsonrpc":"2.0", "id" :7, "result":{"content":[], "x":1e400} }'
 
     result = recorded({**RECORDED, "response": response + "\n"})
@@ -70,10 +70,10 @@ def test_a_result_alone_is_put_into_a_response(result: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "text", ['{"content": "a text"}', '{"content": [{"a": 1}]}', "[1,\n 2]", "5", '"x"']
 )
-def test_any_other_json_is_the_text_of_a_result_as_it_stands(text: str) -> None:
+def test_any_other_json_is_the_text_of_a_result(text: str) -> None:
     result = exchange.recorded(text.encode(), "u", {"y": 1})
 
-    assert json.loads(result.response)["result"] == said(text)
+    assert json.loads(result.response)["result"] == tool_result(text)
     assert result.arguments == {"y": 1}
 
 
@@ -96,13 +96,13 @@ def test_any_other_json_is_the_text_of_a_result_as_it_stands(text: str) -> None:
         ),
     ],
 )
-def test_what_holds_no_call_is_refused_with_a_reason(value: Any, message: str) -> None:
+def test_input_without_a_call_is_refused_with_a_reason(value: Any, message: str) -> None:
     with pytest.raises(ExchangeError) as caught:
         recorded(value)
     assert str(caught.value) == message
 
 
 @pytest.mark.parametrize("raw", [b"plain text", b"\xff", b"", b"{"])
-def test_what_is_no_json_is_refused(raw: bytes) -> None:
+def test_invalid_json_is_refused(raw: bytes) -> None:
     with pytest.raises(ExchangeError, match="neither a recorded exchange nor JSON"):
         exchange.recorded(raw, "u")

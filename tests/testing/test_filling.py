@@ -117,7 +117,9 @@ def test_a_text_and_a_lone_rule_and_case_are_filled_too(tmp_path: Path) -> None:
         ("&x {given: {a: 1, b: 1}}", "filled r.yaml:5: t: case 1: expect"),
     ],
 )
-def test_what_cannot_be_filled_is_left_and_told(tmp_path: Path, case: str, message: str) -> None:
+def test_a_case_that_cannot_be_filled_is_left_and_reported(
+    tmp_path: Path, case: str, message: str
+) -> None:
     text = f"version: 1\nrules:\n- tools: t\n  response: [{{drop: b}}]\n  tests: [{case}]\n"
 
     new, [log_line] = filled(tmp_path, text)

@@ -70,7 +70,7 @@ def test_of_a_path_its_parts_do_not_count() -> None:
     assert values == {path: ("", "shown")}
 
 
-def test_what_the_model_had_before_is_not_taken_from_an_answer() -> None:
+def test_a_value_that_the_model_had_before_is_not_from_an_answer() -> None:
     assert used(("get", {"id": "bk_7"}, BOOKS), ("get", {"id": "bk_7"}, BOOKS)) == {}
     assert used(("get", {"id": "bk_7"}, "ok"), ("a", {}, BOOKS), ("b", {"id": "bk_7"}, "")) == {}
     calls: list[Call] = [

@@ -49,7 +49,7 @@ def test_the_sessions_of_a_folder_are_read_in_the_order_of_their_calls(tmp_path:
     assert (second.server, second.client, second.tools) == (None, None, {})
 
 
-def test_a_file_is_a_session_and_so_are_the_files_of_a_folder(tmp_path: Path) -> None:
+def test_a_file_is_a_session_and_a_folder_is_one(tmp_path: Path) -> None:
     write(tmp_path / "b.json", exchange("get", "b"))
     write(tmp_path / "a.json", exchange("get", "a"))
 

@@ -26,7 +26,7 @@ def test_texts_and_the_json_in_them_are_masked(text: str, masked: str) -> None:
     assert MASKED.text(text) == masked
 
 
-def test_what_a_message_needs_to_be_read_stays() -> None:
+def test_members_that_a_reader_needs_stay_in_a_message() -> None:
     everything = Redaction(["id", "name", "method", "tools", "result"])
     request = call("t", {"id": 1, "deep": [{"name": [2]}]}, id=7)
     assert everything.request(request) == call("t", {"id": "***", "deep": [{"name": "***"}]}, id=7)

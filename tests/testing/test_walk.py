@@ -61,7 +61,7 @@ def faked(*pages: Any) -> list[str]:
         ),
     ],
 )
-def test_pages_that_do_not_rejoin_are_told(pages: list[Any], lines: list[str]) -> None:
+def test_pages_that_do_not_rejoin_are_reported(pages: list[Any], lines: list[str]) -> None:
     assert faked(*({"items": page} for page in pages)) == lines
 
 

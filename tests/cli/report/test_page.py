@@ -67,7 +67,7 @@ def cells(html: str) -> list[list[str]]:
     ]
 
 
-def test_the_page_has_what_is_still_large_then_what_was_saved_then_the_rest(ledger: str) -> None:
+def test_the_page_shows_large_tools_first_then_savings_then_the_rest(ledger: str) -> None:
     html = write_page(ledger)
     assert re.findall(r"<h2 [^>]+>(.+)</h2>", html) == [
         "Still large", "Over time", "Saved", "Definitions of tools", "Warnings",

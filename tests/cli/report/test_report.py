@@ -90,7 +90,7 @@ def test_the_report_leads_with_the_tools_of_which_the_model_read_most(
     ]
 
 
-def test_what_is_still_cut_by_a_client_comes_first(path: str, printed: Printed) -> None:
+def test_tools_that_a_client_still_cuts_come_first(path: str, printed: Printed) -> None:
     cut = {"client_cut": 500_000, "cuts_before": 4}
     filled(path, structs.replace(SHAPED, **cut, cuts_after=1), structs.replace(UNTOUCHED, **cut))
     lines = printed().splitlines()
@@ -106,9 +106,7 @@ def test_sums_of_a_ledger_of_before_have_no_largest_response(path: str, printed:
     assert "largest" not in printed()
 
 
-def test_what_a_client_would_have_shown_by_itself_is_told_apart(
-    path: str, printed: Printed
-) -> None:
+def test_the_cuts_of_clients_alone_are_reported_separately(path: str, printed: Printed) -> None:
     filled(path, structs.replace(SHAPED, client_cut=628_500), UNTOUCHED)
     out = printed()
     assert (
@@ -223,13 +221,13 @@ def test_the_figures_are_summed_by_what_is_asked_for(
     # Not when tests are collected: the hour may end before this test runs.
     names = {time.strftime(name) for name in names}
     filled(path, SHAPED, client="codex-mcp-client")
-    filled(path, PASSED, server=None)
+    filled(path, UNTOUCHED, server=None)
     out = printed("--by", by)
     assert {name for name in names if re.search(rf"^ ?{name}  ", out, re.MULTILINE)} == names
 
 
 def test_the_json_has_stable_keys(path: str, printed: Printed) -> None:
-    filled(path, SHAPED, PASSED)
+    filled(path, SHAPED, UNTOUCHED)
     figures = {
         "calls": 301,
         "shaped": 1,
@@ -262,7 +260,7 @@ def test_only_what_was_recorded_in_the_span_counts(path: str, printed: Printed, 
     filled(path, SHAPED, days_ago=3)
     advice = "mcp-abridge report: nothing was recorded in the last day; try --since all\n"
     assert run("report", "--since", "1d") == ("", advice)
-    filled(path, PASSED)
+    filled(path, UNTOUCHED)
     for span, calls in (("71h", 300), ("73h", 301), ("1w", 301), ("all", 301)):
         assert printed("--json", "--since", span)["total"]["calls"] == calls
     for span in ("", "7", "d", "-1d", "7x", "1.5d", "٣d", "9999999d"):

@@ -302,7 +302,7 @@ def test_an_entry_of_an_unusual_form_is_left(home: Path, run: Run) -> None:
     assert file.read_text() == text
 
 
-def test_nothing_to_wrap_is_said(home: Path, run: Run) -> None:
+def test_wrap_says_that_there_is_no_server_to_wrap(home: Path, run: Run) -> None:
     write(home, ".cursor/mcp.json", "")
     assert run("wrap") == ("", "no client has a server here; `claude mcp add`, for one, adds it\n")
     run("wrap", "--all")

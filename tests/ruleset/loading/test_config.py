@@ -118,13 +118,13 @@ def test_headers_and_credentials_of_one_upstream_never_go_to_another() -> None:
     assert (other.auth, other.headers) == (None, None)
 
 
-def test_headers_at_the_top_are_for_every_route_where_no_upstream_stands_beside_them() -> None:
+def test_headers_at_the_top_are_for_every_route_if_there_is_no_upstream_beside_them() -> None:
     text = "headers: {X-Key: secret}\nroutes: [{path: /a, upstream: http://a.test}]"
     assert set(routes(text)[0].headers or ()) == {"X-Key"}
     assert routes(text, upstream="http://b.test")[0].headers is None
 
 
-def test_paths_start_where_the_file_lies() -> None:
+def test_paths_are_relative_to_the_folder_of_the_file() -> None:
     first, *_ = everything().routes
     assert first.rules == (str(CASES / "good" / "rules" / "issues.yaml"), "github")
 
@@ -146,7 +146,7 @@ def test_without_routes_there_is_one() -> None:
     assert route.tools == ("a",)
 
 
-def test_values_from_elsewhere_override_the_top_and_not_a_route() -> None:
+def test_options_override_the_top_and_not_a_route() -> None:
     text = (
         "upstream: http://a.test\nlisten: 127.0.0.1:1\ntoken_env: TOKEN\nrules: github\n"
         "routes: [{path: /a}, {path: /b, listen: '127.0.0.1:2', token_env: null}]"
@@ -162,7 +162,7 @@ def test_values_from_elsewhere_override_the_top_and_not_a_route() -> None:
     assert first.rules == second.rules == ("none",)
 
 
-def test_an_upstream_from_elsewhere_is_enough() -> None:
+def test_an_upstream_of_the_command_line_suffices() -> None:
     (route,) = routes("routes: [{path: /a}]", upstream="http://b.test")
     assert route.upstream == "http://b.test"
     (route,) = routes("limits: {children: 2}", upstream=Command(("server",)))

@@ -68,7 +68,7 @@ SCHEMAS = st.recursive(
 @pytest.mark.slow
 @settings(max_examples=150)
 @given(st.dictionaries(WORDS, SCHEMAS, max_size=3), SCHEMAS)
-def test_whatever_is_written_is_a_problem_or_a_schema_to_check_by(
+def test_any_output_schema_is_a_problem_or_a_usable_schema(
     members: dict[str, Any], inner: Any
 ) -> None:
     schema = {"type": "object", "properties": {"a": inner}, **members}

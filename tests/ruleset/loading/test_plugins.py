@@ -50,7 +50,7 @@ def test_a_class_comes_from_a_file_beside_the_rules_or_in_folders_below(here: Pa
     assert load("lib.shop.noise:Noise").__name__ == "Noise"
 
 
-def test_what_is_not_beside_the_rules_may_be_installed(
+def test_a_module_that_is_not_beside_the_rules_may_be_installed(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(here / "site" / "noise_of_a_package" / "steps.py", BOTH)
@@ -58,7 +58,7 @@ def test_what_is_not_beside_the_rules_may_be_installed(
     assert load("noise_of_a_package.steps:Noise").__module__ == "noise_of_a_package.steps"
 
 
-def test_a_file_beside_the_rules_comes_before_what_is_installed(here: Path) -> None:
+def test_a_module_beside_the_rules_comes_before_an_installed_one(here: Path) -> None:
     write(here / "json.py", BOTH)
     assert load("json:Noise").__name__ == "Noise"
     import json

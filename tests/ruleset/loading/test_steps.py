@@ -103,11 +103,11 @@ def test_a_rule_knows_whether_anything_of_it_is_not_ours(keys: str, foreign: boo
         ),
     ],
 )
-def test_what_is_wrong_with_an_own_step_is_said_at_its_place(keys: str, message: str) -> None:
+def test_a_mistake_in_a_plugin_s_step_is_reported_at_its_position(keys: str, message: str) -> None:
     assert problems(f"{{tools: a, {keys}}}") == [message]
 
 
-def test_a_name_that_cannot_be_used_is_reported_once_and_where_it_is_named() -> None:
+def test_an_unusable_name_is_reported_once_at_its_position() -> None:
     head = 'version: 1\ntransforms: {noise: "own:Nosie"}\n'
     result = load("rules: [{tools: a, response: [noise], errors: [noise]}]", head)
     assert [str(each).removeprefix(f"{PYTHON}/") for each in result.problems] == [

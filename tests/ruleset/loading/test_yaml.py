@@ -51,7 +51,7 @@ def test_a_scalar_is_read_as_the_author_plainly_meant_it(text: str, value: objec
     assert type(actual["a"]) is type(value)
 
 
-def test_keys_are_texts_whatever_they_look_like() -> None:
+def test_keys_are_always_texts() -> None:
     assert load("on: 1\n12: 2\ntrue: 3\n~: 4") == {"on": 1, "12": 2, "true": 3, "~": 4}
 
 
@@ -63,7 +63,7 @@ def test_every_node_knows_its_line_and_column() -> None:
     assert [(each.line, each.column) for each in inner.value["b"].value] == [(2, 9), (2, 12)]
 
 
-def test_a_merge_key_adds_what_the_mapping_itself_does_not_say() -> None:
+def test_a_merge_key_adds_only_keys_that_the_mapping_lacks() -> None:
     text = "x: &x {a: 1, b: 1}\ny: &y {b: 2, c: 2}\nz: {<<: [*x, *y], a: 0}"
     assert load(text)["z"] == {"a": 0, "b": 1, "c": 2}
 
@@ -94,7 +94,7 @@ def test_a_question_mark_may_stand_inside_a_text_in_brackets() -> None:
         (b"", "1:1: an empty file; a rule file begins with 'version: 1'"),
     ],
 )
-def test_what_is_no_reasonable_yaml_is_one_problem(raw: bytes, message: str) -> None:
+def test_invalid_yaml_is_one_problem(raw: bytes, message: str) -> None:
     assert messages(raw) == [f"r.yaml:{message}"]
 
 
@@ -109,7 +109,7 @@ def test_aliases_of_aliases_are_counted_in_full() -> None:
 
 @pytest.mark.fault(42, "inside")
 @pytest.mark.slow
-def test_what_is_merged_again_and_again_is_counted_each_time() -> None:
+def test_repeated_merges_are_counted_each_time() -> None:
     keys = ", ".join(f"k{n}: 1" for n in range(2_000))
     lines = [f"a: &a {{{keys}}}", "b:", *("- {<<: *a}" for _ in range(100))]
     assert messages("\n".join(lines).encode()) == ["r.yaml:1:4: over 100000 values merged by '<<'"]
