@@ -91,7 +91,7 @@ def test_an_answer_that_the_client_saved_is_weighed_whole(tmp_path: Path, run: R
 
 def test_a_name_that_no_stream_takes_is_escaped_or_masked(tmp_path: Path, run: Run) -> None:
     (tmp_path / "s.jsonl").write_text(claude(use("1", "mcp__crm__\ud83d"), result("1", "a")))
-    assert list(weighed(run, tmp_path)) == ["crm/\ud83d"]
+    assert list(weights(run, tmp_path)) == ["crm/\ud83d"]
     assert "crm/\N{REPLACEMENT CHARACTER}" in run("weigh", tmp_path).out
 
 

@@ -57,7 +57,7 @@ def require() -> None:
 
 
 def suite() -> list[str]:
-    """Return the command of the suite. Raises NotInstalled where there is no Node."""
+    """Return the command of the suite. Raises NotInstalled if there is no Node."""
     package = CACHE / "suite" / "node_modules" / "@modelcontextprotocol" / "conformance"
     return [node(), str(package / "dist" / "index.js")]
 

@@ -35,7 +35,7 @@ def footprint(pid: int, servers: str | None = None) -> Footprint:
 
 
 def _kilobytes(file: Path, word: str) -> int:
-    """Return a figure of a file, in thousands of bytes; 0 where the process has just ended."""
+    """Return a figure of a file, in thousands of bytes; 0 if the process has just ended."""
     try:
         lines = file.read_text().splitlines()
     except (FileNotFoundError, ProcessLookupError, PermissionError):
