@@ -14,7 +14,7 @@ from tests.given import answer, call, file, line, result, texts
 from tests.samples import BOUND, HIDE, ITEMS, PAGES, SECRET, items, last_arguments, list_tools, own
 from tests.talk import Talk
 from tests.tool_list import tool
-from tests.transports.steps import Unsure
+from tests.transports.steps import FailingStep
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_client_is_told_of_rules_that_have_changed_while_its_long_list_was_edi
 def test_a_list_that_a_step_fails_on_goes_out_as_it_came_unless_a_tool_is_hidden(
     more: dict[str, Any],
 ) -> None:
-    unsure = Rule(name="r", tools=("list",), pipeline=(Unsure("tell"),))
+    unsure = Rule(name="r", tools=("list",), pipeline=(FailingStep("tell"),))
     tools = {"tools": [{**own(), "outputSchema": {"type": "object"}}, {"name": "gone"}, more]}
     for others, closed in ((), False), (HIDE.files, True):
         talk = Talk(RuleSet((RuleFile(name="r.yaml", rules=(unsure,)), *others)))

@@ -1,4 +1,4 @@
-"""Rules whose guard asks the server something before each call of a tool."""
+"""Rules whose guard sends a query to the server before each call of a tool."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -14,17 +14,17 @@ from tests.given import rule
 
 
 def respond(result: QueryResult) -> Decision:
-    """Answer with what was found."""
+    """Respond with the result of the query."""
     return Respond(result.failure or result.document)
 
 
 def onward(result: QueryResult) -> Decision:
-    """Let the call go, whatever was found."""
+    """Allow the call whatever the result."""
     return Allow()
 
 
 class QueryGuard(Struct, frozen=True):
-    """Asks a tool first, for so many seconds, and does then what `then` says."""
+    """Calls the tool `asks` first, for so many seconds, and decides by `then`."""
 
     name: ClassVar[str] = "careful"
     shorthand: ClassVar[str | None] = None

@@ -9,5 +9,5 @@ def alive(pid: int) -> bool:
 
 
 def wait_gone(pid: int) -> None:
-    """Wait until a process has ended, which somebody else brings about."""
+    """Wait until a process has ended."""
     until(lambda: not alive(pid))

@@ -42,7 +42,7 @@ async def greet(ctx: Context) -> str:
 
 @server.tool()
 async def wait(ctx: Context) -> str:
-    """Wait until somebody has had enough."""
+    """Wait until the client cancels the call."""
     await ctx.report_progress(1)
     try:
         await asyncio.sleep(60)

@@ -1,4 +1,4 @@
-"""Steps of a pipeline that do to a worker process what no transform of ours does.
+"""Steps of a pipeline that do harm to a worker process, as no transform of the proxy does.
 
 In a module of their own, which a worker can import.
 """
@@ -16,7 +16,7 @@ from proxy.transforms.base import Call, Schema, Transform
 
 
 class Step(Transform, frozen=True):
-    """Does what the function of this module does that is called `deed`, with `place`."""
+    """Calls the function of `_DEEDS` named `deed` with `place`."""
 
     name: ClassVar[str] = "step"
 
@@ -24,26 +24,26 @@ class Step(Transform, frozen=True):
     place: str = ""
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Do it, and tell in the place of the document where that was."""
+        """Call it, and put the process and thread in place of the document."""
         _DEEDS[self.deed](self.place)
         thread = threading.current_thread().name
         root.set({"process": os.getpid(), "group": os.getpgid(0), "thread": thread})
 
     def reshape(self, schema: Schema) -> Schema | None:
-        """It cannot be said."""
+        """Return None: the schema is unknown."""
         return None
 
 
-class Unsure(Step, frozen=True):
-    """A step that fails where it is asked what becomes of a schema."""
+class FailingStep(Step, frozen=True):
+    """A step that fails to change a schema."""
 
     def reshape(self, schema: Schema) -> Schema | None:
         """Fail."""
         raise KeyError("no such thing")
 
 
-class Clinging(Step, frozen=True):
-    """A step that holds what cannot be sent to another process."""
+class UnpicklableStep(Step, frozen=True):
+    """A step that cannot be pickled."""
 
     member: object = lambda: None
 

@@ -1,4 +1,4 @@
-"""Whose a message of the server is, by what it says itself."""
+"""The request that a message of the server belongs to, by its own members."""
 
 import json
 
@@ -43,16 +43,18 @@ SUBSCRIBED = {"_meta": {"io.modelcontextprotocol/subscriptionId": "a"}}
         ({"id": None, "error": {"code": -32700}}, Correlation(answers=b"null", failed=True)),
     ],
 )
-def test_a_message_says_whose_it_is(message: dict[str, object], whose: Correlation) -> None:
+def test_a_message_is_correlated_by_its_own_members(
+    message: dict[str, object], whose: Correlation
+) -> None:
     assert correlate(json.dumps({"jsonrpc": "2.0", **message}).encode()) == whose
 
 
 @pytest.mark.parametrize("raw", [b'%s,"result":{"x":NaN}}', b'Loading... %s,"result":{}}'])
-def test_an_answer_that_is_broken_or_behind_noise_is_still_somebodys(raw: bytes) -> None:
+def test_a_broken_response_or_one_after_noise_has_its_id(raw: bytes) -> None:
     assert correlate(raw % b'{"jsonrpc":"2.0","id":7').answers == b"7"
 
 
-def test_what_cannot_be_read_of_a_batch_is_left_out() -> None:
+def test_unreadable_elements_of_a_batch_are_left_out() -> None:
     batch = (
         b'[{"id":1,"method":"a"},5,[],{"id":2,"method":"\xff"},{"id":3,"result":{}},{"id":null}]'
     )

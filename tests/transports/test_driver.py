@@ -30,14 +30,14 @@ ITEMS = answer(document({"items": [1, 2, 3]}))
 LISTING = answer({"tools": [{"name": "list", "inputSchema": {"type": "object"}}]}, 9)
 
 
-class Elsewhere(Memory):
+class RemoteStore(Memory):
     """A store that other replicas have as well; it may be out of reach."""
 
     remote = True
 
     def __init__(self) -> None:
         super().__init__()
-        self.away = False
+        self.unreachable = False
 
     def put(self, key: Key, snapshot: Snapshot) -> None:
         self._check()
@@ -52,7 +52,7 @@ class Elsewhere(Memory):
         super().drop(key)
 
     def _check(self) -> None:
-        if self.away:
+        if self.unreachable:
             raise StoreError("the store is away")
 
 
@@ -67,8 +67,8 @@ def make_driver(
     return Driver(session, Memory() if store is None else store, Workers(), log, aside)
 
 
-@pytest.mark.parametrize("store", [Memory, Elsewhere])
-async def test_what_a_call_makes_untrue_is_dropped(store: type[Memory]) -> None:
+@pytest.mark.parametrize("store", [Memory, RemoteStore])
+async def test_a_call_drops_the_pages_that_it_invalidates(store: type[Memory]) -> None:
     driver = make_driver(DROPPED, store())
     await driver.from_client(line(id=9, method="tools/list"))
     await driver.from_server(LISTING)
@@ -79,10 +79,10 @@ async def test_what_a_call_makes_untrue_is_dropped(store: type[Memory]) -> None:
     assert "nothing is kept" in texts(output.to_client[0])[0]
 
 
-async def test_a_store_out_of_reach_costs_pages_alone() -> None:
-    store = Elsewhere()
+async def test_an_unreachable_store_costs_only_pages() -> None:
+    store = RemoteStore()
     driver = make_driver(DROPPED, store)
-    store.away = True
+    store.unreachable = True
     await driver.from_client(call("list", {}))
     [first] = (await driver.from_server(ITEMS)).to_client
     assert '"items":[1,2]' in texts(first)[0]
@@ -92,7 +92,7 @@ async def test_a_store_out_of_reach_costs_pages_alone() -> None:
 
 
 async def test_replicas_learn_from_each_other_at_the_start_and_with_the_next_call() -> None:
-    store, key = Elsewhere(), Key("s", "", "known")
+    store, key = RemoteStore(), Key("s", "", "known")
     first, second, late, last = (make_driver(PAGES, store) for _ in range(4))
     own = {"name": "list", "inputSchema": {"type": "object", "properties": {"offset": {}}}}
     await first.share(key)
@@ -108,15 +108,15 @@ async def test_replicas_learn_from_each_other_at_the_start_and_with_the_next_cal
         assert (await each.from_client(offset)).to_server == [offset]
 
 
-async def test_what_a_client_says_waits_until_it_is_known_what_others_know() -> None:
-    class Slow(Elsewhere):
+async def test_a_message_waits_until_the_replicas_knowledge_is_loaded() -> None:
+    class SlowStore(RemoteStore):
         def get(self, key: Key) -> Snapshot | None:
             waiting.set()
             assert go.wait(20)
             return super().get(key)
 
     waiting, go = threading.Event(), threading.Event()
-    store, key = Slow(), Key("s", "", "known")
+    store, key = SlowStore(), Key("s", "", "known")
     one, other = make_driver(PAGES, store), make_driver(PAGES, store)
     one.session.rules.recall(PeerInfo(server="known"))
     await one.share(key)
@@ -132,23 +132,23 @@ async def test_what_a_client_says_waits_until_it_is_known_what_others_know() -> 
     assert other.session.server == "known"
 
 
-async def test_nothing_is_left_of_a_call_whose_client_went_away_meanwhile() -> None:
-    class Stalled(Elsewhere):
+async def test_a_call_is_forgotten_if_its_client_disconnects() -> None:
+    class StalledStore(RemoteStore):
         def get(self, key: Key) -> Snapshot | None:
             waiting.set()
             assert go.wait(20)
             return None
 
-    class Stuck(Workers):
+    class StuckWorkers(Workers):
         async def shape(self, job: ShapeJob) -> ShapeResult:
             waiting.set()
             await asyncio.Event().wait()
             raise AssertionError
 
     waiting, go = threading.Event(), threading.Event()
-    driver = make_driver(PAGES, Stalled())
+    driver = make_driver(PAGES, StalledStore())
     await driver.from_client(call("list", {}))
-    driver._workers = Stuck()
+    driver._workers = StuckWorkers()
     for taking in (driver.from_client(call("list", {"offset": 2}, 2)), driver.from_server(ITEMS)):
         task = asyncio.create_task(taking)
         await asyncio.to_thread(waiting.wait, 20)
@@ -160,19 +160,19 @@ async def test_nothing_is_left_of_a_call_whose_client_went_away_meanwhile() -> N
     assert not driver.session.suspended
 
 
-async def test_what_no_replica_knows_or_can_say_is_no_matter() -> None:
-    store, key = Elsewhere(), Key("s", "", "known")
+async def test_missing_or_unreadable_knowledge_of_replicas_is_no_error() -> None:
+    store, key = RemoteStore(), Key("s", "", "known")
     driver = make_driver(PAGES, store)
     await driver.recall(key)
     store.put(key, Snapshot(b"", b"no JSON"))
     await driver.recall(key)
-    store.away = True
+    store.unreachable = True
     await driver.recall(key)
     await driver.share(key)
     assert (await driver.from_client(call("list", {}))).to_server == [call("list", {})]
 
 
-async def test_noise_goes_aside_and_never_out_in_place_of_a_message() -> None:
+async def test_noise_is_put_aside_and_its_message_is_forwarded() -> None:
     aside: list[bytes] = []
     response = b'{"jsonrpc":"2.0","id":1,"result":{}}'
     assert (await make_driver().from_server(b"noise")).to_client == [b"noise"]
@@ -184,20 +184,20 @@ async def test_noise_goes_aside_and_never_out_in_place_of_a_message() -> None:
         assert not expected or (await make_driver().from_server(raw)).to_client == expected
 
 
-async def test_workers_and_a_store_that_fail_in_any_way_cost_no_answer() -> None:
-    class Overworked(Workers):
+async def test_failures_of_workers_and_the_store_cost_no_response() -> None:
+    class FailingWorkers(Workers):
         async def shape(self, job: ShapeJob) -> ShapeResult:
             raise MemoryError
 
-    class Broken(Memory):
+    class FailingStore(Memory):
         def put(self, key: Key, snapshot: Snapshot) -> None:
             raise MemoryError
 
-    driver = make_driver(PAGES, Broken())
+    driver = make_driver(PAGES, FailingStore())
     await driver.from_client(call("list"))
     [line] = (await driver.from_server(ITEMS)).to_client
     assert "pagination" in texts(line)[0]
-    driver._workers = Overworked()
+    driver._workers = FailingWorkers()
     await driver.from_client(call("list"))
     assert await driver.from_server(ITEMS) == ([], [ITEMS], [], [])
 
@@ -218,7 +218,7 @@ async def test_without_threads_a_long_list_is_edited_and_noise_is_put_aside() ->
     assert aside == [b"debug "]
 
 
-async def test_what_takes_long_is_done_in_a_thread_or_here_where_there_is_none() -> None:
+async def test_long_work_is_done_in_a_thread_or_here_if_none_starts() -> None:
     elsewhere = await threaded(threading.get_ident)
     with threadless():
         # Two at once, since there may be a thread left for one.

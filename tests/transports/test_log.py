@@ -71,7 +71,7 @@ def test_a_line_of_ours_is_whole_beside_an_unfinished_one_of_the_server(
     )
 
 
-def test_json_lines_have_time_level_and_message_or_an_event_and_what_is_known_of_it(
+def test_a_json_line_has_its_time_and_level_and_a_message_or_an_event_with_its_fields(
     pipe: tuple[int, int],
 ) -> None:
     log = Log(form="json", descriptor=pipe[1])
@@ -107,7 +107,7 @@ def test_a_tool_s_name_ends_no_line_and_hides_or_reorders_nothing(
         assert set(json.loads(long)["message"]) == {"\U000e0041"}
 
 
-def test_a_level_says_what_is_at_most_as_detailed(pipe: tuple[int, int]) -> None:
+def test_a_level_logs_messages_that_are_at_most_as_detailed(pipe: tuple[int, int]) -> None:
     levels: tuple[Level, ...] = ("error", "warning", "info", "debug")
     for level in levels:
         log = Log(level, descriptor=pipe[1])
@@ -117,7 +117,7 @@ def test_a_level_says_what_is_at_most_as_detailed(pipe: tuple[int, int]) -> None
     assert messages == [each for at in range(4) for each in levels[: at + 1]]
 
 
-def test_an_event_is_one_line_that_can_be_taken_apart_and_may_be_dated(
+def test_an_event_is_one_line_of_fields_that_may_begin_with_the_time(
     pipe: tuple[int, int],
 ) -> None:
     log = Log(descriptor=pipe[1])
@@ -146,7 +146,7 @@ def test_long_texts_are_cut_and_their_event_is_one_whole_line(
         assert json.loads(line)["field_11"] == "\x01?" * 100
 
 
-def test_the_end_of_what_the_server_said_is_kept(pipe: tuple[int, int]) -> None:
+def test_the_last_bytes_of_the_servers_stderr_are_stored(pipe: tuple[int, int]) -> None:
     os.close(pipe[1])
     log = Log(descriptor=os.open(os.devnull, os.O_WRONLY))
     log.pass_on(b"a" * 5000)
@@ -156,7 +156,7 @@ def test_the_end_of_what_the_server_said_is_kept(pipe: tuple[int, int]) -> None:
     assert log.tail.endswith(b"b")
 
 
-def test_noise_is_told_of_once(pipe: tuple[int, int]) -> None:
+def test_noise_is_reported_once(pipe: tuple[int, int]) -> None:
     reading, writing = pipe
     log = Log(descriptor=writing)
     log.noise(b"one")
@@ -169,7 +169,7 @@ def test_noise_is_told_of_once(pipe: tuple[int, int]) -> None:
     ]
 
 
-def test_a_stderr_that_nobody_reads_holds_nobody_up_and_the_loss_is_said_later(
+def test_an_unread_stderr_delays_once_and_the_loss_is_reported_later(
     pipe: tuple[int, int],
 ) -> None:
     reading, writing = pipe
@@ -202,7 +202,9 @@ def test_a_stderr_that_is_full_for_a_moment_loses_nothing(pipe: tuple[int, int])
     assert output == b"\nmcp-abridge: warning: held\nmcp-abridge: held too\n" + raw
 
 
-def test_what_is_held_back_has_a_bound_and_is_written_in_the_end(pipe: tuple[int, int]) -> None:
+def test_lines_that_wait_for_stderr_are_bounded_and_written_at_the_end(
+    pipe: tuple[int, int],
+) -> None:
     reading, writing = pipe
     filled = fill(writing)
     log = Log(descriptor=writing)
@@ -227,7 +229,7 @@ def test_what_is_held_back_has_a_bound_and_is_written_in_the_end(pipe: tuple[int
     assert more == b"mcp-abridge: more"
 
 
-def test_a_stderr_that_is_closed_is_no_matter(pipe: tuple[int, int]) -> None:
+def test_a_closed_stderr_is_no_error(pipe: tuple[int, int]) -> None:
     os.close(pipe[0])
     log = Log(descriptor=pipe[1])
     log.pass_on(b"x" * 10_000)

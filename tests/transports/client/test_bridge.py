@@ -68,7 +68,7 @@ def remote(folder: Path, *command: str) -> Iterator[str]:
 BEGIN = INITIALIZE + b"\n" + INITIALIZED + b"\n" + call(b"1") + b"\n"
 
 
-def test_late_answers_come_and_then_the_session_is_ended() -> None:
+def test_late_responses_arrive_before_the_session_is_ended() -> None:
     over = threading.Event()
 
     def late(request: RawRequest) -> Iterator[bytes]:
@@ -105,7 +105,7 @@ def test_a_signal_ends_it_in_order(number: signal.Signals) -> None:
     assert message["result"]["content"][0]["text"] == f"the proxy was ended by {number.name}"
 
 
-def test_a_signal_hastens_the_end_of_one_that_waits_for_a_silent_server() -> None:
+def test_a_signal_shortens_the_wait_for_a_silent_server() -> None:
     with wired(lambda request: iter([STREAM] if request.closed_by_client() else [])) as (
         server,
         wire,
@@ -121,7 +121,7 @@ def test_a_signal_hastens_the_end_of_one_that_waits_for_a_silent_server() -> Non
     assert sorted(json.loads(line)["id"] for line in end.rest.splitlines()) == [0, 1]
 
 
-def test_nobody_waits_for_a_subscription_to_end() -> None:
+def test_the_end_does_not_wait_for_a_subscription() -> None:
     listen = (
         b'{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"_meta":%s}}' % META
     )
@@ -140,7 +140,7 @@ def test_nobody_waits_for_a_subscription_to_end() -> None:
     assert json.loads(end.rest)["id"] == 1
 
 
-def test_a_server_that_is_not_there_is_said_to_the_client_and_on_stderr() -> None:
+def test_an_unreachable_server_is_an_error_for_the_client_and_on_stderr() -> None:
     with RawServer(always(b"")) as server:
         pass
     with Wire(bridge(server.url), cwd=ROOT) as wire:
@@ -171,7 +171,7 @@ def test_rules_that_cannot_be_used_end_it(tmp_path: Path) -> None:
         assert wire.process.wait(SECONDS) == 2
 
 
-def test_all_that_was_said_before_the_handshake_was_over_follows_it() -> None:
+def test_messages_sent_during_the_handshake_follow_it() -> None:
     go = threading.Event()
 
     def slow(request: RawRequest) -> Iterator[bytes]:
@@ -250,7 +250,7 @@ def test_a_client_that_does_not_read_holds_up_the_server() -> None:
 
 @contextmanager
 def conversing(url: str, mode: Mode, **callbacks: Any) -> Iterator[tuple[Any, Client]]:
-    """Connect the official client with callbacks; yield what runs its coroutines, and it."""
+    """Connect the official client with callbacks; yield a runner of its coroutines, and it."""
     command, *args = bridge(url)
     server = StdioServerParameters(command=command, args=args, cwd=ROOT)
     client = Client(server, mode=mode, **callbacks)

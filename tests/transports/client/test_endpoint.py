@@ -40,7 +40,7 @@ async def answer(endpoint: HttpClient, method: str = "POST") -> bytes:
 
 
 # Redirects of whole requests, and those to another origin, stand in tests/faults.
-async def test_a_redirect_that_would_lose_what_was_sent_is_refused() -> None:
+async def test_a_redirect_that_would_lose_the_body_is_refused() -> None:
     redirect = always(whole(b"", "302 F", "Location: /mcp/?secret=1"))
     async with asking(redirect) as (endpoint, server):
         with pytest.raises(RedirectRefused) as caught:
@@ -85,7 +85,7 @@ async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.Monke
         (TimeoutError(), "timeouterror"),
     ],
 )
-def test_a_failure_is_said_in_the_words_of_who_numbers_it(error: OSError, text: str) -> None:
+def test_an_os_error_is_described_by_its_own_text(error: OSError, text: str) -> None:
     assert os_error_text(error) == text
 
 

@@ -44,7 +44,7 @@ def test_requests_wait_by_their_ids_as_they_are_spelled(
         (b"<html>", [], False),
     ],
 )
-def test_responses_are_told_from_everything_else_and_refusals_by_id_and_code(
+def test_responses_are_recognized_and_refusals_by_id_and_code(
     raw: bytes, ids: list[bytes], refusal: bool
 ) -> None:
     assert answered(raw) == ids

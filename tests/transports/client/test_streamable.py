@@ -88,7 +88,7 @@ class Link:
         return await self.line()
 
     async def failure(self, raw: bytes) -> str:
-        """Ask, and return the text of the tool result that says what went wrong."""
+        """Send a call that fails, and return the text of the tool result."""
         answer = json.loads(await self.ask(raw))
         assert answer["result"]["isError"] is True
         return str(answer["result"]["content"][0]["text"])
@@ -131,7 +131,7 @@ async def test_a_response_comes_with_the_bytes_that_the_server_sent() -> None:
     assert "mcp-protocol-version" not in request.headers
 
 
-async def test_what_the_answer_to_a_batch_lacks_is_answered_for_the_server() -> None:
+async def test_requests_that_a_batch_response_lacks_get_an_error() -> None:
     batch = b"[" + call(b"1") + b"," + call(b"2") + b"]"
     async with linked(always(STREAM + event(result(b"1")))) as link:
         assert await link.ask(batch) == result(b"1")
@@ -197,7 +197,7 @@ async def test_requests_wait_for_their_answers_side_by_side() -> None:
         assert long in [request.body for request in link.server.requests]
 
 
-async def test_the_server_s_own_stream_is_heard_and_taken_up_where_it_ended() -> None:
+async def test_the_servers_own_stream_is_read_and_resumed_at_its_end() -> None:
     note = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
     streams: list[str | None] = []
 
@@ -222,7 +222,9 @@ async def test_the_server_s_own_stream_is_heard_and_taken_up_where_it_ended() ->
     assert streams == [None, "e-7", "e-7", "e-8"]
 
 
-async def test_a_stream_that_ends_before_the_answer_is_taken_up_again_while_that_can_be() -> None:
+async def test_a_stream_that_ends_before_the_response_is_resumed_while_the_server_allows_it() -> (
+    None
+):
     def rest(request: RawRequest) -> Iterator[bytes]:
         if request.method == "POST":
             yield STREAM + b"id: 1\nretry: 10\ndata:\n\n"
@@ -245,7 +247,7 @@ async def test_a_stream_that_ends_before_the_answer_is_taken_up_again_while_that
     assert [request.id for request in link.server.of("POST")][2:] == [b"5", b"6"]
 
 
-async def test_a_cancelled_call_is_cancelled_at_the_server_and_let_go(
+async def test_a_cancelled_call_is_cancelled_at_the_server_and_its_stream_is_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(streamable, "_CANCELLED", 0.01)
@@ -272,7 +274,7 @@ async def test_a_cancelled_call_is_cancelled_at_the_server_and_let_go(
             await link.streamable.answered()
 
 
-async def test_a_stateless_request_says_in_its_headers_what_it_is() -> None:
+async def test_a_stateless_request_repeats_its_method_and_name_in_headers() -> None:
     to = {"type": "string", "x-mcp-header": "To"}
     tool = {"name": "act", "inputSchema": {"properties": {"to": to}}}
     listed = {"jsonrpc": "2.0", "id": 1, "result": {"tools": [tool]}}
@@ -291,7 +293,7 @@ async def test_a_stateless_request_says_in_its_headers_what_it_is() -> None:
 
 
 @pytest.mark.parametrize("start", [b"HTTP/1.1 ", STREAM])
-async def test_a_cancelled_stateless_request_is_closed_and_the_word_is_not_sent(
+async def test_a_cancelled_stateless_request_is_closed_without_a_notification(
     start: bytes,
 ) -> None:
     disconnected, arrived = threading.Event(), threading.Event()
@@ -318,14 +320,14 @@ async def test_a_cancelled_stateless_request_is_closed_and_the_word_is_not_sent(
     assert [request.id for request in link.server.requests] == [b"1", b"2", b"3"]
 
 
-async def test_a_stateless_stream_is_never_taken_up_again() -> None:
+async def test_a_stateless_stream_is_never_resumed() -> None:
     async with linked(always(STREAM + b"id: 1\nretry: 1\ndata:\n\n")) as link:
         text = await link.failure(call(b"1", modern=True))
         assert text == "no answer came: the server's event stream ended"
         assert len(link.server.requests) == 1
 
 
-async def test_what_may_be_the_answer_is_not_quoted_where_a_rule_withholds() -> None:
+async def test_a_possible_response_is_not_quoted_if_a_rule_withholds() -> None:
     guard = rules("- {tools: get, on_failure: refuse, response: [{drop: secret}]}")
     script = always(whole(b"a secret", "200 OK", "Content-Type: text/plain"))
     async with linked(script, rules=guard) as link:
@@ -345,7 +347,7 @@ async def test_what_may_be_the_answer_is_not_quoted_where_a_rule_withholds() -> 
         ("403 Forbidden", "it refuses this caller: look at --header and at the URL"),
     ],
 )
-async def test_a_refused_call_says_what_to_do_is_sent_once_and_the_next_one_works(
+async def test_a_refused_call_gives_advice_and_is_sent_once_and_the_next_one_works(
     status: str, advice: str
 ) -> None:
     def once(request: RawRequest) -> Iterator[bytes]:
@@ -374,7 +376,7 @@ async def test_a_json_rpc_error_in_a_refusal_is_the_answer_and_no_end_of_the_ses
     assert b"1.0" in answer
 
 
-async def test_what_to_do_about_a_refusal_in_json_rpc_is_for_the_log(
+async def test_advice_about_a_refusal_in_json_rpc_is_logged(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     status = "401 Unauthorized"
@@ -401,7 +403,7 @@ async def test_a_refused_notification_and_an_answer_to_another_request_hold_up_n
         assert json.loads(await link.line())["id"] == 1
 
 
-class Old:
+class Server2024:
     """A server of 2024-11-05, which wants messages at `url` and leaves those with `silent` alone.
 
     Its stream has the `lines` that are put there; None ends it.
@@ -427,32 +429,32 @@ class Old:
             yield whole(b"", "405 Method Not Allowed", "Allow: GET")
 
 
-async def test_a_server_of_2024_is_found_and_spoken_to() -> None:
-    old = Old()
-    async with linked(old) as link:
+async def test_a_server_of_2024_is_detected_and_answers() -> None:
+    server = Server2024()
+    async with linked(server) as link:
         await link.begin()
         assert await link.ask(call(b"1")) == result(b"1")
         paths = [(request.method, request.path) for request in link.server.requests]
         assert paths == [("POST", "/mcp"), ("GET", "/mcp"), *[("POST", "/messages?s=1")] * 3]
-        old.lines.put(None)
+        server.lines.put(None)
         async with asyncio.timeout(SECONDS):
             assert await link.losses.get() == "the server's event stream ended"
 
 
-async def test_a_question_of_the_proxys_own_has_its_answer_on_the_stream_there() -> None:
-    old = Old()
-    async with linked(old, rules=guarded(onward)) as link:
+async def test_a_query_has_its_response_on_the_stream_of_a_server_of_2024() -> None:
+    server = Server2024()
+    async with linked(server, rules=guarded(onward)) as link:
         await link.begin()
         assert await link.ask(call(b"1", "write")) == result(b"1")
         question, write = link.server.requests[4:]
         assert b'"status"' in question.body
         assert b'"write"' in write.body
-        old.lines.put(None)
+        server.lines.put(None)
 
 
-async def test_a_call_that_a_server_of_2024_leaves_alone_is_cancelled_there() -> None:
-    old = Old(silent=b'"never"')
-    async with linked(old, deadline=0.2) as link:
+async def test_a_late_call_is_cancelled_at_a_server_of_2024() -> None:
+    server = Server2024(silent=b'"never"')
+    async with linked(server, deadline=0.2) as link:
         await link.begin()
         assert (await link.failure(call(b"7", "never"))).startswith("no answer within 0.2 seconds")
         await link.arrived(5, "POST")
@@ -461,26 +463,26 @@ async def test_a_call_that_a_server_of_2024_leaves_alone_is_cancelled_there() ->
         assert cancellation.message["method"] == "notifications/cancelled"
         assert cancellation.message["params"]["requestId"] == 7
         # What comes late goes nowhere, and what is asked next is answered.
-        old.lines.put(result(b"7", "late"))
+        server.lines.put(result(b"7", "late"))
         assert await link.ask(call(b"8")) == result(b"8")
-        old.lines.put(None)
+        server.lines.put(None)
 
 
-async def test_an_endpoint_elsewhere_is_refused() -> None:
+async def test_an_endpoint_of_another_origin_is_an_error() -> None:
     with RawServer(always(b"")) as other:
-        old = Old(other.url)
-        async with linked(old) as link:
+        server = Server2024(other.url)
+        async with linked(server) as link:
             text = json.loads(await link.ask(INITIALIZE))["error"]["message"]
             own = f"http://127.0.0.1:{link.server.port}"
             assert text == (
                 f"the server points to {other.url}, which is another origin than {own}: nothing is "
                 "sent there; if it is right, give that URL"
             )
-            old.lines.put(None)
+            server.lines.put(None)
         assert other.requests == []
 
 
-async def test_what_is_no_server_of_2024_either_is_said_as_it_was_at_first() -> None:
+async def test_the_first_error_is_reported_if_it_is_no_server_of_2024_either() -> None:
     async with linked(always(whole(b"what?", "404 Not Found"))) as link:
         text = json.loads(await link.ask(INITIALIZE))["error"]["message"]
     assert text == "the server answered HTTP 404 Not Found: what?"

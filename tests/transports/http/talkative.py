@@ -17,7 +17,7 @@ def text(message: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": message}]}
 
 
-class Server:
+class TalkativeServer:
     def __init__(self) -> None:
         self.messages: list[Any] = []
         self.pending: list[Any] = []
@@ -85,7 +85,7 @@ class Server:
 
 
 def main() -> None:
-    server = Server()
+    server = TalkativeServer()
     for line in sys.stdin.buffer:
         server.hear(json.loads(line))
 

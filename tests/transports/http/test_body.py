@@ -58,21 +58,21 @@ async def test_a_body_is_the_same_or_too_large_whatever_its_coding(
         await whole(Body(raw), encoding, len(TEXT) - 1)
 
 
-async def test_what_is_decompressed_comes_in_bounded_pieces() -> None:
+async def test_a_body_is_decompressed_in_bounded_pieces() -> None:
     pieces = [piece async for piece in chunks(Body(zipped(MANY)), "gzip")]
 
     assert b"".join(pieces) == MANY
     assert max(map(len, pieces)) <= PIECE
 
 
-async def test_what_zlib_has_taken_in_but_not_given_out_is_asked_for() -> None:
+async def test_bytes_that_zlib_still_holds_are_read() -> None:
     # Its last bytes of input are taken before its last bytes of output are given.
     for size in range(PIECE, PIECE + 20):
         raw = b"x" * size
         assert await whole(Body(zipped(raw)), "gzip", size) == raw
 
 
-async def test_what_a_server_flushed_is_there_before_the_next_bytes_come() -> None:
+async def test_bytes_that_a_server_flushes_are_read_before_the_next_arrive() -> None:
     packer = zlib.compressobj(wbits=16 + zlib.MAX_WBITS)
     body = Body()
     pieces = chunks(body, "gzip")
@@ -100,7 +100,7 @@ async def test_a_body_without_end_is_read_no_further_than_the_limit() -> None:
         ("gzip, gzip", TEXT, "it has a Content-Encoding other than gzip and identity"),
     ],
 )
-async def test_what_cannot_be_decompressed_is_refused_by_name(
+async def test_a_body_that_cannot_be_decompressed_is_refused_with_the_reason(
     encoding: str, raw: bytes, why: str
 ) -> None:
     with pytest.raises(Unreadable) as caught:
@@ -110,7 +110,7 @@ async def test_what_cannot_be_decompressed_is_refused_by_name(
         await concatenate(chunks(Body(raw), encoding))
 
 
-async def test_a_connection_that_breaks_is_not_taken_for_the_end() -> None:
+async def test_a_lost_connection_is_not_the_end_of_a_body() -> None:
     for encoding in ("gzip", None):
         body = Body(zipped(TEXT)[:20], breaks=ConnectionResetError("gone"))
         with pytest.raises(ConnectionResetError, match="gone"):

@@ -58,7 +58,7 @@ def request(method: str, **params: Any) -> bytes:
         ),
     ],
 )
-def test_each_method_names_what_it_is_about(
+def test_each_method_has_the_header_with_its_name(
     method: str, params: dict[str, Any], name: str | None
 ) -> None:
     headers = request_headers(request(method, **params), {})
@@ -79,7 +79,7 @@ def test_each_method_names_what_it_is_about(
         b"no JSON",
     ],
 )
-def test_other_bodies_have_none(body: bytes) -> None:
+def test_other_bodies_have_no_headers(body: bytes) -> None:
     assert request_headers(body, {}) == {}
 
 
@@ -115,7 +115,9 @@ def test_the_official_server_accepts_the_headers_of_any_arguments(
 
 
 @given(st.text())
-def test_what_is_encoded_is_decoded_again_by_us_and_by_the_official_server(value: str) -> None:
+def test_an_encoded_header_is_decoded_again_by_the_proxy_and_the_official_server(
+    value: str,
+) -> None:
     assert decoded(encoded(value)) == value
     assert inbound.decode_header_value(encoded(value)) == value
     assert encoded(value) == inbound.encode_header_value(value)
@@ -179,11 +181,11 @@ def test_the_tools_of_a_list_are_read_with_their_headers() -> None:
         b'{"result": {"tools": "x-mcp-header"}}',
     ],
 )
-def test_what_is_no_list_of_tools_declares_nothing(raw: bytes) -> None:
+def test_a_message_that_is_no_list_of_tools_declares_no_parameters(raw: bytes) -> None:
     assert declared(raw) == {}
 
 
-def test_the_tools_of_a_server_that_always_has_others_are_not_remembered_for_ever() -> None:
+def test_the_number_of_tools_that_are_remembered_is_bounded() -> None:
     parameters: Parameters = {str(number): () for number in range(10_000)}
     tools = [{"name": "another", "inputSchema": SCHEMA}]
     learn(parameters, json.dumps({"id": 1, "result": {"tools": tools}}).encode())

@@ -14,7 +14,7 @@ from proxy.transports.http import hop_headers
         "Expect",
     ],
 )
-def test_what_is_of_one_connection_or_a_credential_does_not_go_to_the_upstream(name: str) -> None:
+def test_hop_by_hop_headers_and_credentials_are_not_forwarded(name: str) -> None:
     headers = CIMultiDict({name: "x", "Mcp-Session-Id": "1", "Origin": "http://localhost"})
     forwarded = hop_headers.to_upstream(headers, credentials=False)
     assert name not in forwarded
@@ -22,7 +22,7 @@ def test_what_is_of_one_connection_or_a_credential_does_not_go_to_the_upstream(n
     assert forwarded["Origin"] == "http://localhost"
 
 
-def test_credentials_go_along_if_asked_for_and_no_encoding_whatever_the_client_takes() -> None:
+def test_credentials_are_forwarded_on_request_and_the_encoding_is_always_identity() -> None:
     headers = CIMultiDict(
         {"Authorization": "Bearer a", "Cookie": "b", "Accept-Encoding": "gzip, br"}
     )
@@ -44,7 +44,7 @@ def test_a_fixed_header_takes_the_place_of_the_client_s() -> None:
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_a_client_gets_the_length_and_coding_of_a_body_that_goes_on_as_it_is(whole: bool) -> None:
+def test_a_client_gets_the_length_and_coding_of_an_unchanged_body(whole: bool) -> None:
     body = {"Content-Length": "2", "Content-Encoding": "gzip"}
     cookies = [("Set-Cookie", "a"), ("Set-Cookie", "b")]
     headers = CIMultiDict([*cookies, *body.items(), ("Connection", "close")])

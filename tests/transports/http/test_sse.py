@@ -104,7 +104,7 @@ def test_the_events_are_those_of_the_specification(stream: bytes, sizes: list[in
         ("data: a\u2028\x85\v\fb\n\n".encode(), ("a\u2028\x85\v\fb".encode(), None, None, None)),
     ],
 )
-def test_fields_that_others_read_otherwise(raw: bytes, fields: Fields) -> None:
+def test_fields_that_other_parsers_read_differently(raw: bytes, fields: Fields) -> None:
     [event], remainder = read([raw])
 
     assert (event.data, event.id, event.event, event.retry) == fields
@@ -119,7 +119,7 @@ def test_a_comment_between_events_does_not_wait_for_a_blank_line() -> None:
 
 
 @pytest.mark.parametrize("raw", [b"data: 1\n\n", b"data: 1\r\n\r\n", b"data: 1\r\r"])
-def test_an_event_is_there_with_its_last_byte(raw: bytes) -> None:
+def test_an_event_is_complete_with_its_last_byte(raw: bytes) -> None:
     events = Events(100)
 
     *early, last = [[event.raw for event in events.feed(bytes([byte]))] for byte in raw]
@@ -161,7 +161,7 @@ def test_an_event_of_20_megabytes_is_read_in_chunks_of_any_line_end(end: bytes, 
 
 
 @given(st.binary().map(lambda data: data.replace(b"\r", b"")), st.sampled_from([None, "a", ""]))
-def test_what_is_written_is_read_again(data: bytes, id: str | None) -> None:
+def test_an_encoded_event_is_read_again(data: bytes, id: str | None) -> None:
     raw = encode_event(data, id=id, retry=5)
 
     assert read([raw]) == ([Event(raw, data, id, "message", 5)], b"")

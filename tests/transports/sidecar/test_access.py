@@ -1,4 +1,4 @@
-"""Who may ask: every way of naming a host or an origin, and tokens that nobody gets to see."""
+"""Access by host, origin and token, and tokens that are never shown."""
 
 import hmac
 from typing import Any
@@ -155,7 +155,7 @@ def test_missing_repeated_and_odd_headers_and_tokens_in_the_path(
         (Access(hosts=None, origins=("https://app.example",)), ["https://app.example"], ["null"]),
     ],
 )
-def test_a_page_of_an_allowed_origin_may_ask_and_no_other(
+def test_only_allowed_origins_may_send_requests(
     access: Access, allowed: list[str], forbidden: list[str]
 ) -> None:
     host = "localhost:8808"
@@ -188,13 +188,13 @@ def test_a_page_of_an_allowed_origin_may_ask_and_no_other(
         ("Bearer sec\u00f6nd\udcff\ud800", UNKNOWN),
     ],
 )
-def test_one_of_the_tokens_must_be_shown(authorization: str, refusal: AccessRefused | None) -> None:
+def test_one_of_the_tokens_is_required(authorization: str, refusal: AccessRefused | None) -> None:
     access = Access(hosts=None, tokens=("first", "second"))
 
     assert refusal_of(access, {"authorization": authorization}) == refusal
 
 
-def test_a_token_of_ours_is_known_in_every_authorization_and_no_other_is() -> None:
+def test_a_configured_token_is_recognized_in_every_authorization_header() -> None:
     access = Access(tokens=("first", "second"))
     both = CIMultiDict([("Authorization", "Bearer theirs"), ("authorization", "bearer second")])
 
@@ -215,7 +215,7 @@ def test_no_repr_shows_a_token() -> None:
 
 
 @pytest.mark.fault(32, "inside")
-def test_each_token_is_compared_in_constant_time_whatever_was_found_before(
+def test_every_token_is_compared_in_constant_time_even_after_a_match(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     compared: list[tuple[bytes, bytes]] = []

@@ -1,4 +1,4 @@
-"""Bad HTTP, byte by byte: each is answered once, as JSON-RPC, and nothing of it is said back."""
+"""Bad HTTP, byte by byte: each request is answered once, as JSON-RPC, and never quoted."""
 
 import asyncio
 
@@ -31,7 +31,7 @@ async def test_a_body_that_breaks_later_is_answered_as_well(parts: tuple[bytes, 
 
 
 # All other framing that could be read in two ways stands in tests/faults/bad_requests.py.
-async def test_a_coding_of_the_transfer_that_is_not_known_is_named() -> None:
+async def test_an_unknown_transfer_encoding_is_refused() -> None:
     async with serve_sidecar() as server:
         client = await server.client()
         await client.send(START + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n")
@@ -40,7 +40,7 @@ async def test_a_coding_of_the_transfer_that_is_not_known_is_named() -> None:
         assert await client.rest() == b""
 
 
-async def test_a_client_that_asks_whether_to_send_its_body_is_told_to() -> None:
+async def test_a_client_that_expects_100_continue_receives_it() -> None:
     async with serve_sidecar() as server:
         client = await server.client()
         await client.send(START + b"Expect: 100-continue\r\nContent-Length: 2\r\n\r\n")
@@ -59,7 +59,7 @@ async def test_a_tunnel_or_another_protocol_is_not_offered() -> None:
 
 
 @pytest.mark.parametrize("slowly", [False, True])
-async def test_a_body_that_stops_coming_or_comes_too_slowly_is_given_up(
+async def test_a_body_that_stalls_or_arrives_too_slowly_is_abandoned(
     slowly: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "_STALLED", 0.2)

@@ -126,7 +126,7 @@ def test_headers_that_agree_with_the_body_are_fine(
         ),
     ],
 )
-def test_headers_that_do_not_are_refused(
+def test_headers_that_do_not_agree_are_refused(
     read: PostedBody, sent_headers: CIMultiDict[str], why: str
 ) -> None:
     assert refusal(read, sent_headers) == (400, -32020, why)
@@ -174,5 +174,5 @@ def test_an_error_has_the_status_that_clients_look_for(code: int | str, status: 
 
 
 @pytest.mark.parametrize("raw", [b'{"id":1,"result":{}}', b'{"id":1,"error":"x"}', b"["])
-def test_what_has_no_code_has_the_status_of_a_result(raw: bytes) -> None:
+def test_a_message_without_a_code_has_the_status_of_a_result(raw: bytes) -> None:
     assert status_of(raw) == 200

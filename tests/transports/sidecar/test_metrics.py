@@ -34,7 +34,7 @@ def row(tool: str, outcome: OutcomeKind = "shaped") -> Row:
     return Row(tool, "rule", outcome, None, None, 1, 1_000, 100, 900, 90)
 
 
-def test_what_meters_count_is_counted_by_tool_stage_and_outcome() -> None:
+def test_calls_are_counted_by_tool_stage_and_outcome() -> None:
     metrics = Metrics()
     meters = Meters(metrics.observe)
     meters.of("github", "codex").count("list", "rule", "shaped", (1_000, 100), (900, 90))
@@ -79,7 +79,7 @@ def test_warnings_are_counted_by_rule_and_kind() -> None:
     assert read(metrics)[CALLS] == {}
 
 
-def test_a_shadow_rule_has_made_nothing_smaller() -> None:
+def test_a_shadow_rule_saves_no_bytes() -> None:
     metrics = Metrics()
     metrics.observe(row("list", "shadow"))
 
@@ -117,7 +117,7 @@ def test_a_request_is_timed_by_method_and_tool() -> None:
         (200, "the event stream ended", "_OTHER"),
     ],
 )
-def test_a_request_that_failed_says_by_what(status: int, failure: str, error: str) -> None:
+def test_a_failed_request_is_counted_by_its_error(status: int, failure: str, error: str) -> None:
     metrics = Metrics()
     metrics.count_request(AccessRecord(method="ping", failure=failure), status, 0.1)
 

@@ -26,7 +26,7 @@ def names(selection: Selection) -> list[str]:
     return [rule.name for file in selection(None, None).files for rule in file.rules]
 
 
-class Slow(Watch):
+class SlowWatch(Watch):
     """Reads its files once `go` is set."""
 
     reading = threading.Event()
@@ -38,8 +38,8 @@ class Slow(Watch):
         super().read()
 
 
-async def test_others_go_on_by_the_old_rules_until_the_files_are_read(file: Path) -> None:
-    watch = Slow([str(file)], print, pytest.fail)
+async def test_sessions_use_the_old_rules_until_the_files_are_read(file: Path) -> None:
+    watch = SlowWatch([str(file)], print, pytest.fail)
     reloading = Reloading(watch)
     selection = Selection(reloading, None, print)
     file.write_text(TWO)

@@ -68,7 +68,7 @@ async def test_the_requests_of_a_batch_are_counted_and_nothing_else() -> None:
         (line(id=1, result={}), {}, False),
     ],
 )
-async def test_the_era_is_told_by_header_or_meta(
+async def test_the_era_is_read_from_header_or_meta(
     body: bytes, headers: Mapping[str, str], modern: bool
 ) -> None:
     posted, _ = await read(body, headers)
@@ -85,12 +85,12 @@ async def test_only_a_request_needs_an_answer_that_the_client_takes() -> None:
     assert str(caught.value) == ("Acceptable media types: application/json, text/event-stream")
 
 
-async def test_json_that_we_cannot_read_may_be_a_request() -> None:
+async def test_unreadable_json_may_be_a_request() -> None:
     posted, _ = await read(b'{"id": 1, "method": "x", "params": NaN}')
     assert (posted.messages, len(posted.ids)) == ([], 1)
 
 
-async def test_callers_are_told_apart_by_credentials_and_routes_and_tokens_in_the_path() -> None:
+async def test_callers_differ_by_credentials_routes_and_tokens_in_the_path() -> None:
     one, other = route("http://x/mcp"), route("http://x/mcp", path="/other")
     secret = route("http://x/mcp", path="/{token}/mcp")
     mine = {"Authorization": "Bearer mine"}
@@ -131,7 +131,7 @@ async def test_a_stateless_request_names_its_client() -> None:
         ({"A": "1", "B": "2"}, {"b": "2", "a": "1"}, False),
     ],
 )
-async def test_callers_are_told_apart_by_whatever_a_server_may_know_them_by(
+async def test_callers_differ_by_every_header_that_may_identify_them(
     one: dict[str, str], other: dict[str, str], apart: bool
 ) -> None:
     to = route("http://x/mcp", auth="forward")
@@ -139,7 +139,7 @@ async def test_callers_are_told_apart_by_whatever_a_server_may_know_them_by(
     assert (len(names) == 2) is apart
 
 
-async def test_what_no_server_is_told_tells_no_callers_apart() -> None:
+async def test_headers_that_are_not_forwarded_identify_no_caller() -> None:
     for to in (route("http://x/mcp"), route(("server",))):
         names = {post.caller(requested(headers={"Cookie": each}), to) for each in "ab"}
         assert len(names) == 1

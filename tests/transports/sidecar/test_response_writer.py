@@ -197,7 +197,7 @@ def data_event(data: bytes) -> bytes:
     ],
     ids=["deep", "nan", "long id", "no id", "other", "array", "cut", "nan in an array"],
 )
-async def test_what_asks_nothing_is_part_of_the_answer_as_it_came(
+async def test_data_that_is_no_request_is_the_response_unchanged(
     accepts: Wanted, data: bytes, respond: Respond
 ) -> None:
     response, _ = await respond(accepts, data_event(data))
@@ -215,7 +215,7 @@ async def test_what_asks_nothing_is_part_of_the_answer_as_it_came(
         ("either", False, [PRIMING]),
     ],
 )
-async def test_json_without_a_response_is_an_error_that_says_so(
+async def test_json_without_a_response_is_an_error(
     accepts: Wanted, streams: bool, events: list[bytes], respond: Respond
 ) -> None:
     response, writer = await respond(accepts, *events, streams=streams)
@@ -224,7 +224,7 @@ async def test_json_without_a_response_is_an_error_that_says_so(
     assert not writer.complete
 
 
-async def test_events_that_are_held_have_a_bound(respond: Respond) -> None:
+async def test_events_that_wait_for_a_form_are_bounded(respond: Respond) -> None:
     priming = b"id: " + b"7" * 1000 + b"\ndata:\n\n"
     response, _ = await respond("prefer json", *[priming] * 100, RESPONSE, streams=True)
 
@@ -246,7 +246,7 @@ UPSTREAMS = [
 ]
 
 
-async def test_upstreams_own_words_win_in_a_stream(respond: Respond) -> None:
+async def test_upstream_headers_win_in_a_stream(respond: Respond) -> None:
     response, _ = await respond("stream", RESPONSE, streams=True, headers=UPSTREAMS, status=203)
 
     assert response.status == 203
@@ -262,7 +262,7 @@ async def test_upstreams_own_words_win_in_a_stream(respond: Respond) -> None:
     assert not {"Connection", "Content-Length", "Content-Encoding"} & response.headers.keys()
 
 
-async def test_a_stream_that_becomes_json_is_not_called_a_stream(respond: Respond) -> None:
+async def test_a_stream_that_becomes_json_has_the_headers_of_json(respond: Respond) -> None:
     response, _ = await respond("json", RESPONSE, streams=True, headers=UPSTREAMS)
 
     assert response.headers.getall("Content-Type") == ["application/json"]
@@ -275,7 +275,7 @@ async def test_a_stream_that_becomes_json_is_not_called_a_stream(respond: Respon
 LONG = b'{"jsonrpc":"2.0","id":1,"result":"' + b"x" * (24 << 20) + b'"}'
 
 
-async def test_two_events_that_are_put_at_the_same_time_do_not_mix(request_from: Request) -> None:
+async def test_two_events_that_are_written_at_once_do_not_mix(request_from: Request) -> None:
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         writer = ResponseWriter(request, "stream", streams=True, expected=1)
         await asyncio.gather(writer.add(message_event(LONG)), writer.add(message_event(PROGRESS)))
@@ -286,7 +286,7 @@ async def test_two_events_that_are_put_at_the_same_time_do_not_mix(request_from:
 
 
 @pytest.mark.parametrize("framed", [True, False])
-async def test_an_event_that_has_begun_is_said_to_its_end_whatever_ends_it(
+async def test_an_event_is_written_whole_though_its_sender_is_cancelled(
     framed: bool, request_from: Request
 ) -> None:
     async def handle(request: web.BaseRequest) -> web.StreamResponse:

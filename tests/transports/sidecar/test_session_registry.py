@@ -1,4 +1,4 @@
-"""Requests are told apart by session, by credentials, and by their own exchange."""
+"""Requests are separated by session, by credentials, and by their own exchange."""
 
 import asyncio
 import itertools
@@ -19,7 +19,7 @@ SECRET = answer(document({"a": 1, "secret": 2}))
 SHAPED = answer(document({"a": 1}))
 
 
-async def test_pages_without_a_session_are_kept_apart_by_credentials() -> None:
+async def test_pages_without_a_session_are_separated_by_credentials() -> None:
     items = answer(document({"items": [1, 2, 3]}))
     async with upstream(raw_response(items)) as server, serve_url(server.url, PAGES) as proxy:
         await proxy.post(call("list", {}), authorization="Bearer a")
@@ -75,7 +75,7 @@ async def test_rules_are_chosen_by_the_server_that_a_caller_or_session_has_met(
 
 
 @pytest.mark.fault(41, "inside")
-async def test_who_only_knows_the_id_of_a_session_sees_none_of_its_pages() -> None:
+async def test_a_caller_with_only_the_session_id_sees_none_of_its_pages() -> None:
     items = answer(document({"items": [1, 2, 3]}))
     first, later = call("list", {}), call("list", {"offset": 2})
     async with upstream(raw_response(items)) as server, serve_url(server.url, PAGES) as proxy:
@@ -123,7 +123,7 @@ async def test_sessions_of_two_servers_may_have_the_same_id() -> None:
         assert response.json["result"]["isError"] is True
 
 
-async def test_sessions_come_to_rest_after_the_idle_time() -> None:
+async def test_requests_are_forgotten_after_the_idle_time() -> None:
     services = make_services(idle_seconds=1.0)
     async with (
         upstream(raw_response(SECRET)) as server,

@@ -1,4 +1,4 @@
-"""The sidecar itself: who is let in, what its own paths say, what is logged, how it ends."""
+"""The sidecar itself: its limits, its own paths, its log, its end."""
 
 import asyncio
 from ipaddress import ip_address
@@ -33,7 +33,7 @@ async def test_a_path_without_a_route_is_404_and_is_not_repeated() -> None:
         assert line["sent"] == len(response.body)
 
 
-async def test_more_requests_than_allowed_are_told_to_come_again() -> None:
+async def test_requests_over_the_limit_are_refused_with_retry_after() -> None:
     async with serve_sidecar(concurrent=1) as server:
         first = await waiting(server)
         refusal = await server.post("/mcp", b"{}")
@@ -49,7 +49,7 @@ async def test_more_requests_than_allowed_are_told_to_come_again() -> None:
         assert (await server.post("/mcp", b"{}")).status == 200
 
 
-async def test_clients_that_listen_keep_nobody_from_asking() -> None:
+async def test_open_streams_block_no_requests() -> None:
     async with serve_sidecar(concurrent=1) as server:
         first, second = await server.client(), await server.client()
         await first.request("GET /mcp", STREAM)
@@ -60,7 +60,7 @@ async def test_clients_that_listen_keep_nobody_from_asking() -> None:
         assert refusal.error == (503, -1, "1 streams are open, the most this proxy takes at once")
 
 
-async def test_a_handler_that_fails_is_a_500_that_says_nothing_of_it() -> None:
+async def test_a_handler_that_fails_is_a_500_without_the_reason() -> None:
     async with serve_sidecar() as server:
         response = await server.post("/mcp", b"fail")
         assert response.error == (500, -1, "the proxy failed; its log says why")
@@ -68,7 +68,7 @@ async def test_a_handler_that_fails_is_a_500_that_says_nothing_of_it() -> None:
         assert (line["level"], line["status"], line["failure"]) == ("warning", 500, "RuntimeError")
 
 
-async def test_a_handler_that_fails_in_the_middle_cuts_its_answer_so_that_it_shows() -> None:
+async def test_a_handler_that_fails_within_a_response_closes_the_connection() -> None:
     async with serve_sidecar() as server:
         client = await server.client()
         await client.post("/mcp", b"half")
@@ -88,7 +88,7 @@ async def test_it_is_alive_and_ready_unless_a_handler_is_not() -> None:
         assert (await server.request("GET /healthz")).status == 200
 
 
-async def test_its_own_paths_are_only_read() -> None:
+async def test_own_paths_take_only_get_and_head() -> None:
     async with serve_sidecar() as server:
         response = await server.post("/healthz", b"")
         assert (response.status, response.headers["allow"]) == (405, "GET, HEAD")
@@ -97,7 +97,7 @@ async def test_its_own_paths_are_only_read() -> None:
         assert (await client.head()).startswith(b"HTTP/1.1 200 ")
 
 
-async def test_figures_are_shown_without_a_token_but_not_to_a_page_of_elsewhere() -> None:
+async def test_metrics_need_no_token_and_are_refused_to_a_foreign_host() -> None:
     access = Access(hosts=("sidecar.example",), tokens=("right",))
     async with serve_sidecar(sidecar_route(access=access)) as server:
         await server.post("/mcp", b"call", "Host: sidecar.example", "Authorization: Bearer right")
@@ -111,7 +111,7 @@ async def test_figures_are_shown_without_a_token_but_not_to_a_page_of_elsewhere(
         assert (await server.request("GET /metrics")).error == (403, -32600, "not for this Host")
 
 
-async def test_a_request_leaves_a_line_and_a_call_of_a_tool_a_second_one() -> None:
+async def test_a_request_is_logged_with_its_fields_and_no_secret() -> None:
     async with serve_sidecar() as server:
         await server.post("/mcp?key=secret", b"call", "X-Key: secret", "Cookie: secret")
         await server.post("/mcp", b"else")
@@ -172,7 +172,7 @@ async def test_the_end_closes_streams_at_once_and_whole() -> None:
         assert server.handler.cancelled.is_set()
 
 
-async def test_the_end_closes_what_listens_in_the_stateless_era_at_once_too() -> None:
+async def test_the_end_closes_stateless_subscriptions_at_once() -> None:
     async with serve_sidecar(drain_seconds=60.0) as server:
         client = await server.client()
         await client.post("/mcp", b"listen")
@@ -184,7 +184,7 @@ async def test_the_end_closes_what_listens_in_the_stateless_era_at_once_too() ->
         assert (line["status"], line["failure"]) == (200, "the proxy ended")
 
 
-async def test_requests_that_outlast_the_drain_are_told_so() -> None:
+async def test_requests_that_outlast_the_drain_are_answered_with_503() -> None:
     async with serve_sidecar(drain_seconds=0.0) as server:
         client = await waiting(server)
         await server.sidecar.close()

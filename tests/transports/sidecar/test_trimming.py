@@ -33,7 +33,7 @@ print(before, resident())
 
 
 @pytest.mark.skipif(not GLIBC, reason="the C library has no malloc_trim")
-def test_what_is_free_below_a_block_in_use_is_given_back() -> None:
+def test_memory_below_a_block_in_use_is_returned_to_the_system() -> None:
     before, after = map(int, output(BLOCKS).split())
     assert before > 60
     assert after < before - 40
@@ -59,13 +59,9 @@ libc.fflush(stdout)
 
 
 @pytest.mark.skipif(not GLIBC, reason="the C library has no malloc_info")
-def test_threads_keep_no_memory_of_their_own() -> None:
+def test_threads_have_no_arenas_of_their_own() -> None:
     def arenas(word: str) -> int:
-        command = [sys.executable, "-c", ARENAS, word]
-        completed = subprocess.run(
-            command, capture_output=True, text=True, timeout=SECONDS, check=True
-        )
-        return completed.stdout.count("<heap nr=")
+        return output(ARENAS, word).count("<heap nr=")
 
     assert arenas("each") > 1
     assert arenas("shared") == 1

@@ -46,7 +46,7 @@ def test_it_holds_no_pipe_but_its_own(spawn: Spawn) -> None:
     first.stdin = os.open(os.devnull, os.O_WRONLY)
 
 
-def test_signals_that_we_hold_back_are_not_held_back_for_the_server(spawn: Spawn) -> None:
+def test_signals_that_the_proxy_blocks_are_not_blocked_in_the_server(spawn: Spawn) -> None:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
         mask = child.hold_signals()
@@ -60,7 +60,9 @@ def test_signals_that_we_hold_back_are_not_held_back_for_the_server(spawn: Spawn
 
 
 @pytest.mark.parametrize("command", [["no-such-command-anywhere"], [os.devnull]])
-def test_what_cannot_be_started_is_an_error_and_leaves_no_descriptor(command: list[str]) -> None:
+def test_a_command_that_cannot_be_started_is_an_error_and_leaves_no_descriptor(
+    command: list[str],
+) -> None:
     lowest = os.dup(0)
     os.close(lowest)
     with pytest.raises((FileNotFoundError, PermissionError)):

@@ -105,7 +105,7 @@ def test_long_lines_that_may_pass_go_on_in_pieces_and_are_reported(
 
 
 @given(st.lists(LINE), SIZES, st.integers(1, ENDS))
-def test_lines_over_the_limit_are_thrown_away_and_all_others_are_there(
+def test_lines_over_the_limit_are_dropped_and_all_others_are_read(
     lines: list[bytes], sizes: list[int], limit: int
 ) -> None:
     stream = b"".join(line + b"\n" for line in lines)
@@ -164,7 +164,7 @@ def test_a_line_that_grows_over_the_limit_while_it_passes_is_ended_there() -> No
 
 
 @pytest.mark.parametrize("sizes", [[400], [LONG - 1, 400]])
-def test_of_a_line_that_is_found_to_be_too_long_at_once_nothing_goes_on(sizes: list[int]) -> None:
+def test_nothing_is_streamed_of_a_line_that_is_too_long_at_once(sizes: list[int]) -> None:
     output = events(Lines(100, lambda _: True, LONG), b"x" * 300 + b"\n{}\n", sizes)
     over = (
         LongLine("too long", b"x" * 300, b"", 300),

@@ -46,7 +46,7 @@ def fill(descriptor: int) -> int:
 
 @pytest.mark.parametrize("blocking", [True, False])
 @pytest.mark.parametrize("size", [1, 65_535, 65_536, 5_000_000])
-def test_what_is_written_is_read(pipe: tuple[int, int], size: int, blocking: bool) -> None:
+def test_every_line_that_is_sent_is_read(pipe: tuple[int, int], size: int, blocking: bool) -> None:
     reading, writing = pipe
     for end in pipe:
         os.set_blocking(end, blocking)
@@ -69,7 +69,7 @@ def test_small_chunks_after_large_ones_are_read_as_well(pipe: tuple[int, int]) -
         assert inlet.read()[1] == size
 
 
-def test_where_there_is_no_memory_for_a_wide_buffer_small_chunks_are_read(
+def test_small_chunks_are_read_if_there_is_no_memory_for_a_wide_buffer(
     pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reading, writing = pipe
@@ -81,7 +81,7 @@ def test_where_there_is_no_memory_for_a_wide_buffer_small_chunks_are_read(
     assert inlet.read() == (b"y", 1)
 
 
-def test_where_there_can_be_no_more_threads_what_is_posted_is_sent(pipe: tuple[int, int]) -> None:
+def test_a_line_for_later_is_sent_at_once_if_no_thread_starts(pipe: tuple[int, int]) -> None:
     reading, writing = pipe
     outlet = PipeWriter(writing, never)
     with threadless():
@@ -139,7 +139,7 @@ def test_a_thread_that_must_not_wait_does_not_and_its_lines_arrive_in_order(
     assert output[filled:].split() == [b"%d" % number for number in range(50)]
 
 
-def test_what_is_sent_follows_what_was_posted_before(pipe: tuple[int, int]) -> None:
+def test_a_line_follows_the_lines_for_later_before_it(pipe: tuple[int, int]) -> None:
     reading, writing = pipe
     outlet = PipeWriter(writing, never)
     for number in range(50):
@@ -174,7 +174,7 @@ def test_a_reader_that_is_gone_is_reported_once(pipe: tuple[int, int]) -> None:
     assert outlet.broken
 
 
-def test_what_is_no_pipe_or_is_closed_is_no_error(tmp_path: os.PathLike[str]) -> None:
+def test_a_descriptor_that_is_no_pipe_or_is_closed_is_no_error(tmp_path: os.PathLike[str]) -> None:
     descriptor = os.open(tmp_path, os.O_RDONLY)
     widen(descriptor)
     os.close(descriptor)

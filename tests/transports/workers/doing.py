@@ -1,4 +1,4 @@
-"""Jobs with a step that does something to its process, and how they came out."""
+"""Jobs with a step that does something to its process, and their results."""
 
 import json
 from typing import Any
@@ -29,7 +29,7 @@ def step_document(outcome: ShapeResult) -> dict[str, Any]:
 
 
 def failed(outcome: ShapeResult) -> str:
-    """Return where and why a job failed, which must have cost the answer nothing."""
+    """Return where and why a job failed, which must leave the response as it is."""
     assert (outcome.raw, outcome.outcome) == (RAW, "failed")
     assert outcome.log_line is not None
     return outcome.log_line.removeprefix("rule: tool: failed at ")

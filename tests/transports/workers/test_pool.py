@@ -1,4 +1,4 @@
-"""Real worker processes: what comes of them, what becomes of them, and what happens if they die."""
+"""Real worker processes: their results, their choice and their end."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ from tests.faults.processes import until
 from tests.given import answer, document, rule
 from tests.threadless import threadless
 from tests.transports.processes import alive, wait_gone
-from tests.transports.steps import Clinging, Step
+from tests.transports.steps import Step, UnpicklableStep
 from tests.transports.workers.doing import RAW, SECONDS, doing, failed, step_document
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -58,9 +58,7 @@ async def process_of(workers: Workers, job: ShapeJob) -> int:
         "output_schema: {type: object, properties: {items: {maxItems: 9}}}\nvalidate: warn",
     ],
 )
-async def test_a_large_document_comes_out_as_if_it_was_shaped_here(
-    workers: Workers, text: str
-) -> None:
+async def test_a_large_document_is_shaped_as_in_this_process(workers: Workers, text: str) -> None:
     job = ShapeJob(rule=rule(text), tool="tool", id=b"1", raw=RAW, keep=True)
     outcome = await workers.shape(job)
 
@@ -87,7 +85,7 @@ async def test_only_large_documents_and_rules_with_many_steps_leave_this_process
 
 
 def burning(expression: str) -> ShapeJob:
-    """Return a job with a small response, which evaluates this; then its process is told."""
+    """Make a job with a small response that evaluates this, then names its process."""
     small = answer(document({"items": list(range(2000))}))
     steps = (Jmespath(Expression(expression)), Step("tell"))
     return doing("tell", raw=small, pipeline=steps)
@@ -97,7 +95,7 @@ FEW = "items[0]"
 MANY = "items[?@ > `5`] | [?@ > `4`] | [?@ > `3`] | [?@ > `2`] | [?@ > `1`] | [?@ > `0`]"
 
 
-async def test_a_rule_that_takes_more_than_a_little_goes_to_another_process_from_then_on(
+async def test_a_rule_that_takes_long_once_is_shaped_by_another_process_afterwards(
     workers: Workers,
 ) -> None:
     assert await process_of(workers, burning(FEW)) == HERE
@@ -110,7 +108,7 @@ async def test_a_rule_that_takes_more_than_a_little_goes_to_another_process_from
     assert await process_of(workers, replace(few, rule=burning(MANY).rule)) == HERE
 
 
-async def test_one_process_is_left_for_what_is_sure_to_end_soon(
+async def test_one_process_is_reserved_for_jobs_that_end_soon(
     workers: Workers, pipe: Path, tmp_path: Path
 ) -> None:
     other = tmp_path / "other"
@@ -129,7 +127,7 @@ async def test_one_process_is_left_for_what_is_sure_to_end_soon(
     assert step_document(await jobs[1])["process"] != HERE
 
 
-async def test_without_processes_what_takes_long_is_done_in_a_thread() -> None:
+async def test_without_processes_long_jobs_are_done_in_a_thread() -> None:
     alone = Workers(processes=0, max_here=sys.maxsize)
     assert step_document(await alone.shape(burning(MANY)))["process"] == HERE
     assert step_document(await alone.shape(doing("tell")))["thread"] == "MainThread"
@@ -142,12 +140,12 @@ async def test_a_rule_with_python_of_its_own_never_leaves_this_process(workers: 
     assert (here["process"], here["thread"]) == (HERE, "shaping")
 
 
-async def test_what_a_rule_out_of_service_is_for_is_not_sent_anywhere(workers: Workers) -> None:
+async def test_the_response_of_a_bypassed_rule_is_not_sent_to_a_worker(workers: Workers) -> None:
     outcome = await workers.shape(replace(doing("hang", "nowhere"), bypass=True))
     assert (outcome.raw is RAW, outcome.outcome, outcome.log_line) == (True, "failed", None)
 
 
-async def test_where_no_thread_was_to_be_had_others_have_their_turn_all_the_same(
+async def test_jobs_follow_one_whose_thread_could_not_start(
     workers: Workers,
 ) -> None:
     jobs = {"view": replace(doing("tell"), view="items"), "shaped": python("tell")}
@@ -168,10 +166,10 @@ async def test_where_no_thread_was_to_be_had_others_have_their_turn_all_the_same
         (Step("die"), "the worker process: it ended by signal 9"),
         (Step("hang"), "the worker process: it took more than 0.5 seconds"),
         (Step("fail"), "step: KeyError: 'no such thing'"),
-        (Clinging("tell"), "the worker process: PicklingError: "),
+        (UnpicklableStep("tell"), "the worker process: PicklingError: "),
     ],
 )
-async def test_a_job_that_fails_there_costs_its_answer_the_shape_and_others_nothing(
+async def test_a_job_that_fails_in_a_worker_leaves_its_response_unshaped_and_other_jobs_alone(
     step: Step, reason: str, pipe: Path
 ) -> None:
     workers = Workers(processes=2, seconds=0.5 if step.deed == "hang" else SECONDS)
@@ -186,7 +184,7 @@ async def test_a_job_that_fails_there_costs_its_answer_the_shape_and_others_noth
     workers.close()
 
 
-async def test_a_process_that_ended_while_nobody_needed_it_is_replaced(workers: Workers) -> None:
+async def test_a_process_that_ends_while_idle_is_replaced(workers: Workers) -> None:
     first = await process_of(workers, doing("tell"))
     os.kill(first, signal.SIGKILL)
     os.waitid(os.P_PID, first, os.WEXITED | os.WNOWAIT)
@@ -194,14 +192,14 @@ async def test_a_process_that_ended_while_nobody_needed_it_is_replaced(workers: 
     assert await process_of(workers, doing("tell")) != first
 
 
-async def test_a_process_goes_on_where_its_whole_group_is_told_to_end(workers: Workers) -> None:
+async def test_a_process_survives_signals_to_the_group(workers: Workers) -> None:
     there = step_document(await workers.shape(doing("be told to end")))
 
     assert there["group"] != os.getpgid(0)
     assert step_document(await workers.shape(doing("tell"))) == there
 
 
-async def test_what_a_step_prints_is_no_part_of_the_answer(
+async def test_output_that_a_step_prints_is_no_part_of_the_response(
     workers: Workers, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert await process_of(workers, doing("print")) != HERE
@@ -209,7 +207,7 @@ async def test_what_a_step_prints_is_no_part_of_the_answer(
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="descriptors are listed on Linux")
-async def test_there_are_never_more_than_asked_for_and_none_once_they_are_closed() -> None:
+async def test_there_are_never_more_processes_than_configured_and_none_after_the_end() -> None:
     workers = Workers(processes=2)
     before = os.listdir("/proc/self/fd")
     jobs = (process_of(workers, doing("tell")) for _ in range(12))
@@ -224,7 +222,7 @@ async def test_there_are_never_more_than_asked_for_and_none_once_they_are_closed
     assert await process_of(workers, doing("tell")) == HERE
 
 
-async def test_what_is_being_shaped_when_they_are_closed_goes_out_as_it_came(
+async def test_a_response_that_is_shaped_at_the_end_goes_out_unshaped(
     tmp_path: Path,
 ) -> None:
     workers = Workers(processes=1)
@@ -295,7 +293,7 @@ async def test_the_loop_goes_on_while_a_job_is_done_and_the_next_one_waits(
     assert ((await first).outcome, (await second).outcome) == ("shaped", "shaped")
 
 
-async def test_a_job_that_takes_too_long_is_given_up_and_the_next_one_is_done(pipe: Path) -> None:
+async def test_a_job_that_takes_too_long_is_abandoned_and_the_next_one_is_done(pipe: Path) -> None:
     hasty = Workers(thread_seconds=1.0)
     first = asyncio.create_task(hasty.shape(python("read", str(pipe))))
     second = asyncio.create_task(hasty.shape(python("tell")))
@@ -307,7 +305,7 @@ async def test_a_job_that_takes_too_long_is_given_up_and_the_next_one_is_done(pi
     await asyncio.to_thread(pipe.write_bytes, b"go on")
 
 
-async def test_only_so_many_threads_are_left_alone(
+async def test_the_number_of_abandoned_threads_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool, "_MOST_ABANDONED", 2)

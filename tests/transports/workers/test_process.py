@@ -1,4 +1,4 @@
-"""Jobs and outcomes between two processes: what comes of a job there is what comes of it here."""
+"""Jobs and results between two processes: a job has the same result in both."""
 
 import pickle
 from pathlib import Path

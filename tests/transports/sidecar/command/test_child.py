@@ -76,7 +76,7 @@ async def test_a_sender_that_is_cancelled_leaves_no_half_line() -> None:
         await following
 
 
-async def test_a_server_that_does_not_read_holds_up_who_writes_and_nobody_else() -> None:
+async def test_a_server_that_does_not_read_delays_only_its_sender() -> None:
     async with started(python("import sys, time; sys.stdin.read(1); time.sleep(60)")) as child:
         sender = asyncio.create_task(send(child, b"x" * (1 << 20)))
         finished, _ = await asyncio.wait([sender], timeout=0.2)
@@ -103,14 +103,14 @@ async def test_a_start_that_is_cancelled_leaves_no_descendant(steps: int, tmp_pa
     wait_gone(int(descendant.read_text()))
 
 
-async def test_a_command_that_is_not_there_is_an_error_and_leaves_nothing() -> None:
+async def test_a_missing_command_is_an_error_and_leaves_no_descriptor() -> None:
     before = descriptors()
     with pytest.raises(FileNotFoundError):
         await ChildServer.start(["/nowhere/at-all"], None, Log("error"), 100)
     assert descriptors() == before
 
 
-async def test_the_end_is_seen_though_others_hold_its_stdout() -> None:
+async def test_the_end_is_noticed_though_a_descendant_has_its_stdout() -> None:
     script = "import subprocess, os; subprocess.Popen(['sleep', '60']); os.write(1, b'last\\n')"
     async with started(python(script)) as child:
         assert await asyncio.wait_for(events(child), 10) == [[b"last"]]
@@ -138,7 +138,7 @@ async def test_a_server_that_closes_its_stdin_before_its_start_is_over_is_ended(
     assert child.code == -signal.SIGTERM
 
 
-async def test_nothing_stays_open_after_the_end() -> None:
+async def test_no_descriptor_stays_open_after_the_end() -> None:
     async with started(["cat"]):
         pass
     before = descriptors()
@@ -148,7 +148,7 @@ async def test_nothing_stays_open_after_the_end() -> None:
     assert descriptors() == before
 
 
-async def test_a_server_that_nobody_reads_is_held_up_by_its_pipe() -> None:
+async def test_a_server_waits_for_a_reader_of_its_pipe() -> None:
     script = "import os\nfor _ in range(200): os.write(1, b'x' * 999_999 + b'\\n')\n"
     async with started(python(script + "os.write(2, b'done\\n')")) as child:
         events = child.events()

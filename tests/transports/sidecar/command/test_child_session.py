@@ -1,4 +1,4 @@
-"""Sessions of the handshake era: what goes on which stream, and what a client that left finds."""
+"""Sessions of the handshake era: which stream a message goes on, and how it is resumed."""
 
 import asyncio
 import json
@@ -33,7 +33,9 @@ async def listening(client: Client, **headers: str) -> StreamedResponse:
     return stream
 
 
-async def test_progress_comes_before_the_answer_on_the_stream_that_asked(client: Client) -> None:
+async def test_progress_comes_before_the_response_on_the_stream_of_its_request(
+    client: Client,
+) -> None:
     pending = await client.call(1, "hold", token="other")
     response = await client.call("1", "progress", {"count": 3}, token="t")
     assert response.headers["Content-Type"] == "text/event-stream; charset=utf-8"
@@ -47,7 +49,7 @@ async def test_progress_comes_before_the_answer_on_the_stream_that_asked(client:
     assert await pending.text() == "held 1"
 
 
-async def test_a_client_that_prefers_no_form_loses_nothing_that_comes_before_the_answer(
+async def test_a_client_without_a_preferred_form_receives_notifications_before_the_response(
     client: Client,
 ) -> None:
     response = await client.call(1, "progress", {"count": 3}, accept=BOTH, token="t")
@@ -56,7 +58,7 @@ async def test_a_client_that_prefers_no_form_loses_nothing_that_comes_before_the
     assert response.ids, "it could not be resumed"
 
 
-async def test_a_client_that_prefers_no_form_has_a_stream_to_resume_once_a_call_takes_long(
+async def test_a_client_without_a_preferred_form_can_resume_a_long_call(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(streams, "PING", 0.1)
@@ -74,7 +76,7 @@ async def test_a_client_that_prefers_no_form_has_a_stream_to_resume_once_a_call_
 
 
 @pytest.mark.parametrize(("version", "primed"), [("2025-06-18", False), ("2025-11-25", True)])
-async def test_a_stream_begins_with_an_id_for_clients_that_know_what_that_is(
+async def test_a_stream_begins_with_an_id_for_clients_that_can_resume(
     version: str, primed: bool
 ) -> None:
     async with serve_command() as proxy:
@@ -88,7 +90,9 @@ async def test_a_stream_begins_with_an_id_for_clients_that_know_what_that_is(
             stream.close()
 
 
-async def test_what_belongs_to_one_of_several_goes_on_the_stream_of_get(client: Client) -> None:
+async def test_a_request_of_the_server_goes_on_the_get_stream_if_several_calls_are_open(
+    client: Client,
+) -> None:
     get = await listening(client)
     pending = await client.call(1, "hold")
     response = await client.call(2, "ask")
@@ -99,7 +103,7 @@ async def test_what_belongs_to_one_of_several_goes_on_the_stream_of_get(client: 
     assert await pending.text() == "held 1"
 
 
-async def test_what_nobody_is_there_for_waits_for_a_stream_of_get() -> None:
+async def test_notifications_without_a_stream_wait_for_a_get_stream() -> None:
     async with serve_command() as proxy:
         client = await proxy.client().initialize("2025-06-18")
         for id in (1, 2):
@@ -109,7 +113,7 @@ async def test_what_nobody_is_there_for_waits_for_a_stream_of_get() -> None:
         assert [(await get.message())["params"]["data"] for _ in range(2)] == [{"n": 1}, {"n": 2}]
 
 
-async def test_there_is_one_stream_of_get_at_a_time(client: Client) -> None:
+async def test_a_second_get_stream_is_refused(client: Client) -> None:
     get = await listening(client)
     again = await client.send("GET", accept=STREAM)
     assert (again.status, (await again.messages())[0]["error"]["message"]) == (
@@ -142,7 +146,7 @@ async def test_an_event_id_of_another_session_is_unknown() -> None:
             assert refusal.status == 400
 
 
-async def test_the_end_of_a_session_answers_what_is_open(client: Client) -> None:
+async def test_the_end_of_a_session_answers_open_requests(client: Client) -> None:
     response = await client.call(1, "hold")
     get = await listening(client)
     assert (await client.send("DELETE")).status == 204
@@ -150,7 +154,7 @@ async def test_the_end_of_a_session_answers_what_is_open(client: Client) -> None
     assert await get.messages() == []
 
 
-async def test_an_id_that_waits_for_its_answer_cannot_be_used_again(client: Client) -> None:
+async def test_the_id_of_an_open_request_cannot_be_used_again(client: Client) -> None:
     pending = await client.call(1, "hold")
     again = await client.call(1, "echo")
     assert again.status == 400
@@ -176,7 +180,7 @@ async def test_a_batch_is_answered_as_one() -> None:
         assert (await client.send("POST", [note])).status == 202
 
 
-async def test_a_batch_of_the_server_is_taken_apart_where_it_belongs_to_several() -> None:
+async def test_a_batch_of_the_server_is_split_by_request() -> None:
     async with serve_command() as proxy:
         client = await proxy.client().initialize("2025-03-26")
         one, two = await client.call(1, "hold"), await client.call(2, "hold")
@@ -201,7 +205,7 @@ async def test_a_message_over_the_limit_is_answered_on_the_one_stream_of_2024_11
         assert (await stream.message())["id"] == 3
 
 
-async def test_a_cancelled_call_is_answered_by_us_where_the_server_is_silent(
+async def test_a_cancelled_call_is_answered_by_the_proxy_if_the_server_is_silent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("proxy.transports.sidecar.command.child_session._LAST_ANSWER", 0.05)
@@ -220,7 +224,7 @@ async def test_a_cancelled_call_is_answered_by_us_where_the_server_is_silent(
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/mcp/sse"])
-async def test_a_session_owes_no_more_answers_than_it_may(
+async def test_the_open_requests_of_a_session_are_bounded(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("proxy.transports.sidecar.command.child_session._MOST_ASKED", 3)
@@ -244,7 +248,7 @@ async def test_a_session_owes_no_more_answers_than_it_may(
                 await asyncio.sleep(0.05)
 
 
-async def test_streams_that_are_over_are_forgotten_though_one_is_still_heard(
+async def test_finished_streams_are_forgotten_while_one_is_still_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("proxy.transports.sidecar.command.child_session._REMEMBERED", 3)
@@ -258,7 +262,7 @@ async def test_streams_that_are_over_are_forgotten_though_one_is_still_heard(
         slow.close()
 
 
-async def test_a_client_that_comes_back_finds_the_error_of_a_call_that_was_late() -> None:
+async def test_a_client_that_resumes_receives_the_error_of_a_late_call() -> None:
     async with serve_command(deadline=2.0) as proxy:
         client = await proxy.client().initialize()
         stream = await client.call(7, "hold")
@@ -279,7 +283,7 @@ async def test_a_client_that_comes_back_finds_the_error_of_a_call_that_was_late(
         assert (failed["id"], failed["result"]["isError"]) == (7, True)
 
 
-async def test_a_server_that_cannot_be_read_any_more_is_ended_and_its_calls_are_answered() -> None:
+async def test_a_server_that_cannot_be_read_is_ended_and_its_calls_are_answered() -> None:
     async with serve_command() as proxy:
         client = await proxy.client().initialize()
         [session] = proxy.handler._sessions.values()
@@ -299,7 +303,7 @@ async def test_a_server_that_cannot_be_read_any_more_is_ended_and_its_calls_are_
         assert (await client.call(3, "echo")).status == 404
 
 
-async def test_a_message_that_the_proxy_fails_on_costs_none_that_came_with_it() -> None:
+async def test_a_message_that_the_proxy_fails_on_leaves_others_alone() -> None:
     async with serve_command([sys.executable, str(NAUGHTY), "silent"]) as proxy:
         client = proxy.client()
         response = await client.request(0, "initialize", {"protocolVersion": "2025-06-18"})

@@ -109,7 +109,7 @@ async def test_requests_that_come_at_once_wait_for_one_start() -> None:
         assert len(set(servers)) == 1
 
 
-async def test_a_late_response_reaches_nobody() -> None:
+async def test_a_late_response_reaches_no_client() -> None:
     async with open_pool() as pool:
         first, second = pooled(), pooled()
         server = await send(pool, first)
@@ -122,7 +122,7 @@ async def test_a_late_response_reaches_nobody() -> None:
             await first.next(0.01)
 
 
-async def test_a_client_that_does_not_read_is_cut_and_holds_up_nobody(
+async def test_a_client_that_does_not_read_is_disconnected_and_delays_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("proxy.transports.sidecar.command.pool._MOST_BEHIND", 1000)

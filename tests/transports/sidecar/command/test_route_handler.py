@@ -1,4 +1,4 @@
-"""A stdio server as an HTTP service: how sessions begin and end, and what is refused."""
+"""A stdio server as an HTTP service: its sessions, their limits and refusals."""
 
 import asyncio
 import json
@@ -76,7 +76,7 @@ async def test_rules_shape_answers_and_each_session_has_its_own_snapshots() -> N
         assert "nothing is kept" in await (await other.call(1, "echo", arguments)).text()
 
 
-async def test_a_session_is_asked_for_and_must_exist() -> None:
+async def test_a_session_id_is_required_and_must_exist() -> None:
     async with serve_command() as proxy:
         client = proxy.client()
         assert await error(await client.call(1, "echo")) == (
@@ -103,13 +103,12 @@ async def test_a_body_over_several_lines_is_one_message_for_the_server(client: C
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "OPTIONS"])
-async def test_other_methods_are_not_allowed(method: str) -> None:
-    async with serve_command() as proxy:
-        response = await proxy.client().send(method)
-        assert (response.status, response.headers["Allow"]) == (405, "GET, POST, DELETE")
+async def test_other_methods_are_not_allowed(method: str, caller: Client) -> None:
+    response = await caller.send(method)
+    assert (response.status, response.headers["Allow"]) == (405, "GET, POST, DELETE")
 
 
-async def test_what_the_client_cannot_take_is_not_acceptable(client: Client) -> None:
+async def test_a_form_that_the_client_refuses_is_not_acceptable(client: Client) -> None:
     assert (await error(await client.call(1, "echo", accept="image/png")))[:2] == (406, -32700)
     assert (await client.send("GET", accept=JSON)).status == 406
     assert await client.notify("notifications/x") == 202
@@ -119,14 +118,14 @@ async def test_what_the_client_cannot_take_is_not_acceptable(client: Client) -> 
     ("version", "status"),
     [("2025-06-18", 200), ("2025-11-25", 200), ("1900-01-01", 400), ("no-version", 400)],
 )
-async def test_a_protocol_version_that_is_none_is_refused(
+async def test_an_unknown_protocol_version_is_refused(
     version: str, status: int, client: Client
 ) -> None:
     client.version = version
     assert (await client.request(1, "ping")).status == status
 
 
-async def test_a_server_that_cannot_be_started_is_said_with_the_id_of_the_request() -> None:
+async def test_a_server_that_cannot_be_started_is_an_error_with_the_id_of_the_request() -> None:
     async with serve_command(command=["/nowhere/at-all"]) as proxy:
         assert proxy.handler.not_ready_reason() == "the command '/nowhere/at-all' is not found"
         response = await proxy.client().send("POST", INITIALIZE)
@@ -145,7 +144,7 @@ async def test_a_server_that_refuses_the_handshake_gives_no_session(caller: Clie
     assert (await caller.call(2, "echo")).status == 404
 
 
-async def test_the_longest_idle_session_makes_room_and_one_that_is_used_does_not() -> None:
+async def test_the_longest_idle_session_is_replaced_and_a_busy_one_is_not() -> None:
     async with serve_command(sessions=2) as proxy:
         first, second = await proxy.client().initialize(), await proxy.client().initialize()
         stream = await first.send("GET", accept=STREAM)
@@ -161,7 +160,7 @@ async def test_the_longest_idle_session_makes_room_and_one_that_is_used_does_not
         stream.close()
 
 
-async def test_a_session_that_nobody_uses_is_ended_and_one_that_is_heard_is_not() -> None:
+async def test_an_idle_session_is_ended_and_one_with_an_open_stream_is_not() -> None:
     # Seconds between two requests, which follow each other at once, unless the machine is busy.
     async with serve_command(idle_seconds=2.0) as proxy:
         listener = await proxy.client().initialize()

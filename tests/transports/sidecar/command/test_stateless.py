@@ -24,24 +24,22 @@ async def server_messages(client: Client) -> list[Any]:
     return messages
 
 
-async def test_an_answer_that_is_all_there_is_is_json() -> None:
-    async with serve_command() as proxy:
-        response = await proxy.client().modern_call(1, "echo", {"a": 1})
-        assert (response.status, response.headers["Content-Type"]) == (200, JSON)
-        assert "Mcp-Session-Id" not in response.headers
-        assert await response.text() == '{"a": 1}'
+async def test_a_response_without_notifications_is_json(caller: Client) -> None:
+    response = await caller.modern_call(1, "echo", {"a": 1})
+    assert (response.status, response.headers["Content-Type"]) == (200, JSON)
+    assert "Mcp-Session-Id" not in response.headers
+    assert await response.text() == '{"a": 1}'
 
 
 @pytest.mark.parametrize("accept", [BOTH, "*/*", STREAM])
-async def test_an_answer_with_progress_before_it_is_a_stream(accept: str) -> None:
-    async with serve_command() as proxy:
-        response = await proxy.client().modern_call(1, "progress", {"count": 2}, accept, token=7)
-        assert response.headers["Content-Type"].startswith(STREAM)
-        assert [each.get("id") for each in await response.messages()] == [None, None, 1]
-        assert response.ids == []
+async def test_a_response_after_progress_is_a_stream(accept: str, caller: Client) -> None:
+    response = await caller.modern_call(1, "progress", {"count": 2}, accept, token=7)
+    assert response.headers["Content-Type"].startswith(STREAM)
+    assert [each.get("id") for each in await response.messages()] == [None, None, 1]
+    assert response.ids == []
 
 
-async def test_the_form_is_what_the_client_takes(caller: Client) -> None:
+async def test_the_response_has_a_form_that_the_client_accepts(caller: Client) -> None:
     response = await caller.modern_call(1, "progress", {"count": 2}, JSON, token=7)
     assert await response.text() == "done"
     response = await caller.modern_call(1, "echo", accept=STREAM)
@@ -51,26 +49,29 @@ async def test_the_form_is_what_the_client_takes(caller: Client) -> None:
     assert (await caller.modern(1, "subscriptions/listen", accept=JSON)).status == 406
 
 
-async def test_an_unknown_method_is_not_found_though_the_server_knows_no_status() -> None:
-    async with serve_command() as proxy:
-        response = await proxy.client().modern(1, "nothing/here", accept=STREAM)
-        [message] = await response.messages()
-        assert (response.status, response.headers["Content-Type"]) == (404, JSON)
-        assert message == {
-            "jsonrpc": "2.0",
-            "id": 1,
-            "error": {"code": -32601, "message": "Method not found"},
-        }
+async def test_an_unknown_method_has_the_status_404(caller: Client) -> None:
+    response = await caller.modern(1, "nothing/here", accept=STREAM)
+    [message] = await response.messages()
+    assert (response.status, response.headers["Content-Type"]) == (404, JSON)
+    assert message == {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "error": {"code": -32601, "message": "Method not found"},
+    }
 
 
-async def test_a_notification_is_accepted_and_told_to_nobody(caller: Client) -> None:
+async def test_a_cancellation_without_a_request_is_accepted_and_not_forwarded(
+    caller: Client,
+) -> None:
     note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
     response = await caller.send("POST", note, mcp_protocol_version="2026-07-28")
     assert (response.status, await response.messages()) == (202, [])
     assert [each["method"] for each in await server_messages(caller)] == ["tools/call"]
 
 
-async def test_clients_with_equal_ids_and_tokens_share_a_server_and_each_hears_its_own() -> None:
+async def test_clients_with_equal_ids_and_tokens_share_a_server_and_get_their_own_messages() -> (
+    None
+):
     async with serve_command(children=1) as proxy:
         client = proxy.client()
         tokens = ("t", "t", None, 1)
@@ -92,7 +93,7 @@ async def test_clients_with_equal_ids_and_tokens_share_a_server_and_each_hears_i
             assert (await (await each).messages())[0]["id"] == 1
 
 
-async def test_a_subscription_hears_what_is_its_own() -> None:
+async def test_a_subscription_receives_its_own_messages() -> None:
     async with serve_command(children=1) as proxy:
         client = proxy.client()
         one = await client.modern("a", "subscriptions/listen")
@@ -120,7 +121,7 @@ async def test_a_subscription_hears_what_is_its_own() -> None:
         one.close()
 
 
-async def test_a_message_of_nobodys_goes_to_the_only_one_or_to_none() -> None:
+async def test_an_uncorrelated_message_goes_to_the_only_client_or_to_none() -> None:
     async with serve_command(children=1) as proxy:
         client = proxy.client()
         alone = await client.modern_call(1, "note", {"n": 1})
@@ -142,7 +143,7 @@ async def test_servers_are_shared_started_when_needed_and_ended_when_not() -> No
         assert await (await clients[0].modern_call(1, "echo")).text() == "{}"
 
 
-async def test_pages_are_kept_for_each_caller() -> None:
+async def test_pages_are_stored_for_each_caller() -> None:
     paged = rules("- {name: pages, tools: echo, response: [{paginate: {at: rows, limit: 2}}]}")
     rows = [{"n": at} for at in range(5)]
 
@@ -159,7 +160,7 @@ async def test_pages_are_kept_for_each_caller() -> None:
         assert proxy.records[-1].answered_by == "proxy"
 
 
-async def test_headers_of_parameters_are_checked_once_a_tool_is_known() -> None:
+async def test_headers_of_parameters_are_checked_after_the_tool_list() -> None:
     schema = {"type": "object", "properties": {"to": {"type": "string", "x-mcp-header": "To"}}}
     tools = json.dumps({"tools": [{"name": "echo", "inputSchema": schema}]})
     script = """
@@ -179,7 +180,7 @@ for line in sys.stdin:
         assert (await client.modern(2, "tools/call", call, Mcp_Param_To="you")).status == 200
 
 
-async def test_a_server_that_takes_no_question_holds_nobody_up(tmp_path: Path) -> None:
+async def test_a_server_that_reads_no_query_delays_no_client(tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     rules = guarded(respond, 0.1, covers="write", text="x" * 300_000)

@@ -20,8 +20,8 @@ SECRET = answer(document({"a": 1, "secret": 2}))
 SHAPED = answer(document({"a": 1}))
 
 
-class Server:
-    """Names an endpoint on its stream, and answers on the stream what is posted there."""
+class SseServer:
+    """Names an endpoint on its stream, and answers posted messages on the stream."""
 
     def __init__(self, endpoint: bytes) -> None:
         self.endpoint = endpoint
@@ -51,7 +51,7 @@ async def open_stream(proxy: UrlServer) -> AsyncIterator[tuple[StreamedResponse,
 
 
 async def test_messages_reach_the_endpoint_and_answers_come_shaped_on_the_stream() -> None:
-    server = Server(b"/messages?session_id=7")
+    server = SseServer(b"/messages?session_id=7")
     async with upstream(server) as there, serve_url(there.url, RULES) as proxy:
         async with open_stream(proxy) as (stream, endpoint):
             assert (await endpoint.send("POST", call("get"))).status == 202
@@ -59,8 +59,8 @@ async def test_messages_reach_the_endpoint_and_answers_come_shaped_on_the_stream
         assert server.posted == ["POST /messages?session_id=7 HTTP/1.1"]
 
 
-async def test_what_the_proxy_answers_comes_on_the_stream_too() -> None:
-    server = Server(b"/messages")
+async def test_responses_of_the_proxy_come_on_the_stream() -> None:
+    server = SseServer(b"/messages")
     async with upstream(server) as there, serve_url(there.url, RULES) as proxy:
         async with open_stream(proxy) as (stream, endpoint):
             assert (await endpoint.send("POST", call("gone"))).status == 202
@@ -68,8 +68,8 @@ async def test_what_the_proxy_answers_comes_on_the_stream_too() -> None:
         assert server.posted == []
 
 
-async def test_an_endpoint_is_good_as_long_as_its_stream() -> None:
-    server = Server(b"/messages")
+async def test_an_endpoint_is_unknown_after_its_stream() -> None:
+    server = SseServer(b"/messages")
     async with upstream(server) as there, serve_url(there.url, RULES) as proxy:
         async with open_stream(proxy) as (_, endpoint):
             pass
@@ -78,10 +78,10 @@ async def test_an_endpoint_is_good_as_long_as_its_stream() -> None:
                 await asyncio.sleep(0.01)
 
 
-class GuardedServer(Server):
-    """Answers each call by its tool: what is asked, what is held; `status` of the answer to those.
+class GuardedServer(SseServer):
+    """Answers queries and the call that waits for them, which has this `status`.
 
-    With `wait`, it answers no questions.
+    With `wait`, it answers no queries.
     """
 
     def __init__(self, *, wait: bool = False, status: str = "202 Accepted") -> None:
@@ -116,7 +116,7 @@ WRITE = call("write", {})
 
 @asynccontextmanager
 async def serve_stream(
-    server: Server, rules: RuleSet, **keys: Any
+    server: SseServer, rules: RuleSet, **keys: Any
 ) -> AsyncIterator[tuple[StreamedResponse, Client]]:
     async with (
         upstream(server) as there,
@@ -132,7 +132,7 @@ async def next_message(stream: StreamedResponse) -> Any:
     return json.loads(data)
 
 
-async def test_a_call_is_accepted_at_once_and_goes_on_when_a_guard_has_its_answer() -> None:
+async def test_a_call_is_accepted_at_once_and_forwarded_after_the_guards_query() -> None:
     server = GuardedServer(wait=True)
     async with serve_stream(server, guarded(onward)) as (stream, endpoint):
         assert (await endpoint.send("POST", WRITE)).status == 202
@@ -143,7 +143,7 @@ async def test_a_call_is_accepted_at_once_and_goes_on_when_a_guard_has_its_answe
         assert await server.posted_names(1) == ["write"]
 
 
-async def test_several_questions_before_one_call_follow_each_other() -> None:
+async def test_several_queries_before_one_call_follow_each_other() -> None:
     server = GuardedServer(wait=True)
     [guarding] = guarded(onward).files
     bounded = replace(rule("{tools: write, max_bytes: 500}"), guard=guarding.rules[0].guard)
@@ -164,7 +164,7 @@ async def test_several_questions_before_one_call_follow_each_other() -> None:
         assert await server.posted_names(1) == ["write"]
 
 
-async def test_a_call_that_is_not_taken_once_it_goes_on_is_an_error_on_the_stream() -> None:
+async def test_a_call_that_the_server_refuses_after_the_query_is_an_error_on_the_stream() -> None:
     server = GuardedServer(status="503 Later")
     async with serve_stream(server, guarded(onward)) as (stream, endpoint):
         assert (await endpoint.send("POST", WRITE)).status == 202
@@ -173,7 +173,7 @@ async def test_a_call_that_is_not_taken_once_it_goes_on_is_an_error_on_the_strea
         assert await server.posted_names(2) == ["status", "write"]
 
 
-async def test_a_question_without_an_answer_is_taken_back_there_too() -> None:
+async def test_a_query_without_a_response_is_cancelled() -> None:
     server = GuardedServer(wait=True)
     async with serve_stream(server, guarded(respond, 0.1)) as (stream, endpoint):
         await endpoint.send("POST", WRITE)
@@ -182,7 +182,7 @@ async def test_a_question_without_an_answer_is_taken_back_there_too() -> None:
         assert await server.posted_names(2) == ["status", "notifications/cancelled"]
 
 
-async def test_a_call_that_is_taken_back_is_not_answered() -> None:
+async def test_a_cancelled_call_is_not_answered() -> None:
     server = GuardedServer(wait=True)
     async with serve_stream(server, guarded(onward)) as (stream, endpoint):
         await endpoint.send("POST", WRITE)
@@ -198,7 +198,7 @@ async def test_a_call_that_is_taken_back_is_not_answered() -> None:
         assert server.bodies.empty()
 
 
-async def test_the_end_of_the_stream_ends_what_is_held() -> None:
+async def test_the_end_of_the_stream_cancels_its_queries() -> None:
     server = GuardedServer(wait=True)
     async with upstream(server) as there, serve_url(there.url, guarded(onward)) as proxy:
         async with open_stream(proxy) as (_, endpoint):
@@ -209,7 +209,7 @@ async def test_the_end_of_the_stream_ends_what_is_held() -> None:
 
 @pytest.mark.parametrize("endpoint", [b"http://127.0.0.1:1/x", b"//127.0.0.1:1/x", b"http://["])
 async def test_an_endpoint_of_another_origin_is_refused(endpoint: bytes) -> None:
-    async with upstream(Server(endpoint)) as there, serve_url(there.url) as proxy:
+    async with upstream(SseServer(endpoint)) as there, serve_url(there.url) as proxy:
         response = await proxy.client().send("GET", accept="text/event-stream")
         assert (response.status, await response.messages()) == (200, [])
         assert "another origin" in proxy.records[0].failure

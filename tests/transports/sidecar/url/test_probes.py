@@ -1,6 +1,6 @@
-"""Questions to an HTTP server in a client's name, and what of the answers is the client's too.
+"""Queries to an HTTP server in a client's name, and the parts of the responses for the client.
 
-What becomes of them when server or client is at fault stands in tests/faults.
+Faults of server and client during a query stand in tests/faults.
 """
 
 import asyncio
@@ -33,8 +33,8 @@ def fine(request: Request) -> bytes:
     return raw_response(answer(document({"busy": False}), query_id(request.body)))
 
 
-class Server:
-    """Answers questions as a test says, and all else well; its GET stream says what is put in."""
+class QueryServer:
+    """Answers queries by `question`, and all else well; its GET stream has the `events`."""
 
     def __init__(self, question: Answering) -> None:
         self.question = question
@@ -76,8 +76,8 @@ def tool(name: str, argument: str) -> dict[str, Any]:
 @asynccontextmanager
 async def proxied(
     rules: RuleSet, question: Answering = fine, **keys: Any
-) -> AsyncIterator[tuple[UrlServer, Server]]:
-    server = Server(question)
+) -> AsyncIterator[tuple[UrlServer, QueryServer]]:
+    server = QueryServer(question)
     async with upstream(server) as there, serve_url(there.url, rules, **keys) as proxy:
         yield proxy, server
 
@@ -87,7 +87,7 @@ async def listen(proxy: UrlServer) -> StreamedResponse:
     return await proxy.client().send("GET", accept=STREAM, mcp_session_id="s")
 
 
-async def test_a_question_is_asked_in_the_name_of_the_client_with_headers_of_its_own() -> None:
+async def test_a_query_has_the_clients_credentials_and_headers_of_its_own() -> None:
     rules = guarded(lambda result: Allow({"path": "b"}), scope="all")
     async with proxied(rules, auth="forward") as (proxy, server):
         listing = line(id=1, method="tools/list", params={"_meta": META})
@@ -122,7 +122,7 @@ async def test_a_question_is_asked_in_the_name_of_the_client_with_headers_of_its
     assert forwarded.headers["idempotency-key"] == "k"
 
 
-async def test_a_question_belongs_to_the_session_of_the_call() -> None:
+async def test_a_query_belongs_to_the_session_of_the_call() -> None:
     async with proxied(guarded(onward)) as (proxy, server):
         headers = {"mcp_session_id": "s", "mcp_protocol_version": "2025-11-25"}
         response = await proxy.post(WRITE, authorization="Bearer a", **headers)
@@ -143,7 +143,7 @@ async def test_a_question_belongs_to_the_session_of_the_call() -> None:
         ("404 Not Found", {}),
     ],
 )
-async def test_a_client_that_is_not_known_any_more_gets_to_see_that(
+async def test_a_refusal_of_the_client_is_forwarded_to_it(
     status: str, headers: dict[str, str]
 ) -> None:
     def question(request: Request) -> bytes:
@@ -162,7 +162,7 @@ async def test_a_client_that_is_not_known_any_more_gets_to_see_that(
         assert response.headers[name.replace("_", "-")] == value
 
 
-async def test_an_error_404_about_the_question_is_for_the_guard() -> None:
+async def test_an_error_404_for_the_query_is_passed_to_the_guard() -> None:
     def question(request: Request) -> bytes:
         error = {"code": -32601, "message": "no such method"}
         return raw_response(line(id=query_id(request.body), error=error), "404 Not Found")
@@ -176,7 +176,7 @@ def streamed(*events: bytes) -> bytes:
     return start + b"".join(map(chunk, events)) + chunk(b"")
 
 
-async def test_what_is_no_answer_goes_on_the_stream_that_the_client_listens_to() -> None:
+async def test_notifications_in_a_query_response_go_to_the_clients_stream() -> None:
     def question(request: Request) -> bytes:
         id = query_id(request.body)
         return streamed(encode_event(NOTE), encode_event(answer(document([1]), id)))
@@ -189,8 +189,8 @@ async def test_what_is_no_answer_goes_on_the_stream_that_the_client_listens_to()
     assert server.names() == ["status"]
 
 
-async def test_an_answer_may_come_on_the_stream_that_the_client_listens_to() -> None:
-    server: Server
+async def test_a_query_response_may_come_on_the_clients_stream() -> None:
+    server: QueryServer
 
     async def question(request: Request) -> bytes:
         raw = answer(document([1]), query_id(request.body))
@@ -207,7 +207,7 @@ async def test_an_answer_may_come_on_the_stream_that_the_client_listens_to() -> 
         assert (await stream.data(), stream.ids) == (NOTE, ["7"])
 
 
-async def test_a_late_answer_is_shown_on_no_stream() -> None:
+async def test_a_late_query_response_is_forwarded_to_no_stream() -> None:
     ids: list[str] = []
 
     async def question(request: Request) -> bytes:
@@ -225,7 +225,7 @@ async def test_a_late_answer_is_shown_on_no_stream() -> None:
         assert await stream.data() == NOTE
 
 
-async def test_each_of_two_calls_of_one_session_with_equal_ids_has_an_answer() -> None:
+async def test_two_calls_of_one_session_with_equal_ids_are_both_answered() -> None:
     both = asyncio.Barrier(2)
 
     async def question(request: Request) -> bytes:

@@ -1,4 +1,4 @@
-"""A route to an HTTP server: what passes as it is, what is shaped, what is said of faults."""
+"""A route to an HTTP server: responses that pass unchanged, are shaped, or are errors."""
 
 import asyncio
 import json
@@ -63,7 +63,7 @@ NONE = "the server ended its answer without a response"
     ],
 )
 @pytest.mark.parametrize("session", [None, "s"])
-async def test_what_may_be_the_answer_does_not_get_around_a_rule_that_withholds(
+async def test_a_possible_response_does_not_bypass_a_rule_that_withholds(
     raw: bytes, expected: str, session: str | None
 ) -> None:
     headers = {} if session is None else {"mcp_session_id": session}
@@ -76,21 +76,21 @@ async def test_what_may_be_the_answer_does_not_get_around_a_rule_that_withholds(
 
 
 @pytest.mark.parametrize("status", ["202 Accepted", "204 No Content"])
-async def test_what_is_empty_passes_where_a_rule_withholds(status: str) -> None:
+async def test_an_empty_response_passes_a_rule_that_withholds(status: str) -> None:
     raw = head(status, **({} if "204" in status else {"content_length": "0"}))
     async with upstream(raw) as server, serve_url(server.url, GUARD) as proxy:
         response = await proxy.post(call("get"), mcp_session_id="s")
     assert (response.status, response.body) == (int(status[:3]), b"")
 
 
-async def test_an_error_without_an_id_is_the_answer_where_a_rule_withholds() -> None:
+async def test_an_error_without_an_id_passes_a_rule_that_withholds() -> None:
     error = line(id=None, error={"code": -32700, "message": "Parse error"})
     async with upstream(raw_response(error)) as server, serve_url(server.url, GUARD) as proxy:
         response = await proxy.post(call("get"), mcp_session_id="s")
     assert response.body == error
 
 
-async def test_what_only_others_can_read_is_left_to_the_server() -> None:
+async def test_json_that_only_the_server_can_read_is_forwarded() -> None:
     raw = b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":NaN}}'
     async with upstream(raw_response(SECRET)) as server, serve_url(server.url) as proxy:
         assert (await proxy.post(raw)).body == SECRET
@@ -110,7 +110,7 @@ async def test_a_batch_passes_as_it_is_or_each_request_of_it_is_refused(tool: st
     assert refuses or response.body == both
 
 
-async def test_a_client_that_takes_no_stream_is_asked_nothing_and_the_server_hears_of_it() -> None:
+async def test_a_request_to_a_client_that_takes_no_stream_is_answered_with_an_error() -> None:
     question = line(id="q", method="sampling/createMessage", params={})
     answered = asyncio.Event()
 

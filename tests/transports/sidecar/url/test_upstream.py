@@ -9,13 +9,13 @@ SECRET = answer(document({"a": 1, "secret": 2}))
 JSON = "application/json"
 
 
-async def test_the_query_of_a_request_goes_along() -> None:
+async def test_the_query_string_is_forwarded() -> None:
     async with upstream(raw_response(SECRET)) as server, serve_url(server.url) as proxy:
         await proxy.client("?a=%2F&b").send("GET")
     assert server.requests[0].line == "GET /mcp?a=%2F&b HTTP/1.1"
 
 
-async def test_fixed_headers_go_along() -> None:
+async def test_fixed_headers_are_forwarded() -> None:
     headers = (("Authorization", "Bearer ours"),)
     async with (
         upstream(raw_response(SECRET)) as server,

@@ -1,4 +1,4 @@
-"""Calls that an upstream leaves alone: what their client gets, in which form and where."""
+"""Calls that an upstream does not answer: the form and the stream of their errors."""
 
 import asyncio
 import json
@@ -45,8 +45,8 @@ async def begin_stream(writer: asyncio.StreamWriter) -> None:
     writer.write(head(content_type=STREAM, transfer_encoding="chunked") + chunk(encode_event(NOTE)))
 
 
-class Server:
-    """Answers what is no call; calls it leaves alone, after `first`."""
+class SilentServer:
+    """Answers messages that are no call; calls only get `first`."""
 
     def __init__(self, first: Silent = nothing) -> None:
         self.first = first
@@ -75,7 +75,7 @@ class Server:
         raise ConnectionResetError
 
     async def cancelled(self) -> Any:
-        """Wait until a call is to be given up; return what is said of it."""
+        """Wait for a cancellation; return its params."""
         async with asyncio.timeout(20):
             return await self.notifications.get()
 
@@ -83,9 +83,9 @@ class Server:
 @asynccontextmanager
 async def waiting(
     first: Silent = nothing, deadline: float = DEADLINE
-) -> AsyncIterator[tuple[UrlServer, Server, Upstream]]:
+) -> AsyncIterator[tuple[UrlServer, SilentServer, Upstream]]:
     """Stand before such a server, which has nothing more to say in the end."""
-    server = Server(first)
+    server = SilentServer(first)
     async with upstream(server) as there, serve_url(there.url, deadline=deadline) as proxy:
         yield proxy, server, there
         assert (await proxy.post(PING, mcp_session_id="s")).body == PONG
@@ -126,7 +126,7 @@ async def test_the_error_is_the_last_event_of_a_stream_that_has_begun() -> None:
         await asyncio.wait_for(there.disconnected.wait(), 20)
 
 
-async def test_the_cancellation_goes_in_the_name_of_the_client() -> None:
+async def test_the_cancellation_has_the_headers_of_the_client() -> None:
     async with waiting() as (proxy, server, there):
         await proxy.post(call("slow", id=7), mcp_session_id="s", idempotency_key="k", x_mine="m")
         await server.cancelled()
