@@ -39,7 +39,7 @@ Outcome = dict[str, Any]
 REPORTED = b"line 1 of the report"
 WHOLE = 60.0  # seconds
 PATIENCE = 10.0
-"""Seconds that a client waits for what is to come, as in converse.mjs."""
+"""Seconds that a client waits for a message, as in converse.mjs."""
 
 
 class Speaker(NamedTuple):
@@ -107,7 +107,7 @@ def calls(key: str) -> list[tuple[str, str, dict[str, Any]]]:
 
 
 def converse(speaker: Speaker, port: int, key: str, witness: Witness) -> Conversation:
-    """Have the whole conversation with what listens at a port; `key` names it to the witness."""
+    """Have the whole conversation with the server at a port; `key` names it to the witness."""
     earlier = len(witness.reports)
     with Relay(port) as relay:
 
@@ -195,7 +195,7 @@ async def _python(
             logged.notify_all()
 
     async def log_has(count: int) -> None:
-        # What is said about no request in particular may come on another stream than its answer.
+        # A log message of no request in particular may come on another stream than the response.
         with anyio.move_on_after(PATIENCE):
             async with logged:
                 while len(record.logged) < count:
@@ -273,7 +273,7 @@ async def _python(
 
 
 def _again(port: int, resumed: RelayedRequest | None) -> Any:
-    """Resume a stream once more from where a client did, and return the result that comes."""
+    """Resume a stream once more from the event of a client, and return its result."""
     if resumed is None:
         return None
     names = ("mcp-session-id", "mcp-protocol-version", "last-event-id")

@@ -1,4 +1,4 @@
-"""Expressions that make or look at far more than there is."""
+"""Expressions that make or read far more than their value holds."""
 
 from typing import Any
 
@@ -21,12 +21,12 @@ def piped(*steps: str | int) -> str:
 
 
 TWICE = piped(30, "[@, @]")
-WIDE = piped(17, "[@, @]", "[]" * 16)  # 131,072 references to what there is
+WIDE = piped(17, "[@, @]", "[]" * 16)  # 131,072 references to the value
 LONG = piped("[0]", 20, "join('', [@, @])")  # a million times the text
 SMALL = {"a": 1}
 GREAT = 10**3990
 
-# Each, and what it is evaluated over.
+# Each with the value that it is evaluated over.
 EXPLOSIVE: dict[str, tuple[str, Any]] = {
     "the text of shared parts": (piped(TWICE, "to_string(@)"), SMALL),
     "the length of that text": (piped(TWICE, "length(to_string(@))"), [SMALL] * 99),
@@ -59,7 +59,7 @@ EXPLOSIVE: dict[str, tuple[str, Any]] = {
 
 
 def ended(name: str, fuel: Fuel) -> str:
-    """Evaluate one, and say how that ended."""
+    """Evaluate one; return its error, or that it is done."""
     text, value = EXPLOSIVE[name]
     try:
         Expression(text).bind({}, fuel)(value)

@@ -1,4 +1,4 @@
-"""Schemas with documents that fit them: strategies for what `reshape` has to keep true."""
+"""Schemas with documents that fit them: strategies for tests of `reshape`."""
 
 import json
 from typing import Any
@@ -137,7 +137,7 @@ def paths(draw: st.DrawFn, *, patterns: bool = True) -> Path:
 
 
 def names(document: Any, before: tuple[str, ...] = ()) -> set[str]:
-    """Name the paths of everything in `document`, and of what is not there beside it."""
+    """Return the paths of everything in `document`, and of absent members beside it."""
     if isinstance(document, list):
         return set().union(*(names(element, before) for element in document))
     if not isinstance(document, dict):
@@ -147,7 +147,7 @@ def names(document: Any, before: tuple[str, ...] = ()) -> set[str]:
 
 
 def arrays(document: Any, before: tuple[str, ...] = ()) -> set[str]:
-    """Name the paths of the arrays in `document`."""
+    """Return the paths of the arrays in `document`."""
     here = {".".join(before)} if isinstance(document, list) and before else set()
     if isinstance(document, list):
         return here.union(*(arrays(element, before) for element in document))
@@ -163,14 +163,14 @@ def there(document: Any) -> st.SearchStrategy[Path]:
 
 
 def where(document: Any) -> st.SearchStrategy[Path]:
-    """Draw a place to work at: most often an array of `document`, where it has one."""
+    """Draw a place to work at: most often an array of `document`, if it has one."""
     places = sorted(arrays(document)) or ["a"]
     real = st.sampled_from(places).map(Path.parse)
     return st.one_of(real, real, real, real, paths(), st.just(ROOT))
 
 
 def assert_reshaped(step: Transform, schema: Schema, document: Any) -> None:
-    """Assert that what `step` makes of a document fits what it says of the schema."""
+    """Assert that the output of `step` for a document fits its reshaped schema."""
     try:
         after = json.loads(shaped(json.dumps(document).encode(), step))
     except ShapeMismatch:

@@ -63,4 +63,4 @@ BAD: dict[str, tuple[Callable[[str], None], str]] = {
     ),
     "damaged": (_damaged, "database disk image is malformed"),
 }
-"""Files that are no ledgers: what makes one at a path, and the reason why it is not used."""
+"""Files that are no ledgers: a function that makes one, and the reason why it is not used."""

@@ -38,7 +38,7 @@ def left_out(
     blocks: bool = False,
     notes: dict[str, str] | None = None,
 ) -> LeftOut:
-    """Count what `after`, which is `before` cut, shows of each array, object and text it cut.
+    """Count the shown parts of each array, object and text that `after` has cut from `before`.
 
     `notes` tell apart rows that lack some columns, and objects that lack their last members.
     """

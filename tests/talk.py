@@ -29,8 +29,8 @@ from proxy.storage.snapshots import Memory
 class Talk:
     """Drives a Session; `to_server`, `to_client`, `probes` and `noise` collect its outputs.
 
-    `used` are the types of all outputs. `lists` are the results that the server gives in this order
-    if the proxy itself asks for its tools; without any it gives none; `queries` are these requests.
+    `lists` are the results of the server, in this order, for the requests for its tools that the
+    proxy makes itself, `queries`; without any left, such a request has no response.
     """
 
     def __init__(
@@ -48,7 +48,6 @@ class Talk:
         self.to_server: list[bytes] = []
         self.to_client: list[bytes] = []
         self.probes: list[Probe] = []
-        self.used: set[type] = set()
         self.lists: list[bytes] = []
         self.queries: list[bytes] = []
         self.meter = Meters()
@@ -110,7 +109,6 @@ class Talk:
 
     def _take(self, outputs: tuple[Output, ...]) -> None:
         for output in outputs:
-            self.used.add(type(output))
             match output:
                 case ToServer(raw):
                     self.to_server.append(raw)

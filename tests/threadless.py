@@ -9,7 +9,7 @@ _TOO_LARGE = 1 << 46  # bytes of a stack, which no system has
 
 @contextmanager
 def threadless() -> Iterator[None]:
-    """Have each start of a thread fail, as it does where there are too many."""
+    """Have each start of a thread fail, as it does if there are too many."""
     before = threading.stack_size(_TOO_LARGE)
     try:
         yield

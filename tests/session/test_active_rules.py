@@ -4,16 +4,10 @@ import tracemalloc
 
 import pytest
 
-from proxy.ruleset.rule import RuleSet
+from proxy.ruleset.rule import EMPTY, RuleSet
 from proxy.session.active_rules import ActiveRules
 from proxy.session.tools.definitions import ToolFacts
 from tests.given import rules
-
-DROP = rules("- {name: drop, tools: get, response: [{drop: a}]}")
-
-
-def active_rules(ruleset: RuleSet = DROP, log: list[str] | None = None) -> ActiveRules:
-    return ActiveRules(lambda *_: ruleset, ([] if log is None else log).append)
 
 
 @pytest.mark.fault(46, "inside")
@@ -42,7 +36,7 @@ def test_long_names_are_stored_in_part_and_their_plans_not_at_all() -> None:
 
 
 def test_sessions_with_the_same_tools_share_their_facts() -> None:
-    one, other = active_rules(), active_rules()
+    one, other = (ActiveRules(lambda *_: EMPTY, print) for _ in range(2))
     for each in (one, other):
         each.learn({"list": ToolFacts(frozenset({"limit", "".join(("off", "set"))}))})
         each.offer(frozenset({"list", "".join(("g", "et"))}))

@@ -1,4 +1,4 @@
-"""The arguments that rules add or bound: advertised names, checks, defaults, what is taken off."""
+"""The arguments that rules add or bound: names, checks, defaults, and those of the server."""
 
 import json
 from random import Random
@@ -130,7 +130,7 @@ def test_the_server_and_the_steps_get_the_arguments_that_are_meant_for_them(
         ("type: integer", "x" * 100, f'n: "{"x" * 76}... is not an integer'),
     ],
 )
-def test_what_a_rule_does_not_admit_is_refused_in_words(
+def test_a_value_out_of_bounds_is_refused_with_a_reason(
     bounds: str, value: Any, reason: str
 ) -> None:
     bounds = bounds if bounds.startswith("{") else f"{{{bounds}}}"
@@ -152,7 +152,7 @@ def test_what_a_rule_does_not_admit_is_refused_in_words(
         ("maximum: 5", "a text, which has no maximum"),
     ],
 )
-def test_what_a_rule_admits_passes_as_it_came(bounds: str, value: Any) -> None:
+def test_a_value_within_bounds_reaches_the_server_unchanged(bounds: str, value: Any) -> None:
     outcome = completed(f"arguments: {{n: {{{bounds}}}}}", {"n": value})
 
     assert (outcome.upstream, outcome.changed) == ({"n": value}, False)
@@ -163,7 +163,7 @@ def test_a_whole_number_may_be_written_as_a_fraction() -> None:
 
 
 @pytest.mark.fault(37, "inside")
-def test_a_value_that_takes_long_to_match_is_refused_as_one_that_does_not() -> None:
+def test_a_value_that_takes_too_much_work_to_match_is_refused() -> None:
     slow, value = "(?:a|b)*a(?:a|b){1000}c", "".join(Random(1).choices("ab", k=100_000))
     reason = f'a: "{value[:76]}... takes too much work to match with {slow!r}'
     assert refusal(f"arguments: {{a: {{pattern: '{slow}'}}}}", {"a": value}) == reason

@@ -66,14 +66,14 @@ def test_only_calls_of_tools_are_timed() -> None:
 
 
 @pytest.mark.parametrize("size", [10, 100_000])
-def test_a_late_answer_is_no_second_one(size: int) -> None:
+def test_a_late_response_does_not_reach_the_client(size: int) -> None:
     talk = DeadlineTalk()
     late = answer(document("x" * size), 7)
     talk.client(call("write", id=7))
     talk.wait(30)
     for raw in (late, late, late[:-5], b"[" + late + b"," + answer(document("b"), 8) + b"]"):
         talk.server(raw)
-    # What else there is in a batch goes on.
+    # The rest of a batch is forwarded.
     assert talk.to_client[1:] == [answer(document("b"), 8)]
     assert talk.session.may_stream(late[:512]) is False
 
@@ -91,7 +91,7 @@ def test_a_late_answer_is_no_second_one(size: int) -> None:
         line(id=1, method="notifications/progress", params={"progressToken": 7}),
     ],
 )
-def test_what_is_not_its_progress_gives_it_no_time(other: bytes) -> None:
+def test_progress_of_other_calls_does_not_extend_a_deadline(other: bytes) -> None:
     talk = DeadlineTalk()
     talk.client(call("write", id=1, _meta={"progressToken": 7}))
     talk.wait(20)
@@ -100,21 +100,21 @@ def test_what_is_not_its_progress_gives_it_no_time(other: bytes) -> None:
     assert texts(talk.to_client[-1]) == [LATE]
 
 
-def test_progress_in_a_batch_and_in_a_long_line_is_heard_of() -> None:
+def test_progress_in_a_batch_or_a_long_line_extends_a_deadline() -> None:
     talk = DeadlineTalk()
     talk.client(call("write", id=1, _meta={"progressToken": 7}))
     talk.wait(20)
     talk.server(b"[" + progress(7) + b"]")
     talk.wait(20)
     long = line(method="notifications/progress", params={"message": "x" * 9000, "progressToken": 7})
-    # It may not go on before anybody has looked at it.
+    # It is not streamed: the session must read it.
     assert talk.session.may_stream(long[:512]) is False
     talk.server(long)
     talk.wait(20)
     assert talk.cancelled == []
 
 
-def test_what_a_rule_withholds_of_a_call_that_was_taken_back_stays_withheld() -> None:
+def test_a_rule_withholds_the_response_to_a_cancelled_call_too() -> None:
     talk = DeadlineTalk(rules("- {tools: get, on_failure: refuse, response: [{drop: secret}]}"))
     talk.client(call("get", id=7))
     talk.client(line(method="notifications/cancelled", params={"requestId": 7}))
@@ -124,7 +124,7 @@ def test_what_a_rule_withholds_of_a_call_that_was_taken_back_stays_withheld() ->
     assert texts(talk.to_client[-1]) == ['{"a":1}']
 
 
-def test_the_beginning_of_an_answer_that_must_be_looked_into_is_progress() -> None:
+def test_the_beginning_of_a_long_response_counts_as_progress() -> None:
     talk = DeadlineTalk(rules("- {tools: get, response: [{drop: secret}]}"))
     talk.client(call("get", id=7))
     talk.wait(20)
@@ -152,13 +152,13 @@ def test_equal_ids_of_two_exchanges_are_timed_apart() -> None:
     assert len(talk.to_client) == late
     talk.server(answer(document("done"), 7), b"2:")
     assert len(talk.to_client) == late + 1
-    # Of an exchange that is over nothing is kept.
+    # Nothing is stored of an exchange that is over.
     talk.session.dropped(b"1:", [b"7"])
     talk.server(answer(document("another"), 7), b"1:")
     assert len(talk.to_client) == late + 2
 
 
-def test_time_that_a_call_has_waited_on_our_side_does_not_count() -> None:
+def test_the_time_that_a_call_waits_in_the_proxy_does_not_count() -> None:
     talk = DeadlineTalk()
     talk.client(call("a", id=7), b"1:")
     talk.clock.now += 29

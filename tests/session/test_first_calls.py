@@ -1,4 +1,4 @@
-"""Calls for a part of an answer that is not stored: what the server is asked before, and when."""
+"""Calls for a part of an answer that is not stored: when the server is asked for its tools."""
 
 import json
 from typing import Any
@@ -91,7 +91,7 @@ def test_a_tool_that_the_server_does_not_list_does_not_run(lists: list[bytes]) -
     assert len(talk.queries) == 1
 
 
-def test_without_a_record_of_calls_none_is_known_to_be_the_first() -> None:
+def test_without_a_record_of_calls_a_view_without_a_snapshot_is_refused() -> None:
     talk = Talk(BOUND)
     list_tools(talk, {"name": "get"})
     assert texts(talk.replied(LOOK))[0].startswith("nothing is kept of an earlier answer")
@@ -105,7 +105,7 @@ def test_a_page_may_be_the_first_call_too() -> None:
     assert json.loads(texts(raw)[0])["rows"] == [4, 5]
 
 
-def test_a_call_that_the_client_cancels_while_others_are_looked_up_never_runs() -> None:
+def test_a_call_that_is_cancelled_during_its_claim_never_runs() -> None:
     talk = looking()
     list_tools(talk, {"name": "get"})
     [load] = talk.session.from_client(LOOK)

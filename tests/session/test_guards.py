@@ -78,7 +78,7 @@ def test_an_argument_of_the_guard_is_advertised_checked_and_never_sent() -> None
     assert values == [True]
 
 
-def test_arguments_are_changed_added_and_taken_away() -> None:
+def test_a_guard_changes_adds_and_removes_arguments() -> None:
     guarded = talk(lambda call, _: Allow({"path": "b", "deep.er": 1, "old": UNSET}))
     guarded.client(call("reindex", {"path": "a", "kept": 1.5, "old": 2}))
     assert arguments(guarded.to_server[-1]) == {"path": "b", "kept": 1.5, "deep": {"er": 1}}
@@ -136,7 +136,7 @@ DEEP = b"[" * 1500 + b"]" * 1500
         REINDEX.replace(b'"params"', rb'"method":"ping","x":"\ud800","params"'),
     ],
 )
-def test_no_guard_is_got_around_by_what_only_another_reader_takes_for_a_call(raw: bytes) -> None:
+def test_a_call_that_only_another_parser_sees_does_not_bypass_a_guard(raw: bytes) -> None:
     guarded = talk(lambda call, _: Respond("no", error=True))
     guarded.client(raw)
     assert guarded.to_server == []
@@ -148,7 +148,7 @@ def test_no_guard_is_got_around_by_what_only_another_reader_takes_for_a_call(raw
 
 
 @pytest.mark.parametrize("facts", [{"by": ["A", 1.50]}, {}])
-def test_later_pages_say_what_the_guard_found_as_the_first_one_does(facts: dict[str, Any]) -> None:
+def test_later_pages_have_the_facts_of_the_guard_too(facts: dict[str, Any]) -> None:
     more = """
 response:
 - {elide: {at: tags, first: 1}}
@@ -164,7 +164,7 @@ response:
     assert [page["by"] for page in pages] == [facts.get("by", "nobody")] * 2
 
 
-def test_no_client_can_make_up_what_the_guard_found() -> None:
+def test_a_client_cannot_forge_the_facts_of_a_guard() -> None:
     case = "{to: {warnings: {argument: guard.warnings}}}"
     guarded = talk(lambda call, _: Allow(), f"response: [{{recast: {{cases: [{case}]}}}}]")
     reply = guarded.exchange(
@@ -185,7 +185,7 @@ def test_no_client_can_make_up_what_the_guard_found() -> None:
         ({"error": "odd"}, "the answer is an error"),
     ],
 )
-def test_a_question_that_fails_is_an_outcome(response: dict[str, Any], failure: str) -> None:
+def test_a_guard_gets_the_failure_of_its_query(response: dict[str, Any], failure: str) -> None:
     outcomes: list[QueryResult] = []
 
     def then(query_result: QueryResult) -> Decision:
@@ -206,7 +206,7 @@ def test_a_question_that_fails_is_an_outcome(response: dict[str, Any], failure: 
 
 
 @pytest.mark.parametrize("cause", ["", "the server answered with HTTP 500"])
-def test_a_question_without_an_answer_is_an_outcome(cause: str) -> None:
+def test_a_guard_continues_without_an_answer_to_its_query(cause: str) -> None:
     guarded = talk(asking(lambda query_result: Respond(str(query_result.failure))))
     guarded.client(REINDEX)
     id = json.loads(guarded.probes[0].raw)["id"]
@@ -214,7 +214,7 @@ def test_a_question_without_an_answer_is_an_outcome(cause: str) -> None:
     assert texts(guarded.to_client[0]) == [cause or "no answer in time"]
     cancelled = line(method="notifications/cancelled", params={"requestId": id})
     assert guarded.to_server[1:] == ([] if cause else [cancelled])
-    # Said a second time, or answered after all, it is nobody's concern.
+    # A second timeout, or a late response, has no effect.
     guarded.silence()
     guarded.server(answer(tool_result("late"), id))
     guarded.server(answer(tool_result("late " + "x" * 5000), id))
@@ -222,7 +222,7 @@ def test_a_question_without_an_answer_is_an_outcome(cause: str) -> None:
     assert len(guarded.to_client) == 1
 
 
-def test_what_ends_the_server_answers_the_held_call_alone() -> None:
+def test_the_end_of_the_server_is_an_error_for_the_held_call_alone() -> None:
     guarded = talk(asking(lambda query_result: Allow()))
     guarded.client(REINDEX)
     [raw] = guarded.session.ended("the server died")
@@ -230,9 +230,9 @@ def test_what_ends_the_server_answers_the_held_call_alone() -> None:
     assert (reply["id"], reply["result"]["content"][0]["text"]) == (1, "the server died")
 
 
-def test_a_large_answer_to_a_question_is_read_while_others_may_enter_the_session() -> None:
+def test_a_large_answer_to_a_query_is_read_in_the_background() -> None:
     large = answer(document({"files": ["a"] * 100_000}))
-    for taken_back in (False, True):
+    for cancels in (False, True):
         talk = Talk(careful(onward))
         talk.client(call("write", {}, id=5))
         question = json.loads(talk.probes[0].raw)["id"]
@@ -240,10 +240,10 @@ def test_a_large_answer_to_a_question_is_read_while_others_may_enter_the_session
         [work] = talk.session.from_server(raw)
         assert isinstance(work, outputs.RunInBackground)
         outcome = work.do()
-        if taken_back:
+        if cancels:
             talk.client(line(method="notifications/cancelled", params={"requestId": 5}))
         continuation = work.then(outcome)
-        assert continuation == (() if taken_back else (outputs.ToServer(call("write", {}, id=5)),))
+        assert continuation == (() if cancels else (outputs.ToServer(call("write", {}, id=5)),))
 
 
 def raising(call: Call, query_result: QueryResult | None) -> Decision:
@@ -286,7 +286,7 @@ def test_a_rule_in_shadow_mode_asks_no_guard() -> None:
     assert guarded.log == []
 
 
-def test_a_late_answer_that_cannot_be_read_is_no_concern_of_the_client() -> None:
+def test_an_unreadable_late_answer_to_a_query_does_not_reach_the_client() -> None:
     guarded = talk(asking(lambda query_result: Respond("no")))
     guarded.client(REINDEX)
     id = json.loads(guarded.probes[0].raw)["id"].encode()

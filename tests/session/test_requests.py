@@ -1,4 +1,4 @@
-"""Messages of the client: who it is, what it cancels, which rule its calls meet."""
+"""Messages of the client: its name, its cancellations, the rules for its calls."""
 
 import json
 from typing import Any
@@ -52,7 +52,7 @@ TWICE = "a request with this id has no answer yet"
         (call("get"), line(id=1, method="tools/list")),
     ],
 )
-def test_no_second_request_of_an_id_gets_around_a_rule_that_withholds(
+def test_a_second_request_with_an_id_does_not_bypass_a_rule_that_withholds(
     first: bytes, second: bytes
 ) -> None:
     talk = Talk(SAFE)
@@ -96,7 +96,7 @@ def test_a_call_of_a_hidden_tool_is_answered_as_one_of_an_unknown_tool(
 
 
 @pytest.mark.parametrize("head", [b'"jsonrpc":"2.0",', b'"jsonrpc":"2.0","id":null,'])
-def test_a_call_without_an_id_does_not_get_around_a_rule(head: bytes) -> None:
+def test_a_call_without_an_id_does_not_bypass_a_rule(head: bytes) -> None:
     talk = Talk(HIDE)
     hidden = b"{" + head + b'"method":"tools/call","params":{"name":"gone"}}'
     other = hidden.replace(b"gone", b"other")
@@ -117,7 +117,7 @@ SPREAD = json.dumps(json.loads(call("other", {"n": [1, {"a": "b, c"}]}, id=7)), 
         b'{ "jsonrpc": "2.0", "id": 7, "method": "prompts/get", "params": {"name": "call it"} }',
     ],
 )
-def test_what_is_surely_no_hidden_call_passes_as_it_is(raw: bytes) -> None:
+def test_a_message_that_cannot_be_a_hidden_call_passes_unchanged(raw: bytes) -> None:
     talk = Talk(HIDE)
     talk.client(raw)
     assert talk.to_server == [raw]
@@ -164,7 +164,7 @@ def test_arguments_that_are_added_leave_the_others_as_they_were_spelled() -> Non
     assert talk.to_server == [raw % (spelled.replace(rb"\/", b"/") + b',"limit":20')]
 
 
-def test_the_arguments_of_rules_that_do_not_apply_are_taken_off_too() -> None:
+def test_the_arguments_of_rules_that_do_not_apply_are_removed_too() -> None:
     talk = Talk(
         rules(
             """
@@ -199,7 +199,7 @@ def test_pages_are_not_cut_from_an_answer_that_was_read_by_other_rules() -> None
     talk.exchange(call("list"), answer(ITEMS))
     talk.rules = rules(now % 2)
     assert "nothing is kept" in texts(talk.replied(call("list", {"offset": 2})))[0]
-    # Where only the window has become another one, the document is as good as before.
+    # If only the window has changed, the stored document is still right.
     talk.exchange(call("list"), answer(ITEMS))
     talk.rules = rules(now % 3)
     assert items(talk.replied(call("list", {"offset": 2}))) == [3, 4, 5]
@@ -269,7 +269,7 @@ def test_out_of_service_a_page_is_refused_and_its_tool_not_called_again() -> Non
     assert talk.exchange(call("list", {"offset": 0}), pages) == pages
 
 
-# Who must get the whole: a program computes with what is there, and does not ask for the rest
+# A program must get the whole: it computes with the data, and does not ask for the rest.
 
 ROWS = answer(document({"items": [{"id": n, "score": n * 0.5} for n in range(1028)]}))
 SCRIPT = {"callId": "exec-7d1f", "progressToken": 1}
@@ -308,7 +308,7 @@ def test_a_call_of_the_models_own_keeps_its_budget(client: str, meta: Any) -> No
     assert len(talk.exchange(call("rows", _meta=meta), ROWS)) < 12_000
 
 
-def test_a_script_that_asks_for_a_view_gets_that_whole_and_the_server_sees_no_view() -> None:
+def test_a_script_gets_the_whole_of_a_view_and_the_server_sees_no_view() -> None:
     talk = client_named("codex-mcp-client")
     list_tools(talk, {"name": "rows", "annotations": {"readOnlyHint": True}})
 
@@ -342,7 +342,7 @@ def test_a_tool_whose_widget_parses_the_result_is_never_cut_and_gains_no_view(me
         b'"method":"tools/call","params":{"name":"gone","Name":"get"}',
     ],
 )
-def test_what_cannot_be_read_and_may_be_a_call_goes_nowhere_if_rules_guard(members: bytes) -> None:
+def test_an_unreadable_message_that_may_be_a_call_is_refused_if_rules_guard(members: bytes) -> None:
     talk = Talk(HIDE)
     raw = b'{"jsonrpc":"2.0","id":7,%b,"x":NaN}' % members
     reply = talk.replied(raw)

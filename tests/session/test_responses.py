@@ -1,4 +1,4 @@
-"""Messages of the server: which request they answer, what is shaped, withheld or streamed."""
+"""Messages of the server: responses that are matched, shaped, withheld or streamed."""
 
 import json
 from typing import Any
@@ -78,7 +78,7 @@ def starts(members: str) -> bytes:
         ((line(id=1, method="tools/list"),), starts('"id":1,"result":{'), False),
     ],
 )
-def test_a_long_line_is_streamed_only_if_surely_nothing_in_it_matters(
+def test_a_long_line_is_streamed_only_if_the_session_need_not_read_it(
     requests: tuple[bytes, ...], start: bytes, streams: bool
 ) -> None:
     talk = Talk(DROP)
@@ -101,8 +101,3 @@ def test_an_answer_that_was_streamed_is_counted_and_its_call_is_over() -> None:
         5000,
     )
     assert talk.session.ended("gone") == []
-
-
-NOISE = (b"starting up", b"{level: info}", b"[INFO] ready", b"{}x", b"\xff", b"[]", b"{}", b"5")
-NOT_OURS = (b'["a", {"b": 1}]', b'{"level":"info","id":1}')
-BLANK = (b"", b" ", b"\r", b"\t\r")

@@ -1,4 +1,4 @@
-"""One conversation, message by message: what reaches the other side, and what the proxy answers."""
+"""One conversation, message by message: forwarded, answered by the proxy, or failed on."""
 
 import json
 from typing import Any
@@ -34,7 +34,7 @@ def test_a_line_of_the_server_that_answers_no_call_reaches_the_client_as_it_is(r
 
 
 @pytest.mark.slow
-def test_what_a_session_remembers_is_bounded_whatever_is_called() -> None:
+def test_the_memory_of_a_session_is_bounded() -> None:
     every = "{name: all, tools: '*', response: [{keep: [items, gone]}, {paginate: {at: items}}]}"
     talk = Talk(rules(f"- {every}"), resumable=True)
     for number in range(1200):
@@ -83,7 +83,7 @@ TRACES = st.lists(st.tuples(st.booleans(), LINES), max_size=12)
 
 
 @given(TRACES)
-def test_every_message_that_no_rule_is_for_is_the_same_bytes_on_both_sides(
+def test_a_message_without_a_rule_passes_byte_for_byte_both_ways(
     trace: list[tuple[bool, bytes]],
 ) -> None:
     talk = Talk(DROP)
@@ -94,12 +94,12 @@ def test_every_message_that_no_rule_is_for_is_the_same_bytes_on_both_sides(
         if of_client:
             assert after == ([raw], [], [])
         else:
-            # What is no message is told from what is, and nothing in it is lost but blank lines.
+            # Messages are told from noise, and nothing is lost but blank lines.
             assert after[0] == []
             assert b"".join(after[2] + after[1]) == raw or not raw.strip()
 
 
-def test_only_the_requests_that_are_meant_are_ended() -> None:
+def test_only_the_requests_with_the_ids_of_the_exchange_are_ended() -> None:
     talk = Talk()
     for exchange, id in ((b"1:", 1), (b"1:", 2), (b"2:", 1)):
         talk.client(call("get", id=id), exchange)
@@ -114,7 +114,7 @@ def ids(lines: list[bytes]) -> list[Any]:
     return [json.loads(raw)["id"] for raw in lines]
 
 
-def test_a_session_at_rest_has_forgotten_what_was_answered_but_not_what_waits() -> None:
+def test_a_session_at_rest_forgets_answered_calls_and_keeps_pending_ones() -> None:
     talk = Talk(DROP, resumable=True)
     shaped = talk.exchange(call("get"), answer(SECRET))
     talk.client(call("get", id=2))

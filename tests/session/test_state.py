@@ -24,7 +24,7 @@ from tests.samples import (
 from tests.talk import Talk
 
 
-def test_every_call_is_counted_once_with_the_rule_that_did_it() -> None:
+def test_every_call_is_counted_once_with_its_rule() -> None:
     talk = Talk(RuleSet((*PAGES.files, *DROP.files, *HIDE.files)))
     first = talk.exchange(call("list"), answer(ITEMS))
     talk.replied(call("list", {"offset": 2}, id=2))
@@ -54,7 +54,7 @@ def test_every_call_is_counted_once_with_the_rule_that_did_it() -> None:
     [("claude-code", 8_000, 1_500, (1, 0)), ("claude-code", 90_000, 1_500, (1, 1)),
      ("mcp", 8_000, 200_000, (0, 0))],
 )  # fmt: skip
-def test_what_the_client_would_have_cut_by_itself_is_counted(
+def test_the_bytes_that_the_client_itself_would_cut_are_counted(
     client: str, budget: int, visible: int, cuts: tuple[int, int]
 ) -> None:
     talk = Talk(rules(f"- {{tools: list, max_bytes: {budget}}}"))
@@ -71,7 +71,7 @@ def test_what_the_client_would_have_cut_by_itself_is_counted(
 WHOLE = "- {name: pages, tools: [list, find], response: [{paginate: {as: items, limit: 2}}]}"
 
 
-def test_an_object_that_cannot_be_paged_is_said_once_for_each_tool_and_counted_each_time() -> None:
+def test_an_object_that_cannot_be_paged_is_logged_once_for_each_tool_and_always_counted() -> None:
     talk = Talk(rules(WHOLE))
 
     for tool in ("list", "list", "find", "list"):
@@ -90,7 +90,7 @@ OUT = (
 
 
 @pytest.mark.fault(34, "inside")
-def test_five_failures_in_a_row_put_a_rule_out_of_service_which_is_said_once() -> None:
+def test_five_failures_in_a_row_put_a_rule_out_of_service_with_one_log_entry() -> None:
     talk = Talk(rules(ABS))
 
     assert after(talk, *[FAILS] * 4, FITS) == [*[FAILS] * 4, answer(document(1))]
@@ -107,7 +107,7 @@ def test_five_failures_in_a_row_put_a_rule_out_of_service_which_is_said_once() -
     assert words.count("failed") == 11
 
 
-def test_errors_and_views_say_nothing_about_whether_a_rule_works() -> None:
+def test_errors_and_views_count_neither_as_failures_nor_as_successes() -> None:
     talk = Talk(
         rules("- {name: abs, tools: get, response: [{jmespath: 'abs(a)'}], max_bytes: 300}")
     )

@@ -1,4 +1,4 @@
-"""Lists of tools by the rules, and when the client is told to ask for them again."""
+"""Lists of tools by the rules, and notifications that they have changed."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ from tests.transports.steps import FailingStep
     "result",
     [None, [], {}, {"tools": 5}, {"tools": [5]}, {"tools": [{"name": "get", "inputSchema": 5}]}],
 )
-def test_a_list_that_is_none_passes_as_it_came(result: Any) -> None:
+def test_a_malformed_tool_list_passes_unchanged(result: Any) -> None:
     raw = line(id=99, result=result)
 
     assert Talk(PAGES).exchange(line(id=99, method="tools/list"), raw) == raw
@@ -31,7 +31,7 @@ HEAD = "version: 1\nserver: {tools: [list, get]}\n"
 SOME = RuleSet((file(HEAD + "rules: [{tools: get, response: [{drop: secret}]}]"),))
 
 
-def test_rules_for_a_server_with_certain_tools_end_where_it_has_others() -> None:
+def test_rules_for_a_server_with_other_tools_end_with_the_tool_list() -> None:
     talk = Talk(SOME)
     dropped = talk.exchange(call("get"), answer(SECRET))
     assert "secret" not in texts(dropped)[0]
@@ -44,7 +44,7 @@ def test_rules_for_a_server_with_certain_tools_end_where_it_has_others() -> None
     assert "secret" not in texts(talk.exchange(call("get"), answer(SECRET)))[0]
 
 
-def test_a_page_of_a_list_says_nothing_about_the_tools_a_server_lacks() -> None:
+def test_one_page_of_a_tool_list_does_not_end_the_rules_for_other_tools() -> None:
     talk = Talk(SOME)
     first = answer({"tools": [{"name": "get"}], "nextCursor": "2"}, 99)
     talk.exchange(line(id=99, method="tools/list"), first)
@@ -55,7 +55,7 @@ def test_a_page_of_a_list_says_nothing_about_the_tools_a_server_lacks() -> None:
 
 
 @pytest.mark.parametrize("what", ["prompts", "resources", "tools"])
-def test_names_that_gave_way_do_so_until_the_next_list(what: str) -> None:
+def test_arguments_stay_prefixed_until_the_next_tool_list(what: str) -> None:
     talk = Talk(PAGES)
     list_tools(talk, own("limit"))
 
@@ -68,7 +68,7 @@ def test_names_that_gave_way_do_so_until_the_next_list(what: str) -> None:
     assert last_arguments(talk) == {}
 
 
-def test_an_argument_that_gave_way_is_known_before_the_tools_are_listed_again() -> None:
+def test_a_prefixed_argument_is_recognised_before_the_tools_are_listed() -> None:
     talk = Talk(PAGES)
 
     first = talk.exchange(call("list", {"limit": 9, "page_limit": 3}), answer(ITEMS))
@@ -78,7 +78,7 @@ def test_an_argument_that_gave_way_is_known_before_the_tools_are_listed_again() 
     assert items(talk.replied(call("list", {"limit": 9, "page_offset": 3}, id=2))) == [4, 5]
 
 
-def test_a_view_that_gave_way_is_known_before_the_tools_are_listed_again() -> None:
+def test_a_prefixed_view_is_recognised_before_the_tools_are_listed() -> None:
     talk = Talk(BOUND)
 
     response = talk.replied(call("get", {"view": "front", "abridged_view": "items[0]"}))
@@ -101,7 +101,7 @@ def introduced(ruleset: RuleSet, response: bytes = CAPABLE) -> Talk:
 
 
 @pytest.mark.fault(43, "inside")
-def test_a_client_is_told_once_that_other_rules_make_another_list() -> None:
+def test_a_client_is_notified_once_if_new_rules_change_its_tool_list() -> None:
     talk = introduced(EMPTY)
     talk.rules = HIDE
     before = len(talk.to_client)
@@ -114,7 +114,7 @@ def test_a_client_is_told_once_that_other_rules_make_another_list() -> None:
 LONG_TOOL = {"name": "long", "description": "x" * 300_000}
 
 
-def test_a_client_is_told_of_rules_that_have_changed_while_its_long_list_was_edited() -> None:
+def test_a_client_is_notified_of_rules_that_change_while_its_long_list_is_edited() -> None:
     talk = Talk()
     talk.exchange(line(id=1, method="initialize"), CAPABLE)
     talk.client(line(id=2, method="tools/list"))
@@ -148,14 +148,14 @@ def test_a_list_that_a_step_fails_on_goes_out_as_it_came_unless_a_tool_is_hidden
 
 
 @pytest.mark.fault(43, "inside")
-def test_only_a_server_that_declares_it_has_a_list_that_changes() -> None:
+def test_a_client_is_not_notified_if_the_server_does_not_declare_list_changed() -> None:
     talk = introduced(EMPTY, answer({"serverInfo": {"name": "s"}, "capabilities": {"tools": {}}}))
     talk.rules = HIDE
     talk.client(call("list", {}, id=2))
     assert CHANGED not in talk.to_client
 
 
-def test_a_client_whose_session_was_at_rest_is_told_of_other_rules_and_of_the_same_not() -> None:
+def test_after_a_rest_a_client_is_notified_only_if_its_tool_list_differs() -> None:
     for now, notifications in (EMPTY, []), (HIDE, [CHANGED]):
         talk = introduced(EMPTY)
         talk.session.rest()
@@ -176,7 +176,7 @@ def history(*pages: tuple[Raw, Raw | None, bool]) -> ToolListHistory:
 
 
 @pytest.mark.slow
-def test_a_list_without_end_is_not_stored_without_end() -> None:
+def test_the_stored_part_of_a_tool_list_is_bounded() -> None:
     pages = [(Raw(b'{"tools":["page %d"]}' % number), None, True) for number in range(5000)]
     tool_list = history((ONE, None, False), *pages)
     assert len(tool_list._pages) <= 1024

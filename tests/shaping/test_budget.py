@@ -142,7 +142,7 @@ def test_text_beside_unrelated_structured_content_costs_nothing_if_it_is_not_sho
 STRINGS = [f"{n}: " + "x" * 90 for n in range(200)]
 
 
-def test_what_is_shown_of_several_blocks_and_what_the_notes_count_is_the_whole() -> None:
+def test_the_notes_count_all_that_is_left_out_of_several_blocks() -> None:
     blocks = ["short", json.dumps({"lines": STRINGS}), *STRINGS[:3], "z" * 9000]
 
     *after, note = texts(shaped("max_bytes: 4000", tool_result(*blocks)).raw)
@@ -168,7 +168,7 @@ def test_rows_in_a_block_each_are_shown_in_brief_as_one_table() -> None:
 
 
 @given(values(leaves=60), st.integers(300, 3000))
-def test_for_any_document_the_notes_count_all_that_is_left_out(raw: bytes, bound: int) -> None:
+def test_the_notes_count_all_that_is_left_out_of_any_document(raw: bytes, bound: int) -> None:
     before = json.loads(raw)
     outcome = shaped(f"max_bytes: {bound}", tool_result(Document.read(raw).encode().decode()))
     if outcome.outcome != "shaped" or not isinstance(before, dict | list):

@@ -135,7 +135,7 @@ def test_an_error_that_its_rule_does_not_fit_passes_as_it_came(
     assert any(line.startswith(reason) for line in talk.log) is (text is BROKEN)
 
 
-def test_an_error_that_has_the_form_keeps_its_layout_and_is_marked_where_it_was_not() -> None:
+def test_an_error_that_has_the_form_keeps_its_layout_and_is_marked_as_one() -> None:
     spaced = '{ "error": {"code": "MINE",  "more": 1.50} }'
     unmarked = ERRORS.replace("  tools: get_job", "  tools: get_job\n  error_if: error")
     reply, _ = client_response(answer(tool_result(spaced)), unmarked)
@@ -191,13 +191,13 @@ def budget(size: int = 8_000) -> RuleSet:
 
 
 def gap(note: Any) -> tuple[int, int]:
-    """Return where what was left out begins and ends, as a notice says it."""
+    """Return the start and the end of the part left out, by its note."""
     first, last, of = map(int, re.findall("[0-9]+", note["text"])[:3])
     return first, of - last
 
 
 def rejoined(talk: Talk, excerpt: str, note: Any, **asks: Any) -> str:
-    """Put a text together of what was shown of it and of views of what was left out."""
+    """Join the excerpt of a text with views of the part left out."""
     start, end = gap(note)
     tail = int(re.findall("[0-9]+", note["text"])[1])
     whole = excerpt[:start]
@@ -234,9 +234,7 @@ def test_a_long_traceback_shows_its_first_and_last_lines_and_the_rest_on_demand(
     "text",
     ["x" * 30_000, 'é"\n' * 9_000, "a b " * 9_000, TRACEBACK, "\n" * 25_000, "\U0001f600" * 9_000],
 )
-def test_what_is_shown_of_an_error_and_what_was_left_out_are_the_whole(
-    text: str, size: int
-) -> None:
+def test_a_long_error_shows_both_ends_and_names_the_part_between_them(text: str, size: int) -> None:
     talk = Talk(budget(size))
     excerpt, notice = texts(talk.exchange(call("run"), answer(tool_result(text, isError=True))))
 
@@ -274,7 +272,7 @@ def test_a_long_error_of_several_texts_is_one_text_and_its_images_stay() -> None
 def test_a_long_error_is_a_text_alone_but_for_short_facts_beside_it(
     value: dict[str, Any], stays: Any
 ) -> None:
-    # Clients that hold it to the outputSchema would refuse what is left of it.
+    # Clients that check it by the outputSchema would refuse the rest of it.
     ruleset = rules("- {tools: run, max_bytes: 2000, error_if: {match: '^Traceback'}}")
     reply = Talk(ruleset).exchange(call("run"), answer(tool_result(TRACEBACK, **value)))
 

@@ -19,7 +19,7 @@ def test_a_snapshot_is_the_document_before_the_first_window() -> None:
     assert snapshot.document == b'{"items":[1,2,3],"c":2}'
 
 
-def test_without_being_asked_for_no_snapshot_is_made() -> None:
+def test_without_keep_no_snapshot_is_made() -> None:
     assert shaped(PAGES, document({"items": [1, 2, 3]})).snapshot is None
     assert shaped("response: [{drop: b}]", document({"b": 1}), keep=True).snapshot is None
 
@@ -94,7 +94,7 @@ def test_a_view_of_a_text_is_a_text_also_by_the_name_of_the_member_that_holds_it
         ("text[3999:4000]", None),
         ("text[2000:]", None),
         ("text[-8:-4]", "view='text[3996:4000]' is next, 4 of 4000 chars are left"),
-        ("text[:600]", None),  # abridged, which says what is next
+        ("text[:600]", None),  # abridged, with a note on the rest
     ],
 )
 def test_a_window_of_a_text_that_ends_early_says_what_is_next(view: str, rest: str | None) -> None:

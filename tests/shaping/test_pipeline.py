@@ -1,4 +1,4 @@
-"""One response through its rule: what goes out, what is counted, what a failure leaves alone."""
+"""One response through its rule: the line for the client, the counts, and failures."""
 
 import asyncio
 import json
@@ -93,7 +93,7 @@ def test_a_response_that_its_rule_has_nothing_to_do_for_is_the_same_bytes(
     assert shaping.raw is raw
 
 
-def test_a_path_that_matches_nothing_is_told_even_where_nothing_changes() -> None:
+def test_a_path_that_matches_nothing_is_reported_even_if_nothing_changes() -> None:
     assert shaped("response: [{drop: [gone, a.lost]}]", document({"a": 1})).missing == (
         "gone",
         "a.lost",
@@ -208,7 +208,7 @@ def test_a_rule_that_refuses_withholds_what_it_failed_on(
     )
 
 
-def test_a_step_that_refuses_is_answered_with_its_words() -> None:
+def test_the_reason_of_a_step_that_refuses_is_the_answer() -> None:
     outcome = shape(
         job(with_step(rule(""" name: r """), Raises(Refusal("ask for less")), 0), answer(VALUE))
     )
@@ -230,7 +230,7 @@ def test_the_original_that_goes_out_for_a_rule_keeps_its_promise(fails: dict[str
 
 
 @pytest.mark.parametrize("kind", ["auto", "structured"])
-def test_what_has_no_document_is_bounded_and_no_step_works_on_it(kind: str) -> None:
+def test_a_result_without_a_document_is_bounded_and_skips_the_steps(kind: str) -> None:
     text = f"document: {kind}\nresponse: [{{filter: {{prefix: a}}}}]\nmax_bytes: 3000"
     short = {"content": [*tool_result("b\nc")["content"], *tool_result("d")["content"]]}
     outcome = shaped(text, short)
@@ -250,7 +250,7 @@ GROWS = "response: [{project: [a, some, more, keys]}]"
 
 @pytest.mark.fault(35, "inside")
 @pytest.mark.parametrize("structured", [False, True])
-def test_without_allow_growth_what_would_be_longer_passes_as_it_came(structured: bool) -> None:
+def test_without_allow_growth_a_result_that_would_grow_passes_unchanged(structured: bool) -> None:
     raw = answer(document({"a": 1}, structured=structured))
 
     outcome = shape(job(rule(f"name: r\nallow_growth: false\n{GROWS}"), raw, keep=True))
@@ -299,7 +299,7 @@ BROKEN = "the response breaks its contract: "
         (f"{CHECKED}response: [{{keep: [other]}}]\non_failure: refuse", document({"n": 1}), MISFIT),
     ],
 )
-def test_what_does_not_fit_a_rule_that_refuses_is_withheld(
+def test_a_result_that_does_not_fit_a_rule_that_refuses_is_withheld(
     text: str, value: dict[str, Any], why: str
 ) -> None:
     outcome = shaped(text, value)
@@ -333,7 +333,7 @@ WARNS = CONTRACT + "validate: warn\n"
         ),
     ],
 )
-def test_what_does_not_fit_a_rule_passes_as_it_came_and_is_told(
+def test_a_result_that_does_not_fit_a_rule_passes_with_a_warning_or_a_log_line(
     text: str, value: dict[str, Any], warning: str, logged: str
 ) -> None:
     outcome = shaped(text, value)
@@ -344,7 +344,7 @@ def test_what_does_not_fit_a_rule_passes_as_it_came_and_is_told(
 
 
 @pytest.mark.fault(34, "inside")
-def test_what_a_rule_out_of_service_is_for_goes_out_as_it_came_at_once() -> None:
+def test_a_result_passes_unchanged_if_its_rule_is_out_of_service() -> None:
     raw = answer(VALUE)
     outcome = shape(
         job(with_step(rule(STEPS), Raises(TypeError()), 0), raw, keep=True, bypass=True)

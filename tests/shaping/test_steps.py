@@ -1,4 +1,4 @@
-"""The steps of a rule over a document, and what counts as nothing left."""
+"""The steps of a rule over a document, and documents of which nothing is left."""
 
 import json
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ IN_MEMBER = tool_result(LINES, structuredContent={"content": LINES})
 
 
 def in_member(steps: str, **members: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the structuredContent that comes of a text in its one member, and what is missing."""
+    """Return the structuredContent of a shaped text in its one member, and the missing paths."""
     outcome = shaped(f"response: [{steps}]", IN_MEMBER, **members)
     content: dict[str, Any] = structured(outcome)
     # The texts begin with the same as it.
@@ -165,7 +165,9 @@ def test_a_rule_that_would_remove_everything_lets_the_original_go_or_withholds_i
         ("response: [{drop: a}]", {"a": None}, {}),
     ],
 )
-def test_an_answer_that_says_there_is_nothing_is_one(text: str, value: Any, expected: Any) -> None:
+def test_a_document_that_its_rule_empties_of_results_is_an_answer(
+    text: str, value: Any, expected: Any
+) -> None:
     outcome = shaped(f"on_failure: refuse\n{text}", document(value))
     assert outcome.outcome == "shaped"
     assert json.loads(texts(outcome.raw)[0]) == expected
@@ -176,9 +178,7 @@ def test_an_answer_that_says_there_is_nothing_is_one(text: str, value: Any, expe
 @pytest.mark.parametrize(
     "text", ["secret", '{"secret":1,"items":' + "[" * 5000 + "]" * 5000 + "}", '{"secret": NaN}']
 )
-def test_a_rule_that_withholds_lets_no_text_go_from_which_it_would_pick(
-    step: str, text: str
-) -> None:
+def test_a_rule_that_withholds_refuses_a_text_in_place_of_an_object(step: str, text: str) -> None:
     keys = f"name: r\nresponse: [{{{step}}}]"
     assert shaped(keys, tool_result(text)).raw == answer(tool_result(text))
     outcome = shaped(f"on_failure: refuse\n{keys}", tool_result(text))
@@ -215,7 +215,7 @@ def test_a_rule_that_takes_too_much_work_fails_and_the_original_goes_out_once(st
 
 
 @pytest.mark.fault(36, "inside")
-def test_a_view_that_takes_too_much_work_is_refused_and_could_be_had_for_more() -> None:
+def test_a_view_that_takes_too_much_work_is_refused() -> None:
     bounded = rule("max_bytes: 1000")
     raw = answer(document({"rows": [{"id": n, "name": "x" * 50} for n in range(1000)]}))
     view = "rows[*].to_string(id)"
@@ -229,7 +229,7 @@ def test_a_view_that_takes_too_much_work_is_refused_and_could_be_had_for_more() 
 
 
 @pytest.mark.fault(36, "inside")
-def test_what_is_spent_on_the_response_is_not_spent_on_saying_so() -> None:
+def test_the_steps_for_errors_have_fuel_of_their_own() -> None:
     text = "errors: [{replace: {pattern: '^view: .* takes', with: it takes}}]\nmax_bytes: 1000"
     raw = answer(document({"rows": ["x" * 50] * 100}))
     outcome = shape(job(rule(text), raw, view=f"{DOUBLED} | to_string(@)", fuel=LITTLE))

@@ -92,7 +92,7 @@ def value(text: str, expression: str) -> Any:
 
 
 def notes(outcome: ShapeResult) -> dict[str, str]:
-    """Return the notes on what is left out, in the document or beside it."""
+    """Return the notes, which stand in the document or beside it."""
     *_, text = texts(outcome.raw)
     decoded: dict[str, str] = json.loads(text[text.index("{") :].removesuffix("\n```"))
     return decoded["_abridged"]  # type: ignore[return-value]

@@ -138,7 +138,7 @@ def test_the_answer_to_a_view_is_abridged_with_a_view_that_goes_on_from_it() -> 
     assert look(whole, expression) == look(whole, f"data.rows[{10 + count}:{10 + 2 * count}]")
 
 
-def test_a_path_called_like_a_word_of_ours_is_told_apart() -> None:
+def test_a_path_named_like_a_key_of_the_notes_is_marked() -> None:
     document, _ = fitted({"more": list(range(1000))}, 400, viewable=True)
     assert list(document["_abridged"]) == ["@.more", "more"]
 
@@ -151,7 +151,7 @@ def test_many_cuts_are_counted_together() -> None:
     assert step_call["others"].endswith(f" chars at {50 - (len(step_call) - 1)} paths")
 
 
-def test_names_too_long_to_show_are_not_shown() -> None:
+def test_long_names_are_left_out_of_the_notes() -> None:
     document, _ = fitted({"k" * 200: "x" * 2000, "b": 1}, 600, viewable=True)
     count = len(document["k" * 200]) - 1
     assert document["_abridged"] == {"…": f"{count} of 2000 chars"}

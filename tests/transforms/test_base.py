@@ -1,4 +1,4 @@
-"""The parts that transforms share, and what all of them keep to."""
+"""The parts that transforms share, and properties that all of them have."""
 
 import json
 from functools import cache
@@ -135,7 +135,7 @@ ABSENT: list[tuple[str, str, list[str]]] = [
 
 @pytest.mark.parametrize(("text", "before", "missing"), ABSENT)
 @pytest.mark.parametrize("opened", [False, True], ids=["unopened", "opened"])
-def test_paths_that_name_nothing_are_noted(
+def test_paths_that_name_nothing_are_reported(
     text: str, before: str, missing: list[str], opened: bool
 ) -> None:
     document, step_call = Document.read(before.encode()), call()
@@ -246,7 +246,7 @@ def test_a_document_without_what_a_step_changes_is_not_changed(text: str, before
         ("parse: {as: lines}}, {elide: {last: 1}", rb'"a\nb"', b'"b"', "last 1 of 2"),
     ],
 )
-def test_what_is_no_object_has_the_note_of_elide_beside_it(
+def test_the_note_of_elide_stands_beside_a_document_that_is_no_object(
     text: str, before: bytes, after: bytes, note: object
 ) -> None:
     step_call = call()
@@ -316,7 +316,7 @@ def test_every_match_is_replaced(pattern: str, replacement: str, text: str, chan
 
 
 @pytest.mark.fault(37, "inside")
-def test_what_takes_long_to_replace_ends_where_the_fuel_does() -> None:
+def test_replace_ends_with_its_fuel() -> None:
     step_call = call()
     step_call.fuel = Fuel(LITTLE)
     with pytest.raises(OutOfFuel):

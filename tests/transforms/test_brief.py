@@ -1,4 +1,4 @@
-"""Arrays of objects in brief: the columns, the rows, and what the notes say of the others."""
+"""Arrays of objects in brief: the columns, the rows, and the notes on the others."""
 
 import json
 import re
@@ -39,7 +39,7 @@ def brief(value: Any, bound: int = 10_000, **options: Any) -> tuple[Any, dict[st
     return document, document.pop("_abridged", {})
 
 
-def test_all_rows_are_shown_as_a_table_with_what_is_the_same_said_once() -> None:
+def test_all_rows_are_shown_as_a_table_with_equal_members_named_once() -> None:
     document, notes = brief({"total": 30, "items": ISSUES})
 
     table = document["items"]
@@ -219,7 +219,7 @@ MEMBERS = st.fixed_dictionaries(
     st.integers(1500, 12_000),
     st.booleans(),
 )
-def test_what_the_notes_count_and_what_is_shown_are_the_whole(
+def test_the_notes_count_all_that_is_left_out(
     rows: list[dict[str, Any]], times: int, bound: int, structured: bool
 ) -> None:
     whole = {"items": rows * times, "n": 1}

@@ -46,7 +46,7 @@ def refusal(raw: str) -> str:
     return str(caught.value)
 
 
-def test_what_keeps_to_the_contract_passes_without_a_word() -> None:
+def test_a_result_that_keeps_to_the_contract_passes_without_a_warning() -> None:
     raw = '{"jobs": [{"id": "a", "more": 1}], "total": 1.0}'
     assert checked(raw) == []
     assert checked(raw, refuses=True) == []
@@ -63,7 +63,7 @@ def test_violations_of_a_kind_are_one_warning_that_shows_the_first() -> None:
     ]
 
 
-def test_a_kind_never_has_a_word_of_upstreams() -> None:
+def test_the_kind_of_a_violation_holds_no_text_of_the_server() -> None:
     raw = '{"jobs": [], "secret": 1, "jobs\\nof": 2}'
     assert checked(raw) == [
         Warned("contract: * additionalProperties", "secret: is none of the properties, and 1 more")
@@ -77,7 +77,7 @@ def test_the_kinds_of_a_schema_that_holds_itself_come_to_an_end() -> None:
     assert [each.kind for each in checked(raw)] == ["contract: jobs.next.jobs.next.jobs.next… type"]
 
 
-def test_more_violations_than_are_looked_at_are_said_to_be_more() -> None:
+def test_violations_beyond_the_limit_are_reported_as_more() -> None:
     [warned] = checked('{"jobs": [' + ",".join(["{}"] * 2000) + "]}")
     assert warned.text == "jobs[0].id: is missing, and 999 or more"
 
@@ -148,7 +148,7 @@ def test_a_text_read_as_structure_counts_as_what_it_is_written_back_as(
         ),
     ],
 )
-def test_what_is_nullable_is_advertised_as_admitting_null(
+def test_a_nullable_schema_is_advertised_as_admitting_null(
     own: dict[str, Any], advertised: dict[str, Any]
 ) -> None:
     schema = {"type": "object", "properties": {"a": {**own, "nullable": True}}}

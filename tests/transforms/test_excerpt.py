@@ -159,7 +159,7 @@ PROSE = st.sampled_from(["# A\n\n", "## b\n", "\n", "an error\n", LINE, 'é"😀
 
 
 @given(st.lists(PROSE, min_size=60, max_size=400).map("".join), st.integers(300, 4000))
-def test_what_is_shown_and_what_the_note_counts_are_the_whole(text: str, bound: int) -> None:
+def test_the_note_counts_all_that_is_left_out(text: str, bound: int) -> None:
     if len(encode(text)) > bound:
         cut(text, bound)
 

@@ -61,7 +61,7 @@ def test_an_expression_of_the_rule_that_does_not_fit_an_element_fails_the_rule()
         (Filter(glob=Argument("pattern")), "**/" * 300 + "c", "a/"),
     ],
 )
-def test_what_a_model_asks_for_and_takes_too_much_work_is_refused(
+def test_a_pattern_of_the_model_that_takes_too_much_work_is_refused(
     step: Filter, pattern: str, signs: str
 ) -> None:
     step_call = call(pattern=pattern)
@@ -74,7 +74,7 @@ def test_what_a_model_asks_for_and_takes_too_much_work_is_refused(
 
 
 @pytest.mark.parametrize("step", [Filter(match=Argument("glob")), Filter(glob=Argument("glob"))])
-def test_what_a_model_asks_for_has_at_most_1000_characters(step: Filter) -> None:
+def test_a_pattern_of_the_model_has_at_most_1000_characters(step: Filter) -> None:
     assert shaped(b'["a"]', step, at=call(glob="a" * 1000)) == b"[]"
     with pytest.raises(Refusal) as caught:
         shaped(b'["a"]', step, at=call(glob="a" * 1001))

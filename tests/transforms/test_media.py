@@ -56,7 +56,7 @@ def test_a_note_says_what_the_data_is_and_how_much(data: bytes, kind: str) -> No
     assert description(wrapped) == note
 
 
-def test_a_data_uri_says_its_type() -> None:
+def test_the_note_on_a_data_uri_names_its_type() -> None:
     uri = "data:image/svg+xml;charset=utf-8;base64," + base64(b"<svg>" * 200)
     assert description(uri) == "[image/svg+xml, 1,000 bytes of base64 data left out]"
     uri = "data:image/svg+xml," + "%3Csvg%3E" * 100
@@ -156,7 +156,7 @@ def replaced(value: Any, path: str, amounts: LeftOut) -> Any:
 
 
 @given(VALUES.filter(lambda value: isinstance(value, dict | list)), st.integers(300, 5000))
-def test_what_is_shown_and_what_the_notes_count_are_the_whole(value: Any, bound: int) -> None:
+def test_the_notes_count_all_that_is_left_out(value: Any, bound: int) -> None:
     document, notices = cut(value, bound, breadth=False)
     if isinstance(document, dict) and "_abridged" in document:
         notices = [document.pop("_abridged")]

@@ -87,7 +87,7 @@ def test_the_arguments_are_bounded_as_the_rule_says() -> None:
 
 
 @pytest.mark.parametrize("raw", [b"[]", b'"text"', b"null", b"5"])
-def test_what_is_a_list_or_no_structure_at_all_is_no_warning(raw: bytes) -> None:
+def test_paginate_does_not_warn_about_a_list_or_a_plain_value(raw: bytes) -> None:
     step_call = call()
     shaped(raw, Paginate(as_="items"), at=step_call)
     assert step_call.warnings == []
@@ -195,7 +195,7 @@ def test_pages_of_lines_rejoin_to_the_text(text: str, limit: int, bound: int | N
     assert rejoined == text
 
 
-def test_what_clips_the_page_does_not_spoil_its_end() -> None:
+def test_a_step_that_clips_a_page_keeps_its_end() -> None:
     raw = b'"one 1\\ntwo 2\\nthree 3"'
     steps = Parse(as_="lines"), Paginate(limit=2), Clip(max_chars=3)
     assert json.loads(shaped(raw, *steps)) == "one… (+2 chars)\ntwo… (+2 chars)\n"

@@ -95,7 +95,7 @@ def test_the_last_record_gets_an_end_where_others_follow_it_now() -> None:
         ("python", "[<object at 0x1>]"),
     ],
 )
-def test_what_cannot_be_read_is_a_mismatch(form: Any, text: str) -> None:
+def test_a_text_that_cannot_be_read_is_a_mismatch(form: Any, text: str) -> None:
     with pytest.raises(ShapeMismatch, match=r"^the text "):
         shaped_text(text, Parse(as_=form))
 
@@ -117,7 +117,7 @@ def test_the_strings_at_a_path_are_read_each_with_what_stands_around_it() -> Non
     assert document.encode() == b'{"items":[{"content":"one\\r\\n"},{"content":"x\\ny"}]}'
 
 
-def test_texts_that_can_no_longer_be_told_apart_are_a_mismatch() -> None:
+def test_texts_that_become_ambiguous_are_a_mismatch() -> None:
     document = Document.read(b'[{"content":"a\\n"},{"content":"b"}]')
     Parse(as_="lines", at=CONTENT)(document.root, call())
     document.root.child(0).remove()
@@ -158,7 +158,7 @@ def test_records_rejoin_to_the_text(text: str, split: str | None) -> None:
         (Parse(as_="json", after=Pattern("^(?:a|b)*a(?:a|b){1000}c")), "ab" * 200_000),
     ],
 )
-def test_a_text_that_takes_long_to_read_ends_where_the_fuel_does(step: Parse, text: str) -> None:
+def test_parse_ends_with_its_fuel(step: Parse, text: str) -> None:
     step_call = call()
     step_call.fuel = Fuel(100)  # a search is paid for by the time it takes
     with pytest.raises(OutOfFuel):

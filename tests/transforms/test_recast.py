@@ -1,5 +1,4 @@
 import json
-from typing import Any
 
 import pytest
 
@@ -22,11 +21,6 @@ def recast(options: str) -> Recast:
     return step
 
 
-def output(options: str, raw: str, **arguments: Any) -> str:
-    step_call = call(**arguments)
-    return shaped(raw.encode(), recast(f"recast: {{{options}}}"), at=step_call).decode()
-
-
 @pytest.mark.parametrize(
     ("raw", "warning"),
     [
@@ -35,7 +29,7 @@ def output(options: str, raw: str, **arguments: Any) -> str:
         ('{"a": [1.0]}', "no case fits what begins with '{\"a\":[1.0]}'"),
     ],
 )
-def test_what_no_case_fits_stays_as_it_is_and_is_counted(raw: str, warning: str) -> None:
+def test_a_document_that_no_case_fits_stays_with_a_warning(raw: str, warning: str) -> None:
     step = recast("recast: {cases: [{match: done, to: {}}, {where: 'b', to: {}}]}")
     document = Document.read(raw.encode())
     step_call = Call("t", warnings=[])
@@ -72,10 +66,11 @@ def test_what_no_case_fits_stays_as_it_is_and_is_counted(raw: str, warning: str)
         ),
     ],
 )
-def test_what_cannot_be_filled_right_fails(options: str, raw: str, message: str) -> None:
-    with pytest.raises(TransformError) as failed:
-        output(options, raw)
-    assert str(failed.value) == message
+def test_a_template_that_cannot_be_filled_fails(options: str, raw: str, message: str) -> None:
+    step = recast(f"recast: {{{options}}}")
+    with pytest.raises(TransformError) as caught:
+        shaped(raw.encode(), step)
+    assert str(caught.value) == message
 
 
 def test_a_document_that_fails_is_not_half_changed() -> None:
@@ -95,7 +90,7 @@ def test_a_document_that_fails_is_not_half_changed() -> None:
         (f"{{a: [{', '.join(['{jmespath: length(v)}'] * 500)}]}}", b'{"v":"%s"}' % (b"x" * 9000)),
     ],
 )
-def test_a_shape_that_grows_without_end_fails_where_the_fuel_ends(to: str, raw: bytes) -> None:
+def test_recast_ends_with_its_fuel(to: str, raw: bytes) -> None:
     step_call = call()
     step_call.fuel = Fuel(LITTLE)
     with pytest.raises(OutOfFuel):

@@ -125,7 +125,7 @@ OWN = {
         "replace: {at: state, pattern: e, with: E}",
     ],
 )
-def test_the_notes_beside_what_was_cut_fit_the_schema(text: str) -> None:
+def test_the_notes_beside_a_cut_document_fit_the_schema(text: str) -> None:
     [step] = rule(f"response: [{{{text}}}]").pipeline
     document = {"items": ROWS, "state": "pending"}
     assert_fits(step, OWN, document)

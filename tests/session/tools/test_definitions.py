@@ -11,7 +11,7 @@ from tests.given import file, rule, rules
 from tests.tool_list import PAGES, Listing, listed, tool
 
 
-def test_a_tool_that_no_rule_touches_stays_the_bytes_that_came() -> None:
+def test_a_tool_without_a_rule_stays_byte_for_byte() -> None:
     untouched = b'{ "name" : "kept", "x": 1.0, "inputSchema": {"type": "object"} }'
     raw = b'{"tools": [' + untouched + b', {"name": "gone"}], "nextCursor": ""}'
 
@@ -181,13 +181,6 @@ def test_members_of_meta_are_added_to_those_that_are_there() -> None:
 BUDGET = RuleSet((), otherwise=rule("max_bytes: 8000"))
 
 
-def growth(*tools: dict[str, Any]) -> int:
-    """Return the bytes that the list of these tools has more if only the budget applies."""
-    before = {"tools": list(tools)}
-    raw = Listing(BUDGET, before).raw
-    return 0 if raw is None else len(bytes(raw)) - len(encode(before))
-
-
 STRICT = {
     "type": "object",
     "properties": {"n": {"type": "integer"}},
@@ -206,14 +199,16 @@ STRICT = {
     ],
 )
 def test_the_budget_costs_at_most_a_hundred_bytes_a_tool(own: Any) -> None:
-    tools = [tool(f"tool_{n}", **own) for n in range(46)]
-    assert 0 < growth(*tools) <= 46 * 100
-    edited = Listing(BUDGET, {"tools": tools}).result["tools"]
+    before = {"tools": [tool(f"tool_{n}", **own) for n in range(46)]}
+    listing = Listing(BUDGET, before)
+    assert listing.raw is not None
+    assert 0 < len(bytes(listing.raw)) - len(encode(before)) <= 46 * 100
+    edited = listing.result["tools"]
     untouched = [key for key in own if not key.endswith("Schema")]
     assert all(each[key] == own[key] for each in edited for key in untouched)
 
 
-def test_the_arguments_and_the_hints_of_each_tool_are_seen() -> None:
+def test_the_facts_of_each_tool_hold_its_arguments_and_hints() -> None:
     own = {"properties": {"a": {}, "p": {"type": "object", "properties": {"limit": {}}}}}
 
     listing = listed(

@@ -18,7 +18,7 @@ LIMIT = {"limit": {"default": 20}}
 @pytest.mark.parametrize(
     ("text", "own", "expected"),
     [
-        # Bounds stand beside what the server says.
+        # Bounds stand beside the server's own keywords.
         (
             "- {tools: list, arguments: {n: {minimum: 1, maximum: 9, default: 5}}}",
             {"n": INTEGER},
@@ -44,7 +44,7 @@ def test_a_schema_without_properties_gains_them(own: dict[str, Any]) -> None:
     assert (list(schema["properties"]), schema["type"]) == (["limit", "offset"], "object")
 
 
-def test_what_a_rule_spells_out_or_gives_a_default_is_not_required() -> None:
+def test_an_argument_that_a_rule_names_or_gives_a_default_is_not_required() -> None:
     own = {"type": "object", "properties": {"n": {"type": "string"}}, "required": ["n"]}
     schema = listed(RENAMED, tool(inputSchema=own)).tool["inputSchema"]
     assert (schema["properties"]["n"]["type"], "required" in schema) == ("integer", False)
@@ -91,7 +91,7 @@ def test_a_bound_that_holds_for_some_calls_only_is_not_advertised_for_all() -> N
         "object",
     ],
 )
-def test_a_schema_that_leaves_no_place_stays_and_the_log_says_so(schema: Any) -> None:
+def test_a_schema_that_leaves_no_place_stays_with_a_log_entry(schema: Any) -> None:
     listing = listed(PAGES, tool(inputSchema=schema))
 
     assert listing.tool["inputSchema"] == schema

@@ -1,4 +1,4 @@
-"""The outputSchema of a tool as clients get it: what comes out of rules fits it."""
+"""The outputSchema of a tool as clients get it: the results of its rules fit it."""
 
 from typing import Any, ClassVar
 
@@ -42,7 +42,7 @@ IN_MEMBER = {
             [{"items": ["a"], "_dropped": {"image": 1}}],
             [{"items": "a"}],
         ),
-        # A text may be cut, and told about.
+        # A text may be cut, with a notice.
         (
             "- {tools: list, response: [truncate]}",
             IN_MEMBER,
@@ -107,7 +107,7 @@ def test_a_view_fits_the_schema_of_a_tool_with_a_member_of_that_name(member: Any
 
 
 @pytest.mark.parametrize("schema", [5, "object", [], None])
-def test_an_output_schema_that_is_none_stays(schema: Any) -> None:
+def test_a_malformed_output_schema_stays(schema: Any) -> None:
     assert listed(PAGES, tool(outputSchema=schema)).tool["outputSchema"] == schema
 
 
@@ -145,7 +145,7 @@ def promised(text: str, **members: Any) -> dict[str, Any]:
     return schema
 
 
-def test_a_contract_that_is_always_kept_is_advertised_as_it_is() -> None:
+def test_an_enforced_contract_is_advertised_as_it_is() -> None:
     assert promised(ENFORCED) == CONTRACT
 
 
@@ -154,7 +154,7 @@ def test_a_contract_that_may_be_broken_stands_beside_what_breaks_it(text: str) -
     assert promised(text) == {"type": "object", "anyOf": [CONTRACT, ANYTHING]}
 
 
-def test_what_is_abridged_or_viewed_fits_a_contract_that_is_always_kept() -> None:
+def test_abridged_results_and_views_fit_an_enforced_contract() -> None:
     schema = promised(f"{ENFORCED}          max_bytes: 500\n          blocks: {{drop: [image]}}\n")
     assert schema["type"] == "object"
     assert accepts(schema, {"id": "a", "_dropped": {"image": 1}})
@@ -190,7 +190,7 @@ def test_the_answers_of_a_guard_fit_what_is_advertised() -> None:
     assert accepts(own, {"status": "closed"})
 
 
-def test_rules_for_the_calls_of_a_tool_promise_what_either_of_them_does() -> None:
+def test_two_rules_of_a_tool_advertise_the_contracts_of_both() -> None:
     text = """
         - {tools: list, when: a, validate: refuse, output_schema: {type: object, required: [a]}}
         - {tools: list, validate: refuse, output_schema: {type: object, required: [b]}}
@@ -241,7 +241,7 @@ def test_rules_for_the_calls_of_a_tool_promise_what_either_of_them_does() -> Non
         ),
     ],
 )
-def test_what_not_every_result_could_keep_is_not_advertised(text: str, why: str) -> None:
+def test_a_contract_that_some_results_cannot_keep_is_not_advertised(text: str, why: str) -> None:
     listing = listed(text, tool())
     assert listing.raw is None
     assert listing.log == ([f"list: output_schema is not advertised: {why}"] if why else [])
@@ -253,7 +253,7 @@ def test_a_contract_stands_beside_what_the_server_declares() -> None:
     assert schema == {"type": "object", "anyOf": [CONTRACT, OWN]}
     warned = promised(f"{ALL}          validate: warn\n", outputSchema=OWN)
     assert warned == {"type": "object", "anyOf": [CONTRACT, ANYTHING, OWN]}
-    # Where some calls are no rule's, their results are what the server declares.
+    # Results of calls without a rule are those that the server declares.
     assert promised(
         ENFORCED.replace("tools: list", "tools: list\n          when: a"), outputSchema=OWN
     )

@@ -1,4 +1,4 @@
-"""A response line is parsed, and what its document is, rung by rung."""
+"""A response line is parsed, and its document located, rung by rung."""
 
 import json
 from typing import Any
@@ -168,7 +168,7 @@ LINES = [
 
 
 @pytest.mark.parametrize("raw", LINES)
-def test_a_line_says_the_same_however_far_it_is_taken_apart(raw: bytes) -> None:
+def test_a_line_means_the_same_however_far_it_is_decoded(raw: bytes) -> None:
     line, whole = parse(raw), parse(raw, intact=True)
 
     assert list(line.envelope) == list(whole.envelope)

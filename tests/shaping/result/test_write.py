@@ -1,4 +1,4 @@
-"""How a document is written back into its result, where notices stand, and what is promised."""
+"""A document is written back into its result, with notices and promised structuredContent."""
 
 import json
 from typing import Any
@@ -142,7 +142,9 @@ def test_a_kept_number_is_spelled_in_both_copies_as_the_server_spelled_it() -> N
         ({"content": []}, {"text": ""}),
     ],
 )
-def test_what_is_no_object_is_a_text_there(value: dict[str, Any], promised: Any) -> None:
+def test_structured_content_of_a_result_that_is_no_object_is_its_text(
+    value: dict[str, Any], promised: Any
+) -> None:
     outcome = shaped(CONTRACT, value)
     assert structured(outcome) == promised
     assert result(outcome.raw)["content"] == value["content"]
@@ -157,13 +159,13 @@ def test_what_is_no_object_is_a_text_there(value: dict[str, Any], promised: Any)
         tool_result("prose", structuredContent={"n": 1}),
     ],
 )
-def test_an_error_a_question_and_what_is_structured_already_stay_as_they_came(
+def test_errors_questions_and_structured_results_stay_unchanged(
     value: dict[str, Any],
 ) -> None:
     assert shaped(CONTRACT, value).raw == answer(value)
 
 
-def test_what_was_checked_as_the_text_of_a_member_is_what_stands_there() -> None:
+def test_the_checked_text_of_a_member_becomes_structured_content() -> None:
     value = tool_result('{"n":1.0}', structuredContent={"result": '{"n":1.0}'})
     assert shaped(CONTRACT + "validate: warn", value).raw == answer(value)
     outcome = shaped(CONTRACT + "validate: refuse", value)
