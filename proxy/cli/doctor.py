@@ -22,9 +22,9 @@ from proxy.cli.server import (
 )
 from proxy.cli.terminal import printable
 from proxy.document.paths import matches
-from proxy.errors import did_you_mean
+from proxy.errors import RuleErrors, did_you_mean
 from proxy.ruleset.clients import client_for
-from proxy.ruleset.selection import NO_RULES, Selection, load, readings
+from proxy.ruleset.selection import NO_RULES, Selection
 from proxy.session.tools.definitions import MOST_INPUT_SCHEMA
 
 _SHOWN = 5  # how many names of tools are printed
@@ -53,10 +53,11 @@ def run(arguments: argparse.Namespace) -> int:
 def _findings(settings: argparse.Namespace) -> Iterator[Finding]:
     server = options.server_words(settings, "header")
     yield _ledger(settings)
-    names = () if settings.rules == [NO_RULES] else settings.rules or ()
-    loaded = readings(names, allow_python=settings.allow_python)
-    wrong: list[Finding] = [("error", str(each)) for file in loaded for each in file.problems]
-    yield from wrong
+    selection = None
+    try:
+        selection = options.selection(settings)
+    except RuleErrors as errors:
+        yield from (("error", str(each)) for each in errors.problems)
     try:
         bare = asyncio.run(listing(server, settings.deadline))
     except Silent as silent:
@@ -72,8 +73,9 @@ def _findings(settings: argparse.Namespace) -> Iterator[Finding]:
         f"server {bare.server!r} {bare.version}, revision {bare.revision}:"
         f" {_tools(bare.tools)} after {bare.seconds:.1f} s",
     )
-    if not wrong:
-        yield from _rules(settings, bare)
+    if selection is not None:
+        if settings.rules != [NO_RULES]:
+            yield from _rules(selection, bare)
         yield from _clients(settings)
 
 
@@ -100,19 +102,14 @@ def _tools(tools: Tools) -> str:
     return f"{len(tools)} tools in {sum(map(json_size, tools.values())):,} bytes"
 
 
-def _rules(settings: argparse.Namespace, bare: Listed) -> Iterator[Finding]:
-    names = settings.rules
-    if names == [NO_RULES]:
-        return
-    files = None if names is None else load(names, allow_python=settings.allow_python)
-    selection = Selection(files, settings.budget, lambda _: None)
+def _rules(selection: Selection, bare: Listed) -> Iterator[Finding]:
     ruleset = selection(bare.server, None).fitting(bare.tools)
     client_tools, edit = edited(bare.tools, ruleset)
     if edit.error is not None:
         yield "error", f"with the rules, its tools are not listed: {edit.error}"
     yield from (("warning", line) for line in edit.log_lines)
     yield "ok", f"with the rules: {_tools(client_tools)}"
-    for file in files or ():
+    for file in selection(None, None).files:
         if file not in ruleset.files:
             yield "warning", f"{file.name}: it is for another server; none of its rules apply"
     for file in ruleset.files:
