@@ -14,16 +14,16 @@ PYTHON = _CASES / "python"
 def expected(path: Path) -> list[str]:
     """Return the problems that a bad file announces, each as `line:column: message`."""
     names = ", ".join(TRANSFORMS)
-    return [line.replace("{transforms}", names) for line in _said(path, "expect")]
+    return [line.replace("{transforms}", names) for line in _header(path, "expect")]
 
 
 def editor(path: Path) -> str:
-    """Return what the schema for editors makes of a bad file: `refuses`, `accepts` or no YAML."""
-    (word,) = _said(path, "editor")
+    """Return the verdict of the schema for editors on a file: `refuses`, `accepts` or no YAML."""
+    (word,) = _header(path, "editor")
     return word
 
 
-def _said(path: Path, word: str) -> list[str]:
+def _header(path: Path, word: str) -> list[str]:
     start = f"# {word}: "
     lines = path.read_text().splitlines()
     return [line.removeprefix(start) for line in lines if line.startswith(start)]

@@ -56,6 +56,7 @@ def name_of(file: Path) -> str:
 
 
 MODULES = {name_of(file): file for file in sorted((ROOT / "proxy").rglob("*.py"))}
+PYTHON = (*MODULES.values(), *sorted((ROOT / "tests").rglob("*.py")))
 
 
 def test_imports_go_one_way() -> None:
@@ -175,7 +176,7 @@ DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 def test_no_docstring_begins_with_a_word_that_names_no_thing() -> None:
     openings = [
         f"{file.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}: {text.splitlines()[0]}"
-        for file in MODULES.values()
+        for file in PYTHON
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, DOCUMENTED)
         and (text := ast.get_docstring(node) or "")
@@ -206,7 +207,7 @@ KEYS = {"rule_model": ("given", "found", "refused")}
 def test_no_name_is_a_bare_participle() -> None:
     bare = [
         f"{file.relative_to(ROOT)}:{line}: {name}"
-        for file in MODULES.values()
+        for file in PYTHON
         for name, line in bound_names(ast.parse(file.read_text()))
         if BARE.fullmatch(name) and name not in KEYS.get(file.stem, ())
     ]

@@ -59,7 +59,7 @@ def errors() -> Iterable[Error]:
     install.require()
     kinds = corpus()
     every = [text for each in kinds.values() for text in each]
-    done = subprocess.run(
+    completed = subprocess.run(
         [install.node(), "--input-type=module", "-e", COUNT],
         cwd=install.CACHE / "tokenizer",
         input=json.dumps(every),
@@ -67,7 +67,7 @@ def errors() -> Iterable[Error]:
         text=True,
         check=True,
     )
-    counts = iter(json.loads(done.stdout))
+    counts = iter(json.loads(completed.stdout))
     for kind, each in kinds.items():
         yield Error(kind, sum(next(counts) for _ in each), sum(map(tokens, each)))
 
