@@ -1,6 +1,5 @@
 """The handler of a route on a real listener, and clients of both eras that see each event."""
 
-import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -12,6 +11,7 @@ from typing import Any, Generic, TypeVar
 import aiohttp
 import msgspec
 from aiohttp import web
+from aiohttp.test_utils import RawTestServer, TestClient
 from yarl import URL
 
 from proxy.ruleset.loading.config_model import LimitsSpec
@@ -23,7 +23,6 @@ from proxy.transports.http.sse import Event, Events
 from proxy.transports.log import Log
 from proxy.transports.sidecar.access import Access
 from proxy.transports.sidecar.command.route_handler import CommandRoute
-from proxy.transports.sidecar.connection import Connections, SidecarServer
 from proxy.transports.sidecar.request import RequestRefused
 from proxy.transports.sidecar.route import AccessRecord, Handler, Route, Services
 from proxy.transports.sidecar.url.route_handler import UrlRoute
@@ -137,15 +136,15 @@ class StreamedResponse:
         self._response.close()
 
 
+HttpClient = TestClient[Any, None]
+
+
 class Client:
     """Sends one request per connection; `session` and `version` go along if they are set."""
 
-    def __init__(
-        self, http: aiohttp.ClientSession, url: str, responses: list[StreamedResponse]
-    ) -> None:
+    def __init__(self, http: HttpClient, path: str) -> None:
         self._http = http
-        self._responses = responses
-        self._url = URL(url, encoded=True)
+        self._path = URL(path, encoded=True)
         self.session: str | None = None
         self.version: str | None = None
 
@@ -161,11 +160,9 @@ class Client:
         pairs |= {name.replace("_", "-"): value for name, value in headers.items()}
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()
         data = None if body is None else BytesIO(raw)
-        response = StreamedResponse(
-            await self._http.request(method, self._url, data=data, headers=pairs)
+        return StreamedResponse(
+            await self._http.request(method, self._path, data=data, headers=pairs)
         )
-        self._responses.append(response)
-        return response
 
     async def request(
         self, id: Any, method: str, params: Any = None, accept: str = EVENTS, **headers: str
@@ -229,22 +226,16 @@ HandlerType = TypeVar("HandlerType", bound=Handler)
 
 
 class RouteServer(Generic[HandlerType]):
-    """A handler that listens; every client of it is closed with it."""
+    """A handler that serves requests, which are closed with it."""
 
-    def __init__(self, port: int, handler: HandlerType, http: aiohttp.ClientSession) -> None:
+    def __init__(self, handler: HandlerType, http: HttpClient) -> None:
         self.handler = handler
-        self.url = f"http://127.0.0.1:{port}/mcp"
+        self.http = http
         self.records: list[AccessRecord] = []
-        self._http = http
-        self._responses: list[StreamedResponse] = []
-
-    def close(self) -> None:
-        for response in self._responses:
-            response.close()
 
     def client(self, path: str = "") -> Client:
         """Make a client of a path or query that follows the route's."""
-        return Client(self._http, self.url + path, self._responses)
+        return Client(self.http, "/mcp" + path)
 
     async def post(self, body: bytes, accept: str | None = BOTH, **headers: str) -> Response:
         """Post a body and read the whole response."""
@@ -272,24 +263,19 @@ async def serve_handler(handler: HandlerType) -> AsyncIterator[RouteServer[Handl
             record.answered_by, record.failure = "proxy", str(refusal)
             return refusal.response(record.id)
 
-    await handler.open()
-    log = Log("error")
-    connections = SidecarServer(handle, log, Connections(1000, None, log))
-    listener = await asyncio.get_running_loop().create_server(connections, "127.0.0.1", 0)
-    http = aiohttp.ClientSession(
+    http: HttpClient = TestClient(
+        RawTestServer(handle),
         connector=aiohttp.TCPConnector(force_close=True, limit=0),
         timeout=aiohttp.ClientTimeout(total=SECONDS),
         skip_auto_headers=("Accept", "Accept-Encoding", "User-Agent"),
         auto_decompress=False,
     )
-    server = RouteServer(listener.sockets[0].getsockname()[1], handler, http)
+    server = RouteServer(handler, http)
+    await handler.open()
     try:
-        yield server
+        async with http:
+            yield server
     finally:
-        server.close()
-        await http.close()
-        listener.close()
-        await connections.shutdown(1)
         await handler.close()
 
 

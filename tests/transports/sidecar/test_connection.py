@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 from aiohttp import web
+from pytest_aiohttp import AiohttpRawServer
 
-from proxy.transports.log import Log
 from proxy.transports.sidecar import connection
-from proxy.transports.sidecar.connection import BodyStalled, BodyTimeout, Connections, SidecarServer
+from proxy.transports.sidecar.connection import BodyStalled, BodyTimeout
 from tests.transports.http.sidecar_server import RawClient, serve_sidecar
 
 START = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n"
@@ -60,7 +60,7 @@ async def test_a_tunnel_or_another_protocol_is_not_offered() -> None:
 
 @pytest.mark.parametrize("slowly", [False, True])
 async def test_a_body_that_stalls_or_arrives_too_slowly_is_abandoned(
-    slowly: bool, monkeypatch: pytest.MonkeyPatch
+    slowly: bool, monkeypatch: pytest.MonkeyPatch, aiohttp_raw_server: AiohttpRawServer
 ) -> None:
     monkeypatch.setattr(connection, "_STALLED", 0.2)
     monkeypatch.setattr(connection, "_LEAST", 5)
@@ -76,10 +76,8 @@ async def test_a_body_that_stalls_or_arrives_too_slowly_is_abandoned(
             patience.end()
         return web.Response()
 
-    loop = asyncio.get_running_loop()
-    server = SidecarServer(handle, Log("error"), Connections(9, None, Log("error")))
-    listening = await loop.create_server(server, "127.0.0.1", 0)
-    client = RawClient(*await asyncio.open_connection(*listening.sockets[0].getsockname()))
+    server = await aiohttp_raw_server(handle)
+    client = RawClient(*await asyncio.open_connection(server.host, server.port))
     await client.send(START + b"Content-Length: 10\r\n\r\nabc")
     while slowly and not errors:
         await client.send(b"d")
@@ -87,6 +85,3 @@ async def test_a_body_that_stalls_or_arrives_too_slowly_is_abandoned(
     assert (await client.response()).status == 200
     assert errors == [BodyStalled]
     client.close()
-    listening.close()
-    server.pre_shutdown()
-    await server.shutdown(1.0)

@@ -228,6 +228,7 @@ async def test_the_open_requests_of_a_session_are_bounded(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("proxy.transports.sidecar.command.child_session._MOST_ASKED", 3)
+    monkeypatch.setattr("proxy.transports.sidecar.command.child_session._LAST_ANSWER", 0.05)
     async with serve_command() as proxy:
         if path == "/mcp":
             client = await proxy.client().initialize()

@@ -210,7 +210,7 @@ async def test_a_client_of_2024_11_05_has_one_stream_for_everything() -> None:
 async def test_the_official_client_of_2024_11_05_works() -> None:
     async with (
         serve_command(OFFICIAL) as proxy,
-        sse_client(proxy.url + "/sse") as (reading, writing),
+        sse_client(str(proxy.http.make_url("/mcp/sse"))) as (reading, writing),
         mcp.ClientSession(reading, writing) as session,
     ):
         await session.initialize()
