@@ -53,8 +53,8 @@ class Pattern:
         r"""The names of its groups, in alphabetical order."""
         return tuple(sorted(self._compiled.groupindex))
 
-    def search(self, subject: str, fuel: Fuel | None = None) -> Any:
-        """Return the first match in `subject`, or None.
+    def search(self, subject: str | bytes, fuel: Fuel | None = None, at: int = 0) -> Any:
+        """Return the first match in `subject` from `at` on, or None.
 
         Raises OutOfFuel if that may take more fuel than there is.
         """
@@ -62,7 +62,7 @@ class Pattern:
             return self._compiled.search(subject)
         self._try(subject, fuel)
         start_ns = perf_counter_ns()
-        match = self._compiled.search(subject)
+        match = self._compiled.search(subject, at)
         fuel.burn_since(start_ns)
         return match
 

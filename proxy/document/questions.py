@@ -5,9 +5,10 @@ the expressions of rules. Each applies to the value before it: `items[0].body | 
 """
 
 import re
-from collections.abc import Callable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
 from io import StringIO
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any
 
 from jmespath.functions import signature
@@ -21,17 +22,21 @@ from proxy.errors import Refusal
 
 _AROUND = 300  # characters of a line, or of a string, that are shown around a hit
 _SNIPPET = 120  # characters around a hit in a member of an object
-_MOST_HITS = 1000  # hits that are described; the others are counted
+_MOST_HITS = 1000  # hits that are described
+_MOST_COUNTED = 2500  # hits; a search goes no further
 _MOST_CONTEXT = 50  # lines before and after a hit
 _HEADINGS = 200  # headings of an outline
-_BATCH = 100  # texts that are searched together
+_BATCH = 1000  # texts that are searched together
 _PATTERNS = 16  # compiled patterns that are kept
 _COMPILED = 100  # units to compile a pattern
 _SAMPLE = 200  # elements of an array that an outline reads
 _RECORD = 60  # members; of an object with more, a map, the names are searched, too
 
-Place = tuple[Any, str | int] | None
+Key = str | int
+Place = tuple[Any, Key] | None
 """Where a value is: the place of the object or array that it is in, and its name or index there."""
+Texts = tuple[list[str], list[Place], list[Key]]
+"""Texts, the places of the objects and arrays that they are in, and their keys there."""
 
 
 class Questions:
@@ -54,12 +59,14 @@ class Questions:
             raise Refusal("grep('pattern', 3): 3 lines of context; (?i) before it ignores case")
         around, pattern = min(max(int(context), 0), _MOST_CONTEXT), str(pattern)
         remaining, value = self._fuel.remaining, self.current
+        # Numbers are searched too if the pattern may fit one.
+        texts = _texts(value, numbers=re.search(r"\d|\\d", pattern) is not None)
 
         def search(flags: str) -> dict[str, Any]:
             compiled = self._pattern(f"(?{flags}){pattern}")
             if isinstance(value, str):
                 return _lines_with(value, compiled, around, self._fuel)
-            return _strings_with(value, compiled, self._fuel)
+            return _strings_with(texts, compiled, self._fuel)
 
         result = search("m")
         if result["hits"] or 3 * self._fuel.remaining < 2 * remaining:
@@ -182,7 +189,7 @@ def _lines_with(text: str, pattern: Pattern, context: int, fuel: Fuel) -> dict[s
     """Return the number of hits, and the lines with a hit: number, offset, and the line."""
     hits, number, counted, visible_end = 0, 1, 0, -1
     lines: list[dict[str, Any]] = []
-    for at, _ in pattern.spans(text, fuel):
+    for at, _ in islice(pattern.spans(text, fuel), _MOST_COUNTED):
         hits += 1
         if at < visible_end or len(lines) == _MOST_HITS:
             continue
@@ -214,57 +221,90 @@ def _line_around(text: str, at: int) -> tuple[int, int]:
     return start, end
 
 
-def _strings_with(value: Any, pattern: Pattern, fuel: Fuel) -> dict[str, Any]:
-    """Return the number of the texts of a value with a hit, and the path of each with a snippet."""
-    hits, entries = 0, list[dict[str, str]]()
-    # Numbers are searched too if the pattern may fit one.
-    texts = _texts(value, numbers=re.search(r"\d|\\d", pattern.text) is not None)
-    while batch := [*islice(texts, _BATCH)]:
-        fuel.burn(len(batch))
-        whole = "\n".join(text for text, _ in batch)
-        # One search through many texts takes a fraction of the time of a search through each.
-        if not re.search(r"\\[Az]", pattern.text) and pattern.search(whole, fuel) is None:
-            continue
-        for text, place in batch:
-            if (match := pattern.search(text, fuel)) is not None:
-                hits += 1
-                if len(entries) < _MOST_HITS:
-                    entries.append({"path": _path(place), "text": _snippet(text, match.start())})
-    return _described(hits, "at", entries)
+def _strings_with(texts: Texts, pattern: Pattern, fuel: Fuel) -> dict[str, Any]:
+    """Return the number of texts with a hit, and the path of each with a snippet."""
+    contents, places, keys = texts
+    fuel.burn(len(contents))
+    hits = [*islice(_with_match(contents, pattern, fuel), _MOST_COUNTED)]
+    entries = []
+    for index in hits[:_MOST_HITS]:
+        text = contents[index]
+        start = pattern.search(text, fuel).start() if len(text) > _SNIPPET else 0
+        path = _path(places[index], keys[index])
+        entries.append({"path": path, "text": _snippet(text, start)})
+    return _described(len(hits), "at", entries)
 
 
 def _described(hits: int, name: str, entries: list[Any]) -> dict[str, Any]:
     result: dict[str, Any] = {"hits": hits, name: entries}
-    if len(entries) == _MOST_HITS:
-        result["more"] = f"at most {_MOST_HITS} are listed; use a narrower pattern"
+    if len(entries) == _MOST_HITS or hits == _MOST_COUNTED:
+        most = f"at most {_MOST_HITS} are listed, and {_MOST_COUNTED} counted"
+        result["more"] = f"{most}; use a narrower pattern"
     return result
 
 
-def _texts(value: Any, *, numbers: bool, place: Place = None) -> Iterator[tuple[str, Place]]:
-    """Yield the strings inside a value with their places, and the numbers as they are written.
+def _with_match(texts: list[str], pattern: Pattern, fuel: Fuel) -> Iterator[int]:
+    """Yield the index of each text with a match.
+
+    One search through many texts takes a fraction of the time of a search through each.
+    """
+    size = 1 if re.search(r"\\[Az]", pattern.text) else _BATCH
+    for first in range(0, len(texts), size):
+        batch = texts[first : first + size]
+        whole = "\n".join(batch).encode()
+        at, ends = 0, list[int]()
+        while at <= len(whole) and (match := pattern.search(whole, fuel, at)) is not None:
+            ends = ends or [*accumulate(len(text.encode()) + 1 for text in batch)]
+            index = bisect_right(ends, match.start())
+            if match.end() >= ends[index]:  # it goes on in the next text, and may hide a match
+                rest = range(first + index, first + len(batch))
+                yield from (each for each in rest if pattern.search(texts[each], fuel))
+                break
+            yield first + index
+            at = ends[index]
+
+
+def _texts(value: Any, *, numbers: bool) -> Texts:
+    """Return the strings inside a value, and the numbers as they are written.
 
     The names in a map come before their values.
     """
-    if isinstance(value, str):
-        yield value, place
-    elif isinstance(value, dict):
-        for name, member in value.items():
-            if len(value) > _RECORD:
-                yield name, (place, name)
-            yield from _texts(member, numbers=numbers, place=(place, name))
-    elif isinstance(value, list):
-        for index, element in enumerate(value):
-            yield from _texts(element, numbers=numbers, place=(place, index))
-    elif numbers and _is_number(value):
-        yield str(value) if type(value) is int else encode(value).decode(), place
+    texts, places, keys = list[str](), list[Place](), list[Key]()
+
+    def walk(items: Iterable[tuple[Key, Any]], place: Place) -> None:
+        for key, item in items:
+            kind = type(item)
+            if kind is str:
+                texts.append(item)
+            elif kind is dict:
+                walk(_by_name(item), (place, key))
+                continue
+            elif kind is list:
+                walk(enumerate(item), (place, key))
+                continue
+            elif numbers and kind is not bool and item is not None:
+                texts.append(str(item) if kind is int else encode(item).decode())
+            else:
+                continue
+            places.append(place)
+            keys.append(key)
+
+    walk([("", value)], None)
+    return texts, places, keys
 
 
-def _path(place: Place) -> str:
-    """Return a place as JMESPath."""
+def _by_name(members: dict[str, Any]) -> Iterable[tuple[str, Any]]:
+    if len(members) <= _RECORD:
+        return members.items()
+    return ((name, part) for name, member in members.items() for part in (name, member))
+
+
+def _path(place: Place, key: Key) -> str:
+    """Return as JMESPath where the value of a key is."""
     path = ""
     while place is not None:
-        place, key = place
         path = (f"[{key}]" if isinstance(key, int) else f".{spelled(key)}") + path
+        place, key = place
     return path.removeprefix(".") or "@"
 
 

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from proxy.document.patterns import Expression
+from proxy.document.patterns import Expression, Pattern
 from proxy.document.tree import Document, encode, plain
 from proxy.document.view import look
 from proxy.errors import Refusal
@@ -121,6 +121,29 @@ def test_the_hits_beyond_those_that_are_listed_are_counted() -> None:
 
     assert (answer["hits"], len(answer["lines"])) == (1250, 1000)
     assert "narrower" in answer["more"]
+
+
+@pytest.mark.parametrize("value", ["ok ok\n" * 600 + "ok\n" * 1800, ["ok"] * 3000])
+def test_the_hits_beyond_those_that_are_counted_are_told(value: object) -> None:
+    answer = ask("grep('k')", value)
+
+    assert answer["hits"] == 2500
+    assert answer["more"].startswith("at most 1000 are listed, and 2500 counted")
+
+
+@pytest.mark.parametrize(
+    "pattern", ["b", "^b$", "(?i)B|\u00e9", "b[^x]*", "[^b]b", "^$", "x*", r"\s|c$", r"\Ab", "7"]
+)
+def test_a_hit_does_not_depend_on_the_texts_beside_it(pattern: str) -> None:
+    texts = ["b", "\u00e9\u00e9 b", "", "cb", "d\nb", "xc", "\u00e9 x", "bbb", "x"]
+    value = [texts[n * n % 11 % 9] for n in range(2200)]
+
+    answer = ask(f"grep('{pattern}')", value)
+
+    exact = Pattern(f"(?m){pattern}")
+    paths = [f"[{n}]" for n, text in enumerate(value) if exact.search(text)]
+    assert answer["hits"] == len(paths)
+    assert [each["path"] for each in answer["at"]] == paths[:1000]
 
 
 @pytest.mark.parametrize(
