@@ -21,7 +21,7 @@ ENDPOINT = "endpoint"
 """The event of HTTP+SSE of 2024-11-05 that names the endpoint for messages."""
 
 _BOM = b"\xef\xbb\xbf"
-_LF, _CR, _COLON = b"\n\r:"
+_CR, _COLON = b"\r:"
 _LONGEST_RETRY = 18  # digits
 
 
@@ -67,28 +67,33 @@ class Events:
         buffer += chunk
         if not self._started and not self._begins():
             return
-        start, line, size = 0, self._line, len(buffer)
-        for end in _line_ends(buffer, self._searched):
-            if end < line:
-                continue  # the `\n` of a `\r\n`
+        start, line, at, size = 0, self._line, self._searched, len(buffer)
+        lf = cr = at - 1  # the next of each, searched again only after it was passed
+        while True:
+            if lf < at:
+                lf = _find(buffer, b"\n", at)
+            if cr < at:
+                cr = _find(buffer, b"\r", at)
+            end = min(lf, cr)
+            if end == size:
+                break
             blank = end == line
-            if buffer[end] == _LF or (blank and line > start and buffer[line - 1] == _CR):
-                after = end + 1
+            if end == lf or (blank and line > start and buffer[line - 1] == _CR):
+                at = end + 1
             elif end + 1 == size:
                 break
             else:
-                after = end + (2 if buffer[end + 1] == _LF else 1)
+                at = end + 1 + (lf == end + 1)
             if blank or (line == start and buffer[line] == _COLON):
-                if after - start > self._limit:
+                if at - start > self._limit:
                     raise self._too_long()
                 with memoryview(buffer) as view:
-                    raw = bytes(view[start:after])
+                    raw = bytes(view[start:at])
                 yield _read(raw)
-                start = after
-            line = after
-        searched = size - (line < size and buffer[-1] == _CR)
+                start = at
+            line = at
         del buffer[:start]
-        self._line, self._searched = line - start, searched - start
+        self._line, self._searched = line - start, end - start
         if len(buffer) > self._limit:
             raise self._too_long()
 
@@ -138,10 +143,13 @@ def endpoint_event(url: bytes) -> Event:
 def _read(raw: bytes) -> Event:
     data: list[bytes] = []
     id = event = retry = None
-    start = 0
-    for end in _line_ends(raw):
-        if end < start:
-            continue  # the `\n` of a `\r\n`
+    start, lf, cr = 0, -1, -1
+    while start < len(raw):
+        if lf < start:
+            lf = _find(raw, b"\n", start)
+        if cr < start:
+            cr = _find(raw, b"\r", start)
+        end = min(lf, cr)
         if raw.startswith(b"data: ", start):  # the usual case, and the line may be very long
             data.append(raw[start + 6 : end])
         else:
@@ -158,23 +166,8 @@ def _read(raw: bytes) -> Event:
                     retry = int(value)
                 case _:
                     pass
-        start = end + (2 if raw.startswith(b"\r\n", end) else 1)
+        start = end + 1 + (lf == end + 1)
     return Event(raw, b"\n".join(data) if data else None, id, event, retry)
-
-
-def _line_ends(raw: bytes | bytearray, at: int = 0) -> Iterator[int]:
-    r"""Yield the offset of each `\r` and `\n` from `at` on."""
-    lf = cr = at - 1  # the next of each, searched again only after it was passed
-    while True:
-        if lf < at:
-            lf = _find(raw, b"\n", at)
-        if cr < at:
-            cr = _find(raw, b"\r", at)
-        end = min(lf, cr)
-        if end == len(raw):
-            return
-        yield end
-        at = end + 1
 
 
 def _lines(data: bytes) -> list[bytes]:
