@@ -13,12 +13,12 @@ from pathlib import Path
 from tests.answers import model, table
 from tests.answers.arm import Arm
 from tests.answers.direct import ClaudeCode, Codex, Direct, VisualStudioCode
-from tests.answers.ours import Best, Look, Notices, Paging
+from tests.answers.ours import Best, LookThenView, Notices, Paging
 from tests.answers.questions import questions
 from tests.answers.rivals import rivals
 from tests.answers.session import Attempt, attempts
 
-OURS = (Paging, Notices, Look, Best)
+OURS = (Paging, Notices, LookThenView, Best)
 
 
 def arms(budget: str | None) -> list[Arm]:
@@ -53,13 +53,13 @@ def main() -> int:
     for arm in arms(options.budget):
         if not re.search(options.arm or "", arm.name):
             continue
-        started = time.monotonic()
+        start = time.monotonic()
         try:
             results[arm.name] = attempts(arm, some, watch)
         except Exception as error:
             failures[arm.name] = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
             print(f"{arm.name}: not measured: {error}", file=sys.stderr)
-        print(f"{arm.name}: {time.monotonic() - started:.1f} s", file=sys.stderr)
+        print(f"{arm.name}: {time.monotonic() - start:.1f} s", file=sys.stderr)
     print(table.summary(some, results, failures))
     if options.by_question:
         options.by_question.write_text(table.by_question(some, results))

@@ -21,7 +21,7 @@ from tests.answers.direct import Direct
 from tests.answers.evidence import stands_in
 from tests.answers.ours import Best
 from tests.answers.question import Question
-from tests.answers.session import Session, opened
+from tests.answers.session import Session, open_session
 
 _TURNS = 20  # requests for one question
 _SECONDS = 300
@@ -129,7 +129,7 @@ def report(endpoint: Endpoint, questions: Sequence[Question], budget: str | None
     for arm in arms:
         talks = []
         for question in questions:
-            with opened(arm) as session:
+            with open_session(arm) as session:
                 talks.append(talk(endpoint, session, question))
         lines.append(_row(arm.name, talks))
     return "\n".join(lines)

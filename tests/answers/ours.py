@@ -103,7 +103,7 @@ class Best(Ours):
             yield Call(question.tool, {"view": view})
 
 
-class Look(Best):
+class LookThenView(Best):
     """A reader that learns the result's form from a first look, and then asks for the answer."""
 
     name = "ours, a look, then best view"

@@ -12,10 +12,10 @@ from msgspec import Struct
 from proxy.document.tokens import tokens
 from tests.answers.arm import Arm, Call, Look, Reply
 from tests.answers.direct import Direct
-from tests.answers.ours import Look as LookThenView
+from tests.answers.ours import LookThenView
 from tests.answers.question import Question
 from tests.answers.questions import questions
-from tests.answers.session import opened
+from tests.answers.session import open_session
 
 FILE = Path(__file__).resolve().parents[2] / "examples" / "answer.svg"
 QUESTION = "list_issues/security"
@@ -51,7 +51,7 @@ def steps(arm: Arm, question: Question) -> list[Step]:
         words = ", ".join(f'{name}="{value}"' for name, value in step.arguments.items())
         calls.append(Step(f"{step.tool}({words})", reply.text))
 
-    with opened(arm) as session:
+    with open_session(arm) as session:
         assert not session.ask(question, note).never
     return calls
 

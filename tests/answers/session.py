@@ -110,17 +110,17 @@ class Session:
 
 
 @contextmanager
-def opened(arm: Arm) -> Iterator[Session]:
+def open_session(arm: Arm) -> Iterator[Session]:
     with Wire(arm.command(SERVER)) as wire:
         yield Session(arm, wire)
 
 
 def attempts(arm: Arm, questions: Sequence[Question], watch: Watch | None = None) -> list[Attempt]:
     if not arm.fresh:
-        with opened(arm) as session:
+        with open_session(arm) as session:
             return [session.ask(question, watch) for question in questions]
     results = []
     for question in questions:
-        with opened(arm) as session:
+        with open_session(arm) as session:
             results.append(session.ask(question, watch))
     return results

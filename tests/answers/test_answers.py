@@ -17,7 +17,7 @@ from tests.answers.question import Question, Row
 from tests.answers.questions import questions
 from tests.answers.rivals.jmunch import QUERIES
 from tests.answers.server import RESULTS
-from tests.answers.session import Attempt, attempts, opened
+from tests.answers.session import Attempt, attempts, open_session
 
 QUESTIONS = questions()
 FEW = [question for question in QUESTIONS if question.name.startswith(("get_sync", "git_log"))]
@@ -83,7 +83,7 @@ class Circle(Arm):
 @pytest.mark.parametrize(("tool", "never"), [("get_graph", "limit"), ("nothing", "limit")])
 def test_a_way_that_never_ends_is_given_up(tool: str, never: str) -> None:
     replies: list[Reply] = []
-    with opened(Circle(tool)) as session:
+    with open_session(Circle(tool)) as session:
         attempt = session.ask(FEW[0], lambda _, reply: replies.append(reply))
     assert isinstance(attempt, Attempt)
     assert (attempt.calls, attempt.never) == (60, never)

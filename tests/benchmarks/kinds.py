@@ -19,7 +19,7 @@ from tests.servers.install import NotInstalled
 from tests.soak.footprint import footprint
 
 Measure = Callable[["Leg", float], Figures]
-Client = raw.Client | web_client.Client
+Client = raw.StdioClient | web_client.HttpClient
 Way = Literal["stdio to stdio", "HTTP to stdio", "stdio to HTTP", "HTTP to HTTP"]
 """How the server speaks, and how the client does. HTTP on either side has HTTP for its equal."""
 
@@ -87,20 +87,20 @@ class Leg(Struct, frozen=True):
 @contextmanager
 def pair(leg: Leg) -> Iterator[tuple[Client, Client]]:
     """Start both sides, with all that they talk to."""
-    server = leg.on_own_core().server
+    own = leg.on_own_core()
     with ExitStack() as stack:
         enter = stack.enter_context
         if leg.way == "stdio to stdio":
-            yield enter(raw.Client(direct(server))), enter(raw.Client(leg.on_own_core().wrapped))
+            yield enter(raw.StdioClient(direct(own.server))), enter(raw.StdioClient(own.wrapped))
             return
         origin, port = free_port(), free_port()
-        enter(service(web_server(origin, server), origin))
-        one = enter(web_client.Client(origin, leg.accept))
+        enter(service(web_server(origin, own.server), origin))
+        one = enter(web_client.HttpClient(origin, leg.accept))
         if leg.way == "HTTP to stdio":
-            yield one, enter(raw.Client(proxy(leg.rules, [url(origin)])))
+            yield one, enter(raw.StdioClient(proxy(leg.rules, [url(origin)])))
             return
-        enter(service(proxy(leg.rules, leg.on_own_core().upstream(origin), *sidecar(port)), port))
-        yield one, enter(web_client.Client(port, leg.accept))
+        enter(service(proxy(leg.rules, own.upstream(origin), *sidecar(port)), port))
+        yield one, enter(web_client.HttpClient(port, leg.accept))
 
 
 @contextmanager
@@ -125,7 +125,7 @@ def shares(seconds: float) -> list[float]:
     return [seconds / starts] * starts
 
 
-def compared(leg: Leg, seconds: float, side: Callable[[Client], raw.Timed]) -> Figures:
+def compare(leg: Leg, seconds: float, side: Callable[[Client], raw.Timed]) -> Figures:
     figures = Figures()
     for share in shares(seconds):
         with both(leg) as (one, other):
@@ -135,15 +135,15 @@ def compared(leg: Leg, seconds: float, side: Callable[[Client], raw.Timed]) -> F
 
 def calls(leg: Leg, seconds: float) -> Figures:
     """One call after the other, from its first byte written to its last byte read."""
-    return compared(leg, seconds, lambda client: raw.calls(client, leg.request))
+    return compare(leg, seconds, lambda client: raw.calls(client, leg.request))
 
 
 def flights(leg: Leg, seconds: float) -> Figures:
     def side(client: Client) -> raw.Timed:
-        assert isinstance(client, raw.Client)
+        assert isinstance(client, raw.StdioClient)
         return raw.flights(client, leg.tool)
 
-    times = compared(leg, seconds, side)
+    times = compare(leg, seconds, side)
     return Figures(
         tuple(1 / each for each in times.wrapped), tuple(1 / each for each in times.direct)
     )
@@ -161,7 +161,7 @@ def listings(leg: Leg, seconds: float) -> Figures:
 
 def sdk_calls(leg: Leg, seconds: float) -> Figures:
     """One call after the other of the official client for Python, after a handshake."""
-    with sdk.connected(leg.commands, leg.tool) as (one, other):
+    with sdk.connected_clients(leg.commands, leg.tool) as (one, other):
         leg.check(one.answer(), other.answer())
         return interleaved(one, other, seconds)
 
@@ -184,7 +184,7 @@ def resident(leg: Leg, seconds: float) -> Figures:
     """The memory that the wrapper holds when nothing happens, some time after a call."""
     sizes = []
     for _ in shares(min(seconds, 3)):
-        with raw.Client(leg.commands[1]) as client:
+        with raw.StdioClient(leg.commands[1]) as client:
             client.connect()
             client.call(raw.tools_call(leg.tool))
             time.sleep(IDLE)
@@ -220,7 +220,7 @@ def sidecar_starts(leg: Leg, seconds: float) -> Figures:
 def _listening(command: Sequence[str], port: int) -> raw.Timed:
     def once() -> float:
         start = time.perf_counter()
-        with service(command, port), web_client.Client(port) as client:
+        with service(command, port), web_client.HttpClient(port) as client:
             client.call(raw.INITIALIZE)
             return time.perf_counter() - start
 

@@ -24,7 +24,7 @@ import msgspec
 from tests.benchmarks import raw, table, web_client
 from tests.benchmarks.commands import ROOT, service, sidecar, url
 from tests.benchmarks.table import quantity
-from tests.benchmarks.web_client import Client, WrongAnswer
+from tests.benchmarks.web_client import HttpClient, WrongAnswer
 from tests.conformance.suite import free_port
 from tests.soak.footprint import Footprint, footprint
 
@@ -161,7 +161,7 @@ def ask_on(
     If lists are not `paged`, each comes whole, and there is one form.
     """
     memory = memoryview(bytearray(LARGEST))
-    client = Client(port, memory=memory)
+    client = HttpClient(port, memory=memory)
     client.connect()
     numbers = count(10)
     forms: Sequence[Form] = ("JSON", "stream") if paged else ("JSON",)
@@ -176,7 +176,7 @@ def ask_on(
             except (WrongAnswer, OSError, EOFError, ValueError, HTTPException) as problem:
                 tally.failures[f"{kind}: {type(problem).__name__}: {problem}"] += 1
                 client.close()
-                client = Client(port, ACCEPT[form], memory=memory)
+                client = HttpClient(port, ACCEPT[form], memory=memory)
                 client.connect()
 
 
@@ -207,14 +207,14 @@ def request(kind: str, number: int, arguments: dict[str, Any]) -> bytes:
 def documents(port: int) -> list[str]:
     """Return the ids of some documents that can be read, as the sidecar at that port lists them."""
     arguments = {"prefix": PREFIX, "limit": 100}
-    with Client(port) as client:
+    with HttpClient(port) as client:
         client.connect()
         message = msgspec.json.decode(client.fetch(request("list_documents", 2, arguments)))
     listed = msgspec.json.decode(message["result"]["content"][0]["text"])["items"]
     return [row["document_id"] for row in listed]
 
 
-def once(client: Client, kind: str, number: int, arguments: dict[str, Any]) -> Took:
+def once(client: HttpClient, kind: str, number: int, arguments: dict[str, Any]) -> Took:
     """Send one request, and see that its answer is whole and no error.
 
     Raises WrongAnswer; EOFError and OSError if the connection ends, ValueError and HTTPException if

@@ -34,7 +34,7 @@ class Caller(Protocol):
         """Send one request and return its answer, which is good until the next call."""
 
 
-class Client(Wire):
+class StdioClient(Wire):
     """A started command and both of its pipes, as the system makes them.
 
     Raises EOFError with the end of its stderr when the command ends before it has answered.
@@ -120,7 +120,7 @@ def calls(client: Caller, request: bytes) -> Timed:
     return Timed(once)
 
 
-def flights(client: Client, tool: str) -> Timed:
+def flights(client: StdioClient, tool: str) -> Timed:
     """Many calls at once; the time of one is that of all divided by their number."""
     requests = [tools_call(tool, number=number) for number in range(2, 4002)]
 
@@ -137,7 +137,7 @@ def starts(command: Sequence[str], *, listing: bool = False) -> Timed:
 
     def once() -> float:
         start = perf_counter()
-        with Client(command) as client:
+        with StdioClient(command) as client:
             if listing:
                 client.connect()
             else:

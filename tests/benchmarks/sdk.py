@@ -41,7 +41,7 @@ class Calls:
 
 
 @contextmanager
-def connected(commands: Sequence[Sequence[str]], tool: str) -> Iterator[list[Calls]]:
+def connected_clients(commands: Sequence[Sequence[str]], tool: str) -> Iterator[list[Calls]]:
     """Connect an `mcp` client to each command, all in one event loop."""
     from mcp import Client, StdioServerParameters
 

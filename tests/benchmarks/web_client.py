@@ -49,7 +49,7 @@ class Answer(NamedTuple):
         return events[-1].partition(b"data: ")[2]
 
 
-class Client:
+class HttpClient:
     """A connection to a port of this machine, and the session that it is in.
 
     Answers are read into `memory`: two threads must not share it. Raises EOFError if the

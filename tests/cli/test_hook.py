@@ -26,15 +26,15 @@ SAVED = (
 )
 
 
-Hooked = Callable[..., tuple[Any, str]]
+RunHook = Callable[..., tuple[Any, str]]
 
 
 @pytest.fixture
-def hooked(monkeypatch: pytest.MonkeyPatch, run: Run, tmp_path: Path) -> Hooked:
+def run_hook(monkeypatch: pytest.MonkeyPatch, run: Run, tmp_path: Path) -> RunHook:
     """Return a function that hands an answer to `hook`, and returns its output and stderr."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
-    def hooked(
+    def run_hook(
         response: Any, *options: str, tool: str = "mcp__crm__list", code: int = 0
     ) -> tuple[Any, str]:
         event = {
@@ -47,7 +47,7 @@ def hooked(monkeypatch: pytest.MonkeyPatch, run: Run, tmp_path: Path) -> Hooked:
         output = json.loads(out)["hookSpecificOutput"] if out else None
         return output, error
 
-    return hooked
+    return run_hook
 
 
 def blocks(*texts: str) -> list[dict[str, str]]:
@@ -56,12 +56,12 @@ def blocks(*texts: str) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("form", ["blocks", "structuredContent", "file"])
 def test_a_long_answer_is_cut_and_the_commands_in_its_notice_read_the_rest(
-    form: str, hooked: Hooked, tmp_path: Path, run: Run
+    form: str, run_hook: RunHook, tmp_path: Path, run: Run
 ) -> None:
     (tmp_path / "saved.txt").write_text(WHOLE)
     saved = SAVED % (len(WHOLE), tmp_path / "saved.txt")
     response = {"blocks": blocks(WHOLE), "structuredContent": WHOLE, "file": saved}[form]
-    output, error = hooked(response)
+    output, error = run_hook(response)
 
     assert (error, output["hookEventName"]) == ("", "PostToolUse")
     [block] = output["updatedMCPToolOutput"]
@@ -83,9 +83,9 @@ def decision(run: Run, words: list[str]) -> Any:
     return json.loads(run(*words).out)
 
 
-def test_the_notice_of_a_view_names_the_command_too(hooked: Hooked, run: Run) -> None:
+def test_the_notice_of_a_view_names_the_command_too(run_hook: RunHook, run: Run) -> None:
     lines = "".join(f"line {n} of the log\n" for n in range(9000))
-    output, _ = hooked(blocks(lines))
+    output, _ = run_hook(blocks(lines))
     command = re.search(
         r"run (\S*mcp-abridge view \S+ '[^']+')", output["updatedMCPToolOutput"][1]["text"]
     )
@@ -95,23 +95,23 @@ def test_the_notice_of_a_view_names_the_command_too(hooked: Hooked, run: Run) ->
     assert "view='" not in out
 
 
-def test_an_answer_within_the_budget_and_other_blocks_are_unchanged(hooked: Hooked) -> None:
-    assert hooked(blocks("short")) == (None, "")
-    assert hooked(blocks("x" * 5000)) == (None, "")
+def test_an_answer_within_the_budget_and_other_blocks_are_unchanged(run_hook: RunHook) -> None:
+    assert run_hook(blocks("short")) == (None, "")
+    assert run_hook(blocks("x" * 5000)) == (None, "")
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA"}}
-    output, _ = hooked([image, *blocks(WHOLE)])
+    output, _ = run_hook([image, *blocks(WHOLE)])
     assert output["updatedMCPToolOutput"][0] == image
 
 
 def test_the_rules_apply_to_the_tool_of_any_server(
-    hooked: Hooked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+    run_hook: RunHook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     rules = tmp_path / "crm.yaml"
     rules.write_text(
         "version: 1\nrules: [{tools: list, response: [{keep: [items.id]}], max_bytes: 3000}]\n"
     )
     monkeypatch.chdir(tmp_path)
-    output, _ = hooked(blocks(WHOLE), "--rules", "crm.yaml", tool="mcp__plugin_x_crm__list")
+    output, _ = run_hook(blocks(WHOLE), "--rules", "crm.yaml", tool="mcp__plugin_x_crm__list")
     text = output["updatedMCPToolOutput"][0]["text"]
     assert "Row 1" not in text
     assert len(text) <= 3000
@@ -121,14 +121,14 @@ def test_the_rules_apply_to_the_tool_of_any_server(
 
 
 def test_answers_are_kept_for_an_hour_for_their_owner_alone(
-    hooked: Hooked, tmp_path: Path, run: Run
+    run_hook: RunHook, tmp_path: Path, run: Run
 ) -> None:
     folder = tmp_path / "mcp-abridge" / "answers"
-    hooked(blocks(WHOLE))
+    run_hook(blocks(WHOLE))
     [first] = folder.iterdir()
     assert (folder.stat().st_mode & 0o777, first.stat().st_mode & 0o777) == (0o700, 0o600)
     os.utime(first, (time.time() - 3700,) * 2)
-    hooked(blocks(WHOLE.replace("Row", "Line")))
+    run_hook(blocks(WHOLE.replace("Row", "Line")))
     assert first not in folder.iterdir()
     error = f"mcp-abridge view: {first}: no such file; `hook` keeps an answer for an hour\n"
     assert run("view", first, "items[0]", code=2) == ("", error)
@@ -143,8 +143,8 @@ def test_a_view_that_cannot_be_made_is_refused(tmp_path: Path, run: Run) -> None
     assert error.startswith(f"mcp-abridge view: {file}: neither JSON nor a text in UTF-8: ")
 
 
-def test_an_event_that_cannot_be_used_leaves_the_answer_as_it_is(hooked: Hooked) -> None:
-    output, error = hooked(SAVED % (9, "/nowhere.txt"), code=1)
+def test_an_event_that_cannot_be_used_leaves_the_answer_as_it_is(run_hook: RunHook) -> None:
+    output, error = run_hook(SAVED % (9, "/nowhere.txt"), code=1)
     assert output is None
     assert "the answer stays as it is" in error
     assert "/nowhere.txt" in error

@@ -241,7 +241,7 @@ class Chat:
         return [head | {"choices": [first]}, head | {"choices": [last]}, usage, "[DONE]"]
 
 
-class Gemini:
+class GenerateContent:
     path = "enerateContent$"
 
     def results(self, body: Json) -> list[VisibleResult]:
@@ -279,7 +279,7 @@ class Gemini:
         return [whole]
 
 
-APIS: tuple[Api, ...] = (Anthropic(), Responses(), Chat(), Gemini())
+APIS: tuple[Api, ...] = (Anthropic(), Responses(), Chat(), GenerateContent())
 
 
 class Model:

@@ -19,8 +19,8 @@ from proxy.errors import Refusal
 from tests.explosive import EXPLOSIVE, ended
 
 
-def burned(text: str, value: Any) -> int:
-    """Evaluate an expression with all the fuel there is, and say how much it took."""
+def fuel_used(text: str, value: Any) -> int:
+    """Evaluate an expression with all the fuel there is; return how much it took."""
     fuel = Fuel()
     Expression(text).bind({}, fuel)(value)
     return MOST - fuel.remaining
@@ -51,7 +51,7 @@ def test_results_of_an_expression_take_about_16_bytes_a_unit(name: str) -> None:
 @pytest.mark.fault(36, "inside")
 def test_an_ordinary_expression_over_200000_rows_is_no_great_work() -> None:
     rows = [{"id": number, "name": f"name {number}"} for number in range(200_000)]
-    assert burned("[?id > `5` && starts_with(name, 'name 1')].{n: name}", rows) < MOST // 2
+    assert fuel_used("[?id > `5` && starts_with(name, 'name 1')].{n: name}", rows) < MOST // 2
 
 
 # The parts of expressions, and values to evaluate them over.

@@ -53,7 +53,7 @@ SELECTED: list[tuple[str, list[Any]]] = [
 ]
 
 
-def selected(slot: Slot, path: str) -> list[Any]:
+def selection(slot: Slot, path: str) -> list[Any]:
     slots = select(slot, Path.parse(path))
     return [json.loads(Document(place.get()).encode()) for place in slots]
 
@@ -65,7 +65,7 @@ def document(value: Any) -> Document:
 @pytest.mark.parametrize(("path", "values"), SELECTED, ids=[path for path, _ in SELECTED])
 def test_a_path_names_these_places(path: str, values: list[Any]) -> None:
     root = document(DOCUMENT).root
-    assert selected(root, path) == values
+    assert selection(root, path) == values
     first = find(root, Path.parse(path))
     assert (first is None) == (not values)
     assert len(places(root, Path.parse(path))) == len(values)
@@ -106,7 +106,7 @@ def test_each_place_comes_once(pair: tuple[Any, Any], path: Path) -> None:
 @given(fitting(), paths())
 def test_a_barred_value_has_no_member_that_a_path_names(pair: tuple[Any, Any], path: Path) -> None:
     if Paths.of([path]).barred(document(pair[1]).root.get()):
-        assert selected(document(pair[1]).root, path.text) == []
+        assert selection(document(pair[1]).root, path.text) == []
 
 
 QUOTES = "is not a plain name; put odd names in double quotes, write expressions in a jmespath step"

@@ -24,7 +24,7 @@ RAW = (
 )
 
 
-def viewed(expression: str, raw: str = RAW) -> str:
+def view_json(expression: str, raw: str = RAW) -> str:
     return Document(look(Document.read(raw.encode()), expression)).encode().decode()
 
 
@@ -64,7 +64,7 @@ NUMBERS, WIDE, LINES = "[1.0, 2.0, 3.0, 4.0]", json.dumps("😀é" * 10), "a\nb\
     ],
 )
 def test_a_view_keeps_the_spelling_of_upstream(raw: str, expression: str, value: str) -> None:
-    assert viewed(expression, raw) == value
+    assert view_json(expression, raw) == value
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_view_that_cannot_be_is_refused_with_one_that_could(
     raw: str, expression: str, message: str
 ) -> None:
     with pytest.raises(Refusal) as error:
-        viewed(expression, raw)
+        view_json(expression, raw)
     assert str(error.value) == f"view: {message}"
 
 
@@ -123,7 +123,7 @@ def test_a_refusal_does_not_quote_the_document() -> None:
 @pytest.mark.fault(36, "inside")
 def test_a_view_that_grows_without_end_is_refused() -> None:
     with pytest.raises(Refusal, match=r"gives far more than the whole document; narrow it$"):
-        viewed(" | ".join(["[@, @]"] * 40))
+        view_json(" | ".join(["[@, @]"] * 40))
 
 
 @pytest.mark.fault(36, "inside")
@@ -171,7 +171,7 @@ def test_fuel_is_charged_each_time_that_a_view_opens_a_value(expression: str) ->
 
 def test_the_truth_of_an_unopened_value_is_that_of_its_content() -> None:
     raw = '[{"a": []}, {"a": [ ]}, {"a": {}}, {"a": ""}, {"a": false}, {"a": null}, {"a": 0}]'
-    assert viewed("[?a].a", raw) == "[0]"
+    assert view_json("[?a].a", raw) == "[0]"
 
 
 @pytest.mark.slow
@@ -183,7 +183,7 @@ def test_memory_of_a_view_is_released_at_once() -> None:
             gc.collect()
         else:
             with suppress(Refusal):
-                viewed(expression)
+                view_json(expression)
     assert gc.collect() == 0
 
 
@@ -196,7 +196,7 @@ def test_slices_of_an_array_rejoin_to_the_whole(rows: list[bytes], step: int, in
     slices = ",".join(
         part[1:-1]
         for start in range(0, len(rows), step)
-        if (part := viewed(f"{place}[{start}:{start + step}]", raw))
+        if (part := view_json(f"{place}[{start}:{start + step}]", raw))
     )
     assert f"[{slices}]" == Document.read(array.encode()).encode().decode()
 
@@ -475,7 +475,9 @@ def test_an_unknown_expression_is_refused_with_the_next_step(view: str, reason: 
     assert reason in str(error.value)
 
 
-def looked(text: str, rows: list[Any], fuel: Fuel | None = None, *, guess: bool = True) -> Lookups:
+def lookups_in(
+    text: str, rows: list[Any], fuel: Fuel | None = None, *, guess: bool = True
+) -> Lookups:
     expression = Expression(text)
     lookups = Lookups(expression, guess=guess)
     lookups.corrected(expression.tree, rows, lambda value: value, fuel or Fuel(), single=True)
@@ -486,19 +488,19 @@ def looked(text: str, rows: list[Any], fuel: Fuel | None = None, *, guess: bool 
 def test_members_are_looked_for_as_long_as_the_fuel_lasts() -> None:
     text = " || ".join(f"a == b{number}" for number in range(100))
     fuel = Fuel()
-    looked(text, [{"a": 1}] * 1000, fuel)
+    lookups_in(text, [{"a": 1}] * 1000, fuel)
     assert 100_000 < MOST - fuel.remaining < 120_000
     with pytest.raises(OutOfFuel):
-        looked(text, [{"a": 1}] * 1000, Fuel(LITTLE))
+        lookups_in(text, [{"a": 1}] * 1000, Fuel(LITTLE))
 
 
 def test_a_slip_is_reported_if_guessing_is_off() -> None:
-    slips = looked('status == "open"', [{"status": "open"}], guess=False).slips
+    slips = lookups_in('status == "open"', [{"status": "open"}], guess=False).slips
     assert slips == [
         "there is no 'open'; members: status; did you mean the text 'open', in single quotes?"
     ]
 
 
 def test_names_that_a_terminal_or_a_line_could_not_bear_are_left_out() -> None:
-    [slip] = looked("a == 'x'", [{"b\nc": 1, "d\x1b[31m": 2, "e": 3}]).slips
+    [slip] = lookups_in("a == 'x'", [{"b\nc": 1, "d\x1b[31m": 2, "e": 3}]).slips
     assert slip == "there is no 'a'; members: e"

@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 from proxy.document.message import responds_to
+from tests.benchmarks.web_client import WrongAnswer
 from tests.faults.sidecar import EVENTS, INITIALIZE, Client, RawResponse, get, post
 from tests.given import call as tool_call
 from tests.given import line
@@ -28,10 +29,6 @@ AFTER = 0.05  # seconds from a call to its cancellation
 LONGEST = 60.0  # seconds for an answer
 
 
-class WrongAnswer(Exception):
-    """An answer that is not what the call wants: both."""
-
-
 class Work:
     """The calls of several clients together, until there were enough or they are to stop."""
 
@@ -47,7 +44,7 @@ class Work:
             self.count += 1
             self.tools[call.tool] += 1
 
-    def guarded(self, work: Callable[[], None]) -> threading.Thread:
+    def start_thread(self, work: Callable[[], None]) -> threading.Thread:
         """Have something done in a thread, the failure of which stops all."""
 
         def run() -> None:

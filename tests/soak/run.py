@@ -79,7 +79,7 @@ def _load(
     ends = time.monotonic() + plan.seconds / plan.parts
     each = max((most - work.count) // ROWS, 1)
     due, changes = work.count + each, work.count // plan.changed
-    doing = work.guarded(lambda: there.work(work, most))
+    doing = work.start_thread(lambda: there.work(work, most))
     while doing.is_alive():
         doing.join(GLANCE)
         if time.monotonic() > ends:

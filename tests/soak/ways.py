@@ -86,7 +86,7 @@ def crowd(port: int) -> Callable[[Work, int], None]:
     ]
 
     def run(work: Work, most: int) -> None:
-        for thread in [work.guarded(partial(client.run, work, most)) for client in clients]:
+        for thread in [work.start_thread(partial(client.run, work, most)) for client in clients]:
             thread.join()
 
     return run

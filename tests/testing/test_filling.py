@@ -9,7 +9,7 @@ from proxy.ruleset.selection import load
 from proxy.testing import filling
 
 
-def filled(tmp_path: Path, text: str) -> tuple[str, list[str]]:
+def fill(tmp_path: Path, text: str) -> tuple[str, list[str]]:
     """Fill a rule file; return its new text and the lines logged, without the folder."""
     path = tmp_path / "r.yaml"
     path.write_bytes(dedent(text).encode())
@@ -39,7 +39,7 @@ def test_a_case_in_braces_gains_a_member(tmp_path: Path) -> None:
               - {given: {b: 1}, expect: {}}
         """
 
-    new, lines = filled(tmp_path, text)
+    new, lines = fill(tmp_path, text)
 
     changed = {
         "b: 2}}   # kept": 'b: 2}, expect: {"a": 1}}   # kept',
@@ -72,7 +72,7 @@ def test_a_case_in_lines_gains_a_line(tmp_path: Path) -> None:
             tests:
               - given: {x: 1}"""
 
-    new, log_lines = filled(tmp_path, text)
+    new, log_lines = fill(tmp_path, text)
 
     more = {"b: 2\n": 'expect: {"a": 1}\n', '"b": 3}\n': 'expect: {"a": 2}\n'}
     changed = {line: f"{line}        {key}" for line, key in more.items()}
@@ -84,7 +84,7 @@ def test_a_case_in_lines_gains_a_line(tmp_path: Path) -> None:
 def test_line_ends_are_kept(tmp_path: Path) -> None:
     text = "version: 1\r\nrules:\r\n- tools: t\r\n  tests:\r\n  - given: {a: 1}\r\n"
 
-    new, _ = filled(tmp_path, text)
+    new, _ = fill(tmp_path, text)
 
     assert new == f"{text}    untouched: true\r\n"
 
@@ -98,7 +98,7 @@ def test_a_text_and_a_lone_rule_and_case_are_filled_too(tmp_path: Path) -> None:
           tests: {given_text: abc}
         """
 
-    new, _ = filled(tmp_path, text)
+    new, _ = fill(tmp_path, text)
 
     assert 'tests: {given_text: abc, expect: "aö\\u2028c"}' in new
 
@@ -122,7 +122,7 @@ def test_a_case_that_cannot_be_filled_is_left_and_reported(
 ) -> None:
     text = f"version: 1\nrules:\n- tools: t\n  response: [{{drop: b}}]\n  tests: [{case}]\n"
 
-    new, [log_line] = filled(tmp_path, text)
+    new, [log_line] = fill(tmp_path, text)
 
     assert log_line.startswith(message)
     assert (new == text) == log_line.startswith("left")
@@ -136,7 +136,7 @@ def test_tests_that_several_rules_share_are_left(tmp_path: Path) -> None:
           - {tools: u, response: [{drop: a}], tests: *shared}
         """
 
-    new, log_lines = filled(tmp_path, text)
+    new, log_lines = fill(tmp_path, text)
 
     assert new == dedent(text)
     assert log_lines == [

@@ -31,7 +31,7 @@ def session(*calls: Call, by: RuleSet = EMPTY) -> list[ShapedAnswer]:
     return answered
 
 
-def used(
+def usage(
     *calls: tuple[str, dict[str, Any], Any], by: RuleSet = EMPTY, definitions: str = ""
 ) -> Any:
     every = used_values(session(*calls, by=by), definitions)
@@ -59,26 +59,26 @@ def used(
 def test_a_value_that_a_later_call_takes_is_used(
     answer: Any, argument: Any, value: str, path: str | None
 ) -> None:
-    values = used(("list", {}, answer), ("get", argument, "ok"))
+    values = usage(("list", {}, answer), ("get", argument, "ok"))
 
     assert values.get(value) == (None if path is None else (path, "shown"))
 
 
 def test_of_a_path_its_parts_do_not_count() -> None:
     path = "/srv/shelf-1/book-2.txt"
-    values = used(("list", {}, f"{path}\n/srv/shelf-1"), ("read", {"path": path}, ""))
+    values = usage(("list", {}, f"{path}\n/srv/shelf-1"), ("read", {"path": path}, ""))
     assert values == {path: ("", "shown")}
 
 
 def test_a_value_that_the_model_had_before_is_not_from_an_answer() -> None:
-    assert used(("get", {"id": "bk_7"}, BOOKS), ("get", {"id": "bk_7"}, BOOKS)) == {}
-    assert used(("get", {"id": "bk_7"}, "ok"), ("a", {}, BOOKS), ("b", {"id": "bk_7"}, "")) == {}
+    assert usage(("get", {"id": "bk_7"}, BOOKS), ("get", {"id": "bk_7"}, BOOKS)) == {}
+    assert usage(("get", {"id": "bk_7"}, "ok"), ("a", {}, BOOKS), ("b", {"id": "bk_7"}, "")) == {}
     calls: list[Call] = [
         ("list", {}, {"state": "open"}),
         ("list", {"state": "open"}, "ok"),
     ]
-    assert used(*calls) == {"open": ("state", "shown")}
-    assert used(*calls, definitions='{"enum": ["open", "closed"]}') == {}
+    assert usage(*calls) == {"open": ("state", "shown")}
+    assert usage(*calls, definitions='{"enum": ["open", "closed"]}') == {}
 
 
 def test_a_value_that_no_answer_shows_any_more_is_lost() -> None:
@@ -93,7 +93,7 @@ def test_a_value_that_no_answer_shows_any_more_is_lost() -> None:
     assert loss.user == "get took it as id"
     # Another answer before the call shows it.
     calls[1:] = [("find", {}, "it is bk_7"), ("get", {"id": "bk_7"}, "ok")]
-    assert used(*calls, by=keep) == {"bk_7": ("books[7].id", "shown")}
+    assert usage(*calls, by=keep) == {"bk_7": ("books[7].id", "shown")}
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_value_on_another_page_or_in_a_view_is_not_lost(rule: str, further: An
     [first, _] = session(("list", {}, BOOKS), ("get", {"id": "bk_39"}, "ok"), by=by)
     assert "bk_39" not in first.replay.answer.text
 
-    assert used(("list", {}, BOOKS), ("get", {"id": "bk_39"}, "ok"), by=by) == {
+    assert usage(("list", {}, BOOKS), ("get", {"id": "bk_39"}, "ok"), by=by) == {
         "bk_39": ("books[39].id", "view")
     }
     assert "bk_39" in first.replay.ask(further).text

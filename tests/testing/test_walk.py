@@ -24,7 +24,7 @@ def mismatches(ruleset: RuleSet, exchange: RecordedExchange) -> list[str]:
     return list(walk.mismatches(rule, exchange, play.opening, play.ask))
 
 
-def faked(*pages: Any) -> list[str]:
+def walk_pages(*pages: Any) -> list[str]:
     """Walk through these documents in place of the proxy's pages."""
     [rule] = PAGES.files[0].rules
     rest = [
@@ -62,12 +62,12 @@ def faked(*pages: Any) -> list[str]:
     ],
 )
 def test_pages_that_do_not_rejoin_are_reported(pages: list[Any], lines: list[str]) -> None:
-    assert faked(*({"items": page} for page in pages)) == lines
+    assert walk_pages(*({"items": page} for page in pages)) == lines
 
 
 def test_a_page_that_is_an_error_ends_the_walk() -> None:
     with pytest.raises(AbridgeError, match="rejoins: the page from 2 on is an error: expired"):
-        faked({"items": [1, 2]}, answer(tool_result("expired", isError=True)))
+        walk_pages({"items": [1, 2]}, answer(tool_result("expired", isError=True)))
 
 
 def test_a_walk_without_a_document_says_so() -> None:

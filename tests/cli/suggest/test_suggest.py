@@ -28,7 +28,7 @@ STATUS = "roxtra_index_full_sync_status"
 NOISY = 4_000  # bytes of an answer, from which on a tool gets a rule
 
 
-def drafted(recording: str, folder: Path) -> tuple[Path, list[dict[str, Any]]]:
+def draft(recording: str, folder: Path) -> tuple[Path, list[dict[str, Any]]]:
     """Draft rules into a file that passes `check` and `test`; return it and its figures."""
     path = folder / "drafted.yaml"
     assert main(["suggest", recording, "-o", str(path)]) == 0
@@ -68,7 +68,7 @@ def sync(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_the_arrays_of_a_growing_status_are_dropped_as_the_hand_made_rule_does(
     sync: str, tmp_path: Path
 ) -> None:
-    path, [rule] = drafted(sync, tmp_path)
+    path, [rule] = draft(sync, tmp_path)
     [step] = rule["steps"]
     assert set(step["drop"]) == {
         f"progress.{name}"
@@ -92,7 +92,7 @@ def test_an_array_that_a_later_call_took_a_value_from_is_never_dropped(tmp_path:
     calls: Calls = [(STATUS, {}), ("roxtra_document_text", {"file_id": "10004"})]
     command = [*FULLSYNC, "--index-dir", str(tmp_path / "index")]
     recording = record(tmp_path / "recording", command, calls)
-    path, [rule] = drafted(recording, tmp_path)
+    path, [rule] = draft(recording, tmp_path)
     drops = next(step["drop"] for step in rule["steps"] if "drop" in step)
     assert "progress.folderQueue" in drops
     assert not {"progress.discoveredFileIds", "progress.processedContentFileIds"} & {*drops}
@@ -119,7 +119,7 @@ TABLE = {
 
 def test_arrays_of_the_same_length_are_columns_and_rows_no_ids(tmp_path: Path) -> None:
     recording = write(tmp_path, ("series", {}, SERIES), ("query", {}, TABLE), ("other", {}, {}))
-    path, rules = drafted(recording, tmp_path)
+    path, rules = draft(recording, tmp_path)
     steps = {rule["tools"][0]: rule["steps"] for rule in rules}
     columns = ["timestamps", "hosts", "values"]
     assert steps["series"] == [{"paginate": {"at": columns, "limit": 1000}}]
@@ -195,7 +195,7 @@ def test_the_drafts_take_70_percent_off_every_noisy_tool_of_a_server(
     served.mkdir()
     command, calls = server(served.resolve())
     recording = record(tmp_path / "recording", command, calls)
-    path, rules = drafted(recording, tmp_path)
+    path, rules = draft(recording, tmp_path)
     covered = {tool for rule in rules for tool in rule["tools"]}
     exchanges = [each for one in sessions([recording]) for _, each in one.exchanges]
     noisy = {each.tool for each in exchanges if len(each.response) > 2 * NOISY}
@@ -232,7 +232,7 @@ ISSUES = [
 
 
 def steps_of(recording: str, folder: Path) -> dict[str, Any]:
-    _, [rule] = drafted(recording, folder)
+    _, [rule] = draft(recording, folder)
     return {name: options for step in rule["steps"] for name, options in step.items()}
 
 
@@ -292,7 +292,7 @@ PROSE = "\n".join(f"{'Word ' * (n % 17)}\n{n * 'x'}." for n in range(120))
 def test_each_form_of_an_answer_gets_a_rule_that_fits(
     text: Any, first: dict[str, Any] | None, tmp_path: Path
 ) -> None:
-    _, [rule] = drafted(write(tmp_path, ("get", {}, text)), tmp_path)
+    _, [rule] = draft(write(tmp_path, ("get", {}, text)), tmp_path)
     assert rule["steps"][:1] == ([] if first is None else [first])
     assert rule["misfits"] == 0
     assert rule["after"] <= min(4_000, 0.5 * rule["before"])
@@ -307,7 +307,7 @@ def test_secrets_are_masked_in_the_test_of_a_rule(tmp_path: Path) -> None:
     ]
     row = {"n": 1, "password": secrets[2], "mail": secrets[1], "note": f"use {secrets[0]}"}
     rows = [{**row, "text": f"Authorization: Bearer {secrets[3]}"} for _ in range(99)]
-    path, _ = drafted(write(tmp_path, ("list", {}, {"rows": rows})), tmp_path)
+    path, _ = draft(write(tmp_path, ("list", {}, {"rows": rows})), tmp_path)
     text = path.read_text()
     assert not [secret for secret in secrets if secret in text]
     assert "***" in text
@@ -331,7 +331,7 @@ def test_a_transcript_has_the_answers_and_the_models_own_words(tmp_path: Path) -
     lines = [{"type": who, "message": {"role": who, "content": [x]}} for who, x in records]
     (tmp_path / "s.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     (tmp_path / "settings.json").write_text("the client's own")
-    path, [rule] = drafted(str(tmp_path), tmp_path)
+    path, [rule] = draft(str(tmp_path), tmp_path)
     assert "\nserver:" not in path.read_text()  # the client calls it as it likes
     assert rule["steps"][0] == {"drop": ["progress.doneIds"]}
     assert "progress.failedIds stays: the model's own text has it" in path.read_text()
