@@ -39,11 +39,8 @@ class DeadlineTalk(Talk):
     @property
     def cancelled(self) -> list[Any]:
         """The params of the cancellations that the server got."""
-        messages = [each for raw in self.to_server if isinstance(each := json.loads(raw), dict)]
-        cancellations = [
-            each for each in messages if each.get("method") == "notifications/cancelled"
-        ]
-        return [each["params"] for each in cancellations]
+        cancellations = [raw for raw in self.to_server if b'"notifications/cancelled"' in raw]
+        return [json.loads(raw)["params"] for raw in cancellations]
 
     def answered_ids(self) -> list[Any]:
         """Return the ids of the calls that the client has a response to."""

@@ -33,10 +33,10 @@ def test_a_response_that_fits_its_bound_passes_as_it_came() -> None:
 def test_a_response_that_is_too_long_is_abridged_in_both_copies() -> None:
     outcome = shaped(BOUND, LONG)
 
-    content = result(outcome.raw)
-    assert json.loads(texts(outcome.raw)[0]) == content["structuredContent"]
+    content = structured(outcome)
+    assert json.loads(texts(outcome.raw)[0]) == content
     assert len(texts(outcome.raw)[0]) <= 1000
-    assert "_abridged" in content["structuredContent"]
+    assert "_abridged" in content
 
 
 PROSE = "A line of prose.\n" * 500
@@ -65,7 +65,7 @@ def test_prose_that_crowds_structured_content_out_is_shortened(
     prose, note = texts(outcome.raw)
     check_text(PROSE, prose, json.loads(note)["_abridged"])
     assert len(prose + note) <= 1000
-    content = result(outcome.raw)["structuredContent"]
+    content = structured(outcome)
     assert len(json.dumps(content)) <= 1000
     assert (content == value) == (value == {"items": [1]})
 
@@ -82,7 +82,7 @@ def test_several_texts_that_crowd_a_document_out_are_shortened_together() -> Non
     notes = json.loads(note)["_abridged"]
     check_text(PROSE, first, {"text": notes["[0]"]})
     check_text("x" * 9000, third, {"text": notes["[2]"]})
-    assert result(outcome.raw)["structuredContent"] == {"items": [1]}
+    assert structured(outcome) == {"items": [1]}
     assert len(first + second + third + note) <= 16000
 
 
@@ -94,7 +94,7 @@ def test_structured_content_beside_a_document_that_is_elsewhere_is_bounded_too(
     value = {"items": ["x" * 20] * 100}
     outcome = shaped(f"document: {kind}\n{BOUND}", document(value, structured=True), shows=shows)
 
-    content = result(outcome.raw)["structuredContent"]
+    content = structured(outcome)
     assert content["items"] == value["items"][: len(content["items"])]
     assert "items" in content["_abridged"]
     assert outcome.visible_after <= 1000
@@ -105,7 +105,7 @@ def test_structured_content_that_is_promised_counts_where_both_copies_are_shown(
     contract = "output_schema: {type: object}"
     outcome = shaped(f"{BOUND}\n{contract}", document({"items": ["x" * 20] * 100}), shows="both")
 
-    assert result(outcome.raw)["structuredContent"] == json.loads(texts(outcome.raw)[0])
+    assert structured(outcome) == json.loads(texts(outcome.raw)[0])
     assert 500 < outcome.visible_after <= 1000
 
 
@@ -118,7 +118,7 @@ def test_a_text_that_was_cut_stands_in_promised_structured_content_with_what_was
     outcome = shaped(contract, tool_result('say "\n" ' * 400), shows=shows)
 
     text, note = texts(outcome.raw)
-    content = result(outcome.raw)["structuredContent"]
+    content = structured(outcome)
     assert list(content) == ["text", "truncation" if step else "_abridged"]
     assert content["text"] == text
     assert content["truncation" if step else "_abridged"] == (
