@@ -18,8 +18,8 @@ from proxy.cli.terminal import check_output, say
 from proxy.document.tokens import tokens
 from proxy.errors import AbridgeError, did_you_mean
 from proxy.ruleset.clients import client_for
-from proxy.session.active_rules import plans_for
 from proxy.session.tools.arguments import without_ours
+from proxy.session.tools.definitions import plans_for
 from proxy.testing.differences import to_json
 from proxy.testing.exchange import RecordedExchange, request
 from proxy.testing.play import Replay

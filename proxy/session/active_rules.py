@@ -8,15 +8,12 @@ from msgspec import Struct
 
 from proxy.document.message import LONGEST_NAME
 from proxy.ruleset.rule import Hidden, Rule, RuleSet
-from proxy.session.tools import arguments
-from proxy.session.tools.arguments import ArgumentPlan
-from proxy.session.tools.definitions import ToolFacts
+from proxy.session.tools.definitions import Plans, ToolFacts, plans_for
 
 _MOST_TOOLS = 1000  # tools whose facts and rules are remembered
 
 Rules = Callable[[str | None, str | None], RuleSet]
 Fact = TypeVar("Fact", ToolFacts, frozenset[str])
-Plans = tuple[tuple[Rule, ArgumentPlan], ...]
 
 
 class PeerInfo(Struct):
@@ -175,25 +172,6 @@ class ActiveRules:
     @property
     def _ruleset_in_use(self) -> RuleSet:
         return self.now() if self._ruleset is None else self._ruleset
-
-
-def plans_for(rules: RuleSet, tool: str, facts: ToolFacts) -> Plans:
-    """Return the rules for `tool`, each with its plan, given the facts of the tool.
-
-    The budget never applies to an app: a widget that parses part of a result shows wrong data.
-    """
-    return tuple(
-        (
-            rule,
-            arguments.plan(
-                rule, facts.arguments, objects=facts.objects, structured=facts.structured
-            )
-            if rule.mode == "active"
-            else ArgumentPlan(),
-        )
-        for rule in rules.covering(tool)
-        if not (facts.app and rule is rules.otherwise)
-    )
 
 
 @lru_cache(4096)

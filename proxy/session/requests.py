@@ -16,11 +16,11 @@ from proxy.errors import DocumentError, Refusal
 from proxy.ruleset.clients import client_for
 from proxy.ruleset.rule import Rule
 from proxy.session import guards, responses
-from proxy.session.active_rules import Plans
 from proxy.session.outputs import DropSnapshots, LoadSnapshot, Output, Shape, ToServer
 from proxy.session.state import PendingRequest, SessionState
 from proxy.session.tool_lists import announce_changes
 from proxy.session.tools.arguments import VIEW, ArgumentPlan, Completed, complete, implied
+from proxy.session.tools.definitions import Plans
 from proxy.storage.snapshots import Key, Snapshot
 
 _MOST_KEY = 500  # bytes of a call in a snapshot's key; a longer one is hashed

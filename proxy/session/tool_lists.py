@@ -9,7 +9,6 @@ from proxy.document import message
 from proxy.document.message import SERVER_INFO, Message, string_at
 from proxy.errors import DocumentError
 from proxy.ruleset.rule import RuleSet
-from proxy.session.active_rules import plans_for
 from proxy.session.outputs import Notify, Output, RunInBackground, ToClient
 from proxy.session.state import PendingRequest, SessionState
 from proxy.session.tools import definitions
@@ -41,9 +40,7 @@ def edit(original: Raw, rules: RuleSet) -> RewrittenToolList:
     """Return the edited result of tools/list; never raises."""
     log_lines: list[str] = []
     try:
-        result, facts = definitions.rewrite(
-            original, rules, lambda tool, fact: plans_for(rules, tool, fact), log_lines.append
-        )
+        result, facts = definitions.rewrite(original, rules, log_lines.append)
     except Exception as error:  # a transform's own `reshape` may raise anything
         return RewrittenToolList(original, log_lines=tuple(log_lines), error=error)
     return RewrittenToolList(original, result, facts, tuple(log_lines))

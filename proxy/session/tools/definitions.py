@@ -4,7 +4,7 @@ Each page is edited alone; its cursor, its order and every tool without an edit 
 The facts of the tools are collected as `ToolFacts`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ from proxy.document.message import members, string_at
 from proxy.document.tree import ABSENT, compact, encode, level, plain, text
 from proxy.errors import DocumentError
 from proxy.ruleset.rule import Rule, RuleSet
-from proxy.session.tools import diet, input_schema, output_schema
+from proxy.session.tools import arguments, diet, input_schema, output_schema
 from proxy.session.tools.arguments import ArgumentPlan
 from proxy.session.tools.output_schema import Log
 from proxy.transforms.base import Schema
@@ -46,7 +46,7 @@ _WIDGET = (("ui", "resourceUri"), ("ui/resourceUri",))  # in a tool's _meta
 _SCHEMAS = ("inputSchema", "outputSchema")
 
 Covering = Sequence[tuple[Rule, ArgumentPlan]]
-Plans = Callable[[str, ToolFacts], Covering]
+Plans = tuple[tuple[Rule, ArgumentPlan], ...]
 
 
 def facts_of(tool: dict[str, Raw]) -> ToolFacts:
@@ -129,9 +129,26 @@ def facts_in(result: Raw) -> dict[str, ToolFacts]:
     return {name: facts_of(tool) for tool, name in each if name is not None}
 
 
-def rewrite(
-    result: Raw, rules: RuleSet, plans: Plans, log: Log
-) -> tuple[Raw | None, dict[str, ToolFacts]]:
+def plans_for(rules: RuleSet, tool: str, facts: ToolFacts) -> Plans:
+    """Return the rules for `tool`, each with its plan, given the facts of the tool.
+
+    The budget never applies to an app: a widget that parses part of a result shows wrong data.
+    """
+    return tuple(
+        (
+            rule,
+            arguments.plan(
+                rule, facts.arguments, objects=facts.objects, structured=facts.structured
+            )
+            if rule.mode == "active"
+            else ArgumentPlan(),
+        )
+        for rule in rules.covering(tool)
+        if not (facts.app and rule is rules.otherwise)
+    )
+
+
+def rewrite(result: Raw, rules: RuleSet, log: Log) -> tuple[Raw | None, dict[str, ToolFacts]]:
     """Return the edited result of tools/list, None if nothing changes, and the facts of its tools.
 
     Raises DocumentError if the result cannot be read.
@@ -148,7 +165,7 @@ def rewrite(
             edited.append(raw)
             continue
         facts[name] = facts_of(tool)
-        covering = plans(name, facts[name])
+        covering = plans_for(rules, name, facts[name])
         if rules.withheld(name) or any(rule.hides for rule, _ in covering):
             continue
         changes = _changes(name, tool, covering, log)
