@@ -37,11 +37,8 @@ async def test_requests_over_the_limit_are_refused_with_retry_after() -> None:
     async with serve_sidecar(concurrent=1) as server:
         first = await waiting(server)
         refusal = await server.post("/mcp", b"{}")
-        assert refusal.error == (
-            503,
-            -1,
-            "1 requests are open, the most this proxy takes at once",
-        )
+        reason = "1 requests are open, the most this proxy takes at once"
+        assert refusal.error == (503, -1, reason)
         assert refusal.headers["retry-after"] == "1"
         assert (await server.request("GET /healthz")).status == 200
         server.handler.go.set()
@@ -161,27 +158,20 @@ async def test_the_end_waits_for_open_requests_and_takes_no_more() -> None:
         assert server.handler.log == ["open", "close"]
 
 
-async def test_the_end_closes_streams_at_once_and_whole() -> None:
+@pytest.mark.parametrize(("line", "body"), [("GET /mcp", None), ("POST /mcp", b"listen")])
+async def test_the_end_closes_streams_and_subscriptions_at_once_and_whole(
+    line: str, body: bytes | None
+) -> None:
     async with serve_sidecar(drain_seconds=60.0) as server:
         client = await server.client()
-        await client.request("GET /mcp", STREAM)
+        await client.request(line, STREAM, body=body)
         await client.head()
         await client.until(b"data: first\n\n\r\n")
         await server.sidecar.close()
         assert await client.rest() == b"0\r\n\r\n"
         assert server.handler.cancelled.is_set()
-
-
-async def test_the_end_closes_stateless_subscriptions_at_once() -> None:
-    async with serve_sidecar(drain_seconds=60.0) as server:
-        client = await server.client()
-        await client.post("/mcp", b"listen")
-        await client.head()
-        await client.until(b"data: first\n\n\r\n")
-        await server.sidecar.close()
-        assert await client.rest() == b"0\r\n\r\n"
-        (line,) = server.events("request")
-        assert (line["status"], line["failure"]) == (200, "the proxy ended")
+        (event,) = server.events("request")
+        assert (event["status"], event["failure"]) == (200, "the proxy ended")
 
 
 async def test_requests_that_outlast_the_drain_are_answered_with_503() -> None:

@@ -116,10 +116,9 @@ async def test_notifications_without_a_stream_wait_for_a_get_stream() -> None:
 async def test_a_second_get_stream_is_refused(client: Client) -> None:
     get = await listening(client)
     again = await client.send("GET", accept=STREAM)
-    assert (again.status, (await again.messages())[0]["error"]["message"]) == (
-        409,
-        "there is a stream of this session already",
-    )
+    [message] = await again.messages()
+    assert again.status == 409
+    assert message["error"]["message"] == "there is a stream of this session already"
     get.close()
     async with asyncio.timeout(10):
         while (await client.send("GET", accept=STREAM)).status == 409:
@@ -214,11 +213,8 @@ async def test_a_cancelled_call_is_answered_by_the_proxy_if_the_server_is_silent
         response = await client.call(1, "hold")
         assert await client.notify("notifications/cancelled", requestId=1) == 202
         [message] = await response.messages()
-        assert message == {
-            "jsonrpc": "2.0",
-            "id": 1,
-            "error": {"code": -32800, "message": "Request cancelled"},
-        }
+        error = {"code": -32800, "message": "Request cancelled"}
+        assert message == {"jsonrpc": "2.0", "id": 1, "error": error}
         messages = json.loads(await (await client.call(2, "seen")).text())
         assert "notifications/cancelled" in [each.get("method") for each in messages]
 
@@ -275,10 +271,8 @@ async def test_a_client_that_resumes_receives_the_error_of_a_late_call() -> None
             await asyncio.sleep(0.05)
             response = await client.call(8, "seen")
         [cancellation] = [each for each in json.loads(text) if each["method"] == CANCELLED]
-        assert cancellation["params"] == {
-            "requestId": 7,
-            "reason": "no answer within 2 seconds and no progress",
-        }
+        reason = "no answer within 2 seconds and no progress"
+        assert cancellation["params"] == {"requestId": 7, "reason": reason}
         again = await listening(client, last_event_id=stream.ids[-1])
         [failed] = await again.messages()
         assert (failed["id"], failed["result"]["isError"]) == (7, True)

@@ -79,19 +79,13 @@ async def test_rules_shape_answers_and_each_session_has_its_own_snapshots() -> N
 async def test_a_session_id_is_required_and_must_exist() -> None:
     async with serve_command() as proxy:
         client = proxy.client()
-        assert await error(await client.call(1, "echo")) == (
-            400,
-            -32600,
-            "the header Mcp-Session-Id is missing",
-        )
+        reason = "the header Mcp-Session-Id is missing"
+        assert await error(await client.call(1, "echo")) == (400, -32600, reason)
         assert (await client.send("GET", accept=STREAM)).status == 400
         assert (await client.send("DELETE")).status == 400
         client.session = "unknown"
-        assert await error(await client.call(1, "echo")) == (
-            404,
-            -32600,
-            "there is no such session, or none any more",
-        )
+        reason = "there is no such session, or none any more"
+        assert await error(await client.call(1, "echo")) == (404, -32600, reason)
         assert proxy.records[-1].answered_by == "proxy"
 
 
@@ -189,11 +183,8 @@ async def test_a_client_of_2024_11_05_has_one_stream_for_everything() -> None:
         assert await endpoint.notify("notifications/initialized") == 202
         await endpoint.call(2, "progress", {"count": 2}, token="t")
         messages = [await stream.message() for _ in range(3)]
-        assert [each.get("method", each.get("id")) for each in messages] == [
-            "notifications/progress",
-            "notifications/progress",
-            2,
-        ]
+        names = [each.get("method", each.get("id")) for each in messages]
+        assert names == ["notifications/progress"] * 2 + [2]
         await endpoint.call(3, "ask")
         assert (await stream.message())["method"] == "sampling/createMessage"
         reply = {"jsonrpc": "2.0", "id": "s1", "result": "hello"}

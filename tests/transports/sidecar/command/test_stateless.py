@@ -53,11 +53,8 @@ async def test_an_unknown_method_has_the_status_404(caller: Client) -> None:
     response = await caller.modern(1, "nothing/here", accept=STREAM)
     [message] = await response.messages()
     assert (response.status, response.headers["Content-Type"]) == (404, JSON)
-    assert message == {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "error": {"code": -32601, "message": "Method not found"},
-    }
+    error = {"code": -32601, "message": "Method not found"}
+    assert message == {"jsonrpc": "2.0", "id": 1, "error": error}
 
 
 async def test_a_cancellation_without_a_request_is_accepted_and_not_forwarded(
@@ -104,10 +101,8 @@ async def test_a_subscription_receives_its_own_messages() -> None:
             assert message["params"]["_meta"] == {SUBSCRIPTION: id}
         listening = [each for each in await server_messages(client) if "listen" in each["method"]]
         _, own = (each["id"] for each in listening)
-        note = {
-            "method": "notifications/tools/list_changed",
-            "params": {"_meta": {SUBSCRIPTION: own}},
-        }
+        params = {"_meta": {SUBSCRIPTION: own}}
+        note = {"method": "notifications/tools/list_changed", "params": params}
         cancellation = {"method": "notifications/cancelled", "params": {"requestId": own}}
         answer = {"id": "$ID", "result": {}}
         raw = "\n".join(

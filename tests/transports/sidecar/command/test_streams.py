@@ -78,17 +78,17 @@ async def connection(
     reader, writer = await asyncio.open_connection(server.host, server.port, limit=1 << 16)
     writer.write(b"GET /mcp HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     await connected.wait()
-    async with asyncio.timeout(20):
-        yield reader
+    yield reader
     stream.finish()
     writer.transport.abort()
 
 
 async def flood(stream: EventStream) -> None:
     """Send more than a client takes that reads nothing."""
-    for _ in range(60):
-        stream.add(b"x" * 1_000_000)
-        await stream.room()
+    async with asyncio.timeout(20):
+        for _ in range(60):
+            stream.add(b"x" * 1_000_000)
+            await stream.room()
 
 
 async def test_a_sender_waits_for_a_slow_client(
@@ -99,6 +99,7 @@ async def test_a_sender_waits_for_a_slow_client(
     assert not finished
     while not sender.done():
         await connection.read(1 << 20)
+    await sender
 
 
 @pytest.mark.usefixtures("connection")

@@ -52,20 +52,18 @@ async def open_stream(proxy: UrlServer) -> AsyncIterator[tuple[StreamedResponse,
 
 async def test_messages_reach_the_endpoint_and_answers_come_shaped_on_the_stream() -> None:
     server = SseServer(b"/messages?session_id=7")
-    async with upstream(server) as there, serve_url(there.url, RULES) as proxy:
-        async with open_stream(proxy) as (stream, endpoint):
-            assert (await endpoint.send("POST", call("get"))).status == 202
-            assert await stream.data() == SHAPED
-        assert server.posted == ["POST /messages?session_id=7 HTTP/1.1"]
+    async with serve_stream(server, RULES) as (stream, endpoint):
+        assert (await endpoint.send("POST", call("get"))).status == 202
+        assert await stream.data() == SHAPED
+    assert server.posted == ["POST /messages?session_id=7 HTTP/1.1"]
 
 
 async def test_responses_of_the_proxy_come_on_the_stream() -> None:
     server = SseServer(b"/messages")
-    async with upstream(server) as there, serve_url(there.url, RULES) as proxy:
-        async with open_stream(proxy) as (stream, endpoint):
-            assert (await endpoint.send("POST", call("gone"))).status == 202
-            assert b"Unknown tool: gone" in await stream.data()
-        assert server.posted == []
+    async with serve_stream(server, RULES) as (stream, endpoint):
+        assert (await endpoint.send("POST", call("gone"))).status == 202
+        assert b"Unknown tool: gone" in await stream.data()
+    assert server.posted == []
 
 
 async def test_an_endpoint_is_unknown_after_its_stream() -> None:
