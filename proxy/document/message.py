@@ -83,7 +83,8 @@ _ID = rb'("(?:[^"\\]|\\.){0,256}"|-?\d[\d.eE+-]{0,64})'
 _MEMBER = rb'(?:"jsonrpc"\s*+:\s*+"2\.0"|"id"\s*+:\s*+%b)' % _ID
 # The members may come in any order: some servers sort them by name, or write the id last.
 _HEAD = re.compile(rb'\s*+\{\s*+(?:%b\s*+,\s*+){0,2}+"(result|error|method)"\s*+:' % _MEMBER)
-_TAIL = re.compile(rb"\}\s*(?:,\s*%b\s*){1,2}\}\s*\Z" % _MEMBER)
+_OF_REQUESTS, _OF_RESPONSES = (b"method",), (b"result", b"error")
+_TAIL = re.compile(rb"\}\s*+(?:,\s*+%b\s*+){1,2}+\}\s*+\Z" % _MEMBER)
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 _TRIES = 32  # places that are tried for the start of a message after noise
 _BEGINS = re.compile(rb'\{\s*"(?:jsonrpc|id|method|params|result|error)"\s*:')
@@ -193,7 +194,7 @@ def response_key(start: bytes, end: bytes) -> bytes | None:
 
     A server's own request may carry the same id, so the head must show `result` or `error`.
     """
-    id = _id_at_an_end(start, end, b"result", b"error")
+    id = _id_at_an_end(start, end, _OF_RESPONSES)
     return None if id is None else id_key(id)
 
 
@@ -205,10 +206,10 @@ def request_id(start: bytes, end: bytes) -> bytes | None:
     >>> request_id(b'{"jsonrpc":"2.0","id":7,"result":{', b'}}') is None
     True
     """
-    return _id_at_an_end(start, end, b"method")
+    return _id_at_an_end(start, end, _OF_REQUESTS)
 
 
-def _id_at_an_end(start: bytes, end: bytes, *members: bytes) -> bytes | None:
+def _id_at_an_end(start: bytes, end: bytes, members: tuple[bytes, ...]) -> bytes | None:
     match = _HEAD.match(start)
     if match is None or match[2] not in members:
         return None
@@ -229,7 +230,7 @@ def asks(start: bytes) -> bool:
 
 def answers(start: bytes) -> bool:
     """Return True if a line that begins with `start` is surely a response, its id at either end."""
-    return _member_at(start) in (b"result", b"error")
+    return _member_at(start) in _OF_RESPONSES
 
 
 def succeeds(start: bytes) -> bool:
