@@ -37,10 +37,8 @@ def answered(message: dict[str, Any]) -> dict[str, Any]:
             return {"result": {"tools": TOOLS, **params.get("_meta", {})}}
         case "tools/call":
             arguments = params.get("arguments", {})
-            response: dict[str, Any] = arguments.get("answer") or {
-                "result": call_result(params["name"], arguments)
-            }
-            return response
+            answer: dict[str, Any] = arguments.get("answer")
+            return answer or {"result": call_result(params["name"], arguments)}
     return {"result": {}}
 
 

@@ -262,11 +262,8 @@ def puppet() -> None:
             input_lines.clear()
             continue
         input_lines += line if name != "ok" else b""
-        response = (
-            bytes.fromhex(arguments["says"]).replace(b"ID", id)
-            if "says" in arguments
-            else result(id)
-        )
+        says = arguments.get("says")
+        response = result(id) if says is None else bytes.fromhex(says).replace(b"ID", id)
         cut = arguments.get("cut", len(response))
         for piece in (response[:cut], response[cut:]) if cut else map(int.to_bytes, response):
             say(piece)

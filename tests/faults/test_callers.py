@@ -83,10 +83,8 @@ def test_a_token_opens_a_route_and_is_never_logged(tmp_path: Path, how: str) -> 
             path = "/mcp?token=first-secret-token" if "query" in name else "/mcp"
             response = sidecar.post(call(1), *headers, path=path)
             assert response.status == (200 if good else 401), name
-            assert [
-                upstream_request.headers.get("authorization")
-                for upstream_request in server.requests
-            ] == [None] * good
+            credentials = [each.headers.get("authorization") for each in server.requests]
+            assert credentials == [None] * good
             if not good:
                 assert response.one("www-authenticate") == 'Bearer realm="mcp-abridge"'
                 assert response.error in (
@@ -110,10 +108,10 @@ SECRETS = (
 @pytest.mark.fault(33, "http")
 @pytest.mark.parametrize("auth", ["none", "forward"])
 def test_credentials_go_to_their_server_only_and_are_never_logged(auth: str) -> None:
-    def echo(upstream_request: RawRequest) -> Iterator[bytes]:
+    def echo(raw_request: RawRequest) -> Iterator[bytes]:
         # A server that repeats what it was given, in a refusal and in bad HTTP.
-        header = upstream_request.headers.get("authorization", "none").encode()
-        if upstream_request.headers.get("x-how") == "bad":
+        header = raw_request.headers.get("authorization", "none").encode()
+        if raw_request.headers.get("x-how") == "bad":
             yield from (b"HTTP/1.1 200 OK\r\n" + header + b"\r\n\r\n", b"")
         else:
             yield whole(header, "401 Unauthorized", "Content-Type: text/plain", "Connection: close")
@@ -138,8 +136,7 @@ def test_credentials_go_to_their_server_only_and_are_never_logged(auth: str) -> 
                 assert b"url-secret" not in response.body
             assert len(sidecar.requests(8)) == 8
         assert len(server.requests) == 6, "those that were not refused"
-        for upstream_request in server.requests:
-            headers = upstream_request.headers
+        for headers in (each.headers for each in server.requests):
             assert headers["x-fixed"] == "fixed-secret"
             assert headers["x-api-key"] == "key-secret"
             assert "proxy-authorization" not in headers
@@ -154,8 +151,8 @@ def test_credentials_go_to_their_server_only_and_are_never_logged(auth: str) -> 
 
 @pytest.mark.fault(33, "http")
 def test_a_trace_request_is_refused_since_it_would_echo_credentials() -> None:
-    def echo(upstream_request: RawRequest) -> Iterator[bytes]:
-        yield whole(str(upstream_request.headers).encode(), "200 OK", "Connection: close")
+    def echo(raw_request: RawRequest) -> Iterator[bytes]:
+        yield whole(str(raw_request.headers).encode(), "200 OK", "Connection: close")
 
     fixed = ("--header", "X-Fixed: fixed-secret", *keys(auth="forward"))
     with Naughty() as server, serving(*fixed, server.url) as sidecar:
@@ -173,20 +170,15 @@ def test_credentials_of_a_client_on_stdio_go_to_the_server_only_and_are_never_lo
     monkeypatch.setenv("SECRET", "top-secret")
     options = ("-v", "--header", "Authorization: Bearer ${SECRET}")
 
-    def echo(upstream_request: RawRequest) -> Iterator[bytes]:
-        yield (
-            b"HTTP/1.1 200 OK\r\n"
-            + upstream_request.headers["authorization"].encode()
-            + b"\r\n\r\n"
-        )
+    def echo(raw_request: RawRequest) -> Iterator[bytes]:
+        yield b"HTTP/1.1 200 OK\r\n" + raw_request.headers["authorization"].encode() + b"\r\n\r\n"
         yield b""
 
     with Naughty(echo) as server, Bridge(server, *options) as bridge:
         bridge.fault()
         bridge.works()
-        assert {
-            upstream_request.headers["authorization"] for upstream_request in server.requests
-        } == {"Bearer top-secret"}
+        credentials = {each.headers["authorization"] for each in server.requests}
+        assert credentials == {"Bearer top-secret"}
         assert bridge.close().code == 0
     assert b"top-secret" not in bridge.errors
 
