@@ -26,7 +26,7 @@ class RawRequest(msgspec.Struct):
 
     @property
     def message(self) -> dict[str, Any]:
-        """The body as JSON; {} where there is none."""
+        """The body as JSON; {} without one."""
         return dict(json.loads(self.body)) if self.body else {}
 
     @property
@@ -35,7 +35,7 @@ class RawRequest(msgspec.Struct):
         return json.dumps(self.message.get("id")).encode()
 
     def closed_by_client(self) -> bool:
-        """Wait until whoever asked closes the connection; False where it does not."""
+        """Wait until the client closes the connection; False if it does not."""
         self.connection.settimeout(SECONDS)
         try:
             return self.connection.recv(1) == b""
@@ -51,8 +51,8 @@ Answer = Callable[[RawRequest], Iterator[bytes]]
 class RawServer:
     """Serves on a free port of 127.0.0.1, or the one given; a thread for each connection.
 
-    What `answer` yields is sent as it is. Where it ends with `Connection: close` among the headers,
-    or an empty piece, the connection is closed; an exception resets it.
+    Each piece of `answer` is sent as it is. After `Connection: close` among the headers, or an
+    empty piece, the connection is closed; an exception resets it.
     """
 
     def __init__(self, answer: Answer, port: int = 0) -> None:

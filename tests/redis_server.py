@@ -1,4 +1,4 @@
-"""A real Redis on a free port of loopback, that keeps nothing on disk; skipped where none is."""
+"""A real Redis on a free port of loopback, that keeps nothing on disk; skipped without one."""
 
 import shutil
 import signal
@@ -16,7 +16,7 @@ PROGRAM = "redis-server"
 class RedisServer:
     """One that can be stopped and started again, halted and let go on, with the same port.
 
-    Raises OSError where it does not start, with what it said.
+    Raises OSError with its output if it does not start.
     """
 
     def __init__(self, port: int, *options: str) -> None:

@@ -52,7 +52,7 @@ def open_request(url: str, body: bytes | None, headers: Mapping[str, str]) -> It
 
 
 class Front(msgspec.Struct, frozen=True):
-    """The proxy before a server: how clients connect, and where the server itself is, if it is.
+    """The proxy before a server: how clients connect, and the URL of the server if it has one.
 
     Over stdio each client has a proxy and a server of its own.
     """

@@ -70,7 +70,7 @@ class Running:
         self._examples: dict[tuple[str, Mode], Example] = {}
 
     def folder(self, name: str) -> Path:
-        """Return where a server keeps what it keeps."""
+        """Return the folder of a server."""
         return self._folder / name
 
     def example(self, name: str, mode: Mode = "auto") -> Example:

@@ -149,7 +149,7 @@ def test_every_tool_is_listed_as_the_server_has_it_or_as_the_rules_say(
 def test_structured_results_arrive_as_they_are_or_in_pages_that_fit_the_schema(
     client: str, way: str, talk: Talk
 ) -> None:
-    # Where a result does not fit the outputSchema that was listed, these clients refuse it.
+    # If a result does not fit the outputSchema that was listed, these clients refuse it.
     conversation = talk(client, way)
     if way.endswith("no rules"):
         whole, _ = same(client, way, talk, "rows", "next")

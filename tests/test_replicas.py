@@ -79,7 +79,7 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
     if nginx is None:
         pytest.skip("nginx is not installed (on Debian and Ubuntu: apt install nginx-light)")
     folder = tmp_path_factory.mktemp("replicas")
-    # Where the tests run as root, so do the workers of nginx: nobody else may enter the folder.
+    # If the tests run as root, so do the workers of nginx: nobody else may enter the folder.
     alone = "daemon off;" + (" user root;" if os.getuid() == 0 else "")
     with redis_server() as redis, ExitStack() as stack:
 

@@ -1,6 +1,6 @@
 """Stands beside a conversation of a client and a server that are both real.
 
-It hears what the server does and holds it where a test says so, and it sees, and cuts, the
+It learns of the steps of the server and holds them if a test says so, and it sees, and cuts, the
 connections of the client.
 """
 
@@ -47,7 +47,7 @@ class Witness:
             self._news.notify_all()
 
     def hears(self, what: str) -> bool:
-        """Wait until that was told; False where it is not."""
+        """Wait until `what` was told; False if it is not."""
         with self._news:
             return self._news.wait_for(lambda: what in self.reports, SECONDS)
 

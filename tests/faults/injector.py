@@ -27,7 +27,7 @@ Place = tuple[str, int, str, int]
 
 
 class Injector:
-    """Raises while it is `armed`, and takes note of where.
+    """Raises while it is `armed`, and records the place.
 
     A place that is come to several times counts anew each time, up to `deep` times.
     """
@@ -40,7 +40,7 @@ class Injector:
 
     @contextmanager
     def armed(self) -> Iterator[None]:
-        """Raise once, in this thread, if there is a place left; `raised` says where that was."""
+        """Raise once, in this thread, if there is a place left; `raised` is that place."""
         self.begin()
         with self.going_on():
             yield
@@ -87,7 +87,7 @@ class Injector:
 
     def _error(self, place: Place, event: str) -> type[Exception]:
         error = ERRORS[len(self.places) % len(ERRORS)]
-        # Where something is read, too deep a recursion says of it that it is too deep, and what is
-        # written in C knows no other.
+        # While a document is read, too deep a recursion has an error of its own, and code in C has
+        # no other.
         reads = event == "c_call" or place[0].startswith(READING)
         return MemoryError if error is RecursionError and reads else error

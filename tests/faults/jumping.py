@@ -1,4 +1,4 @@
-"""mcp-abridge where the clock of the day jumps: at every look further, forward and back.
+"""mcp-abridge with a clock of the day that jumps: at every look further, forward and back.
 
     python jumping.py ARGUMENT...
 

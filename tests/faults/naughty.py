@@ -244,7 +244,7 @@ def stays(*how: str) -> None:
 def puppet() -> None:
     """Answer each call with its argument `says`, in hex, with `ID` for the id of the call.
 
-    With `cut` in pieces: at that byte, or each byte alone where it is 0. A call of `heard` is
+    With `cut` in pieces: at that byte, or each byte alone if it is 0. A call of `heard` is
     answered with all lines that came since the last one, in hex, but for calls of `ok`.
     """
     input_lines = bytearray()
@@ -282,7 +282,7 @@ def drained(pipe: int) -> None:
 def broods(*how: str) -> None:
     """Have a child and a grandchild that ignore everything but SIGKILL and hold what is open.
 
-    With the first request, or at once where it is `early`. End by SIGKILL at a call of `end`, and
+    With the first request, or at once if it is `early`. End by SIGKILL at a call of `end`, and
     with the input, unless it `stays`; then ignore what they do.
     """
 

@@ -1,4 +1,4 @@
-"""A server whose every word is told to it by the call, over stdio and over HTTP.
+"""A server whose calls dictate its answers byte by byte, over stdio and over HTTP.
 
 See `puppet` of naughty.py.
 """

@@ -114,7 +114,7 @@ class Client:
         self.socket.close()
 
     def more(self) -> bool:
-        """Read on; False at the end. Raises TimeoutError where an answer takes too long."""
+        """Read on; False at the end. Raises TimeoutError if an answer takes too long."""
         # What keeps a connection alive comes again and again.
         if monotonic() > self.end:
             raise TimeoutError(f"no whole answer in {self.seconds:g} s: {bytes(self.buffer)!r}")
@@ -149,7 +149,7 @@ class Client:
         return RawResponse(int(status), reason, pairs, b"", False)
 
     def answer(self, *, bodiless: bool = False) -> RawResponse:
-        """Read one whole answer, which has no body where it is `bodiless`."""
+        """Read one whole answer, which has no body if it is `bodiless`."""
         self.end = monotonic() + self.seconds
         response = self.head()
         if bodiless or response.status in (204, 304):
@@ -182,7 +182,7 @@ class Client:
 
 
 class Sidecar(Process):
-    """`serve` as a process: where its routes are, what it has logged, and a raw client of it.
+    """`serve` as a process: the URLs of its routes, the lines of its log, and a raw client of it.
 
     It listens on a free port of 127.0.0.1 unless told otherwise, and ends on leaving. Every wait
     has a deadline; what was logged so far is in the AssertionError that comes then.
@@ -241,7 +241,7 @@ class Sidecar(Process):
         return urlsplit(self.events("serving")[0]["url"]).port or 0
 
     def url(self, path: str = "/mcp") -> str:
-        """Return where the route with this path is, as soon as it is served."""
+        """Return the URL of the route with this path, as soon as it is served."""
         [line] = self._await(lambda line: urlsplit(line.get("url", "")).path == path, 1)
         return str(line["url"])
 
@@ -322,7 +322,7 @@ class Sidecar(Process):
             # Counted while this connection is open, whose end the sidecar may not see at once.
             with self.client() as client:
                 client.send(get("/metrics"))
-                # Where memory is short it may have none for its figures, nor to say so.
+                # If memory is short there may be none for the figures, nor for an error.
                 with suppress(EOFError):
                     response = client.answer()
                     requests = re.findall(rf"^{OPEN} (\d+)", response.body.decode(), re.MULTILINE)
@@ -401,7 +401,7 @@ def keys(**top: Any) -> tuple[str, str]:
 
 
 def request(method: str, path: str, *headers: str, body: bytes | None = None) -> bytes:
-    """Return a request; headers that it must have are added where they are not given."""
+    """Return a request; required headers are added if they are missing."""
     names = {header.partition(":")[0].lower() for header in headers}
     lines = [f"{method} {path} HTTP/1.1"]
     if "host" not in names:

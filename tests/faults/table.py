@@ -72,7 +72,7 @@ def _line(number: str, title: str, *verdicts: str) -> str:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Collect the reports where they come together, which is not where xdist runs the tests."""
+    """Collect the reports in the main process; xdist runs the tests in others."""
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Table())
 

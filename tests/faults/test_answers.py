@@ -324,7 +324,7 @@ SHAPES = {
 def test_an_answer_of_a_wrong_shape_passes_as_it_is_and_its_call_is_over(
     puppets: Puppet, shape: bytes, tool: str
 ) -> None:
-    # Where the call was not over, it would be answered once more in the end.
+    # If the call was not over, it would be answered once more in the end.
     same(puppets, tool, b'{"jsonrpc":"2.0","id":ID,%s}' % shape)
     still_shaped(puppets)
 

@@ -104,7 +104,7 @@ OPEN = {
 }
 REFUSE = "on_failure: refuse"
 SECRETS = document({"items": [1], "secret": SECRET})
-# Rules that withhold what came where they fail.
+# Rules that withhold the answer if they fail.
 CLOSED = {
     "a page": job(f"{REFUSE}\n{PAGES}", document(ITEMS, structured=True), keep=True),
     "a bound": job(f"{REFUSE}\n{BOUND}\nresponse: [{{drop: secret}}]", document(ITEMS), keep=True),
@@ -151,7 +151,7 @@ LATER_PARTS = {
 
 
 def outcomes(job: ShapeJob) -> Iterator[tuple[Any, ShapeResult]]:
-    """Yield what comes of a job for each place at which something fails, and where that is."""
+    """Yield the outcome of a job for each place at which something fails, with the place."""
     injector = Injector(DEEP)
     while True:
         with injector.armed():
@@ -171,7 +171,7 @@ def is_error(raw: bytes, id: int) -> bool:
 def alike(job: ShapeJob, raw: bytes, *right: bytes) -> bool:
     """Return True if an answer is one of the right ones.
 
-    The structuredContent that is promised may be missing, or be the text, where it cannot be made.
+    The structuredContent that is promised may be missing, or be the text, if it cannot be made.
     """
     if raw in right or not job.rule.structures:
         return raw in right

@@ -50,7 +50,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def way(started: dict[str, Way], name: str) -> Iterator[Way]:
-    """Return a way, and see to it that it works on and has shown nothing of its questions."""
+    """Return a way, and see to it that the way works on and no client sees a query."""
     current = started[name]
     ways.server_messages(current)
     yield current
@@ -66,7 +66,7 @@ def only(*names: str) -> pytest.MarkDecorator:
 def decision(
     way: Way, how: str | None, then: str = "block", seconds: float = 20.0
 ) -> tuple[str, Messages]:
-    """Make a call; return the text of its answer, and what came before that."""
+    """Make a call; return the text of its answer, and the messages before that."""
     id = next(IDS)
     *others, last = way.call(id, "act", how=how, then=then, seconds=seconds).messages()
     assert last["id"] == id
@@ -89,7 +89,7 @@ STRAY = {
     "note": json.loads(NOTE),
     "question": json.loads(ASKS),
 }
-# Whatever is not the answer goes on as ever where there is a stream for it.
+# Every message but the answer goes on as ever if there is a stream for it.
 SHOWN_TO_CLIENT = {
     **dict.fromkeys(STDIO_WAYS, ("another id", "note", "question")),
     COMMAND[0]: ("note", "question"),

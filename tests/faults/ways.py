@@ -1,4 +1,4 @@
-"""The ways in which a guard may stand before a server, and what server and client get to see.
+"""The ways in which a guard may stand before a server, and the messages of server and client.
 
 Over each way calls are made alike. All that clients are sent is kept: nothing in it may be of the
 proxy's own questions.

@@ -155,7 +155,7 @@ def messages(raw: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def ids(start: bytes, end: bytes) -> list[bytes]:
-    """Return the id of a message, as it is spelled, where it stands first or last."""
+    """Return the id of a message, as it is spelled, if it stands first or last."""
     match = _ID.match(start) or _ID.search(end)
     return [match[1] or match[2]] if match else []
 
@@ -166,7 +166,7 @@ def wrapped(
 ) -> Iterator[Wrapped]:
     """Start the wrapper and make a first call; in the end see to it that nothing is left open.
 
-    Where the server itself answers more than `once`, so does the wrapper.
+    If the server itself answers more than `once`, so does the wrapper.
     """
     with Wrapped(command(fault, *arguments, options=options)) as wire:
         wire.write(call(1))
