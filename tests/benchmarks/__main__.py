@@ -1,6 +1,6 @@
 """`python -m tests.benchmarks`: measures every leg, or some, and prints the table.
 
-Ends with 1 where a leg could not be measured; a missed target is a finding, no failure.
+Ends with 1 if a leg could not be measured; a missed target is a finding, no failure.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """`python -m tests.benchmarks.load`: examples/agentdata under load, directly and through `serve`.
 
 Each of several clients asks one thing after the other, without a pause: initialize, tools/list,
-list_documents, get_document, batch_read. Ends with 1 where an answer was no success or not whole; a
+list_documents, get_document, batch_read. Ends with 1 if an answer was no success or not whole; a
 missed target is a finding, no failure.
 """
 

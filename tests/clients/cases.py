@@ -143,7 +143,7 @@ class Bench:
             read = sum(weight.read for weight in weights)
             shown_bytes = sum(len(text_of(result).encode()) for result in talk.visible)
             # Codex cuts a stored answer once more to send it, and its note counts other tokens;
-            # Claude Code takes the last line break off where a reminder of its own follows.
+            # Claude Code takes the last line break off if a reminder of its own follows.
             spare = sum(
                 8 * ("tokens truncated" in result.text) + ("<system-reminder>" in result.text)
                 for result in talk.visible

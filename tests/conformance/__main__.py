@@ -1,7 +1,7 @@
 """`python -m tests.conformance`: runs the official suite directly and through each leg.
 
-Ends with 1 where a check that passes directly does not pass through the proxy though the leg can
-pass it, where an answer that no rule covers is altered, or where a leg could not be run.
+Ends with 1 if a check that passes directly does not pass through the proxy though the leg can
+pass it, if an answer that no rule covers is altered, or if a leg could not be run.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """`python -m tests.soak`: makes 100,000 calls in each of the four ways, and says what grows.
 
-Prints what the proxy's process holds over time. Ends with 1 where anything grows, and with an error
-where any call has not the answer that it must have. Linux only.
+Prints what the proxy's process holds over time. Ends with 1 if anything grows, and with an error
+if any call has not the answer that it must have. Linux only.
 """
 
 import argparse
