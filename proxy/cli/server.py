@@ -119,27 +119,32 @@ async def _tools_of(
     from mcp.client import session
     from mcp_types import Implementation
 
-    session.DISCOVER_TIMEOUT_SECONDS = _DISCOVER
     clock = asyncio.get_running_loop().time
     started = clock()
     tools: Tools = {}
     client_info = Implementation(name=name, version="1") if name else None
-    async with Client(transport, client_info=client_info) as client:
-        limit.reschedule(clock() + patience)
-        cursor = None
-        while True:
-            page = await client.list_tools(cursor=cursor)
-            for tool in page.tools:
-                tools[tool.name] = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
-            cursor = page.next_cursor
-            if cursor is None:
-                break
-        seconds = clock() - started
-        server, revision = client.server_info, str(client.protocol_version)
-        limit.reschedule(None)
-        title, version = (server.name, server.version) if server else ("unnamed", "")
-        listed = Listed(title, version, revision, seconds, tools, [], [])
-        answer = await further(client, listed) if further is not None else None
+    # The SDK has no parameter for it.
+    default, session.DISCOVER_TIMEOUT_SECONDS = session.DISCOVER_TIMEOUT_SECONDS, _DISCOVER
+    try:
+        async with Client(transport, client_info=client_info) as client:
+            limit.reschedule(clock() + patience)
+            cursor = None
+            while True:
+                page = await client.list_tools(cursor=cursor)
+                for tool in page.tools:
+                    definition = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
+                    tools[tool.name] = definition
+                cursor = page.next_cursor
+                if cursor is None:
+                    break
+            seconds = clock() - started
+            server, revision = client.server_info, str(client.protocol_version)
+            limit.reschedule(None)
+            title, version = (server.name, server.version) if server else ("unnamed", "")
+            listed = Listed(title, version, revision, seconds, tools, [], [])
+            answer = await further(client, listed) if further is not None else None
+    finally:
+        session.DISCOVER_TIMEOUT_SECONDS = default
     return listed._replace(answer=answer)
 
 
