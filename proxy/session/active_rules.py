@@ -28,9 +28,8 @@ class PeerInfo(Struct):
 class ToolRules(Struct, frozen=True):
     """The rules for one tool, each with its plan; of them the one that hides the tool.
 
-    `hidden_error` is the error for calls of a hidden tool. `guarded`: a rule hides the tool, bounds
-    its arguments, or withholds its results. A call makes the snapshots of the rules in
-    `drops` stale. An unlisted tool must have the arguments `implied`, by the calls of it.
+    `guarded`: a rule hides the tool, bounds its arguments, or withholds its results. A call makes
+    the snapshots of the rules in `drops` stale. An unlisted tool has the arguments `implied`.
     """
 
     plans: Plans
@@ -72,16 +71,13 @@ class ActiveRules:
 
     @property
     def peer_info(self) -> PeerInfo:
-        """The facts learned so far."""
         return PeerInfo(self.server, self.client, self._tools, dict(self._facts))
 
     @property
     def listed(self) -> bool:
-        """True if the server's tools are known."""
         return self._tools is not None
 
     def recall(self, info: PeerInfo) -> None:
-        """Adopt the facts that another session learned of the same server and client."""
         self.rename(client=info.client, server=info.server)
         if info.tools is not None:
             self.offer(info.tools)
@@ -89,7 +85,6 @@ class ActiveRules:
         self._by_tool.clear()
 
     def rename(self, *, client: str | None = None, server: str | None = None) -> None:
-        """Record the names of client and server, as far as they are given."""
         server = self.server if server is None else server[:LONGEST_NAME]
         client = self.client if client is None else client[:LONGEST_NAME]
         if (server, client) == (self.server, self.client):
@@ -99,12 +94,10 @@ class ActiveRules:
         self._renamed(server, client)
 
     def offer(self, tools: frozenset[str]) -> None:
-        """Record the names of the server's tools."""
         if tools != self._tools:
             self._tools, self._ruleset = _shared(tools), None
 
     def learn(self, facts: dict[str, ToolFacts]) -> None:
-        """Record the facts of tools from a tool list."""
         for tool, fact in facts.items():
             if self._facts.get(tool) != fact:
                 self._facts[tool] = _shared(fact)
@@ -117,7 +110,6 @@ class ActiveRules:
         return self._facts.get(tool)
 
     def now(self) -> RuleSet:
-        """Return the rules in force."""
         selected = self._rules(self.server, self.client)
         if self._ruleset is None or selected is not self._selected:
             if self._selected is not None and selected is not self._selected:
@@ -142,14 +134,10 @@ class ActiveRules:
 
     @property
     def budget(self) -> Rule | None:
-        """The rule for tools that no other rule covers."""
         return self._ruleset_in_use.otherwise
 
     def covering(self, tool: str, implied: frozenset[str] = frozenset()) -> ToolRules:
-        """Return the rules for `tool`.
-
-        A tool that was not listed must have the arguments `implied`: this call shows it.
-        """
+        """Return the rules for `tool`, which has the arguments `implied` if it was not listed."""
         rules = self._by_tool.get(tool)
         if rules is not None:
             if implied <= rules.implied:

@@ -8,8 +8,7 @@ from typing import Any
 def ambiguous(raw: bytes) -> bool:
     """Return True if another reader could see another call in a message.
 
-    Some readers take the first value of a repeated name; some ignore the case of names. Others may
-    read what cannot be read here.
+    Some take the first value of a repeated name; some ignore the case of names.
     """
     repeats = False
 

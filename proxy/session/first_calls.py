@@ -32,10 +32,7 @@ _ELSEWHERE = (
 
 
 def decide(state: SessionState, pending: PendingRequest, line: bytes) -> tuple[Output, ...]:
-    """Continue a call that has no stored answer and might do harm if it ran a second time.
-
-    `line` is the call as the server gets it.
-    """
+    """Decide on a call without a stored answer, which may do harm twice; the server gets `line`."""
     facts = state.rules.facts(pending.tool)
     if facts is None and not (state.rules.listed or pending.listed):
         return _ask_for_tools(state, pending, pending.line)

@@ -102,7 +102,6 @@ def _query(
 def _decide_again(
     state: SessionState, pending: PendingRequest, line: bytes, result: QueryResult, tool: str
 ) -> tuple[Output, ...]:
-    """Run the guard of a held call again, with the result of its query of `tool`."""
     assert pending.rule is not None
     assert pending.rule.guard is not None
     if result.failure is not None:

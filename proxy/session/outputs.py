@@ -33,8 +33,7 @@ class Notify(Struct, frozen=True):
 class Probe(Struct, frozen=True):
     """Send `raw`, a request of the proxy's own, to the server, whichever side caused it.
 
-    Its response goes to `Session.from_server`, as any other does. If there is none within
-    `seconds`, or none can come any more, call `Session.unanswered(token)`.
+    If there is no response within `seconds`, or none can come, call `Session.unanswered(token)`.
     """
 
     raw: bytes

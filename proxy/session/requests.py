@@ -260,14 +260,12 @@ def _in_code_mode(state: SessionState, meta: Raw) -> bool:
 
 
 def _unbounded(budget: Rule) -> Rule:
-    """Return the budget rule without its bound, so that a view is answered whole."""
     from proxy.transforms.abridge import Abridge
 
     return replace(budget, pipeline=(Abridge(),), max_bytes=None)
 
 
 def _shortened(call: bytes) -> str:
-    """Return a text that stands for `call` alone, and is short."""
     if len(call) <= _MOST_KEY:
         return call.decode()
     # Imported late: it takes 3 ms, and few calls are as long.
@@ -279,10 +277,7 @@ def _shortened(call: bytes) -> str:
 def loaded(
     state: SessionState, pending: PendingRequest, snapshot: Snapshot | None, failure: str | None
 ) -> tuple[Output, ...]:
-    """Continue a call that waited for its snapshot.
-
-    `failure` is the reason why the snapshot could not be looked up.
-    """
+    """Continue a call that waited for its snapshot; `failure` is why it could not be looked up."""
     rule = pending.rule
     assert rule is not None
     advice = pending.start_again

@@ -80,7 +80,6 @@ def _usable(state: SessionState, raw: bytes) -> bytes:
 
 
 def _shapes_error(pending: PendingRequest, read: Message, size: int) -> bool:
-    """Return True if a rule applies to an error response of `size` bytes."""
     rule = pending.rule
     if rule is None:
         return False
@@ -194,10 +193,7 @@ def shaped(
 
 
 def _starts_task(state: SessionState, read: Message, pending: PendingRequest) -> bool:
-    """Record the call of a task; return True if the response names a task.
-
-    A server may answer at once instead. Raises DocumentError if the result is no object.
-    """
+    """Record the call of a task; False if the server answered at once. Raises DocumentError."""
     task = message.members(read.result).get("task")
     name = None if task is None else string_at(task, "taskId")
     if name is not None:
@@ -238,8 +234,7 @@ def take_first(
 ) -> tuple[tuple[Output, ...], bytes]:
     """Answer a call whose response ends before its line does: no client could parse that line.
 
-    Returns the outputs, and the rest of the line to process: all of it if no such call is pending,
-    nothing if the rest may be the withheld response.
+    Returns the outputs and the rest to process; nothing of it if it may be the withheld response.
     """
     try:
         read = message.read(raw[:end])

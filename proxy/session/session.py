@@ -36,18 +36,15 @@ class Session(SessionState):
 
     @property
     def server(self) -> str | None:
-        """The name that the server announced."""
         return self.rules.server
 
     @property
     def client(self) -> str | None:
-        """The name that the client announced."""
         return self.rules.client
 
     # Incoming messages. Nothing may be called outside of `try`: failures end here.
 
     def from_client(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
-        """Process one line from the client."""
         try:
             try:
                 read = message.read(raw)
@@ -60,7 +57,6 @@ class Session(SessionState):
             return self._failed(raw, exchange, error)
 
     def _failed(self, raw: bytes, exchange: bytes, error: Exception) -> tuple[Output, ...]:
-        """Answer each request in a client's message; drop anything else that may be a call."""
         reason = self.fail(error)
         pending = requests.requests_in(raw, exchange)
         if not pending:
@@ -72,7 +68,6 @@ class Session(SessionState):
         )
 
     def from_server(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
-        """Process one line from the server."""
         try:
             return self._from_server(raw, exchange)
         except Exception as error:
@@ -112,10 +107,9 @@ class Session(SessionState):
         return responses.unprocessed(self, raw, exchange, error)
 
     def unanswered(self, token: bytes, cause: str = "") -> tuple[Output, ...]:
-        """Continue a held call without a response to its Probe.
+        """Continue a held call without a response to its Probe, for a `cause`, or after its time.
 
-        `cause` is why none can come any more; without it the time is up, and the server gets a
-        cancellation.
+        In the second case the server gets a cancellation.
         """
         query = None
         try:
@@ -132,10 +126,7 @@ class Session(SessionState):
     def loaded(
         self, token: int, snapshot: Snapshot | None, failure: str | None = None
     ) -> tuple[Output, ...]:
-        """Continue a call that waits for its snapshot.
-
-        `failure` is the reason why the snapshot could not be looked up.
-        """
+        """Continue a call that waits for its snapshot; `failure` is why it was not looked up."""
         if token not in self.suspended:
             return ()  # cancelled
         pending = self.suspended[token]
@@ -159,7 +150,6 @@ class Session(SessionState):
             return (ToClient(self.give_up(pending, error)),)
 
     def shaped(self, job: ShapeJob, result: ShapeResult) -> tuple[Output, ...]:
-        """Process the result of a Shape: the response for the client."""
         try:
             return responses.shaped(self, job, result, self.suspended.pop(job.token, None))
         except Exception as error:
@@ -167,18 +157,13 @@ class Session(SessionState):
             return (ToClient(result.raw),)
 
     def given_up(self, output: LoadSnapshot | ClaimCall | Shape) -> None:
-        """Forget a call whose output will not be carried out: no answer is expected."""
         token = output.job.token if isinstance(output, Shape) else output.token
         self.suspended.pop(token, None)
 
     # Lines of the server that are too long to buffer
 
     def may_stream(self, start: bytes, exchange: bytes = b"") -> bool:
-        """Return True if a line of the server that begins with `start` surely needs no inspection.
-
-        That is a request, a notification, or a response that no rule shapes and the session does
-        not read.
-        """
+        """Return True if a line of the server that begins with `start` needs no inspection."""
         inflight = self.inflight
         if message.asks(start):
             return inflight.deadline is None or responses.PROGRESS.encode() not in start
@@ -195,7 +180,6 @@ class Session(SessionState):
         return streams
 
     def streamed(self, start: bytes, end: bytes, size: int, exchange: bytes = b"") -> None:
-        """Record the end of a streamed line: its first and last bytes, and its size."""
         key = message.response_key(start, end)
         pending = None if key is None else self.inflight.retire(exchange + key)
         if pending is not None:
@@ -204,17 +188,14 @@ class Session(SessionState):
     # Pending requests and their deadlines
 
     def awaits(self, exchange: bytes, ids: Collection[bytes]) -> bool:
-        """Return True if a request in an exchange with one of these ids is pending."""
         return any(self.inflight.holds(exchange + id) for id in ids)
 
     def withholds(self, exchange: bytes, ids: Collection[bytes]) -> bool:
-        """Return True if one of these requests is pending and its rule withholds responses."""
         slots = [exchange + id for id in ids if self.inflight.holds(exchange + id)]
         pending = map(self.inflight.find, slots)
         return any(each is not None and each.withholds for each in pending)
 
     def restart_deadlines(self, exchange: bytes, ids: Collection[bytes]) -> None:
-        """Record that calls of an exchange are sent only now, and restart their time."""
         for id in ids:
             self.inflight.renew(exchange + id)
 
@@ -244,20 +225,14 @@ class Session(SessionState):
         exchange: bytes | None = None,
         ids: Collection[bytes] | None = None,
     ) -> list[bytes]:
-        """Return an error for each pending request, of all, an exchange, or these in it."""
         return [pending.error(cause) for pending in self.inflight.release(exchange, ids)]
 
     def rest(self) -> None:
-        """Release answered requests and the rules of a session that was idle for long.
-
-        The facts of the server, pending requests and the calls of tasks stay: a client may need
-        them much later.
-        """
+        """Release answered requests and the rules; facts of the server and pending calls stay."""
         self.inflight.rest()
         self.rules.rest()
 
     def dropped(self, exchange: bytes, ids: Collection[bytes] | None = None) -> None:
-        """Forget the pending requests of an exchange: no answer to them is expected any more."""
         self.inflight.release(exchange, ids)
         if exchange:
             # The exchange is over: no late response can come in it either.

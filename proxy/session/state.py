@@ -102,7 +102,6 @@ class PendingRequest(Struct):
 
     @property
     def slot(self) -> bytes:
-        """The exchange and the id."""
         return self.exchange + self.id
 
     @property
@@ -112,7 +111,6 @@ class PendingRequest(Struct):
 
     @property
     def plain(self) -> bool:
-        """True if nothing in the response matters but its size."""
         return (
             self.rule is None
             and not self.as_task
@@ -122,12 +120,10 @@ class PendingRequest(Struct):
 
     @property
     def withholds(self) -> bool:
-        """True if the rule withholds responses that it could not process."""
         return self.rule is not None and self.rule.failure_policy.withholds
 
     @property
     def names(self) -> dict[str, str]:
-        """The clients' names of the rule's arguments, if they differ."""
         return self.plan.names
 
     @property
@@ -140,7 +136,6 @@ class PendingRequest(Struct):
 
     @property
     def start_again(self) -> str:
-        """The advice to a client if there is no snapshot to continue in."""
         assert self.rule is not None
         if self.view is not None:
             view = self.names.get(VIEW, VIEW)
@@ -168,11 +163,9 @@ class RecentlyAnswered:
         self._size = 0
 
     def get(self, name: bytes) -> PendingRequest | None:
-        """Return the request of this name, None if it was forgotten or never recorded."""
         return self._requests.get(name)
 
     def add(self, name: bytes, pending: PendingRequest) -> None:
-        """Record a request, in place of an earlier one of its name."""
         self.drop(name)
         self._requests[name] = pending
         self._size += pending.size + len(name)
@@ -182,7 +175,6 @@ class RecentlyAnswered:
             self.drop(next(iter(self._requests)))
 
     def drop(self, name: bytes) -> None:
-        """Forget the request of this name, if there is one."""
         pending = self._requests.pop(name, None)
         if pending is not None:
             self._size -= pending.size + len(name)
@@ -199,7 +191,6 @@ class QueryIds:
         return self._count > 0
 
     def new(self) -> bytes:
-        """Return an unused id, as JSON."""
         self._count += 1
         return b'%s%d"' % (self._prefix, self._count)
 
@@ -208,7 +199,6 @@ class QueryIds:
         return id.startswith(self._prefix)
 
     def within(self, raw: bytes) -> bool:
-        """Return True if a line that cannot be parsed contains an id issued here."""
         return self._prefix in raw
 
 
@@ -242,7 +232,6 @@ class InFlight:
         self.add(pending)
 
     def add(self, pending: PendingRequest) -> None:
-        """Record a request, in place of an earlier one in its slot."""
         slot = pending.slot
         self.retire(slot)
         # Responses in this slot are for the new request from now on.
@@ -255,11 +244,9 @@ class InFlight:
             self.retire(next(open, next(iter(self._pending))))
 
     def find(self, slot: bytes) -> PendingRequest | None:
-        """Return the request that a response in this slot answers."""
         return self._pending.get(slot) or self._answered.get(slot)
 
     def holds(self, slot: bytes) -> bool:
-        """Return True if a request in this slot is pending."""
         return slot in self._pending
 
     def at_server(self, slot: bytes) -> PendingRequest | None:
@@ -268,14 +255,12 @@ class InFlight:
         return None if pending is None or pending.query else pending
 
     def retire(self, slot: bytes) -> PendingRequest | None:
-        """Forget and return a pending request; the query of a held call is forgotten with it."""
         pending = self._pending.pop(slot, None)
         if pending is not None and pending.query:
             self.retire(pending.query)
         return pending
 
     def answer(self, slot: bytes) -> PendingRequest | None:
-        """Return the request that a response answers, for the first time or again."""
         pending = self.retire(slot)
         if not self._resumable or (pending is not None and pending.held_call is not None):
             return pending
@@ -292,7 +277,6 @@ class InFlight:
     def release(
         self, exchange: bytes | None = None, ids: Collection[bytes] | None = None
     ) -> list[PendingRequest]:
-        """Forget and return pending requests: all, those of an exchange, or these ids of it."""
         if exchange is not None and ids is not None:
             slots = [exchange + id for id in ids]
         else:
@@ -307,35 +291,29 @@ class InFlight:
     # Deadlines
 
     def _due(self, slots: Iterable[bytes] | None) -> Iterator[tuple[float, PendingRequest]]:
-        """Yield the calls that have a deadline, among all or those in these slots."""
         requests = self._pending.values() if slots is None else map(self._pending.get, slots)
         for pending in requests:
             if pending is not None and pending.due is not None:
                 yield pending.due, pending
 
     def progress(self, token: bytes) -> None:
-        """Restart the time of the calls with this progress token."""
         for _, pending in self._due(None):
             if pending.progress_token == token:
                 self.renew(pending.slot)
 
     def renew(self, slot: bytes) -> None:
-        """Restart the time of a call, if it is still pending."""
         for _, pending in self._due([slot]):
             pending.due = self._clock() + (self.deadline or 0.0)
 
     def stop(self, slot: bytes) -> None:
-        """Stop the time of a call: it is being answered, or its answer is not expected any more."""
         for _, pending in self._due([slot]):
             pending.due = None
 
     def time_left(self, slots: Iterable[bytes] | None = None) -> float | None:
-        """Return the seconds until the first of these calls, or of all, is due; None for none."""
         due = min((due for due, _ in self._due(slots)), default=None)
         return None if due is None else max(0.0, due - self._clock())
 
     def expire(self, slots: Iterable[bytes] | None = None) -> list[PendingRequest]:
-        """Forget and return these calls, or of all, that are due: their responses will be late."""
         now = self._clock()
         expired = [pending for due, pending in self._due(slots) if due <= now]
         for pending in expired:
@@ -355,10 +333,7 @@ class InFlight:
         )
 
     def is_stray(self, exchange: bytes, key: bytes) -> bool:
-        """Return True if a response without a pending request must not reach the client.
-
-        It answers a query, or a request that the proxy has answered itself.
-        """
+        """Return True for a response to a query, or to a request that the proxy has answered."""
         return exchange + key in self._replaced or self.queries.issued(key)
 
     def replace_response(self, slot: bytes) -> None:
@@ -368,7 +343,6 @@ class InFlight:
             self._replaced.popitem(last=False)
 
     def forget_response(self, slot: bytes) -> None:
-        """Record that no response can come in this slot any more."""
         self._replaced.pop(slot, None)
 
 
@@ -417,7 +391,6 @@ class SessionState:
         self._meter = self._meters(server, client)
 
     def suspend(self, pending: PendingRequest) -> int:
-        """Record a call that waits, and return the token for its LoadSnapshot or Shape."""
         self._last_token += 1
         self.suspended[self._last_token] = pending
         return self._last_token
@@ -453,14 +426,12 @@ class SessionState:
     # Answers of the proxy's own
 
     def reply(self, pending: PendingRequest, kind: ReplyKind, line: bytes) -> tuple[Output, ...]:
-        """Answer a call with `line`, and count it."""
         rule = None if pending.rule is None else pending.rule.name
         size = 0, len(line)
         self._meter.count(pending.tool, rule, kind, size, size)
         return (ToClient(line),)
 
     def refuse(self, pending: PendingRequest, reason: str) -> tuple[Output, ...]:
-        """Answer a call with an error result."""
         return self.reply(pending, "refused", self.refusal(pending, reason))
 
     def refusal(self, pending: PendingRequest, reason: str) -> bytes:
@@ -476,7 +447,6 @@ class SessionState:
     # Counts
 
     def count_untouched(self, pending: PendingRequest, size: int) -> None:
-        """Count a response of `size` bytes that is sent unchanged."""
         if pending.tool and not pending.is_repeat:
             self._meter.count_untouched(pending.tool, size, self._client_cut(size))
 
@@ -487,7 +457,6 @@ class SessionState:
         self._tools_counted |= last
 
     def count_shaped(self, job: ShapeJob, result: ShapeResult) -> None:
-        """Count and log the result of shaping a response."""
         before = 0 if job.raw is None else len(job.raw)
         wire = before, len(result.raw)
         visible = result.visible_before, result.visible_after
@@ -500,7 +469,6 @@ class SessionState:
         self._record_outcome(job, result)
 
     def _client_cut(self, size: int) -> int:
-        """Return the bytes that the client itself leaves out of a result of `size` bytes."""
         return client_for(self.rules.client).cut(size) if size > _SHOWN_BY_ALL else 0
 
     def _record_outcome(self, job: ShapeJob, result: ShapeResult) -> None:
@@ -520,7 +488,6 @@ class SessionState:
             self._meter.warned(rule.name, "out of service")
 
     def warn(self, tool: str, rule: Rule, warnings: Iterable[Warned]) -> None:
-        """Count warnings, and log the first of each kind, rule and tool."""
         for warning in warnings:
             self._meter.warned(rule.name, warning.kind)
             kind = rule.at(tool), warning.kind

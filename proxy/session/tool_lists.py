@@ -23,11 +23,7 @@ _PAGE_COST = 4096
 
 
 class RewrittenToolList(Struct, frozen=True):
-    """The outcome of editing a tools/list result.
-
-    `result` is None if nothing changes; `facts` are those of its tools; `error` is the failure, if
-    any.
-    """
+    """The outcome of editing a tools/list result; `result` is None if nothing changes."""
 
     original: Raw
     result: Raw | None = None
@@ -66,7 +62,6 @@ def _send(
     rules: RuleSet,
     edited: RewrittenToolList,
 ) -> tuple[Output, ...]:
-    """Send on a list of tools as edited by these rules. Never raises."""
     try:
         for line in edited.log_lines:
             state.log(line)
@@ -122,10 +117,7 @@ class ToolListHistory:
         """Bytes of the list as the server sent it."""
 
     def record(self, original: Raw, edited: Raw | None, *, next_page: bool) -> None:
-        """Record a page that was sent as `edited`, or unchanged if that is None.
-
-        `next_page`: it follows the previous page.
-        """
+        """Record a page that was sent as `edited`, or unchanged if that is None."""
         if not next_page:
             self._pages.clear()
             self._cost = self.size = 0
@@ -137,7 +129,6 @@ class ToolListHistory:
             self._pages[_shared(raw)] = _digest(raw if edited is None else bytes(edited))
 
     def differs(self, rewrite: Callable[[Raw], Raw | None]) -> bool:
-        """Return True if the client would receive another list now, as edited by `rewrite`."""
         pages = list(self._pages.items())  # pages may be recorded meanwhile
         return self._cost > _MOST_COST or any(
             _digest_now(page, rewrite) != digest for page, digest in pages
@@ -145,10 +136,7 @@ class ToolListHistory:
 
 
 def new_history(result: Raw) -> ToolListHistory | None:
-    """Return a history of the tool list, None unless `result` declares that it may change.
-
-    `result` is that of initialize.
-    """
+    """Return a history if the result of initialize declares that the tool list may change."""
     try:
         tools = message.members(message.members(result)["capabilities"])["tools"]
         changes = bytes(message.members(tools)["listChanged"]) == b"true"

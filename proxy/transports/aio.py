@@ -18,14 +18,12 @@ class Tasks(set["asyncio.Task[None]"]):
     """Tasks in the background until they end: the event loop alone would not keep them."""
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
-        """Start a task."""
         task = asyncio.get_running_loop().create_task(work)
         self.add(task)
         task.add_done_callback(self.discard)
         return task
 
     def cancel(self) -> None:
-        """Cancel all tasks."""
         for task in self:
             task.cancel()
 
@@ -37,10 +35,7 @@ async def others(size: int) -> None:
 
 
 async def threaded(do: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call `do`, which may take long, in a thread; return its result or raise its exception.
-
-    If no thread can be started, it is called here, and perhaps again once a thread is available.
-    """
+    """Call `do` in a thread, or here if none can be started; return its result, or raise."""
     call = partial(do, *args, **kwargs)
     try:
         doing = asyncio.get_running_loop().run_in_executor(None, call)

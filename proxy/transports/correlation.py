@@ -119,9 +119,8 @@ def error_for_long_line(
 ) -> list[bytes]:
     """Return an error response in place of a response that was discarded, none for other lines.
 
-    `awaits` is True for the ids of open requests. Each such line is examined twice: when it is
-    found to be too long, which is logged, and when it has ended, since some servers write the id
-    last.
+    Each such line is examined when it is found to be too long and, since some servers write the id
+    last, when it has ended.
     """
     reason = message.thrown_away(line.size, limit, " from the server")
     if line.state == "too long":

@@ -36,10 +36,7 @@ from proxy.transports.workers.pool import Workers
 
 
 class Routed(NamedTuple):
-    """Messages for each side, in order; `notifications` are for the client.
-
-    `queries` are for the server, after all other messages for it.
-    """
+    """Messages for each side, in order; `queries` go to the server after all others for it."""
 
     to_server: list[bytes]
     to_client: list[bytes]
@@ -48,10 +45,7 @@ class Routed(NamedTuple):
 
 
 class Driver:
-    """One session with the store and the workers that it needs.
-
-    `on_noise` takes output of the server that is not a message; else the client receives that.
-    """
+    """One session; `on_noise` takes what is no message of the server, else the client does."""
 
     def __init__(
         self,
@@ -73,8 +67,7 @@ class Driver:
     async def recall(self, key: Key) -> None:
         """Read from the store what another replica knows of the same server and client.
 
-        Messages of the client wait for it. Until the tools are listed, each call of a tool reads
-        the store again: another replica may have listed them since.
+        Until the tools are listed, each call of a tool reads it again: it may have listed them.
         """
         if self._store.remote:
             self._memory = key
@@ -99,7 +92,6 @@ class Driver:
             self._recalling = None
 
     async def share(self, key: Key) -> None:
-        """Write to the store what this replica knows of the server, for other replicas."""
         if not self._store.remote:
             return
         self._memory = key
@@ -115,10 +107,7 @@ class Driver:
     async def from_client(
         self, raw: bytes, exchange: bytes = b"", scope: str | None = None
     ) -> Routed:
-        """Take a message of the client; never raises.
-
-        `scope` names the snapshots that the message may use, if this may differ between messages.
-        """
+        """Take a message of the client, which may use the snapshots of `scope`; never raises."""
         # What other replicas know, if the message may depend on it.
         if self._memory is not None and (
             self._recalling or (b"tools/call" in raw and not self.session.rules.listed)
@@ -129,16 +118,13 @@ class Driver:
         return await self._routed(self.session.from_client(raw, exchange))
 
     async def from_server(self, raw: bytes, exchange: bytes = b"") -> Routed:
-        """Take a message of the server; never raises."""
         await others(len(raw))
         return await self._routed(self.session.from_server(raw, exchange))
 
     async def unanswered(self, token: bytes, cause: str = "") -> Routed:
-        """Continue without a response to a probe, see `Session.unanswered`; never raises."""
         return await self._routed(self.session.unanswered(token, cause))
 
     def overdue(self, exchange: bytes = b"", ids: Collection[bytes] | None = None) -> Routed:
-        """Return the messages about calls without a response in time, see `Session.overdue`."""
         outputs = self.session.overdue(exchange, ids)
         to_server = [output.raw for output in outputs if isinstance(output, ToServer)]
         to_client = [output.raw for output in outputs if isinstance(output, ToClient)]
@@ -199,7 +185,7 @@ class Timer:
     """Call `late` with the messages to send once calls have waited for too long.
 
     It covers all calls of a session, or those in an `exchange` with these `ids`. Start it again
-    after each call that is sent to the server. If no call waits, it does nothing.
+    after each call that is sent to the server.
     """
 
     def __init__(
@@ -223,7 +209,6 @@ class Timer:
                 self._waking = asyncio.get_running_loop().call_later(seconds, self._wake)
 
     def stop(self) -> None:
-        """Cancel the timer."""
         if self._waking is not None:
             self._waking.cancel()
             self._waking = None

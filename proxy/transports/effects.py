@@ -22,10 +22,7 @@ Effect = ClaimCall | DropSnapshots | LoadSnapshot | RunInBackground | StoreSnaps
 def carry_out(
     output: Effect, session: Session, store: Store, log: Log
 ) -> Callable[[], tuple[Output, ...]]:
-    """Carry out an output, which may take long and must not be done inside the session.
-
-    Returns the function that enters the session with the result.
-    """
+    """Carry out an output; return the function that enters the session with the result."""
     if isinstance(output, RunInBackground):
         return partial(output.then, output.do())
     if isinstance(output, ClaimCall):

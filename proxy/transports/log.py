@@ -33,10 +33,7 @@ _PLAIN = re.compile(r"[\w./:*{}+-]+", re.ASCII)
 
 
 class Log:
-    """Write messages at most as detailed as `level` to `descriptor`.
-
-    A text line begins with the time if `dated`; a JSON line always has the time.
-    """
+    """Write messages as detailed as `level`; JSON always has the time, text if it is `dated`."""
 
     def __init__(
         self,
@@ -60,26 +57,19 @@ class Log:
         """The end of what the server wrote to its stderr, at most TAIL bytes."""
 
     def error(self, message: str) -> None:
-        """Log a failure that ended the session, or will."""
         self._log("error", message)
 
     def warning(self, message: str) -> None:
-        """Log a failure from which the proxy recovered."""
         self._log("warning", message)
 
     def info(self, message: str) -> None:
-        """Log a fact that is useful once."""
         self._log("info", message)
 
     def debug(self, message: str) -> None:
-        """Log a fact that is useful only for debugging."""
         self._log("debug", message)
 
     def event(self, name: str, level: Level = "info", **fields: Field) -> None:
-        """Log an event with its fields; fields that are None or empty are left out.
-
-        Texts are not trusted: they are cut, and escaped so that they end no line or field.
-        """
+        """Log an event with its fields; texts are not trusted, but cut and escaped."""
         if _RANK[level] > self._detail:
             return
         present = {
@@ -94,16 +84,13 @@ class Log:
         self._put(self._line(level, {"event": name, **present}, text))
 
     def pass_on(self, raw: bytes) -> None:
-        """Write bytes of the server's stderr unchanged."""
         self.tail = (self.tail + raw[-TAIL:])[-TAIL:]
         self._write(raw)
 
     def put_aside(self, raw: bytes) -> None:
-        """Write output of the server that is not a message, as a line."""
         self._write(raw + b"\n")
 
     def noise(self, raw: bytes) -> None:
-        """Put aside a line of the server's stdout that is not a message; warn at the first one."""
         with self._lock:
             first, self._noisy = not self._noisy, True
         if first:
@@ -141,7 +128,6 @@ class Log:
                 self._dropped += len(line)
 
     def _write(self, raw: bytes) -> None:
-        """Write the lines that are held back, then `raw`, and tell what was lost."""
         deadline = monotonic() + _PATIENCE
         rest = memoryview(raw)
         while True:

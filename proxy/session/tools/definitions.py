@@ -98,10 +98,7 @@ def _is_of_objects(schema: Raw) -> bool:
 
 
 def names(result: Raw) -> frozenset[str] | None:
-    """Return the names of the tools of a list, None if a cursor continues it.
-
-    Raises DocumentError if the result cannot be read.
-    """
+    """Return the names of a list of tools, None if a cursor continues it. Raises DocumentError."""
     page = members(result)
     tools = _tools(page)
     if tools is None or bytes(page.get("nextCursor", b"null")) != b"null":
@@ -130,9 +127,9 @@ def facts_in(result: Raw) -> dict[str, ToolFacts]:
 
 
 def plans_for(rules: RuleSet, tool: str, facts: ToolFacts) -> Plans:
-    """Return the rules for `tool`, each with its plan, given the facts of the tool.
+    """Return the rules for `tool`, each with its plan; the budget never applies to an app.
 
-    The budget never applies to an app: a widget that parses part of a result shows wrong data.
+    A widget that parses part of a result would show wrong data.
     """
     return tuple(
         (
@@ -149,10 +146,7 @@ def plans_for(rules: RuleSet, tool: str, facts: ToolFacts) -> Plans:
 
 
 def rewrite(result: Raw, rules: RuleSet, log: Log) -> tuple[Raw | None, dict[str, ToolFacts]]:
-    """Return the edited result of tools/list, None if nothing changes, and the facts of its tools.
-
-    Raises DocumentError if the result cannot be read.
-    """
+    """Return the edited tools/list, None if unchanged, and its facts; may raise DocumentError."""
     page = members(result)
     tools = _tools(page)
     if tools is None:
@@ -232,7 +226,6 @@ def _output_schema(name: str, own: Schema | None, every: Covering, log: Log) -> 
 
 
 def _schema(tool: dict[str, Raw], key: str) -> Schema | None:
-    """Return an object in a tool's definition, None if it cannot be edited."""
     try:
         schema = plain(tool[key]) if key in tool else None
     except DocumentError:

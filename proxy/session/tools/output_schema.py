@@ -70,10 +70,7 @@ def _ended(contract: Schema, rule: Rule, log: Log) -> Schema | None:
 
 
 def _with_text(own: Schema) -> list[Schema]:
-    """Return the schemas of documents that are a text, or hold one: it may be cut, or JSON in it.
-
-    The notices for the model stand beside it.
-    """
+    """Return the schemas of documents that are a text, or hold one beside the notices."""
     names = ["text"] if own.get("type") == "string" else []
     properties = own.get("properties")
     if isinstance(properties, dict) and len(properties) == 1:
@@ -103,7 +100,6 @@ def _admits(schema: Schema | None, shape: Schema) -> bool:
 
 
 def _is_text(schema: Subschema) -> bool:
-    """Return True for a schema that fits all texts, and nothing else."""
     return (
         isinstance(schema, dict)
         and schema.get("type") == "string"
@@ -124,8 +120,7 @@ def _run(
 def _with_note(schema: Schema | None, rules: list[Rule]) -> Schema | None:
     """Declare in the schema that results may be abridged, if a rule does so.
 
-    Clients that make a type of the schema (FastMCP) drop what it does not declare. Without words,
-    since each tool costs bytes.
+    Clients that make a type of the schema (FastMCP) drop what it does not declare.
     """
     abridging = any(step.name == Abridge.name for rule in rules for step in rule.pipeline)
     if schema is None or not abridging or schema.get("type") != "object":

@@ -32,10 +32,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class End(NamedTuple):
-    """The end of a session: exit code, reason, seconds left for late responses.
-
-    `refuses` is True if `Bridge.refuse` ended it.
-    """
+    """The end of a session; `patience` are the seconds left for late responses."""
 
     code: int
     reason: str
@@ -44,10 +41,7 @@ class End(NamedTuple):
 
 
 class Bridge:
-    """One client, one remote server, and the session between them.
-
-    `limit` is the maximum size of a message in bytes.
-    """
+    """One client, one remote server, and the session; `limit` bounds a message, in bytes."""
 
     def __init__(self, endpoint: HttpClient, driver: Driver, log: Log, limit: int) -> None:
         self._driver = driver
@@ -69,14 +63,10 @@ class Bridge:
         self._ends: asyncio.Queue[End] = asyncio.Queue()
 
     def run(self) -> int:
-        """Move lines until either side ends; return the exit code, with which to exit at once.
-
-        The main thread must call it, and block the signals until then.
-        """
+        """Move lines until either side ends, in the main thread; return the exit code."""
         return self._loop.run_until_complete(self._run())
 
     def refuse(self, code: int, reason: str) -> None:
-        """End the session, from another thread, with this exit code, for this reason."""
         self._tell(End(code, reason, refuses=True))
 
     def _tell(self, end: End) -> None:
@@ -134,7 +124,6 @@ class Bridge:
         await self._server.answered()
 
     async def _say_last(self, end: End) -> None:
-        """Answer the requests in flight with an error, and log the reason."""
         while not self._lines.empty():
             line = self._lines.get_nowait()
             if isinstance(line, bytes):
@@ -153,7 +142,6 @@ class Bridge:
     # The client
 
     async def _read_client(self) -> None:
-        """Read messages of the client, until too many of them wait."""
         reader, lines = PipeReader(0), Lines(self._limit)
         size = -1
         while size:
@@ -204,7 +192,6 @@ class Bridge:
                     await self._server.probe(probe)
 
     async def _say(self, lines: list[bytes]) -> None:
-        """Write lines, as soon as the client reads them."""
         if not lines:
             return
         async with self._saying:

@@ -49,10 +49,7 @@ class ConnectionLost(AbridgeError):
 
 
 class RedirectRefused(AbridgeError):
-    """A redirect of the server that is not followed: its target, and the reason.
-
-    `brief` is the message without a URL, for clients that must not know the server's address.
-    """
+    """A redirect that is not followed; `brief` is the reason without the server's address."""
 
     def __init__(self, reason: str, brief: str) -> None:
         super().__init__(reason)
@@ -90,7 +87,6 @@ class HttpResponse(aiohttp.ClientResponse):
                 yield chunk
 
     async def refusal(self) -> bytes:
-        """Return the body of a refusal; empty if it is too long or cannot be read."""
         try:
             async with asyncio.timeout(_REFUSAL_TIME):
                 return await self.whole(_LONG_REFUSAL)
@@ -187,7 +183,6 @@ class HttpClient:
         )
 
     async def close(self) -> None:
-        """Close all connections."""
         if self._http is not None:
             await self._http.close()
 
@@ -210,7 +205,6 @@ class HttpClient:
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """Raise the errors of aiohttp as those of this module."""
     try:
         yield
     except _CONNECTION_ERRORS as error:

@@ -82,10 +82,7 @@ def answered(raw: bytes) -> list[bytes]:
 
 
 def refuses(raw: bytes, key: bytes) -> bool:
-    """Return True if the body of a refusal is a JSON-RPC error about the request with this id.
-
-    It may have no id: the server need not have read the request.
-    """
+    """Return True for a JSON-RPC error about the request with this id, or without an id."""
     contents = messages(raw)
     if len(contents) != 1 or contents[0].key not in (key, None, _NULL):
         return False

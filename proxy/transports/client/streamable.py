@@ -60,10 +60,7 @@ Say = Callable[[list[bytes]], Awaitable[None]]
 
 
 class StreamPosition(Struct):
-    """The position up to which an event stream was read, and the reason of its end.
-
-    `last` is the event id to resume from, `retry` the seconds until then; `count` counts events.
-    """
+    """The event id to resume a stream from, the seconds until then, and why it ended."""
 
     last: str | None = None
     retry: float = 1.0
@@ -71,7 +68,6 @@ class StreamPosition(Struct):
     end_reason: str = ""
 
     def record(self, event: Event) -> None:
-        """Record an event."""
         self.count += 1
         if event.id is not None:
             self.last = event.id if event.id and event.id.isprintable() else None
@@ -88,11 +84,10 @@ class StreamPosition(Struct):
 
 
 class Streamable:
-    """A remote server.
+    """A remote server; `limit` is the maximum size of a message in bytes.
 
     `say` takes lines for the client, and returns once it accepts more. `on_lost` is called with the
-    reason if the connection can no longer be used. `limit` is the maximum size of a message in
-    bytes.
+    reason if the connection can no longer be used.
     """
 
     def __init__(
@@ -147,7 +142,6 @@ class Streamable:
             await post.upload.wait()
 
     async def probe(self, probe: Probe) -> None:
-        """Send a probe of the proxy; returns as soon as the next line may follow."""
         token = probe.token
         self._probes[token] = asyncio.get_running_loop().call_later(
             probe.seconds, lambda: self._tasks.spawn(self._unanswered(token))
@@ -160,14 +154,12 @@ class Streamable:
             await posts[0].over.wait()
 
     def stop(self) -> None:
-        """Cancel everything in flight, in both directions."""
         self._tasks.cancel()
         for timer in self._probes.values():
             timer.cancel()
         self._timer.stop()
 
     async def close(self) -> None:
-        """End the session, and close all connections."""
         if self._session is not None:
             with suppress(AbridgeError, TimeoutError):
                 async with (
@@ -196,7 +188,6 @@ class Streamable:
     # To the server
 
     async def _exchange(self, post: ClientRequest) -> None:
-        """Send a line, and ensure that each of its requests gets a response."""
         unreachable = False
         try:
             failure = await self._ask(post)
@@ -260,7 +251,6 @@ class Streamable:
         return reason
 
     async def _pass_on(self, post: ClientRequest, response: HttpResponse) -> str | None:
-        """Pass on the messages of an HTTP response; return why responses are missing."""
         if response.content_type == STREAM:
             position = StreamPosition()
             await self._read(response, position, post)
@@ -284,7 +274,6 @@ class Streamable:
         return f"{reason}: {kind}, {excerpt(raw) or 'empty'}"
 
     async def _fail(self, post: ClientRequest, reason: str) -> None:
-        """Answer the requests of a line that have no response yet."""
         self._log.warning(f"{post.method or 'an answer of the client'}: {reason}")
         probes = [key for key in post.waiting if key in self._probes]
         keys = [key for key in post.waiting if key not in self._probes]
@@ -320,11 +309,7 @@ class Streamable:
             self._log.warning(f"the server's event stream is read no further: {error}")
 
     async def _resume_stream(self, position: StreamPosition, post: ClientRequest | None) -> None:
-        """Read the server's own stream, or the rest of the stream with the responses to `post`.
-
-        It is resumed each time it ends, and `position.end_reason` is why it no longer is. Raises
-        AbridgeError.
-        """
+        """Read the server's own stream, or the rest of that with the responses to `post`."""
         failures = 0
         pause = 0.0 if post is None else position.pause(0)
         while post is None or post.waiting:
@@ -356,10 +341,7 @@ class Streamable:
         post: ClientRequest | None,
         endpoint: "asyncio.Future[URL] | None" = None,
     ) -> None:
-        """Pass on the messages of a stream until it ends for any reason; raises AbridgeError.
-
-        `endpoint` gets the URL for messages of a server of 2024-11-05.
-        """
+        """Pass on a stream until it ends; `endpoint` gets the URL of a server of 2024-11-05."""
         events = response.events(self._limit)
         try:
             while True:
@@ -380,7 +362,6 @@ class Streamable:
             position.end_reason = f"the server's event stream broke off: {error}"
 
     async def _on_message(self, raw: bytes, post: ClientRequest | None) -> None:
-        """Take a message of the server from the stream of `post`."""
         raw = message.one_line(raw)
         keys = posting.answered(raw)
         if keys == [b"null"] and post is not None and len(post.waiting) == 1:

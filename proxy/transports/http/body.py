@@ -61,11 +61,7 @@ async def whole(content: Source, encoding: str | None, limit: int) -> bytes:
 
 
 async def chunks(content: Source, encoding: str | None) -> AsyncGenerator[bytes]:
-    """Yield a body as it arrives, decompressed by its Content-Encoding, in pieces of at most PIECE.
-
-    An uncompressed body is yielded in the pieces of `content`. Raises Unreadable, and the
-    exceptions of `content`.
-    """
+    """Yield a body as it arrives, decompressed, in pieces of at most PIECE; raises Unreadable."""
     name = (encoding or "").strip().lower()
     if name in ("", "identity"):
         while piece := await content.readany():
@@ -95,7 +91,6 @@ class _Decoder:
         self._inner = zlib.decompressobj(_GZIP)
 
     def feed(self, raw: bytes) -> Iterator[bytes]:
-        """Yield the pieces that the next bytes decompress to. Raises Unreadable."""
         self._input += len(raw)
         while True:
             if self._inner.eof:

@@ -96,10 +96,7 @@ def parameter_headers(input_schema: Any) -> ParameterHeaders:
 
 
 def declared(raw: bytes) -> Parameters:
-    """Return the parameter headers of each tool in a response to tools/list.
-
-    {} if no tool has any, or if it is not such a response.
-    """
+    """Return the parameter headers of each tool in a response to tools/list, {} for all else."""
     if _ANNOTATION.encode() not in raw:
         return {}
     response = _decode(Raw(raw))

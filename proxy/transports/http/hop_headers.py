@@ -41,10 +41,7 @@ def to_upstream(
 
 
 def to_client(headers: Headers, *, whole: bool = False) -> CIMultiDict[str]:
-    """Return an upstream's headers for the client.
-
-    The headers of the body's length and coding pass only if the body passes unchanged, `whole`.
-    """
+    """Return an upstream's headers for the client, those of the body if that passes `whole`."""
     return _without(headers, (_HOP if whole else _HOP | _BODY) | _connection_headers(headers))
 
 

@@ -67,7 +67,6 @@ def _ranges(accept: str) -> Iterator[tuple[str, float]]:
 
 
 def _weight(weights: dict[str, float], name: str) -> float:
-    """Return the weight of the most specific range that includes a media type."""
     for range in (name, name.partition("/")[0] + "/*", "*/*"):
         if range in weights:
             return weights[range]

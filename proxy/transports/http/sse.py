@@ -1,14 +1,11 @@
 r"""Read and write text/event-stream (WHATWG HTML, section 9.2), incrementally.
 
 Invariant: the events do not depend on how the stream is cut into chunks. Their bytes and those
-that `end` returns are the bytes of the stream, apart from a byte order mark. Each byte is examined
-once.
+that `end` returns are the bytes of the stream, apart from a byte order mark.
 
 If a chunk ends in `\r`, its `\n` may follow in the next, so the reader waits for one more byte, but
-not for a blank line behind a bare `\r`. A `\n` that follows nevertheless is an event of its own.
-
-A comment between two events is an event as soon as its line ends: servers keep a connection alive
-with single lines.
+not for a blank line behind a bare `\r`. A comment between two events is an event as soon as its
+line ends: servers keep a connection alive with single lines.
 """
 
 from collections.abc import Iterator
@@ -105,7 +102,6 @@ class Events:
         return rest
 
     def _begins(self) -> bool:
-        """Remove a byte order mark; return True if enough bytes have arrived to detect one."""
         if len(self._buffer) < len(_BOM) and _BOM.startswith(self._buffer):
             return False
         self._started = True
@@ -171,7 +167,6 @@ def _read(raw: bytes) -> Event:
 
 
 def _lines(data: bytes) -> list[bytes]:
-    """Split `data` at its line ends; empty data is one empty line."""
     if b"\n" not in data and b"\r" not in data:
         return [data]
     return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")

@@ -51,10 +51,7 @@ class Access(Struct, frozen=True):
         return [("hosts", self.hosts), ("origins", self.origins), ("tokens", len(self.tokens))]
 
     def refusal(self, headers: Headers, path_token: str | None = None) -> AccessRefused | None:
-        """Return the reason why a request with these headers is refused, or None if it may pass.
-
-        `path_token` is the token that the path holds, if any; it counts as a bearer token.
-        """
+        """Return why a request is refused, or None; the path's token counts as a bearer token."""
         hosts = headers.getall("Host", [])
         if len(hosts) > 1:
             return AccessRefused(400, "the request names several hosts")

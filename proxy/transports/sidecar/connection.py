@@ -49,7 +49,6 @@ class SidecarServer(web.Server):
         self._places = connections
 
     def __call__(self) -> web.RequestHandler:
-        """Return the protocol for a new connection."""
         return Connection(self, self._log, self._places)
 
 
@@ -82,11 +81,9 @@ class Connection(web.RequestHandler):
 
     @property
     def half(self) -> bool:
-        """True while the body of a request is incomplete."""
         return self._current_request is not None and not self._current_request.content.is_eof()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Start to serve the connection, unless there are too many connections."""
         super().connection_made(transport)
         self.peer = (transport.get_extra_info("peername") or [""])[0]
         self._time_head()
@@ -96,7 +93,6 @@ class Connection(web.RequestHandler):
             self.force_close()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Release the place of the connection and stop its timer."""
         self._places.leave(self)
         self._stop_head_timer()
         super().connection_lost(exc)
@@ -116,7 +112,6 @@ class Connection(web.RequestHandler):
             self.force_close()
 
     def data_received(self, data: bytes) -> None:
-        """Parse bytes of the client."""
         waiting = len(self._messages)
         super().data_received(data)
         if len(self._messages) == waiting:
@@ -152,18 +147,15 @@ class Connection(web.RequestHandler):
         return refusal.response()
 
     def log_exception(self, *words: Any, **more: Any) -> None:
-        """Log that a connection failed, without the bytes that were read from it."""
         self._log.debug("a connection ended with an error of aiohttp's own")
 
 
 class Connections:
     """A limit on open connections, so that idle clients exhaust neither these nor the descriptors.
 
-    At most `limit` are open, at most `per_peer` from one address: beyond that, the connection that
-    has been idle for longest is closed for the new one, or else a connection whose request has an
-    incomplete body. None for `per_peer` means half of `limit`, and no limit for loopback addresses:
-    all clients have a loopback address if a reverse proxy on this machine stands before the
-    sidecar.
+    Beyond `limit`, or `per_peer` from one address, the connection that has been idle for longest is
+    closed for the new one, else one whose request has an incomplete body. Without `per_peer` it is
+    half of `limit`, and no limit for loopback addresses: those of a reverse proxy on this machine.
     """
 
     def __init__(self, limit: int, per_peer: int | None, log: Log) -> None:
@@ -193,12 +185,10 @@ class Connections:
         return None
 
     def use(self, connection: Connection) -> None:
-        """Record that a connection has sent a request."""
         if connection in self._open:
             self._open[connection] = self._open.pop(connection)
 
     def leave(self, connection: Connection) -> None:
-        """Remove a connection from the count; an unknown one is ignored."""
         if connection in self._open:
             del self._open[connection]
             self._peers[connection.peer] -= 1
@@ -284,7 +274,6 @@ class BodyTimeout:
         self._look()
 
     def end(self) -> None:
-        """Stop the timer."""
         if self._timer is not None:
             self._timer.cancel()
 

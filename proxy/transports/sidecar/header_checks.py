@@ -57,10 +57,7 @@ def status_of(response: bytes) -> int:
 
 
 def check(post: PostedBody, received: Headers, parameters: Mapping[str, ParameterHeaders]) -> None:
-    """Check the headers and the envelope of a request; raises RequestRefused.
-
-    `parameters` are the parameters of tools that are known to be repeated in headers.
-    """
+    """Check headers and envelope, given the known parameters of tools; raises RequestRefused."""
     first = post.first
     if first is None or not first.speaks or first.responds:
         reason = "the body must be a single request or notification"

@@ -33,10 +33,7 @@ Metric = TypeVar("Metric", bound=MetricWrapperBase)
 
 
 class Metrics:
-    """The metrics of one sidecar, in a registry of their own.
-
-    `requests`, `sessions` and `children` are gauges of the numbers open now; their owners set them.
-    """
+    """The metrics of one sidecar; the owners of the numbers open now set the gauges."""
 
     def __init__(self) -> None:
         # Prometheus has no use for the creation time of a series, which doubles the number of
@@ -95,7 +92,6 @@ class Metrics:
         self.children = self._gauge("mcp_abridge_children", "Server processes that are running.")
 
     def observe(self, row: Row) -> None:
-        """Count the calls of a meter's row; see `proxy.storage.meter.Meters`."""
         tool = label(row.tool)
         self._calls.of((tool, row.outcome), (OTHER, row.outcome)).inc(row.calls)
         # A rule in shadow mode changes no response.
@@ -111,21 +107,15 @@ class Metrics:
             self._sizes.labels(tool, stage).inc(size)
 
     def warned(self, warned: Warnings) -> None:
-        """Count the warnings of a rule; see `proxy.storage.meter.Meters`."""
         rule = label(warned.rule)
         labels = (rule, label(warned.kind))
         self._warnings.of(labels, (rule, OTHER), (OTHER, OTHER)).inc(warned.count)
 
     def unrecorded(self, calls: int) -> None:
-        """Count calls that the ledger has lost; see `proxy.storage.ledger.Ledger`."""
         self._unrecorded.inc(calls)
 
     def count_request(self, record: AccessRecord, status: int, seconds: float) -> None:
-        """Count an HTTP request that was answered with `status` after `seconds`.
-
-        Only requests that carried a message have a duration: the duration of a listening stream
-        means nothing.
-        """
+        """Count an HTTP request; only those that carried a message have a duration."""
         failed = status >= 400
         if failed and record.answered_by == "proxy":
             self._refusals.of((str(status),), (OTHER,)).inc()

@@ -59,7 +59,6 @@ class RequestRefused(AbridgeError):
         self._closes = closes
 
     def response(self, id: bytes = b"null") -> web.Response:
-        """Return the error response."""
         raw = message.error(id, self.code, str(self))
         response = web.Response(
             status=self.status, body=raw, content_type=negotiation.JSON, headers=self.headers
@@ -70,11 +69,7 @@ class RequestRefused(AbridgeError):
 
 
 class PostedBody(Struct):
-    """The contents of one POST.
-
-    `ids` are those of its requests, as message.id_key spells them. `messages` is empty if the body
-    is JSON that cannot be read as messages.
-    """
+    """The contents of one POST; without `messages`, JSON that cannot be read as such."""
 
     raw: bytes
     messages: list[Message]
@@ -87,7 +82,6 @@ class PostedBody(Struct):
 
     @property
     def first(self) -> Message | None:
-        """The only message of a POST that is no batch."""
         return self.messages[0] if self.messages and not self.batch else None
 
     @property
@@ -97,7 +91,6 @@ class PostedBody(Struct):
 
     @property
     def initializes(self) -> bool:
-        """True for the request that begins a session of the handshake era."""
         return self.method == "initialize"
 
 
@@ -170,8 +163,7 @@ def client_name(post: PostedBody) -> str | None:
 def caller(request: web.BaseRequest, route: Route) -> str:
     """Return a name for the caller of a request without a session, from all that identifies it.
 
-    Callers that nothing identifies share one name, and with it the snapshots kept for later pages,
-    unless they have sessions; it begins with ANYBODY.
+    Callers that nothing identifies share one name, and with it the snapshots kept for later pages.
     """
     path = request.path if "{token}" in route.path else route.path
     parts = [request.headers.get("Authorization", "")]

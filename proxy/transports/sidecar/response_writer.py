@@ -36,10 +36,9 @@ _NO_RESPONSE = message.error(b"null", -1, "the server ended its answer without a
 class ResponseWriter:
     """The response to one POST, as JSON or as an event stream.
 
-    `accepts` is the form that the client accepts; the caller must refuse "nothing". `streams` means
-    that the upstream chose an event stream, `expected` is the number of responses that the POST is
-    owed, `batch` means that it was an array. `status` and `headers` are the upstream's: they
-    override the proxy's if they are true of the form that is sent.
+    `accepts` is the form that the client accepts. `streams` means that the upstream chose an event
+    stream, `expected` is the number of responses that the POST is owed, `batch` means that it was
+    an array. `status` and `headers` are the upstream's.
 
     Methods that send raise ConnectionError if the client has gone, or CancelledError if the HTTP
     server cancels its handlers then.
@@ -79,7 +78,6 @@ class ResponseWriter:
 
     @property
     def started(self) -> bool:
-        """True once bytes have been sent."""
         return self._response is not None
 
     @property
@@ -88,7 +86,6 @@ class ResponseWriter:
         return self._form == "json" and self._responses >= max(self._expected, 1)
 
     async def begin(self) -> None:
-        """Send the head of an event stream, if the answer is known to be an event stream."""
         if self._form == "stream" and self._response is None:
             headers = self._own(stream=True)
             for name, value in _STREAM_HEADERS.items():
@@ -97,7 +94,6 @@ class ResponseWriter:
             await self._response.prepare(self._request)
 
     async def add(self, event: Event) -> None:
-        """Add the next event: a message, or anything else that an event stream may hold."""
         if self._form == "stream":
             await self._write(event)
             return
@@ -128,15 +124,11 @@ class ResponseWriter:
             self._bodies += [event.data or b""] if len(responses) == len(spoken) else responses
 
     async def add_messages(self, messages: Iterable[bytes]) -> None:
-        """Add messages of the proxy."""
         for each in messages:
             await self.add(message_event(each))
 
     async def keep_alive(self, event: Event) -> None:
-        """Send an event, lest the client and intermediaries take silence for the end.
-
-        If the form is not known yet, the answer becomes an event stream.
-        """
+        """Send an event, lest silence be taken for the end; it begins an event stream."""
         if self._form is None:
             await self._become_stream()
         await self.add(event)

@@ -49,10 +49,7 @@ class Route(Struct, frozen=True, kw_only=True):
 
 
 class Services(Struct, frozen=True):
-    """The services that all routes of a sidecar use.
-
-    Without `calls`, as for replicas, no call is known to be the first.
-    """
+    """The services of all routes; without `calls`, as for replicas, no call is known as first."""
 
     meters: Meters
     store: Store
@@ -71,7 +68,6 @@ class Services(Struct, frozen=True):
         *,
         resumable: bool = False,
     ) -> Driver:
-        """Begin a session; for `aside` see Driver."""
         session = self.new_session(
             rules,
             self.meters.of,
@@ -87,8 +83,7 @@ class Services(Struct, frozen=True):
 class AccessRecord(Struct):
     """The facts of one HTTP request and its answer, for the log; the handler fills them in.
 
-    `id` is the id of its request, null if it has none or is not read yet. `bytes_received` counts
-    the upstream's answer, `bytes_sent` the proxy's.
+    `bytes_received` counts the upstream's answer, `bytes_sent` the proxy's.
     """
 
     id: bytes = b"null"

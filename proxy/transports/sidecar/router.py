@@ -33,10 +33,7 @@ class Router:
         self.all = tuple(sorted(mounts, key=_rank))
 
     def find(self, path: str) -> tuple[Mount, str | None] | None:
-        """Return the mount at `path`, given as in a request, and the token that the path holds.
-
-        None if there is no such mount.
-        """
+        """Return the mount at a request's `path`, if any, and the token that the path holds."""
         segments = [unquote(segment) for segment in path.rstrip("/").split("/")]
         if any(map(_climbs, segments)):
             return None

@@ -43,23 +43,17 @@ class RequestContext(Struct):
 
     @property
     def withholds(self) -> bool:
-        """True if one of its requests awaits an answer that its rule may withhold."""
         return self.driver.session.withholds(self.id_prefix, self.post.ids)
 
     def end(self, cause: str) -> list[bytes]:
-        """Return an error response for each request that has no answer yet."""
         return self.driver.session.ended(cause, self.id_prefix, self.post.ids)
 
     def drop(self) -> None:
-        """Forget its requests."""
         self.driver.session.dropped(self.id_prefix, self.post.ids)
 
 
 class SessionRegistry:
-    """The sessions of a route by their callers: at most `most` are remembered.
-
-    `aside` receives output of the server that is no message, see Driver.
-    """
+    """At most `most` sessions of a route; `aside` receives output that is no message."""
 
     def __init__(
         self,
@@ -83,7 +77,6 @@ class SessionRegistry:
         return len(self._drivers)
 
     async def context(self, request: web.BaseRequest, read: PostedBody) -> RequestContext:
-        """Return the context of a POST: its session, id prefix and scope."""
         caller = post.caller(request, self._route)
         if read.initializes and not read.modern:
             driver = self._begin(caller, b"")
@@ -98,7 +91,6 @@ class SessionRegistry:
     async def of_session(
         self, request: web.BaseRequest, read: PostedBody, session: str
     ) -> RequestContext:
-        """Return the context of a request in the session with this id."""
         name = self._name_of(session)
         scope = f"{post.caller(request, self._route)}\n{name}"
         driver = await self._driver(name, None, b"")
@@ -118,21 +110,16 @@ class SessionRegistry:
         return RequestContext(request, post.NOTHING, driver, b"", memory, name)
 
     def initialized(self, context: RequestContext, session: str | None) -> None:
-        """Record the session that an upstream has begun."""
         if session is not None:
             name = self._name_of(session)
             context.memory = _memory(name, None)
             self._keep(name, None, context.driver)
 
     def ended(self, session: str) -> None:
-        """Forget a session that has ended."""
         self._forget((self._name_of(session), None))
 
     def rest(self) -> None:
-        """Reduce the memory of sessions that were not used since the last call.
-
-        Clients may leave without notice, so many sessions are remembered for long.
-        """
+        """Reduce the memory of sessions unused since the last call: clients leave unannounced."""
         for key, driver in self._drivers.items():
             if key not in self._recent:
                 driver.session.rest()

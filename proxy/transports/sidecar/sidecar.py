@@ -113,7 +113,6 @@ class Sidecar:
 
     @property
     def mounts(self) -> tuple[Mount, ...]:
-        """All routes, those of one listener together."""
         return tuple(mount for mounts in self._listeners.values() for mount in mounts.all)
 
     def _population(self) -> tuple[int, int]:
@@ -121,12 +120,10 @@ class Sidecar:
         return sum(sessions for sessions, _ in counts), sum(children for _, children in counts)
 
     def address(self, listen: str) -> str:
-        """Return the actual address of a listener, whose port is known by now."""
         host, port, *_ = self._listening[listen].sockets[0].getsockname()
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     async def start(self) -> None:
-        """Open the routes and listen; raises AbridgeError if that is not possible."""
         for mount in self.mounts:
             await mount.handler.open()
         self._tasks.spawn(trim_after_use(self._use))
@@ -161,7 +158,6 @@ class Sidecar:
             asyncio.get_running_loop().add_signal_handler(number, end, number)
 
     async def until_signal(self) -> None:
-        """Serve until such a signal comes."""
         await self._asked_to_end.wait()
         self._log.info(f"ending; open requests: {len(self._open)}")
 

@@ -67,7 +67,6 @@ class ChildProcess:
         self.guardian = guardian
 
     def ended(self) -> bool:
-        """Return True if the server has ended, and record its exit code."""
         if self.code is None and self.pid is not None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
@@ -97,10 +96,7 @@ class ChildProcess:
 
 
 class Guardian:
-    """A shell that ends process groups if the proxy is killed before it could.
-
-    It holds nothing but the other end of a pipe. Raises OSError if there is no shell.
-    """
+    """A shell that ends process groups if the proxy is killed; raises OSError if there is none."""
 
     def __init__(self, mask: "Iterable[int]" = ()) -> None:
         reading, self._pipe = os.pipe()
@@ -125,11 +121,9 @@ class Guardian:
         os.set_blocking(self._pipe, False)
 
     def guard(self, name: int, group: int) -> None:
-        """Add a group that must end with this process."""
         self._write(b"guard %d %d\n" % (name, group))
 
     def leave(self, name: int) -> None:
-        """Remove a group that has ended, or could not be started."""
         self._write(b"leave %d\n" % name)
 
     def dismiss(self) -> None:
@@ -149,10 +143,7 @@ class Guardian:
 
 
 def hold_signals() -> "Iterable[int]":
-    """Block the signals that the proxy handles until it can; return the mask before.
-
-    Threads that are started meanwhile do not receive them.
-    """
+    """Block the signals that the proxy handles, for later threads too; return the mask before."""
     # If it were ignored, the system would not report the server's exit code.
     _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
     signals = (_signal.SIGHUP, _signal.SIGINT, _signal.SIGTERM, _signal.SIGCHLD)

@@ -16,10 +16,7 @@ LONG = 32 << 10
 
 
 class Chunk(Struct, gc=False):
-    """A part of a line that is streamed as it arrives; the last part holds the newline.
-
-    `raw` is valid until the next chunk is fed.
-    """
+    """A part of a line; the last holds the newline. `raw` is valid until the next chunk is fed."""
 
     raw: bytes | bytearray | memoryview
     last: bool
@@ -111,7 +108,6 @@ class Lines:
         self._forget()
 
     def _continue(self, part: memoryview, ends: bool) -> Iterator[Event]:
-        """Continue or begin a line with `part`, which holds its newline if it `ends`."""
         body = part[:-1] if ends else part
         if len(self._start) < ENDS:
             self._start += body[: ENDS - len(self._start)]

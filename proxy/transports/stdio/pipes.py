@@ -28,10 +28,7 @@ class PipeReader:
         """True while there is nothing to read."""
 
     def read(self) -> tuple[bytes | bytearray, int]:
-        """Wait for bytes; return a buffer and how many of its first bytes are valid, 0 at the end.
-
-        The buffer is valid until the next call. A broken descriptor counts as ended.
-        """
+        """Return a buffer, valid until the next call, and the size of its content, 0 at the end."""
         while True:
             self.idle = True
             try:

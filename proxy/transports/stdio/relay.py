@@ -40,10 +40,7 @@ from proxy.transports.stdio.shutdown import Shutdown
 
 
 def run_with_timeout(seconds: float, do: Callable[[], object]) -> None:
-    """Call `do` in a thread and wait for at most `seconds`; a longer call continues there.
-
-    It is called once. If no thread can be started, or none has begun in time, it is called here.
-    """
+    """Call `do` once, in a thread if one begins in time, and wait for at most `seconds`."""
     claim, finished = allocate_lock(), allocate_lock()
     finished.acquire()
 
@@ -72,11 +69,7 @@ Send = Callable[[list[bytes]], None]
 
 
 class Relay:
-    """One client, one server, and the session between them.
-
-    `limit` is the maximum size of a line in bytes. `cause` is the reason why the server could not
-    be started, if `child` is `stillborn()`.
-    """
+    """One client, one server, and the session; `cause` is why the server could not be started."""
 
     def __init__(
         self,
@@ -100,7 +93,6 @@ class Relay:
         self._probes: dict[bytes, Timer] = {}  # by token, until they have a response or are late
 
     def run(self) -> int:
-        """Move lines until both sides have ended; return the exit code of the proxy."""
         # Only the main thread acts on signals, so only it may receive them.
         hold_signals()
         sides = {
@@ -126,11 +118,9 @@ class Relay:
         return self._shutdown.code
 
     def refuse(self, code: int, reason: str) -> None:
-        """End the session, from another thread, with this exit code, for this reason."""
         self._shutdown.refuse(code, reason)
 
     def _answer(self) -> None:
-        """Answer the requests in flight with an error, and log the reason."""
         reason = self._shutdown.reason
         tail = self._log.tail.decode("utf-8", "replace").strip()
         if not self._entry.acquire(timeout=_PATIENCE):
@@ -267,7 +257,6 @@ class Relay:
             return None
 
     def _take(self, batch: list[bytes], *, of_client: bool) -> None:
-        """Pass each line of `batch` through the session; send consecutive lines together."""
         to_server = self._server.send if of_client else self._server.send_later
         onward = ToServer if of_client else ToClient
         send = to_server if of_client else self._client.send
@@ -290,7 +279,6 @@ class Relay:
             send(ready)
 
     def _carry_out(self, enter: Callable[[], tuple[Output, ...]], to_server: Send) -> None:
-        """Enter the session, and carry out what comes of it."""
         with self._entry:
             outputs = self._send_to_server(enter())
         for output in outputs:

@@ -69,11 +69,9 @@ class Shutdown:
         self._deadline: float | None = None
 
     def report(self, event: str) -> None:
-        """Report an event, from any thread."""
         os.write(self._reports, bytes([128 + _REPORTS.index(event)]))
 
     def refuse(self, code: int, reason: str) -> None:
-        """End the session, from any thread, with this exit code, for a reason of the proxy's."""
         self._refusal = code
         self._cause = reason
         self.report("refused")
@@ -116,7 +114,6 @@ class Shutdown:
 
     @property
     def code(self) -> int:
-        """The exit code of the proxy."""
         if self._signal:
             return 128 + self._signal
         if self._refusal is not None:
@@ -126,7 +123,6 @@ class Shutdown:
 
     @property
     def reason(self) -> str:
-        """The reason why the session ended."""
         code = self._child.code or 0
         if self._cause is not None:
             return self._cause
@@ -173,7 +169,6 @@ class Shutdown:
             self._deadline = deadline
 
     def _escalate(self) -> None:
-        """Take the next step; in the end, stop waiting for output that will never come."""
         self._step += 1
         wait = _LAST
         if self._step == 1:

@@ -164,7 +164,6 @@ class Workers:
         return Worker()
 
     def close(self) -> None:
-        """End all processes and abandon their jobs."""
         self._closed = True
         for worker in self._busy:
             worker.kill()
@@ -194,7 +193,6 @@ class Worker:
     """One process, used by one thread at a time."""
 
     def __init__(self) -> None:
-        """Start the process; raises OSError."""
         # A session of its own: signals of a terminal to the proxy's group are not for the worker.
         folders = [folder or os.getcwd() for folder in sys.path]
         command = [sys.executable, "-c", _START, *folders]
@@ -206,7 +204,6 @@ class Worker:
         widen(self._responses.fileno())
 
     def alive(self) -> bool:
-        """Return True if the process has not ended."""
         return self._process.poll() is None
 
     def ask(self, job: ShapeJob) -> ShapeResult | str:
@@ -227,11 +224,9 @@ class Worker:
         return outcome
 
     def kill(self) -> None:
-        """End the process at once; a thread that waits for its answer sees the end."""
         self._process.kill()
 
     def end(self) -> None:
-        """End the process and release its pipes."""
         self._process.kill()
         self._process.wait()
         with suppress(OSError):  # from bytes that were not written yet

@@ -35,10 +35,7 @@ _NAMES = count()
 
 
 class ChildServer:
-    """A server that is running, or has ended.
-
-    Made by `start`; `limit` is the maximum size of one of its lines in bytes.
-    """
+    """A server that runs, or has ended, made by `start`; `limit` bounds its lines, in bytes."""
 
     _transport: asyncio.SubprocessTransport
     _stdin: asyncio.StreamWriter
@@ -64,7 +61,6 @@ class ChildServer:
     async def start(
         cls, command: Sequence[str], guardian: Guardian | None, log: Log, limit: int
     ) -> "ChildServer":
-        """Start a server; raises OSError if that fails."""
         child = cls(guardian, log, limit)
         starting = child._loop.create_task(child._start(command))
         try:
@@ -113,7 +109,6 @@ class ChildServer:
 
     @property
     def cause(self) -> str:
-        """The reason for its end, with the last lines of its stderr."""
         code = self.code
         reason = "the server does not answer any more" if code is None else end_of_server(code)
         tail = self.tail.decode("utf-8", "replace").strip()
@@ -136,8 +131,7 @@ class ChildServer:
     async def messages(self, awaits: Callable[[bytes], bool]) -> AsyncIterator[bytes]:
         """Yield the lines of its stdout until the end, for one reader.
 
-        A line that is too long is dropped. If it is a response to an id that the reader `awaits`,
-        an error response is yielded in its place.
+        Of a line that is too long, an error is left if it responds to an id that `awaits` accepts.
         """
         async for event in self.events():
             if isinstance(event, list):
@@ -154,10 +148,7 @@ class ChildServer:
             await asyncio.sleep(0)
 
     def post(self, lines: list[bytes]) -> None:
-        """Write whole lines, given without newlines; `ready` waits until there is room.
-
-        Lines for a server that accepts no more input are lost; then `deaf` is True.
-        """
+        """Write whole lines, lost once it is `deaf`; `ready` waits until there is room."""
         if lines and not self.deaf:
             parts = [part for line in lines for part in (line, b"\n")]
             # Not joined, which would copy lines that may be very long.
@@ -166,15 +157,11 @@ class ChildServer:
                 self._stdin.write(part)
 
     async def ready(self) -> None:
-        """Wait while its input buffer is full."""
         with suppress(ConnectionError):
             await self._stdin.drain()
 
     async def end(self, pace: tuple[float, float] = ORDERLY) -> None:
-        """Close its stdin and wait for its end; then SIGTERM and SIGKILL, to the whole group.
-
-        A second call waits for the same end.
-        """
+        """Close its stdin and wait for its end; then SIGTERM and SIGKILL, to the whole group."""
         if self._end is None:
             self._end = self._loop.create_task(self._ending(pace))
         await asyncio.shield(self._end)
@@ -229,7 +216,6 @@ class ChildServer:
                 await self._exited.wait()
 
     def _signal(self, number: int) -> bool:
-        """Send a signal to the whole group (0 only checks it); return False if it is empty."""
         try:
             os.killpg(self.pid, number)
         except OSError:
@@ -239,8 +225,7 @@ class ChildServer:
     async def _read(self, stream: asyncio.StreamReader) -> bytes:
         """Return the available bytes; no bytes at the end.
 
-        Once the server has ended, a moment of silence is the end: other processes may hold the pipe
-        open for ever.
+        Once the server has ended, silence is the end: other processes may hold the pipe open.
         """
         with suppress(OSError):  # of the pipe, or a TimeoutError
             ended = self._exited.is_set()

@@ -49,10 +49,7 @@ _LAST_ANSWER = 5.0  # seconds for a server to answer a request that was cancelle
 
 
 class ChildSession:
-    """One session: its server, its streams, and the assignment of messages to streams.
-
-    `single` is the transport of 2024-11-05: all messages go to the one stream that GET has opened.
-    """
+    """One session; in a `single` one, of 2024-11-05, all messages go to the stream of its GET."""
 
     def __init__(
         self,
@@ -89,7 +86,6 @@ class ChildSession:
 
     @property
     def connected(self) -> bool:
-        """True while a client is connected to any of its streams."""
         return any(stream.connected for stream in self._streams.values())
 
     @property
@@ -100,7 +96,6 @@ class ChildSession:
     async def post(
         self, request: web.BaseRequest, read: PostedBody, record: AccessRecord
     ) -> web.StreamResponse:
-        """Process one POST and answer it; raises RequestRefused."""
         self._touch()
         record.client = self.driver.session.client or ""
         if read.ids and len(self._pending) >= _MOST_ASKED:
@@ -332,7 +327,6 @@ class ChildSession:
         return self._spare()
 
     def _spare(self) -> EventStream:
-        """Return the stream for a message of no request, as far as it can be inferred."""
         task = {stream for stream in self._pending.values() if stream.carries}
         there = [stream for stream in task if stream.connected]
         if len(there) == 1:

@@ -62,7 +62,6 @@ class PooledRequest:
         self._news = asyncio.Event()
 
     def restored(self, raw: bytes) -> bytes:
-        """Return a message of the server with the client's id and progress token."""
         if not self.forwarded:
             return raw
         if self.token is not None:
@@ -70,7 +69,6 @@ class PooledRequest:
         return raw.replace(self.own_key, self.key)
 
     def add(self, raw: bytes) -> None:
-        """Add a message of the server."""
         # The first message is accepted whatever its size.
         if self._size > _MOST_BEHIND:
             self._cut()
@@ -80,7 +78,6 @@ class PooledRequest:
         self._news.set()
 
     def finish(self, reason: str = "") -> None:
-        """Record that no more messages follow."""
         if self.over is None:
             self.over = reason
         self._news.set()
@@ -118,17 +115,14 @@ class PooledServer:
 
     @property
     def idle(self) -> bool:
-        """True if it has no open request."""
         return not self._open
 
     @property
     def load(self) -> int:
-        """The number of its open requests without the subscriptions, which only listen."""
         return sum(not each.lasts for each in self._open)
 
     @property
     def accepts(self) -> bool:
-        """True if it can be sent requests."""
         return not (self.leaving or self.child.deaf or self.child.code is not None)
 
     def open(self, request: PooledRequest) -> None:
@@ -140,7 +134,6 @@ class PooledServer:
             request.finish(self.child.cause)
 
     def send(self, request: PooledRequest, lines: Iterable[bytes]) -> None:
-        """Send a request, queries of the proxy before it, or cancellations of either."""
         self.child.post([self._renamed(request, line) for line in lines])
 
     def cancel(self, request: PooledRequest) -> None:
@@ -149,7 +142,6 @@ class PooledServer:
         self._close(request)
 
     def finish(self) -> None:
-        """End the server; a second call is ignored."""
         if not self.leaving:
             self.leaving = True
             self._end = self._loop.create_task(self.child.end())
@@ -205,7 +197,7 @@ class PooledServer:
     def _messages(self, line: bytes) -> list[bytes]:
         """Separate the response to one client from another's on the same line.
 
-        The first is replaced by an error: with a server of its own, the client would get that too.
+        The first is replaced by an error, as it would be with a server of its own.
         """
         is_checked = len(line) <= _LARGE or message.second(line)
         end = message.behind_first(line) if is_checked else None
@@ -259,14 +251,12 @@ class Pool:
 
     @property
     def running(self) -> int:
-        """The number of servers that it has now."""
         return sum(not each.reading.done() for each in self._servers)
 
     async def open(self, request: PooledRequest) -> PooledServer:
-        """Return the least busy server, to which `request` is added.
+        """Return the least busy server, to which `request` is added; raises OSError.
 
-        If that one is busy, another one is started for later requests. Raises OSError if there is
-        none, and none can be started.
+        If that one is busy, another one is started for later requests.
         """
         self._servers = [each for each in self._servers if not each.reading.done()]
         accepting = [each for each in self._servers if each.accepts]
@@ -292,14 +282,12 @@ class Pool:
         return server
 
     def reap(self, seconds: float) -> None:
-        """End the servers that have been idle for so many seconds."""
         now = asyncio.get_running_loop().time()
         for server in self._servers:
             if server.idle and now - server.last_used > seconds:
                 server.finish()
 
     async def close(self) -> None:
-        """End all servers."""
         if self._starting is not None:
             await asyncio.wait([self._starting])
         await asyncio.gather(*(server.child.end() for server in self._servers))

@@ -58,7 +58,6 @@ class CommandRoute:
         self._reaping: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Start the guardian and check that the command exists."""
         try:
             self._guardian = Guardian()
         except OSError as error:
@@ -68,15 +67,12 @@ class CommandRoute:
         self._reaping = asyncio.create_task(self._reap())
 
     def not_ready_reason(self) -> str | None:
-        """Return the reason why no server can be started now, else None."""
         return self._unready
 
     def counts(self) -> tuple[int, int]:
-        """Return the number of sessions, each with a server, and that of running servers."""
         return len(self._sessions), len(self._sessions) + self._stateless.pool.running
 
     async def close(self) -> None:
-        """End all servers."""
         if self._reaping is not None:
             self._reaping.cancel()
         for session in list(self._sessions.values()):
@@ -88,7 +84,6 @@ class CommandRoute:
             self._guardian = None
 
     async def handle(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
-        """Answer one request."""
         if request.method == "POST":
             return await self._post(request, record)
         modern = (request.headers.get(VERSION) or "") >= MODERN
@@ -138,7 +133,6 @@ class CommandRoute:
         return await session.get(request, record, version, request.headers.get("Last-Event-ID"))
 
     async def _single(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
-        """Serve a client of 2024-11-05: its one stream is its session."""
         session = await self._begin(request, single=True)
         # Relative to the URL that the client has used, whatever a reverse proxy made of it.
         leading = sse.endpoint_event(f"?{_SESSION_ID}={session.id}".encode())

@@ -44,7 +44,6 @@ class Stateless:
     async def post(
         self, request: web.BaseRequest, read: PostedBody, record: AccessRecord
     ) -> web.StreamResponse:
-        """Answer one POST; raises RequestRefused."""
         header_checks.check(read, request.headers, self._parameters)
         if read.method == LISTEN and read.accepts == "json":
             raise RequestRefused(406, INVALID, "the answer is an event stream")
@@ -61,7 +60,6 @@ class Stateless:
             context.drop()
 
     async def learn(self, context: RequestContext, raw: bytes) -> None:
-        """Share the facts of a server's response with other requests and replicas."""
         if context.post.method == "tools/list":
             headers.learn(self._parameters, raw)
         await self._sessions.share(context)
@@ -86,7 +84,6 @@ class _Answering:
         self._query_ends = 0.0  # its deadline
 
     async def answer(self) -> web.StreamResponse:
-        """Send the client's request to a server, and return the answer; raises RequestRefused."""
         read = self._read
         line = message.one_line(read.raw.strip())
         routed = await self._driver.from_client(line, self._id_prefix)
@@ -167,7 +164,6 @@ class _Answering:
         return min((each for each in (seconds, ping) if each is not None), default=None)
 
     async def _continue_call(self, routed: Routed, send: Send) -> None:
-        """Carry out the decision on a call that was held."""
         self._query = None
         self._send(routed, send)
         await self._say(*routed.to_client)
@@ -208,7 +204,6 @@ class _Answering:
 
     @property
     def _streams(self) -> bool:
-        """True if an event stream has begun, or may begin."""
         if self._answer is not None:
             return self._answer.started
         return self._read.accepts in ("stream", "either")

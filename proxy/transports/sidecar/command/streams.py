@@ -31,10 +31,7 @@ SILENCE = Event(b": \n\n", None)
 
 
 class EventStore:
-    """The events of the streams of all sessions, by stream and number.
-
-    Bounded by number and by bytes: the oldest is dropped first, the newest always stays.
-    """
+    """The events of all sessions, bounded: the oldest is dropped first, the newest always stays."""
 
     def __init__(self, *, number: int = 100_000, size: int = 256 << 20) -> None:
         self._number = number
@@ -45,7 +42,6 @@ class EventStore:
         """The numbers of further streams."""
 
     def add(self, stream: int, number: int, data: bytes) -> None:
-        """Add the next event of a stream."""
         self._events[stream, number] = data
         self._bytes += len(data) + _OVERHEAD
         while len(self._events) > self._number or (
@@ -54,11 +50,9 @@ class EventStore:
             self.drop(*next(iter(self._events)))
 
     def get(self, stream: int, number: int) -> bytes | None:
-        """Return an event, None if it is no longer kept."""
         return self._events.get((stream, number))
 
     def drop(self, stream: int, number: int) -> None:
-        """Forget an event; an unknown one is ignored."""
         data = self._events.pop((stream, number), None)
         if data is not None:
             self._bytes -= len(data) + _OVERHEAD
@@ -103,7 +97,6 @@ class EventStream:
 
     @property
     def connected(self) -> bool:
-        """True while a client is connected."""
         return self._request is not None
 
     def add(self, data: bytes) -> None:
@@ -129,7 +122,6 @@ class EventStream:
         return [data for data in following if data is not None]
 
     def finish(self) -> None:
-        """Record that no more events follow."""
         self.over = True
         self._progress.set()
         self._news.set()
@@ -146,7 +138,6 @@ class EventStream:
             self._store.drop(self.number, number)
 
     def hurry(self) -> None:
-        """Stop waiting for slow clients: the end is near."""
         self._hurried = True
         self._progress.set()
 
@@ -173,9 +164,9 @@ class EventStream:
         pings: bool,
         leading: Iterable[Event] = (),
     ) -> web.StreamResponse:
-        """Send all events to a client, until the stream ends, or the client leaves or reconnects.
+        """Send all events, after `leading`, until the stream ends, or the client leaves or returns.
 
-        `leading` are sent before all others. If `pings` is true, a comment breaks long silence.
+        If `pings` is true, a comment breaks long silence.
         """
         self._request = request
         self._news.set()  # for an earlier connection, which ends

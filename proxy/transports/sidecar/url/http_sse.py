@@ -33,10 +33,7 @@ Translate = Callable[[RequestContext, Event], Awaitable[list[Event]]]
 
 
 class SseSession(Struct):
-    """An open stream: the context of the GET that opened it, and the response to it.
-
-    `timer` is that of all calls, `tasks` are for messages that no event of the server brings.
-    """
+    """An open stream, the timer of all its calls, and tasks for messages that no event brings."""
 
     context: RequestContext
     answer: ResponseWriter
@@ -45,10 +42,7 @@ class SseSession(Struct):
 
 
 class SseSessions:
-    """The open streams of a route, and the messages posted to their endpoints.
-
-    `translated` returns the events that a server's event becomes for a client.
-    """
+    """The open streams of a route; `translated` returns the events for the client."""
 
     def __init__(
         self,
@@ -100,10 +94,7 @@ class SseSessions:
     async def posted(
         self, request: web.BaseRequest, name: str, record: AccessRecord
     ) -> web.StreamResponse:
-        """Send a message to the endpoint of a stream, which will carry its answer.
-
-        Raises ConnectionLost, and RequestRefused if the stream has ended or the message is none.
-        """
+        """Send a message to a stream's endpoint; raises ConnectionLost, RequestRefused."""
         stream = self._streams.get(name)
         if stream is None:
             raise RequestRefused(404, post.INVALID, "the stream of this endpoint is over")
@@ -125,7 +116,6 @@ class SseSessions:
             return await self._upstream.pass_on(request, upstream, record)
 
     async def _finish_held(self, stream: SseSession, context: RequestContext, probe: Probe) -> None:
-        """Carry out the decision on a held call; its answer comes on the stream."""
         request, url = context.request, context.url
         try:
             routed = Routed([], [], [], [probe])

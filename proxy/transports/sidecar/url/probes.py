@@ -50,10 +50,7 @@ class Rejected(AbridgeError):
 
 
 class GuardQueries:
-    """The queries to one server.
-
-    `on_message` receives other messages that the server sends to the client meanwhile.
-    """
+    """The queries to one server; `on_message` receives its messages to the client meanwhile."""
 
     def __init__(self, upstream: Upstream, on_message: OnMessage) -> None:
         self._upstream = upstream
@@ -63,7 +60,6 @@ class GuardQueries:
         """Those in the background, for the other messages to the server too."""
 
     async def close(self) -> None:
-        """Cancel all tasks."""
         self.tasks.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
 
@@ -110,7 +106,6 @@ class GuardQueries:
         return True
 
     def cancel(self, lines: Iterable[bytes]) -> None:
-        """End the queries that a client's lines for the server cancel."""
         if self._awaited:
             for line in lines:
                 for each in elements(line):

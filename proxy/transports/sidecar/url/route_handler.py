@@ -34,10 +34,9 @@ from proxy.transports.sidecar.url.upstream import Upstream, request_id
 
 
 class Exchange(Struct):
-    """One request of a client and its answer.
+    """One request of a client and its answer; `timeout` ends the wait for the upstream.
 
-    `ours` are messages for the answer besides those of the upstream. `answer` is None until an
-    event stream has begun. `timeout` ends the wait for the upstream.
+    `ours` are messages for the answer besides those of the upstream.
     """
 
     context: RequestContext
@@ -69,19 +68,15 @@ class UrlRoute:
         self._listening: dict[Driver, ResponseWriter] = {}
 
     async def open(self) -> None:
-        """Start the care of idle sessions; connections are made when they are needed."""
         self._queries.tasks.spawn(self._rest())
 
     def not_ready_reason(self) -> str | None:
-        """Return None: whether its server can answer is not checked in advance."""
         return None
 
     def counts(self) -> tuple[int, int]:
-        """Return the number of known sessions, and no servers: these are not child processes."""
         return len(self._registry), 0
 
     async def close(self) -> None:
-        """Close all connections."""
         await self._queries.close()
         await self._upstream.close()
 
@@ -91,7 +86,6 @@ class UrlRoute:
             self._registry.rest()
 
     async def handle(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
-        """Answer one request."""
         try:
             if request.method == "POST" and not self._route.passes:
                 if (name := request.query.get(http_sse.QUERY)) is not None:
@@ -185,10 +179,7 @@ class UrlRoute:
         )
 
     async def _aside(self, context: RequestContext, raw: bytes) -> None:
-        """Process a message that the server sends while it answers the proxy's own query.
-
-        Its client gets it only on a stream of its own: the answer to the call has not begun.
-        """
+        """Process a message that the server sends while it answers the proxy's own query."""
         await self._notify(context, await self._tell(context, raw))
 
     async def _notify(self, context: RequestContext, notices: list[bytes]) -> list[bytes]:

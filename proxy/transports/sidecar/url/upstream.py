@@ -44,7 +44,6 @@ class Upstream:
         self._parameters: headers.Parameters = {}
 
     async def close(self) -> None:
-        """Close all connections."""
         await self._endpoint.close()
 
     def listed(self, raw: bytes) -> None:
@@ -64,8 +63,7 @@ class Upstream:
         """Send `raw` as the client sent its request; raises ConnectionLost.
 
         If `own`, the message is the proxy's own, a POST, and headers that are true of the client's
-        message only are left out. A connection with more to come is closed at the end: that
-        notifies the server.
+        message only are left out.
         """
         headers = self._headers(request, raw, read, own)
         async with AsyncExitStack() as open:
@@ -104,7 +102,6 @@ class Upstream:
                 await self.read(upstream)
 
     async def read(self, response: HttpResponse) -> bytes:
-        """Return the body of an answer; raises ConnectionLost, body.TooLarge."""
         try:
             return await response.whole(self._limit)
         except body.Unreadable as error:
@@ -113,7 +110,6 @@ class Upstream:
             raise ConnectionLost(f"the server's answer broke off: {error}") from None
 
     async def events(self, response: HttpResponse, record: AccessRecord) -> AsyncIterator[Event]:
-        """Yield the events of an answer; raises ConnectionLost, sse.TooLong."""
         try:
             async for event in response.events(self._limit):
                 record.bytes_received = response.received
@@ -126,10 +122,7 @@ class Upstream:
     async def pass_on(
         self, request: web.BaseRequest, response: HttpResponse, record: AccessRecord
     ) -> web.StreamResponse:
-        """Pass on an answer unchanged, in its encoding.
-
-        Raises ConnectionLost; if the client has received a part by then, its connection is closed.
-        """
+        """Pass on an answer unchanged; raises ConnectionLost, after closing one that has begun."""
         answer = web.StreamResponse(
             status=response.status,
             reason=response.reason,
