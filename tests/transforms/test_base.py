@@ -8,15 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.document.fuel import LITTLE, Fuel
 from proxy.document.paths import Path
-from proxy.document.patterns import Expression, Pattern
+from proxy.document.patterns import Pattern
 from proxy.document.surrogates import replace_lone
 from proxy.document.tree import Document, Pieces, compact
-from proxy.errors import AbridgeError, OutOfFuel, ShapeMismatch
+from proxy.errors import ShapeMismatch
 from proxy.transforms.base import Call, Notice, Transform
 from proxy.transforms.clip import Clip
-from proxy.transforms.jmespath import Jmespath
 from proxy.transforms.keep import Keep
 from proxy.transforms.replace import Replace
 from tests.documents import SCALARS, SURROGATES, call, open_all, shaped, shaped_text, values
@@ -39,8 +37,6 @@ VALUES = values(SCALARS | st.sampled_from(SURROGATES), leaves=5)
 SPELLED: list[tuple[str, str, str]] = [
     ("drop: [a.y, y]", '{"a": [{"x": 1, "\\u0079": 3}], "b": 2, "y": 3}',
      '{"a": [{"x": 1}], "b": 2}'),
-    ("drop: ['a[].y', y]", '{"a": [{"x": 1, "y": 3}], "b": 2, "y": 3}',
-     '{"a": [{"x": 1}], "b": 2}'),
     ("keep: [b, a.x]", '{"a": [{"x": 1, "y": 3}], "b": 2, "c": 3}', '{"b": 2, "a": [{"x": 1}]}'),
     ("keep: [b, '**.x']", '{"a": [{"x": 1, "y": 3}], "b": 2, "c": 3}', '{"b": 2, "a": [{"x": 1}]}'),
     ("keep: [b, a.x, a.y]}, {drop: a.y", '{"a": [{"x": 1, "y": 3}, null], "b": 2, "c": 3}',
@@ -50,16 +46,8 @@ SPELLED: list[tuple[str, str, str]] = [
     ("filter: {at: i, where: id == 'x'}",
      '{"i": [{"id": "x", "v": 1}, {"id": "y", "v": 3}], "v": 2}',
      '{"i": [{"id": "x", "v": 1}], "v": 2}'),
-    ("filter: {at: i, field: id, prefix: x}",
-     '{"i": [{"id": "x", "v": 1}, {"id": "y", "v": 3}], "v": 2}',
-     '{"i": [{"id": "x", "v": 1}], "v": 2}'),
-    ("filter: {at: i, field: id, glob: y, invert: true}",
-     '{"i": [{"id": "x", "v": 1}, {"id": "y", "v": 3}], "v": 2}',
-     '{"i": [{"id": "x", "v": 1}], "v": 2}'),
     ("project: {at: r, fields: [{c: b.c}, a]}", '{"r": [{"a": 1, "y": 3, "b": {"c": 2}}], "z": 3}',
      '{"r": [{"c": 2, "a": 1}], "z": 3}'),
-    ("project: {at: 'r[]', fields: [{c: b.c}, a]}",
-     '{"r": [{"a": 1, "y": 3, "b": {"c": 2}}], "z": 3}', '{"r": [{"c": 2, "a": 1}], "z": 3}'),
     ("rename: {b: n}", '[{"a": 1, "b": 2}]', '[{"a": 1, "n": 2}]'),
     ("sort: {at: i, by: n}", '{"i": [{"n": "b", "v": 1}, {"n": "a", "v": 2}], "v": 1}',
      '{"i": [{"n": "a", "v": 2}, {"n": "b", "v": 1}], "v": 1}'),
@@ -89,20 +77,17 @@ ABSENT: list[tuple[str, str, list[str]]] = [
     *((text, '{"items": {"a": 1}}', ["items"]) for text in ARRAYS),
     *((text, '{"rows": []}', ["items"]) for text in ARRAYS),
     *((text, '{"items": null}', []) for text in ARRAYS),
-    *((text, "{}", []) for text in ARRAYS),
-    *((text, "[]", []) for text in ARRAYS),
-    ("elide: {}", '{"a": 1}', ["[]"]),
-    ("filter: {prefix: a}", '{"a": 1}', ["[]"]),
+    ("sort: {at: items}", "[]", []),
     ("sort: {}", '{"a": 1}', ["[]"]),
-    ("table: {}", '{"a": 1}', ["[]"]),
+    ("drop: '**.b'", '"null and void"', ["**.b"]),
+    ("rename: {a.b: x}", "17", ["a.b"]),
+    ("prune: {empty: true}", "[1, 2.0, [2]]", []),
     *(("table: items", f'{{"items": {items}}}', ["items"]) for items in NO_TABLE),
     ("sort: {at: items, by: n}", '{"items": [{"x": 1}, {"x": 0}]}', ["items.n"]),
     ("sort: {at: items, by: n}", '{"items": [{"n": null}]}', []),
     ("paginate: {at: files}", '{"vault": 1.0}', ["files"]),
-    ("paginate: {at: files}", '{"files": null}', ["files"]),
     ("paginate: {at: files}", '{"files": "none"}', ["files"]),
     ("truncate: {at: content, max_length: 2}", '{"other": 1}', ["content"]),
-    ("truncate: {at: content, max_length: 2}", '{"content": null}', ["content"]),
     ("truncate: {at: content, max_length: 2}", '{"content": [1]}', ["content"]),
     ("clip: {at: body, max_chars: 3}", '{"a": 1}', ["body"]),
     ("replace: {at: x.y, pattern: a, with: b}", "{}", ["x.y"]),
@@ -110,20 +95,15 @@ ABSENT: list[tuple[str, str, list[str]]] = [
     ("prune: {at: gone}", '{"a": null}', ["gone"]),
     ("drop: [b, c.d]", '{"a": 1, "c": {}}', ["b", "c.d"]),
     ("drop: [a.b, c.d]", '{"a": null, "c": []}', []),
-    ("drop: a.b", "[]", []),
     ("drop: {at: a, paths: [b]}", '{"a": {"x": 1}}', ["a.b"]),
     ("drop: {at: a, paths: [b]}", '{"x": 1}', ["a"]),
-    ("drop: {at: a.c, paths: [b]}", '{"a": []}', []),
     ("drop: {at: a.c.d, paths: [b]}", '{"a": [[]]}', []),
     ("drop: {at: a.c.d, paths: [b]}", '{"a": [{"c": 1}]}', ["a.c.d"]),
     ("drop: {at: '**.c', paths: [b]}", '{"x": []}', ["**.c"]),
     ("keep: [id, nope, user.nope]", '{"id": 1, "user": {}}', ["nope", "user.nope"]),
     ("keep: [id, nope]", '[{"id": 1}, {"nope": 2}]', []),
     ("keep: [id, a.x, b.x]", '{"id": 1, "a": [], "b": null}', []),
-    ("keep: [id, a.x]", '[{"id": 1}, {"a": [{}]}]', ["a.x"]),
-    ("keep: [a, a.x]", '{"a": 1}', []),
     ("keep: {at: items, paths: [id, nope]}", '{"items": [{"id": 1}]}', ["items.nope"]),
-    ("keep: {at: items, paths: [id]}", "{}", []),
     *((f"{step}: {{at: items.user, {options}}}", before, [])
       for step, options in (("keep", "paths: [id]"), ("project", "fields: [n]"))
       for before in ("{}", '{"items": []}', '{"items": [{"user": null}]}')),
@@ -143,6 +123,7 @@ def test_paths_that_name_nothing_are_reported(
         open_all(document.root)
     run(text, document, step_call)
     assert document.encode() == compact(before.encode())
+    assert not document.changed or text.startswith(("keep", "project"))
     assert step_call.missing == missing
 
 
@@ -151,18 +132,13 @@ MISMATCHES: list[tuple[str, str, str]] = [
     ("keep: [id, user.login]", '{"message": "Not Found"}', "no id, user.login in the document"),
     ("keep: items.id", '{"items": [{"x": 1}]}', "no items.id in the document"),
     ("keep: id", '"a text"', "no id in the document"),
-    ("keep: id", "[1, 2]", "no id in the document"),
-    ("keep: user.login", '{"user": "a"}', "no user.login in the document"),
     ("keep: {at: items, paths: [id]}", '{"rows": []}', "no id in items"),
     ("keep: '**.id'", '{"a": [{"x": 1}]}', "no **.id in the document"),
     *(
         (f"project: {fields}", before, f"none of the fields to project is in {place}")
         for fields, before, place in [
             ("[id, {n: user.name}]", '{"message": "no"}', "the document"),
-            ("[id]", "[1, 2]", "the document"),
             ("[id]", '"text"', "the document"),
-            ("[id]", '[{"x": 1}]', "the document"),
-            ("{at: items, fields: [id]}", '{"rows": [{"id": 1}]}', "items"),
             ("{at: items, fields: [id]}", '{"items": [{"x": 1}]}', "items"),
             ("[{n: {jmespath: a}}]", '{"b": 1}', "the document"),
         ]
@@ -173,15 +149,12 @@ MISMATCHES: list[tuple[str, str, str]] = [
      "page_info names meta.count, but meta is no object"),
     ("truncate: {at: items.content}", '{"items": [{"content": "x"}]}',
      "items.content steps through an array at items"),
-    ("parse: {as: lines}}, {keep: id", r'"a\nb"', "no id in the document"),
-    ("parse: {as: lines}}, {project: [id]", r'"a\nb"',
-     "none of the fields to project is in the document"),
     ("filter: {glob: {argument: n}}", '["a"]', "n: 5 is not a string"),
     ("parse: {as: records, split: '(?m)^(?=Commit: )'}", '"fatal: not a repository"',
      r"no record begins by '(?m)^(?=Commit: )' in the text"),
     *(("parse: {as: lines, fence: yaml}", text,
        "no block of 'yaml' between lines of three backticks in the text")
-      for text in ('"no fence"', r'"```yaml\nnot closed\n"', r'"```yamlish\n```\n"')),
+      for text in ('"no fence"', r'"```yaml\nnot closed\n"')),
     ("parse: {as: json, after: 'Rows:'}", '"[1]"', "no 'Rows:' in the text"),
     ("parse: {as: json, at: content}", '[{"content": {}}, {"content": "{}"}]',
      "at content, some values are texts and some are not"),
@@ -216,33 +189,10 @@ def test_lines_stay_lines(text: str, lines: list[str]) -> None:
     assert document.cell[0] == lines
 
 
-STEPS = [
-    "drop: b",
-    "drop: a.b",
-    "drop: '**.b'",
-    "drop: 'b[0]'",
-    "rename: {a.b: x, d.e: y}",
-    "sort: {}",
-]
-STEPS += ["prune: {}", "prune: {empty: true}"]
-
-
-@pytest.mark.parametrize("text", STEPS)
-@pytest.mark.parametrize(
-    "before", ['{"a": {"c": 1}}', "[]", "null", '"null and void"', "17", "[1, 2.0, [2]]"]
-)
-def test_a_document_without_what_a_step_changes_is_not_changed(text: str, before: str) -> None:
-    document = Document.read(before.encode())
-    run(text, document, call())
-    assert not document.changed
-    assert document.encode() == compact(before.encode())
-
-
 @pytest.mark.parametrize(
     ("text", "before", "after", "note"),
     [
         ("elide: {first: 2}", b"[1, 2.0, 3]", b"[1,2.0]", {"items": "2 of 3"}),
-        ("elide: {at: '[]', first: 1}", b"[[1, 2], [3, 4]]", b"[[1],[3]]", {"[]": "2 of 4"}),
         ("parse: {as: lines}}, {elide: {last: 1}", rb'"a\nb"', b'"b"', "last 1 of 2"),
     ],
 )
@@ -280,14 +230,11 @@ def test_rows_and_the_tree_keep_the_same(data: bytes, paths: list[str]) -> None:
 @pytest.mark.parametrize(
     ("step", "text", "clipped"),
     [
-        (Clip(max_chars=4), "abcdefghij", "abcd… (+6 chars)"),
         (Clip(max_chars=4), "abcd", "abcd"),
-        (Clip(max_chars=0), "ab", "… (+2 chars)"),
         (Clip(max_chars=1), "😀é", "😀… (+1 chars)"),
         (Clip(max_lines=2), "a\nb\nc\nd", "a\nb\n… (+2 lines)"),
         (Clip(max_lines=2), "a\nb\nc\nd\n", "a\nb\n… (+2 lines)"),
         (Clip(max_lines=2), "a\nb\n", "a\nb\n"),
-        (Clip(max_lines=2), "a\nb", "a\nb"),
         (Clip(max_lines=0), "a\nb", "… (+2 lines)"),
         (Clip(max_lines=1, max_chars=2), "abc\nd", "ab… (+3 chars)"),
         (Clip(max_lines=1, max_chars=9), "abc\nd\ne", "abc\n… (+2 lines)"),
@@ -302,29 +249,12 @@ def test_a_text_is_shortened_and_what_is_left_out_is_counted(
 @pytest.mark.parametrize(
     ("pattern", "replacement", "text", "changed"),
     [
-        (r" \[cursor=pointer\]", "", "link [cursor=pointer]", "link"),
         (r"(\w+)@(\w+)", r"\2 at \1", "me@home", "home at me"),
         (r"(?P<k>key)=\S+", r"\g<k>=…é", "key=1 key=2", "key=…é key=…é"),
         ("é", r"\\n is not \n", "é", "\\n is not \n"),
         ("^", "> ", "a\nb", "> a\nb"),
         ("(?m)^", "> ", "a\nb", "> a\n> b"),
-        ("(a)|b", r"[\1]", "ab", "[a][]"),
     ],
 )
 def test_every_match_is_replaced(pattern: str, replacement: str, text: str, changed: str) -> None:
     assert shaped_text(text, Replace(pattern=Pattern(pattern), with_=replacement)) == changed
-
-
-@pytest.mark.fault(37, "inside")
-def test_replace_ends_with_its_fuel() -> None:
-    step_call = call()
-    step_call.fuel = Fuel(LITTLE)
-    with pytest.raises(OutOfFuel):
-        shaped_text("a" * 300_000, Replace(pattern=Pattern("a(.*b)?"), with_="x"), at=step_call)
-
-
-@pytest.mark.slow
-def test_a_result_that_grows_without_end_is_refused_unwritten() -> None:
-    explosive = " | ".join(["[@, @]"] * 40)
-    with pytest.raises(AbridgeError, match=r"gives more than 1048604 bytes$"):
-        shaped(b'{"a":1}', Jmespath(Expression(explosive)))

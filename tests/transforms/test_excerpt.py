@@ -48,11 +48,6 @@ def test_the_first_failures_between_the_ends_are_shown() -> None:
     assert len(quote) == 200
 
 
-def test_failures_that_are_shown_are_not_listed() -> None:
-    _, note = cut(failing(1, 2, 999), 4000)
-    assert "failure" not in note["text"]
-
-
 @pytest.mark.parametrize(
     "line",
     [
@@ -69,26 +64,14 @@ def test_failures_that_are_shown_are_not_listed() -> None:
     ],
 )
 def test_words_for_failure(line: str) -> None:
-    _, note = cut(f"{LINE * 200}{line}\n{LINE * 200}", 3000)
+    # Of those shown at both ends none is counted, and of words that only look alike.
+    _, note = cut(f"{LINE * 200}{line}\n{LINE * 200}errorless, failsafe\n", 3000)
     assert note["text"].endswith("; 1 line there with a failure: 201")
-
-
-@pytest.mark.parametrize("line", ["errorless", "failsafe", "terrors", "hispanic", "undenied"])
-def test_words_that_are_none(line: str) -> None:
-    _, note = cut(f"{LINE * 200}{line}\n{LINE * 200}", 3000)
-    assert "failure" not in note["text"]
 
 
 def test_a_million_failures_are_not_counted_to_the_end() -> None:
     _, note = cut("no error\n" * 100_000, 3000)
     assert "; at least 1000 lines there with a failure: " in note["text"]
-
-
-def test_a_text_of_one_line_names_no_lines() -> None:
-    excerpt, note = cut("an error and a word " * 2000, 3000)
-    assert note["text"].startswith("first ")
-    assert ";" not in note["text"]
-    assert excerpt.endswith("word ")
 
 
 SECTIONS = "# Guide\n\n" + "".join(
@@ -145,14 +128,6 @@ def test_comments_and_few_headings_are_no_outline(text: str) -> None:
 
 def test_an_error_shows_its_end_though_it_has_headings() -> None:
     assert cut(SECTIONS, 8000, error=True)[0].endswith(LINE + "\n")
-
-
-@pytest.mark.parametrize("bound", range(300, 2000, 97))
-def test_a_text_that_nearly_fits_is_not_made_longer(bound: int) -> None:
-    text = (LINE * 60)[: bound - 1]
-    excerpt, note = cut(text, bound)
-    assert len(excerpt) < len(text)
-    assert note["text"].endswith(("chars", "are left out"))
 
 
 PROSE = st.sampled_from(["# A\n\n", "## b\n", "\n", "an error\n", LINE, 'é"😀', "…", " ", "x" * 90])

@@ -4,16 +4,11 @@ from random import Random
 import pytest
 
 from proxy.document.fuel import LITTLE, Fuel
-from proxy.document.paths import Path
-from proxy.document.patterns import Expression
 from proxy.document.tree import Document
-from proxy.errors import Refusal, TransformError
+from proxy.errors import Refusal
 from proxy.transforms.base import Argument
 from proxy.transforms.filter import Filter
 from tests.documents import call, shaped
-
-ITEMS = Path.parse("items")
-
 
 # A glob, and the paths among PATHS that it fits.
 PATHS = ["a.md", "b.png", "n/a.md", "n/s/a.md", "n/", "n", "[a].md", "é.md", "a\nb.md", "+.md"]
@@ -46,11 +41,6 @@ def test_a_wrong_expression_of_the_model_is_refused_and_named() -> None:
     assert str(caught.value) == (
         "pattern: '(a' is not a regular expression RE2 takes: missing ): (a"
     )
-
-
-def test_an_expression_of_the_rule_that_does_not_fit_an_element_fails_the_rule() -> None:
-    with pytest.raises(TransformError, match="filter: In function starts_with"):
-        shaped(b'[{"id": 1}]', Filter(where=Expression("starts_with(id, 'a')")))
 
 
 @pytest.mark.fault(37, "inside")

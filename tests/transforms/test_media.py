@@ -41,7 +41,6 @@ def cut(value: Any, bound: int, viewed: str = "", **options: Any) -> tuple[Any, 
         (b"GIF89a" + struct.pack("<HH", 120, 80) + NOISE, "GIF image, 120 x 80 pixels, "),
         (b"RIFF\0\0\0\0WEBPVP8 " + NOISE, "WebP image, "),
         (b"%PDF-1.7\n" + NOISE, "PDF, "),
-        (b"PK\x03\x04" + NOISE, "ZIP, "),
         (b"\x1f\x8b\x08" + NOISE, "gzip, "),
         (b"\x89PNG\r\n\x1a\n" + bytes(600), "PNG image, "),
         (b"\xff\xd8\xff" + bytes(600), "JPEG image, "),
@@ -72,8 +71,6 @@ def test_the_note_on_a_data_uri_names_its_type() -> None:
         "ACGT" * 1000,
         "One/two+Three4" * 100,
         base64(NOISE) + " and a word",
-        base64(NOISE) + "=x",
-        f"see {base64(NOISE)}",
         "data: the rest is prose, " + "a word " * 100,
         base64(NOISE)[:-3],
     ],
@@ -108,13 +105,8 @@ def test_a_text_that_is_data_becomes_a_note() -> None:
     assert cut(text, 1000) == (description(text), [{"text": f"0 of {len(text)} chars"}])
 
 
-def test_an_array_and_blocks_may_have_data() -> None:
-    document, [notes] = cut([1, base64(PNG)], 1000)
-    assert (document, notes) == (
-        [1, description(base64(PNG))],
-        {"items[]": f"0 of {len(base64(PNG))} chars"},
-    )
-    document, [notes] = cut(["prose", base64(PNG)], 1000, blocks=True)
+def test_a_block_may_be_data() -> None:
+    _, [notes] = cut(["prose", base64(PNG)], 1000, blocks=True)
     assert notes == {"[1]": f"0 of {len(base64(PNG))} chars"}
 
 
