@@ -4,39 +4,17 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from proxy.document.tree import Document
 from proxy.ruleset.clients import CLIENTS, Client, Shows
 from proxy.ruleset.selection import Selection
 from proxy.shaping.job import ShapeJob
 from proxy.shaping.pipeline import shape
-from tests.documents import values
 from tests.given import answer, document, result, rule, texts, tool_result
 from tests.jobs import CONTRACT, job, shaped, structured
 from tests.omissions import check_notes, check_text, left_out
 
 BOUND = "max_bytes: 1000"
-
-
-LONG = document({"items": [{"id": n, "body": "x" * 20} for n in range(100)]}, structured=True)
-
-
-def test_a_response_that_fits_its_bound_passes_as_it_came() -> None:
-    raw = answer(document({"items": [1, 2]}))
-
-    assert shape(job(rule(BOUND), raw)).raw is raw
-
-
-def test_a_response_that_is_too_long_is_abridged_in_both_copies() -> None:
-    outcome = shaped(BOUND, LONG)
-
-    content = structured(outcome)
-    assert json.loads(texts(outcome.raw)[0]) == content
-    assert len(texts(outcome.raw)[0]) <= 1000
-    assert "_abridged" in content
 
 
 PROSE = "A line of prose.\n" * 500
@@ -55,12 +33,9 @@ def test_prose_that_crowds_a_json_text_out_is_abridged_with_it() -> None:
     assert PROSE.startswith(prose.partition("…")[0] + answered)
 
 
-@pytest.mark.parametrize("text", [BOUND, f"response: [{{drop: y}}]\n{BOUND}"])
 @pytest.mark.parametrize("value", [{"items": [1]}, {"items": ["x" * 20] * 100}])
-def test_prose_that_crowds_structured_content_out_is_shortened(
-    text: str, value: dict[str, Any]
-) -> None:
-    outcome = shaped(text, {**tool_result(PROSE), "structuredContent": value})
+def test_prose_that_crowds_structured_content_out_is_shortened(value: dict[str, Any]) -> None:
+    outcome = shaped(BOUND, {**tool_result(PROSE), "structuredContent": value})
 
     prose, note = texts(outcome.raw)
     check_text(PROSE, prose, json.loads(note)["_abridged"])
@@ -68,22 +43,6 @@ def test_prose_that_crowds_structured_content_out_is_shortened(
     content = structured(outcome)
     assert len(json.dumps(content)) <= 1000
     assert (content == value) == (value == {"items": [1]})
-
-
-def test_several_texts_that_crowd_a_document_out_are_shortened_together() -> None:
-    outcome = shaped(
-        "max_bytes: 16000",
-        {**tool_result(PROSE, "short", "x" * 9000), "structuredContent": {"items": [1]}},
-    )
-
-    first, second, third, note = texts(outcome.raw)
-    assert first.endswith("\nA line of prose.\n")
-    assert second == "short"
-    notes = json.loads(note)["_abridged"]
-    check_text(PROSE, first, {"text": notes["[0]"]})
-    check_text("x" * 9000, third, {"text": notes["[2]"]})
-    assert structured(outcome) == {"items": [1]}
-    assert len(first + second + third + note) <= 16000
 
 
 @pytest.mark.parametrize("kind", ["text", "blocks"])
@@ -101,11 +60,13 @@ def test_structured_content_beside_a_document_that_is_elsewhere_is_bounded_too(
     assert outcome.visible_after > 500
 
 
-def test_structured_content_that_is_promised_counts_where_both_copies_are_shown() -> None:
-    contract = "output_schema: {type: object}"
-    outcome = shaped(f"{BOUND}\n{contract}", document({"items": ["x" * 20] * 100}), shows="both")
+@pytest.mark.parametrize("promise", ["", "output_schema: {type: object}"])
+def test_both_copies_are_the_same_and_count_if_both_are_shown(promise: str) -> None:
+    value = document({"items": ["x" * 20] * 100}, structured=not promise)
+    outcome = shaped(f"{BOUND}\n{promise}", value, shows="both")
 
     assert structured(outcome) == json.loads(texts(outcome.raw)[0])
+    assert "_abridged" in structured(outcome)
     assert 500 < outcome.visible_after <= 1000
 
 
@@ -130,13 +91,11 @@ def test_a_text_that_was_cut_stands_in_promised_structured_content_with_what_was
 def test_text_beside_unrelated_structured_content_costs_nothing_if_it_is_not_shown() -> None:
     value = {"items": [{"id": n, "body": "x" * 20} for n in range(100)]}
     prose = "A line of prose.\n" * 40
-    small = {**tool_result(prose), "structuredContent": {"items": [1]}}
 
     outcome = shaped(BOUND, {**tool_result(prose), "structuredContent": value}, shows="structured")
 
     assert texts(outcome.raw) == [prose]
     assert 800 < outcome.visible_after <= 1000
-    assert shaped("max_bytes: 400", small, shows="structured").outcome == "untouched"
 
 
 STRINGS = [f"{n}: " + "x" * 90 for n in range(200)]
@@ -167,31 +126,13 @@ def test_rows_in_a_block_each_are_shown_in_brief_as_one_table() -> None:
     assert texts(shape(replace(view, view="[7].body")).raw)[-1] == rows[7]["body"]
 
 
-@given(values(leaves=60), st.integers(300, 3000))
-def test_the_notes_count_all_that_is_left_out_of_any_document(raw: bytes, bound: int) -> None:
-    before = json.loads(raw)
-    outcome = shaped(f"max_bytes: {bound}", tool_result(Document.read(raw).encode().decode()))
-    if outcome.outcome != "shaped" or not isinstance(before, dict | list):
-        return
-    after = json.loads(texts(outcome.raw)[0])
-    name = max(name for name in after if name.rstrip("_") == "_abridged")
-    notes = after.pop(name)
-    check_notes(left_out({"items": before} if isinstance(before, list) else before, after), notes)
-
-
 @pytest.mark.fault(38, "inside")
 def test_a_document_of_another_shape_is_bounded_all_the_same() -> None:
-    outcome = shaped(
-        "response: [{keep: [items.id]}]\nmax_bytes: 1000",
-        document({"other": ["x" * 50] * 100, "n": 1}),
-        keep=True,
-    )
-
-    assert outcome.outcome == "shaped"
-    assert len(texts(outcome.raw)[0]) <= 1000
+    text = f"response: [{{keep: [items.id]}}]\n{BOUND}"
+    outcome = shaped(text, document({"other": ["x" * 50] * 100, "n": 1}))
     assert "_abridged" in texts(outcome.raw)[0]
-    assert outcome.log_line is not None
-    assert outcome.log_line.startswith("*: t: left as it came:")
+    assert len(texts(outcome.raw)[0]) <= 1000
+    assert str(outcome.log_line).startswith("*: t: left as it came:")
 
 
 def test_a_cut_by_max_bytes_is_no_violation() -> None:
@@ -205,9 +146,6 @@ def test_a_cut_by_max_bytes_is_no_violation() -> None:
 
 LONG_RESULTS = {
     "rows": document([{"id": n, "score": n * 1.0, "name": f"row {n}"} for n in range(999)]),
-    "both": document(
-        {"items": [{"id": n, "title": f"a {n}"} for n in range(999)]}, structured=True
-    ),
     "quotes": tool_result('say "\\"\n' * 1_700),
     "member": tool_result("ä\n" * 4_500, structuredContent={"result": "ä\n" * 4_500}),
     "blocks": tool_result(*['{"a": "b"}'] * 999),

@@ -43,7 +43,6 @@ IMAGE = {"type": "image", "data": "", "mimeType": "image/png"}
 NO_JOB_7 = tool_result("no job 7")["content"]
 FAILED = {**document(NOT_FOUND), "isError": True}
 OF_DATABASE = {"error": {"code": "DATABASE_ERROR", "message": "db is down"}}
-CODES = "- {tools: get_job, errors: [{recast: {cases: [{where: code, to: {e: {path: code}}}]}}]}"
 PROMISE = "- {tools: get_job, validate: refuse, output_schema: {type: object, required: [n]}}"
 
 # A rule, and the result that a result becomes.
@@ -58,11 +57,6 @@ RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         ERRORS,
         tool_result("no job 7", structuredContent={"result": "no job 7"}, isError=True),
         FAILED,
-    ),
-    "structured alone": (
-        CODES,
-        {"content": [], "structuredContent": {"code": 7}, "isError": True},
-        tool_result('{"e":7}', isError=True),
     ),
     "a server's own": (
         PROMISE,
@@ -102,20 +96,24 @@ def failed(*texts: str) -> bytes:
 
 
 NO_JOB = line(id=1, error={"code": 1, "message": "no job 7"})
+FRAMES = "".join(f'  File "job.py", line {n}, in step\n    go({n})\n' for n in range(1_600))
+TRACEBACK = f"Traceback (most recent call last):\n{FRAMES}KeyError: 'row 17'"
+BOUND = "- {tools: get_job, max_bytes: 2000}"
 BROKEN = "- {name: bad, tools: get_job, on_failure: refuse, errors: [{jmespath: 'abs(@)'}]}"
 
 
 @pytest.mark.parametrize(
     ("text", "response", "warning"),
     [
-        (ERRORS, answer(document({"error": {"code": "MINE", "n": 1.50}}) | {"isError": True}), ""),
         (ERRORS, failed('{ "error": {"code": "MINE",  "more": 1.50} }'), ""),
         (ERRORS, failed("something else"), "recast: no case fits"),
         (ERRORS, failed("no job 7", "really"), "errors: no document"),
+        (BOUND, failed("no job 7"), ""),
+        (BOUND.replace("}", ", mode: shadow}"), failed(TRACEBACK), ""),
+        ("- {tools: get_job, response: [{drop: a}]}", failed(TRACEBACK), ""),
         (ERRORS, line(id=1, error={"code": 1, "message": "what"}), "recast: no case fits"),
         *[(ERRORS, line(id=1, error=e), "") for e in ("a", {"code": 1}, {"message": 5}, None)],
         (f"{ERRORS}  mode: shadow", failed("no job 7"), ""),
-        (f"{ERRORS}  mode: shadow", NO_JOB, ""),
         (
             "- {tools: get_job, error_if: {match: '^db'}, response: [{keep: [a]}]}",
             answer(tool_result("db is down")),
@@ -182,10 +180,6 @@ def test_an_error_that_grows_out_of_all_proportion_goes_out_as_it_came() -> None
     assert outcome.log_line.startswith("r: t: errors: a result of ")
 
 
-FRAMES = "".join(f'  File "job.py", line {n}, in step\n    go({n})\n' for n in range(1_600))
-TRACEBACK = f"Traceback (most recent call last):\n{FRAMES}KeyError: 'row 17'"
-
-
 def budget(size: int = 8_000) -> RuleSet:
     return Selection((), size, lambda _: None)("server", None)
 
@@ -212,7 +206,7 @@ def rejoined(talk: Talk, excerpt: str, note: Any, **asks: Any) -> str:
 
 def test_a_long_traceback_shows_its_first_and_last_lines_and_the_rest_on_demand() -> None:
     talk = Talk(budget())
-    reply = talk.exchange(call("run", {"job": 1}), answer(tool_result(TRACEBACK, isError=True)))
+    reply = talk.exchange(call("run", {"job": 1}), failed(TRACEBACK))
 
     excerpt, notice = texts(reply)
     assert len(TRACEBACK) > 60_000
@@ -227,23 +221,6 @@ def test_a_long_traceback_shows_its_first_and_last_lines_and_the_rest_on_demand(
     assert rejoined(talk, excerpt, note, job=1) == TRACEBACK
     assert len(talk.to_server) == 1
     assert [row.outcome for row in talk.counted() if row.outcome != "view"] == ["error"]
-
-
-@pytest.mark.parametrize("size", [300, 301, 999, 1000, 5_000, 20_000])
-@pytest.mark.parametrize(
-    "text",
-    ["x" * 30_000, 'é"\n' * 9_000, "a b " * 9_000, TRACEBACK, "\n" * 25_000, "\U0001f600" * 9_000],
-)
-def test_a_long_error_shows_both_ends_and_names_the_part_between_them(text: str, size: int) -> None:
-    talk = Talk(budget(size))
-    excerpt, notice = texts(talk.exchange(call("run"), answer(tool_result(text, isError=True))))
-
-    assert len(excerpt.encode()) + len(notice.encode()) <= size
-    start, end = gap(json.loads(notice)["_abridged"])
-    assert 0 < start < end < len(text)
-    between = excerpt[start : len(excerpt) - (len(text) - end)]
-    assert excerpt == text[:start] + between + text[end:]
-    assert between == "…"
 
 
 def test_a_long_error_of_several_texts_is_one_text_and_its_images_stay() -> None:
@@ -282,56 +259,14 @@ def test_a_long_error_is_a_text_alone_but_for_short_facts_beside_it(
     assert sum(map(len, texts(reply))) <= 2_000
 
 
-def test_a_long_error_that_is_an_object_keeps_its_members() -> None:
-    value = {"code": "FAILED", "rows": list(range(5_000)), "retry": False}
-    reply = result(
-        Talk(budget()).exchange(call("run"), answer({**document(value), "isError": True}))
-    )
-
-    [block] = reply["content"]
-    members = json.loads(block["text"])
-    assert (members["code"], members["retry"], reply["isError"]) == ("FAILED", False, True)
-    assert members["_abridged"]["rows"] == f"first {len(members['rows']) - 1} and last 1 of 5000"
-
-
 def test_the_steps_for_errors_run_before_the_bound() -> None:
-    talk = Talk(
-        rules(
-            """
-            - tools: run
-              max_bytes: 2000
-              errors: [{replace: {pattern: "KeyError: ", with: "no "}}]
-              response: [{keep: [a]}]
-            """
-        )
-    )
-    excerpt, notice = texts(
-        talk.exchange(call("run"), answer(tool_result(TRACEBACK, isError=True)))
-    )
-
+    text = """
+        max_bytes: 2000
+        errors: [{replace: {pattern: "KeyError: ", with: "no "}}]
+    """
+    excerpt, notice = texts(shape(job(rule(text), failed(TRACEBACK))).raw)
     assert excerpt.endswith("no 'row 17'")
     assert len(excerpt) + len(notice) <= 2_000
-    note = json.loads(notice)["_abridged"]
-    assert rejoined(talk, excerpt, note) == TRACEBACK.replace("KeyError: ", "no ")
-
-
-LONG_ERROR = answer(tool_result(TRACEBACK, isError=True))
-FITS = tool_result("no row 17", structuredContent={"code": 1.0}, isError=True)
-
-
-@pytest.mark.parametrize(
-    ("ruleset", "response"),
-    [
-        (budget(), answer(FITS)),
-        (budget(), line(id=1, error={"code": 1, "message": "no", "data": [1.0]})),
-        (rules("- {tools: run, max_bytes: 2000, mode: shadow}"), LONG_ERROR),
-        (rules("- {tools: run, response: [{drop: a}]}"), LONG_ERROR),
-    ],
-)
-def test_an_error_within_its_bound_or_without_one_is_the_same_bytes(
-    ruleset: RuleSet, response: bytes
-) -> None:
-    assert Talk(ruleset).exchange(call("run"), response) == response
 
 
 PAGED = """
@@ -343,11 +278,7 @@ PAGED = """
 
 def test_an_error_is_never_taken_for_the_answer_that_pages_are_cut_from() -> None:
     talk = Talk(rules(PAGED))
-    for at in range(2):
-        failed = talk.exchange(
-            call("run", {"offset": 2}), answer(tool_result(TRACEBACK, isError=True))
-        )
-        assert result(failed)["isError"] is True, at
+    talk.exchange(call("run", {"offset": 2}), failed(TRACEBACK))
     reply = talk.exchange(call("run", {"offset": 2}), answer(document({"items": [1, 2, 3]})))
     assert json.loads(texts(reply)[0])["items"] == [3]
 
@@ -365,7 +296,7 @@ def test_a_first_call_with_a_view_looks_into_the_text_of_an_error(view: str, beg
     talk = Talk(budget())
     listed = {"tools": [{"name": "run", "annotations": {"readOnlyHint": True}}]}
     talk.exchange(line(id=9, method="tools/list"), answer(listed, 9))
-    reply = talk.exchange(call("run", {"view": view}), answer(tool_result(TRACEBACK, isError=True)))
+    reply = talk.exchange(call("run", {"view": view}), failed(TRACEBACK))
     assert texts(reply)[0].startswith(begins)
     assert result(reply)["isError"] is True
 
@@ -384,7 +315,7 @@ def test_the_message_of_a_long_json_rpc_error_shows_both_ends_and_the_rest_on_de
     assert len(talk.to_server) == 1
 
 
-@pytest.mark.parametrize("data", [TRACEBACK, {"rows": list(range(20_000))}, list(range(20_000))])
+@pytest.mark.parametrize("data", [TRACEBACK, {"rows": list(range(20_000))}])
 def test_long_data_of_a_json_rpc_error_keeps_its_type_and_its_message_says_what_is_missing(
     data: Any,
 ) -> None:
@@ -399,6 +330,3 @@ def test_long_data_of_a_json_rpc_error_keeps_its_type_and_its_message_says_what_
     [(place, note)] = json.loads(notice)["_abridged"].items()
     assert place.startswith("data")
     assert " of " in note
-    both = line(id=1, error={**error, "message": TRACEBACK})
-    reply = json.loads(talk.exchange(call("run"), both))["error"]
-    assert len(reply["message"]) + len(json.dumps(reply["data"], separators=(",", ":"))) <= 8_000

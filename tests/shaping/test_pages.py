@@ -13,17 +13,6 @@ from tests.jobs import Raises, page, shaped, snapshot_of, with_step
 PAGES = "response: [{drop: b}, {paginate: {at: items, limit: 2}}]"
 
 
-def test_a_snapshot_is_the_document_before_the_first_window() -> None:
-    snapshot = snapshot_of(PAGES, document({"items": [1, 2, 3], "b": 1, "c": 2}))
-
-    assert snapshot.document == b'{"items":[1,2,3],"c":2}'
-
-
-def test_without_keep_no_snapshot_is_made() -> None:
-    assert shaped(PAGES, document({"items": [1, 2, 3]})).snapshot is None
-    assert shaped("response: [{drop: b}]", document({"b": 1}), keep=True).snapshot is None
-
-
 def test_a_later_page_is_cut_from_the_snapshot_under_its_own_id() -> None:
     value = {**document({"items": [1, 2, 3], "b": 1}, structured=True), "_meta": {"a": 1.50}}
 
@@ -91,7 +80,6 @@ def test_a_view_of_a_text_is_a_text_also_by_the_name_of_the_member_that_holds_it
     ("view", "rest"),
     [
         ("text[2000:2008]", "view='text[2008:2016]' is next, 1992 of 4000 chars are left"),
-        ("text[3999:4000]", None),
         ("text[2000:]", None),
         ("text[-8:-4]", "view='text[3996:4000]' is next, 4 of 4000 chars are left"),
         ("text[:600]", None),  # abridged, with a note on the rest
@@ -141,22 +129,6 @@ def test_a_window_of_an_array_that_ends_early_says_what_is_next() -> None:
     assert cut["_abridged"]["more"].startswith(f"call again with view='items[{len(cut['view'])}:")
 
 
-@pytest.mark.parametrize(
-    ("view", "begins", "ends"),
-    [
-        ("items[[", "", "write a JMESPath such as items[0:20], or help"),
-        ("items[*].ix", "view: no element has 'ix'; members: ", ""),
-    ],
-)
-def test_a_wrong_view_is_refused_with_an_advice(view: str, begins: str, ends: str) -> None:
-    outcome = viewed(view)
-
-    assert (outcome.outcome, result(outcome.raw)["isError"]) == ("refused", True)
-    [text] = texts(outcome.raw)
-    assert text.startswith(begins)
-    assert text.endswith(ends)
-
-
 def test_a_view_sees_the_document_after_what_the_rule_drops() -> None:
     outcome = viewed("secret", SECRET, f"response: [{{drop: secret}}]\n{BOUND}")
 
@@ -165,14 +137,6 @@ def test_a_view_sees_the_document_after_what_the_rule_drops() -> None:
         "more": "null, or nothing there; there is no 'secret'; members: items; "
         "write a JMESPath such as items[0:20], or help",
     }
-
-
-def test_a_view_can_be_answered_from_a_fresh_response() -> None:
-    outcome = shaped(BOUND, LONG, view="items[1].id", keep=True)
-
-    assert outcome.outcome == "view"
-    assert json.loads(texts(outcome.raw)[0]) == {"view": 1}
-    assert outcome.snapshot is not None
 
 
 def test_after_a_clip_the_notes_lead_to_what_is_left_out_too() -> None:

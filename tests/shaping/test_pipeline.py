@@ -1,7 +1,7 @@
 """One response through its rule: the line for the client, the counts, and failures."""
 
-import asyncio
 import json
+from asyncio import CancelledError
 from typing import Any
 
 import pytest
@@ -53,11 +53,9 @@ SPACED = b'{"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "
         (DROPS, {"task": {"taskId": "a"}}, "untouched"),
         (DROPS, {"resultType": "task", **document({"a": 1})}, "untouched"),
         (DROPS, {"content": [IMAGE]}, "untouched"),
-        (DROPS, {"content": "no array"}, "untouched"),
         (DROPS, tool_result("prose", "prose"), "untouched"),
         ("blocks: {drop: [image]}", {"content": [IMAGE, IMAGE]}, "untouched"),
-        ("blocks: {drop: [image]}\ndocument: blocks", {"content": [IMAGE]}, "untouched"),
-        ("blocks: {drop: [image]}\nmax_bytes: 1000", {"content": [IMAGE]}, "untouched"),
+        ("max_bytes: 1000", document({"items": [1, 2]}), "untouched"),
         # Errors.
         (DROPS, line(id=1, error={"code": -32603, "message": "no"}), "untouched"),
         (DROPS, {**document({"a": 1}), "isError": True}, "error"),
@@ -69,7 +67,6 @@ SPACED = b'{"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "
         ),
         # Expressions that do not fit.
         ("response: [{jmespath: 'abs(a)'}]", document({"a": "text"}), "failed"),
-        ("response: [{project: [{b: {jmespath: abs(a)}}]}]", document({"a": "text"}), "failed"),
         ("error_if: 'abs(a)'", document({"a": "text"}), "failed"),
         ("response: [{filter: {where: 'abs(a)'}}]", document([{"a": "text"}]), "failed"),
         # What a rule that withholds lets pass.
@@ -77,9 +74,7 @@ SPACED = b'{"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "
         (CLOSED, {"task": {"taskId": "a"}}, "untouched"),
         (CLOSED, tool_result("no", isError=True), "error"),
         (f"mode: shadow\n{CLOSED}", document({"other": 1}), "untouched"),
-        ("on_failure: refuse", {"content": [IMAGE]}, "untouched"),
         ("on_failure: refuse\nmax_bytes: 1000", {"content": [IMAGE]}, "untouched"),
-        ("on_failure: refuse\nblocks: {drop: [audio]}", {"content": [IMAGE]}, "untouched"),
         (f"{CONTRACT}validate: warn\nmode: shadow", document({"n": 11}), "untouched"),
         (f"{CONTRACT}validate: refuse\nmode: shadow", document({"n": 11}), "shadow"),
     ],
@@ -89,8 +84,8 @@ def test_a_response_that_its_rule_has_nothing_to_do_for_is_the_same_bytes(
 ) -> None:
     raw = response if isinstance(response, bytes) else answer(response)
     shaping = shape(job(rule(text), raw))
-    assert (shaping.raw, shaping.outcome) == (raw, outcome)
     assert shaping.raw is raw
+    assert shaping.outcome == outcome
 
 
 def test_a_path_that_matches_nothing_is_reported_even_if_nothing_changes() -> None:
@@ -152,23 +147,10 @@ def test_shadow_mode_measures_and_changes_nothing() -> None:
     assert (outcome.visible_before, outcome.visible_after) == (len(texts(raw)[0]), len('{"a":1}'))
 
 
-ERRORS = [
-    TypeError("no"),
-    RecursionError("deep"),
-    MemoryError(),
-    ZeroDivisionError("x"),
-    KeyError(1),
-    SystemExit(3),
-    GeneratorExit(),
-    asyncio.CancelledError(),
-]
-
-
+ERRORS = [TypeError("no"), RecursionError("deep"), MemoryError(), SystemExit(3), CancelledError()]
 STEPS = (
     "response: [{keep: [a, items]}, {sort: {at: items, by: id}}, {paginate: {at: items, limit: 2}}]"
 )
-
-
 VALUE = document({"a": 1, "items": [{"id": n} for n in (3, 1, 2)], "b": 2}, structured=True)
 
 
@@ -210,7 +192,7 @@ def test_a_rule_that_refuses_withholds_what_it_failed_on(
 
 def test_the_reason_of_a_step_that_refuses_is_the_answer() -> None:
     outcome = shape(
-        job(with_step(rule(""" name: r """), Raises(Refusal("ask for less")), 0), answer(VALUE))
+        job(with_step(rule("name: r"), Raises(Refusal("ask for less")), 0), answer(VALUE))
     )
 
     assert (outcome.outcome, texts(outcome.raw), result(outcome.raw)["isError"]) == (
@@ -285,7 +267,6 @@ BROKEN = "the response breaks its contract: "
             for more in ("", "max_bytes: 1000")
             for value in (
                 document({"other": "secret"}),
-                tool_result("secret"),
                 tool_result("secret", "words"),
                 {"content": [{"type": "image", "data": "secret", "mimeType": "image/png"}]},
                 document({"other": ["secret" * 50] * 100}),
@@ -341,17 +322,3 @@ def test_a_result_that_does_not_fit_a_rule_passes_with_a_warning_or_a_log_line(
     assert [warned.kind for warned in outcome.warnings] == ([warning] if warning else [])
     assert (outcome.log_line or "").startswith(logged)
     assert bool(outcome.log_line) is bool(logged)
-
-
-@pytest.mark.fault(34, "inside")
-def test_a_result_passes_unchanged_if_its_rule_is_out_of_service() -> None:
-    raw = answer(VALUE)
-    outcome = shape(
-        job(with_step(rule(STEPS), Raises(TypeError()), 0), raw, keep=True, bypass=True)
-    )
-    assert (outcome.raw, outcome.outcome, outcome.log_line, outcome.snapshot) == (
-        raw,
-        "failed",
-        None,
-        None,
-    )

@@ -8,25 +8,11 @@ import msgspec
 import pytest
 
 from proxy.document.fuel import LITTLE
-from proxy.document.tree import Document, Slot
+from proxy.document.tree import Slot
 from proxy.shaping.pipeline import shape
-from proxy.transforms.base import Call, Parameter
+from proxy.transforms.base import Parameter
 from tests.given import answer, document, rule, texts, tool_result
-from tests.jobs import job, page, shaped, snapshot_of, structured, with_step, withheld
-
-
-def test_every_step_is_observed() -> None:
-    observations: list[tuple[str, bytes]] = []
-
-    def observe(step: str, document: Document, call: Call) -> None:
-        observations.append((step, document.encode()))
-
-    shape(
-        job(rule("response: [{drop: a}, {drop: b}]"), answer(document({"a": 1, "b": 2}))), observe
-    )
-
-    assert observations == [("drop", b'{"b":2}'), ("drop", b"{}")]
-
+from tests.jobs import job, shaped, structured, with_step, withheld
 
 LINES = "abc\nbcd\ncde\n"
 IN_MEMBER = tool_result(LINES, structuredContent={"content": LINES})
@@ -54,12 +40,6 @@ def test_a_text_is_named_by_the_member_that_holds_it(at: str) -> None:
     assert content["pagination"]["total"] == 3
 
 
-def test_later_windows_of_a_text_named_by_its_member_go_on_where_the_first_one_ended() -> None:
-    text = "response: [{truncate: {at: content, max_length: 5}}]"
-    later = page(text, snapshot_of(text, IN_MEMBER), startIndex=5)
-    assert structured(later)["content"] == LINES[5:10]
-
-
 @pytest.mark.parametrize("at", ["other", "content.x", "'*'", "text"])
 def test_another_path_names_nothing_in_a_text(at: str) -> None:
     content, missing = in_member(f"{{clip: {{at: {at}, max_chars: 2}}}}")
@@ -80,24 +60,20 @@ def test_a_text_in_an_error_is_named_by_its_member_too() -> None:
 
 
 class Repeats:
-    """A step of somebody's own, which makes an array of a thousand times the document."""
+    """A step of somebody's own, which makes an array of a million times the document."""
 
     name, window, cuts = "repeats", False, False
     parameters: Mapping[str, Parameter] = {}
 
-    def __init__(self, times: int) -> None:
-        self.times = times
-
     def __call__(self, root: Slot, call: object) -> None:
-        root.set([root.get()] * self.times)
+        root.set([root.get()] * 1_000_000)
 
 
 @pytest.mark.fault(35, "inside")
-@pytest.mark.parametrize("times", [3_000, 1_000_000])
-def test_a_result_out_of_all_proportion_is_a_failure(times: int) -> None:
+def test_a_result_out_of_all_proportion_is_a_failure() -> None:
     raw = answer(document({"a": "x" * 1000}))
     original = rule("name: r\nresponse: [{jmespath: a}]")
-    foreign = msgspec.structs.replace(with_step(original, Repeats(times), 1), foreign=True)
+    foreign = msgspec.structs.replace(with_step(original, Repeats(), 1), foreign=True)
 
     outcome = shape(job(foreign, raw))
 
@@ -119,11 +95,9 @@ def test_many_keys_for_many_small_rows_are_a_failure_beyond_the_bound() -> None:
 
 REMOVES = [
     ("response: [{drop: [a, b]}]", document({"a": 1, "b": {"c": 2}})),
-    ("response: [{drop: 'items.*'}]", document({"items": [{"a": 1}, {"b": 2}]})),
     ("response: [{drop: a}]", document([{"a": 1}, {"a": 2}], structured=True)),
     ("response: [{drop: a}]", tool_result('{"a":1}', '{"a":2}')),
     ("response: [{drop: a}]", tool_result('"{\\"a\\":1}"')),
-    ("response: [{keep: [a]}, {drop: a}]", document({"a": 1, "b": 2})),
     ("response: [{project: [{login: user.login}]}]", document({"user": {"handle": "x"}})),
 ]
 
@@ -152,14 +126,10 @@ def test_a_rule_that_would_remove_everything_lets_the_original_go_or_withholds_i
             {"items": [{"a": 1}]},
             {"items": []},
         ),
-        ("response: [{filter: {where: 'a > `9`'}}]", [{"a": 1}], []),
         ("response: [{jmespath: 'x'}]", {"a": 1}, None),
-        ("response: [{jmespath: '`{}`'}, {drop: a}]", {"a": 1}, {}),
         ("response: [{recast: {cases: [{where: a, to: {}}]}}]", {"a": 1}, {}),
         ("response: [{drop: took}]", {"error": None, "took": 5}, {"error": None}),
-        ("response: [{keep: error}]", {"error": None, "took": 5}, {"error": None}),
         ("response: [{drop: took}]", {"out": "", "took": 5}, {"out": ""}),
-        ("response: [{drop: took}]", {"items": [], "took": 5}, {"items": []}),
         ("response: [{project: [{login: user.login}]}]", {"user": None}, {"login": None}),
         ("response: [{project: [a, b]}]", {}, {"a": None, "b": None}),
         ("response: [{drop: a}]", {"a": None}, {}),
@@ -175,9 +145,7 @@ def test_a_document_that_its_rule_empties_of_results_is_an_answer(
 
 @pytest.mark.fault(38, "inside")
 @pytest.mark.parametrize("step", ["drop: secret", "filter: {at: items, where: 'public'}"])
-@pytest.mark.parametrize(
-    "text", ["secret", '{"secret":1,"items":' + "[" * 5000 + "]" * 5000 + "}", '{"secret": NaN}']
-)
+@pytest.mark.parametrize("text", ["secret", '{"secret":1,"items":' + "[" * 5000 + "]" * 5000 + "}"])
 def test_a_rule_that_withholds_refuses_a_text_in_place_of_an_object(step: str, text: str) -> None:
     keys = f"name: r\nresponse: [{{{step}}}]"
     assert shaped(keys, tool_result(text)).raw == answer(tool_result(text))
@@ -212,20 +180,6 @@ def test_a_rule_that_takes_too_much_work_fails_and_the_original_goes_out_once(st
     closed = shape(job(withholding, raw, fuel=LITTLE))
     assert withheld(closed) == "the response was withheld: rule 'r' failed on it"
     assert (closed.outcome, closed.out_of_fuel) == ("failed", True)
-
-
-@pytest.mark.fault(36, "inside")
-def test_a_view_that_takes_too_much_work_is_refused() -> None:
-    bounded = rule("max_bytes: 1000")
-    raw = answer(document({"rows": [{"id": n, "name": "x" * 50} for n in range(1000)]}))
-    view = "rows[*].to_string(id)"
-
-    refusal = shape(job(bounded, raw, view=view, fuel=1000))
-    answered = shape(job(bounded, raw, view=view))
-
-    assert texts(refusal.raw) == [f"view: {view!r} takes too much work; narrow it"]
-    assert (refusal.outcome, refusal.out_of_fuel) == ("refused", True)
-    assert (answered.outcome, answered.out_of_fuel) == ("view", False)
 
 
 @pytest.mark.fault(36, "inside")

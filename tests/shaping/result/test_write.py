@@ -11,7 +11,7 @@ from proxy.shaping.result.write import write
 from proxy.transforms.base import Notice
 from tests.given import answer, document, result, tool_result
 from tests.jobs import CONTRACT, shaped, structured
-from tests.shaping.result.results import reading, rewritten
+from tests.shaping.result.results import reading
 
 IMAGE = {"type": "image", "data": "AA==", "mimeType": "image/png"}
 BOTH = document({"a": [1, 2]}, structured=True)
@@ -25,6 +25,17 @@ IN_BLOCK = tool_result(
 TOTAL = {"pagination": {"total": 9}}
 NOTICE = [Notice("pagination", {"total": 9})]
 BARE = [Notice("truncation", {"truncated": True}, bare=True)]
+
+
+def rewritten(
+    value: dict[str, Any], new: Any, notices: list[Notice] | None = None, **options: Any
+) -> dict[str, Any]:
+    """Read a result, put `new` in place of its document and write it."""
+    located = reading(value)
+    located.document.root.set(new)
+    raw, _ = write(located.frame, located.document, notices or [], **options)
+    decoded: dict[str, Any] = json.loads(encode(raw))
+    return decoded
 
 
 def resource(text: str) -> dict[str, Any]:
@@ -68,6 +79,30 @@ REWRITTEN: dict[str, tuple[dict[str, Any], Any, list[Notice], dict[str, Any]]] =
      tool_result('{"items":[]}')),
     "an object of elements": (LISTED, {"a": 1}, [],
      tool_result('{"a":1}', structuredContent={"a": 1})),
+    # A text repeats structuredContent, in another layout or spelling, or behind prose.
+    "pretty": (tool_result('{\n  "a": 1\n}', structuredContent={"a": 1}), {"a": 2}, [],
+     document({"a": 2}, structured=True)),
+    "in other words": (tool_result('{"a": "\\u00e4"}', structuredContent={"a": "ä"}), {"a": 2}, [],
+     document({"a": 2}, structured=True)),
+    "behind prose": (tool_result("Items:", '{"a":1}', structuredContent={"a": 1}), {"a": 2}, [],
+     tool_result("Items:", '{"a":2}', structuredContent={"a": 2})),
+    "one element": (tool_result('{"a": 1}', structuredContent={"result": [{"a": 1}]}), {"a": 2}, [],
+     document({"a": 2}, structured=True)),
+    # No text repeats it.
+    "other JSON": (tool_result('{"a": 2}', structuredContent={"a": 1}), {"a": 3}, [],
+     tool_result('{"a": 2}', structuredContent={"a": 3})),
+    "a number in prose": (tool_result("Total: 5", structuredContent=5), {"a": 3}, [],
+     tool_result("Total: 5", structuredContent={"a": 3})),
+    "no content": ({"structuredContent": {"a": 1}}, {"a": 3}, [],
+     {"content": [], "structuredContent": {"a": 3}}),
+    # Texts alone.
+    "the only JSON": (tool_result("Found two:", "[1,2]", "Done."), [1], [],
+     tool_result("Found two:", "[1]", "Done.")),
+    "JSON after prose": (tool_result("Found 2", '{"a":1}', '{"a":3}'), [{"a": 1}], [],
+     tool_result("Found 2", '{"a":1}')),
+    "a lone number": (tool_result("12"), "1", [], tool_result("1")),
+    "JSON in a JSON string": (tool_result('"[1,2]"'), [1], [], tool_result('"[1]"')),
+    "a quotation mark": (tool_result('"Quoted" at first'), "Q", [], tool_result("Q")),
     # Notices.
     "in an object": (BOTH, {"a": 1}, NOTICE, document({"a": 1, **TOTAL}, structured=True)),
     "in both copies": (BOTH, [1, 2], NOTICE, document({"items": [1, 2], **TOTAL}, structured=True)),
