@@ -87,25 +87,6 @@ def names(path: str, since: float | None = None, by: str = "tool") -> list[str |
     return [each.name for each in rows(path, since, by)]
 
 
-def test_calls_are_recorded_on_close_as_sums_of_their_minute(path: str) -> None:
-    meters = Meters()
-    meter = meters.of("github", "codex")
-    ledger = Ledger(path, meters, warn=pytest.fail, interval=60)
-    meter.count("list_issues", "issues", "shaped", *SIZES)
-    meter.count_untouched("get_me", 30)
-    meter.count_untouched("get_me", 30)
-    assert ledger.close(timeout=30)
-    assert ledger.unrecorded == 0
-
-    times = {time for (time,) in query(path, "SELECT time FROM calls")}
-    assert [each % 60 for each in times] == [0]
-    who = ("github", "codex")
-    assert query(path, "SELECT * FROM calls ORDER BY tool") == [
-        (*times, "get_me", "", "untouched", *who, 2, 60, 60, 60, 60, 0, 0, 0, 30),
-        (*times, "list_issues", "issues", "shaped", *who, 1, 1_000, 100, 900, 90, 0, 0, 0, 90),
-    ]
-
-
 def test_calls_of_one_kind_in_a_minute_are_one_row(path: str, clock: Clock) -> None:
     with closing(LedgerFile(path, clock=clock)) as file:
         for second in range(0, 120, 10):
@@ -175,23 +156,6 @@ def test_the_ledger_lies_in_the_xdg_state_folder(
     monkeypatch.setenv("HOME", "/ann")
     monkeypatch.setenv("XDG_STATE_HOME", state)
     assert default_path() == f"{folder}/mcp-abridge/ledger.sqlite3"
-
-
-def test_a_ledger_whose_first_writer_was_killed_while_it_created_it_is_an_empty_one(
-    path: str, start: Start
-) -> None:
-    script = """
-import os, sqlite3, sys
-db = sqlite3.connect(sys.argv[1], isolation_level=None)
-db.executescript("PRAGMA cache_size = 1; BEGIN; CREATE TABLE calls (name)")
-db.executemany("INSERT INTO calls VALUES (?)", [("x" * 9_000,)] * 99)
-os._exit(0)
-"""
-    os.mkdir(os.path.dirname(path))
-    start(script, path).wait(60)
-    assert os.path.getsize(path) > 0
-
-    assert rows(path) == []
 
 
 @pytest.mark.fault(44, "inside")

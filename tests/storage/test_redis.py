@@ -2,7 +2,7 @@
 
 import errno
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Thread
 
@@ -19,7 +19,6 @@ from tests.redis_server import RedisServer, redis_server
 
 SNAPSHOT = Snapshot(frame=b"{}", document=b"[1,2]")
 A = Key("of the caller", "the rule", "tool\nsecret argument")
-ALL = Key("of the caller", "the rule", None)
 
 
 @pytest.fixture(scope="module")
@@ -79,21 +78,12 @@ def test_if_redis_is_away_no_call_is_known_to_be_the_first_and_none_is_forgotten
         assert not RecentCalls(store.claim).claim("", "made meanwhile")
 
 
-def test_every_key_is_ours_and_goes_after_the_last_use(store: Redis, client: Client) -> None:
-    def expiries() -> set[bool]:
-        return {90 < client.ttl(name) <= 100 for name in keys(client)}
-
+def test_no_key_shows_what_it_is_of(store: Redis, client: Client) -> None:
     store.put(A, SNAPSHOT)
     assert len(keys(client)) == 2
     for name in keys(client):
         assert name.startswith("mcp-abridge:{")
         assert not any(word in name for word in ("caller", "rule", "tool", "secret"))
-    assert expiries() == {True}
-    for name in keys(client):
-        client.expire(name, 5)
-    assert expiries() == {False}
-    assert store.get(A) == SNAPSHOT
-    assert expiries() == {True}
 
 
 def test_a_value_that_is_not_ours_or_was_evicted_is_none(store: Redis, client: Client) -> None:
@@ -105,18 +95,8 @@ def test_a_value_that_is_not_ours_or_was_evicted_is_none(store: Redis, client: C
         assert store.get(A) == SNAPSHOT
     [epoch] = (name for name in keys(client) if name.endswith("}"))
     [name] = keys(client) - {epoch}
-    for mark in ("", "not ours", "abridge\x01"):
-        client.set(name, str(client.get(epoch)) + mark + "\x00" * 8)
-        assert store.get(A) is None
-    store.put(A, SNAPSHOT)
-    assert store.get(A) == SNAPSHOT
-
-
-@pytest.fixture
-def own() -> Iterator[RedisServer]:
-    """Start a Redis that the test may stop."""
-    with redis_server() as server:
-        yield server
+    client.set(name, str(client.get(epoch)) + "not ours" + "\x00" * 8)
+    assert store.get(A) is None
 
 
 def failure(store: Redis) -> tuple[str, float]:
@@ -140,47 +120,25 @@ def until_it_answers(store: Redis) -> Snapshot | None:
 
 def test_the_error_of_an_absent_redis_does_not_show_the_password() -> None:
     port = free_port()
-    store = Redis(f"redis://user:secret@127.0.0.1:{port}/0")
-    asks: list[Callable[[], object]] = [
-        lambda: store.put(A, SNAPSHOT),
-        lambda: store.get(A),
-        lambda: store.drop(A),
-    ]
-    for ask in asks:
-        with pytest.raises(StoreError) as caught:
-            ask()
-        assert str(caught.value) == (
-            f"redis at 127.0.0.1:{port}: "
-            f"Error {errno.ECONNREFUSED} connecting to 127.0.0.1:{port}. Connection refused"
-        )
+    message, _ = failure(Redis(f"redis://user:secret@127.0.0.1:{port}/0"))
+    assert message == (
+        f"redis at 127.0.0.1:{port}: "
+        f"Error {errno.ECONNREFUSED} connecting to 127.0.0.1:{port}. Connection refused"
+    )
 
 
-def test_a_redis_that_was_stopped_is_used_again_when_it_is_back(own: RedisServer) -> None:
-    store = Redis(own.url)
-    store.put(A, SNAPSHOT)
-    own.stop()
-    message, _ = failure(store)
-    assert message.startswith(f"redis at 127.0.0.1:{own.port}: ")
-    own.start()
-    assert until_it_answers(store) is None
-    store.put(A, SNAPSHOT)
-    assert store.get(A) == SNAPSHOT
-    store.close()
-
-
-def test_a_redis_that_hangs_is_waited_for_briefly_and_then_not_for_a_while(
-    own: RedisServer,
-) -> None:
-    store = Redis(own.url)
-    store.put(A, SNAPSHOT)
-    with own.halted():
-        message, seconds = failure(store)
-        assert message == f"redis at 127.0.0.1:{own.port}: Timeout reading from socket"
-        assert seconds < 10
-        with ThreadPoolExecutor(8) as threads:
-            assert {message for message, _ in threads.map(failure, [store] * 8)} == {message}
-    assert until_it_answers(store) == SNAPSHOT
-    store.close()
+def test_a_redis_that_hangs_is_waited_for_briefly_and_then_not_for_a_while() -> None:
+    with redis_server() as own:
+        store = Redis(own.url)
+        store.put(A, SNAPSHOT)
+        with own.halted():
+            message, seconds = failure(store)
+            assert message == f"redis at 127.0.0.1:{own.port}: Timeout reading from socket"
+            assert seconds < 10
+            with ThreadPoolExecutor(8) as threads:
+                assert {message for message, _ in threads.map(failure, [store] * 8)} == {message}
+        assert until_it_answers(store) == SNAPSHOT
+        store.close()
 
 
 def test_the_error_of_a_wrong_password_does_not_show_it() -> None:
@@ -195,22 +153,6 @@ def test_the_error_of_a_wrong_password_does_not_show_it() -> None:
         assert right.get(A) == SNAPSHOT
         wrong.close()
         right.close()
-
-
-def test_a_full_redis_refuses_writes_and_still_serves_reads(store: Redis, client: Client) -> None:
-    store.put(A, SNAPSHOT)
-    client.config_set("maxmemory", "1")
-    try:
-        with pytest.raises(StoreError) as caught:
-            store.put(Key("scope", "rule", "b"), SNAPSHOT)
-        assert store.get(A) == SNAPSHOT
-        store.drop(A)
-        assert store.get(A) is None
-    finally:
-        client.config_set("maxmemory", "0")
-    message = str(caught.value)
-    assert ": command not allowed when used memory > 'maxmemory'" in message
-    assert "abridge:{" not in message
 
 
 @pytest.mark.parametrize(
