@@ -8,7 +8,7 @@ from proxy.ruleset.guard import Allow, Decision, QueryResult, Respond
 from proxy.ruleset.rule import Rule, RuleFile, RuleSet
 from tests.fuzz.grammar import Dice
 from tests.given import file
-from tests.transports.guarded import QueryGuard
+from tests.transports.guarded import querying
 
 FREE = ("get", "echo")
 """Tools that no rule covers."""
@@ -82,7 +82,7 @@ def _guarded(rule: Rule) -> Rule:
     then = {"asks": _allow, "says": _respond, "breaks": _broken}.get(rule.name)
     if then is None:
         return rule
-    return replace(rule, guard=QueryGuard(then, 20.0, "status", {}))
+    return replace(rule, guard=querying(then))
 
 
 def _allow(result: QueryResult) -> Decision:

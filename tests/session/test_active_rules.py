@@ -4,9 +4,8 @@ import tracemalloc
 
 import pytest
 
-from proxy.ruleset.rule import EMPTY, RuleSet
+from proxy.ruleset.rule import RuleSet
 from proxy.session.active_rules import ActiveRules
-from proxy.session.tools.definitions import ToolFacts
 from tests.given import rules
 
 
@@ -33,12 +32,3 @@ def test_long_names_are_stored_in_part_and_their_plans_not_at_all() -> None:
     memory, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert memory < 2_000_000
-
-
-def test_sessions_with_the_same_tools_share_their_facts() -> None:
-    one, other = (ActiveRules(lambda *_: EMPTY, print) for _ in range(2))
-    for each in (one, other):
-        each.learn({"list": ToolFacts(frozenset({"limit", "".join(("off", "set"))}))})
-        each.offer(frozenset({"list", "".join(("g", "et"))}))
-    assert one.facts("list") is other.facts("list")
-    assert one.peer_info.tools is other.peer_info.tools

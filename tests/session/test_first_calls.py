@@ -7,7 +7,7 @@ import pytest
 
 from proxy.session.outputs import ClaimCall, LoadSnapshot, Probe, RunInBackground
 from proxy.storage.calls import RecentCalls
-from tests.given import answer, call, document, line, rules, texts
+from tests.given import answer, call, document, rules, texts
 from tests.samples import BOUND, ITEMS, PAGES, items, last_arguments, list_tools, own
 from tests.talk import Talk
 
@@ -103,15 +103,3 @@ def test_a_page_may_be_the_first_call_too() -> None:
     list_tools(talk, own())
     raw = talk.exchange(call("list", {"offset": 4}), ROWS)
     assert json.loads(texts(raw)[0])["rows"] == [4, 5]
-
-
-def test_a_call_that_is_cancelled_during_its_claim_never_runs() -> None:
-    talk = looking()
-    list_tools(talk, {"name": "get"})
-    [load] = talk.session.from_client(LOOK)
-    assert isinstance(load, LoadSnapshot)
-    [claim] = talk.session.loaded(load.token, None)
-    assert isinstance(claim, ClaimCall)
-    cancel = line(method="notifications/cancelled", params={"requestId": 1})
-    talk.client(cancel)
-    assert talk.session.claimed(claim.token, first=True) == ()

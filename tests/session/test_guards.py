@@ -2,52 +2,32 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any
 
 import pytest
-from msgspec import UNSET, Struct
+from msgspec import UNSET
 from msgspec.structs import replace
 
-from proxy.ruleset.guard import Allow, Decision, Query, QueryResult, Respond
+from proxy.ruleset.guard import Allow, Decision, QueryResult, Respond
 from proxy.ruleset.rule import RuleFile, RuleSet
 from proxy.session import outputs
 from proxy.transforms.base import Call, Parameter
 from tests.given import answer, call, document, line, result, rule, texts, tool_result
 from tests.talk import Talk
+from tests.transports.guarded import ScriptedGuard, onward, querying
 from tests.transports.guarded import guarded as careful
-from tests.transports.guarded import onward
-
-FORCE = Parameter({"type": "boolean"})
-
-
-class Scripted(Struct, frozen=True):
-    """A guard that does what a test says."""
-
-    name: ClassVar[str] = "scripted"
-    shorthand: ClassVar[str | None] = None
-    parameters: ClassVar[Mapping[str, Parameter]] = {"force": FORCE}
-
-    decide: Callable[[Call, QueryResult | None], Decision]
-
-    def __call__(self, call: Call, query_result: QueryResult | None) -> Decision:
-        return self.decide(call, query_result)
 
 
 def talk(decide: Callable[[Call, QueryResult | None], Decision], more: str = "") -> Talk:
-    guarded = replace(rule(f"name: guarded\ntools: reindex\n{more}"), guard=Scripted(decide))
+    guard = ScriptedGuard(decide, {"force": Parameter({"type": "boolean"})})
+    guarded = replace(rule(f"name: guarded\ntools: reindex\n{more}"), guard=guard)
     return Talk(RuleSet((RuleFile(name="rules.yaml", rules=(guarded,)),)))
 
 
-def asking(then: Callable[[QueryResult], Decision], *, seconds: float = 5.0) -> Any:
-    """Return a decision that asks first."""
-
-    def decide(call: Call, query_result: QueryResult | None) -> Decision:
-        if query_result is None:
-            return Query("status", {"path": call.argument("path")}, seconds)
-        return then(query_result)
-
-    return decide
+def asking(then: Callable[[QueryResult], Decision]) -> Talk:
+    """Return a talk whose guard asks first."""
+    return talk(querying(then))
 
 
 def arguments(raw: bytes) -> Any:
@@ -126,9 +106,6 @@ DEEP = b"[" * 1500 + b"]" * 1500
         REINDEX.replace(b'"a"', DEEP),
         b"[" + REINDEX.replace(b'"a"', DEEP) + b"]",
         REINDEX + b" " + REINDEX,
-        REINDEX + b"x",
-        REINDEX.replace(b'"name"', b'"Name"'),
-        REINDEX.replace(b'"params"', b'"Params"'),
         REINDEX.replace(b'"method"', b'"Method"'),
         REINDEX.replace(b'"params"', b'"params":{"name":"free"},"Params"'),
         REINDEX.replace(b'"params"', b'"method":"ping","params"'),
@@ -177,11 +154,8 @@ def test_a_client_cannot_forge_the_facts_of_a_guard() -> None:
 @pytest.mark.parametrize(
     ("response", "failure"),
     [
-        ({"result": tool_result("no such path", isError=True)}, "no such path"),
-        ({"error": {"code": -32602, "message": "Unknown tool: status"}}, "Unknown tool: status"),
         ({"result": {"resultType": "input_required"}}, "the server wants to know something first"),
         ({"result": {"content": []}}, "the answer has no document"),
-        ({"result": {"content": 5}}, "the answer cannot be read: content: Expected `array`"),
         ({"error": "odd"}, "the answer is an error"),
     ],
 )
@@ -192,7 +166,7 @@ def test_a_guard_gets_the_failure_of_its_query(response: dict[str, Any], failure
         outcomes.append(query_result)
         return Allow()
 
-    guarded = talk(asking(then))
+    guarded = asking(then)
     guarded.client(REINDEX)
     guarded.server(line(id=json.loads(guarded.probes[0].raw)["id"], **response))
     assert outcomes[0].document is None
@@ -207,7 +181,7 @@ def test_a_guard_gets_the_failure_of_its_query(response: dict[str, Any], failure
 
 @pytest.mark.parametrize("cause", ["", "the server answered with HTTP 500"])
 def test_a_guard_continues_without_an_answer_to_its_query(cause: str) -> None:
-    guarded = talk(asking(lambda query_result: Respond(str(query_result.failure))))
+    guarded = asking(lambda query_result: Respond(str(query_result.failure)))
     guarded.client(REINDEX)
     id = json.loads(guarded.probes[0].raw)["id"]
     guarded.silence(cause)
@@ -220,14 +194,6 @@ def test_a_guard_continues_without_an_answer_to_its_query(cause: str) -> None:
     guarded.server(answer(tool_result("late " + "x" * 5000), id))
     assert not guarded.session.may_stream(answer(tool_result("late"), id)[:100])
     assert len(guarded.to_client) == 1
-
-
-def test_the_end_of_the_server_is_an_error_for_the_held_call_alone() -> None:
-    guarded = talk(asking(lambda query_result: Allow()))
-    guarded.client(REINDEX)
-    [raw] = guarded.session.ended("the server died")
-    reply = json.loads(raw)
-    assert (reply["id"], reply["result"]["content"][0]["text"]) == (1, "the server died")
 
 
 def test_a_large_answer_to_a_query_is_read_in_the_background() -> None:
@@ -284,15 +250,3 @@ def test_a_rule_in_shadow_mode_asks_no_guard() -> None:
     guarded = talk(raising, "mode: shadow")
     guarded.exchange(REINDEX, answer(tool_result("done")))
     assert guarded.log == []
-
-
-def test_an_unreadable_late_answer_to_a_query_does_not_reach_the_client() -> None:
-    guarded = talk(asking(lambda query_result: Respond("no")))
-    guarded.client(REINDEX)
-    id = json.loads(guarded.probes[0].raw)["id"].encode()
-    guarded.silence()
-    count = len(guarded.to_client)
-    for raw in (b'{"jsonrpc":"2.0","id":"%s","result":NaN}', b'{"id":"%s","jsonrpc":"2.0"'):
-        guarded.server(raw % id)
-    assert len(guarded.to_client) == count
-    assert guarded.noise == []

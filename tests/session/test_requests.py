@@ -71,27 +71,18 @@ UNEXPOSED = RuleFile(name="set", expose=("get",), unexposed=Hidden(-32601, "no {
 
 
 @pytest.mark.parametrize(
-    ("ruleset", "request_", "error"),
+    ("ruleset", "error"),
     [
-        (HIDE, call("gone", id="x"), UNKNOWN_TOOL),
-        (
-            rules("- {tools: gone, hide: {code: -32601, message: 'no {tool} here'}}"),
-            call("gone", id="x"),
-            {"code": -32601, "message": "no gone here"},
-        ),
-        (
-            rules("- {tools: gone, when: a, response: [{drop: b}]}\n- {tools: gone, hide: true}"),
-            call("gone", {"a": 1}, id="x"),
-            UNKNOWN_TOOL,
-        ),
-        (EXPOSED, call("gone", id="x"), UNKNOWN_TOOL),
-        (RuleSet((UNEXPOSED,)), call("gone", id="x"), {"code": -32601, "message": "no gone"}),
+        (HIDE, UNKNOWN_TOOL),
+        (rules("- {tools: gone, when: a, hide: false}\n- {tools: gone, hide: true}"), UNKNOWN_TOOL),
+        (EXPOSED, UNKNOWN_TOOL),
+        (RuleSet((UNEXPOSED,)), {"code": -32601, "message": "no gone"}),
     ],
 )
 def test_a_call_of_a_hidden_tool_is_answered_as_one_of_an_unknown_tool(
-    ruleset: RuleSet, request_: bytes, error: dict[str, Any]
+    ruleset: RuleSet, error: dict[str, Any]
 ) -> None:
-    reply = json.loads(Talk(ruleset).replied(request_))
+    reply = json.loads(Talk(ruleset).replied(call("gone", {"a": 1}, id="x")))
     assert reply == {"jsonrpc": "2.0", "id": "x", "error": error}
 
 
@@ -105,22 +96,6 @@ def test_a_call_without_an_id_does_not_bypass_a_rule(head: bytes) -> None:
     talk.client(other)
 
     assert talk.to_server == [other]
-
-
-SPREAD = json.dumps(json.loads(call("other", {"n": [1, {"a": "b, c"}]}, id=7)), indent=2).encode()
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        SPREAD,
-        b'{ "jsonrpc": "2.0", "id": 7, "method": "prompts/get", "params": {"name": "call it"} }',
-    ],
-)
-def test_a_message_that_cannot_be_a_hidden_call_passes_unchanged(raw: bytes) -> None:
-    talk = Talk(HIDE)
-    talk.client(raw)
-    assert talk.to_server == [raw]
 
 
 def test_a_rule_in_shadow_mode_changes_nothing() -> None:
@@ -206,22 +181,17 @@ def test_pages_are_not_cut_from_an_answer_that_was_read_by_other_rules() -> None
 
 
 @pytest.mark.fault(41, "inside")
-@pytest.mark.parametrize("hint", ["readOnlyHint", "idempotentHint"])
-def test_a_page_without_a_snapshot_calls_a_tool_whose_second_run_is_harmless(hint: str) -> None:
-    talk = Talk(PAGES)
+@pytest.mark.parametrize("hint", ["readOnlyHint", "idempotentHint", "refetch"])
+def test_a_page_without_a_snapshot_calls_a_tool_that_may_be_called_again(hint: str) -> None:
+    refetch = str(hint == "refetch").lower()
+    step = f"{{paginate: {{at: items, limit: 2, refetch: {refetch}}}}}"
+    talk = Talk(rules(f"- {{tools: list, response: [{step}]}}"))
     list_tools(talk, {"name": "list", "annotations": {hint: True}})
 
     response = talk.exchange(call("list", {"offset": 2}), answer(ITEMS))
 
     assert (items(response), last_arguments(talk)) == ([3, 4], {})
     assert items(talk.replied(call("list", {"offset": 4}, id=2))) == [5]
-
-
-@pytest.mark.fault(41, "inside")
-def test_a_page_without_a_snapshot_calls_a_tool_that_the_rule_says_may_be_called_again() -> None:
-    refetch = "{paginate: {at: items, limit: 2, refetch: true}}"
-    talk = Talk(rules(f"- {{tools: list, response: [{refetch}]}}"))
-    assert items(talk.exchange(call("list", {"offset": 2}), answer(ITEMS))) == [3, 4]
 
 
 def test_the_advice_names_the_argument_that_the_client_knows() -> None:
@@ -285,19 +255,10 @@ def client_named(name: str, *files: RuleFile) -> Talk:
     return talk
 
 
-def test_a_script_of_codex_gets_every_row_byte_for_byte() -> None:
-    talk = client_named("codex-mcp-client")
-
-    assert talk.exchange(call("rows", _meta=SCRIPT), ROWS) == ROWS
-    assert [(row.outcome, row.calls) for row in talk.counted()] == [("untouched", 1)]
-
-
 @pytest.mark.parametrize(
     ("client", "meta"),
     [
         ("codex-mcp-client", {"callId": "call_7d1f"}),
-        ("codex-mcp-client", {"callId": 5}),
-        ("codex-mcp-client", {}),
         ("codex-mcp-client", None),
         ("claude-code", SCRIPT),
     ],
@@ -336,9 +297,6 @@ def test_a_tool_whose_widget_parses_the_result_is_never_cut_and_gains_no_view(me
     [
         b'"method":"tools/call","params":{"name":"gone"}',
         b'"method":"tools/call","params":{"name":"gone"},"method":"ping"',
-        b'"method":"tools/call","params":{"name":"gone"},"params":{"name":"get"}',
-        b'"method":"tools/call","params":{"name":"gone","name":"get"}',
-        b'"method":"tools/call","params":{"name":"gone"},"Method":"ping"',
         b'"method":"tools/call","params":{"name":"gone","Name":"get"}',
     ],
 )

@@ -12,47 +12,8 @@ from proxy.ruleset.rule import EMPTY, RuleSet
 from proxy.session.tools.definitions import ToolFacts
 from proxy.storage.calls import RecentCalls
 from tests.given import answer, call, line, result, rules, texts, tool_result
-from tests.samples import DROP, ITEMS, PAGES, SECRET, list_tools, own
+from tests.samples import DROP, PAGES, SECRET
 from tests.talk import Talk
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        b'{"jsonrpc":"2.0","id":"1","result":{"content":[{"type":"text","text":"{}"}]}}',
-        b'{"jsonrpc":"2.0","id":1.0,"result":{}}',
-        b'{"jsonrpc":"2.0","id":9,"result":{"a":NaN}}',
-        b'{"x":"' + b"y" * 10_000 + b'","jsonrpc":"2.0","id":9}',
-        b'{"jsonrpc":"2.0","id":9,"result":{"x":"' + b"y" * 10_000 + b'"}}\r',
-    ],
-)
-def test_a_line_of_the_server_that_answers_no_call_reaches_the_client_as_it_is(raw: bytes) -> None:
-    talk = Talk(DROP)
-    talk.client(call("get"))
-    talk.server(raw)
-    assert (talk.to_client, talk.noise) == ([raw], [])
-
-
-@pytest.mark.slow
-def test_the_memory_of_a_session_is_bounded() -> None:
-    every = "{name: all, tools: '*', response: [{keep: [items, gone]}, {paginate: {at: items}}]}"
-    talk = Talk(rules(f"- {every}"), resumable=True)
-    for number in range(1200):
-        tool = f"tool-{number}"
-        list_tools(talk, {**own("limit"), "name": tool})
-        talk.exchange(call(tool, id=number), answer(ITEMS, number))
-        talk.client(call(f"other-{number}", {"page_limit": 1}, id=-1))
-    state = talk.session
-    rules_ = vars(state.rules)
-    sizes = {name: len(rules_[name]) for name in ("_facts", "_by_tool")}
-    sizes["stored"] = len(state.stored)
-    sizes["logged"] = len(state._logged)
-    sizes["answered"] = len(state.inflight._answered._requests)
-    assert all(size <= 1001 for size in sizes.values()), sizes
-    full = {name for name, size in sizes.items() if size == 1000}
-    assert full >= {"stored", "_facts", "answered"}
-    assert not state.suspended
-
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.floats() | st.text(max_size=5),

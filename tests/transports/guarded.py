@@ -23,23 +23,32 @@ def onward(result: QueryResult) -> Decision:
     return Allow()
 
 
-class QueryGuard(Struct, frozen=True):
-    """Calls the tool `asks` first, for so many seconds, and decides by `then`."""
+class ScriptedGuard(Struct, frozen=True):
+    """Decides by a function."""
 
-    name: ClassVar[str] = "careful"
+    name: ClassVar[str] = "scripted"
     shorthand: ClassVar[str | None] = None
-    parameters: ClassVar[Mapping[str, Parameter]] = {}
 
-    then: Callable[[QueryResult], Decision]
-    seconds: float
-    asks: str
-    arguments: dict[str, Any]
+    decide: Callable[[Call, QueryResult | None], Decision]
+    parameters: Mapping[str, Parameter] = {}
 
     def __call__(self, call: Call, result: QueryResult | None) -> Decision:
         """Decide on a call."""
-        if result is None:
-            return Query(self.asks, self.arguments, self.seconds)
-        return self.then(result)
+        return self.decide(call, result)
+
+
+def querying(
+    then: Callable[[QueryResult], Decision],
+    seconds: float = 20.0,
+    asks: str = "status",
+    **arguments: Any,
+) -> ScriptedGuard:
+    """Return a guard that calls the tool `asks` first, and decides by `then`."""
+
+    def decide(call: Call, result: QueryResult | None) -> Decision:
+        return Query(asks, arguments, seconds) if result is None else then(result)
+
+    return ScriptedGuard(decide)
 
 
 def guarded(
@@ -47,10 +56,9 @@ def guarded(
     seconds: float = 20.0,
     *,
     covers: str = "write",
-    asks: str = "status",
     **arguments: Any,
 ) -> RuleSet:
-    guard = QueryGuard(then, seconds, asks, arguments)
+    guard = querying(then, seconds, **arguments)
     guarded_rule = replace(rule(f"{{name: guarded, tools: {covers}}}"), guard=guard)
     return RuleSet((RuleFile(name="rules.yaml", rules=(guarded_rule,)),))
 

@@ -21,21 +21,6 @@ def test_a_tool_without_a_rule_stays_byte_for_byte() -> None:
     assert bytes(listing.raw) == b'{"tools":[' + untouched + b'],"nextCursor":""}'
 
 
-def test_the_order_of_tools_and_members_of_the_list_stays() -> None:
-    listing = listed(
-        "- {tools: b, hide: true}",
-        tool("c"),
-        tool("b"),
-        tool("a"),
-        nextCursor="x",
-        ttlMs=5,
-        _meta={"a": 1},
-    )
-
-    assert [each["name"] for each in listing.result["tools"]] == ["c", "a"]
-    assert list(listing.result) == ["tools", "nextCursor", "ttlMs", "_meta"]
-
-
 @pytest.mark.parametrize("odd", [None, 5, [], {}, {"name": None}, {"name": 5}])
 def test_an_entry_that_is_no_tool_stays_beside_tools_that_are_edited(odd: Any) -> None:
     listing = listed("- {tools: gone, hide: true}", odd, tool("gone"))
@@ -73,19 +58,11 @@ STRING, LIST = {"type": "string"}, {"type": "array"}
     [
         # Every answer is an object: it has no pages of a list.
         ({"type": "object"}, "", False),
-        (
-            {"type": "object", "properties": {"a": STRING, "b": STRING}, "required": ["a", "b"]},
-            "",
-            False,
-        ),
         ({"type": "object", "properties": {"items": LIST}}, "", False),
         # A text as the only member may hold a list.
         ({"type": "object", "properties": {"result": STRING}, "required": ["result"]}, "", True),
-        ({"type": "object", "properties": {"result": STRING, "items": LIST}}, "", True),
-        ({"type": "object", "properties": {"result": {}}, "required": ["result"]}, "", True),
         ({"type": "object", "required": ["result"]}, "", True),
         (None, "", True),
-        ({"type": "array"}, "", True),
         ({"anyOf": [{"type": "object"}]}, "", True),
         # A step may make a list of an object.
         ({"type": "object"}, "response: [{jmespath: items}, paginate]", True),
@@ -137,13 +114,8 @@ def test_keywords_are_dropped_at_any_depth_but_never_properties_of_that_name() -
 
 
 def test_a_diet_shortens_prose_and_nothing_else() -> None:
-    inner = {
-        "type": "string",
-        "enum": ["a"],
-        "title": "T",
-        "description": "One. Two.",
-        "examples": ["a"],
-    }
+    plain = {"type": "string", "enum": ["a"]}
+    inner = {**plain, "title": "T", "description": "One. Two.", "examples": ["a"]}
     own = {
         "type": "object",
         "properties": {"description": inner, "o": {"properties": {"x": inner}}},
@@ -154,7 +126,6 @@ def test_a_diet_shortens_prose_and_nothing_else() -> None:
     slim = listed(text % 30, described).tool
     assert len(slim["description"]) < 30
     assert slim["description"].endswith("Lists things.")
-    plain = {"type": "string", "enum": ["a"]}
     brief = {**plain, "description": "One."}
     assert slim["inputSchema"] == {
         **own,

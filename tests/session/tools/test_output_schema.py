@@ -1,16 +1,15 @@
 """The outputSchema of a tool as clients get it: the results of its rules fit it."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
-from msgspec import Struct
 from msgspec.structs import replace
 
-from proxy.ruleset.guard import Decision, QueryResult, Respond
+from proxy.ruleset.guard import Respond
 from proxy.ruleset.rule import RuleSet
-from proxy.transforms.base import Call, Parameter
 from tests.given import rules
 from tests.tool_list import PAGES, Listing, listed, tool
+from tests.transports.guarded import ScriptedGuard
 
 OWN = {
     "type": "object",
@@ -36,12 +35,6 @@ IN_MEMBER = {
         (PAGES, OWN, [{"items": ["a"]}, {"items": ["a"], "pagination": {}}], [{"items": "a"}]),
         (CUT, OWN, [{"view": [1, 2]}], []),
         (DROPS, OWN, [{"items": ["a"], "_dropped": {"image": 1}}], [{"items": "a"}]),
-        (
-            DROPS.replace("blocks", "response: [{drop: a}], blocks"),
-            OWN,
-            [{"items": ["a"], "_dropped": {"image": 1}}],
-            [{"items": "a"}],
-        ),
         # A text may be cut, with a notice.
         (
             "- {tools: list, response: [truncate]}",
@@ -66,8 +59,6 @@ def test_an_output_schema_admits_what_the_rule_yields_and_what_passes_untouched(
     [
         "- {tools: list, response: [{jmespath: 'items[0]'}]}",
         "- {tools: list, copies: text, response: [{drop: a}]}",
-        # Not brought back by dropping keywords.
-        "- {tools: list, copies: text, definition: {drop: [title]}, response: [{drop: a}]}",
     ],
 )
 def test_an_output_schema_goes_if_it_cannot_be_derived_or_only_text_is_sent(text: str) -> None:
@@ -95,15 +86,6 @@ def test_a_schema_that_admits_the_answers_of_views_stands_alone(own: Any) -> Non
     for result in ({"view": [1, 2], "_abridged": {}}, {"content": "a", "_abridged": {}}):
         assert accepts(schema, result)
     assert not accepts(schema, {"items": 5, "content": 5, "n": "a"}) or own is VIEWS
-
-
-@pytest.mark.parametrize("member", [True, {"enum": [1]}, {"type": "string", "pattern": "^a"}])
-def test_a_view_fits_the_schema_of_a_tool_with_a_member_of_that_name(member: Any) -> None:
-    own = {"type": "object", "properties": {"view": member}}
-    schema = listed(
-        f"{CUT[:-1]}, response: [{{clip: {{at: a, max_chars: 9}}}}]}}", tool(outputSchema=own)
-    )
-    assert accepts(schema.tool["outputSchema"], {"view": [1, 2]})
 
 
 @pytest.mark.parametrize("schema", [5, "object", [], None])
@@ -168,18 +150,9 @@ def test_abridged_results_and_views_fit_an_enforced_contract() -> None:
 
 
 def test_the_answers_of_a_guard_fit_what_is_advertised() -> None:
-    class Closed(Struct, frozen=True):
-        name: ClassVar[str] = "closed"
-        shorthand: ClassVar[str | None] = None
-        parameters: ClassVar[dict[str, Parameter]] = {}
-
-        def __call__(self, call: Call, query_result: QueryResult | None) -> Decision:
-            return Respond({"status": "closed"})
-
+    guard = ScriptedGuard(lambda call, query_result: Respond({"status": "closed"}))
     [own_file] = rules(ENFORCED).files
-    guarded = replace(
-        own_file, rules=tuple(replace(each, guard=Closed()) for each in own_file.rules)
-    )
+    guarded = replace(own_file, rules=tuple(replace(each, guard=guard) for each in own_file.rules))
 
     schema = Listing(RuleSet((guarded,)), {"tools": [tool()]}).tool["outputSchema"]
 
