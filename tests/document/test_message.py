@@ -25,7 +25,6 @@ def envelope(raw: bytes) -> Message:
         (b'{"id":5,"result":{}}', b"5", "", True, True),
         (b'{"id":"5","error":{}}', b'"5"', "", True, True),
         (b'{"id":5.0,"method":"x","result":{}}', b"5.0", "x", False, True),
-        (b'{"id":null,"method":"x","error":{}}', b"null", "x", False, True),
         (b'{"id":1}', b"1", "", False, False),
         *((b'{"id":1,"method":%b}' % each, b"1", "", False, True) for each in (b"5", b"[]")),
     ],
@@ -52,19 +51,10 @@ def test_an_id_keeps_its_lone_surrogates(id: bytes) -> None:
     assert json.loads(message.replaced(raw, result=1))["id"] == "\ud800a"
 
 
-def test_the_outermost_level_is_read_with_lone_surrogates_and_of_objects_alone() -> None:
-    assert message.outer_members(rb'{"x":"\ud800"}') == {"x": Raw('"\ufffd"'.encode())}
-    with pytest.raises(DocumentError):
-        message.outer_members(b"[]")
-    assert message.read(rb'["\ud800"]') == [Raw('"\ufffd"'.encode())]
-
-
 @pytest.mark.parametrize(
     ("raw", "reason"),
     [
         (b"5", "neither an object nor an array"),
-        (b'"text"', "neither an object nor an array"),
-        (b"null", "neither an object nor an array"),
         (b"{", "not JSON: Input data was truncated"),
         (b'{"a": NaN}', "not JSON: JSON is malformed: invalid character (byte 6)"),
         (b'{"a":' * 100_000, "nested too deeply"),
@@ -93,17 +83,14 @@ def test_a_replaced_member_leaves_the_others_as_they_were_spelled() -> None:
         (b' { "jsonrpc" : "2.0" , "id" : "a\\"b" , "error" : {', b"}}", b'"a\\"b"'),
         (b'{"jsonrpc":"2.0","id":-1.5e3,"result":{', b"}}", b"-1.5e3"),
         (b'{"result":{"content":[', b']},"jsonrpc":"2.0","id":7}\r', b"7"),
-        (b'{"id":7,"jsonrpc":"2.0","result":{', b"}}", b"7"),
         (b'{"id":7,"result":{', b'},"jsonrpc":"2.0"}', b"7"),
         (b'{"result":{"content":[', b']}, "id" : "a", "jsonrpc":"2.0" }', b'"a"'),
-        (b'{"jsonrpc":"2.0","result":{"content":[', b']},"id":7}', b"7"),
         # In doubt none is read.
         (b'{"jsonrpc":"2.0","id":7,"method":"ping"', b"}", None),
         (b'{"jsonrpc":"2.0","id":null,"result":{', b"}}", None),
         (b'{"jsonrpc":"2.0","id":[7],"result":{', b"}}", None),
         (b'{"method":"x","params":{"a":[', b']},"jsonrpc":"2.0","id":7}', None),
         (b'[{"jsonrpc":"2.0","id":7,"result":{', b"}}]", None),
-        (b'{"jsonrpc":"2.0","result":{"content":[', b'],"id":7}', None),
         (b'{"result":{"content":[', b']},"id":7}}', None),
         (b"", b"", None),
     ],

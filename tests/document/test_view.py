@@ -1,4 +1,3 @@
-import gc
 import json
 from contextlib import suppress
 from typing import Any
@@ -37,28 +36,17 @@ NUMBERS, WIDE, LINES = "[1.0, 2.0, 3.0, 4.0]", json.dumps("😀é" * 10), "a\nb\
         (RAW, "items[0].id", "1.50"),
         (RAW, "items[*].id", "[1.50,1e400]"),
         (RAW, "items[1:3]", '[null,{"id":1e400,"body":"\\/uvw","tags":[]}]'),
-        (RAW, "items[1]", "null"),
         (RAW, "items[-1].{n: id, start: body[0:2], t: tags}", '{"n":1e400,"start":"/u","t":[]}'),
-        (RAW, "items[*].body[1:3]", '["bc","uv"]'),
         (RAW, "items[0].body[::-1]", '"fedcba"'),
-        (RAW, "items[0].body[0:2].x", "null"),
         (RAW, "items[?id && contains(body[0:3], 'bc')].id", "[1.50]"),
         (RAW, "length(items[0].body[2:])", "4"),
         (RAW, "sort_by(items[?id], &body[1:2])[0].id", "1.50"),
         (RAW, "items[].tags[]", '["x","y"]'),
-        (RAW, "items[?id].tags | [0]", '["x","y"]'),
-        (RAW, "items[?id > `1`] | length(@)", "2"),
         (RAW, 'n."a b"', "-0"),
-        (RAW, "[n, none]", '[{"a b":-0},null]'),
-        (RAW, "items[?body != null && length(body) == `6`].id", "[1.50]"),
-        (RAW, "n.*", "[-0]"),
-        (RAW, "no.such[0:3]", "null"),
         (RAW, "@", Document.read(RAW.encode()).encode().decode()),
         (NUMBERS, "[1:3]", "[2.0,3.0]"),
-        ('[{"a": 1.0}, {}]', "[*].a", "[1.0]"),
         (WIDE, "text[1:4]", '"é😀é"'),
         (WIDE, "length(text)", "20"),
-        (WIDE, "[0:2]", '"😀é"'),
         (WIDE, "text[0:10] | [2:4]", '"😀é"'),
         (WIDE, "contains(text[0:1], 'é')", "false"),
     ],
@@ -71,10 +59,8 @@ def test_a_view_keeps_the_spelling_of_upstream(raw: str, expression: str, value:
     ("text", "form", "expression", "value"),
     [
         (LINES, "lines", "[1:3]", ["b", "c"]),
-        (LINES, "lines", "text[1:4]", "\nb\n"),
         ("[{'a': 1}]", "python", "[0].a | @ == `1`", True),
         ("[{'a': 1}]", "python", "text[0:5]", '[{"a"'),
-        ("{'text': 'abc'}", "python", "text[0:1]", "a"),
         ("{'text': 'abc'}", "python", "[0:8]", '{"text":'),
     ],
 )
@@ -109,15 +95,6 @@ def test_a_view_that_cannot_be_is_refused_with_one_that_could(
     with pytest.raises(Refusal) as error:
         view_json(expression, raw)
     assert str(error.value) == f"view: {message}"
-
-
-def test_a_refusal_does_not_quote_the_document() -> None:
-    raw = b"[%s]" % b",".join([b'"long"'] * 1000)
-
-    with pytest.raises(Refusal, match=r"…; write a JMESPath such as \[0:20\], or help$") as error:
-        look(Document.read(raw), "keys(@)")
-
-    assert len(str(error.value)) < 300
 
 
 @pytest.mark.fault(36, "inside")
@@ -158,9 +135,7 @@ def test_an_ordinary_view_of_many_rows_is_no_great_work(expression: str) -> None
     "expression",
     [
         f"[{', '.join(['to_array(@)'] * 300)}]",
-        f"[{', '.join(['@[*]'] * 500)}]",
         f"[{', '.join(['[*].id'] * 400)}]",
-        f"[{', '.join(['values(@[0] || @)'] * 200)}]",
         f"[{', '.join(['grep(`7`)'] * 350)}]",
     ],
 )
@@ -172,19 +147,6 @@ def test_fuel_is_charged_each_time_that_a_view_opens_a_value(expression: str) ->
 def test_the_truth_of_an_unopened_value_is_that_of_its_content() -> None:
     raw = '[{"a": []}, {"a": [ ]}, {"a": {}}, {"a": ""}, {"a": false}, {"a": null}, {"a": 0}]'
     assert view_json("[?a].a", raw) == "[0]"
-
-
-@pytest.mark.slow
-def test_memory_of_a_view_is_released_at_once() -> None:
-    # A circle that holds a document of megabytes may stand until thousands of others do.
-    expressions = ("items[0].body[0:2]", "items[?id > `1`].tags | [0]", "keys(@)", "items[")
-    for expression in (*expressions, None, *expressions):
-        if expression is None:
-            gc.collect()
-        else:
-            with suppress(Refusal):
-                view_json(expression)
-    assert gc.collect() == 0
 
 
 @pytest.mark.fault(40, "inside")
@@ -254,15 +216,11 @@ def answered(expression: str, value: object = ITEMS) -> tuple[object, list[str]]
     ("expression", "value"),
     [
         ('items[?state=="Pending"].name', ["a", "c"]),
-        ('items[?"Pending" == state].name', ["a", "c"]),
         ('items[?state != "Pending"].name', ["b"]),
         ('items[?starts_with(state, "Pen") && user.login == "bob"].name', ["c"]),
         ('items[?contains(state, "one")].name', ["b"]),
-        ('items[?labels[?name == "bug"]].name', ["b"]),
         ('items[?labels[*].name | contains(@, "bug")].name', ["b"]),
-        ('tags[?@ == "bug"]', ["bug"]),
         ('items[*].[name, state == "Done"]', [["a", False], ["b", True], ["c", False]]),
-        ('map(&(state == "Done"), items)', [False, True, False]),
         ('contains(tags, "new")', True),
         ("items[?draft == true].name", ["c"]),
     ],
@@ -277,7 +235,6 @@ def test_a_text_in_double_quotes_that_is_no_member_is_the_text(
     ("expression", "value"),
     [
         ('[?state == "open"].n', [2]),
-        ('[?n == `1` && state != "open"].n', [1]),
         ('[?"open" == `true`].n', [1]),
     ],
 )
@@ -297,18 +254,17 @@ TEXT = "; did you mean the text 'Pending', in single quotes?"
     ("expression", "message", "value"),
     [
         ("items[?stat == 'Pending'].name", STATE, ITEMS),
-        ("items[?\"stat\" == 'Pending']", STATE, ITEMS),
         ("items[?state == Pending]", f"no element has 'Pending'; {ROW}{TEXT}", ITEMS),
         ("items[*].size", f"no element has 'size'; {ROW}", ITEMS),
-        ("map(&size, items)[?@]", f"no element has 'size'; {ROW}", ITEMS),
         ("items[?user.logn == 'ann']",
          "no element has 'logn' in 'user'; members: login; did you mean 'login'?", ITEMS),
         ("items[].labels[].nam",
          "no element has 'nam'; members: name; did you mean 'name'?", ITEMS),
         ("items[0].*.x", "no element has 'x'; members: login", ITEMS),
         ("tags[?a == 'b']", "no element has 'a'; members: none", ITEMS),
-        ("[?a == 'b']", "no element has 'a'; members: none", [[1]]),
         ("[*].a", "no element has 'a'; members: none", [1, None]),
+        # Names that a terminal or a line could not bear are left out.
+        ("[*].a", "no element has 'a'; members: e", [{"b\nc": 1, "d\x1b[31m": 2, "e": 3}]),
     ],
 )  # fmt: skip
 def test_a_view_that_finds_nothing_for_want_of_a_member_is_refused_with_those_there_are(
@@ -324,13 +280,10 @@ def test_a_view_that_finds_nothing_for_want_of_a_member_is_refused_with_those_th
     [
         ("items[?state == 'Gone'].name", []),
         ("items[?closed == 'x']", []),
-        ("items[?draft].name", ["c"]),
         ("items[?archived == null].name", ["a", "b", "c"]),
         ("items[?archived != `null` || state == 'Done'].name", ["b"]),
         ("items[*].[titel || name]", [["a"], ["b"], ["c"]]),
-        ("items[*].not_null(titel, name)", ["a", "b", "c"]),
         ("items[*].labels[*].name", [[], ["bug"], []]),
-        ("items[?length(@) > `5`].name", []),
         ("items[*].user.login", ["ann", "bob"]),
         ("type(items[0].titel)", "null"),
     ],
@@ -347,7 +300,6 @@ FIRST = "members: name, state, user, labels, closed; did you mean"
     [
         ("items[?archived].name", [], f"no element has 'archived'; {ROW}"),
         ("length(items[?stat == 'x'])", 0, STATE),
-        ("items[?stat != 'x'].name", ["a", "b", "c"], STATE),
         ("items[:1].[stat]", [[None]], f"no element has 'stat'; {FIRST} 'state'?"),
         ("items[0].nam", None, f"there is no 'nam'; {FIRST} 'name'?"),
         ("items[0].user.b", None, "there is no 'b'; members: login"),
@@ -357,17 +309,6 @@ def test_a_missing_member_is_remarked_beside_an_answer_that_stands_without_it(
     expression: str, value: object, remark: str
 ) -> None:
     assert answered(expression) == (value, [remark])
-
-
-def test_a_function_that_fails_for_want_of_a_member_says_which() -> None:
-    with pytest.raises(Refusal) as error:
-        answered("sort_by(items, &nam)")
-    assert "no element has 'nam'; members: name, " in str(error.value)
-    with pytest.raises(Refusal) as error:
-        answered("length(itms)")
-    assert str(error.value).endswith(
-        "; there is no 'itms'; members: items, tags; did you mean 'items'?"
-    )
 
 
 def test_the_members_that_a_refusal_names_take_little_room() -> None:
@@ -390,8 +331,6 @@ OF_AN_OBJECT = [
     (".items | map(select(.n > 3)) | length", "length(items[?n > `3`])"),
     (".items[] | .title", "items[].title"),
     ("items | map(.title)", "items[].title"),
-    ("map(.title, items)", "items[].title"),
-    (".items | length", "length(items)"),
     ("length(.items)", "length(items)"),
     (".items | sort_by(.n)", "sort_by(items, &n)"),
     # JSONPath
@@ -399,7 +338,6 @@ OF_AN_OBJECT = [
     # Python and JavaScript
     ("len(items)", "length(items)"),
     ("items.length", "length(items)"),
-    ("items.length()", "length(items)"),
     ('items[0]["title"]', "items[0].title"),
     ("items[?title.startswith('crash 1')].id", "items[?starts_with(title, 'crash 1')].id"),
     ("sort_by(items, n)[0]", "sort_by(items, &n)[0]"),
@@ -420,7 +358,6 @@ OF_AN_OBJECT = [
     ("sum_by(items, n)", "sum(items[].n)"),
     ("items[?6 < n || id == 3].id", "items[?`6` < n || id == `3`].id"),
     ("items[*].{id, by.a}", "items[*].{id: id, a: by.a}"),
-    ('grep("1|2")', "grep('1|2')"),
     ('items[?matches(title, "1")].id', "items[?matches(title, '1')].id"),
     ("items[?title == 'n > 5 {a, b}' || id == 3]", "items[?id == `3`]"),
 ]
@@ -428,14 +365,12 @@ OF_AN_ARRAY = [
     ("items[0].id", "[0].id"),
     ("rows[2:4]", "[2:4]"),
     ("items[?state=='open'] | length(@)", "length([?state=='open'])"),
-    ("$[0].id", "[0].id"),
     (".[0].id", "[0].id"),
     ("count_by(items, &state)", "count_by(@, &state)"),
 ]
 OF_A_TEXT = [
     ("head 2", "head(2)"),
     ("tail -n 2", "tail(2)"),
-    ("lines 3-5", "lines(3, 5)"),
     ("sed -n 3,5p", "lines(3, 5)"),
     ("grep -i CRASH", "grep('(?i)crash')"),
     ("grep -n -C 2 'crash 4'", "grep('crash 4', 2)"),
@@ -467,6 +402,8 @@ def test_a_view_in_another_language_is_understood(value: Any, view: str, express
         ("sum(items, &n)", "the JMESPath function 'sum' takes 1 argument, found 2"),
         ("items[?state==open]", "did you mean the text 'open', in single quotes?"),
         ("grep('a', 'i')", "(?i) before it ignores case"),
+        ("sort_by(items, &nam)", "; no element has 'nam'; members: "),
+        ("length(itms)", "; there is no 'itms'; members: items; did you mean 'items'?"),
     ],
 )
 def test_an_unknown_expression_is_refused_with_the_next_step(view: str, reason: str) -> None:
@@ -475,32 +412,10 @@ def test_an_unknown_expression_is_refused_with_the_next_step(view: str, reason: 
     assert reason in str(error.value)
 
 
-def lookups_in(
-    text: str, rows: list[Any], fuel: Fuel | None = None, *, guess: bool = True
-) -> Lookups:
-    expression = Expression(text)
-    lookups = Lookups(expression, guess=guess)
-    lookups.corrected(expression.tree, rows, lambda value: value, fuel or Fuel(), single=True)
-    return lookups
-
-
 @pytest.mark.fault(36, "inside")
 def test_members_are_looked_for_as_long_as_the_fuel_lasts() -> None:
-    text = " || ".join(f"a == b{number}" for number in range(100))
-    fuel = Fuel()
-    lookups_in(text, [{"a": 1}] * 1000, fuel)
-    assert 100_000 < MOST - fuel.remaining < 120_000
+    expression = Expression(" || ".join(f"a == b{number}" for number in range(100)))
     with pytest.raises(OutOfFuel):
-        lookups_in(text, [{"a": 1}] * 1000, Fuel(LITTLE))
-
-
-def test_a_slip_is_reported_if_guessing_is_off() -> None:
-    slips = lookups_in('status == "open"', [{"status": "open"}], guess=False).slips
-    assert slips == [
-        "there is no 'open'; members: status; did you mean the text 'open', in single quotes?"
-    ]
-
-
-def test_names_that_a_terminal_or_a_line_could_not_bear_are_left_out() -> None:
-    [slip] = lookups_in("a == 'x'", [{"b\nc": 1, "d\x1b[31m": 2, "e": 3}]).slips
-    assert slip == "there is no 'a'; members: e"
+        Lookups(expression).corrected(
+            expression.tree, [{"a": 1}] * 1000, lambda value: value, Fuel(LITTLE), single=True
+        )

@@ -45,19 +45,8 @@ EDITS: dict[str, tuple[Edit, Schema, Schema | None]] = {
         array({"properties": {"a": {}}}),
         array({"properties": {"a": {"title": "here"}}}),
     ),
-    "elements by their position": (marked("a"), array(False, prefixItems=[{}]), {"type": "array"}),
     "one element": (marked("[0]"), array({}), None),
     "any depth": (marked("**.a"), ISSUE, None),
-    "members without a schema of their own": (
-        marked("a"),
-        {"additionalProperties": STRING, "properties": {"b": {}}},
-        {"properties": {"b": {}}},
-    ),
-    "members by a pattern": (
-        marked("a"),
-        {"patternProperties": {"^a": STRING}, "additionalProperties": False},
-        {},
-    ),
     "alternatives": (
         marked("a"),
         {"description": "d", "oneOf": [{"properties": {"a": {}}}, {"type": "null"}, False]},
@@ -65,26 +54,6 @@ EDITS: dict[str, tuple[Edit, Schema, Schema | None]] = {
             "description": "d",
             "anyOf": [{"properties": {"a": {"title": "here"}}}, {"type": "null"}, False],
         },
-    ),
-    "nothing but alternatives": (
-        marked(""),
-        {"description": "d", "anyOf": [STRING]},
-        {"description": "d", "anyOf": [{**STRING, "title": "here"}]},
-    ),
-    "groups beside each other": (
-        marked(""),
-        {"allOf": [STRING], "anyOf": [STRING], "oneOf": [{}], **STRING},
-        {
-            **STRING,
-            "title": "here",
-            "allOf": [{**STRING, "title": "here"}, {"anyOf": [{"title": "here"}]}],
-            "anyOf": [{**STRING, "title": "here"}],
-        },
-    ),
-    "keywords in doubt": (
-        marked("a"),
-        {"const": {"a": 1}, "not": {}, "minProperties": 1, "uniqueItems": True, "enum": ["x"]},
-        {"minProperties": 1},
     ),
     "a reference": (
         marked("login"),
@@ -107,14 +76,6 @@ EDITS: dict[str, tuple[Edit, Schema, Schema | None]] = {
         closed("b", a=STRING, b={"type": "null"}),
         closed("b", b={"anyOf": [STRING, {"type": "null"}]}),
     ),
-    "elements": (marked("[]"), {"items": {}}, {"items": {"title": "here"}}),
-    "nothing fits": (marked("a"), {"$ref": "#/$defs/a", "$defs": {"a": False}}, {
-        "$defs": {"a": False},
-    }),
-    "no member may have the new name": (
-        rename("a", "b"), closed(a=STRING, b=False), closed(b=STRING)
-    ),
-    "what is never there is never renamed": (rename("x", "b"), closed(a=STRING), closed(a=STRING)),
     "a pattern cannot be renamed": (rename("a*", "b"), ISSUE, None),
     "a projection has exactly its fields, with the schemas of their sources": (
         lambda schema: projected(
@@ -131,16 +92,6 @@ EDITS: dict[str, tuple[Edit, Schema, Schema | None]] = {
         ISSUE,
         closed("key", "names", "none", "full", "computed", key=STRING, names=array(STRING),
                none={"const": 0}, full={"anyOf": [STRING, {"const": ""}]}, computed=True),
-    ),
-    "a projection of elements leaves null among them": (
-        lambda schema: projected(schema, P("a"), {"x": (P("x"), None, False)}),
-        closed(a=array({"type": ["object", "null"], "properties": {"x": STRING}})),
-        closed(a=array({
-            "type": ["object", "null"],
-            "properties": {"x": {"anyOf": [STRING, {"type": "null"}]}},
-            "required": ["x"],
-            "additionalProperties": False,
-        })),
     ),
     "relaxed is all but the types": (
         relaxed,
@@ -181,9 +132,6 @@ def test_a_change_of_documents_changes_their_schema(
 
 
 @pytest.mark.parametrize(
-    "schema", [{"properties": {"a": {"$ref": "https://example.com/x"}}}, {"items": 1}]
-)
-@pytest.mark.parametrize(
     "change",
     [
         marked("a"),
@@ -195,10 +143,8 @@ def test_a_change_of_documents_changes_their_schema(
     ],
     ids=["at", "renamed", "projected", "relaxed", "own", "derived"],
 )
-def test_a_schema_that_cannot_be_followed_has_no_schema_of_changed_documents(
-    change: Edit, schema: Schema
-) -> None:
-    assert change(schema) is None
+def test_a_schema_that_cannot_be_followed_has_no_schema_of_changed_documents(change: Edit) -> None:
+    assert change({"properties": {"a": {"$ref": "https://example.com/x"}}}) is None
 
 
 OWN = closed("a", a={"$ref": "#/$defs/A"}) | {"$defs": {"A": STRING}}
@@ -228,18 +174,9 @@ DRAFT_7 = {"$schema": "http://json-schema.org/draft-07/schema#"}
             "anyOf": [closed(b=STRING), closed("a", a={"$ref": "#/$defs/A"})],
             "$defs": {"A": STRING},
         }),
-        (OWN, [OWN], OWN),
         (OWN, [OWN, None], None),
         # What is relaxed admits the unchanged results.
         (OWN, [relaxed(OWN)], relaxed(OWN)),
-        (OWN, [relaxed(OWN), {"title": "more"}], {
-            "type": "object",
-            "anyOf": [
-                {"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}},
-                {"title": "more"},
-            ],
-            "$defs": {"A": STRING},
-        }),
         # The dialect stays at the root.
         ({**DRAFT_7, **closed(a=STRING)}, [{**DRAFT_7, **closed()}], {
             **DRAFT_7,
@@ -311,15 +248,10 @@ def test_a_property_or_a_value_called_ref_is_no_reference() -> None:
 
 UNCLEAR: list[tuple[Any, str]] = [
     ({"$ref": "other.json#/a"}, "a reference to 'other.json#/a'"),
-    ({"$ref": 1}, "a reference to 1"),
     ({"$ref": "#name"}, "an anchor: '#name'"),
     ({"$ref": "#/$defs/missing"}, "nothing stands at '#/$defs/missing'"),
-    ({"$ref": "#/required", "required": ["a"]}, "['a'] is no schema"),
-    ({"items": {"$dynamicRef": "#a"}}, "references that depend on where they stand"),
     ({"properties": {"a": {"$id": "x"}}}, "references that depend on where they stand"),
     ({"properties": {"a": 1}}, "1 is no schema"),
-    ({"properties": []}, "properties holds no schemas"),
-    ({"anyOf": {}}, "anyOf holds no schemas"),
     (True, "no schema of an object"),
 ]
 

@@ -89,14 +89,6 @@ def test_a_huge_map_keeps_its_first_members() -> None:
     assert following[0] == {"key": f"key{count}", "value": {"n": count}}
 
 
-def test_a_root_array_keeps_its_first_elements() -> None:
-    document, [notice] = fitted(ROWS, 3000, viewable=True, breadth=False)
-    assert document == ROWS[: len(document)]
-    assert (notice.name, notice.bare) == ("_abridged", False)
-    assert notice.value["items"] == "7 of 500"
-    assert notice.value["more"].startswith("call again with view='[7:14]'")
-
-
 def test_a_text_keeps_both_ends_and_the_note_names_the_next_window() -> None:
     text = "a line of text\n" * 5000
     document, [notice] = fitted(text, 2000, viewable=True)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from proxy.document.paths import Path
 from proxy.document.patterns import Pattern
 from proxy.document.surrogates import replace_lone
-from proxy.document.tree import Document, Pieces, compact
+from proxy.document.tree import Document, compact
 from proxy.errors import ShapeMismatch
 from proxy.transforms.base import Call, Notice, Transform
 from proxy.transforms.clip import Clip
@@ -166,27 +166,6 @@ def test_a_document_of_another_shape_is_a_mismatch(text: str, before: str, messa
     with pytest.raises(ShapeMismatch) as mismatch:
         shaped(before.encode(), *steps(text), at=call(n=5))
     assert str(mismatch.value) == message
-
-
-LINES = ["a 3", "b 2", "a 1"]
-
-
-@pytest.mark.parametrize(
-    ("text", "lines"),
-    [
-        ("filter: {match: ^a}", ["a 3", "a 1"]),
-        ("sort: {}", ["a 1", "a 3", "b 2"]),
-        ("drop: ['[0]', '[-1]']", ["b 2"]),
-        ("elide: {first: 1, last: 1}", ["a 3", "a 1"]),
-        ("prune: {empty: true}", LINES),
-        ("table: {}", LINES),
-    ],
-)
-def test_lines_stay_lines(text: str, lines: list[str]) -> None:
-    document = Document(Pieces(LINES))
-    run(text, document, call())
-    assert isinstance(document.cell[0], Pieces)
-    assert document.cell[0] == lines
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,6 @@ GLOBS: list[tuple[str, list[str]]] = [
     ("?.md", ["a.md", "é.md", "+.md"]),
     ("[a].md", ["[a].md"]),
     ("+.md", ["+.md"]),
-    ("a", []),
     ("", []),
     ("**", PATHS),
 ]
@@ -63,8 +62,8 @@ def test_a_pattern_of_the_model_that_takes_too_much_work_is_refused(
     assert str(caught.value) == reason
 
 
-@pytest.mark.parametrize("step", [Filter(match=Argument("glob")), Filter(glob=Argument("glob"))])
-def test_a_pattern_of_the_model_has_at_most_1000_characters(step: Filter) -> None:
+def test_a_pattern_of_the_model_has_at_most_1000_characters() -> None:
+    step = Filter(glob=Argument("glob"))
     assert shaped(b'["a"]', step, at=call(glob="a" * 1000)) == b"[]"
     with pytest.raises(Refusal) as caught:
         shaped(b'["a"]', step, at=call(glob="a" * 1001))

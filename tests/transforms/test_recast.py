@@ -50,11 +50,6 @@ def test_a_document_that_no_case_fits_stays_with_a_warning(raw: str, warning: st
             "recast: ValueError: 1.0 is none of the words of 'w.code'",
         ),
         (
-            "vocabulary: {w: [A]}, cases: [{to: {w: {jmespath: '@', default: A}}}]",
-            '{"A": "A"}',
-            "recast: ValueError: a mapping is none of the words of 'w'",
-        ),
-        (
             "cases: [{match: x, to: {n: {jmespath: sum(text)}}}]",
             '"x"',
             "recast: In function sum(), invalid type for value: x, expected one of: "

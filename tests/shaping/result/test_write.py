@@ -185,21 +185,6 @@ def test_structured_content_of_a_result_that_is_no_object_is_its_text(
     assert result(outcome.raw)["content"] == value["content"]
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        tool_result("no", isError=True),
-        {"resultType": "input_required", "content": []},
-        document({"n": 1}, structured=True),
-        tool_result("prose", structuredContent={"n": 1}),
-    ],
-)
-def test_errors_questions_and_structured_results_stay_unchanged(
-    value: dict[str, Any],
-) -> None:
-    assert shaped(CONTRACT, value).raw == answer(value)
-
-
 def test_the_checked_text_of_a_member_becomes_structured_content() -> None:
     value = tool_result('{"n":1.0}', structuredContent={"result": '{"n":1.0}'})
     assert shaped(CONTRACT + "validate: warn", value).raw == answer(value)
