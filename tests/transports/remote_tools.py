@@ -1,7 +1,7 @@
-"""A server by the official SDK: `python remote_tools.py stdio|streamable [PORT [LOG]]`.
+"""A server by the official SDK over HTTP: `python remote_tools.py LOG --http PORT`.
 
-Its tools do what a connection must be good for: progress and log lines before the answer, questions
-to the client in the middle of a call. `LOG` gets a line for each call that was cancelled.
+Its tools do what a connection must be good for: progress before the answer, questions to the client
+in the middle of a call. `LOG` gets a line for each call that was cancelled.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from pathlib import Path
 from mcp.server.mcpserver import Context, MCPServer
 from pydantic import BaseModel
 
-LOG = Path(sys.argv[3]) if len(sys.argv) > 3 else None
+LOG = Path(sys.argv[1])
 server = MCPServer("remote-tools", log_level="ERROR")
 
 
@@ -47,14 +47,10 @@ async def wait(ctx: Context) -> str:
     try:
         await asyncio.sleep(60)
     finally:
-        if LOG is not None:
-            with LOG.open("a") as lines:
-                lines.write("cancelled\n")
+        with LOG.open("a") as lines:
+            lines.write("cancelled\n")
     return "waited"
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "stdio":
-        server.run("stdio")
-    else:
-        server.run("streamable-http", port=int(sys.argv[2]))
+    server.run("streamable-http", port=int(sys.argv[3]))

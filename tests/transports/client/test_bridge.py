@@ -18,7 +18,6 @@ from anyio.from_thread import start_blocking_portal
 from mcp import Client, StdioServerParameters
 from mcp_types import ElicitResult
 
-from tests.conformance import suite
 from tests.faults.processes import until
 from tests.python_client import Mode
 from tests.raw_http import (
@@ -38,31 +37,22 @@ from tests.raw_http import (
     session,
     whole,
 )
+from tests.serving import upstream
 from tests.wire import Wire
 
 ROOT = Path(__file__).resolve().parents[3]
 TOOLS = Path(__file__).parents[1] / "remote_tools.py"
 
 
-def bridge(url: str, *options: str) -> list[str]:
+def bridge(url: str) -> list[str]:
     """Return the command that wraps a remote server; it must be started in ROOT."""
-    rules = [] if "--rules" in options else ["--rules", "none"]
-    return [sys.executable, "-m", "proxy", "run", *rules, *options, url]
+    return [sys.executable, "-m", "proxy", "run", "--rules", "none", url]
 
 
 @contextmanager
-def wired(answer: Answer, *options: str) -> Iterator[tuple[RawServer, Wire]]:
-    with RawServer(answer) as server, Wire(bridge(server.url, *options), cwd=ROOT) as wire:
+def wired(answer: Answer) -> Iterator[tuple[RawServer, Wire]]:
+    with RawServer(answer) as server, Wire(bridge(server.url), cwd=ROOT) as wire:
         yield server, wire
-
-
-@contextmanager
-def remote(folder: Path, *command: str) -> Iterator[str]:
-    """Start a server with its port in place of `PORT`; yield its origin."""
-    port = suite.free_port()
-    here = [sys.executable, *(word.replace("PORT", str(port)) for word in command)]
-    with suite.serving(here, port, folder / "server.log", os.environ):
-        yield f"http://127.0.0.1:{port}"
 
 
 BEGIN = INITIALIZE + b"\n" + INITIALIZED + b"\n" + call(b"1") + b"\n"
@@ -103,22 +93,6 @@ def test_a_signal_ends_it_in_order(number: signal.Signals) -> None:
         assert len(server.wait(1, "DELETE")) == 1
     assert message["result"]["isError"] is True
     assert message["result"]["content"][0]["text"] == f"the proxy was ended by {number.name}"
-
-
-def test_a_signal_shortens_the_wait_for_a_silent_server() -> None:
-    with wired(lambda request: iter([STREAM] if request.closed_by_client() else [])) as (
-        server,
-        wire,
-    ):
-        # The second line waits for the first, and nobody will ever answer that.
-        wire.write(INITIALIZE + b"\n" + call(b"1") + b"\n")
-        server.wait(1)
-        wire.shut_stdin()
-        wire.process.send_signal(signal.SIGTERM)
-        end = wire.close(4.5)
-        assert len(server.requests) == 1
-    assert end.code == 143
-    assert sorted(json.loads(line)["id"] for line in end.rest.splitlines()) == [0, 1]
 
 
 def test_the_end_does_not_wait_for_a_subscription() -> None:
@@ -162,39 +136,6 @@ def test_a_client_that_reads_no_more_ends_it() -> None:
         assert len(server.wait(1, "DELETE")) == 1
 
 
-def test_rules_that_cannot_be_used_end_it(tmp_path: Path) -> None:
-    file = tmp_path / "rules.yaml"
-    file.write_text("version: 1\nruels: []\n")
-    with wired(session(), "--rules", str(file)) as (_, wire):
-        wire.write(call(b"1") + b"\n")
-        assert b"the rules cannot be used" in wire.line()
-        assert wire.process.wait(SECONDS) == 2
-
-
-def test_messages_sent_during_the_handshake_follow_it() -> None:
-    go = threading.Event()
-
-    def slow(request: RawRequest) -> Iterator[bytes]:
-        first = request.message["method"] == "initialize"
-        assert not first or go.wait(SECONDS)
-        yield whole(initialized(request.id) if first else result(request.id))
-
-    # Each of them is read on its own, and there are more than are read ahead.
-    calls = [call(b"%d" % number, "x" * 100_000) for number in range(1, 31)]
-    lines = b"".join(line + b"\n" for line in (INITIALIZE, *calls))
-    with wired(slow) as (server, wire):
-        saying = threading.Thread(target=wire.write, args=(lines,))
-        saying.start()
-        server.wait(1, "POST")
-        go.set()
-        saying.join(SECONDS)
-        assert wire.line() == initialized(b"0") + b"\n"
-        ids = sorted(json.loads(wire.line())["id"] for _ in calls)
-        assert wire.close().code == 0
-        assert len(server.of("POST")) == 31
-    assert ids == list(range(1, 31))
-
-
 @pytest.mark.parametrize("lines", [[call(b"1"), call(b"2")], [], None])
 def test_the_client_may_be_a_file_or_a_device(tmp_path: Path, lines: list[bytes] | None) -> None:
     source = Path(os.devnull) if lines is None else tmp_path / "said"
@@ -206,20 +147,6 @@ def test_the_client_may_be_a_file_or_a_device(tmp_path: Path, lines: list[bytes]
         )
     assert (completed.returncode, completed.stderr) == (0, b"")
     assert sorted(completed.stdout.splitlines()) == [result(b"1"), result(b"2")][: len(lines or ())]
-
-
-def test_a_line_over_the_limit_is_refused_and_noise_goes_to_stderr() -> None:
-    long = call(b"1", "x" * 5000)
-    noisy = always(STREAM + event(b"noise") + event(result(b"2")))
-    with wired(noisy, "--max-message", "1kB") as (server, wire):
-        wire.write(long + b"\n" + call(b"2") + b"\n")
-        end = wire.close()
-        assert len(server.requests) == 1
-    refusal, response = end.rest.splitlines()
-    reason = f"a message of {len(long)} bytes is over the limit of 1000 bytes"
-    assert json.loads(refusal)["error"] == {"code": -1, "message": reason}
-    assert response == result(b"2")
-    assert b"\nnoise\n" in b"\n" + end.stderr
 
 
 def test_a_client_that_does_not_read_holds_up_the_server() -> None:
@@ -284,7 +211,7 @@ def test_progress_questions_and_cancellations_pass_in_both_directions(
 
     log = tmp_path / "log"
     with (
-        remote(tmp_path, str(TOOLS), "streamable", "PORT", str(log)) as origin,
+        upstream([sys.executable, str(TOOLS), str(log)], tmp_path / "server.log") as origin,
         conversing(f"{origin}/mcp", era, elicitation_callback=name) as (run, client),
     ):
         response = run(partial(client.call_tool, "count", {"upto": 50}, progress_callback=progress))

@@ -1,20 +1,14 @@
 """Requests to one origin: their headers and redirects, and secrets that are never shown."""
 
-import errno
-import gzip
-import socket
-import ssl
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 
 import aiohttp
 import pytest
 
 from proxy.transports.client.endpoint import (
-    ConnectionLost,
     HttpClient,
     RedirectRefused,
-    os_error_text,
     reason,
 )
 from tests.raw_http import Answer, RawRequest, RawServer, always, whole
@@ -75,36 +69,6 @@ async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.Monke
         assert await answer(endpoint) == b"here"
 
 
-@pytest.mark.parametrize(
-    ("error", "text"),
-    [
-        (OSError(errno.ECONNREFUSED, "Connect call failed ('::1', 1)"), "connection refused"),
-        (socket.gaierror(-2, "Name or service not known"), "name or service not known"),
-        (ssl.SSLError(1, "[SSL] record layer failure"), "[ssl] record layer failure"),
-        (OSError("Multiple exceptions"), "multiple exceptions"),
-        (TimeoutError(), "timeouterror"),
-    ],
-)
-def test_an_os_error_is_described_by_its_own_text(error: OSError, text: str) -> None:
-    assert os_error_text(error) == text
-
-
 def test_why_a_request_failed_never_names_the_url() -> None:
     error = aiohttp.ClientOSError(None, "Can not write request body for http://u:p@h:1/mcp?key=a")
     assert reason(error) == "the connection failed: can not write request body for the server"
-
-
-@pytest.mark.parametrize("missing", [0, 5])
-async def test_a_body_may_be_passed_on_in_its_encoding(missing: int) -> None:
-    raw = gzip.compress(b"{}" * 100, mtime=0)
-    encoded = whole(raw, "200 OK", "Content-Encoding: gzip")
-    chunks: list[bytes] = []
-    async with (
-        asking(lambda request: iter([encoded[: len(encoded) - missing], b""])) as (endpoint, _),
-        endpoint.request("GET", {}) as response,
-    ):
-        with pytest.raises(ConnectionLost, match="in the middle") if missing else nullcontext():
-            async for chunk in response.encoded_chunks():
-                chunks.append(chunk)
-    assert b"".join(chunks) == raw[: len(raw) - missing]
-    assert response.received == len(raw) - missing

@@ -9,7 +9,6 @@ from proxy.transports.client.request import answered, read, refuses
     ("raw", "waiting"),
     [
         (b'{"id":1,"method":"ping"}', {b"1": "ping"}),
-        (b'{"id":"1","method":"ping"}', {b'"1"': "ping"}),
         (
             b'[{"id":1,"method":"a"},{"method":"n"},5,[],{"id":2,"method":"initialize"}]',
             {b"1": "a", b"2": "initialize"},
@@ -17,7 +16,6 @@ from proxy.transports.client.request import answered, read, refuses
         (b'{"method":"notifications/x"}', {}),
         (b'{"id":null,"method":"x"}', {}),
         (b'{"id":1,"result":{}}', {}),
-        (b'{"id":1,"method":5}', {}),
         (b"nonsense", {}),
     ],
 )
@@ -35,9 +33,7 @@ def test_requests_wait_by_their_ids_as_they_are_spelled(
     [
         (b'{"jsonrpc":"2.0","id":1,"error":{"code":-1}}', [b"1"], True),
         (b'{"jsonrpc":"2.0","id":null,"error":{"code":-1}}', [b"null"], True),
-        (b'{"jsonrpc":"2.0","error":{"code":-1}}', [b"null"], True),
         (b'{"jsonrpc":"2.0","id":2,"error":{"code":-1}}', [b"2"], False),
-        (b'{"jsonrpc":"2.0","id":"1","error":{"code":-1}}', [b'"1"'], False),
         (b'{"id":1,"error":{"code":-1}}', [b"1"], False),
         (b'{"jsonrpc":"2.0","id":1,"error":{}}', [b"1"], False),
         (b'{"error":"insufficient_scope"}', [b"null"], False),

@@ -9,19 +9,16 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from proxy.document.message import PROTOCOL_VERSION
 from proxy.ruleset.rule import EMPTY, RuleSet
 from proxy.session.session import Session
 from proxy.storage.meter import Meters
 from proxy.storage.snapshots import Memory
-from proxy.transports.client import streamable
 from proxy.transports.client.endpoint import HttpClient
 from proxy.transports.client.streamable import Streamable, StreamPosition
 from proxy.transports.driver import Driver
 from proxy.transports.http.sse import Event
 from proxy.transports.log import Log
 from proxy.transports.workers.pool import Workers
-from tests.given import line as message
 from tests.given import rules
 from tests.raw_http import (
     ACCEPTED,
@@ -42,7 +39,6 @@ from tests.raw_http import (
     session,
     whole,
 )
-from tests.transports.guarded import guarded, onward
 
 LIMIT = 1_000_000
 
@@ -50,19 +46,13 @@ LIMIT = 1_000_000
 class Link:
     """A Streamable, the lines for its client, and the reasons why it was lost."""
 
-    def __init__(
-        self,
-        server: RawServer,
-        rules: RuleSet = EMPTY,
-        deadline: float | None = None,
-        log: Log = Log("error"),  # noqa: B008
-    ) -> None:
+    def __init__(self, server: RawServer, rules: RuleSet = EMPTY) -> None:
         self.server = server
         self.lines: asyncio.Queue[bytes] = asyncio.Queue()
         self.losses: asyncio.Queue[str] = asyncio.Queue()
-        self.noise: list[bytes] = []
-        session = Session(lambda *_: rules, Meters().of, log.warning, deadline=deadline)
-        self.driver = Driver(session, Memory(), Workers(), log, self.noise.append)
+        log = Log("error")
+        session = Session(lambda *_: rules, Meters().of, log.warning)
+        self.driver = Driver(session, Memory(), Workers(), log)
         self.streamable = Streamable(
             HttpClient(server.url), self.driver, log, LIMIT, self.say, self.losses.put_nowait
         )
@@ -76,8 +66,6 @@ class Link:
         async with asyncio.timeout(SECONDS):
             for line in output.to_server:
                 await self.streamable.send(line)
-            for probe in output.queries:
-                await self.streamable.probe(probe)
 
     async def line(self) -> bytes:
         async with asyncio.timeout(SECONDS):
@@ -103,11 +91,9 @@ class Link:
 
 
 @asynccontextmanager
-async def linked(
-    answer: Answer, rules: RuleSet = EMPTY, deadline: float | None = None
-) -> AsyncIterator[Link]:
+async def linked(answer: Answer, rules: RuleSet = EMPTY) -> AsyncIterator[Link]:
     with RawServer(answer) as server:
-        link = Link(server, rules, deadline)
+        link = Link(server, rules)
         try:
             yield link
         finally:
@@ -247,60 +233,12 @@ async def test_a_stream_that_ends_before_the_response_is_resumed_while_the_serve
     assert [request.id for request in link.server.of("POST")][2:] == [b"5", b"6"]
 
 
-async def test_a_cancelled_call_is_cancelled_at_the_server_and_its_stream_is_closed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(streamable, "_CANCELLED", 0.01)
-    word = b'{"jsonrpc":"2.0","method":"notifications/message","params":{}}'
-    disconnected = threading.Event()
-
-    def rest(request: RawRequest) -> Iterator[bytes]:
-        if request.id == b"1":
-            # The server leaves the stream open.
-            yield STREAM + event(word)
-            assert request.closed_by_client()
-            disconnected.set()
-        else:
-            yield ACCEPTED if request.body == cancel(1) else whole(result(request.id))
-
-    async with linked(session(rest)) as link:
-        await link.begin()
-        # Its stream is being read by now.
-        assert await link.ask(call(b"1")) == word
-        await link.send(cancel(1))
-        assert await asyncio.to_thread(disconnected.wait, SECONDS)
-        assert await link.ask(call(b"2")) == result(b"2")
-        async with asyncio.timeout(SECONDS):
-            await link.streamable.answered()
-
-
-async def test_a_stateless_request_repeats_its_method_and_name_in_headers() -> None:
-    to = {"type": "string", "x-mcp-header": "To"}
-    tool = {"name": "act", "inputSchema": {"properties": {"to": to}}}
-    listed = {"jsonrpc": "2.0", "id": 1, "result": {"tools": [tool]}}
-    meta = {"_meta": {PROTOCOL_VERSION: "2026-07-28"}}
-    async with linked(always(whole(json.dumps(listed).encode()))) as link:
-        await link.ask(message(id=1, method="tools/list", params=meta))
-        params = {**meta, "name": "act", "arguments": {"to": "é"}}
-        await link.ask(message(id=1, method="tools/call", params=params))
-        await link.send(message(method="notifications/progress"))
-    own = ("mcp-protocol-version", "mcp-method", "mcp-name", "mcp-param-to", "mcp-session-id")
-    assert [[request.headers.get(name) for name in own] for request in link.server.requests] == [
-        ["2026-07-28", "tools/list", None, None, None],
-        ["2026-07-28", "tools/call", "act", "=?base64?w6k=?=", None],
-        ["2026-07-28", "notifications/progress", None, None, None],
-    ]
-
-
-@pytest.mark.parametrize("start", [b"HTTP/1.1 ", STREAM])
-async def test_a_cancelled_stateless_request_is_closed_without_a_notification(
-    start: bytes,
-) -> None:
+async def test_a_cancelled_stateless_request_is_closed_without_a_notification() -> None:
     disconnected, arrived = threading.Event(), threading.Event()
 
     def answer(request: RawRequest) -> Iterator[bytes]:
         if request.id == b"1":
-            yield start
+            yield STREAM
             arrived.set()
             assert request.closed_by_client()
             disconnected.set()
@@ -376,23 +314,6 @@ async def test_a_json_rpc_error_in_a_refusal_is_the_answer_and_no_end_of_the_ses
     assert b"1.0" in answer
 
 
-async def test_advice_about_a_refusal_in_json_rpc_is_logged(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    status = "401 Unauthorized"
-    error = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"who are you"}}'
-    with RawServer(always(whole(error, status))) as server:
-        link = Link(server, log=Log())
-        assert await link.ask(call(b"1")) == error
-        await link.streamable.close()
-    log_text = capfd.readouterr().err
-    assert log_text.startswith(
-        f"mcp-abridge: warning: tools/call: the server answered HTTP {status}; "
-    )
-    assert "--header" in log_text
-    assert "who are you" not in log_text
-
-
 async def test_a_refused_notification_and_an_answer_to_another_request_hold_up_nothing() -> None:
     def answer(request: RawRequest) -> Iterator[bytes]:
         yield whole(result(b"9")) if "id" in request.message else whole(b"", "400 Bad Request")
@@ -404,14 +325,13 @@ async def test_a_refused_notification_and_an_answer_to_another_request_hold_up_n
 
 
 class Server2024:
-    """A server of 2024-11-05, which wants messages at `url` and leaves those with `silent` alone.
+    """A server of 2024-11-05, which wants messages at `url`.
 
     Its stream has the `lines` that are put there; None ends it.
     """
 
-    def __init__(self, url: str = "/messages?s=1", silent: bytes = b"no such message") -> None:
+    def __init__(self, url: str = "/messages?s=1") -> None:
         self.url = url
-        self.silent = silent
         self.lines: queue.Queue[bytes | None] = queue.Queue()
 
     def __call__(self, request: RawRequest) -> Iterator[bytes]:
@@ -423,7 +343,7 @@ class Server2024:
             yield whole(b"Accepted", "202 Accepted", "Content-Type: text/plain")
             if request.message.get("method") == "initialize":
                 self.lines.put(initialized(request.id))
-            elif "id" in request.message and self.silent not in request.body:
+            elif "id" in request.message:
                 self.lines.put(result(request.id))
         else:
             yield whole(b"", "405 Method Not Allowed", "Allow: GET")
@@ -439,33 +359,6 @@ async def test_a_server_of_2024_is_detected_and_answers() -> None:
         server.lines.put(None)
         async with asyncio.timeout(SECONDS):
             assert await link.losses.get() == "the server's event stream ended"
-
-
-async def test_a_query_has_its_response_on_the_stream_of_a_server_of_2024() -> None:
-    server = Server2024()
-    async with linked(server, rules=guarded(onward)) as link:
-        await link.begin()
-        assert await link.ask(call(b"1", "write")) == result(b"1")
-        question, write = link.server.requests[4:]
-        assert b'"status"' in question.body
-        assert b'"write"' in write.body
-        server.lines.put(None)
-
-
-async def test_a_late_call_is_cancelled_at_a_server_of_2024() -> None:
-    server = Server2024(silent=b'"never"')
-    async with linked(server, deadline=0.2) as link:
-        await link.begin()
-        assert (await link.failure(call(b"7", "never"))).startswith("no answer within 0.2 seconds")
-        await link.arrived(5, "POST")
-        cancellation = link.server.of("POST")[-1]
-        assert cancellation.path == "/messages?s=1"
-        assert cancellation.message["method"] == "notifications/cancelled"
-        assert cancellation.message["params"]["requestId"] == 7
-        # What comes late goes nowhere, and what is asked next is answered.
-        server.lines.put(result(b"7", "late"))
-        assert await link.ask(call(b"8")) == result(b"8")
-        server.lines.put(None)
 
 
 async def test_an_endpoint_of_another_origin_is_an_error() -> None:

@@ -29,7 +29,6 @@ from proxy.transports.sidecar.url.route_handler import UrlRoute
 from proxy.transports.workers.pool import Workers
 
 TALKATIVE = (sys.executable, str(Path(__file__).with_name("talkative.py")))
-OFFICIAL = (sys.executable, str(Path(__file__).parents[1] / "remote_tools.py"), "stdio")
 STREAM = "text/event-stream"
 JSON = "application/json"
 BOTH = f"{JSON}, {STREAM}"

@@ -4,15 +4,11 @@ import asyncio
 import json
 from typing import Any
 
-import mcp
 import pytest
-from mcp.client.sse import sse_client
-from mcp_types import CallToolResult, TextContent
 
 from tests.given import rules
 from tests.transports.http.route_server import (
     JSON,
-    OFFICIAL,
     STREAM,
     Client,
     StreamedResponse,
@@ -196,21 +192,3 @@ async def test_a_client_of_2024_11_05_has_one_stream_for_everything() -> None:
         stream.close()
         await asyncio.to_thread(wait_gone, server)
         assert (await endpoint.call(5, "echo")).status == 404
-
-
-async def test_the_official_client_of_2024_11_05_works() -> None:
-    async with (
-        serve_command(OFFICIAL) as proxy,
-        sse_client(str(proxy.http.make_url("/mcp/sse"))) as (reading, writing),
-        mcp.ClientSession(reading, writing) as session,
-    ):
-        await session.initialize()
-        result = await session.call_tool("count", {"upto": 2})
-        assert isinstance(result, CallToolResult)
-        assert text(result) == "counted"
-
-
-def text(result: CallToolResult) -> str:
-    [block] = result.content
-    assert isinstance(block, TextContent)
-    return block.text
