@@ -9,7 +9,6 @@ from proxy.transports.correlation import (
     NOWHERE,
     Correlation,
     correlate,
-    elements,
     error_for_long_line,
     messages,
     request_key,
@@ -23,10 +22,8 @@ SUBSCRIBED = {"_meta": {"io.modelcontextprotocol/subscriptionId": "a"}}
 @pytest.mark.parametrize(
     ("message", "whose"),
     [
-        ({"id": 7, "result": {}}, Correlation(answers=b"7")),
         ({"id": "7", "error": {"code": 1}}, Correlation(answers=b'"7"', failed=True)),
         ({"id": 7, "result": {"x": "y" * 9000}}, Correlation(answers=b"7")),
-        ({"id": 7, "error": {"x": "y" * 9000}}, Correlation(answers=b"7", failed=True)),
         (
             {"method": "notifications/progress", "params": {"progressToken": 5}},
             Correlation(token=b"5"),
@@ -37,8 +34,6 @@ SUBSCRIBED = {"_meta": {"io.modelcontextprotocol/subscriptionId": "a"}}
         ),
         ({"method": "notifications/x", "params": SUBSCRIBED}, Correlation(subscription=b'"a"')),
         ({"method": "notifications/message", "params": {}}, NOWHERE),
-        ({"method": "notifications/progress", "params": []}, NOWHERE),
-        ({"method": "notifications/initialized"}, NOWHERE),
         ({"id": 7, "method": "sampling/createMessage", "params": {}}, NOWHERE),
         ({"id": None, "error": {"code": -32700}}, Correlation(answers=b"null", failed=True)),
     ],
@@ -63,12 +58,6 @@ def test_unreadable_elements_of_a_batch_are_left_out() -> None:
     assert [request_key(each) for each in read] == [b"1", None, None, None]
     for raw in (b"[" * 5000, b"{", b"noise"):
         assert messages(raw) == []
-
-
-def test_a_batch_has_elements_and_anything_else_is_one() -> None:
-    assert elements(b'[{"id":1}, {"id":2}]') == [b'{"id":1}', b'{"id":2}']
-    assert elements(b'{"id":1}') == [b'{"id":1}']
-    assert elements(b"[1") == [b"[1"]
 
 
 def too_long(start: bytes) -> LongLine:

@@ -6,11 +6,11 @@ import re
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 
 import pytest
 
-from proxy.transports.log import TAIL, Level, Log
+from proxy.transports.log import Level, Log
+from tests.transports.processes import fill
 
 
 def read_all(pipe: tuple[int, int]) -> bytes:
@@ -20,16 +20,6 @@ def read_all(pipe: tuple[int, int]) -> bytes:
     while chunk := os.read(pipe[0], 1 << 16):
         raw += chunk
     return raw
-
-
-def fill(descriptor: int) -> int:
-    os.set_blocking(descriptor, False)
-    filled = 0
-    with suppress(BlockingIOError):
-        while True:
-            filled += os.write(descriptor, b"." * 1024)
-    os.set_blocking(descriptor, True)
-    return filled
 
 
 def drain(reading: int, filled: int) -> None:
@@ -144,29 +134,6 @@ def test_long_texts_are_cut_and_their_event_is_one_whole_line(
     assert b"end" in line
     if form == "json":
         assert json.loads(line)["field_11"] == "\x01?" * 100
-
-
-def test_the_last_bytes_of_the_servers_stderr_are_stored(pipe: tuple[int, int]) -> None:
-    os.close(pipe[1])
-    log = Log(descriptor=os.open(os.devnull, os.O_WRONLY))
-    log.pass_on(b"a" * 5000)
-    log.pass_on(b"b" * 1000)
-    assert log.tail == b"a" * (TAIL - 1000) + b"b" * 1000
-    log.put_aside(b"noise")
-    assert log.tail.endswith(b"b")
-
-
-def test_noise_is_reported_once(pipe: tuple[int, int]) -> None:
-    reading, writing = pipe
-    log = Log(descriptor=writing)
-    log.noise(b"one")
-    log.noise(b"two")
-    start = b"mcp-abridge: warning: "
-    assert os.read(reading, 4096).splitlines() == [
-        start + b"the server writes lines that are no messages to its stdout",
-        b"one",
-        b"two",
-    ]
 
 
 def test_an_unread_stderr_delays_once_and_the_loss_is_reported_later(

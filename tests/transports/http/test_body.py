@@ -115,11 +115,3 @@ async def test_a_lost_connection_is_not_the_end_of_a_body() -> None:
         body = Body(zipped(TEXT)[:20], breaks=ConnectionResetError("gone"))
         with pytest.raises(ConnectionResetError, match="gone"):
             await whole(body, encoding, 1 << 20)
-
-
-@pytest.mark.parametrize("members", [1, 40])
-async def test_a_body_that_grows_too_much_is_refused(members: int) -> None:
-    # That it costs little memory is shown in tests/faults/test_upstreams.py.
-    body = Body(zipped(bytes((40 << 20) // members)) * members)
-    with pytest.raises(Unreadable, match=r"^it is over 200 times larger when decompressed$"):
-        await whole(body, "gzip", 1 << 30)

@@ -127,13 +127,6 @@ def test_an_event_is_complete_with_its_last_byte(raw: bytes) -> None:
     assert last == [raw]
 
 
-def test_a_line_feed_after_an_end_of_two_carriage_returns_is_a_blank_line() -> None:
-    events, remainder = read([b"data: 1\r\r", b"\ndata: 2\r\n\r\n"])
-
-    assert [event.raw for event in events] == [b"data: 1\r\r", b"\n", b"data: 2\r\n\r\n"]
-    assert remainder == b""
-
-
 @pytest.mark.parametrize("size", [1, 7, 1000])
 def test_an_event_over_the_limit_is_refused_whatever_the_chunks(size: int) -> None:
     fits, over = b"data: 12\n\n", b"data: 123\n\n"

@@ -77,14 +77,3 @@ def test_a_signal_that_python_ignores_is_not_ignored_by_the_server(spawn: Spawn)
     started = spawn(["/bin/sh", "-c", "kill -s PIPE $$; echo"])
     until(started.ended)
     assert started.code == -signal.SIGPIPE
-
-
-def test_a_guardian_that_was_released_is_gone_and_the_group_lives(spawn: Spawn) -> None:
-    started = spawn(["/bin/sh", "-c", "read line"])
-    assert started.guardian is not None
-    guardian = started.guardian.pid
-    os.kill(guardian, 0)
-    started.release()
-    with pytest.raises(ProcessLookupError):
-        os.kill(guardian, 0)
-    assert not started.ended()

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -146,28 +145,8 @@ def test_a_line_that_was_cut_at_the_end_of_the_stream_is_not_reported_as_passed(
     assert whole[-1] == LongLine("streamed", line, line, len(line))
 
 
-def test_an_endless_line_is_noticed_at_once_and_keeps_no_more_than_its_ends() -> None:
-    lines = Lines(1500)
-    chunk = b"x" * 1000
-    assert list(lines.feed(chunk, len(chunk))) == []
-    assert list(lines.feed(chunk, len(chunk))) == [LongLine("too long", b"x" * ENDS, b"", 2000)]
-    for _ in range(998):
-        assert list(lines.feed(chunk, len(chunk))) == []
-    assert list(lines.end()) == [LongLine("dropped", b"x" * ENDS, b"x" * ENDS, 1_000_000)]
-
-
 def test_a_line_that_grows_over_the_limit_while_it_passes_is_ended_there() -> None:
     output = events(Lines(100, lambda _: True, LONG), b"x" * 300 + b"\n{}\n", [40])
     assert join_pieces(output) == [b"x" * 80, b"{}"]
     assert LongLine("too long", b"x" * 120, b"", 120) in output
     assert dropped(b"x" * 300) in output
-
-
-@pytest.mark.parametrize("sizes", [[400], [LONG - 1, 400]])
-def test_nothing_is_streamed_of_a_line_that_is_too_long_at_once(sizes: list[int]) -> None:
-    output = events(Lines(100, lambda _: True, LONG), b"x" * 300 + b"\n{}\n", sizes)
-    over = (
-        LongLine("too long", b"x" * 300, b"", 300),
-        dropped(b"x" * 300),
-    )
-    assert output == [*over, [b"{}"]]

@@ -20,7 +20,6 @@ from proxy.transports.workers import pool
 from proxy.transports.workers.pool import Workers
 from tests.faults.processes import until
 from tests.given import answer, document, rule
-from tests.threadless import threadless
 from tests.transports.processes import alive, wait_gone
 from tests.transports.steps import Step, UnpicklableStep
 from tests.transports.workers.doing import RAW, SECONDS, doing, failed, step_document
@@ -145,20 +144,6 @@ async def test_the_response_of_a_bypassed_rule_is_not_sent_to_a_worker(workers: 
     assert (outcome.raw is RAW, outcome.outcome, outcome.log_line) == (True, "failed", None)
 
 
-async def test_jobs_follow_one_whose_thread_could_not_start(
-    workers: Workers,
-) -> None:
-    jobs = {"view": replace(doing("tell"), view="items"), "shaped": python("tell")}
-    with threadless():
-        for job in (*jobs.values(), *jobs.values()):
-            with pytest.raises(RuntimeError):
-                await workers.shape(job)
-
-    async with asyncio.timeout(SECONDS):
-        for outcome, job in jobs.items():
-            assert (await workers.shape(job)).outcome == outcome
-
-
 @pytest.mark.parametrize(
     ("step", "reason"),
     [
@@ -278,19 +263,6 @@ def test_no_process_outlives_one_that_is_killed(tmp_path: Path) -> None:
 def python(deed: str, place: str = "") -> ShapeJob:
     """Return a job of a rule with Python of its own."""
     return doing(deed, place, foreign=True)
-
-
-async def test_the_loop_goes_on_while_a_job_is_done_and_the_next_one_waits(
-    workers: Workers, pipe: Path
-) -> None:
-    first = asyncio.create_task(workers.shape(python("read", str(pipe))))
-    second = asyncio.create_task(workers.shape(python("tell")))
-    other_end = await asyncio.to_thread(pipe.open, "wb")  # there is one once the first is at it
-
-    assert not first.done()
-    assert not second.done()
-    other_end.close()
-    assert ((await first).outcome, (await second).outcome) == ("shaped", "shaped")
 
 
 async def test_a_job_that_takes_too_long_is_abandoned_and_the_next_one_is_done(pipe: Path) -> None:
