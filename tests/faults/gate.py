@@ -10,17 +10,17 @@ from proxy.transforms.base import Call, Parameter
 
 
 class Gate(Struct, frozen=True):
-    """Asks `check` with the call's `how`, and then does what its `then` says."""
+    """Calls `fault` with what the call `says`; allows the call, or else responds with the answer.
+
+    The call has `allow` if it is allowed then.
+    """
 
     name: ClassVar[str] = "gate"
     shorthand: ClassVar[str | None] = None
     parameters: ClassVar[Mapping[str, Parameter]] = {}
 
     def __call__(self, call: Call, answer: QueryResult | None) -> Decision:
-        """Decide on a call; without `how` nothing is asked."""
-        how, then = call.argument("how"), call.argument("then")
-        if answer is None and how is not None:
-            return Query("check", {"how": how}, call.argument("seconds") or 20.0)
-        if then == "pass":
-            return Allow()
-        return Respond("no question" if answer is None else answer.failure or answer.document)
+        """Decide on a call."""
+        if answer is None:
+            return Query("fault", {"says": call.argument("asks")}, 20.0)
+        return Allow() if call.argument("allow") else Respond(answer.failure or answer.document)
