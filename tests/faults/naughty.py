@@ -139,13 +139,15 @@ def large(id_stands: str = "first") -> None:
         say(answer + b"\n")
 
 
+def table(count: int, row: str = '{"a":1.0,"noise":[1,2,3]}') -> str:
+    return f"[{','.join([row] * count)}]"
+
+
 @fault
 def rows() -> None:
     """Answer a call of `123` with an array of so many objects, as a text."""
     for id, name in requests():
-        row = '{"a":1.0,"noise":[1,2,3]}'
-        text = f"[{','.join([row] * int(name))}]" if name.isdigit() else "ok"
-        say(result(id, text) + b"\n")
+        say(result(id, table(int(name)) if name.isdigit() else "ok") + b"\n")
 
 
 @at_end
