@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.faults.routes import Bridge, Local, Naughty, Remote
-from tests.faults.scale import LONG, in_short_form, some
+from tests.faults.scale import LONG, in_short_form
 from tests.faults.sidecar import serving
 from tests.faults.wrapper import naughty
 
@@ -59,12 +59,4 @@ def bridge() -> Iterator[Bridge]:
 @pytest.fixture
 def target(request: pytest.FixtureRequest) -> Remote | Bridge:
     target: Remote | Bridge = request.getfixturevalue(request.param)
-    return target
-
-
-# What is refused before the kind of server counts: the long form tries it before both.
-@pytest.fixture(params=some(["remote", "local"], "remote"))
-def before_any(request: pytest.FixtureRequest) -> Remote | Local:
-    """Return a sidecar before either kind of server, in the short form before a URL."""
-    target: Remote | Local = request.getfixturevalue(request.param)
     return target
