@@ -1,4 +1,4 @@
-"""What a guard asks before a call: which messages the server and the client have of it.
+"""The messages that server and client have of what a guard asks before a call.
 
 What each answer and failure means is shown in tests/session/test_guards.py, and before a URL in
 tests/transports/sidecar/url/test_probes.py.

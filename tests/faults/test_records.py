@@ -40,7 +40,7 @@ class Recorder:
         with soon():
             return self.client.ask(call(next(self.ids), tool, arguments=arguments))
 
-    def stopped(self, ledger: str) -> str:
+    def reason_to_stop(self, ledger: str) -> str:
         """Wait until recording has stopped; return the reason that the log has once."""
         until(lambda: "recording stopped" in str(self.client.log()))
         [line] = [each for each in self.client.log() if "ledger" in each]
@@ -83,7 +83,7 @@ def test_a_ledger_that_cannot_be_written_stops_and_calls_go_on(
     make, reason = place
     make(bad)
     with recording(bad, lost_count=21) as recorder:
-        assert re.fullmatch(reason, recorder.stopped(bad))
+        assert re.fullmatch(reason, recorder.reason_to_stop(bad))
         for _ in range(20):
             recorder.call()
 
@@ -118,7 +118,7 @@ def test_a_full_disk_loses_no_earlier_record(tmp_path: Path) -> None:
             fill(disk / "film")
             for number in range(20):
                 recorder.call(f"{number} " + "x" * 180)
-            why = recorder.stopped(path)
+            why = recorder.reason_to_stop(path)
             assert re.fullmatch("(database or disk is full|disk I/O error)", why)
         (disk / "film").unlink()
         assert query(path, "PRAGMA integrity_check") == [("ok",)]
@@ -134,7 +134,7 @@ def test_a_ledger_that_is_locked_for_too_long_stops_and_calls_go_on(path: str) -
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with recording(path, lost_count=2) as recorder:
-            assert recorder.stopped(path) == "database is locked"
+            assert recorder.reason_to_stop(path) == "database is locked"
             recorder.call()
         other.execute("ROLLBACK")
         assert [each.name for each in rows(path)] == ["before"]

@@ -1,4 +1,4 @@
-"""Nobody waits for another session's rule: pings are answered while a rule works."""
+"""Pings are answered while another session's rule works."""
 
 import sys
 import time
