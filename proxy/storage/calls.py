@@ -31,9 +31,7 @@ class RecentCalls:
         wake: Event | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._claim_elsewhere = claim_elsewhere
-        self._wake = wake
-        self._clock = clock
+        self._claim_elsewhere, self._wake, self._clock = claim_elsewhere, wake, clock
         self._lock = Lock()
         self._new: list[tuple[str, str]] = []
         self._times: OrderedDict[bytes, float] = OrderedDict()
@@ -50,15 +48,15 @@ class RecentCalls:
 
     def claim(self, caller: str, call: str) -> bool:
         """Return True, and remember the call, if nobody has made it before. May block."""
-        digest = _digest(caller, call)
+        key = bytes.fromhex(digest(caller, call))
         with self._lock:
             self._hash_new()
             past = self._clock() - SECONDS
-            if self._times.get(digest, past) > past:
+            if self._times.get(key, past) > past:
                 return False
-            self._remember(digest)
-            self._unshared.discard(digest)
-        return self._claim_elsewhere is None or self._claim_elsewhere(digest)
+            self._remember(key)
+            self._unshared.discard(key)
+        return self._claim_elsewhere is None or self._claim_elsewhere(key)
 
     def drain(self) -> set[bytes]:
         """Return the hashes of calls since the last drain."""
@@ -73,32 +71,27 @@ class RecentCalls:
         What it refuses with a StoreError is passed to it again, after a `pause` in seconds.
         """
         assert self._wake is not None
-        hashes: set[bytes] = set()
         while True:
-            if not hashes:
-                self._wake.wait()
+            self._wake.wait()
             self._wake.clear()
-            hashes |= self.drain()
-            try:
-                if hashes:
+            hashes = self.drain()
+            while hashes:
+                try:
                     remember(hashes)
-                hashes = set()
-            except StoreError:
-                time.sleep(pause)
+                    break
+                except StoreError:
+                    time.sleep(pause)
+                    hashes |= self.drain()
 
     def _hash_new(self) -> None:
         for caller, call in self._new:
-            self._remember(_digest(caller, call))
+            self._remember(bytes.fromhex(digest(caller, call)))
         self._new.clear()
 
-    def _remember(self, digest: bytes) -> None:
-        self._times[digest] = self._clock()
-        self._times.move_to_end(digest)
+    def _remember(self, key: bytes) -> None:
+        self._times[key] = self._clock()
+        self._times.move_to_end(key)
         if len(self._times) > MOST:
             self._times.popitem(last=False)
         if self._claim_elsewhere is not None:
-            self._unshared.add(digest)
-
-
-def _digest(caller: str, call: str) -> bytes:
-    return bytes.fromhex(digest(caller, call))
+            self._unshared.add(key)

@@ -52,9 +52,8 @@ class Folder:
         path = self._file(key)
         unfinished = f"{path}.{os.getpid()}"
         try:
-            with open(
-                os.open(unfinished, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb"
-            ) as file:
+            descriptor = os.open(unfinished, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+            with open(descriptor, "wb") as file:
                 file.write(raw)
             os.replace(unfinished, path)
             self._make_room()

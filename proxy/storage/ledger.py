@@ -2,17 +2,15 @@
 
 Beside the sums, it has hashes of the calls of the last hour, which all processes of a user share.
 
-Invariant: no call waits for the ledger, and no call fails because of it. A separate thread drains
-the meters, at once after a quiet second and else every second (more often at first), in one
-transaction each time. Any error with the file ends the recording, with one line in the log and a
-count of the calls that were not recorded. The pages in use have no more than MAX_BYTES and one
-flush.
+Invariant: no call waits for the ledger, and no call fails because of it. Any error with the file
+ends the recording, with one line in the log and a count of the calls that were not recorded. The
+pages in use have no more than MAX_BYTES and one flush.
 """
 
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
@@ -73,11 +71,8 @@ class LedgerError(AbridgeError):
 class Figures(Struct, frozen=True):
     """The sums of one tool, server, rule, client, day or hour; `name` is None if it was not known.
 
-    `shaped` counts the calls whose response a rule or the budget made, `failed` the calls whose
-    rule failed. Calls of shadow rules count with the sizes that were really sent; `shadow_saves` is
-    the number of visible bytes that these rules would have saved, `client_cut` of those that the
-    clients would have left out by themselves, of `cuts_before` responses. Of `cuts_after` responses
-    they still left something out. `largest` is the response of which the model read most.
+    Calls of shadow rules count with the sizes that were really sent; `shadow_saves` are the visible
+    bytes that these rules would have saved. `client_cut` to `largest` are those of a Row.
     """
 
     name: str | None
@@ -112,9 +107,8 @@ class Ledger:
 
     `recent` are the calls whose hashes it shares with other processes. `warn` receives one line
     with the reason if recording stops, `lose` the number of calls that were not recorded, each
-    time. `interval` is the least time between two writes, `patience` the time that a write waits
-    for another process's lock, both in seconds. A process that is killed loses the calls of its
-    last `interval`, but not its first call if that was answered 50 ms ago.
+    time. `interval` is the time between two writes, shorter at first; `patience` is the time that a
+    write waits for another process's lock, both in seconds.
     """
 
     def __init__(
@@ -128,15 +122,10 @@ class Ledger:
         interval: float = 1.0,
         patience: float = 5.0,
     ) -> None:
-        self.unrecorded = 0
-        """The number of calls that could not be recorded."""
-        self._path = path
-        self._meters = meters
-        self._warn = warn
-        self._recent = recent
-        self._lose = lose
-        self._interval = interval
-        self._patience = patience
+        self.unrecorded = 0  # calls
+        self._path, self._meters, self._recent = path, meters, recent
+        self._warn, self._lose = warn, lose
+        self._interval, self._patience = interval, patience
         self._file: LedgerFile | None = None
         self._broken = False
         self._closing = Event()
@@ -196,10 +185,10 @@ class Ledger:
 
 
 class LedgerFile:
-    """An open ledger file, for the one thread that opened it.
+    """An open ledger file, for the one thread that opened it; only its owner has access.
 
-    Creates missing folders and the file, accessible to their owner alone. The part of the file in
-    use has at most `max_bytes` and the last write. Raises LedgerError, OSError or sqlite3.Error.
+    The pages in use have at most `max_bytes` and the last write. Raises LedgerError, OSError or
+    sqlite3.Error.
     """
 
     def __init__(
@@ -212,8 +201,7 @@ class LedgerFile:
     ) -> None:
         import sqlite3
 
-        self._max_bytes = max_bytes
-        self._clock = clock
+        self._max_bytes, self._clock = max_bytes, clock
         self._last_prune = 0  # when rows were last deleted for their age
         _create(path)
         self._db = sqlite3.connect(path, timeout=patience, isolation_level=None)
@@ -240,7 +228,7 @@ class LedgerFile:
             if now - self._last_prune > _DAY:
                 self._last_prune = now
                 for table in _TABLES:
-                    _delete(db, table, now - KEPT_DAYS * _DAY)
+                    db.execute(f"DELETE FROM {table} WHERE time < ?", (now - KEPT_DAYS * _DAY,))
             if _used_bytes(db) > self._max_bytes:
                 _make_room(db, now, self._max_bytes // 2)
             for table, kind in _TABLES.items():
@@ -263,15 +251,9 @@ class LedgerFile:
 
 
 def _create(path: str) -> None:
-    """Create an empty file if there is none, and its folders."""
-    folder = os.path.dirname(path)
-    missing = []
-    while folder and not os.path.exists(folder):
-        missing.append(folder)
-        folder = os.path.dirname(folder)
-    for each in reversed(missing):
-        with suppress(FileExistsError):
-            os.mkdir(each, 0o700)
+    for at, character in enumerate(path):
+        if at and character == os.sep:  # the mode is for the last folder alone
+            os.makedirs(path[:at], mode=0o700, exist_ok=True)
     _check_regular(path)
     os.close(os.open(path, os.O_CREAT, 0o600))
 
@@ -309,29 +291,21 @@ def _prepare(db: "sqlite3.Connection") -> None:
 def _add(db: "sqlite3.Connection", table: str, now: int, counts: Iterable[Counts]) -> None:
     """Add counts to the sums of their minute."""
     keys, columns = ", ".join(_KEYS[table]), [*_KEYS[table], *_SUMS[table]]
-    added = ", ".join(
-        f"{each} = MAX({each}, excluded.{each})"
-        if each == _LARGEST
-        else f"{each} = {each} + excluded.{each}"
-        for each in _SUMS[table]
-    )
+    sums = {each: f"{each} + excluded.{each}" for each in _SUMS[table]}
+    if _LARGEST in sums:
+        sums[_LARGEST] = f"MAX({_LARGEST}, excluded.{_LARGEST})"
+    added = ", ".join(f"{each} = {sum}" for each, sum in sums.items())
+    minute = now // 60 * 60
     db.executemany(
         f"""INSERT INTO {table} (time, {", ".join(columns)}) VALUES (?{", ?" * len(columns)})
         ON CONFLICT (time, {keys}) DO UPDATE SET {added}""",
-        (
-            (now // 60 * 60, *(_storable(getattr(each, name)) for name in columns))
-            for each in counts
-        ),
+        ((minute, *(_storable(getattr(each, name)) for name in columns)) for each in counts),
     )
 
 
 def _storable(value: str | int | None) -> str | int:
     # In a key, NULL would differ from NULL.
     return "" if value is None else label(value) if isinstance(value, str) else value
-
-
-def _delete(db: "sqlite3.Connection", table: str, before: int) -> None:
-    db.execute(f"DELETE FROM {table} WHERE time < ?", (before,))
 
 
 def _make_room(db: "sqlite3.Connection", now: int, max_bytes: int) -> None:
@@ -348,7 +322,7 @@ def _make_room(db: "sqlite3.Connection", now: int, max_bytes: int) -> None:
             WHERE time < ? GROUP BY {_DATE}, {keys}""",
             (now - _DAY,),
         )
-        _delete(db, table, now - _DAY)
+        db.execute(f"DELETE FROM {table} WHERE time < ?", (now - _DAY,))
         db.execute(f"INSERT INTO {table} SELECT * FROM sums")
         db.execute("DROP TABLE sums")
     deleted = 1
@@ -378,11 +352,8 @@ def claim_call(path: str, call: bytes, *, clock: Callable[[], float] = time.time
     import sqlite3
 
     try:
-        file = LedgerFile(path, patience=1.0, clock=clock)
-        try:
+        with closing(LedgerFile(path, patience=1.0, clock=clock)) as file:
             return file.claim(call)
-        finally:
-            file.close()
     except Exception as error:
         return getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_BUSY
 
@@ -418,50 +389,31 @@ def rows(path: str, since: float | None = None, by: str = "tool") -> list[Figure
     BY; days and hours are in order. Raises LedgerError if the file is missing or cannot be read.
     """
     order = "name" if by in ("day", "hour") else "seen_after DESC, seen_before DESC, name"
-    sums = _read(
-        path,
-        f"""SELECT {_BY[by]} AS name, SUM(calls),
-            SUM(CASE WHEN outcome IN ('shaped', 'page', 'view') THEN calls ELSE 0 END),
-            SUM(CASE WHEN outcome = 'failed' THEN calls ELSE 0 END),
-            SUM(wire_before),
-            SUM(CASE WHEN outcome = 'shadow' THEN wire_before ELSE wire_after END),
+    query = f"""SELECT {_BY[by]} AS name, SUM(calls),
+            SUM(calls * (outcome IN ('shaped', 'page', 'view'))),
+            SUM(calls * (outcome = 'failed')), SUM(wire_before),
+            SUM(CASE outcome WHEN 'shadow' THEN wire_before ELSE wire_after END),
             SUM(visible_before) AS seen_before,
-            SUM(CASE WHEN outcome = 'shadow' THEN visible_before ELSE visible_after END)
+            SUM(CASE outcome WHEN 'shadow' THEN visible_before ELSE visible_after END)
                 AS seen_after,
-            SUM(CASE WHEN outcome = 'shadow' THEN visible_before - visible_after ELSE 0 END),
+            SUM((visible_before - visible_after) * (outcome = 'shadow')),
             SUM(client_cut), SUM(cuts_before), SUM(cuts_after), MAX(largest)
-        FROM calls WHERE time >= ? GROUP BY 1 ORDER BY {order}""",
-        since,
-    )
-    return [Figures(*each) for each in sums]
+        FROM calls WHERE time >= ? GROUP BY 1 ORDER BY {order}"""
+    return [Figures(*each) for each in _read(path, query, since)]
 
 
 def warnings(path: str, since: float | None = None) -> list[Warnings]:
-    """Return the warnings in the ledger at `path`, by rule and kind, the most frequent first.
-
-    `since` and the errors are the same as for `rows`.
-    """
-    sums = _read(
-        path,
-        """SELECT rule, kind, SUM(count) AS times FROM warnings WHERE time >= ?
-        GROUP BY rule, kind ORDER BY times DESC, rule, kind""",
-        since,
-    )
-    return [Warnings(*each) for each in sums]
+    """Return the warnings by rule and kind, the most frequent first; see `rows`."""
+    query = """SELECT rule, kind, SUM(count) AS times FROM warnings WHERE time >= ?
+        GROUP BY rule, kind ORDER BY times DESC, rule, kind"""
+    return [Warnings(*each) for each in _read(path, query, since)]
 
 
 def definitions(path: str, since: float | None = None) -> list[Definitions]:
-    """Return the tool lists in the ledger at `path`, by server, the longest first.
-
-    `since` and the errors are the same as for `rows`.
-    """
-    sums = _read(
-        path,
-        """SELECT NULLIF(server, ''), SUM(sessions), SUM(before), SUM(after) AS bytes
-        FROM definitions WHERE time >= ? GROUP BY 1 ORDER BY bytes DESC, 1""",
-        since,
-    )
-    return [Definitions(*each) for each in sums]
+    """Return the tool lists by server, the longest first; see `rows`."""
+    query = """SELECT NULLIF(server, ''), SUM(sessions), SUM(before), SUM(after) AS bytes
+        FROM definitions WHERE time >= ? GROUP BY 1 ORDER BY bytes DESC, 1"""
+    return [Definitions(*each) for each in _read(path, query, since)]
 
 
 def _read(path: str, query: str, since: float | None) -> list[tuple[Any, ...]]:

@@ -45,15 +45,12 @@ class Limiter(Generic[Label]):
     """
 
     def __init__(self, limit: int, reserve: int = 0) -> None:
-        self._limit = limit
-        self._reserve = reserve
+        self._limit, self._reserve = limit, reserve
         self._admitted: set[Label] = set()
         self._lock = Lock()
 
     def admit(self, *candidates: Label) -> Label:
-        """Return the first of `candidates` that is known or finds room; else the last.
-
-        Each is coarser than the one before. The last always finds room.
+        """Return the first of `candidates`, each coarser, that is known or finds room; or the last.
 
         >>> tools = Limiter(2)
         >>> [tools.admit(name, OTHER) for name in ("a", "b", "c", "a")]
@@ -122,12 +119,6 @@ class Meters:
 
     `observe` receives a row for each call when it is counted, in the thread that counts it, and
     `observe_warning` each warning. Without a drain, further tools are counted as OTHER at last.
-
-    >>> meters = Meters()
-    >>> meters.of("github", "codex").count_untouched("get_me", 120)
-    >>> meters.of("github", None).count_untouched("get_me", 80)
-    >>> [(row.server, row.client, row.wire_before) for row in meters.drain(Row)]
-    [('github', 'codex', 120), ('github', None, 80)]
     """
 
     def __init__(
@@ -135,25 +126,16 @@ class Meters:
         observe: Callable[[Row], None] | None = None,
         observe_warning: Callable[[Warnings], None] | None = None,
     ) -> None:
+        # Set by each call and warning, and cleared by the thread that drains before it does. Tool
+        # lists are recorded with the next call, or at the end: none waits for a file to open.
         self.wake_drain = Event()
-        """Set by each call and warning; the thread that drains waits for it, and clears it first.
-
-        Tool lists are recorded with the next call, or at the end: none waits for a file to open.
-        """
-        self._observers: dict[type, Callable[[Any], None] | None] = {
-            Row: observe,
-            Warnings: observe_warning,
-        }
-        self._servers = Limiter[str](_MAX_PEERS)
-        self._clients = Limiter[str](_MAX_PEERS)
+        self._observers: dict[type, Any] = {Row: observe, Warnings: observe_warning}
+        self._servers, self._clients = Limiter[str](_MAX_PEERS), Limiter[str](_MAX_PEERS)
         self._labels = {Row: Limiter[str](_MAX_TOOLS), Warnings: Limiter[str](_MAX_KINDS)}
         # `+=` on a shared sum is not atomic; an uncontended lock costs some 50 ns.
         self._lock = Lock()
-        self._sums: dict[type, dict[tuple[Any, ...], list[int]]] = {
-            Row: {},
-            Warnings: {},
-            Definitions: {},
-        }
+        kinds = (Row, Warnings, Definitions)
+        self._sums: dict[type, dict[tuple[Any, ...], list[int]]] = {kind: {} for kind in kinds}
 
     def of(self, server: str | None, client: str | None) -> "Meter":
         """Return the meter for a server and a client."""
@@ -199,15 +181,10 @@ class Meter:
     __slots__ = ("_client", "_meters", "_server")
 
     def __init__(self, meters: Meters, server: str | None, client: str | None) -> None:
-        self._meters = meters
-        self._server = server
-        self._client = client
+        self._meters, self._server, self._client = meters, server, client
 
     def count_untouched(self, tool: str, wire: int, client_cut: int = 0) -> None:
-        """Count a response of `wire` bytes that was sent without being decoded.
-
-        The part that the model reads is unknown: the whole message counts as visible.
-        """
+        """Count a response of `wire` bytes that was not decoded: all of it counts as visible."""
         size = wire, wire
         self.count(tool, None, "untouched", size, size, (client_cut, client_cut))
 
@@ -222,8 +199,7 @@ class Meter:
     ) -> None:
         """Count one answered call of `tool`; `rule` is the name of the rule that applied, if any.
 
-        The client by itself would have left out `client_cut` bytes of the response before, and
-        still leaves out those after.
+        `client_cut` are the bytes that the client by itself leaves out.
 
         >>> meters = Meters()
         >>> meter = meters.of(None, None)
@@ -241,22 +217,11 @@ class Meter:
         self._meters.add(Row, key, 1, *wire, *visible, cut, cut > 0, cut_after > 0, largest)
 
     def count_definitions(self, before: int, after: int, *, first: bool) -> None:
-        """Count a page of the tools that a session lists, in bytes as the server and we sent it.
-
-        It is the `first` of the session or another one.
-        """
+        """Count a page of a tool list, the `first` of a session or not, in bytes."""
         self._meters.add(Definitions, (self._server,), first, before, after)
 
     def warned(self, rule: str, kind: str) -> None:
-        """Count one warning that the rule named `rule` had.
-
-        Python beside a rule makes any number of kinds.
-
-        >>> meters = Meters()
-        >>> meters.of(None, None).warned("jobs", "transition: completed -> running")
-        >>> [(each.kind, each.count) for each in meters.drain(Warnings)]
-        [('transition: completed -> running', 1)]
-        """
+        """Count one warning of a rule; Python beside a rule makes any number of kinds."""
         self._meters.add(Warnings, (rule, self._meters.label(Warnings, kind)), 1)
 
 

@@ -23,10 +23,9 @@ ANYBODY = "anybody"
 
 
 class Snapshot(Struct, frozen=True):
-    """A document before the first window, and the result around it.
+    """A document (JSON) before the first window, and the encoded Frame of the result around it.
 
-    `document` is JSON; `frame` is a `proxy.shaping.result.frame.Frame`, encoded. `age` is the whole
-    seconds since it was stored, as a store returns it; 0 for the first few.
+    `age` is the whole seconds since it was stored, as a store returns it; 0 for the first few.
     """
 
     frame: bytes
@@ -35,16 +34,14 @@ class Snapshot(Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """The number of bytes."""
         return len(self.frame) + len(self.document)
 
 
 class Key(Struct, frozen=True):
-    """The key of a snapshot: its scope, rule and call.
+    """The key of a snapshot, or with `call` None, of all of the rule in that scope.
 
     `scope` separates clients that must not see each other's documents: a caller, perhaps with one
-    of its sessions in a second line. With `call` None, it names all snapshots of the rule in that
-    scope.
+    of its sessions in a second line.
     """
 
     scope: str
@@ -107,8 +104,7 @@ def digest(*parts: str | None) -> str:
 class Store(Protocol):
     """A store of snapshots.
 
-    `remote` is true if its methods may block: they are then called in a thread, and may raise
-    StoreError if the store cannot be reached.
+    If `remote`, its methods may block, and raise StoreError: they are called in a thread.
     """
 
     remote: bool
@@ -136,8 +132,8 @@ class Memory:
         self,
         *,
         number: int = 64,
-        size: int = 256_000_000,
-        seconds: float = 1800.0,
+        size: int = 256 * 10**6,
+        seconds: float = 1800,
         ages: bool = False,
     ) -> None:
         """Keep at most `number` snapshots, `size` bytes in all, `seconds` after their last use."""
