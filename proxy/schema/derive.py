@@ -103,11 +103,8 @@ def relaxed(schema: Schema, *replaced: str) -> Schema | None:
         if _positional(node):
             changed.pop("items", None)
         if "properties" in changed:
-            changed["properties"] = {
-                name: inner
-                for name, inner in changed["properties"].items()
-                if name.rstrip("_") not in others
-            }
+            others_there = [name for name in changed["properties"] if name.rstrip("_") in others]
+            changed["properties"] = lacking(changed["properties"], others_there)
         if "oneOf" in changed:
             _add_group(changed, "oneOf", changed.pop("oneOf"))
         return changed
@@ -211,10 +208,7 @@ def projected(
     def project(part: Schema) -> Schema:
         properties: Schema = {}
         for name, (source, default, over_null) in fields.items():
-            value: Subschema = True
-            certain = False
-            if source is not None:
-                value, certain = _schema_at(part, source.steps, root)
+            value, certain = _schema_at(part, source.steps, root) if source else (True, False)
             fallback = {"type": "null"} if default is None else {"const": default}
             exact = certain and not over_null
             properties[name] = value if exact else _either(value, fallback)
@@ -235,8 +229,7 @@ def nullable(schema: Schema) -> Schema:
 def advertised(own: Schema | None, derived: list[Schema | None]) -> Schema | None:
     """Return the `outputSchema` to advertise for a tool with rules: any derived one, or its own.
 
-    Clients up to revision 2025-11-25 accept only `type: object` at the root, which the schema of a
-    contract has. None if a derived schema is None, or its references cannot be kept.
+    None if a derived schema is None, or its references cannot be kept.
     """
     try:
         # The server's schema comes first, so that its definitions keep their names.
@@ -266,10 +259,8 @@ def _schema_at(node: Subschema, steps: Steps, root: Schema) -> tuple[Subschema, 
     if groups or not clear or _positional(part) or kinds not in ({"array"}, {"object"}):
         return True, False
     if kinds == {"array"}:
-        return {
-            "type": "array",
-            "items": _schema_at(part.get("items", True), steps, root)[0],
-        }, certain
+        items, _ = _schema_at(part.get("items", True), steps, root)
+        return {"type": "array", "items": items}, certain
     assert isinstance(first, Name)
     inner = part.get("properties", {}).get(first.text, part.get("additionalProperties", True))
     value, sure = _schema_at(inner, steps[1:], root)
@@ -279,10 +270,7 @@ def _schema_at(node: Subschema, steps: Steps, root: Schema) -> tuple[Subschema, 
 def _resolve(
     node: Subschema, root: Schema, trail: frozenset[str]
 ) -> tuple[Schema, list[tuple[str, list[Subschema]]], frozenset[str]]:
-    """Return the own keywords of `node`, references followed, and its groups of other schemas.
-
-    `trail` has the references followed since the last step into a value.
-    """
+    """Return the own keywords of `node`, references followed, its groups, and the longer trail."""
     if isinstance(node, bool):
         return ({} if node else {"not": {}}), [], trail
     while "$ref" in node:
@@ -301,15 +289,11 @@ def _resolve(
 
 
 def _add_group(part: Schema, keyword: str, branches: list[Subschema]) -> None:
-    """Add a group of schemas to `part`, which may already have that keyword.
-
-    A `oneOf` becomes an `anyOf`: after a change, a value may fit several of its schemas.
-    """
+    # A `oneOf` becomes an `anyOf`: after a change, a value may fit several of its schemas.
     keyword = "anyOf" if keyword == "oneOf" else keyword
-    if keyword == "allOf":
-        part["allOf"] = [*part.get("allOf", ()), *branches]
-    elif keyword in part:
-        part["allOf"] = [*part.get("allOf", ()), {keyword: branches}]
+    if keyword in part or keyword == "allOf":
+        more = branches if keyword == "allOf" else [{keyword: branches}]
+        part["allOf"] = [*part.get("allOf", ()), *more]
     else:
         part[keyword] = branches
 
@@ -321,10 +305,7 @@ def _loosened(part: Schema) -> Schema:
 
 
 def _named_only(part: Schema) -> Schema:
-    """Return a copy of `part` without the schemas of members that it does not name.
-
-    Any of them may be the one that is changed.
-    """
+    """Return a copy without the schemas of unnamed members: each may be the one that changes."""
     rest = part.get("additionalProperties", True)
     if "patternProperties" in part or isinstance(rest, dict):
         return lacking(part, {"additionalProperties", "patternProperties"})

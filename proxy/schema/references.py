@@ -69,12 +69,9 @@ def _changed(word: str, value: Any, change: Callable[[Subschema], Subschema]) ->
     if word in HOLDS_ONE:
         return change(checked(value))
     if word in HOLDS_NAMED and isinstance(value, dict):
-        return {
-            name: inner
-            if word == "dependencies" and isinstance(inner, list)
-            else change(checked(inner))
-            for name, inner in value.items()
-        }
+        lists = list if word == "dependencies" else ()  # names of members are no schemas
+        named = value.items()
+        return {n: each if isinstance(each, lists) else change(checked(each)) for n, each in named}
     if word in HOLDS_LIST or word in HOLDS_NAMED:
         raise Unsupported(f"{word} holds no schemas")
     return value
@@ -90,9 +87,8 @@ def checked(value: Any) -> Subschema:
 def bundle(schema: Any) -> Schema:
     """Return `schema` with every reference naming a definition at the root.
 
-    Any other target (`#`, `#/properties/a/items`) becomes a definition of its own.
-
-    Raises Unsupported for references to other documents or anchors, and for dynamic references.
+    Any other target (`#`, `#/properties/a/items`) becomes a definition of its own. Raises
+    Unsupported for references to other documents or anchors, and for dynamic references.
     """
     if not isinstance(schema, dict):
         raise Unsupported("no schema of an object")
@@ -142,10 +138,7 @@ def split_definitions(schema: Schema) -> tuple[Schema, Schema]:
 
 
 def target(root: Mapping[str, Any], reference: str) -> Subschema:
-    """Return the target in `root` of `reference`, a JSON Pointer in a fragment.
-
-    Raises Unsupported if there is none.
-    """
+    """Return the target of a JSON Pointer in a fragment. Raises Unsupported if there is none."""
     value: Any = root
     for token in _unquoted(reference[1:]).split("/")[1:]:
         key = token.replace("~1", "/").replace("~0", "~")
@@ -163,9 +156,8 @@ def target(root: Mapping[str, Any], reference: str) -> Subschema:
 def combine(roots: list[Schema], build: Callable[[list[Schema]], Schema]) -> Schema:
     """Combine bundled schemas into one: `build` gets them without their definitions, in order.
 
-    Their definitions move to the new root, renamed if two of the same name differ.
-
-    Raises Unsupported if the schemas have different dialects.
+    Their definitions move to the new root, renamed if two of the same name differ. Raises
+    Unsupported if the schemas have different dialects.
     """
     own: dict[str, dict[str, Subschema]] = {words: {} for words in DEFINITIONS}
     dialects = {root["$schema"] for root in roots if "$schema" in root}
@@ -217,12 +209,9 @@ def drop_unused_definitions(root: Schema) -> Schema:
         reachable |= waiting
         waiting = set().union(*(references(target(root, each)) for each in waiting)) - reachable
     for words in DEFINITIONS:
-        definitions = {
-            name: reference
-            for name, reference in head.pop(words, {}).items()
-            if pointer(words, name) in reachable
-        }
-        head |= {words: definitions} if definitions else {}
+        unused = [name for name in head.get(words, ()) if pointer(words, name) not in reachable]
+        if definitions := lacking(head.pop(words, {}), unused):
+            head[words] = definitions
     return whole(head, body)
 
 

@@ -130,14 +130,13 @@ class _Search:
         if isinstance(node, bool):
             yield Violation((), "false", f"nothing may stand here, found {_excerpt(value)}")
             return
-        any_found = False
-        for each in self._all(node, value):
-            any_found = True
-            yield each
-        if not any_found:
-            keyword = "unevaluatedItems" if isinstance(value, list) else "unevaluatedProperties"
-            parts = "elements" if isinstance(value, list) else "members"
-            yield Violation((), keyword, f"has {parts} that no schema takes")
+        keyword, parts = "unevaluatedProperties", "members"
+        if isinstance(value, list):
+            keyword, parts = "unevaluatedItems", "elements"
+        rest = Violation((), keyword, f"has {parts} that no schema takes")
+        every = self._all(node, value)
+        yield next(every, rest)
+        yield from every
 
     def _all(self, node: Schema, value: Any) -> Iterator[Violation]:
         if "$ref" in node and self._checker.lone_references:
@@ -181,9 +180,10 @@ class _Search:
         fitting = sum(self.fits(branch, value) for branch in branches)
         if fitting == 1 or (fitting and keyword == "anyOf"):
             return
+        number = "more than one" if fitting else "none"
+        vague = Violation((), keyword, f"{_excerpt(value)} fits {number} of the alternatives")
         if fitting:
-            message = f"{_excerpt(value)} fits more than one of the alternatives"
-            yield Violation((), keyword, message)
+            yield vague
             return
         for branch in branches:
             if (id(branch), id(value)) not in self._reasons:
@@ -195,12 +195,9 @@ class _Search:
             types = tuple(dict.fromkeys(name for each in reasons for name in each.types))
             yield Violation((), "type", _of_type(types, value), types)
             return
-        closest = max(map(_closeness, others))
-        likeliest = [each for each in others if _closeness(each) == closest]
-        if len(likeliest) == 1:
-            yield likeliest[0]
-        else:
-            yield Violation((), keyword, f"{_excerpt(value)} fits none of the alternatives")
+        likeliest, *more = sorted(others, key=_closeness, reverse=True)
+        alone = not more or _closeness(more[0]) < _closeness(likeliest)
+        yield likeliest if alone else vague
 
     def _members(self, node: Schema, value: dict[str, Any]) -> Iterator[Violation]:
         declared: Schema = node.get("properties", {})
@@ -212,11 +209,9 @@ class _Search:
         for name, member in value.items():
             if not self.fits(node.get("propertyNames", True), name):
                 yield from self.violations(node["propertyNames"], name)
-            matches = [
-                inner for text, inner in patterns.items() if self.fits(_of_pattern(text), name)
-            ]
-            for inner in matches:
-                yield from self._below(name, inner, member)
+            matches = [text for text in patterns if self.fits(_of_pattern(text), name)]
+            for text in matches:
+                yield from self._below(name, patterns[text], member)
             if matches or name in declared:
                 continue
             if rest is False:
@@ -285,15 +280,13 @@ def _template(text: str) -> Message:
     return lambda expected, value: text.format(_excerpt(value), expected)
 
 
-def _count(parts: str, than: str) -> Message:
-    def message(limit: Any, value: Any) -> str:
-        size = len(value)
-        return f"has {size or 'no'} {parts[: -1 if size == 1 else None]}, {than} than {limit}"
-
-    return message
+def _count(part: str, than: str) -> Message:
+    return lambda limit, value: (
+        f"has {len(value) or 'no'} {part}{'s' * (len(value) != 1)}, {than} than {limit}"
+    )
 
 
-# The messages for a value that breaks a keyword, from the keyword's value and that value.
+# The messages for a value that breaks a keyword, by the keyword's value and that value.
 _MESSAGES: dict[str, Message] = {
     "const": lambda expected, value: _one_of([expected], value),
     "contains": _template("fewer than {1} elements are such as 'contains' asks for"),
@@ -302,13 +295,13 @@ _MESSAGES: dict[str, Message] = {
     "exclusiveMinimum": _template("{} is not more than {}"),
     "format": _template("{} is not of the format {!r}"),
     "maxContains": _template("more than {1} elements are such as 'contains' asks for"),
-    "maxItems": _count("elements", "more"),
-    "maxLength": _count("characters", "more"),
-    "maxProperties": _count("members", "more"),
+    "maxItems": _count("element", "more"),
+    "maxLength": _count("character", "more"),
+    "maxProperties": _count("member", "more"),
     "maximum": _template("{} is greater than the maximum of {}"),
-    "minItems": _count("elements", "fewer"),
-    "minLength": _count("characters", "fewer"),
-    "minProperties": _count("members", "fewer"),
+    "minItems": _count("element", "fewer"),
+    "minLength": _count("character", "fewer"),
+    "minProperties": _count("member", "fewer"),
     "minimum": _template("{} is less than the minimum of {}"),
     "multipleOf": _template("{} is not a multiple of {}"),
     "not": _template("{} is what it must not be"),
