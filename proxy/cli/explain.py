@@ -180,7 +180,6 @@ def explained(replay: Replay, file: str = "") -> dict[str, Any]:
 
 
 def _guard(replay: Replay) -> dict[str, Any] | None:
-    """Return the query, the query result and the decision of the guard; None if none decided."""
     if not replay.decisions:
         return None
     last = replay.decisions[-1]
@@ -201,7 +200,6 @@ def _guard(replay: Replay) -> dict[str, Any] | None:
 
 
 def _document(replay: Replay, rule: Rule) -> dict[str, Any] | None:
-    """Return the kind and the places of the document that the steps work on; None if none."""
     if not replay.calls:
         refusal = {"kind": "text", "copies": ["the refusal"]}
         return refusal if _runs_on_error(replay, rule) else None
@@ -228,7 +226,6 @@ def _place(copy: Copy) -> str:
 
 
 def _runs_on_error(replay: Replay, rule: Rule) -> bool:
-    """Return True if the answer is an error on which the rule's `errors` steps ran."""
     error = replay.answer.failed and replay.outcome in ("error", "refused", "failed")
     return error and bool(rule.errors) and rule.mode == "active"
 
@@ -340,7 +337,6 @@ def _warning(warning: Warned) -> dict[str, Any]:
 
 
 def _vocabulary(rule: Rule) -> dict[str, list[str]]:
-    """Return the permitted words at each path of the shapes that the rule's `recast` makes."""
     words: dict[str, dict[str, None]] = {}
     for step in (*rule.pipeline, *rule.errors):
         for path, permitted in step.vocabulary.items() if isinstance(step, Recast) else ():

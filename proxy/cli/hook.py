@@ -53,7 +53,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _in_brief(raw: bytes, arguments: argparse.Namespace) -> list[Block] | None:
-    """Return the blocks of the answer in an event, in brief; None if nothing changes."""
     from msgspec import Raw
 
     from proxy.cli.view import answer_of, command, replay_of

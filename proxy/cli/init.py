@@ -110,7 +110,6 @@ def _required(tool: dict[str, Any]) -> list[str]:
 
 
 def _split(text: str) -> tuple[str, list[str]]:
-    """Return the tool and the words of a --sample. Raises UnusableCall."""
     name, _, rest = text.strip().partition(" ")
     return name, _words(rest)
 

@@ -55,7 +55,6 @@ class Account:
         self.over: list[dict[str, Any]] = []
 
     def add(self, session: RecordedSession) -> None:
-        """Replay the calls of a session. Raises AbridgeError."""
         name = self._client or session.client
         rules = self._selection(session.server, name)
         rules = self._active(rules.fitting(session.tools) if session.tools else rules)
@@ -76,7 +75,6 @@ class Account:
         self.sessions += bool(answered)
 
     def _active(self, rules: RuleSet) -> RuleSet:
-        """Return copies of the rules, none of them in shadow mode or out of service."""
         files = []
         for file in rules.files:
             copies = tuple(replace(rule, mode="active") for rule in file.rules)
@@ -102,7 +100,6 @@ class Account:
             self.over.append({"file": file, "tool": tool, "bytes": size_after})
 
     def report(self) -> dict[str, Any]:
-        """Return the sizes by tool and rule, the largest first, and each kind of findings."""
         places = [each.place for each in self.used]
         sizes = sorted(self._sizes.values(), key=lambda each: -each.before)
         return {

@@ -183,7 +183,6 @@ def _server(options: "Options") -> str:
 def _end(
     rules: "_Rules", records: "list[Ledger | Recorder]", log: "Log", relay: "Callable[[], int]"
 ) -> "NoReturn":
-    """Load the rules in a thread while `relay` runs, and exit with its code."""
     from threading import Thread
 
     loading = Thread(target=rules.load, name="rules", daemon=True)
@@ -236,10 +235,9 @@ class _Rules:
             # Stdout carries only messages, so output of rules' Python goes to stderr.
             sys.stdout = sys.stderr
         watch = Watch(names, log, warn, allow_python=allowed)
-        return Selection(watch, budget, log, environ=os.environ)
+        return Selection(watch.look, budget, log, environ=os.environ)
 
     def __call__(self, server: str | None, client: str | None) -> "RuleSet":
-        """Return the rules for a server and a client; raises RuleErrors."""
         # On the path of every tool call: do not wait if the rules are loaded.
         if self._selection is None:
             self._loaded.wait()

@@ -91,13 +91,10 @@ def configuration() -> Schema:
 
 
 class _Types:
-    """Makes the schemas of types; those of classes are stored by name and referred to."""
-
     def __init__(self) -> None:
         self._definitions: dict[str, Schema] = {}
 
     def file(self, title: str, head: Schema) -> Schema:
-        """Return a whole schema of draft 7, which the YAML support of every editor can read."""
         return {
             "$schema": "http://json-schema.org/draft-07/schema#",
             "title": title,
@@ -154,7 +151,6 @@ class _Types:
         return schema | ({"required": required} if required else {})
 
     def part(self) -> Schema:
-        """Return the schema of a part of a shape: any value; only the sources are described."""
         part = {"$ref": "#/definitions/part"}
         parts = [
             *map(self.schema, SOURCES),
@@ -165,7 +161,6 @@ class _Types:
         return self.reference("part", lambda: _any(parts))
 
     def steps(self) -> Schema:
-        """Return the schema of a step, or a list of steps that may hold such lists."""
         step = self.reference("step", self.step)
         steps = {"type": "array", "items": {"$ref": "#/definitions/response"}}
         return self.reference("response", lambda: _any([step, steps]))

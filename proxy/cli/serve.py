@@ -231,7 +231,6 @@ def _require_tokens(routes: Sequence[Route], *, insecure: bool) -> None:
 def _with_rules(
     routes: Sequence[Route], log: Log, *, allow_python: bool
 ) -> tuple[list[Route], list[Rules]]:
-    """Load the rules of each route. Raises RuleErrors with every problem of all routes."""
     problems: dict[Problem, None] = {}
     complete: list[Route] = []
     rules: list[Rules] = []
@@ -251,9 +250,9 @@ def _with_rules(
             elif route.rules is None:
                 rules.append(Selection(None, route.budget, log.info, limit))
             else:
-                files = read(route.rules)
-                rules.append(Selection(files, route.budget, log.info, limit))
-                route = replace(route, refresh=files.refresh)
+                reloading = read(route.rules)
+                rules.append(Selection(reloading.files, route.budget, log.info, limit))
+                route = replace(route, refresh=reloading.refresh)
             complete.append(route)
         except RuleErrors as errors:
             problems |= dict.fromkeys(errors.problems)

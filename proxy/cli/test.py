@@ -81,7 +81,6 @@ def _print(results: list[CaseResult], bare: list[Rule], seconds: float) -> None:
 
 
 def _write(path: str, results: list[tuple[RuleFile, list[CaseResult]]]) -> None:
-    """Write the JUnit XML that CI systems read. Raises OSError."""
     from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
     root = Element("testsuites", name="mcp-abridge test")

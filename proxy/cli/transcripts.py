@@ -98,7 +98,6 @@ def sessions(path: str) -> Iterator[tuple[RecordedSession, list[tuple[int, str]]
 
 
 def _events(path: str, lines_with: tuple[bytes, ...]) -> Iterator[ToolAnswer | str]:
-    """Yield the answers of MCP tools, and the model's own texts and other calls, in order."""
     tools: dict[str, _Call] = {}  # by the call's id
     with open(path, "rb") as file:
         for line in file:

@@ -35,12 +35,11 @@ class Client(Struct, frozen=True):
     `name` is a case-insensitive glob over `clientInfo.name`. `budget_bytes` is the default budget
     of a response, measured on the copies that the model reads. `beyond` describes what the client
     does with a result above `limit_bytes` (None: no known limit), `beyond_bytes` is how much of it
-    the model then reads. A limit that the client counts in characters is given as that many bytes,
-    which is stricter. `tokens_env` is the variable with the user's own limit in tokens.
-    `code_mode` identifies a call whose result goes to a program: the path to a text in
-    `params._meta`, and the prefix of that text. `measured` is the version that the facts were
-    measured with, None if they are unproven; `source` is where else they come from.
-    `needs` are the results that it cannot use as they are.
+    the model then reads. A limit in characters is given as that many bytes, which is stricter.
+    `tokens_env` is the variable with the user's own limit in tokens. `code_mode` identifies a call
+    whose result goes to a program: the path to a text in `params._meta`, and its prefix.
+    `measured` is the version that the facts were measured with, `source` is where else they come
+    from. `needs` are the results that it cannot use as they are.
     """
 
     name: str

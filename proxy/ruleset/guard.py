@@ -1,23 +1,7 @@
 """The interface of guards: users' code that decides on a call before the server receives it.
 
-A rule file names a guard under `guards:`, and a rule applies it to its calls with `guard:`. The
-guard runs once for each call that would go to the server, after the arguments are checked and
-completed. If it first needs a query to the server, the call is suspended, and the guard runs once
-more with the result of the query.
-
-    >>> class Polite(Struct, frozen=True):
-    ...     name: ClassVar[str] = "polite"
-    ...     shorthand: ClassVar[str | None] = None
-    ...     parameters: ClassVar[Mapping[str, Parameter]] = {}
-    ...
-    ...     word: str = "please"
-    ...
-    ...     def __call__(self, call: Call, result: QueryResult | None) -> Decision:
-    ...         if call.argument("tone") == self.word:
-    ...             return Allow()
-    ...         return Respond(f"say {self.word!r}", error=True)
-    >>> Polite()(Call("delete_note", {"tone": "now"}), None)
-    Respond(document="say 'please'", error=True)
+rules/PYTHON.md has examples. A guard runs once for each call, after the arguments are checked and
+completed; after a query, once more, with its result.
 """
 
 from collections.abc import Mapping
@@ -35,9 +19,8 @@ class Allow(Struct, frozen=True):
     """Let the call go to the server.
 
     `arguments`, by dotted name, override the arguments that are sent; msgspec's UNSET removes one.
-    `facts` are for the rule's transforms, which read them as the argument `guard`
-    (`{argument: guard.warnings}`, `argument('guard').warnings`). A client cannot set this argument,
-    and the server never receives it.
+    `facts` are for the rule's transforms, which read them as the argument `guard`; neither the
+    client nor the server sees it.
     """
 
     arguments: dict[str, Any] = {}
@@ -67,11 +50,7 @@ class Query(Struct, frozen=True):
 
 
 class QueryResult(Struct, frozen=True):
-    """The result of a Query: the `document` of the response as plain values, or a `failure`.
-
-    A failure is the reason why there is no document: the text of an error, or that no response
-    arrived.
-    """
+    """The `document` of the response to a Query as plain values, or why there is none."""
 
     document: Any = None
     failure: str | None = None

@@ -94,8 +94,8 @@ class Definition(Struct, frozen=True, kw_only=True):
 class FailurePolicy(Struct, frozen=True):
     """The failures after which a rule refuses rather than passes (fails closed).
 
-    It `withholds` a response that it could not process, and `withholds_misfits`: responses whose
-    document its own steps do not fit. It `protects` if it refuses anything when in doubt.
+    It `withholds` a response that it could not process, and a document that its own steps do not
+    fit (`withholds_misfits`). It `protects` if it refuses anything when in doubt.
     """
 
     withholds: bool = False
@@ -119,7 +119,6 @@ class SnapshotStep(Struct, frozen=True):
 
     @property
     def is_used(self) -> bool:
-        """True if a later call can request a window or a view."""
         return bool(self.windows) or self.viewable
 
 
@@ -153,12 +152,11 @@ class CircuitBreaker:
 
 
 class Rule(Struct, frozen=True, kw_only=True, dict=True):
-    """The handling of calls of some tools, and of their responses.
+    """The handling of calls of some tools, and of their responses; RuleSpec describes the keys.
 
     `pipeline` holds the steps of `response` in order, then the check of `validate`, and the
-    `abridge` of `max_bytes` last. `errors` are the steps for error results.
-    `place` is `file:line`, for logs. `foreign` is true if a step or the guard comes from Python
-    that the rule file names: it may depend on this process, so it runs in no other.
+    `abridge` of `max_bytes` last. `place` is `file:line`. `foreign` is true if a step or the guard
+    comes from Python that the file names: it may depend on this process, so it runs in no other.
     """
 
     name: str
@@ -190,7 +188,6 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def failure_policy(self) -> FailurePolicy:
-        """The failures that end in an error response."""
         if self.mode == "shadow":
             return FailurePolicy()
         withholds = "refuse" in (self.on_failure, self.validate)
@@ -206,7 +203,6 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def snapshot_step(self) -> SnapshotStep:
-        """The step before which the snapshot for later pages and views is taken."""
         cut = next((index for index, step in enumerate(self.pipeline) if step.cuts), None)
         names = [step.name for step in self.pipeline]
         return SnapshotStep(
@@ -218,7 +214,6 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def only_abridges(self) -> bool:
-        """True if the pipeline is a single `abridge`."""
         return len(self.pipeline) == 1 and self.pipeline[0].name == "abridge"
 
     @cached_property
@@ -286,7 +281,6 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
         return tool if self.name == tool else f"{self.name}: {tool}"
 
     def covers(self, tool: str) -> bool:
-        """Return True if the rule is for `tool`, whatever the arguments."""
         return any(matches(pattern, tool) for pattern in self.tools)
 
     def applies(self, arguments: Mapping[str, Any]) -> bool:
@@ -337,7 +331,6 @@ class RuleSet(Struct, frozen=True):
         )
 
     def fitting(self, tools: Collection[str]) -> "RuleSet":
-        """Return the rule set without the files for servers with other tools."""
         files = tuple(file for file in self.files if not file.server or file.server.fits(tools))
         return self if len(files) == len(self.files) else RuleSet(files, self.otherwise)
 
@@ -346,8 +339,7 @@ class RuleSet(Struct, frozen=True):
         rules: list[Rule] = []
         for rule in (rule for file in self.files for rule in file.rules if rule.covers(tool)):
             rules.append(rule)
-            if rule.when is None:
-                # It applies to all calls that earlier rules leave.
+            if rule.when is None:  # it applies to all calls that earlier rules leave
                 return tuple(rules)
         return (*rules, self.otherwise) if self.otherwise is not None else tuple(rules)
 

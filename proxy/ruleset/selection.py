@@ -1,11 +1,10 @@
 """Selects the rules of a session: the files given, or the bundled file for the server."""
 
 import os
-import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
@@ -25,9 +24,8 @@ Log = Callable[[str], None]
 NO_RULES = "none"
 """The name in place of rule files if everything passes through."""
 
-# More names than any session meets; endless new client names must not exhaust memory.
 _FIRST_LOOK = 2000  # bytes of a text: measured by `make answers`, see rules/REFERENCE.md
-_MAX_CACHED = 256
+_MAX_CACHED = 256  # endless new client names must not exhaust memory
 
 
 def load(names: Sequence[str], *, allow_python: bool = False) -> tuple[RuleFile, ...]:
@@ -74,14 +72,10 @@ def content(path: "str | Path", limit: int) -> bytes:
 
     Only regular files are read: a pipe may have no writer, and a device no end.
     """
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise _NoFile("a pipe, a device or a directory, not a file")
-        with open(descriptor, "rb", closefd=False) as file:
-            return file.read(limit)
-    finally:
-        os.close(descriptor)
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise _NoFile("a pipe, a device or a directory, not a file")
+    with open(path, "rb") as file:
+        return file.read(limit)
 
 
 def paths(name: str) -> "list[Path]":
@@ -131,42 +125,29 @@ def read_library() -> None:
         _of_library(path)
 
 
-class Watched(Protocol):
-    """Rule files that may change: `look` checks for changes, and updates `files`."""
-
-    @property
-    def files(self) -> tuple[RuleFile, ...]: ...
-
-    def look(self) -> None: ...
-
-
 class Selection:
     """Selects the rules of a session by the names of the server and the client.
 
-    `files` are the requested files, or None for the bundled file that matches the server; Watched
-    files may change. Every tool without a rule gets `budget`: bytes, `auto` for the client's
-    default, or `off`; None is `auto`. `log` gets one line for each bundled file that applies, and
-    for each given file that does not. `first` is a file before all others. `environ` is the
-    client's own environment, if that is known: some clients have their limits there.
+    `files` are the requested files, or a function that returns them as they are now, or None for
+    the bundled file that matches the server. Every tool without a rule gets `budget`: bytes, `auto`
+    for the client's default, or `off`; None is `auto`. `log` gets one line for each bundled file
+    that applies, and for each given file that does not. `first` is a file before all others.
+    `environ` is the client's own environment, if that is known: some clients have limits there.
     """
 
     def __init__(
         self,
-        files: "tuple[RuleFile, ...] | Watched | None",
+        files: tuple[RuleFile, ...] | Callable[[], tuple[RuleFile, ...]] | None,
         budget: Budget | None,
         log: Log,
         first: RuleFile | None = None,
         environ: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        self._environ = environ
-        self._watch: Watched | None = None
-        self._files: tuple[RuleFile, ...] | None
-        if files is None or isinstance(files, tuple):
-            self._files = files
-        else:
-            self._watch, self._files = files, files.files
+        self._current: Callable[[], tuple[RuleFile, ...] | None]
+        self._current = files if callable(files) else lambda: files
+        self._files = self._current()
+        self._environ, self._log = environ, log
         self._budget: Budget = budget or "auto"
-        self._log = log
         self._first = () if first is None else (first,)
         self._files_for = lru_cache(_MAX_CACHED)(self._choose)
         self._rules_for = lru_cache(_MAX_CACHED)(self._build)
@@ -176,12 +157,10 @@ class Selection:
 
         Raises RuleErrors if the matching bundled file cannot be used.
         """
-        if self._watch is not None:
-            self._watch.look()
-            if self._files is not self._watch.files:
-                self._files = self._watch.files
-                self._files_for.cache_clear()
-                self._rules_for.cache_clear()
+        if (files := self._current()) is not self._files:
+            self._files = files
+            self._files_for.cache_clear()
+            self._rules_for.cache_clear()
         return self._rules_for(server, client)
 
     def _build(self, server: str | None, client: str | None) -> RuleSet:
@@ -201,10 +180,8 @@ class Selection:
             if pattern is not None and matches(pattern, server):
                 self._log(f"the bundled rules {name!r} apply to server {server!r}")
                 # Copies, since a circuit breaker may disable a rule.
-                return tuple(
-                    replace(file, rules=tuple(map(replace, file.rules)))
-                    for file in _of_library(path)
-                )
+                [file] = _of_library(path)
+                return (replace(file, rules=tuple(map(replace, file.rules))),)
         return ()
 
     def _otherwise(self, client: str | None) -> Rule | None:

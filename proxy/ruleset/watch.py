@@ -34,10 +34,8 @@ class Watch:
         *,
         allow_python: bool = False,
     ) -> None:
-        self._names = names
-        self._allow_python = allow_python
-        self._log = log
-        self._warn = warn
+        self._names, self._allow_python = names, allow_python
+        self._log, self._warn = log, warn
         self._checks = 0
         self._paths = list(names)
         self._stamps: list[Stamp] | None = None
@@ -46,12 +44,13 @@ class Watch:
         self.files: tuple[RuleFile, ...] = self._load()
         """The rules of the last version without a mistake."""
 
-    def look(self) -> None:
+    def look(self) -> tuple[RuleFile, ...]:
+        """Check for changes, and return the rules."""
         if self.changed():
             self.read()
+        return self.files
 
     def changed(self) -> bool:
-        """Return True if the files have changed since the last call."""
         self._checks += 1
         stamps = list(map(_stamp, self._paths))
         if stamps == self._stamps and self._checks % _FULL_CHECK:

@@ -313,7 +313,6 @@ def _named_only(part: Schema) -> Schema:
 
 
 def _either(one: Subschema, other: Subschema) -> Subschema:
-    """Return the schema of values that fit one of the two."""
     if one is False or one == other:
         return other
     if other is False:
@@ -322,5 +321,4 @@ def _either(one: Subschema, other: Subschema) -> Subschema:
 
 
 def _positional(part: Schema) -> bool:
-    """Return True if an array's elements have schemas by their position."""
     return "prefixItems" in part or isinstance(part.get("items"), list)

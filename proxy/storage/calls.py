@@ -59,7 +59,6 @@ class RecentCalls:
         return self._claim_elsewhere is None or self._claim_elsewhere(key)
 
     def drain(self) -> set[bytes]:
-        """Return the hashes of calls since the last drain."""
         with self._lock:
             self._hash_new()
             unshared, self._unshared = self._unshared, set()

@@ -265,7 +265,6 @@ def _check_regular(path: str) -> None:
 
 
 def _prepare(db: "sqlite3.Connection") -> None:
-    """Create the tables of a new file, and set WAL mode."""
     db.execute("PRAGMA temp_store = MEMORY")  # a writable temporary folder may not exist
     with db:
         db.execute("BEGIN IMMEDIATE")
@@ -289,7 +288,6 @@ def _prepare(db: "sqlite3.Connection") -> None:
 
 
 def _add(db: "sqlite3.Connection", table: str, now: int, counts: Iterable[Counts]) -> None:
-    """Add counts to the sums of their minute."""
     keys, columns = ", ".join(_KEYS[table]), [*_KEYS[table], *_SUMS[table]]
     sums = {each: f"{each} + excluded.{each}" for each in _SUMS[table]}
     if _LARGEST in sums:
@@ -337,7 +335,6 @@ def _make_room(db: "sqlite3.Connection", now: int, max_bytes: int) -> None:
 
 
 def _forget_calls(db: "sqlite3.Connection", now: int) -> None:
-    """Delete calls that are too old, or more than can be remembered."""
     db.execute("DELETE FROM recent WHERE time <= ?", (now - calls.SECONDS,))
     limit = "(SELECT MAX(rowid) FROM recent) - ?"
     db.execute(f"DELETE FROM recent WHERE rowid <= {limit}", (calls.MOST,))

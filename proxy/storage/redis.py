@@ -119,7 +119,6 @@ class Redis:
         self._client.close()
 
     def _ask(self, *commands: Command) -> list[Any]:
-        """Return the reply to each command. Raises StoreError."""
         self._admit()
         try:
             # A full Redis refuses every transaction, even to read or delete.

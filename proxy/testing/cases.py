@@ -128,7 +128,6 @@ class PlayedCase(Struct, frozen=True):
 
     @property
     def document(self) -> Any:
-        """The document that the client got, as a plain value. Raises AbridgeError without one."""
         play = self.play
         if play.answer.failed:
             raise AbridgeError(f"the answer is an error: {play.answer.text}")
@@ -314,7 +313,6 @@ def _expect_error(trial: PlayedCase, expected: Any) -> Iterator[str]:
 
 
 def _as(expected: Any, text: str) -> Any:
-    """Return a text, or the document in it if a document is expected."""
     return text if isinstance(expected, str) else answers.value(text)
 
 

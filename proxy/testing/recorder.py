@@ -83,7 +83,6 @@ class Recorder:
             finished.wait(_PATIENCE)
 
     def close(self) -> None:
-        """Write what is left, as far as that does not take long."""
         self._jobs.put(None)
         if self._thread is not None and self._thread.ident is not None:
             self._thread.join(_END)
@@ -91,7 +90,6 @@ class Recorder:
             self._warn_once(f"exchanges of {self._waiting} bytes were not recorded in time")
 
     def write(self, path: str, raw: bytes) -> None:
-        """Write a file, whole or not at all. Raises OSError."""
         if self._used < 0:
             self._used = _size(self._folder)
         self._full |= self._used + len(raw) > self._size
@@ -153,7 +151,6 @@ class SessionRecorder:
         self._tools: list[object] = []
 
     def record(self, exchange: CallRecord, server: str | None, client: str | None) -> None:
-        """Write an exchange of this server and this client, as far as they are known."""
         size = len(exchange.request) + len(exchange.response)
         self._recorder.run(lambda: self._write(exchange, server, client), size)
 

@@ -178,7 +178,7 @@ def test_python_stays_allowed_and_as_it_was_first_read(file: Path) -> None:
 
 
 def test_a_selection_goes_by_the_files_as_they_are_now(file: Path) -> None:
-    selection = Selection(Watch([str(file)], print, print), None, print)
+    selection = Selection(Watch([str(file)], print, print).look, None, print)
     before = selection("server", "client")
     assert selection("server", "client") is before
     write(file, TWO)

@@ -64,7 +64,6 @@ class Suggestion:
         self.text = page(server, rules, small)
 
     def write(self, path: str, *, force: bool) -> None:
-        """Write the rule file. Raises OSError if it is there already, unless `force`."""
         with open(path, "w" if force else "x", encoding="utf-8") as file:
             file.write(self.text)
 
@@ -131,7 +130,6 @@ _ANY = Rule(name="any", tools=("*",))
 
 
 def _sessions(paths: list[str]) -> Iterator[tuple[RecordedSession, Words]]:
-    """Yield the sessions of recordings and of transcripts. Raises AbridgeError, OSError."""
     for path in paths:
         talks = [*transcripts.files([path], 0.0)]
         for file in talks:

@@ -116,7 +116,6 @@ def structure(text: str) -> tuple[Any, str, str]:
 
 
 def _read_texts(result: Draft, texts: list[str]) -> None:
-    """Choose the form of texts: structure, or like records or lines in all that are long."""
     options = [_parse_options(text) for text in texts if len(text) > SMALL] or [{}]
     longest = max(texts, key=len)
     lines = f"{len(longest.splitlines()):,} lines"
@@ -134,7 +133,6 @@ def _read_texts(result: Draft, texts: list[str]) -> None:
 
 
 def _parse_options(text: str) -> Step:
-    """Return the options of the step that reads a text as structure, {} if none does."""
     _, form, before = structure(text)
     if form in ("Python", "YAML"):
         return {"as": form.lower()}
@@ -190,8 +188,6 @@ def _kind(node: MemberProfile) -> str:
 
 
 class _Drafting:
-    """The work on one structured document: paths to drop, to shorten and to page."""
-
     def __init__(self, result: Draft, root: MemberProfile) -> None:
         self.result, self.root = result, root
         self.drops: dict[str, str] = {}
@@ -269,7 +265,6 @@ class _Drafting:
             self.clips.append(element)
 
     def _columns(self, node: MemberProfile, rows: list[dict[str, Any]]) -> None:
-        """Find the columns of rows that tell nothing: constants, repetitions, links."""
         columns = [c for c in columns_of([Raw(encode(row)) for row in rows]) if not c.each]
         links = [column for column in columns if column.is_link]
         best = min(links, key=_link_rank, default=None)

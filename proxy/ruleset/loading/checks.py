@@ -35,11 +35,8 @@ def order(converter: NodeConverter, rules: Iterable[tuple[Node, Mapping[str, Any
         takers: list[int | None] = []
         for tool in tools:
             # A glob that matches another glob as a name matches every name that the other matches.
-            earlier = (*by_name.get(tool, ()), *globs)
-            lines = (
-                n for each, n, if_ in earlier if if_ in (None, condition) and matches(each, tool)
-            )
-            takers.append(next(lines, None))
+            rows = [row for row in (*by_name.get(tool, ()), *globs) if row[2] in (None, condition)]
+            takers.append(next((line for each, line, _ in rows if matches(each, tool)), None))
         if tools and all(takers):
             places = " and ".join(sorted({f"line {line}" for line in takers}))
             message = f"this rule can never match: the rule in {places} takes its calls"
@@ -92,10 +89,7 @@ def errors(converter: NodeConverter, steps: PlacedSteps) -> None:
 
 
 def contract(converter: NodeConverter, node: Node, members: Mapping[str, Any]) -> Any:
-    """Return the `output_schema` as it is advertised: None if there is none, INVALID if wrong.
-
-    Reports its mistakes, and a `validate` without an `output_schema`.
-    """
+    """Return the `output_schema` as it is advertised: None if there is none, INVALID if wrong."""
     schema = members.get("output_schema")
     if schema is not None:
         mistakes = output_schema.problems(schema)
@@ -136,9 +130,8 @@ def arguments(
         argument = node.value[name]
         if not all(name.split(".")):
             converter.report(node.keys[name], f"{name!r} has an empty name between its dots")
-        for key, message in _contradictions(
-            name, bounds, windows.get(name, {}), set(argument.value)
-        ):
+        window = windows.get(name, {})
+        for key, message in _contradictions(name, bounds, window, set(argument.value)):
             converter.report(argument.value.get(key, argument), f"{name}: {message}")
 
 
@@ -191,10 +184,7 @@ _PYTHON_TYPES: dict[str, tuple[type, ...]] = {
 
 
 def tests(converter: NodeConverter, node: Node, tools: Sequence[str], *, guarded: bool) -> None:
-    """Report tests with no input, too much input, or input that the rule cannot use.
-
-    The last is a tool outside of `tools`, or a query if the rule is not `guarded`.
-    """
+    """Report tests with no input, too much input, or input that the rule cannot use."""
     for case in node.value if isinstance(node.value, list) else [node]:
         if not isinstance(case.value, dict):
             continue

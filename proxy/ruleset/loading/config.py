@@ -53,10 +53,8 @@ def read(
 ) -> tuple[Config | None, tuple[Problem, ...]]:
     """Return the configuration in the bytes of a file, or None and its problems.
 
-    `file` is its name, and paths are relative to its folder.
-
-    `overrides` are values from elsewhere (flags), by key: each replaces the value at the top of the
-    file.
+    Paths are relative to its folder. `overrides` are values of flags, by key: each replaces the
+    value at the top of the file.
 
     >>> text = b"version: 1\\nupstream: http://server:3000/mcp\\nroutes: [{path: /mcp, tool: [a]}]"
     >>> print(read("serve.yaml", text, {})[1][0])
@@ -110,9 +108,8 @@ def _config(overrides: Mapping[str, Any], converter: NodeConverter, root: Node) 
     defaults = read_defaults(converter, root, RouteSpec, NO_DEFAULTS, "a configuration", keys)
     overridden = _overridden(overrides)
     defaults = {key: node for key, node in defaults.items() if key not in overridden}
-    nodes: list[Node] = []
-    if "routes" in root.value:
-        nodes = converter.mappings(root.value["routes"], "a route, a mapping with path")
+    written = root.value.get("routes", replace(root, value=[]))
+    nodes = converter.mappings(written, "a route, a mapping with path")
     # Without routes there is one, and all that stands at the top is its own.
     single = {**defaults, "path": replace(root, value="/mcp")}
     routes: list[tuple[Node, RouteSpec]] = []

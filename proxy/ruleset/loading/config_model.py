@@ -12,17 +12,10 @@ from proxy.document.sizes import Size
 from proxy.errors import AbridgeError, did_you_mean
 from proxy.ruleset.selection import NO_RULES, library
 
-TOKEN = "{token}"
-"""The segment of a path that may hold the token of a client."""
-
-MEMORY = "memory"
-"""The store of a single sidecar."""
-
-STORES = ("redis", "rediss", "unix")
-"""The schemes of the URL of a shared store."""
-
+TOKEN = "{token}"  # the segment of a path that may hold the token of a client
+MEMORY = "memory"  # the store of a single sidecar
+STORES = ("redis", "rediss", "unix")  # the schemes of the URL of a shared store
 RESERVED = ("/healthz", "/readyz", "/metrics")
-"""The sidecar's own paths."""
 
 # RFC 9110 section 5.6.2, and the characters of a value in section 5.5.
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -171,16 +164,12 @@ class RouteSpec(Struct, frozen=True, kw_only=True):
 
     @property
     def tokens(self) -> tuple[Secret, ...]:
-        """The tokens that open the route; empty if the route needs none."""
         token = () if self.token_env is None else (self.token_env,)
         return (*token, *(self.token_file or ()))
 
     @property
     def auth_conflict(self) -> str | None:
-        """The mistake if Authorization would have to hold two credentials, or None.
-
-        The token that opens a route is never for the upstream.
-        """
+        """The mistake if Authorization would have to hold two credentials, or None."""
         if self.auth != "forward" or not self.tokens or TOKEN in self.path:
             return None
         return (
@@ -285,23 +274,10 @@ def header_name(text: str) -> HeaderName:
 
 
 # They frame a message, or are those of the proxy's own requests.
-_OWN_HEADERS = frozenset(
-    (
-        "accept",
-        "accept-encoding",
-        "connection",
-        "content-encoding",
-        "content-length",
-        "content-type",
-        "host",
-        "last-event-id",
-        "mcp-method",
-        "mcp-name",
-        "mcp-protocol-version",
-        "mcp-session-id",
-        "transfer-encoding",
-        "upgrade",
-    )
+_OWN_HEADERS = (
+    *("accept", "accept-encoding", "connection", "content-encoding", "content-length"),
+    *("content-type", "host", "last-event-id", "mcp-method", "mcp-name", "mcp-protocol-version"),
+    *("mcp-session-id", "transfer-encoding", "upgrade"),
 )
 
 

@@ -57,7 +57,6 @@ class NodeConverter:
 
     @property
     def problems(self) -> list[Problem]:
-        """The problems reported so far, each once, in the order of the text."""
         return sorted(self._problems)
 
     def report(self, node: Node, message: str) -> Any:
@@ -122,7 +121,6 @@ class NodeConverter:
     def members(
         self, node: Node, kind: type[Struct], label: str, noun: str = "option"
     ) -> dict[str, Any]:
-        """Convert each member of a mapping to the type of the field with its name in YAML."""
         options = fields(kind)
         values: dict[str, Any] = {}
         misspelt: set[str | None] = set()
@@ -149,7 +147,6 @@ class NodeConverter:
         return [each for each in nodes if isinstance(each.value, dict)]
 
     def build(self, node: Node, kind: type[Struct], values: dict[str, Any], label: str) -> Any:
-        """Return the Struct with these values, which come from `node`."""
         if INVALID in values.values():
             return INVALID
         options = fields(kind)
@@ -213,8 +210,7 @@ def read_file(
 ) -> tuple[Any, tuple[Problem, ...], bool]:
     """Read the bytes of one file, a mapping, with `load`, without the keys that begin with `x-`.
 
-    `file` is its name in messages. Returns the result, or None if there are problems; the problems;
-    and True if the file is YAML.
+    Returns the result, or None if there are problems; the problems; and True if it is YAML.
     """
     root, problems = yaml_nodes.read(file, raw)
     if root is None:
@@ -243,8 +239,7 @@ def read_defaults(
 ) -> dict[str, Node]:
     """Return the members of a mapping that are options of `kind`, and report mistakes in them.
 
-    `own` are the options that can have no default; `others` are checked elsewhere. `of` names what
-    has the options.
+    `own` are the options without defaults; `others` are checked elsewhere.
     """
     options = {key: field for key, field in fields(kind).items() if key not in own}
     for key, member in node.value.items():

@@ -6,7 +6,6 @@ Clients receive it in tools/list, and some reject the whole list for one unreada
 import re
 import warnings
 from collections.abc import Iterator
-from itertools import chain
 from typing import Any
 
 from proxy.document.fuel import Fuel
@@ -41,15 +40,12 @@ def problems(schema: Schema) -> list[OptionError]:
     try:
         checker = Checker(keywords.metaschema(keywords.dialect(schema)))
         violations = checker.violations(schema, Fuel())
-        for each in chain(
-            (_of_metaschema(schema, violation) for violation in violations),
-            _Walk(schema).walk(schema, ()),
-        ):
-            if each.at not in {earlier.at for earlier in mistakes}:
-                mistakes.append(each)
+        mistakes += (_of_metaschema(schema, violation) for violation in violations)
+        mistakes += _Walk(schema).walk(schema, ())
     except RecursionError:
         mistakes.append(OptionError((), "nested too deeply"))
-    return mistakes
+    places = [each.at for each in mistakes]
+    return [each for number, each in enumerate(mistakes) if places.index(each.at) == number]
 
 
 def _root(schema: Schema) -> Iterator[OptionError]:

@@ -1,8 +1,7 @@
 """Loads the Python that a rule file names: `module:Class`, from a file beside it or installed.
 
-Each file is loaded once per process under a unique name. A package represents its folder, so two
-rule files may each have a `hints.py`, and modules beside it are imported as
-`from .codes import CODES`. Nothing runs unless the user who started the proxy allowed it.
+Each file is loaded once per process. A package represents its folder, so two rule files may each
+have a `hints.py`, and modules beside it are imported as `from .codes import CODES`.
 """
 
 import re
@@ -21,9 +20,6 @@ from proxy.document.patterns import Pattern
 from proxy.errors import BESIDE_RULES, AbridgeError, did_you_mean, raised
 from proxy.transforms import TRANSFORMS
 from proxy.transforms.base import Parameter
-
-FLAG = "--allow-python"
-
 
 KINDS = {
     "transforms": ("name", "shorthand", "window", "cuts", "parameters", "__call__", "reshape"),
@@ -54,7 +50,7 @@ class PluginLoader(Struct, frozen=True):
             advice = "write 'lib.noise:Noise' for the class Noise of lib/noise.py"
             raise PythonError(f"expected 'module:Class', found {reference!r}; {advice}")
         if not self.allowed:
-            raise PythonError(f"{reference!r} is Python code, which runs only with {FLAG}")
+            raise PythonError(f"{reference!r} is Python code, which runs only with --allow-python")
         module_name, _, name = reference.partition(":")
         file = self.folder.joinpath(*module_name.split(".")).with_suffix(".py")
         module = _load_module(module_name, file)
@@ -131,7 +127,6 @@ _lock = Lock()
 
 
 def _package(folder: Path) -> str:
-    """Return the name of the package that represents a folder in this process."""
     # Not resolved: if a link changes while the proxy runs, a file would be loaded twice.
     folder = folder.absolute()
     with _lock:

@@ -49,19 +49,15 @@ class LoadedRules(Struct, frozen=True):
 
 
 def read(file: str, raw: bytes, *, allow_python: bool = False) -> LoadedRules:
-    """Read the bytes of one rule file; `file` is its name in messages.
-
-    If `allow_python`, the Python that it names, beside it or installed, is run.
+    """Read the bytes of one rule file; if `allow_python`, the Python that it names is run.
 
     >>> read("r.yaml", b"version: 1\\nrules: [{tools: a, respons: []}]").problems[0].message
     "unknown key 'respons' of a rule; did you mean 'response'?"
     """
     names = Names(PluginLoader(Path(file).parent, allowed=allow_python))
     own = {Part: read_part, Size: read_size, RuleNodes: _rules, Defaults: _defaults}
-    return LoadedRules(*read_file(file, raw, {**names.readers, **own}, _EXPECTED, _file))
-
-
-_EXPECTED = "a mapping with version and rules"
+    expected = "a mapping with version and rules"
+    return LoadedRules(*read_file(file, raw, {**names.readers, **own}, expected, _file))
 
 
 def _file(converter: NodeConverter, root: Node) -> RuleFile | None:

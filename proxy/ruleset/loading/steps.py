@@ -1,6 +1,7 @@
 """Reads the steps and the guard of a rule: a built-in name or one of the file, with options."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, get_origin
 
 from msgspec import Struct
@@ -67,17 +68,14 @@ class Names:
             return converter.convert(node, dict[str, str], label)
         own = self._own[label]
         for name, reference in node.value.items():
-            own[name] = self._class(converter, node.keys[name], reference, label)
+            own[name] = INVALID
+            if name in TRANSFORMS:
+                message = f"{name!r} is a transform of the proxy's own; take another name"
+                converter.report(node.keys[name], f"{label}: {message}")
+            elif converter.convert(reference, str, label) is not INVALID:
+                load = partial(self._plugins.load, key=label)
+                own[name] = converter.read_text(reference, load, label)
         return INVALID if INVALID in own.values() else own
-
-    def _class(self, converter: NodeConverter, name: Node, reference: Node, key: str) -> Any:
-        if name.value in TRANSFORMS:
-            message = f"{name.value!r} is a transform of the proxy's own; take another name"
-            return converter.report(name, f"{key}: {message}")
-        text = converter.convert(reference, str, key)
-        if text is INVALID:
-            return INVALID
-        return converter.read_text(reference, lambda text: self._plugins.load(text, key), key)
 
     def _steps(self, converter: NodeConverter, node: Node, label: str) -> Any:
         # Invalid steps are reported; the others are still checked against each other.
@@ -101,15 +99,16 @@ class Names:
     ) -> Any:
         """Read `{name: options}`, or only the name if no options are needed; `key` is of KINDS."""
         noun = key[:-1]
-        pair = _name_and_options(node)
-        if pair is None:
+        if isinstance(node.value, str):
+            name, options = node, replace(node, value={})
+        elif isinstance(node.value, dict) and len(node.value) == 1:
+            [name], [options] = node.keys.values(), node.value.values()
+        else:
             text = value_text(node)
             if node.value and isinstance(node.value, dict):
                 text = f"{' and '.join(map(repr, list(node.value)[:3]))} in one mapping"
-            return converter.report(
-                node, f"{label}: expected one {noun}, {{name: options}}, found {text}"
-            )
-        name, options = pair
+            message = f"{label}: expected one {noun}, {{name: options}}, found {text}"
+            return converter.report(node, message)
         own = self._own[key]
         built_in = TRANSFORMS if key == "transforms" else {}
         if name.value in built_in:
@@ -129,15 +128,6 @@ class Names:
             example = f"name its class at the top: guards: {{{name.value}: 'module:Class'}}"
             return converter.report(name, f"unknown guard {value_text(name)}; {example}")
         return converter.report_unknown(name, noun, (*built_in, *own))
-
-
-def _name_and_options(node: Node) -> tuple[Node, Node] | None:
-    if isinstance(node.value, str):
-        return node, replace(node, value={})
-    if isinstance(node.value, dict) and len(node.value) == 1:
-        ((name, options),) = node.value.items()
-        return node.keys[name], options
-    return None
 
 
 def _build_own(converter: NodeConverter, options: Node, kind: Any, name: str) -> Any:

@@ -21,8 +21,7 @@ class SourceError(AbridgeError):
 
     def __init__(self, message: str, line: int = 1, column: int = 1) -> None:
         super().__init__(message)
-        self.line = line
-        self.column = column
+        self.line, self.column = line, column
 
 
 def error_at(mark: yaml.Mark, message: str) -> SourceError:
@@ -124,12 +123,11 @@ def explain(error: yaml.MarkedYAMLError, text: str) -> SourceError:
     return error_at(here, " ".join(reason.removeprefix(": ").split()))
 
 
+# The messages about something that began before the library met the problem.
 _AT_OPENING = (
     "expected 'key: value'; the ':' and the space after it are missing",
     "this quote is not closed",
 )
-"""The messages about something that began before the library met the problem."""
-
 # The library's message, the text before it in its line, and our message. The first match counts.
 _WORDINGS = (
     ("could not find expected ':'", "", _AT_OPENING[0]),
@@ -150,15 +148,11 @@ _WORDINGS = (
         "nothing can follow a closed quote, list or mapping; quote the whole value",
     ),
     (
-        "expected <block end>, but found",
+        "<block end>",
         "",
         "this line is not indented like the lines from {line} on that it belongs to",
     ),
-    (
-        "expected ',' or",
-        "",
-        "expected ',' or the closing bracket after the value; it opens in line {line}",
-    ),
+    ("',' or", "", "expected ',' or the closing bracket after the value; it opens in line {line}"),
     (r"character '\\t'", "", "a tab cannot indent YAML; use spaces"),
     (
         "unknown escape character",

@@ -34,8 +34,7 @@ Scalar = str | int | float | bool | None
 class Node(Struct, eq=False):
     """A value of a YAML file and its position; line and column count from 1.
 
-    `value` is a scalar, a list of Nodes, or a dict of Nodes; `keys` holds the positions of a dict's
-    keys.
+    `value` is a scalar, a list of Nodes, or a dict of Nodes, whose keys are in `keys`, too.
     """
 
     value: Any
@@ -53,11 +52,7 @@ def merged(under: Node, over: Node) -> Node:
 
 
 def read(file: str, raw: bytes) -> tuple[Node | None, list[Problem]]:
-    """Read the bytes of one YAML file.
-
-    Returns the root, or None if the text is no usable YAML, and every problem. `file` is the name
-    of the file in problems.
-    """
+    """Return the root of one YAML file, None if it is unusable, and every problem in it."""
     root, errors = None, []
     try:
         text = _decode(raw)
@@ -145,33 +140,30 @@ class _NodeBuilder:
             if not isinstance(key, yaml.ScalarNode):
                 self.report(key, "a key is a word or a quoted text")
             elif key.value == "<<" and key.style is None:
-                for name, name_node, member in self._merge(value):
-                    merged.setdefault(name, (name_node, member))
+                for part in self._merged(value):
+                    for name, member in part.value.items():
+                        merged.setdefault(name, (part.keys[name], member))
+            elif (name := self._text(key)) in keys:
+                line = keys[name].line
+                self.report(key, f"duplicate key {name!r}; the first stands in line {line}")
             else:
-                name = self._text(key)
-                name_node = Node(name, key.start_mark.line + 1, key.start_mark.column + 1)
-                if name in keys:
-                    line = keys[name].line
-                    self.report(key, f"duplicate key {name!r}; the first stands in line {line}")
-                else:
-                    keys[name], members[name] = name_node, self.node(value)
-        for name, (name_node, member) in merged.items():
-            if name not in keys:
-                keys[name], members[name] = name_node, member
+                keys[name] = Node(name, key.start_mark.line + 1, key.start_mark.column + 1)
+                members[name] = self.node(value)
+        for name in merged.keys() - keys.keys():
+            keys[name], members[name] = merged[name]
         return members
 
-    def _merge(self, source: yaml.Node) -> Iterator[tuple[str, Node, Node]]:
-        """Yield the name, its node and the value of each member that `<<` adds."""
+    def _merged(self, source: yaml.Node) -> Iterator[Node]:
+        """Yield each mapping that `<<` adds."""
         node = self.node(source)
         for part in node.value if isinstance(node.value, list) else [node]:
-            if isinstance(part.value, dict):
-                self.merged_count += len(part.value)
-                if self.merged_count > MAX_VALUES:
-                    raise error_at(source.start_mark, f"over {MAX_VALUES} values merged by '<<'")
-                for name, member in part.value.items():
-                    yield name, part.keys[name], member
-            else:
+            if not isinstance(part.value, dict):
                 self.report(source, "'<<' merges a mapping, or a list of them")
+                continue
+            self.merged_count += len(part.value)
+            if self.merged_count > MAX_VALUES:
+                raise error_at(source.start_mark, f"over {MAX_VALUES} values merged by '<<'")
+            yield part
 
     def report(self, source: yaml.Node, message: str) -> None:
         self.composer.report(source.start_mark, message)

@@ -17,12 +17,8 @@ class Reloading:
         self._watch = watch
         self._reading: asyncio.Future[None] | None = None
 
-    @property
     def files(self) -> tuple[RuleFile, ...]:
         return self._watch.files
-
-    def look(self) -> None:
-        """Do nothing: callers that can wait use `refresh`."""
 
     async def refresh(self) -> None:
         if (self._reading is None or self._reading.done()) and self._watch.changed():

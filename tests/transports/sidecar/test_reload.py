@@ -41,7 +41,7 @@ class SlowWatch(Watch):
 async def test_sessions_use_the_old_rules_until_the_files_are_read(file: Path) -> None:
     watch = SlowWatch([str(file)], print, pytest.fail)
     reloading = Reloading(watch)
-    selection = Selection(reloading, None, print)
+    selection = Selection(reloading.files, None, print)
     file.write_text(TWO)
     finding = asyncio.create_task(reloading.refresh())
     assert await asyncio.to_thread(watch.reading.wait, SECONDS)
