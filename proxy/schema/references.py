@@ -70,8 +70,8 @@ def _changed(word: str, value: Any, change: Callable[[Subschema], Subschema]) ->
         return change(checked(value))
     if word in HOLDS_NAMED and isinstance(value, dict):
         lists = list if word == "dependencies" else ()  # names of members are no schemas
-        named = value.items()
-        return {n: each if isinstance(each, lists) else change(checked(each)) for n, each in named}
+        items = value.items()
+        return {n: each if isinstance(each, lists) else change(checked(each)) for n, each in items}
     if word in HOLDS_LIST or word in HOLDS_NAMED:
         raise Unsupported(f"{word} holds no schemas")
     return value

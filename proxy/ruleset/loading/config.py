@@ -108,8 +108,8 @@ def _config(overrides: Mapping[str, Any], converter: NodeConverter, root: Node) 
     defaults = read_defaults(converter, root, RouteSpec, NO_DEFAULTS, "a configuration", keys)
     overridden = _overridden(overrides)
     defaults = {key: node for key, node in defaults.items() if key not in overridden}
-    written = root.value.get("routes", replace(root, value=[]))
-    nodes = converter.mappings(written, "a route, a mapping with path")
+    routes_node = root.value.get("routes", replace(root, value=[]))
+    nodes = converter.mappings(routes_node, "a route, a mapping with path")
     # Without routes there is one, and all that stands at the top is its own.
     single = {**defaults, "path": replace(root, value="/mcp")}
     routes: list[tuple[Node, RouteSpec]] = []
