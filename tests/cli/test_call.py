@@ -76,19 +76,13 @@ def test_tools_shows_the_size_of_each_definition(
 ) -> None:
     out = run("tools", "--json", "--rules", rules(tmp_path), *server).out
     first, second = json.loads(out)
-    assert (first["tool"], first["hints"], first["rules"]) == (
-        "list_books",
-        ["readOnly"],
-        ["brief books"],
-    )
+    assert (first["tool"], first["hints"]) == ("list_books", ["readOnly"])
+    assert first["rules"] == ["brief books"]
     assert 100 < first["bytes"] < first["as_sent"] + 1
     assert first["bytes"] / 6 < first["tokens"] < first["bytes"] / 2
     assert (second["tool"], second["as_sent"]) == ("fail", None)
-    assert [tuple(each.values()) for each in first["arguments"]] == [
-        ("count", True),
-        ("shelf", False),
-        ("tags", False),
-    ]
+    required = [each["required"] for each in first["arguments"]]
+    assert required == [True, False, False]
 
     *rows, total, legend = run("tools", *server).out.splitlines()
     assert any(row.startswith(" list_books (count) ") for row in rows)
@@ -96,24 +90,20 @@ def test_tools_shows_the_size_of_each_definition(
     assert legend.startswith("As sent: ")
 
 
-def test_a_url_in_the_arguments_is_not_the_servers(server: list[str], run: Run) -> None:
-    words = '{"count": 1, "shelf": "https://example.org/a"}'
-    assert "of https://example.org/a" in run("call", "list_books", words, *server).out
-
-
 def test_call_prints_the_view_of_a_client_s_model_and_saves_the_whole(
     server: list[str], tmp_path: Path, run: Run
 ) -> None:
     saved = str(tmp_path / "answer.json")
-    words = ["call", "list_books", "count=300", "shelf=7", 'tags=["new"]', "--save", saved]
-    out, error = run(*words, "--client", "codex-mcp-client", *server)
-    assert json.loads(out)["books"]["rows"][1][:2] == [1, "Book 1 of 7"]
+    words = ["call", "list_books", "count=300", "shelf=https://a/7", 'tags=["new"]']
+    out, error = run(*words, "--save", saved, "--client", "codex-mcp-client", *server)
+    assert json.loads(out)["books"]["rows"][1][:2] == [1, "Book 1 of https://a/7"]
     assert len(out) < 8200
     assert "codex alone would show 48,000" in error
 
     # The tool has run once, and all that it said is there.
     whole = json.loads(Path(saved).read_text())
-    assert whole["request"]["params"]["arguments"] == {"count": 300, "shelf": "7", "tags": ["new"]}
+    arguments = {"count": 300, "shelf": "https://a/7", "tags": ["new"]}
+    assert whole["request"]["params"]["arguments"] == arguments
     [block] = whole["response"]["result"]["content"]
     assert [book["calls"] for book in json.loads(block["text"])["books"]] == [1] * 300
     assert json.loads(run("view", saved, "count_by(books, &calls)").out) == {"view": {"1": 300}}
@@ -167,9 +157,6 @@ def test_a_call_that_cannot_be_made_or_saved_is_refused(server: list[str], run: 
     assert run(*words, code=2).err.endswith("nowhere/a.json: there is no folder nowhere\n")
     complaint = "the server has no tool 'list_book'; did you mean 'list_books'?"
     assert run("call", "list_book", *server, code=2) == ("", f"mcp-abridge call: {complaint}\n")
-
-
-def test_a_command_without_dashes_is_refused_with_advice(run: Run) -> None:
     error = run("call", "list_books", "count=1", "shelf-server", "--db-path", "x", code=2).err
     assert error.endswith("unexpected '--db-path'; what is the server's goes after --\n")
 

@@ -98,12 +98,13 @@ def test_rules_for_nothing_that_is_there_are_named(doctor: Doctor, tmp_path: Pat
     ]
 
 
-def test_mistakes_in_rules_are_named_with_their_places(doctor: Doctor, tmp_path: Path) -> None:
+def test_mistakes_in_rules_are_named_and_the_server_is_looked_at(
+    doctor: Doctor, tmp_path: Path
+) -> None:
     (tmp_path / "rules.yaml").write_text("version: 1\nrules: [{tools: a, respons: []}]\n")
-    assert doctor("--rules", "rules.yaml", *server())[1:] == [
-        "error: rules.yaml:2:20: unknown key 'respons' of a rule; did you mean 'response'?",
-        HEAD,
-    ]
+    [_, error, *server_lines] = doctor("--rules", "rules.yaml", *server())
+    assert error.startswith("error: rules.yaml:2:20: unknown key 'respons' of a rule")
+    assert server_lines == [HEAD]
 
 
 @pytest.mark.fault(50, "stdio")
@@ -127,11 +128,6 @@ def test_an_input_schema_that_a_client_would_not_take_is_named(
     ]
 
 
-def test_doctor_reports_noise_on_stdout(doctor: Doctor) -> None:
-    noise = "warning: the server writes lines that are no messages to its stdout"
-    assert noise in doctor(*server("noise"))
-
-
 def test_the_last_lines_of_a_server_that_fails_are_shown(doctor: Doctor) -> None:
     script = "import sys; print(*range(20), sep='\\n', file=sys.stderr); sys.exit('no key\\x1b[2J')"
     lines = doctor("--ledger", "off", "--", sys.executable, "-c", script)
@@ -146,25 +142,20 @@ def test_doctor_reports_a_server_that_cannot_be_reached_or_started(doctor: Docto
         address = "{}:{}".format(*listener.getsockname())
     for words, error in (
         (["--", "no-such-command"], "'no-such-command' cannot be started: no such file or"),
-        (
-            [f"http://{address}/mcp"],
-            f"the server at http://{address}/mcp gave no answer: no connection to {address}:"
-            " connection refused",
-        ),
+        ([f"http://{address}/mcp"], f"the server at http://{address}/mcp gave no answer: "),
     ):
         assert f"error: {error}" in "\n".join(doctor("--ledger", "off", *words))
 
 
-def test_doctor_reports_a_ledger_that_cannot_be_written(doctor: Doctor, tmp_path: Path) -> None:
-    assert doctor("--ledger", str(tmp_path), *server())[0] == (
+def test_noise_on_stdout_and_a_ledger_that_cannot_be_written_are_named(
+    doctor: Doctor, tmp_path: Path
+) -> None:
+    lines = doctor("--ledger", str(tmp_path), *server("noise"))
+    assert lines[0] == (
         f"warning: the ledger {tmp_path} cannot be written, nothing is recorded:"
         " not a regular file; --ledger takes the path of one"
     )
-
-
-def test_no_server_is_a_mistake_of_usage(run: Run) -> None:
-    reason = "one server: give its URL, or write its command after --"
-    assert run("doctor", "--rules", "github", code=2) == ("", f"mcp-abridge doctor: {reason}\n")
+    assert "warning: the server writes lines that are no messages to its stdout" in lines
 
 
 def test_a_mute_server_is_given_up_soon_and_its_stderr_is_shown(doctor: Doctor) -> None:
@@ -174,10 +165,8 @@ def test_a_mute_server_is_given_up_soon_and_its_stderr_is_shown(doctor: Doctor) 
         "error: the server does not list its tools: it gave no answer within 2 s;"
         " is it an MCP server, and does it speak stdio if it is a command? --deadline 120 gives"
     )
-    assert (title, line) == (
-        "error: what the server wrote beside its messages:",
-        "    log in first",
-    )
+    assert title == "error: what the server wrote beside its messages:"
+    assert line == "    log in first"
 
 
 def test_a_server_that_ignores_server_discover_is_met_within_that_time(

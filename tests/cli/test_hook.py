@@ -24,8 +24,6 @@ SAVED = (
     " saved to %s.\nFormat: Plain text\nUse offset and limit parameters to read specific portions"
     " of the file, search within it for specific content, and jq to make structured queries.\n"
 )
-
-
 RunHook = Callable[..., tuple[Any, str]]
 
 
@@ -73,14 +71,10 @@ def test_a_long_answer_is_cut_and_the_commands_in_its_notice_read_the_rest(
     words = shlex.split(following.removeprefix("run "))
     assert (Path(words[0]).name, words[1]) == ("mcp-abridge", "view")
 
-    rest = decision(run, words[1:])["view"]
+    rest = json.loads(run(*words[1:]).out)["view"]
     assert rest["rows"][0][0] == len(first)
     [counts] = [shlex.split(way)[0] for way in ways if way.endswith(" counts")]
-    assert decision(run, [*words[1:3], counts])["view"] == {"open": 600, "closed": 300}
-
-
-def decision(run: Run, words: list[str]) -> Any:
-    return json.loads(run(*words).out)
+    assert json.loads(run(*words[1:3], counts).out)["view"] == {"open": 600, "closed": 300}
 
 
 def test_the_notice_of_a_view_names_the_command_too(run_hook: RunHook, run: Run) -> None:
@@ -96,7 +90,6 @@ def test_the_notice_of_a_view_names_the_command_too(run_hook: RunHook, run: Run)
 
 
 def test_an_answer_within_the_budget_and_other_blocks_are_unchanged(run_hook: RunHook) -> None:
-    assert run_hook(blocks("short")) == (None, "")
     assert run_hook(blocks("x" * 5000)) == (None, "")
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA"}}
     output, _ = run_hook([image, *blocks(WHOLE)])
@@ -117,7 +110,7 @@ def test_the_rules_apply_to_the_tool_of_any_server(
     assert len(text) <= 3000
     words = shlex.split(json.loads(text)["_abridged"]["more"].partition("; ")[0])
     monkeypatch.chdir("/")
-    assert "Row 1" not in json.dumps(decision(run, words[2:]))
+    assert "Row 1" not in run(*words[2:]).out
 
 
 def test_answers_are_kept_for_an_hour_for_their_owner_alone(
@@ -138,34 +131,25 @@ def test_a_view_that_cannot_be_made_is_refused(tmp_path: Path, run: Run) -> None
     file = tmp_path / "answer"
     file.write_text(WHOLE)
     assert "items[" in run("view", file, "items[", code=1).out
-    file.write_bytes(b"\xff")
-    error = run("view", file, "items[0]", code=2).err
-    assert error.startswith(f"mcp-abridge view: {file}: neither JSON nor a text in UTF-8: ")
 
 
 def test_an_event_that_cannot_be_used_leaves_the_answer_as_it_is(run_hook: RunHook) -> None:
     output, error = run_hook(SAVED % (9, "/nowhere.txt"), code=1)
-    assert output is None
-    assert "the answer stays as it is" in error
-    assert "/nowhere.txt" in error
+    assert (output, "the answer stays as it is" in error) == (None, True)
 
 
 @pytest.mark.parametrize(
     "settings",
     [
         "{}",
-        '{ "model": "opus" }',
         '{\n  // mine\n  "model": "opus",\n  "hooks": {\n    "Stop": []\n  }\n}\n',
         '{\r\n\t"hooks": {"PostToolUse": [{"matcher": "Edit", "hooks": []}], },\r\n}',
-        '{"hooks": {"PostToolUse": []}}',
         '{"hooks": { }, "a": 1}',
-        "{ }",
     ],
 )
 def test_wrap_adds_the_hook_to_the_settings_and_unwrap_restores_them_to_the_byte(
     settings: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path))
     path = tmp_path / "settings.json"
     path.write_bytes(settings.encode())
@@ -182,7 +166,6 @@ def test_wrap_adds_the_hook_to_the_settings_and_unwrap_restores_them_to_the_byte
 
 
 def test_wrap_makes_the_settings_for_the_hook_if_there_are_none(tmp_path: Path, run: Run) -> None:
-    folders = {"XDG_STATE_HOME": f"{tmp_path}/state", "CLAUDE_CONFIG_DIR": f"{tmp_path}/none"}
-    run("unwrap", "--hook", **folders, code=1)
+    run("unwrap", "--hook", CLAUDE_CONFIG_DIR=f"{tmp_path}/none", code=1)
     run("wrap", "--hook")
     assert list(json.loads((tmp_path / "none" / "settings.json").read_text())) == ["hooks"]

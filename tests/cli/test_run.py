@@ -40,14 +40,12 @@ def rules(folder: Path, text: str) -> str:
     return str(file)
 
 
-@pytest.mark.parametrize("verb", [(), ("run",)])
-def test_the_verb_may_be_left_out(verb: tuple[str, ...]) -> None:
-    completed = run_program([*verb, "--rules", "none", "--", *NAUGHTY, "plain"], CALL % 1)
-    assert (completed.stdout, completed.stderr) == (ANSWER % 1, b"")
-
-
-@pytest.mark.parametrize("before", [(), ("run",), ("--rules", "none"), ("run", "--rules=none")])
-def test_a_command_is_wrapped_though_no_hyphens_stand_before_it(before: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "before", [(), ("run",), ("--",), ("--rules", "none"), ("run", "--rules=none")]
+)
+def test_neither_the_verb_nor_hyphens_need_to_stand_before_a_command(
+    before: tuple[str, ...],
+) -> None:
     script = "import sys; print(sys.argv[1:], file=sys.stderr)"
     completed = run_program([*before, sys.executable, "-c", script, "--rules", "x", "--", "--help"])
     assert (completed.stdout, completed.stderr) == (b"", b"['--rules', 'x', '--', '--help']\n")
@@ -62,10 +60,9 @@ def test_a_mistyped_verb_is_an_error_that_names_the_right_one_on_both_sides() ->
     assert text.endswith(f"'chekc' {reason}; did you mean 'check'?")
 
 
-@pytest.mark.parametrize("verb", [(), ("run",)])
-def test_a_url_takes_the_place_of_a_command(verb: tuple[str, ...]) -> None:
+def test_a_url_takes_the_place_of_a_command() -> None:
     with RawServer(lambda _: iter([whole((ANSWER % 1).rstrip())])) as server:
-        completed = run_program([*verb, "--rules", "none", server.url], CALL % 1)
+        completed = run_program(["--rules", "none", server.url], CALL % 1)
     assert (completed.stdout, completed.stderr) == (ANSWER % 1, b"")
 
 
@@ -119,7 +116,6 @@ def test_the_server_gets_our_folder_environment_and_words(
 
 def test_python_that_rules_name_is_run_only_with_the_flag(tmp_path: Path) -> None:
     own = (PYTHON / "own.py").read_text()
-    own = own.replace("        root.set(", "        print(call)\n        root.set(")
     (tmp_path / "own.py").write_text(f"print('loading')\n{own}")
     step = "transforms: {noise: 'own:Noise'}\nrules: [{tools: ok, response: [{noise: [a]}]}]\n"
     words = ["--rules", rules(tmp_path, f"version: 1\n{step}"), "--", *NAUGHTY, "plain"]
@@ -129,7 +125,7 @@ def test_python_that_rules_name_is_run_only_with_the_flag(tmp_path: Path) -> Non
     # What it prints stays away from the messages.
     [line] = completed.stdout.splitlines()
     assert json.loads(line)["result"]["content"][0]["text"] == '["a"]'
-    assert completed.stderr.startswith(b"loading\nCall(tool='ok'")
+    assert completed.stderr.startswith(b"loading\n")
 
 
 def test_bad_rules_are_logged_with_every_problem_and_end_the_server(tmp_path: Path) -> None:
@@ -147,26 +143,17 @@ def test_bad_rules_are_logged_with_every_problem_and_end_the_server(tmp_path: Pa
     assert any(f"{file}:4:5: " in error for error in errors)
 
 
-def test_bad_rules_are_an_error_though_the_server_ends_at_once(tmp_path: Path) -> None:
-    file = rules(tmp_path, "version: 1\nruels: []\n")
-    for name, reason in ((file, b":2:1: "), ("no-such-word", b"no-such-word")):
-        completed = run_program(["--rules", name, "--", sys.executable, "-c", ""], code=2)
-        assert reason in completed.stderr
-
-
-def test_calls_are_recorded_unless_that_is_turned_off(tmp_path: Path) -> None:
-    ledger = tmp_path / "ledger.sqlite3"
-    words = ["--rules", "none", "--", *NAUGHTY, "plain"]
-    run_program(["--ledger", "off", *words], CALL % 1)
-    assert not ledger.exists()
-    run_program(["--ledger", str(ledger), *words], CALL % 1)
-    assert ledger.exists()
+def test_an_unknown_name_of_rules_is_an_error_though_the_server_ends_at_once() -> None:
+    words = ["--rules", "no-such-word", "--", sys.executable, "-c", ""]
+    assert b"no-such-word" in run_program(words, code=2).stderr
 
 
 def test_a_call_is_recorded_though_the_client_kills_the_wrapper_50_ms_later(
     tmp_path: Path,
 ) -> None:
     ledger = str(tmp_path / "ledger.sqlite3")
+    run_program(["--rules", "none", "--ledger", "off", "--", *NAUGHTY, "plain"], CALL % 1)
+    assert not os.path.exists(ledger)
     for _ in range(10):  # a busy machine may take longer than that
         with Wire(
             [*RUN, "--rules", "none", "--ledger", ledger, "--", *NAUGHTY, "plain"], cwd=ROOT
@@ -181,9 +168,10 @@ def test_a_call_is_recorded_though_the_client_kills_the_wrapper_50_ms_later(
     assert [(each.name, each.calls) for each in rows(ledger)] == [("ok", 1)]
 
 
-# Starts the proxy anew, after one more statement.
+# Starts the proxy anew, without some of its standard files.
 EXEC = (
-    "import os, sys; %s; os.execv(sys.executable, [sys.executable, '-m', 'proxy', *sys.argv[1:]])"
+    "import os, sys; [os.close(n) for n in %s];"
+    "os.execv(sys.executable, [sys.executable, '-m', 'proxy', *sys.argv[1:]])"
 )
 
 
@@ -191,8 +179,7 @@ EXEC = (
 def test_it_ends_in_order_if_it_is_started_without_standard_files(
     closed: tuple[int, ...],
 ) -> None:
-    script = EXEC % f"[os.close(n) for n in {closed}]"
-    program = [sys.executable, "-c", script]
+    program = [sys.executable, "-c", EXEC % str(closed)]
     completed = run_program(["--rules", "none", "--", *NAUGHTY, "plain"], CALL % 1, program=program)
     assert completed.stdout == (b"" if {0, 1} & set(closed) else ANSWER % 1)
 
