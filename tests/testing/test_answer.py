@@ -19,15 +19,12 @@ def test_an_error_response_has_failed_with_its_words() -> None:
     view = answers.read(line(id=1, error={"code": 1, "message": "no such tool"}))
 
     assert (view.failed, view.text, view.texts) == (True, "no such tool", ())
-    assert answers.read(line(id=1, error="odd")).text == '"odd"'
 
 
-@pytest.mark.parametrize(
-    "raw", [line(id=1), line(id=1, result=5), line(id=1, result={"content": 5}), b"[]", b"x"]
-)
-def test_a_line_that_is_no_response_cannot_be_read(raw: bytes) -> None:
-    with pytest.raises(DocumentError):
-        answers.read(raw)
+def test_a_line_that_is_no_response_cannot_be_read() -> None:
+    for raw in (line(id=1), line(id=1, result=5), line(id=1, result={"content": 5}), b"[]", b"x"):
+        with pytest.raises(DocumentError):
+            answers.read(raw)
 
 
 def test_without_a_document_before_the_only_one_after_is_taken() -> None:
@@ -48,11 +45,9 @@ def test_texts_are_blocks_if_a_bound_makes_them_the_document() -> None:
         ("[1, 2]", [1, 2]),
         (' {"a": 1.50}', {"a": 1.5}),
         ("5", "5"),
-        ('"x"', '"x"'),
         ("{cut", "{cut"),
         ('{"a": NaN}', '{"a": NaN}'),
         ('["\\ud800"]', ["\ufffd"]),
-        ("", ""),
     ],
 )
 def test_a_text_is_the_object_or_array_that_it_spells_else_itself(text: str, value: Any) -> None:

@@ -36,40 +36,23 @@ def test_recorded_messages_are_written_on_one_line() -> None:
         assert json.loads(result.response) == json.loads(RESPONSE)
 
 
-@pytest.mark.parametrize(
-    ("more", "tool", "arguments"),
-    [(("u",), "u", {"x": 1}), ((None, {"y": 2}), "t", {"y": 2}), (("u", {}), "u", {})],
-)
-def test_another_tool_or_other_arguments_take_the_place_of_the_recorded_ones(
-    more: tuple[Any, ...], tool: str, arguments: dict[str, Any]
-) -> None:
-    result = recorded(RECORDED, *more)
+def test_another_tool_and_other_arguments_take_the_place_of_the_recorded_ones() -> None:
+    result = recorded(RECORDED, "u", {"y": 2})
 
-    assert (result.tool, result.arguments) == (tool, arguments)
-    assert json.loads(result.request) == json.loads(call(tool, arguments, id=7))
+    assert (result.tool, result.arguments) == ("u", {"y": 2})
+    assert json.loads(result.request) == json.loads(call("u", {"y": 2}, id=7))
     assert result.response == RESPONSE
 
 
 @pytest.mark.parametrize(
-    "result",
-    [
-        tool_result("a"),
-        {"content": []},
-        {"structuredContent": {"a": 1}},
-        {"content": [{"type": "image", "data": "", "mimeType": "image/png"}], "isError": True},
-    ],
+    "result", [tool_result("a"), {"content": []}, {"structuredContent": {"a": 1}}]
 )
 def test_a_result_alone_is_put_into_a_response(result: dict[str, Any]) -> None:
-    assert json.loads(recorded(result, "u").response) == {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "result": result,
-    }
+    response = {"jsonrpc": "2.0", "id": 1, "result": result}
+    assert json.loads(recorded(result, "u").response) == response
 
 
-@pytest.mark.parametrize(
-    "text", ['{"content": "a text"}', '{"content": [{"a": 1}]}', "[1,\n 2]", "5", '"x"']
-)
+@pytest.mark.parametrize("text", ['{"content": "a text"}', '{"content": [{"a": 1}]}', "[1,\n 2]"])
 def test_any_other_json_is_the_text_of_a_result(text: str) -> None:
     result = exchange.recorded(text.encode(), "u", {"y": 1})
 
@@ -85,7 +68,6 @@ def test_any_other_json_is_the_text_of_a_result(text: str) -> None:
             {**RECORDED, "request": line(id=1, method="tools/list").decode()},
             "the recorded request is 'tools/list', not 'tools/call'",
         ),
-        ({**RECORDED, "request": "[]"}, "the recorded request is 'no', not 'tools/call'"),
         (
             {**RECORDED, "request": call("t", {}).decode().replace('"t"', "5")},
             "the recorded request names no tool, or its arguments are no object",
@@ -102,7 +84,6 @@ def test_input_without_a_call_is_refused_with_a_reason(value: Any, message: str)
     assert str(caught.value) == message
 
 
-@pytest.mark.parametrize("raw", [b"plain text", b"\xff", b"", b"{"])
-def test_invalid_json_is_refused(raw: bytes) -> None:
+def test_invalid_json_is_refused() -> None:
     with pytest.raises(ExchangeError, match="neither a recorded exchange nor JSON"):
-        exchange.recorded(raw, "u")
+        exchange.recorded(b"plain text", "u")

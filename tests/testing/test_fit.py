@@ -36,10 +36,8 @@ def rot(*documents: Any, **more: Any) -> list[str]:
 
 
 def test_a_path_is_rotten_if_it_matches_in_no_answer() -> None:
-    first, second = (
-        {"items": [{"id": 1}], "total": 1},
-        {"items": [{"id": 2, "user": {"login": "a"}}]},
-    )
+    first = {"items": [{"id": 1}], "total": 1}
+    second = {"items": [{"id": 2, "user": {"login": "a"}}]}
     drop = "items.url_* matches nothing"
     assert rot(first) == [drop, "items.user.login matches nothing"]
     assert rot(first, second) == [drop]

@@ -31,9 +31,7 @@ def session(*calls: Call, by: RuleSet = EMPTY) -> list[ShapedAnswer]:
     return answered
 
 
-def usage(
-    *calls: tuple[str, dict[str, Any], Any], by: RuleSet = EMPTY, definitions: str = ""
-) -> Any:
+def usage(*calls: Call, by: RuleSet = EMPTY, definitions: str = "") -> Any:
     every = used_values(session(*calls, by=by), definitions)
     return {each.value: (each.path, each.place) for each in every}
 
@@ -44,7 +42,6 @@ def usage(
         (BOOKS, {"id": "bk_7"}, "bk_7", "books[7].id"),
         (BOOKS, {"number": 8012}, "8012", "books[12].number"),
         (BOOKS, {"query": "see bk_7 now"}, "bk_7", "books[7].id"),
-        (BOOKS, {"uri": "shelf/bk_7/page"}, "bk_7", "books[7].id"),
         (BOOKS, {"deep": [{"ids": ["bk_3"]}]}, "bk_3", "books[3].id"),
         ("- button [ref=e5]\n- link [ref=e12]", {"ref": "e12"}, "e12", ""),
         ("- button [ref=e5]", {"ref": "e1"}, "e1", None),
@@ -73,10 +70,7 @@ def test_of_a_path_its_parts_do_not_count() -> None:
 def test_a_value_that_the_model_had_before_is_not_from_an_answer() -> None:
     assert usage(("get", {"id": "bk_7"}, BOOKS), ("get", {"id": "bk_7"}, BOOKS)) == {}
     assert usage(("get", {"id": "bk_7"}, "ok"), ("a", {}, BOOKS), ("b", {"id": "bk_7"}, "")) == {}
-    calls: list[Call] = [
-        ("list", {}, {"state": "open"}),
-        ("list", {"state": "open"}, "ok"),
-    ]
+    calls: list[Call] = [("list", {}, {"state": "open"}), ("list", {"state": "open"}, "ok")]
     assert usage(*calls) == {"open": ("state", "shown")}
     assert usage(*calls, definitions='{"enum": ["open", "closed"]}') == {}
 

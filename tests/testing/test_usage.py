@@ -31,11 +31,6 @@ def test_a_later_call_uses_a_value(name: str, value: object, user: str) -> None:
     assert Usage(CALLS).user(0, name, value) == user
 
 
-def test_a_value_that_a_call_had_before_the_answer_is_not_from_it() -> None:
-    assert Usage(CALLS).user(1, "number", 7) == ""
-    assert Usage([*CALLS, CALLS[1]]).user(2, "number", 7) == ""
-
-
 def test_the_models_own_words_use_values() -> None:
     usage = Usage(CALLS, [(0, "look at crash-9"), (2, "The cause is in commit 95ac992, line 12.")])
     assert usage.user(1, "sha", "95ac992") == "the model's own text has it"

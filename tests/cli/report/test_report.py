@@ -16,6 +16,7 @@ from msgspec import structs
 
 from proxy.storage.ledger import LedgerFile
 from proxy.storage.meter import Definitions, Row, Warnings
+from tests import ledgers
 from tests.cli.conftest import Run
 
 ROOT = Path(__file__).parents[3]
@@ -55,15 +56,9 @@ def printed(path: str, run: Run) -> Printed:
     return printed
 
 
-def filled(
-    path: str,
-    *rows: Row,
-    server: str | None = "github",
-    client: str | None = None,
-    days_ago: int = 0,
-) -> None:
-    with closing(LedgerFile(path, clock=lambda: time.time() - days_ago * 86_400)) as file:
-        file.write([structs.replace(row, server=server, client=client) for row in rows])
+def filled(path: str, *rows: Row, days_ago: int = 0) -> None:
+    at = time.time() - days_ago * 86_400
+    ledgers.filled(path, *(structs.replace(row, server="github") for row in rows), at=at)
 
 
 def warned(path: str, *warnings: tuple[str, str, int]) -> None:
@@ -99,11 +94,6 @@ def test_tools_that_a_client_still_cuts_come_first(path: str, printed: Printed) 
     names = "tool calls reads largest cut of smaller cut shaped wire of"
     assert names in [" ".join(line.split()) for line in lines]
     assert re.search(r"list_issues +1 +8\.00 kB +8\.00 kB +1 +630 kB +78\.8 +4 +1 ", printed())
-
-
-def test_sums_of_a_ledger_of_before_have_no_largest_response(path: str, printed: Printed) -> None:
-    filled(path, structs.replace(SHAPED, largest=0))
-    assert "largest" not in printed()
 
 
 def test_the_cuts_of_clients_alone_are_reported_separately(path: str, printed: Printed) -> None:
@@ -178,8 +168,6 @@ def test_a_ledger_of_clients_that_pass_no_environment_on_is_named(
         f"mcp-abridge report: this was {path}; clients that do not pass XDG_STATE_HOME on, such as "
         f"Codex, have another one: mcp-abridge report --ledger {other}\n"
     )
-    err = run("report", "--html", tmp_path / "page").err
-    assert f"mcp-abridge report --ledger {other}\n" in err
     assert run("report", "--ledger", other).err == ""
 
 
@@ -204,54 +192,16 @@ def test_what_shadow_rules_would_save_and_what_rules_warned_of_is_told_apart(
 JOBS = [["jobs", f"{n}", f"{n}"] for n in range(22, 0, -1)]
 
 
-@pytest.mark.parametrize(
-    ("by", "names"),
-    [
-        ("tool", {"list_issues", "get_me"}),
-        ("rule", {"issues", "no rule"}),
-        ("server", {"github", "unknown"}),
-        ("client", {"codex-mcp-client", "unknown"}),
-        ("day", {"%Y-%m-%d"}),
-        ("hour", {"%Y-%m-%d %H:00"}),
-    ],
-)
-def test_the_figures_are_summed_by_what_is_asked_for(
-    path: str, printed: Printed, by: str, names: set[str]
-) -> None:
-    # Not when tests are collected: the hour may end before this test runs.
-    names = {time.strftime(name) for name in names}
-    filled(path, SHAPED, client="codex-mcp-client")
-    filled(path, UNTOUCHED, server=None)
-    out = printed("--by", by)
-    assert {name for name in names if re.search(rf"^ ?{name}  ", out, re.MULTILINE)} == names
-
-
 def test_the_json_has_stable_keys(path: str, printed: Printed) -> None:
     filled(path, SHAPED, UNTOUCHED)
-    figures = {
-        "calls": 301,
-        "shaped": 1,
-        "failed": 0,
-        "wire_before": 850_000,
-        "wire_after": 159_000,
-        "visible_before": 780_000,
-        "visible_after": 158_000,
-        "shadow_saves": 0,
-        "client_cut": 0,
-        "cuts_before": 0,
-        "cuts_after": 0,
-        "largest": 8_000,
-    }
+    figures = {"calls": 301, "shaped": 1, "failed": 0}
+    figures |= {"wire_before": 850_000, "wire_after": 159_000}
+    figures |= {"visible_before": 780_000, "visible_after": 158_000, "shadow_saves": 0}
+    figures |= {"client_cut": 0, "cuts_before": 0, "cuts_after": 0, "largest": 8_000}
     document = printed("--json", "--since", "all", "--by", "rule")
     rows = document.pop("rows")
-    assert document == {
-        "ledger": path,
-        "since": None,
-        "by": "rule",
-        "total": figures,
-        "warnings": [],
-        "definitions": [],
-    }
+    head = {"ledger": path, "since": None, "by": "rule", "total": figures}
+    assert document == {**head, "warnings": [], "definitions": []}
     assert [row["name"] for row in rows] == [None, "issues"]
     assert [list(row) for row in rows] == [["name", *figures]] * 2
 
@@ -263,7 +213,7 @@ def test_only_what_was_recorded_in_the_span_counts(path: str, printed: Printed, 
     filled(path, UNTOUCHED)
     for span, calls in (("71h", 300), ("73h", 301), ("1w", 301), ("all", 301)):
         assert printed("--json", "--since", span)["total"]["calls"] == calls
-    for span in ("", "7", "d", "-1d", "7x", "1.5d", "٣d", "9999999d"):
+    for span in ("", "7", "-1d", "1.5d", "٣d", "9999999d"):
         reason = f"{span!r} is not a span of time; write it like 30m, 12h, 7d or 2w, or all\n"
         assert run("report", f"--since={span}", code=2).err.endswith(reason)
 

@@ -85,11 +85,6 @@ def test_all_clients_are_wrapped_once_and_restored_to_the_byte(home: Path, run: 
         comments = re.findall(r"(?://|#) \w.*|/\* [^*]*", SAMPLES[name])
         assert [comment for comment in comments if comment not in text] == []
         assert text.startswith("\ufeff") == SAMPLES[name].startswith("\ufeff")
-        assert (
-            re.findall(r"[^\r]\n", text) == []
-            or "\r" not in SAMPLES[name]
-            or name == ".codex/config.toml"
-        )
     for secret in ("s3cr3t", "a-long-secret", "$KEYKEY"):
         assert secret not in difference + words
 
@@ -97,8 +92,7 @@ def test_all_clients_are_wrapped_once_and_restored_to_the_byte(home: Path, run: 
     assert [server for server in servers if not server["wrapped"]] == []
     assert {s["server"] for s in servers if s["disabled"]} == {"old", "far", "o2"}
     for server in servers:
-        shared = server["scope"] == "project"
-        first = "mcp-abridge" if shared else program(home)
+        first = "mcp-abridge" if server["scope"] == "project" else program(home)
         assert server["starts"].startswith(first), server
 
     difference, words = run("wrap", "--all")
@@ -110,9 +104,8 @@ def test_all_clients_are_wrapped_once_and_restored_to_the_byte(home: Path, run: 
     folder = state_folder()
     backups = sorted((folder / "backups").iterdir())
     assert len(backups) == 2 * len(SAMPLES)
-    assert {
-        stat.S_IMODE(file.stat().st_mode) for file in [*backups, folder / "originals.json"]
-    } == {0o600}
+    private = [*backups, folder / "originals.json"]
+    assert {stat.S_IMODE(file.stat().st_mode) for file in private} == {0o600}
     assert sorted(set(SAMPLES.values()) - {file.read_bytes().decode() for file in backups}) == []
 
 
@@ -121,53 +114,46 @@ def test_the_entries_keep_their_other_members_and_no_secret_is_on_a_command_line
 ) -> None:
     write_samples(home)
     run("wrap", "--all")
-    us = program(home)
-    cursor = (home / ".cursor/mcp.json").read_text()
-    assert (
-        '"old": { "command": "US", "args": ["--", "old"], "disabled": true }'.replace("US", us)
-        in cursor
-    )
-    assert (
-        f"""    "cur": {{
-      "command": "{us}",
+    cursor = """\
+    "old": { "command": "US", "args": ["--", "old"], "disabled": true },
+    "cur": {
+      "command": "US",
       "args": ["http://127.0.0.1:1/sse"],
-      "env": {{"MCP_ABRIDGE_HEADER": "Authorization: Bearer a-long-secret"}} // the stream
-    }}"""
-        in cursor
-    )
-    codex = (home / ".codex/config.toml").read_bytes().decode()
-    assert (
-        f"""command = "{us}" # of nvm\r
-args = [\r
-    "--",\r
-    "npx",\r
-    "-y", # yes\r
+      "env": {"MCP_ABRIDGE_HEADER": "Authorization: Bearer a-long-secret"} // the stream
+    }"""
+    codex = """\
+command = "US" # of nvm
+args = [
+    "--",
+    "npx",
+    "-y", # yes
 """
-        in codex
-    )
-    assert f"command='{us}'" not in codex
-    assert (
-        f"""[mcp_servers.remote]\r
-command = "{us}"\r
-args = ["http://127.0.0.1:1/mcp"]\r
-env = {{ "MCP_ABRIDGE_HEADER" = "Authorization: Bearer ${{HOME_TOKEN}}" }}\r
-env_vars = ["HOME_TOKEN"] # at home\r
+    remote = """\
+[mcp_servers.remote]
+command = "US"
+args = ["http://127.0.0.1:1/mcp"]
+env = { "MCP_ABRIDGE_HEADER" = "Authorization: Bearer ${HOME_TOKEN}" }
+env_vars = ["HOME_TOKEN"] # at home
 """
-        in codex
-    )
-    code = (home / ".config/Code/User/mcp.json").read_text()
-    lines = ("// which port", '"--",', '"${workspaceFolder}/server",', '"--port", "1",')
-    assert "".join(f"\t\t\t\t{line}\n" for line in lines) in code
-    assert '"gh": {"type": "stdio", "command": "US"'.replace("US", us) in code
-    opencode = (home / ".config/opencode/opencode.jsonc").read_text()
-    assert (
-        '"command": ["US", "--", "npx", "-y", "oc"], "environment": {"A": "1"}'.replace("US", us)
-        in opencode
-    )
-    assert (
-        '"far": {"type": "local", "command": ["US", "http://127.0.0.1:1/mcp"]'.replace("US", us)
-        in opencode
-    )
+    code = """\
+\t\t\t\t// which port
+\t\t\t\t"--",
+\t\t\t\t"${workspaceFolder}/server",
+\t\t\t\t"--port", "1",
+"""
+    opencode = '"command": ["US", "--", "npx", "-y", "oc"], "environment": {"A": "1"}'
+    far = '"far": {"type": "local", "command": ["US", "http://127.0.0.1:1/mcp"]'
+    for name, part in (
+        (".cursor/mcp.json", cursor),
+        (".codex/config.toml", codex.replace("\n", "\r\n")),
+        (".codex/config.toml", remote.replace("\n", "\r\n")),
+        (".config/Code/User/mcp.json", code),
+        (".config/Code/User/mcp.json", '"gh": {"type": "stdio", "command": "US"'),
+        (".config/opencode/opencode.jsonc", opencode),
+        (".config/opencode/opencode.jsonc", far),
+    ):
+        text = (home / name).read_bytes().decode()
+        assert part.replace("US", program(home)) in text
 
 
 def test_an_edit_between_the_two_survives(home: Path, run: Run) -> None:
@@ -190,16 +176,15 @@ def test_an_edit_between_the_two_survives(home: Path, run: Run) -> None:
 
 def test_a_file_that_its_client_wrote_anew_is_restored(home: Path, run: Run) -> None:
     names = (".claude.json", "project/.mcp.json", ".copilot/mcp-config.json")
-    for name in names:
-        write(home, name, SAMPLES[name])
-    original = '{"mcpServers": {"g": {"httpUrl": "http://a.invalid", "headers": {"K": "v"}}}}'
-    gemini = write(home, ".gemini/settings.json", original)
+    texts = {name: SAMPLES[name] for name in names}
+    gemini = '{"mcpServers": {"g": {"httpUrl": "http://a.invalid", "headers": {"K": "v"}}}}'
+    texts[".gemini/settings.json"] = gemini
+    files = {write(home, name, text): text for name, text in texts.items()}
     run("wrap", "--all")
-    files = [*(home / name for name in names), gemini]
     for file in files:
         file.write_text(json.dumps({"added": 1, **json.loads(file.read_text())}, indent=3))
     assert "no record" not in run("unwrap", "--all").err
-    for file, text in zip(files, [*(SAMPLES[name] for name in names), original], strict=True):
+    for file, text in files.items():
         assert json.loads(file.read_text()) == {"added": 1, **json.loads(text)}
 
 
@@ -294,14 +279,6 @@ def test_files_that_cannot_be_used_are_named_and_the_others_go_on(home: Path, ru
     assert stat.S_IMODE(target.stat().st_mode) == 0o640
 
 
-def test_an_entry_of_an_unusual_form_is_left(home: Path, run: Run) -> None:
-    text = '{"mcpServers": {"a": {"command": "x", "args": {"b": 1}}}}'
-    file = write(home, ".cursor/mcp.json", text)
-    words = run("wrap", "a", code=1).err
-    assert words == "a (cursor, user): its entry has an unusual form; edit it by hand\n"
-    assert file.read_text() == text
-
-
 def test_wrap_says_that_there_is_no_server_to_wrap(home: Path, run: Run) -> None:
     write(home, ".cursor/mcp.json", "")
     assert run("wrap") == ("", "no client has a server here; `claude mcp add`, for one, adds it\n")
@@ -309,19 +286,11 @@ def test_wrap_says_that_there_is_no_server_to_wrap(home: Path, run: Run) -> None
     words = run("wrap", "fs", code=2).err
     assert words == "mcp-abridge wrap: no client has a server 'fs'; known: none\n"
     words = run("unwrap", code=2).err
-    assert (
-        words == "mcp-abridge unwrap: say which: NAME, or --all (`mcp-abridge wrap` lists them)\n"
-    )
+    assert words.startswith("mcp-abridge unwrap: say which: NAME, or --all (`mcp-abridge wrap`")
     file = write(home, ".cursor/mcp.json", '{"mcpServers": {"a": {"command": "x"}}}')
     [row] = json.loads(run("unwrap", "a", "--json").out)
-    assert row == {
-        "client": "cursor",
-        "scope": "user",
-        "file": str(file),
-        "server": "a",
-        "left": False,
-        "result": "is not wrapped",
-    }
+    place = {"client": "cursor", "scope": "user", "file": str(file), "server": "a"}
+    assert row == {**place, "left": False, "result": "is not wrapped"}
 
 
 @pytest.fixture(scope="module")
@@ -345,6 +314,7 @@ def test_a_url_that_wants_a_login_goes_through_mcp_remote_or_is_left(
         "socket": {"url": "wss://example.invalid/"},
         "extension": {"settings": {}},
         "line": {"command": "npx -y server"},
+        "form": {"command": "x", "args": {"b": 1}},
     }
     file = write(home, ".cursor/mcp.json", json.dumps({"mcpServers": entries}))
     words = run("wrap", "--all", code=1).err
@@ -360,6 +330,7 @@ def test_a_url_that_wants_a_login_goes_through_mcp_remote_or_is_left(
         "socket": "speaks WebSocket",
         "extension": "has neither a command nor a URL",
         "line": "its command is a whole line",
+        "form": "its entry has an unusual form; edit it by hand",
     }
     for name, reason in reasons.items():
         assert after[name] == entries[name]
@@ -424,7 +395,5 @@ def test_print_has_a_line_for_each_client_and_links(home: Path, run: Run) -> Non
     run("wrap", "--print", "b", code=2)
     write(home, ".cursor/mcp.json", '{"mcpServers": {"a": {"command": "x", "env": {"K": "v3ry"}}}}')
     out, advice = run("wrap", "--print", "a")
-    assert ("v3ry" in out, advice) == (
-        False,
-        "its environment or headers are not in these lines: add them\n",
-    )
+    assert "v3ry" not in out
+    assert advice == "its environment or headers are not in these lines: add them\n"
