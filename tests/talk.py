@@ -95,7 +95,7 @@ class Talk:
         [line] = self.to_client[before:]
         return line
 
-    def silence(self, cause: str = "") -> None:
+    def silence(self, cause: str = "the server is gone") -> None:
         """Have the last probe go without an answer."""
         self._take(self.session.unanswered(self.probes[-1].token, cause))
 

@@ -18,6 +18,9 @@ from proxy.shaping.result.read import is_error, is_final, locate
 from proxy.shaping.result.write import own_result
 from proxy.transforms.base import Call
 
+LATE = "no answer in time"
+"""The failure of a query without a response in its time."""
+
 _TOKEN = "progressToken"
 
 
@@ -128,8 +131,8 @@ def hold(
     line = encode({"jsonrpc": "2.0", "id": Raw(id), "method": question.method, "params": params})
     pending.line, pending.query = raw, request.slot
     state.inflight.add(pending)
-    state.inflight.add(request)
-    return (Probe(line, request.slot, question.seconds),)
+    state.inflight.add(request, question.seconds)
+    return (Probe(line, request.slot),)
 
 
 def cancellation(id: bytes, reason: str | None = None) -> bytes:

@@ -33,12 +33,11 @@ class Notify(Struct, frozen=True):
 class Probe(Struct, frozen=True):
     """Send `raw`, a request of the proxy's own, to the server, whichever side caused it.
 
-    If there is no response within `seconds`, or none can come, call `Session.unanswered(token)`.
+    If it can have no response, call `Session.unanswered(token)`; `Session.patience` is its time.
     """
 
     raw: bytes
     token: bytes
-    seconds: float
 
 
 class Noise(Struct, frozen=True):

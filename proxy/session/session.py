@@ -9,7 +9,7 @@ If one session serves many exchanges, as for the stateless requests of one calle
 distinguished by the `exchange` that is given with each message; otherwise that is b"".
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from proxy.document import message
 from proxy.document.message import Message
@@ -24,7 +24,7 @@ from proxy.session.outputs import (
     ToClient,
     ToServer,
 )
-from proxy.session.state import SessionState
+from proxy.session.state import PendingRequest, SessionState
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.storage.snapshots import Snapshot
 
@@ -106,46 +106,35 @@ class Session(SessionState):
             return (Noise(raw[:size]), *self.from_server(raw[size:], exchange))
         return responses.unprocessed(self, raw, exchange, error)
 
-    def unanswered(self, token: bytes, cause: str = "") -> tuple[Output, ...]:
-        """Continue a held call without a response to its Probe, for a `cause`, or after its time.
-
-        In the second case the server gets a cancellation.
-        """
-        query = None
-        try:
-            query = self.inflight.find(token)
-            if query is None or query.held_call is None:
-                return ()
-            cancel = () if cause else (ToServer(guards.cancellation(query.id)),)
-            return (*cancel, *guards.give_up(self, query, cause or "no answer in time"))
-        except Exception as error:
-            query = query or self.inflight.find(token)
-            pending = None if query is None else query.held_call
-            return () if pending is None else (ToClient(self.give_up(pending, error)),)
+    def unanswered(self, token: bytes, cause: str) -> tuple[Output, ...]:
+        """Continue a held call if its Probe has this token, which can have no response."""
+        query = self.inflight.find(token)
+        if query is None or query.held_call is None:
+            return ()
+        return guards.give_up(self, query, cause)
 
     def loaded(
         self, token: int, snapshot: Snapshot | None, failure: str | None = None
     ) -> tuple[Output, ...]:
         """Continue a call that waits for its snapshot; `failure` is why it was not looked up."""
-        if token not in self.suspended:
-            return ()  # cancelled
-        pending = self.suspended[token]
-        del self.suspended[token]
-        try:
-            return requests.loaded(self, pending, snapshot, failure)
-        except Exception as error:
-            return (ToClient(self.give_up(pending, error)),)
+        return self._resume(
+            token, lambda pending: requests.loaded(self, pending, snapshot, failure)
+        )
 
     def claimed(self, token: int, *, first: bool) -> tuple[Output, ...]:
         """Continue a call that waits for its ClaimCall; if `first`, nobody has made it before."""
         from proxy.session import first_calls
 
-        if token not in self.suspended:
+        return self._resume(token, lambda pending: first_calls.claimed(self, pending, first=first))
+
+    def _resume(
+        self, token: int, resume: Callable[[PendingRequest], tuple[Output, ...]]
+    ) -> tuple[Output, ...]:
+        pending = self.suspended.pop(token, None)
+        if pending is None:
             return ()  # cancelled
-        pending = self.suspended[token]
-        del self.suspended[token]
         try:
-            return first_calls.claimed(self, pending, first=first)
+            return resume(pending)
         except Exception as error:
             return (ToClient(self.give_up(pending, error)),)
 
@@ -190,6 +179,11 @@ class Session(SessionState):
     def awaits(self, exchange: bytes, ids: Collection[bytes]) -> bool:
         return any(self.inflight.holds(exchange + id) for id in ids)
 
+    @property
+    def holds_calls(self) -> bool:
+        """True while the server has yet to get a call that waits for something."""
+        return bool(self.suspended) or self.inflight.holds_calls
+
     def withholds(self, exchange: bytes, ids: Collection[bytes]) -> bool:
         slots = [exchange + id for id in ids if self.inflight.holds(exchange + id)]
         pending = map(self.inflight.find, slots)
@@ -200,15 +194,22 @@ class Session(SessionState):
             self.inflight.renew(exchange + id)
 
     def patience(self, exchange: bytes = b"", ids: Collection[bytes] | None = None) -> float | None:
-        """Return the seconds until a call, of all or of these, may be overdue; None if none can."""
+        """Return the seconds until a call, of all or of these, or its query may be overdue."""
         return self.inflight.time_left(_slots(exchange, ids))
 
     def overdue(
         self, exchange: bytes = b"", ids: Collection[bytes] | None = None
     ) -> tuple[Output, ...]:
-        """Answer and cancel calls, of all or of these, without a response or progress for long."""
+        """Answer and cancel calls, of all or of these, without a response or progress for long.
+
+        A call whose query has no response goes on.
+        """
         outputs: list[Output] = []
         for pending in self.inflight.expire(_slots(exchange, ids)):
+            if pending.held_call is not None:
+                outputs.append(ToServer(guards.cancellation(pending.id)))
+                outputs += guards.give_up(self, pending, guards.LATE)
+                continue
             reason = f"no answer within {_in_words(self.deadline or 0.0)} and no progress"
             text = f"{reason}; the call was cancelled"
             self.log(f"{pending.tool}: {text}")

@@ -227,12 +227,12 @@ class InFlight:
 
     def send(self, pending: PendingRequest) -> None:
         """Record a request that is sent to the server now; the time of a call begins."""
-        if self.deadline is not None and pending.method == "tools/call":
-            pending.due = self._clock() + self.deadline
-        self.add(pending)
+        self.add(pending, self.deadline if pending.method == "tools/call" else None)
 
-    def add(self, pending: PendingRequest) -> None:
+    def add(self, pending: PendingRequest, seconds: float | None = None) -> None:
+        """Record a request, in place of an earlier one in its slot; it is due in some seconds."""
         slot = pending.slot
+        pending.due = None if seconds is None else self._clock() + seconds
         self.retire(slot)
         # Responses in this slot are for the new request from now on.
         self._answered.drop(slot)
@@ -248,6 +248,11 @@ class InFlight:
 
     def holds(self, slot: bytes) -> bool:
         return slot in self._pending
+
+    @property
+    def holds_calls(self) -> bool:
+        """True while a call is held for a query."""
+        return any(pending.query for pending in self._pending.values())
 
     def at_server(self, slot: bytes) -> PendingRequest | None:
         """Return the request in this slot that was sent to the server, None for a held call."""
@@ -291,8 +296,11 @@ class InFlight:
     # Deadlines
 
     def _due(self, slots: Iterable[bytes] | None) -> Iterator[tuple[float, PendingRequest]]:
+        """Yield what has a deadline among all requests, or among these and their queries."""
         requests = self._pending.values() if slots is None else map(self._pending.get, slots)
         for pending in requests:
+            if pending is not None and slots is not None and pending.query:
+                pending = self._pending.get(pending.query)
             if pending is not None and pending.due is not None:
                 yield pending.due, pending
 
@@ -303,7 +311,9 @@ class InFlight:
 
     def renew(self, slot: bytes) -> None:
         for _, pending in self._due([slot]):
-            pending.due = self._clock() + (self.deadline or 0.0)
+            question = pending.question
+            seconds = self.deadline if question is None else question.seconds
+            pending.due = self._clock() + (seconds or 0.0)
 
     def stop(self, slot: bytes) -> None:
         for _, pending in self._due([slot]):
@@ -318,7 +328,8 @@ class InFlight:
         expired = [pending for due, pending in self._due(slots) if due <= now]
         for pending in expired:
             self.retire(pending.slot)
-            self.replace_response(pending.slot)
+            if pending.held_call is None:
+                self.replace_response(pending.slot)
         return expired
 
     # Responses that must not reach the client

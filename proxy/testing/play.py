@@ -12,6 +12,7 @@ from proxy.document.tree import plain
 from proxy.errors import AbridgeError
 from proxy.ruleset.guard import Decision, Guard, QueryResult
 from proxy.ruleset.rule import Rule, RuleSet
+from proxy.session.guards import LATE
 from proxy.session.outputs import (
     DropSnapshots,
     LoadSnapshot,
@@ -172,7 +173,10 @@ class Replay:
                     lines.append(raw)
                 case Probe(raw, token):
                     answer = self._serve_query(raw)
-                    outputs += session.from_server(answer) if answer else session.unanswered(token)
+                    if answer is None:
+                        outputs += session.unanswered(token, LATE)
+                    else:
+                        outputs += session.from_server(answer)
                 case LoadSnapshot(token, key):
                     outputs += session.loaded(token, self._store.get(key))
                 case Shape(job):

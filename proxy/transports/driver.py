@@ -5,8 +5,8 @@ remote store, a large document) is awaited between two entries.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Coroutine, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -29,7 +29,7 @@ from proxy.session.outputs import (
 from proxy.session.session import Session
 from proxy.shaping import pipeline
 from proxy.storage.snapshots import Key, Snapshot, Store
-from proxy.transports.aio import others, threaded
+from proxy.transports.aio import Tasks, others, threaded
 from proxy.transports.effects import carry_out
 from proxy.transports.log import Log
 from proxy.transports.workers.pool import Workers
@@ -42,6 +42,16 @@ class Routed(NamedTuple):
     to_client: list[bytes]
     notifications: list[bytes]
     queries: list[Probe]
+
+    @property
+    def all_to_server(self) -> list[bytes]:
+        """The messages and queries for the server."""
+        return [*self.to_server, *(query.raw for query in self.queries)]
+
+    @property
+    def all_to_client(self) -> list[bytes]:
+        """The notifications and messages for the client."""
+        return [*self.notifications, *self.to_client]
 
 
 class Driver:
@@ -121,14 +131,17 @@ class Driver:
         await others(len(raw))
         return await self._routed(self.session.from_server(raw, exchange))
 
-    async def unanswered(self, token: bytes, cause: str = "") -> Routed:
+    async def fail(self, ids: Collection[bytes], cause: str) -> Routed:
+        """End requests without a response: each gets an error, the call of a query goes on."""
+        outputs = [output for id in ids for output in self.session.unanswered(id, cause)]
+        errors = self.session.ended(cause, b"", ids)
+        return await self._routed([*map(ToClient, errors), *outputs])
+
+    async def unanswered(self, token: bytes, cause: str) -> Routed:
         return await self._routed(self.session.unanswered(token, cause))
 
-    def overdue(self, exchange: bytes = b"", ids: Collection[bytes] | None = None) -> Routed:
-        outputs = self.session.overdue(exchange, ids)
-        to_server = [output.raw for output in outputs if isinstance(output, ToServer)]
-        to_client = [output.raw for output in outputs if isinstance(output, ToClient)]
-        return Routed(to_server, to_client, [], [])
+    async def overdue(self, exchange: bytes = b"", ids: Collection[bytes] | None = None) -> Routed:
+        return await self._routed(self.session.overdue(exchange, ids))
 
     async def _routed(self, outputs: Sequence[Output]) -> Routed:
         routed = Routed([], [], [], [])
@@ -191,7 +204,7 @@ class Timer:
     def __init__(
         self,
         driver: Driver,
-        late: Callable[[Routed], object],
+        late: Callable[[Routed], Coroutine[Any, Any, None]],
         exchange: bytes = b"",
         ids: Collection[bytes] | None = None,
     ) -> None:
@@ -200,23 +213,27 @@ class Timer:
         self._exchange = exchange
         self._ids = ids
         self._waking: asyncio.TimerHandle | None = None
+        self._tasks = Tasks()
 
     def start(self) -> None:
-        """Wait for the first call that will be overdue, unless the timer already runs."""
-        if self._waking is None:
-            seconds = self._driver.session.patience(self._exchange, self._ids)
-            if seconds is not None:
-                self._waking = asyncio.get_running_loop().call_later(seconds, self._wake)
+        """Wait for the first call that will be overdue."""
+        if self._waking is not None:
+            self._waking.cancel()
+        seconds = self._driver.session.patience(self._exchange, self._ids)
+        loop = asyncio.get_running_loop()
+        self._waking = None if seconds is None else loop.call_later(seconds, self._wake)
 
     def stop(self) -> None:
         if self._waking is not None:
             self._waking.cancel()
-            self._waking = None
+        self._tasks.cancel()
 
     def _wake(self) -> None:
-        self._waking = None
-        routed = self._driver.overdue(self._exchange, self._ids)
+        self._tasks.spawn(self._expire())
+
+    async def _expire(self) -> None:
+        routed = await self._driver.overdue(self._exchange, self._ids)
         # Calls with progress in the meantime have more time.
         self.start()
-        if routed.to_client:
-            self._late(routed)
+        if any(routed):
+            await self._late(routed)

@@ -106,7 +106,7 @@ def silence(world: World, dice: Dice) -> None:
     """Let a question of the proxy's own go without an answer."""
     if world.probes:
         token = dice.pick(list(world.probes))
-        world.unanswered(token, dice.pick(("", "the server is gone")))
+        world.unanswered(token, "the server is gone")
 
 
 def wait(world: World, dice: Dice) -> None:

@@ -25,9 +25,9 @@ def talk(decide: Callable[[Call, QueryResult | None], Decision], more: str = "")
     return Talk(RuleSet((RuleFile(name="rules.yaml", rules=(guarded,)),)))
 
 
-def asking(then: Callable[[QueryResult], Decision]) -> Talk:
+def asking(then: Callable[[QueryResult], Decision], seconds: float = 20.0) -> Talk:
     """Return a talk whose guard asks first."""
-    return talk(querying(then))
+    return talk(querying(then, seconds))
 
 
 def arguments(raw: bytes) -> Any:
@@ -179,16 +179,20 @@ def test_a_guard_gets_the_failure_of_its_query(response: dict[str, Any], failure
     )
 
 
-@pytest.mark.parametrize("cause", ["", "the server answered with HTTP 500"])
-def test_a_guard_continues_without_an_answer_to_its_query(cause: str) -> None:
-    guarded = asking(lambda query_result: Respond(str(query_result.failure)))
+@pytest.mark.parametrize("late", [True, False])
+def test_a_guard_continues_without_an_answer_to_its_query(late: bool) -> None:
+    guarded = asking(lambda query_result: Respond(str(query_result.failure)), seconds=0.0)
     guarded.client(REINDEX)
     id = json.loads(guarded.probes[0].raw)["id"]
-    guarded.silence(cause)
-    assert texts(guarded.to_client[0]) == [cause or "no answer in time"]
+    if late:
+        guarded.overdue(b"", [b"1"])
+    else:
+        guarded.silence()
+    cause = "no answer in time" if late else "the server is gone"
+    assert texts(guarded.to_client[0]) == [cause]
     cancelled = line(method="notifications/cancelled", params={"requestId": id})
-    assert guarded.to_server[1:] == ([] if cause else [cancelled])
-    # A second timeout, or a late response, has no effect.
+    assert guarded.to_server[1:] == ([cancelled] if late else [])
+    # A second failure, or a late response, has no effect.
     guarded.silence()
     guarded.server(answer(tool_result("late"), id))
     guarded.server(answer(tool_result("late " + "x" * 5000), id))

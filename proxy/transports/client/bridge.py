@@ -185,11 +185,9 @@ class Bridge:
                 await self._say(refusal_of_long_line(line, self._limit, self._log))
             elif line.strip():
                 routed = await self._driver.from_client(line)
-                await self._say([*routed.notifications, *routed.to_client])
-                for raw in routed.to_server:
+                await self._say(routed.all_to_client)
+                for raw in routed.all_to_server:
                     await self._server.send(raw)
-                for probe in routed.queries:
-                    await self._server.probe(probe)
 
     async def _say(self, lines: list[bytes]) -> None:
         if not lines:

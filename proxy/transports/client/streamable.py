@@ -15,7 +15,6 @@ from yarl import URL
 
 from proxy.document import message
 from proxy.errors import AbridgeError
-from proxy.session.outputs import Probe
 from proxy.transports.aio import Tasks
 from proxy.transports.client import request as posting
 from proxy.transports.client.endpoint import (
@@ -108,8 +107,7 @@ class Streamable:
         self._tasks = Tasks()
         self._listening: asyncio.Task[None] | None = None
         self._open: dict[bytes, ClientRequest] = {}
-        self._probes: dict[bytes, asyncio.TimerHandle] = {}  # by id, until they are over
-        self._timer = Timer(driver, lambda late: self._tasks.spawn(self._dispatch(late)))
+        self._timer = Timer(driver, self._dispatch)
         self._parameters: Parameters = {}
         self._connected = False  # the server has sent an HTTP response
         self._session: str | None = None
@@ -141,13 +139,6 @@ class Streamable:
         else:
             await post.upload.wait()
 
-    async def probe(self, probe: Probe) -> None:
-        token = probe.token
-        self._probes[token] = asyncio.get_running_loop().call_later(
-            probe.seconds, lambda: self._tasks.spawn(self._unanswered(token))
-        )
-        await self.send(probe.raw)
-
     async def answered(self) -> None:
         """Return once every request has its response, except `subscriptions/listen`."""
         while posts := [post for post in self._open.values() if post.method != message.LISTEN]:
@@ -155,8 +146,6 @@ class Streamable:
 
     def stop(self) -> None:
         self._tasks.cancel()
-        for timer in self._probes.values():
-            timer.cancel()
         self._timer.stop()
 
     async def close(self) -> None:
@@ -275,28 +264,17 @@ class Streamable:
 
     async def _fail(self, post: ClientRequest, reason: str) -> None:
         self._log.warning(f"{post.method or 'an answer of the client'}: {reason}")
-        probes = [key for key in post.waiting if key in self._probes]
-        keys = [key for key in post.waiting if key not in self._probes]
-        for key in list(post.waiting):
+        keys = list(post.waiting)
+        for key in keys:
             self._retire(key, post)
-        await self._say(self._driver.session.ended(reason, b"", keys))
-        for key in probes:
-            await self._unanswered(key, reason)
+        await self._dispatch(await self._driver.fail(keys, reason))
         post.over.set()
-
-    # Probes of the proxy
-
-    async def _unanswered(self, key: bytes, reason: str = "") -> None:
-        self._probes.pop(key, None)
-        await self._dispatch(await self._driver.unanswered(key, reason))
 
     async def _dispatch(self, routed: Routed) -> None:
         """Send messages that follow from one of the server, or from none; do not wait for them."""
-        for line in routed.to_server:
+        for line in routed.all_to_server:
             self._tasks.spawn(self.send(line))
-        for probe in routed.queries:
-            self._tasks.spawn(self.probe(probe))
-        await self._say([*routed.notifications, *routed.to_client])
+        await self._say(routed.all_to_client)
 
     # From the server
 
@@ -386,8 +364,6 @@ class Streamable:
     def _retire(self, key: bytes, post: ClientRequest) -> str:
         if self._open.get(key) is post:
             del self._open[key]
-        if key in self._probes:
-            self._probes.pop(key).cancel()
         return post.waiting.pop(key)
 
     # A server of 2024-11-05

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from aiohttp import web
+from msgspec.structs import replace
 from multidict import CIMultiDict
 
 from proxy.document import message
@@ -220,6 +221,21 @@ class ResponseWriter:
 def message_event(message: bytes, id: str | None = None) -> Event:
     """Return the event for a message of the proxy; its bytes are made when a stream needs them."""
     return Event(b"", message, id, "message")
+
+
+def translate(event: Event, lines: list[bytes]) -> list[Event]:
+    """Return the events for the client if these messages are in place of that of an event."""
+    if lines == [event.data]:
+        return [event]
+    if not lines:
+        # The client needs its other fields all the same.
+        fields = [] if event.id is None else [f"id: {event.id}"]
+        fields += [] if event.retry is None else [f"retry: {event.retry}"]
+        raw = "\n".join([*fields, "", ""]).encode()
+        return [Event(raw, None, event.id, None, event.retry)] if fields else []
+    *first, last = lines
+    raw = encode_event(last, event=event.event, id=event.id, retry=event.retry)
+    return [*map(message_event, first), replace(event, raw=raw, data=last)]
 
 
 def _pieces(event: Event) -> list[bytes]:

@@ -11,7 +11,6 @@ from itertools import count
 
 from aiohttp import web
 from msgspec import Struct
-from yarl import URL
 
 from proxy.session.active_rules import PeerInfo
 from proxy.storage.snapshots import Key
@@ -29,8 +28,7 @@ class RequestContext(Struct):
 
     `id_prefix` tells its requests from others in a session that many callers share; if it is empty,
     there is no need, and its answers may come later, on another stream. `scope` decides which
-    snapshots it may read: knowing the id of a session is no proof of having begun it. `url` is the
-    endpoint for messages of an upstream of 2024-11-05.
+    snapshots it may read: knowing the id of a session is no proof of having begun it.
     """
 
     request: web.BaseRequest
@@ -39,7 +37,6 @@ class RequestContext(Struct):
     id_prefix: bytes
     memory: Key
     scope: str
-    url: URL | None = None
 
     @property
     def withholds(self) -> bool:
@@ -104,10 +101,9 @@ class SessionRegistry:
         begin = self._shared.begin
         return begin(self._route, self._rules, scope, self._aside, resumable=not id_prefix)
 
-    def alone(self, request: web.BaseRequest, name: str) -> RequestContext:
-        """Return a context in a session of this name that no other request can find."""
-        driver, memory = self._begin(name, b":"), _memory(name, None)
-        return RequestContext(request, post.NOTHING, driver, b"", memory, name)
+    def alone(self, name: str) -> Driver:
+        """Return a session of this name that no request can find."""
+        return self._begin(name, b":")
 
     def initialized(self, context: RequestContext, session: str | None) -> None:
         if session is not None:

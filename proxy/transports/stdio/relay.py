@@ -1,7 +1,7 @@
 """Move lines between the client on the proxy's stdin and stdout and a server in a child process.
 
 One thread reads the client, one the server, one the server's stderr; the main thread waits for the
-end. If calls have a deadline, one more thread watches the time, as does one for each probe.
+end. If calls have a deadline, or one is held for a probe, one more thread watches the time.
 Invariants: the session is entered by one thread at a time; shaping happens outside it; the thread
 that reads the server never waits for the server; and no message of the client about a suspended
 call is sent ahead of the call.
@@ -12,11 +12,10 @@ from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
-from threading import TIMEOUT_MAX, Lock, Thread, Timer
+from threading import Lock, Thread
 from time import monotonic, sleep
 from typing import ParamSpec, TypeVar
 
-from proxy.document import message
 from proxy.session.outputs import (
     Noise,
     Notify,
@@ -61,6 +60,7 @@ def run_with_timeout(seconds: float, do: Callable[[], object]) -> None:
 _FAILED = 70  # EX_SOFTWARE of sysexits.h
 _PATIENCE = 1.0  # seconds for the last messages
 _LONGEST = 3600.0  # seconds of a single wait
+_WAKES = 4096  # bytes
 _SUSPENDED = 5.0  # seconds for suspended calls to continue once the client sends nothing more
 
 P = ParamSpec("P")
@@ -90,7 +90,9 @@ class Relay:
         self._server = PipeWriter(child.stdin, lambda: self._shutdown.report("server deaf"))
         self._output = PipeReader(child.stdout)
         self._shutdown = Shutdown(child, self._server, self._output, log, cause)
-        self._probes: dict[bytes, Timer] = {}  # by token, until they have a response or are late
+        self._watches = session.deadline is not None
+        self._alarms, self._alarm = os.pipe()  # for the thread that watches the time
+        os.set_blocking(self._alarm, False)
 
     def run(self) -> int:
         # Only the main thread acts on signals, so only it may receive them.
@@ -100,8 +102,8 @@ class Relay:
             "server": self._read_server,
             "client": self._read_client,
         }
-        if self._session.deadline is not None:
-            sides = {"deadlines": partial(self._watch_calls, self._session.deadline), **sides}
+        if self._watches:
+            sides = {"deadlines": self._watch_calls, **sides}
         # The client's last: all threads must exist before a request arrives, which takes memory.
         threads = {
             name: Thread(target=self._guarded, args=(side,), name=name, daemon=True)
@@ -163,7 +165,7 @@ class Relay:
                 self._shutdown.report("client began")
         # Keep the server's input open a while for calls that are suspended.
         until = monotonic() + _SUSPENDED
-        while self._probes and monotonic() < until:
+        while self._enter(lambda: self._session.holds_calls) and monotonic() < until:
             sleep(0.01)
         # The server may have stopped reading.
         run_with_timeout(_PATIENCE, self._server.send)
@@ -186,9 +188,6 @@ class Relay:
                 self._log.warning(f"the server ended within a line, after {event.size} bytes of it")
                 self._log.put_aside(event.raw)
             self._take(batch, of_client=False)
-            if self._probes:
-                for raw in batch:
-                    self._settle(message.responds_to(raw))
             if self._client.broken:
                 break
         # If the client is gone, the server must see that its output is no longer read.
@@ -209,35 +208,28 @@ class Relay:
             self._server.send_later(lines)
         return tuple(output for output in outputs if not isinstance(output, ToServer))
 
-    def _add_timer(self, probe: Probe) -> None:
-        timer = Timer(min(probe.seconds, TIMEOUT_MAX), self._late, (probe.token,))
-        timer.daemon = True
-        self._probes[probe.token] = timer
-        # If no thread can be started, the response is waited for without end.
-        with suppress(RuntimeError):
-            timer.start()
+    def _wake(self) -> None:
+        """Have the time of a probe watched."""
+        if not self._watches:
+            self._watches = True
+            # If no thread can be started, the response is waited for without end.
+            with suppress(RuntimeError):
+                Thread(target=self._guarded, args=(self._watch_calls,), daemon=True).start()
+        with suppress(BlockingIOError):
+            os.write(self._alarm, b"\n")
 
-    def _settle(self, token: bytes | None) -> None:
-        timer = self._probes.pop(token or b"", None)
-        if timer is not None:
-            timer.cancel()
-
-    def _late(self, token: bytes) -> None:
-        late = partial(self._session.unanswered, token)
-        self._guarded(partial(self._carry_out, late, self._server.send_later))
-        # Only now: the server's input stays open for the messages that follow from it.
-        self._settle(token)
-
-    def _watch_calls(self, deadline: float) -> None:
+    def _watch_calls(self) -> None:
         from select import select
 
         while True:
             self._carry_out(self._session.overdue, self._server.send_later)
             with self._entry:
                 seconds = self._session.patience()
-            # A call that begins meanwhile is due later than this. `sleep` fails if the clock jumps,
-            # and locks then do not wait.
-            select((), (), (), min(deadline if seconds is None else seconds, deadline, _LONGEST))
+            # A call that begins meanwhile is due later than this, and a probe wakes this thread.
+            # `sleep` fails if the clock jumps, and locks then do not wait.
+            times = (seconds, self._session.deadline, _LONGEST)
+            if select((self._alarms,), (), (), min(each for each in times if each is not None))[0]:
+                os.read(self._alarms, _WAKES)
 
     def _read_stderr(self) -> None:
         stderr = PipeReader(self._child.stderr)
@@ -290,8 +282,7 @@ class Relay:
         elif isinstance(output, ToClient | Notify):
             self._client.send([output.raw])
         elif isinstance(output, Probe):
-            # Its time runs from now on: the server may not even read the probe.
-            self._add_timer(output)
+            self._wake()
             to_server([output.raw])
         elif isinstance(output, Noise):
             self._log.noise(output.raw)

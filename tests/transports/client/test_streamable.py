@@ -64,7 +64,7 @@ class Link:
     async def send(self, raw: bytes) -> None:
         output = await self.driver.from_client(raw)
         async with asyncio.timeout(SECONDS):
-            for line in output.to_server:
+            for line in output.all_to_server:
                 await self.streamable.send(line)
 
     async def line(self) -> bytes:

@@ -75,8 +75,7 @@ class ChildSession:
         self._streams: dict[int, EventStream] = {}
         self._pending: dict[bytes, EventStream] = {}
         self._tokens: dict[bytes, EventStream] = {}
-        self._probes: dict[bytes, asyncio.TimerHandle] = {}  # by their ids, until they are over
-        self._timer = Timer(driver, self._overdue)
+        self._timer = Timer(driver, self._route)
         self._initialize: bytes | None = None
         self._tasks = Tasks()  # they go on if a client disconnects meanwhile
         self._cause: str | None = None
@@ -202,8 +201,6 @@ class ChildSession:
         The server does not know a call that was held: its cancellation names the proxy's query.
         """
         cancelled = {correlate(each).cancels for line in forwarded for each in elements(line)}
-        for key in cancelled & self._probes.keys():
-            self._stop_timer(key)
         for each in messages:
             cancels = correlate(each).cancels
             if cancels is not None and cancels in self._pending:
@@ -217,31 +214,11 @@ class ChildSession:
     async def _route(self, routed: Routed) -> None:
         """Send messages to either side; wait only for a client that reads slowly."""
         # At once: no client message about a call that was held may overtake the call.
-        self._child.post([*routed.to_server, *(probe.raw for probe in routed.queries)])
-        for probe in routed.queries:
-            self._probes[probe.token] = self._loop.call_later(
-                probe.seconds, self._spawn_late, probe.token
-            )
+        self._child.post(routed.all_to_server)
         self._timer.start()
-        for raw in (*routed.notifications, *routed.to_client):
+        for raw in routed.all_to_client:
             await others(len(raw))
             await self._deliver(raw).room()
-
-    def _overdue(self, routed: Routed) -> None:
-        self._child.post(routed.to_server)
-        for raw in routed.to_client:
-            self._deliver(raw)
-
-    def _spawn_late(self, query: bytes) -> None:
-        self._tasks.spawn(self._give_up_query(query))
-
-    async def _give_up_query(self, query: bytes) -> None:
-        self._stop_timer(query)
-        await self._route(await self.driver.unanswered(query))
-
-    def _stop_timer(self, query: bytes | None) -> None:
-        if query in self._probes:
-            self._probes.pop(query).cancel()
 
     # Messages of the server
 
@@ -256,7 +233,7 @@ class ChildSession:
         self._on_end()
 
     def _awaits(self, id: bytes) -> bool:
-        return id in self._pending or id in self._probes
+        return id in self._pending or self.driver.session.awaits(b"", (id,))
 
     async def _on_line(self, raw: bytes) -> None:
         self._touch()
@@ -273,7 +250,6 @@ class ChildSession:
         correlation = correlate(raw)
         if correlation.answers in self._pending:
             self._pending[correlation.answers].received += len(raw)
-        self._stop_timer(correlation.answers)
         await self._route(await self.driver.from_server(raw))
 
     def _on_end(self) -> None:
@@ -289,8 +265,6 @@ class ChildSession:
         for stream in self._streams.values():
             stream.close()
         self._tasks.cancel()
-        for key in list(self._probes):
-            self._stop_timer(key)
         self._timer.stop()
 
     # Streams

@@ -79,9 +79,7 @@ class _Answering:
         self._record = record
         self._answer: ResponseWriter | None = None
         self._responded = False
-        self._loop = asyncio.get_running_loop()
         self._query: bytes | None = None  # the id of the proxy's query while it is pending
-        self._query_ends = 0.0  # its deadline
 
     async def answer(self) -> web.StreamResponse:
         read = self._read
@@ -125,20 +123,20 @@ class _Answering:
 
     async def _pass_on(self, pooled: PooledRequest, send: Send) -> None:
         while pooled.forwarded or self._query is not None:
-            overdue = self._driver.overdue(self._id_prefix, self._read.ids)
-            if overdue.to_client:
-                send(overdue.to_server)
+            overdue = await self._driver.overdue(self._id_prefix, self._read.ids)
+            if any(overdue) and self._query is None:
                 self._record.answered_by, self._record.failure = "proxy", _LATE
-                await self._say(*overdue.to_client)
+                await self._continue_call(overdue, send)
                 return
-            seconds = self._seconds_to_wait()
+            if any(overdue):
+                await self._continue_call(overdue, send)
+                continue
+            patience, ping = self._patience, PING if self._streams else None
+            seconds = min((each for each in (patience, ping) if each is not None), default=None)
             try:
                 raw = await pooled.next(seconds)
             except TimeoutError:
-                if self._query is not None and self._loop.time() >= self._query_ends:
-                    routed = await self._driver.unanswered(self._id_prefix + self._query)
-                    await self._continue_call(routed, send)
-                elif seconds == PING:
+                if seconds == PING:
                     # For intermediaries, which would take silence for the end.
                     self._answer = self._answer or self._begin("stream")
                     await self._answer.add(SILENCE)
@@ -156,23 +154,15 @@ class _Answering:
             if self._query is None or (self._answer is not None and self._answer.started):
                 await self._say(*routed.to_client)
 
-    def _seconds_to_wait(self) -> float | None:
-        ping = PING if self._streams else None
-        seconds = self._patience
-        if self._query is not None:
-            seconds = max(0.0, self._query_ends - self._loop.time())
-        return min((each for each in (seconds, ping) if each is not None), default=None)
-
     async def _continue_call(self, routed: Routed, send: Send) -> None:
         self._query = None
         self._send(routed, send)
         await self._say(*routed.to_client)
 
     def _send(self, routed: Routed, send: Send) -> None:
-        send([*routed.to_server, *(query.raw for query in routed.queries)])
+        send(routed.all_to_server)
         for query in routed.queries:
             self._query = query.token.removeprefix(self._id_prefix)
-            self._query_ends = self._loop.time() + query.seconds
 
     async def _finish(self, lines: list[bytes], reason: str = "") -> web.StreamResponse:
         await self._say(*lines)

@@ -7,13 +7,13 @@ client cancels the call or disconnects, the query ends at once.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import suppress
 
 from msgspec import Raw
 
 from proxy.document import message
 from proxy.errors import AbridgeError
-from proxy.session.guards import cancellation
+from proxy.session.guards import LATE, cancellation
 from proxy.session.outputs import Probe
 from proxy.transports.aio import Tasks
 from proxy.transports.client import request as posting
@@ -55,7 +55,7 @@ class GuardQueries:
     def __init__(self, upstream: Upstream, on_message: OnMessage) -> None:
         self._upstream = upstream
         self._on_message = on_message
-        self._awaited: dict[bytes, asyncio.Future[bytes]] = {}
+        self._awaited: dict[bytes, asyncio.Task[bytes | str]] = {}
         self.tasks = Tasks()
         """Those in the background, for the other messages to the server too."""
 
@@ -64,17 +64,12 @@ class GuardQueries:
         await asyncio.gather(*self.tasks, return_exceptions=True)
 
     async def ask(self, context: RequestContext, query: Probe) -> Routed:
-        """Send a query; return the messages that follow. Raises CallCancelled, Rejected.
-
-        If the context has a `url`, the answer comes on another stream.
-        """
+        """Send a query; return the messages that follow. Raises CallCancelled, Rejected."""
         id = query.token.removeprefix(context.id_prefix)
-        answer = self._awaited[id] = asyncio.get_running_loop().create_future()
-        task = asyncio.create_task(self._ask(context, query.raw, id))
+        seconds = context.driver.session.patience(context.id_prefix, context.post.ids)
+        task = self._awaited[id] = asyncio.create_task(self._ask(context, query.raw, id))
         try:
-            await asyncio.wait(
-                {answer, task}, timeout=query.seconds, return_when=asyncio.FIRST_COMPLETED
-            )
+            await asyncio.wait({task}, timeout=seconds)
         except asyncio.CancelledError:
             context.drop()
             self.give_up(context, [cancellation(id)])
@@ -82,62 +77,40 @@ class GuardQueries:
         finally:
             del self._awaited[id]
             # In the stateless era this notifies the server of the cancellation.
-            if not task.cancel() and not task.cancelled():
-                task.exception()  # not retrieved if the answer came otherwise
-        if answer.cancelled():
+            pending = task.cancel()
+        if task.cancelled():
             raise CallCancelled("Request cancelled")
-        if not (answer.done() or task.done()):
+        outcome = LATE if pending else task.result()
+        if pending:
             self.give_up(context, [cancellation(id)])
-            routed = await context.driver.unanswered(query.token)
-            others = [raw for raw in routed.to_server if correlate(raw).cancels != id]
-            return routed._replace(to_server=others)
-        outcome = answer.result() if answer.done() else task.result()
         if isinstance(outcome, bytes):
             return await context.driver.from_server(outcome, context.id_prefix)
         return await context.driver.unanswered(query.token, outcome)
-
-    def answered(self, raw: bytes) -> bool:
-        """Accept an answer to a query that came on another stream; return False for all else."""
-        key = correlate(raw).answers if self._awaited else None
-        if key not in self._awaited:
-            return False
-        if not self._awaited[key].done():
-            self._awaited[key].set_result(raw)
-        return True
 
     def cancel(self, lines: Iterable[bytes]) -> None:
         if self._awaited:
             for line in lines:
                 for each in elements(line):
-                    answer = self._awaited.get(correlate(each).cancels or b"")
-                    if answer is not None:
-                        answer.cancel()
+                    task = self._awaited.get(correlate(each).cancels or b"")
+                    if task is not None:
+                        task.cancel()
 
     def give_up(self, context: RequestContext, lines: Iterable[bytes]) -> None:
         """Send cancellations to the server, unless closing the connection has that meaning."""
         for raw in () if context.post.modern else lines:
             self.tasks.spawn(self._tell(context, raw))
 
-    def _send(
-        self, context: RequestContext, raw: bytes
-    ) -> AbstractAsyncContextManager[HttpResponse]:
-        read = context.post if context.url is None else None
-        return self._upstream.ask(context.request, raw, read, context.url, own=True)
-
     async def _ask(self, context: RequestContext, raw: bytes, id: bytes) -> bytes | str:
-        here, elsewhere = context.url is None, self._awaited[id]
+        request, read = context.request, context.post
         try:
-            async with self._send(context, raw) as upstream:
-                good = 200 <= upstream.status < 300
-                if not good or (here and upstream.content_type != STREAM):
-                    return await self._whole(context, upstream, id)
-                if here:
+            async with self._upstream.ask(request, raw, read, own=True) as upstream:
+                if upstream.content_type == STREAM and 200 <= upstream.status < 300:
                     return await self._events(context, upstream, id)
+                return await self._whole(context, upstream, id)
         except ConnectionLost as cause:
             return str(cause)
         except (sse.TooLong, body.TooLarge) as cause:
             return f"the server's answer is too long: {cause}"
-        return await asyncio.shield(elsewhere)
 
     async def _whole(
         self, context: RequestContext, upstream: HttpResponse, id: bytes
@@ -177,5 +150,6 @@ class GuardQueries:
 
     async def _tell(self, context: RequestContext, raw: bytes) -> None:
         with suppress(ConnectionLost, body.TooLarge, TimeoutError):
-            async with asyncio.timeout(_TAKEN_BACK), self._send(context, raw) as upstream:
+            ask = self._upstream.ask(context.request, raw, context.post, own=True)
+            async with asyncio.timeout(_TAKEN_BACK), ask as upstream:
                 await self._upstream.read(upstream)

@@ -25,7 +25,7 @@ from proxy.transports.http.negotiation import JSON, STREAM
 from proxy.transports.http.sse import Event
 from proxy.transports.sidecar import request as post
 from proxy.transports.sidecar.request import FAILED, SESSION, PostedBody, RequestRefused
-from proxy.transports.sidecar.response_writer import ResponseWriter, message_event
+from proxy.transports.sidecar.response_writer import ResponseWriter, message_event, translate
 from proxy.transports.sidecar.route import AccessRecord, Route, Rules, Services
 from proxy.transports.sidecar.session_registry import RequestContext, SessionRegistry
 from proxy.transports.sidecar.url import http_sse
@@ -62,9 +62,8 @@ class UrlRoute:
         self._registry = SessionRegistry(route, rules, shared)
         self._log = shared.log
         self._queries = GuardQueries(self._upstream, self._aside)
-        self._legacy = http_sse.SseSessions(
-            route, shared.limits, self._upstream, self._registry, self._queries, self._translated
-        )
+        limits, upstream, registry = shared.limits, self._upstream, self._registry
+        self._legacy = http_sse.SseSessions(route, limits, upstream, registry)
         self._listening: dict[Driver, ResponseWriter] = {}
 
     async def open(self) -> None:
@@ -145,7 +144,7 @@ class UrlRoute:
         finally:
             timer.stop()
 
-    def _overdue(self, exchange: Exchange, routed: Routed) -> None:
+    async def _overdue(self, exchange: Exchange, routed: Routed) -> None:
         self._queries.give_up(exchange.context, routed.to_server)
         exchange.ours += routed.to_client
         exchange.timeout.reschedule(asyncio.get_running_loop().time())
@@ -277,18 +276,9 @@ class UrlRoute:
     async def _translated(self, context: RequestContext, event: Event) -> list[Event]:
         if not event.data or event.data.isspace():
             return [event]
-        lines = await self._tell(context, event.data)
-        if lines == [event.data]:
-            return [event]
-        if not lines:
-            return _without_message(event)
-        *first, last = lines
-        raw = sse.encode_event(last, event=event.event, id=event.id, retry=event.retry)
-        return [*map(message_event, first), msgspec.structs.replace(event, raw=raw, data=last)]
+        return translate(event, await self._tell(context, event.data))
 
     async def _tell(self, context: RequestContext, raw: bytes) -> list[bytes]:
-        if self._queries.answered(raw):
-            return []
         if context.post.modern and context.post.method == "tools/list":
             self._upstream.listed(raw)
         routed = await context.driver.from_server(raw, context.id_prefix)
@@ -330,14 +320,6 @@ class UrlRoute:
 
 def _empty(upstream: HttpResponse) -> bool:
     return upstream.status == 204 or upstream.headers.get("Content-Length") == "0"
-
-
-def _without_message(event: Event) -> list[Event]:
-    """Return the fields of an event that the client needs without its message: id and retry."""
-    fields = [] if event.id is None else [f"id: {event.id}"]
-    fields += [] if event.retry is None else [f"retry: {event.retry}"]
-    raw = "\n".join([*fields, "", ""]).encode()
-    return [Event(raw, None, event.id, None, event.retry)] if fields else []
 
 
 def _writer(

@@ -196,15 +196,6 @@ async def test_a_cancelled_call_is_not_answered() -> None:
         assert server.bodies.empty()
 
 
-async def test_the_end_of_the_stream_cancels_its_queries() -> None:
-    server = GuardedServer(wait=True)
-    async with upstream(server) as there, serve_url(there.url, guarded(onward)) as proxy:
-        async with open_stream(proxy) as (_, endpoint):
-            await endpoint.send("POST", WRITE)
-            assert await server.posted_names(1) == ["status"]
-        assert await server.posted_names(1) == ["notifications/cancelled"]
-
-
 @pytest.mark.parametrize("endpoint", [b"http://127.0.0.1:1/x", b"//127.0.0.1:1/x", b"http://["])
 async def test_an_endpoint_of_another_origin_is_refused(endpoint: bytes) -> None:
     async with upstream(SseServer(endpoint)) as there, serve_url(there.url) as proxy:

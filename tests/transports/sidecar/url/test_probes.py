@@ -189,24 +189,6 @@ async def test_notifications_in_a_query_response_go_to_the_clients_stream() -> N
     assert server.names() == ["status"]
 
 
-async def test_a_query_response_may_come_on_the_clients_stream() -> None:
-    server: QueryServer
-
-    async def question(request: Request) -> bytes:
-        raw = answer(document([1]), query_id(request.body))
-        server.events.put_nowait(b"id: 7\n" + encode_event(raw))
-        server.events.put_nowait(encode_event(NOTE))
-        await asyncio.Event().wait()
-        raise AssertionError
-
-    async with proxied(guarded(onward), question) as (proxy, upstream_server):
-        stream = await listen(proxy)
-        server = upstream_server
-        assert texts((await proxy.post(WRITE, mcp_session_id="s")).body) == ["done"]
-        # How far the stream is the client may need to know.
-        assert (await stream.data(), stream.ids) == (NOTE, ["7"])
-
-
 async def test_a_late_query_response_is_forwarded_to_no_stream() -> None:
     ids: list[str] = []
 
