@@ -62,14 +62,10 @@ def proxy(rules: str, upstream: Sequence[str], *verb: str) -> list[str]:
 
     `rules` is `none`, the name of a rule file here, or empty: then the proxy gets no options.
     """
-    return [sys.executable, "-m", "proxy", *verb, *options(rules), *upstream]
-
-
-def options(rules: str) -> list[str]:
-    # With rules, tools that no rule covers have no budget: what is measured passes untouched.
     file = RULES / f"{rules}.yaml"
-    file_or_name = str(file) if file.is_file() else rules
-    return ["--rules", file_or_name, "--budget", "off"] if rules else []
+    # With rules, tools that no rule covers have no budget: what is measured passes untouched.
+    options = ["--rules", str(file) if file.is_file() else rules, "--budget", "off"]
+    return [sys.executable, "-m", "proxy", *verb, *(options if rules else ()), *upstream]
 
 
 def sidecar(port: int) -> tuple[str, ...]:

@@ -1,37 +1,27 @@
 """The rows of the table, and how each kind of row is measured."""
 
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Literal
 
-import msgspec
 from msgspec import Struct
 
-from tests.benchmarks import raw, sdk, web_client
+from tests.benchmarks import raw, sdk
 from tests.benchmarks.commands import cores, direct, proxy, service, sidecar, url, web_server
 from tests.benchmarks.measure import Figures, interleaved
-from tests.benchmarks.web_client import WrongAnswer
+from tests.benchmarks.web_client import HttpClient, WrongAnswer
 from tests.conformance.suite import free_port
 from tests.servers.install import NotInstalled
 from tests.soak.footprint import footprint
 
 Measure = Callable[["Leg", float], Figures]
-Client = raw.StdioClient | web_client.HttpClient
+Client = raw.StdioClient | HttpClient
 Way = Literal["stdio to stdio", "HTTP to stdio", "stdio to HTTP", "HTTP to HTTP"]
 """How the server speaks, and how the client does. HTTP on either side has HTTP for its equal."""
 
 IDLE = 1.5  # seconds after a call until memory is looked at; by then the ledger has been written
-
-
-class Target(Struct, frozen=True):
-    """A bound: on the ratio, on the seconds added, or on what was measured of the wrapper alone."""
-
-    of: Literal["ratio", "added", "wrapped"]
-    bound: float
-    least: bool = False
 
 
 class Leg(Struct, frozen=True):
@@ -46,34 +36,17 @@ class Leg(Struct, frozen=True):
     tool: str = "small"
     rules: str = "none"
     most: int | None = None
-    target: Target | None = None
     arguments: str = "{}"
-    server: tuple[str, ...] = ()
     unit: Literal["s", "calls/s", "MB"] = "s"
     way: Way = "stdio to stdio"
-    accept: str = web_client.BOTH
 
     @property
     def request(self) -> bytes:
         return raw.tools_call(self.tool, self.arguments)
 
-    def on_own_core(self) -> "Leg":
-        """Return the same leg with the server on a core that the raw client leaves to it."""
-        options = tuple(f"--core={core}" for core in cores()[1:])
-        return msgspec.structs.replace(self, server=self.server + options)
-
-    def upstream(self, origin: int) -> list[str]:
-        """Return the upstream's words; `origin` is the port of the server over HTTP."""
-        over_stdio = self.way in ("stdio to stdio", "stdio to HTTP")
-        return ["--", *direct(self.server)] if over_stdio else [url(origin)]
-
-    @property
-    def wrapped(self) -> list[str]:
-        return proxy(self.rules, self.upstream(0))
-
     @property
     def commands(self) -> tuple[list[str], list[str]]:
-        return direct(self.server), self.wrapped
+        return direct(), proxy(self.rules, ["--", *direct()])
 
     def check(self, expected: bytes, answer: bytes) -> None:
         """Raise WrongAnswer unless the wrapper did with an answer what is to be measured."""
@@ -86,21 +59,24 @@ class Leg(Struct, frozen=True):
 
 @contextmanager
 def pair(leg: Leg) -> Iterator[tuple[Client, Client]]:
-    """Start both sides, with all that they talk to."""
-    own = leg.on_own_core()
+    """Start both sides, with all they talk to, servers on a core that clients leave to them."""
+    core = [f"--core={core}" for core in cores()[1:]]
+    command = ["--", *direct(core)]
     with ExitStack() as stack:
         enter = stack.enter_context
         if leg.way == "stdio to stdio":
-            yield enter(raw.StdioClient(direct(own.server))), enter(raw.StdioClient(own.wrapped))
+            wrapped = proxy(leg.rules, command)
+            yield enter(raw.StdioClient(direct(core))), enter(raw.StdioClient(wrapped))
             return
         origin, port = free_port(), free_port()
-        enter(service(web_server(origin, own.server), origin))
-        one = enter(web_client.HttpClient(origin, leg.accept))
+        enter(service(web_server(origin, core), origin))
+        one = enter(HttpClient(origin))
         if leg.way == "HTTP to stdio":
             yield one, enter(raw.StdioClient(proxy(leg.rules, [url(origin)])))
             return
-        enter(service(proxy(leg.rules, own.upstream(origin), *sidecar(port)), port))
-        yield one, enter(web_client.HttpClient(port, leg.accept))
+        upstream = command if leg.way == "stdio to HTTP" else [url(origin)]
+        enter(service(proxy(leg.rules, upstream, *sidecar(port)), port))
+        yield one, enter(HttpClient(port))
 
 
 @contextmanager
@@ -154,11 +130,6 @@ def starts(leg: Leg, seconds: float) -> Figures:
     return interleaved(first, second, seconds)
 
 
-def listings(leg: Leg, seconds: float) -> Figures:
-    first, second = (raw.starts(command, listing=True) for command in leg.commands)
-    return interleaved(first, second, seconds)
-
-
 def sdk_calls(leg: Leg, seconds: float) -> Figures:
     """One call after the other of the official client for Python, after a handshake."""
     with sdk.connected_clients(leg.commands, leg.tool) as (one, other):
@@ -192,36 +163,3 @@ def resident(leg: Leg, seconds: float) -> Figures:
                 return Figures(note="not measured: needs Linux's /proc")
             sizes.append(footprint(client.process.pid).resident)
     return Figures(wrapped=tuple(sizes))
-
-
-# What a wrapper before a URL cannot be faster than: Python and its HTTP library.
-LIBRARY = "import aiohttp, os; os.read(0, 65536); os.write(1, b'{}\\n')"
-
-
-def remote_starts(leg: Leg, seconds: float) -> Figures:
-    """From the start of `run URL` to the answer to `initialize`; direct: Python with aiohttp."""
-    port = free_port()
-    with service(web_server(port, leg.server), port):
-        library = raw.starts([sys.executable, "-c", LIBRARY])
-        wrapper = raw.starts(proxy(leg.rules, [url(port)]))
-        figures = interleaved(library, wrapper, seconds)
-    return Figures(figures.wrapped, figures.direct, "direct: the import of aiohttp alone")
-
-
-def sidecar_starts(leg: Leg, seconds: float) -> Figures:
-    """From the start of a sidecar to its answer to `initialize`; direct: the server's own."""
-    origin, port = free_port(), free_port()
-    with service(web_server(origin, leg.server), origin):
-        second = proxy(leg.rules, leg.upstream(origin), *sidecar(port))
-        sides = _listening(web_server(port, leg.server), port), _listening(second, port)
-        return interleaved(*sides, seconds)
-
-
-def _listening(command: Sequence[str], port: int) -> raw.Timed:
-    def once() -> float:
-        start = time.perf_counter()
-        with service(command, port), web_client.HttpClient(port) as client:
-            client.call(raw.INITIALIZE)
-            return time.perf_counter() - start
-
-    return raw.Timed(once, own_core=False)

@@ -13,38 +13,29 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from http.client import HTTPException
-from itertools import count, cycle
+from itertools import count
 from statistics import median, quantiles
 from time import perf_counter
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import msgspec
 
-from tests.benchmarks import raw, table, web_client
+from tests.benchmarks import raw, table
 from tests.benchmarks.commands import ROOT, service, sidecar, url
 from tests.benchmarks.table import quantity
 from tests.benchmarks.web_client import HttpClient, WrongAnswer
 from tests.conformance.suite import free_port
 from tests.soak.footprint import Footprint, footprint
 
-Form = Literal["JSON", "stream"]
-ACCEPT: dict[Form, str] = {"JSON": web_client.BOTH, "stream": web_client.STREAM}
 SECONDS = 60.0
 QUICK_SECONDS = 5.0
 CLIENTS = (1, 5, 10)
-STREAMED = 0.005  # seconds that an answer as a stream may take longer than as JSON
-FIRST = 0.050  # seconds to the first byte of a stream, p95
-LARGEST = 4 << 20  # bytes of an answer, at most
 EXAMPLE = ROOT / "examples" / "agentdata"
 PREFIX = "knowledge/"
 PAGE = 50
 PAGES = 40
 READ_AT_ONCE = 3
-HEAD = (
-    *("clients", "kind", "direct p50", "p95", "JSON p50", "p95", "stream p50", "p95"),
-    *("first byte p95", "target p95", ""),
-)
+HEAD = ("clients", "kind", "direct p50", "p95", "through p50", "p95", "target p95", "")
 
 # The kinds of requests: p95 may be so many seconds, for up to so many clients.
 ANY = 10
@@ -57,23 +48,15 @@ KINDS: dict[str, dict[int, float]] = {
 }
 
 
-class Took(NamedTuple):
-    """The seconds until an answer was whole, and until its body began."""
-
-    whole: float
-    first: float
-
-
 class Tally:
-    """The outcomes of all requests; several threads add to it."""
+    """The seconds of each kind of request, and the count of each failure; of several threads."""
 
     def __init__(self) -> None:
-        self.took: defaultdict[tuple[str, Form], list[Took]] = defaultdict(list)
+        self.seconds: defaultdict[str, list[float]] = defaultdict(list)
         self.failures: Counter[str] = Counter()
-        """The count of each failure: a status, a frame that was cut short, an error."""
 
     def summary(self, name: str) -> list[str]:
-        answers, failures = sum(map(len, self.took.values())), self.failures.total()
+        answers, failures = sum(map(len, self.seconds.values())), self.failures.total()
         return [
             f"{answers} answers {name}, failures {failures}",
             *(f"{times} times: {failure}" for failure, times in self.failures.most_common(5)),
@@ -109,7 +92,7 @@ def main() -> int:
             lines.append("the sidecar: " + "; at the end ".join(map(footprint_text, footprints)))
             notes += [f"with {clients}: {line}" for line in lines]
             failed |= bool(direct.failures or through.failures)
-    print(table.text(rows, HEAD, range(2, 9)))
+    print(table.text(rows, HEAD, range(2, 6)))
     print("\n" + "\n".join(notes))
     took = f"{time.monotonic() - start:.0f} s, {seconds:g} s for each row of clients"
     print(f"\n{table.machine(load)}; {took}")
@@ -124,13 +107,13 @@ def run(
     pid: int | None = None,
     paged: bool = True,
 ) -> tuple[Tally, list[Footprint]]:
-    """Have so many clients ask for so long.
+    """Have so many clients ask for so long; if lists are not `paged`, each comes whole.
 
     Returns what came of it, and what the process `pid` had after a fifth of that and at the end.
     """
     tally, over = Tally(), threading.Event()
     threads = [
-        threading.Thread(target=ask_on, args=(port, ids, number, tally, over, paged), daemon=True)
+        threading.Thread(target=ask_on, args=(port, rounds(ids, number, paged), tally, over))
         for number in range(clients)
     ]
     for thread in threads:
@@ -145,55 +128,36 @@ def run(
     return tally, footprints
 
 
-# What the clients ask
+Request = tuple[str, dict[str, Any]]
 
 
-def ask_on(
-    port: int,
-    ids: Sequence[str],
-    first: int,
-    tally: Tally,
-    over: threading.Event,
-    paged: bool,
-) -> None:
-    """Send one request after the other until it is over, each round in another form.
-
-    If lists are not `paged`, each comes whole, and there is one form.
-    """
-    memory = memoryview(bytearray(LARGEST))
-    client = HttpClient(port, memory=memory)
+def ask_on(port: int, requests: Iterator[Request], tally: Tally, over: threading.Event) -> None:
+    """Send one request after the other until it is over."""
+    client = HttpClient(port)
     client.connect()
-    numbers = count(10)
-    forms: Sequence[Form] = ("JSON", "stream") if paged else ("JSON",)
-    for form, requests in zip(cycle(forms), rounds(ids, first, paged), strict=False):
-        client.wants(ACCEPT[form])
-        for kind, arguments in requests:
-            if over.is_set():
-                client.close()
-                return
-            try:
-                tally.took[kind, form].append(once(client, kind, next(numbers), arguments))
-            except (WrongAnswer, OSError, EOFError, ValueError, HTTPException) as problem:
-                tally.failures[f"{kind}: {type(problem).__name__}: {problem}"] += 1
-                client.close()
-                client = HttpClient(port, ACCEPT[form], memory=memory)
-                client.connect()
+    for number, (kind, arguments) in enumerate(requests, 10):
+        if over.is_set():
+            break
+        try:
+            tally.seconds[kind].append(once(client, kind, number, arguments))
+        except (WrongAnswer, OSError, EOFError, ValueError) as problem:
+            tally.failures[f"{kind}: {type(problem).__name__}: {problem}"] += 1
+            client.socket.close()
+            client = HttpClient(port)
+            client.connect()
+    client.socket.close()
 
 
-def rounds(
-    ids: Sequence[str], first: int, paged: bool
-) -> Iterator[list[tuple[str, dict[str, Any]]]]:
+def rounds(ids: Sequence[str], first: int, paged: bool) -> Iterator[Request]:
     """Yield what a client asks in turn, other pages and documents each time."""
     for turn in count(first * 7):
         page = {"limit": PAGE, "offset": turn % PAGES * PAGE} if paged else {}
         some = [ids[(turn * 5 + place) % len(ids)] for place in range(READ_AT_ONCE)]
-        yield [
-            ("initialize", {}),
-            ("tools/list", {}),
-            ("list_documents", {"prefix": PREFIX, **page}),
-            ("get_document", {"document_id": some[0]}),
-            ("batch_read", {"paths": some}),
-        ]
+        yield "initialize", {}
+        yield "tools/list", {}
+        yield "list_documents", {"prefix": PREFIX, **page}
+        yield "get_document", {"document_id": some[0]}
+        yield "batch_read", {"paths": some}
 
 
 def request(kind: str, number: int, arguments: dict[str, Any]) -> bytes:
@@ -214,53 +178,32 @@ def documents(port: int) -> list[str]:
     return [row["document_id"] for row in listed]
 
 
-def once(client: HttpClient, kind: str, number: int, arguments: dict[str, Any]) -> Took:
-    """Send one request, and see that its answer is whole and no error.
+def once(client: HttpClient, kind: str, number: int, arguments: dict[str, Any]) -> float:
+    """Send one request, see that its answer is whole and no error, and return its seconds.
 
-    Raises WrongAnswer; EOFError and OSError if the connection ends, ValueError and HTTPException if
-    what came is cut short.
+    Raises WrongAnswer; EOFError and OSError if the connection ends, ValueError if what came is cut.
     """
     body = request(kind, number, arguments)
     start = perf_counter()
-    answer = client.ask(body)
-    took = Took(perf_counter() - start, answer.first - start)
-    message = answer.message()
+    response = client.ask(body)
+    took = perf_counter() - start
+    message = response.messages[-1]
     read = msgspec.json.decode(message, type=dict[str, msgspec.Raw])
     if bytes(read["id"]) != b"%d" % number or "result" not in read or b'"isError":true' in message:
         raise WrongAnswer(message[:200].decode(errors="replace"))
     return took
 
 
-# What is told
-
-
 def row(kind: str, clients: int, direct: Tally, through: Tally) -> tuple[str, ...]:
-    plain = direct.took[kind, "JSON"]
-    json, stream = through.took[kind, "JSON"], through.took[kind, "stream"]
     bound = next((limit for most, limit in KINDS[kind].items() if clients <= most), 0.0)
     cells = [str(clients), kind]
-    for took in (plain, json, stream):
-        whole = [each.whole for each in took]
-        cells += [quantity(median(whole), "s"), quantity(p95(whole), "s")] if took else ["", ""]
-    cells.append(quantity(p95([each.first for each in stream]), "s") if stream else "")
-    cells += [f"< {quantity(bound, 's')}" if bound else "", verdict(bound, json, stream)]
-    return tuple(cells)
-
-
-def verdict(bound: float, json: Sequence[Took], stream: Sequence[Took]) -> str:
-    if not json or not stream:
-        return "not measured: too few answers"
-    whole = p95([each.whole for each in (*json, *stream)])
-    first = p95([each.first for each in stream])
-    more = median(each.whole for each in stream) - median(each.whole for each in json)
-    misses = []
-    if bound and whole > bound:
-        misses.append(f"MISSED by {whole / bound - 1:.0%}")
-    if more > STREAMED:
-        misses.append(f"stream MISSED: JSON and {quantity(more, 's')}")
-    if first > FIRST:
-        misses.append(f"first byte MISSED by {first / FIRST - 1:.0%}")
-    return "; ".join(misses) or "met"
+    for seconds in (direct.seconds[kind], through.seconds[kind]):
+        figures = (median(seconds), p95(seconds)) if seconds else ()
+        cells += [quantity(each, "s") for each in figures] or ["", ""]
+    if not bound or not through.seconds[kind]:
+        return (*cells, "", "")
+    excess = p95(through.seconds[kind]) / bound - 1
+    return (*cells, f"< {quantity(bound, 's')}", f"MISSED by {excess:.0%}" if excess > 0 else "met")
 
 
 def footprint_text(at: Footprint) -> str:

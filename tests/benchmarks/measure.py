@@ -37,11 +37,6 @@ class Figures(Struct, frozen=True):
         """Wrapped over direct, of each pair."""
         return tuple(w / d for d, w in zip(self.direct, self.wrapped, strict=False))
 
-    @property
-    def added(self) -> float:
-        """The median of the differences between each wrapped one and its direct one."""
-        return median(w - d for d, w in zip(self.direct, self.wrapped, strict=True))
-
     def __add__(self, more: "Figures") -> "Figures":
         return Figures(self.wrapped + more.wrapped, self.direct + more.direct, self.note)
 

@@ -30,8 +30,7 @@ def tools_call(tool: str, arguments: str = "{}", number: int = 2) -> bytes:
 class Caller(Protocol):
     """Whatever sends one request and takes its whole answer."""
 
-    def call(self, request: bytes) -> memoryview:
-        """Send one request and return its answer, which is good until the next call."""
+    def call(self, request: bytes) -> object: ...
 
 
 class StdioClient(Wire):
@@ -132,16 +131,13 @@ def flights(client: StdioClient, tool: str) -> Timed:
     return Timed(once)
 
 
-def starts(command: Sequence[str], *, listing: bool = False) -> Timed:
-    """From the start of the process to its answer to `initialize`, or to the tools/list after."""
+def starts(command: Sequence[str]) -> Timed:
+    """From the start of the process to its answer to `initialize`."""
 
     def once() -> float:
         start = perf_counter()
         with StdioClient(command) as client:
-            if listing:
-                client.connect()
-            else:
-                client.call(INITIALIZE)
+            client.call(INITIALIZE)
             return perf_counter() - start
 
     return Timed(once, own_core=False)

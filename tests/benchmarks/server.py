@@ -3,10 +3,9 @@
 No SDK, and nothing imported that a start would have to wait for. Each answer is made once and kept
 as bytes; a call costs the server one look at its line and one write.
 
-    python server.py [--tail] [--core=N]
+    python server.py [--core=N]
 
-`--tail` writes an answer's id behind its result, as servers on the TypeScript SDK do, else it
-stands before it. `--core` runs it on one core only.
+`--core` runs it on one core only.
 """
 
 import os
@@ -15,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 CHUNK = 1 << 16
+HEAD = b'{"jsonrpc":"2.0","id":'
 FOLDERS = 7330  # make `large` 571 KB and `large_s` 1.04 MB
 ROWS = 40_000  # make `huge` 10.8 MB
 
@@ -100,34 +100,11 @@ TOOLS: dict[str, Callable[[], dict[str, Any]]]
 TOOLS = {"small": small, "large": large, "large_s": large_s, "huge": huge}
 # Two tools as small as the first, so that rules for others can stand beside it.
 TOOLS |= {"other": small, "another": small}
-STATUS = {
-    "type": "object",
-    "properties": {
-        "progress": {"type": ["object", "null"], "properties": {"status": {"type": "string"}}},
-        "documentCount": {"type": "integer"},
-        "indexDir": {"type": "string"},
-        "progressPath": {"type": "string"},
-        "nextRecommendedCall": {"type": ["object", "null"]},
-    },
-    "required": ["progress", "documentCount", "indexDir", "progressPath", "nextRecommendedCall"],
-    "additionalProperties": False,
-}
 
 
 def tools() -> dict[str, Any]:
-    listed: list[dict[str, Any]] = [
-        {
-            "name": name,
-            "description": f"Answer with what is called {name}.",
-            "inputSchema": {"type": "object", "properties": {}},
-            "annotations": {"readOnlyHint": True},
-        }
-        for name in TOOLS
-    ]
-    for tool in listed:
-        if tool["name"] == "large_s":
-            tool["outputSchema"] = STATUS
-    return {"tools": listed}
+    own = {"inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
+    return {"tools": [{"name": name, **own} for name in TOOLS]}
 
 
 HANDSHAKE = {
@@ -146,49 +123,43 @@ def compact(value: Any) -> str:
 class Answers:
     """The answer to each line, from memory: what stands before the id, the id, what follows it."""
 
-    def __init__(self, tail: bool) -> None:
-        self.tail = tail
-        self.by_request: dict[bytes, tuple[bytes, bytes]] = {}
-        self.by_tool: dict[tuple[str, str], tuple[bytes, bytes]] = {}
+    def __init__(self) -> None:
+        self.by_request: dict[bytes, bytes] = {}
+        self.by_tool: dict[tuple[str, str], bytes] = {}
 
     def to(self, line: bytes) -> tuple[bytes, bytes, bytes] | None:
         """Return the three parts of the answer to a request; None for a notification."""
         # The spelling of the raw client, whose ids are numbers: nothing needs decoding.
         id, _, request = line[22:].partition(b",")
-        plain = line.startswith(b'{"jsonrpc":"2.0","id":')
-        if plain and (parts := self.by_request.get(request)) is not None:
-            return parts[0], id, parts[1]
+        plain = line.startswith(HEAD)
+        if plain and (rest := self.by_request.get(request)) is not None:
+            return HEAD, id, rest
         import json
 
         message = json.loads(line)
         if "id" not in message:
             return None
         name = (message.get("params") or {}).get("name", "")
-        parts = self.answer(message["method"], name)
+        rest = self.answer(message["method"], name)
         if plain and len(self.by_request) < 1000:
-            self.by_request[request] = parts
-        return parts[0], json.dumps(message["id"]).encode(), parts[1]
+            self.by_request[request] = rest
+        return HEAD, json.dumps(message["id"]).encode(), rest
 
-    def answer(self, method: str, name: str) -> tuple[bytes, bytes]:
-        if (parts := self.by_tool.get((method, name))) is None:
+    def answer(self, method: str, name: str) -> bytes:
+        if (rest := self.by_tool.get((method, name))) is None:
             member, body = self.body(method, name)
-            content = compact(body)
-            parts = (b'{"jsonrpc":"2.0","id":', f',"{member}":{content}}}\n'.encode())
-            if self.tail:
-                parts = (f'{{"{member}":{content},"jsonrpc":"2.0","id":'.encode(), b"}\n")
-            self.by_tool[method, name] = parts
-        return parts
+            rest = f',"{member}":{compact(body)}}}\n'.encode()
+            self.by_tool[method, name] = rest
+        return rest
 
     def body(self, method: str, name: str) -> tuple[str, dict[str, Any]]:
         if method == "tools/call" and name in TOOLS:
             return "result", TOOLS[name]()
-        if method == "tools/call":
-            return "error", {"code": -32602, "message": f"Unknown tool: {name}"}
         if method == "tools/list":
             return "result", tools()
         if method == "initialize":
             return "result", HANDSHAKE
-        return "error", {"code": -32601, "message": f"Method not found: {method}"}
+        return "error", {"code": -32601, "message": f"not found: {method} {name}"}
 
 
 def write(parts: tuple[bytes, bytes, bytes]) -> None:
@@ -209,11 +180,15 @@ def option(name: str) -> int | None:
     return next((int(word[len(start) :]) for word in sys.argv if word.startswith(start)), None)
 
 
-def main() -> None:
-    answers = Answers(tail="--tail" in sys.argv)
+def on_core() -> None:
     core = option("core")
     if core is not None:
         os.sched_setaffinity(0, {core})
+
+
+def main() -> None:
+    answers = Answers()
+    on_core()
     chunks: list[bytes] = []
     while chunk := os.read(0, CHUNK):
         chunks.append(chunk)

@@ -1,27 +1,24 @@
-"""The table that is printed: medians, ratios, and by how much a target is met or missed."""
+"""The table that is printed: medians and ratios."""
 
 import os
 import platform
 from collections.abc import Sequence
 from statistics import median
 
-from tests.benchmarks.kinds import Leg, Target
+from tests.benchmarks.kinds import Leg
 from tests.benchmarks.measure import Figures
 
-HEAD = ("leg", "direct", "wrapped", "ratio (min to max)", "target", "")
+HEAD = ("leg", "direct", "wrapped", "ratio (min to max)", "")
 
 
 def row(leg: Leg, figures: Figures) -> tuple[str, ...]:
     ratios = figures.ratios
     spread = f"×{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})" if ratios else ""
-    return (
-        leg.name,
-        quantity(median(figures.direct), leg.unit) if figures.direct else "",
-        quantity(median(figures.wrapped), leg.unit) if figures.wrapped else "",
-        spread,
-        aim(leg.target, leg.unit) if leg.target else "",
-        "; ".join(filter(None, (verdict(leg, figures), figures.note))),
+    sides = (
+        quantity(median(side), leg.unit) if side else ""
+        for side in (figures.direct, figures.wrapped)
     )
+    return (leg.name, *sides, spread, figures.note)
 
 
 def text(
@@ -43,25 +40,6 @@ def text(
 def machine(load: float) -> str:
     cores = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
     return f"{cores} (load at the start: {load:.1f}), Python {platform.python_version()}"
-
-
-def verdict(leg: Leg, figures: Figures) -> str:
-    if leg.target is None or not figures.wrapped:
-        return ""
-    of, bound = leg.target.of, leg.target.bound
-    measured = figures.added if of == "added" else median(figures.wrapped)
-    measured = median(figures.ratios) if of == "ratio" else measured
-    sign = "-" if measured < 0 else "+"
-    added = f" ({sign}{quantity(abs(measured), leg.unit)})" if of == "added" else ""
-    excess = 1 - measured / bound if leg.target.least else measured / bound - 1
-    return f"met{added}" if excess < 0.005 else f"MISSED by {excess:.0%}{added}"
-
-
-def aim(target: Target, unit: str) -> str:
-    sign = ">=" if target.least else "<="
-    if target.of == "ratio":
-        return f"{sign} ×{target.bound:g}"
-    return f"{sign} {'+' * (target.of == 'added')}{quantity(target.bound, unit)}"
 
 
 def quantity(number: float, unit: str) -> str:

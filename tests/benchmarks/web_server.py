@@ -1,77 +1,44 @@
-"""The server of these benchmarks over HTTP: aiohttp's lightest, and answers from memory.
+"""The server of these benchmarks over HTTP: aiohttp's lightest, and answers from memory, as JSON.
 
-    python -m tests.benchmarks.web_server --port=N [--stream] [--tail] [--core=N]
+    python -m tests.benchmarks.web_server --port=N [--core=N]
 
-It has one session, which everybody is in. `--stream` answers as an event stream, else as JSON; the
-other options are those of `server`.
+It has one session, which everybody is in.
 """
 
 import asyncio
-import os
-import sys
 
 from aiohttp import web
 
-from tests.benchmarks.server import CHUNK, Answers, option
+from tests.benchmarks.server import CHUNK, Answers, on_core, option
 
-SESSION = {"Mcp-Session-Id": "benchmark"}
-JSON = {"Content-Type": "application/json"}
-STREAM = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
+HEADERS = {"Mcp-Session-Id": "benchmark", "Content-Type": "application/json"}
 
 
-class Service:
-    """Answers each request with what `answers` has for its body."""
+async def main() -> None:
+    answers = Answers()
 
-    def __init__(self, answers: Answers, streams: bool) -> None:
-        self.answers = answers
-        self.streams = streams
-
-    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
         if request.method != "POST":
             return web.Response(status=405)
-        parts = self.answers.to(await request.content.read())
+        parts = answers.to(await request.content.read())
         if parts is None:
             return web.Response(status=202)
-        kind = STREAM if self.streams else JSON
-        pieces = framed(parts) if self.streams else whole(parts)
-        size = sum(map(len, pieces))
-        if size <= CHUNK and not self.streams:
-            return web.Response(body=b"".join(pieces), headers=kind | SESSION)
-        length = {} if self.streams else {"Content-Length": str(size)}
-        response = web.StreamResponse(headers=kind | SESSION | length)
-        await response.prepare(request)
-        # As in `server`: a long answer is not joined.
+        size = sum(map(len, parts))
         if size <= CHUNK:
-            pieces = [b"".join(pieces)]
-        for piece in pieces:
-            await response.write(piece)
+            return web.Response(body=b"".join(parts), headers=HEADERS)
+        # As in `server`: a long answer is not joined.
+        response = web.StreamResponse(headers={**HEADERS, "Content-Length": str(size)})
+        await response.prepare(request)
+        for part in parts:
+            await response.write(part)
         await response.write_eof()
         return response
 
-
-def whole(parts: tuple[bytes, bytes, bytes]) -> list[bytes | memoryview]:
-    return [*parts[:2], memoryview(parts[2])[:-1]]
-
-
-def framed(parts: tuple[bytes, bytes, bytes]) -> list[bytes | memoryview]:
-    return [b"event: message\ndata: ", *whole(parts), b"\n\n"]
-
-
-async def serve(service: Service, port: int) -> None:
+    on_core()
     loop = asyncio.get_running_loop()
-    listening = await loop.create_server(web.Server(service.handle), "127.0.0.1", port)
+    listening = await loop.create_server(web.Server(handle), "127.0.0.1", option("port"))
     await listening.serve_forever()
 
 
-def main() -> None:
-    answers = Answers(tail="--tail" in sys.argv)
-    core, port = option("core"), option("port")
-    if core is not None:
-        os.sched_setaffinity(0, {core})
-    if port is None:
-        sys.exit(__doc__)
-    asyncio.run(serve(Service(answers, "--stream" in sys.argv), port))
-
-
 if __name__ == "__main__":
-    main()
+    asyncio.run(main())
