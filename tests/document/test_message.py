@@ -3,6 +3,8 @@
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec import Raw
 
 from proxy.document import message
@@ -118,3 +120,40 @@ def test_the_kind_of_a_line_is_read_off_its_start(
     assert message.asks(start) is asks
     assert message.answers(start) is answers
     assert message.succeeds(start) is succeeds
+
+
+# Members that hold what may be taken for members of the message, some longer than its ends.
+NESTED = (
+    *(b'{"jsonrpc":"2.0","id":9}', b'{"id":9,"jsonrpc":"2.0"}', b'{"method":"x","id":9}', b"5"),
+    *(b'{"a":[{"id":9}]}', rb'"\",\"jsonrpc\":\"2.0\",\"id\":9}"', b'"id"', b"{}", b'"a\\/b"'),
+    *(b'[{"jsonrpc":"2.0","id":9,"result":{}}]', b'"' + b"x" * 700 + b'"', rb'"\ud800"'),
+)
+IDS = (b"1", b"5.0", b'"5"', rb'"a\"b"', rb'"\u0061"', b"null", b"[1]", b'{"id":1}', rb'"\ud800"')
+OTHERS = ("result", "error", "method", "params", "x", "ID", "")
+MEMBERS = st.fixed_dictionaries(
+    {}, optional={"jsonrpc": st.just(b'"2.0"'), "id": st.sampled_from(IDS)}
+).flatmap(
+    lambda members: (
+        st.dictionaries(st.sampled_from(OTHERS), st.sampled_from(NESTED), max_size=3)
+        .map(lambda others: [*(members | others).items()])
+        .flatmap(st.permutations)
+    )
+)
+
+
+@settings(max_examples=1000)
+@given(MEMBERS, st.sampled_from([b",", b", ", b"\t,"]))
+def test_what_is_read_off_the_ends_of_a_message_is_true_of_it(
+    parts: list[tuple[str, bytes]], comma: bytes
+) -> None:
+    raw = b"{" + comma.join(b'"%b":%b' % (name.encode(), value) for name, value in parts) + b"}"
+    start, end = raw[: message.ENDS], raw[-message.ENDS :]
+    members = dict(parts)
+    id, outcome = members.get("id", b""), {"result", "error"} & members.keys()
+
+    key = message.response_key(start, end)
+    assert key in (None, message.id_key(id))
+    assert message.request_id(start, end) in (None, id)
+    assert outcome or (key is None and not message.answers(start))
+    assert "result" in members or not message.succeeds(start)
+    assert "method" in members or not message.asks(start)

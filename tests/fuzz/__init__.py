@@ -1,1 +1,1 @@
-"""Fuzzers of the pure core: messages, rules over documents, and sessions; see `__main__`."""
+"""Fuzzers of the pure core: rules over documents, and sessions; see `__main__`."""

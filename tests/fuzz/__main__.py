@@ -13,12 +13,11 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
 
-from tests.fuzz import actions, messages, pairs
+from tests.fuzz import actions, pairs
 from tests.fuzz.fuzzer import Fuzzer, Report, run
 
 # Each with the number of inputs that are tried by default.
 FUZZERS: dict[str, tuple[Fuzzer, int]] = {
-    "messages": (messages.check_one, 1_000_000),
     "pairs": (pairs.check_one, 100_000),
     "traces": (actions.check_one, 20_000),
 }

@@ -2,9 +2,6 @@
 
 from collections.abc import Callable, Hashable, Iterator
 
-import msgspec
-
-from proxy.session.active_rules import PeerInfo
 from proxy.session.outputs import ClaimCall, LoadSnapshot, Shape, ToClient
 from tests.fuzz import speech
 from tests.fuzz.fuzzer import Wrong
@@ -126,16 +123,6 @@ def reload(world: World, dice: Dice) -> None:
     world.rules = dice.pick(world.rulesets)
 
 
-def learn(world: World, dice: Dice) -> None:
-    """Have the session learn the peer info of another one, which is its own."""
-    peer_info = msgspec.json.decode(
-        msgspec.json.encode(world.session.rules.peer_info), type=PeerInfo
-    )
-    world.session.rules.recall(peer_info)
-    if world.session.rules.peer_info != peer_info:
-        raise Wrong("what is known is what was learned", f"{peer_info}")
-
-
 def leave(world: World, dice: Dice) -> None:
     exchange = dice.pick(world.exchanges)
     if exchange == b"":
@@ -185,7 +172,6 @@ ACTIONS: dict[Action, int] = {
     silence: 2,
     wait: 3,
     reload: 2,
-    learn: 1,
     leave: 1,
     hang_up: 1,
 }

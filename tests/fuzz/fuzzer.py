@@ -3,13 +3,11 @@
 import signal
 import time
 import traceback
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable
 from types import FrameType
-from typing import Any, TypeVar
+from typing import Any
 
 from msgspec import Struct
-
-T = TypeVar("T")
 
 SECONDS = 30
 """The most that one input may take on a machine that is busy with something else as well."""
@@ -56,15 +54,6 @@ class Report(Struct):
             f"{self.inputs:,} inputs, {each:,.0f} per second, "
             f"{len(self.states):,} distinct states, {len(self.findings)} findings"
         )
-
-
-def with_input(value: T, check: Callable[[T], Iterable[Hashable]]) -> Iterator[Hashable]:
-    """Check an input; an exception has it as a note."""
-    try:
-        yield from check(value)
-    except Exception as error:
-        error.add_note(repr(value))
-        raise
 
 
 def run(fuzzer: Fuzzer, seed: int, indexes: Iterable[int], seconds: float | None = None) -> Report:

@@ -186,44 +186,27 @@ RULES: dict[str, Rule] = {
     },
     "nested": nested,
     # JMESPath: conditions and values of rules, and the views that models ask for.
-    "wanted": ("'a'", "'nope'", "''"),
     "place": (
         *("id", "title", "n", "user.login", "tags[0].name", "body", "nope", "total", "items[0].id"),
         *("items", "items[*].id", "tags[*].name", "@", "meta.rows", "user", '"a.b"', "text", "log"),
     ),
-    "array": (
-        *("items", "items", "tags", "meta.rows", "[]", "@", "items[*].tags[]", "nope", "keys(@)"),
+    "array": ("items", "items", "tags", "meta.rows", "[]", "@", "items[*].tags[]", "nope"),
+    "literal": ("`1`", "'open'", "`null`", "`1.10`", "'a/b.md'", "`[1, 2]`", "'é'", "`-0`"),
+    "condition": (
+        *("<place> == <literal>", "<place> < <literal>", "!<place>", "contains(<place>, 'a')"),
+        *("(!<place> || <place> != <literal>)", "<place> == argument('wanted')"),
     ),
-    "literal": (
-        *("`1`", "'open'", "`null`", "`1.10`", "'a/b.md'", '`"x"`', "`[1, 2]`", "'é'", "`-0`"),
-    ),
-    "sign": ("==", "!=", "<", "<=", ">", ">="),
-    "condition": {
-        "<place> <sign> <literal>": 4,
-        "(<place> <sign> <literal> && <place> == <literal>)": 1,
-        "(!<place> || <place> <sign> <literal>)": 1,
-        "!<place>": 1,
-        "contains(<place>, <literal>)": 1,
-        "starts_with(<place>, <literal>)": 1,
-        "<place> == argument(<argument>)": 1,
-    },
-    "argument": ("'wanted'", "'nope'"),
-    "function": (
-        *("length", "to_string", "to_number", "keys", "values", "type", "reverse", "not_null"),
-        *("sort", "max", "min", "sum", "avg"),
-    ),
-    "by": ("sort_by", "max_by", "min_by"),
     "computed": {
         "<place>": 4,
-        "<function>(<computed>)": 1,
-        "<function>(<array>)": 1,
-        "<array>[?<condition>]": 1,
-        "<array>[*].{id: <place>, b: <place>}": 1,
-        "[<computed>, <place>]": 1,
-        "<computed> | <place>": 1,
-        "<by>(<array>, &<place>)": 1,
-        "map(&<place>, <array>) | join(', ', [0:3])": 1,
-        "merge(@, {a: <literal>})": 1,
+        **dict.fromkeys(
+            (
+                *("length(<array>)", "to_string(<place>)", "keys(<place>)", "reverse(<array>)"),
+                *("sort(<array>)", "sum(<array>)", "sort_by(<array>, &<place>)", "max(<array>)"),
+                *("<array>[?<condition>]", "<array>[*].{id: <place>, b: <place>}", "[<place>, @]"),
+                *("map(&<place>, <array>) | join(', ', [0:3])", "merge(@, {a: <literal>})"),
+            ),
+            0.7,
+        ),
     },
     "start": lambda dice: str(dice.within(-3, 30)),
     "end": lambda dice: str(dice.below(40) * dice.pick((1, 1, 20))),
@@ -232,15 +215,10 @@ RULES: dict[str, Rule] = {
         "items[<start>:<end>]": 2,
         "text[<start>:<end>]": 1,
         "log[<start>:<end>:-1]": 1,
-        "[<start>:<end>]": 1,
         "items[<start>].body[<start>:<end>]": 1,
-        "items[*].{id: id, title: <place>}": 1,
-        "<computed>": 3,
-        "<doubled>": 1,
+        "<computed>": 4,
         " | ".join(["<doubled>"] * 9): 1,
-        **dict.fromkeys(
-            ("", "items[", "no_such(@)", "`", "a" * 5000, "(" * 300, "\x00", "😀"), 0.1
-        ),
+        **dict.fromkeys(("", "items[", "no_such(@)", "`", "a" * 5000, "(" * 300, "\x00"), 0.1),
     },
     # Texts that are no JSON.
     "lines": lines,

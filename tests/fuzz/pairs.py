@@ -15,7 +15,7 @@ from proxy.session.tools import arguments as argument
 from proxy.shaping import pipeline
 from proxy.shaping.job import ShapeJob, ShapeResult
 from tests.fuzz import results, rules, verdicts
-from tests.fuzz.fuzzer import Wrong, with_input
+from tests.fuzz.fuzzer import Wrong
 from tests.fuzz.grammar import Dice, grow
 
 EACH = 5
@@ -39,7 +39,12 @@ class Pair(Struct, frozen=True):
 
 
 def check_one(seed: int, index: int) -> Iterator[Hashable]:
-    return with_input(pair(seed, index), check)
+    tried = pair(seed, index)
+    try:
+        yield from check(tried)
+    except Exception as error:
+        error.add_note(repr(tried))
+        raise
 
 
 def pair(seed: int, index: int) -> Pair:

@@ -12,7 +12,6 @@ from msgspec import Raw, Struct
 
 from proxy.document import message
 from proxy.document.message import Message
-from proxy.document.surrogates import replace_lone
 from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
 
@@ -78,11 +77,6 @@ def _text_of(block: str) -> str | None:
         return None
     text = fields.get("text", "")
     return json.loads(text) if text[:1] == '"' else None
-
-
-def replaced(text: str) -> str:
-    """Return JSON as a rule reads it: U+FFFD for each surrogate escape without its other half."""
-    return replace_lone(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
 
 def tokens(text: str) -> list[str]:
