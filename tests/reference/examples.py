@@ -3,11 +3,12 @@
 import doctest
 import inspect
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
 import msgspec
+import yaml
 from msgspec import NODEFAULT, UNSET, Raw, Struct
 
 from proxy.document.paths import Path
@@ -59,54 +60,32 @@ def example(kind: Any) -> Iterator[str]:
     if all(each.after is not None and len(each.before) <= _LARGEST for each in examples):
         yield "Example:"
         for _, calls in groupby(examples, key=lambda each: id(each.step)):
-            yield f"```yaml\n{_rule(list(calls))}\n```"
+            yield "\n".join(["```yaml", *_rule(list(calls)), "```"])
         return
     _, mark, code = (inspect.getdoc(kind) or "").partition(">>>")
     yield "Example, as the code has it:"
     yield f"```python\n{mark}{code}\n```"
 
 
-def _rule(calls: list[RunExample]) -> str:
-    lines = ["response:", *_response(calls[0].step), "tests:"]
-    return "\n".join([*lines, *(line for each in calls for line in _case(each))])
+def _rule(calls: list[RunExample]) -> Iterator[str]:
+    step = calls[0].step
+    yield "response:"
+    yield from _written({step.name: _options(step)})
+    yield "tests:"
+    for call in calls:
+        case = {"given": Raw(call.before), "expect": Raw(call.after or b"")}
+        if call.arguments:
+            case = {"arguments": Raw(msgspec.json.encode(call.arguments)), **case}
+        for number, (name, value) in enumerate(case.items()):
+            # JSON on one line with spaces (also valid YAML); numbers keep their spelling.
+            text = msgspec.json.format(bytes(value), indent=0).decode()
+            yield from wrapped(f"  {' ' if number else '-'} {name}: {text}", 6)
 
 
-def _response(step: Any) -> list[str]:
-    line = f"  - {flow({step.name: options(step)})}"
-    if len(line) <= WIDTH:
-        return [line]
-    import yaml
-
-    # Only innermost collections are written on one line.
-    lines = yaml.safe_dump(
-        [{step.name: options(step)}],
-        default_flow_style=None,
-        width=WIDTH - 2,
-        sort_keys=False,
-        allow_unicode=True,
-    )
-    return [f"  {line}" for line in lines.splitlines()]
-
-
-def _case(run: RunExample) -> Iterator[str]:
-    assert run.after is not None
-    case = [
-        ("arguments", msgspec.json.encode(run.arguments)) if run.arguments else None,
-        ("given", run.before),
-        ("expect", run.after),
-    ]
-    first, *rest = [f"{pair[0]}: {_spaced(pair[1])}" for pair in case if pair is not None]
-    yield from wrapped(f"  - {first}", 6)
-    for line in rest:
-        yield from wrapped(f"    {line}", 6)
-
-
-def options(step: Any) -> Any:
+def _options(step: Any) -> Any:
     """Return the options of a step as a user would write them, in the short form if possible."""
     options = _plain(step)
-    if list(options) == [step.shorthand]:
-        return options[step.shorthand]
-    return options
+    return options[step.shorthand] if list(options) == [step.shorthand] else options
 
 
 def _plain(value: Any) -> Any:
@@ -114,7 +93,7 @@ def _plain(value: Any) -> Any:
         return value.text
     if isinstance(value, Struct):
         # `at` comes first, as a user would write it.
-        ordered = sorted(_fields(value), key=lambda pair: pair[0] != "at")
+        ordered = sorted(fields(type(value)).items(), key=lambda pair: pair[0] != "at")
         members = ((key, field, getattr(value, field.name)) for key, field in ordered)
         return {key: _plain(each) for key, field, each in members if _is_set(field, each)}
     if isinstance(value, tuple):
@@ -129,20 +108,15 @@ def _is_set(field: msgspec.structs.FieldInfo, value: Any) -> bool:
     return value is not UNSET and value != (field.default if factory is NODEFAULT else factory())
 
 
-def _fields(value: Struct) -> Collection[tuple[str, msgspec.structs.FieldInfo]]:
-    return fields(type(value)).items()
+def _written(step: dict[str, Any]) -> list[str]:
+    """Return a step on one line, or else with only innermost collections on one line."""
+    line = _yaml(step, True, 10_000)[0]
+    lines = [f"- {line[1:-1]}"] if len(line) < WIDTH - 2 else _yaml([step], None, WIDTH - 2)
+    return [f"  {line}" for line in lines]
 
 
-def flow(value: dict[str, Any]) -> str:
-    import yaml
-
-    ((name, inner),) = value.items()
+def _yaml(value: Any, flow: bool | None, width: int) -> list[str]:
     text: str = yaml.safe_dump(
-        inner, default_flow_style=True, width=10_000, sort_keys=False, allow_unicode=True
+        value, default_flow_style=flow, width=width, sort_keys=False, allow_unicode=True
     )
-    return f"{name}: {text.removesuffix('...' + chr(10)).strip()}"
-
-
-def _spaced(raw: bytes) -> str:
-    """Return JSON on one line with spaces (also valid YAML); numbers keep their spelling."""
-    return msgspec.json.format(bytes(Raw(raw)), indent=0).decode()
+    return text.splitlines()

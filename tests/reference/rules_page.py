@@ -1,8 +1,8 @@
 """The reference page of the rule language, as Markdown, made from the code of the loader.
 
 Options, defaults and arguments come from the Structs. The description of a transform is its
-docstring, its example is its doctest as it runs, and its effect on a schema is shown by the schema
-of that example.
+docstring, its example is its doctest as it runs, and its effect on a schema is the docstring of its
+`reshape`.
 """
 
 import inspect
@@ -31,11 +31,11 @@ from proxy.ruleset.loading.rule_model import (
 )
 from proxy.ruleset.rule import Bounds
 from proxy.transforms import TRANSFORMS
+from proxy.transforms.base import Transform
 from proxy.transforms.project import Field
 from proxy.transforms.shapes import Part
 from tests.reference import examples
 from tests.reference.markdown import anchor, filled, table
-from tests.reference.reshaping import reshaping
 
 # The blocks of keys, and the Struct of each.
 KEYS: dict[str, type[Struct]] = {
@@ -55,6 +55,11 @@ _MORE = {
     (RuleSpec, "output_schema"): "Output schemas and contracts",
     (RuleSpec, "validate"): "Output schemas and contracts",
 }
+
+
+_CANNOT_SAY = (
+    "So it cannot say, and the `outputSchema` is dropped, unless the rule has an `output_schema`."
+)
 
 
 def blocks() -> dict[str, str]:
@@ -110,7 +115,10 @@ def _transforms() -> Iterator[str]:
             yield f"Short form: the value of `{kind.shorthand}`."
         yield from _arguments(kind)
         yield from examples.example(kind)
-        yield from reshaping(kind)
+        if kind.reshape is not Transform.reshape:
+            silent = examples.runs(kind)[0].step.reshape({"type": "object"}) is None
+            words = f"{inspect.getdoc(kind.reshape)} {_CANNOT_SAY if silent else ''}"
+            yield filled(f"Effect on an `outputSchema`: {words}")
 
 
 def _table(kind: Any) -> str:
