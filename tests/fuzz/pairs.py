@@ -19,7 +19,7 @@ from tests.fuzz.fuzzer import Wrong
 from tests.fuzz.grammar import Dice, grow
 
 EACH = 5
-"""How many documents each rule is tried on."""
+"""How many documents each rule is random_pair on."""
 
 FUEL = 2_000_000
 SHOWS: tuple[Shows, ...] = get_args(Shows)
@@ -39,11 +39,11 @@ class Pair(Struct, frozen=True):
 
 
 def check_one(seed: int, index: int) -> Iterator[Hashable]:
-    tried = pair(seed, index)
+    random_pair = pair(seed, index)
     try:
-        yield from check(tried)
+        yield from check(random_pair)
     except Exception as error:
-        error.add_note(repr(tried))
+        error.add_note(repr(random_pair))
         raise
 
 

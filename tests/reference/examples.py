@@ -70,7 +70,7 @@ def example(kind: Any) -> Iterator[str]:
 def _rule(calls: list[RunExample]) -> Iterator[str]:
     step = calls[0].step
     yield "response:"
-    yield from _written({step.name: _options(step)})
+    yield from _step_lines({step.name: _options(step)})
     yield "tests:"
     for call in calls:
         case = {"given": Raw(call.before), "expect": Raw(call.after or b"")}
@@ -108,7 +108,7 @@ def _is_set(field: msgspec.structs.FieldInfo, value: Any) -> bool:
     return value is not UNSET and value != (field.default if factory is NODEFAULT else factory())
 
 
-def _written(step: dict[str, Any]) -> list[str]:
+def _step_lines(step: dict[str, Any]) -> list[str]:
     """Return a step on one line, or else with only innermost collections on one line."""
     line = _yaml(step, True, 10_000)[0]
     lines = [f"- {line[1:-1]}"] if len(line) < WIDTH - 2 else _yaml([step], None, WIDTH - 2)
