@@ -61,10 +61,11 @@ To add
   out, move or shorten; a step that changes numbers or types needs its own: mostly `at(schema, path,
   change)` of schema/derive.py, where `change` also removes what may not hold any more (minimum,
   enum, default, examples ...). A step whose work costs fuel says so (`burns`).
-  Tests: tests/transforms/test_NAME.py, with `shaped` (tests/documents.py), `rule` (tests/given.py;
-  `rule("response: [{clip: {max_chars: 4}}]").pipeline`) and `assert_reshaped` (tests/fitting.py);
-  the fuzzer takes values for options from POOLS in tests/fuzz/rules.py. Then `make check`, and a
-  rule file through `mcp-abridge check` and `mcp-abridge test`. README has a table of the steps.
+  Tests: tests/transforms/test_NAME.py, with `shaped` (tests/documents.py), `assert_reshaped`
+  (tests/fitting.py) and `rule` (tests/builders.py; `rule("response: [{clip: {max_chars:
+  4}}]").pipeline`); the fuzzer takes values for options from POOLS in tests/fuzz/rules.py. Then
+  `make check`, and a rule file through `mcp-abridge check` and `mcp-abridge test`. README has a
+  table of the steps.
 - a client: a row in ruleset/clients.py with the version it was measured with, or its source; for
   `wrap`, where its configuration lies, in cli/wrap/places.py; a class in tests/clients/programs.py,
   for which `make clients` shows what the model reads.

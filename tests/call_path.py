@@ -42,7 +42,7 @@ def of_response() -> list[str]:
     """Return the files that shape one response."""
     from proxy.shaping.job import ShapeJob
     from proxy.shaping.pipeline import shape
-    from tests.given import answer, document, rule
+    from tests.builders import answer, document, rule
 
     raw = answer(document({"items": [{"id": 1, "more": 2}]}))
     job = ShapeJob(rule=rule(RULE), tool="list", id=b"1", raw=raw)
@@ -67,7 +67,7 @@ def of_stdio() -> list[str]:
     from proxy.transports.log import Log
     from proxy.transports.stdio import child
     from proxy.transports.stdio.relay import Relay
-    from tests.given import call, rules
+    from tests.builders import call, rules
 
     server = child.spawn([sys.executable, "-c", SERVER], child.hold_signals())
     (stdin, to_proxy), (from_proxy, stdout) = os.pipe(), os.pipe()

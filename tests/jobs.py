@@ -10,7 +10,7 @@ from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.shaping.pipeline import shape
 from proxy.storage.snapshots import Snapshot
 from proxy.transforms.base import Parameter
-from tests.given import answer, result, rule, texts
+from tests.builders import answer, result, rule, texts
 
 CONTRACT = """
 name: jobs

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from tests.given import answer, call, document, line, result, rules, texts
+from tests.builders import answer, call, document, line, result, rules, texts
 from tests.talk import Talk
 
 PAGES = rules("- {name: pages, tools: list, response: [{paginate: {at: items, limit: 2}}]}")

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.builders import call, document, line, tool_result
 from tests.faults.sidecar import Sidecar
-from tests.given import call, document, line, tool_result
 from tests.serving import ask
 from tests.wire import Wire
 from tests.wrapped import wrapped

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.builders import call, line
 from tests.faults.sidecar import Sidecar
-from tests.given import call, line
 from tests.serving import JSON, ask, open_request
 from tests.wire import Wire
 from tests.wrapped import wrapped

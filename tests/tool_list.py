@@ -8,7 +8,7 @@ from msgspec import Raw
 from proxy.document.tree import encode
 from proxy.ruleset.rule import RuleSet
 from proxy.session.tool_lists import edit
-from tests.given import rules
+from tests.builders import rules
 
 PAGES = "- {tools: list, response: [{paginate: {at: items, limit: 20}}]}"
 

@@ -16,8 +16,8 @@ from proxy.ruleset.rule import RuleFile, RuleSet
 from proxy.testing import exchange
 from proxy.testing.play import Replay
 from proxy.transforms.base import Call, Parameter
+from tests.builders import answer, call, document, line, rule, rules, tool_result
 from tests.cli.conftest import Printed, Run
-from tests.given import answer, call, document, line, rule, rules, tool_result
 from tests.rulecases import PYTHON
 
 RULES = """\

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from proxy.testing.recordings import RecordedSession, sessions
+from tests.builders import call, line, texts
 from tests.cli.conftest import Run
-from tests.given import call, line, texts
 from tests.serving import FRONTS
 from tests.wire import Wire
 from tests.wrapped import START, wrapped

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.shaping.pipeline import shape
+from tests.builders import answer, call, document, line, rule, rules, texts, tool_result
 from tests.faults.injector import Injector
 from tests.faults.scale import scaled
-from tests.given import answer, call, document, line, rule, rules, texts, tool_result
 from tests.talk import Talk
 
 DEEP = scaled(1, 50)  # times that one place is failed at, where it is come to several times

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from tests.builders import document, tool_result
 from tests.faults import changing
 from tests.faults.asking import Client, Start, asks, each_way, logged, over_http
 from tests.faults.routes import Local
 from tests.faults.sidecar import call, compact, get
-from tests.given import document, tool_result
 
 ABS = "version: 1\nrules: [{name: abs, tools: get, response: [{jmespath: 'abs(a)'}]}]\n"
 FITS, FAILS = document({"a": -1}), document({"a": "text"})

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders import texts
 from tests.faults.asking import Start, each_way, on_stdio
 from tests.faults.bad_answers import NOTE
 from tests.faults.naughty import result
@@ -18,7 +19,6 @@ from tests.faults.puppets import Puppet
 from tests.faults.routes import Naughty, answer_of, modern
 from tests.faults.sidecar import call, keys, serving
 from tests.faults.wrapper import Wrapped, naughty
-from tests.given import texts
 from tests.raw_http import RawRequest
 
 PUPPET = naughty("puppet")

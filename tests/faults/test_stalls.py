@@ -8,12 +8,12 @@ from select import select
 
 import pytest
 
+from tests.builders import texts
 from tests.faults.naughty import result, table
 from tests.faults.processes import until
 from tests.faults.routes import answer_of, modern
 from tests.faults.sidecar import INITIALIZE, call, compact, post, serving
 from tests.faults.wrapper import NAUGHTY, OWN, Wrapped, naughty
-from tests.given import texts
 from tests.raw_http import RawRequest, RawServer, session, whole
 
 # The tools of the server are numbers: of the rows that it answers with.

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from proxy.ruleset.guard import Allow, Decision, QueryResult, Respond
 from proxy.ruleset.rule import Rule, RuleFile, RuleSet
+from tests.builders import file
 from tests.fuzz.grammar import Dice
-from tests.given import file
 from tests.transports.guarded import querying
 
 FREE = ("get", "echo")

@@ -6,7 +6,7 @@ import pytest
 
 from proxy.ruleset.rule import RuleSet
 from proxy.session.active_rules import ActiveRules
-from tests.given import rules
+from tests.builders import rules
 
 
 @pytest.mark.fault(46, "inside")

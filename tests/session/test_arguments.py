@@ -8,7 +8,7 @@ import pytest
 
 from proxy.errors import Refusal
 from proxy.session.tools.arguments import ArgumentPlan, Completed, complete, plan
-from tests.given import rule
+from tests.builders import rule
 
 PAGES = "response: [{paginate: {limit: 20, max_limit: 50}}]"
 RENAMED = "response: [{paginate: {arguments: {limit: rows, offset: row}}}]"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from proxy.ruleset.rule import EMPTY, RuleSet
-from tests.given import answer, call, document, line, rules, texts
+from tests.builders import answer, call, document, line, rules, texts
 from tests.talk import Talk
 
 LATE = (

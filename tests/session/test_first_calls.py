@@ -7,7 +7,7 @@ import pytest
 
 from proxy.session.outputs import ClaimCall, LoadSnapshot, Probe, RunInBackground
 from proxy.storage.calls import RecentCalls
-from tests.given import answer, call, document, rules, texts
+from tests.builders import answer, call, document, rules, texts
 from tests.samples import BOUND, ITEMS, PAGES, items, last_arguments, list_tools, own
 from tests.talk import Talk
 

@@ -13,7 +13,7 @@ from proxy.ruleset.guard import Allow, Decision, QueryResult, Respond
 from proxy.ruleset.rule import RuleFile, RuleSet
 from proxy.session import outputs
 from proxy.transforms.base import Call, Parameter
-from tests.given import answer, call, document, line, result, rule, texts, tool_result
+from tests.builders import answer, call, document, line, result, rule, texts, tool_result
 from tests.talk import Talk
 from tests.transports.guarded import ScriptedGuard, onward, querying
 from tests.transports.guarded import guarded as careful

@@ -8,7 +8,7 @@ import pytest
 from proxy.ruleset.rule import Hidden, RuleFile, RuleSet
 from proxy.ruleset.selection import Selection
 from proxy.session.outputs import LoadSnapshot, ToClient
-from tests.given import answer, call, document, file, line, result, rules, texts
+from tests.builders import answer, call, document, file, line, result, rules, texts
 from tests.samples import (
     ABS_PAGES,
     DROP,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.given import answer, call, document, line, result, rules, texts
+from tests.builders import answer, call, document, line, result, rules, texts
 from tests.samples import BOUND, DROP, ITEMS, PAGES, SECRET, items
 from tests.talk import Talk
 

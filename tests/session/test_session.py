@@ -11,7 +11,7 @@ from proxy.errors import RuleErrors
 from proxy.ruleset.rule import EMPTY, RuleSet
 from proxy.session.tools.definitions import ToolFacts
 from proxy.storage.calls import RecentCalls
-from tests.given import answer, call, line, result, rules, texts, tool_result
+from tests.builders import answer, call, line, result, rules, texts, tool_result
 from tests.samples import DROP, PAGES, SECRET
 from tests.talk import Talk
 

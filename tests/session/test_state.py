@@ -4,7 +4,7 @@ import pytest
 
 from proxy.ruleset.rule import RuleSet
 from proxy.storage.meter import Warnings
-from tests.given import answer, call, document, line, result, rules, texts, tool_result
+from tests.builders import answer, call, document, line, result, rules, texts, tool_result
 from tests.samples import (
     ABS,
     DROP,

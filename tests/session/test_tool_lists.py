@@ -10,7 +10,7 @@ from proxy.ruleset.rule import EMPTY, Rule, RuleFile, RuleSet
 from proxy.session.outputs import RunInBackground, ToClient
 from proxy.session.tool_lists import ToolListHistory
 from proxy.storage.meter import Definitions
-from tests.given import answer, call, file, line, result, texts
+from tests.builders import answer, call, file, line, result, texts
 from tests.samples import HIDE, ITEMS, PAGES, SECRET, items, last_arguments, list_tools, own
 from tests.talk import Talk
 from tests.tool_list import tool

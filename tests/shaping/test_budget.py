@@ -10,7 +10,7 @@ from proxy.ruleset.clients import CLIENTS, Client, Shows
 from proxy.ruleset.selection import Selection
 from proxy.shaping.job import ShapeJob
 from proxy.shaping.pipeline import shape
-from tests.given import answer, document, result, rule, texts, tool_result
+from tests.builders import answer, document, result, rule, texts, tool_result
 from tests.jobs import CONTRACT, job, shaped, structured
 from tests.omissions import check_notes, check_text, left_out
 

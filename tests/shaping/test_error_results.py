@@ -10,7 +10,7 @@ from proxy.ruleset.rule import RuleSet
 from proxy.ruleset.selection import Selection
 from proxy.shaping.pipeline import shape
 from proxy.storage.meter import Warnings
-from tests.given import answer, call, document, line, result, rule, rules, texts, tool_result
+from tests.builders import answer, call, document, line, result, rule, rules, texts, tool_result
 from tests.jobs import job
 from tests.omissions import check_text
 from tests.talk import Talk

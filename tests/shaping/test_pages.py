@@ -7,7 +7,7 @@ import pytest
 
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.shaping.pipeline import shape
-from tests.given import document, result, rule, texts, tool_result
+from tests.builders import document, result, rule, texts, tool_result
 from tests.jobs import Raises, page, shaped, snapshot_of, with_step
 
 PAGES = "response: [{drop: b}, {paginate: {at: items, limit: 2}}]"

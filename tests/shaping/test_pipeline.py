@@ -8,7 +8,7 @@ import pytest
 
 from proxy.errors import Refusal
 from proxy.shaping.pipeline import shape
-from tests.given import answer, document, line, result, rule, texts, tool_result
+from tests.builders import answer, document, line, result, rule, texts, tool_result
 from tests.jobs import CONTRACT, Raises, job, shaped, structured, with_step, withheld
 
 

@@ -11,7 +11,7 @@ from proxy.document.fuel import LITTLE
 from proxy.document.tree import Slot
 from proxy.shaping.pipeline import shape
 from proxy.transforms.base import Parameter
-from tests.given import answer, document, rule, texts, tool_result
+from tests.builders import answer, document, rule, texts, tool_result
 from tests.jobs import job, shaped, structured, with_step, withheld
 
 LINES = "abc\nbcd\ncde\n"

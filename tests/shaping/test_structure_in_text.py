@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from proxy.ruleset.selection import Selection
 from proxy.shaping.job import ShapeResult
 from proxy.shaping.pipeline import shape
-from tests.given import answer, result, texts, tool_result
+from tests.builders import answer, result, texts, tool_result
 from tests.jobs import job
 
 BUDGET = 1_500

@@ -10,9 +10,9 @@ from typing import Any
 
 from proxy.document.message import responds_to
 from tests.benchmarks.web_client import WrongAnswer
+from tests.builders import call as tool_call
+from tests.builders import line
 from tests.faults.sidecar import EVENTS, INITIALIZE, Client, RawResponse, get, post
-from tests.given import call as tool_call
-from tests.given import line
 from tests.raw_http import INITIALIZED, cancel
 from tests.soak.calls import Call
 from tests.wire import Wire

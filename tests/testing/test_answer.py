@@ -8,7 +8,7 @@ import pytest
 from proxy.errors import DocumentError
 from proxy.testing import answer as answers
 from proxy.testing.answer import ClientView
-from tests.given import answer, line, rule, tool_result
+from tests.builders import answer, line, rule, tool_result
 
 
 def read(result: dict[str, Any]) -> ClientView:

@@ -13,7 +13,7 @@ from proxy.ruleset.loading import rulefile
 from proxy.ruleset.rule import RuleFile
 from proxy.testing import cases
 from proxy.testing.cases import CaseResult
-from tests.given import answer, call, document, file, line
+from tests.builders import answer, call, document, file, line
 from tests.rulecases import PYTHON
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from proxy.ruleset.rule import RuleSet
 from proxy.testing.choice import applying, choices
-from tests.given import rule, rules
+from tests.builders import rule, rules
 
 
 def verdicts(ruleset: RuleSet, tool: str, arguments: dict[str, Any]) -> dict[str, str]:

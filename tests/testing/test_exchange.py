@@ -7,7 +7,7 @@ import pytest
 
 from proxy.testing import exchange
 from proxy.testing.exchange import ExchangeError
-from tests.given import answer, call, line, tool_result
+from tests.builders import answer, call, line, tool_result
 
 REQUEST, RESPONSE = call("t", {"x": 1}, id=7), answer(tool_result("a"), 7)
 RECORDED = {"server": "s", "request": REQUEST.decode(), "response": RESPONSE.decode()}

@@ -9,7 +9,7 @@ from proxy.testing.differences import to_json
 from proxy.testing.exchange import make, text_result
 from proxy.testing.fit import RuleFit
 from proxy.testing.play import Replay
-from tests.given import file
+from tests.builders import file
 
 RULE = """
 version: 1

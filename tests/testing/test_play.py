@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from proxy.session.tools.definitions import ToolFacts
 from proxy.testing.exchange import RecordedExchange, make, text_result
 from proxy.testing.play import Replay
-from tests.given import rules, texts
+from tests.builders import rules, texts
 
 PAGES = rules(
     "- {name: pages, tools: list, response: [{paginate: {at: items, limit: 2, drop_on: [delete]}}]}"

@@ -11,7 +11,7 @@ from proxy.testing.differences import to_json
 from proxy.testing.exchange import make, text_result
 from proxy.testing.play import Replay
 from proxy.testing.proof import ShapedAnswer, used_values
-from tests.given import rules
+from tests.builders import rules
 
 Call = tuple[str, dict[str, Any], Any]
 BOOKS = {"books": [{"id": f"bk_{n}", "number": 8000 + n, "title": "x" * 99} for n in range(40)]}

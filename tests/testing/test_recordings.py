@@ -8,7 +8,7 @@ import pytest
 
 from proxy.testing.exchange import ExchangeError
 from proxy.testing.recordings import RecordedSession, sessions
-from tests.given import answer, call, line, tool_result
+from tests.builders import answer, call, line, tool_result
 
 ABOUT = {"server": "shelf", "client": "codex", "started": "2026-01-02T03:04:05Z"}
 TOOLS = answer({"tools": [{"name": "list", "inputSchema": {}}, {"name": "get"}]})

@@ -3,7 +3,7 @@
 import pytest
 
 from proxy.testing.redaction import Redaction
-from tests.given import answer, call, line
+from tests.builders import answer, call, line
 
 MASKED = Redaction(["password", "api_key", "sk-[a-z0-9]+"])
 

@@ -11,7 +11,7 @@ from proxy.testing import walk
 from proxy.testing.answer import ClientView
 from proxy.testing.exchange import make, text_result
 from proxy.testing.play import Replay
-from tests.given import answer, document, rules, tool_result
+from tests.builders import answer, document, rules, tool_result
 
 PAGES = rules("- {tools: t, response: [{paginate: {at: items, limit: 2}}]}")
 ITEMS = make("t", {}, text_result('{"items":[1,2,3,4,5]}'))

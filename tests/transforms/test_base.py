@@ -17,8 +17,8 @@ from proxy.transforms.base import Call, Notice, Transform
 from proxy.transforms.clip import Clip
 from proxy.transforms.keep import Keep
 from proxy.transforms.replace import Replace
+from tests.builders import rule
 from tests.documents import SCALARS, SURROGATES, call, open_all, shaped, shaped_text, values
-from tests.given import rule
 
 
 @cache

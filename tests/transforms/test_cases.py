@@ -9,8 +9,8 @@ from proxy.document.tree import Document
 from proxy.errors import DocumentError
 from proxy.ruleset.rule import Rule, RuleFile
 from proxy.testing.cases import Case, cases, check_case
+from tests.builders import file
 from tests.documents import call, open_all
-from tests.given import file
 
 FILES = [file(path.read_text(), path.stem) for path in (Path(__file__).parent / "cases").iterdir()]
 CASES = [

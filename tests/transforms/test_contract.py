@@ -10,7 +10,7 @@ from proxy.errors import Refusal
 from proxy.schema.violations import Checker
 from proxy.transforms.base import Call, Warned
 from proxy.transforms.contract import Contract, normalised
-from tests.given import rule
+from tests.builders import rule
 
 JOBS: dict[str, Any] = {
     "type": "object",

@@ -25,9 +25,9 @@ from proxy.transforms.replace import Replace
 from proxy.transforms.sort import Sort
 from proxy.transforms.table import Table
 from proxy.transforms.truncate import Truncate
+from tests.builders import rule
 from tests.documents import call, shaped
 from tests.fitting import NAMES, arrays, assert_reshaped, fits, fitting, there, where
-from tests.given import rule
 from tests.reference import examples
 
 CONDITIONS = [Expression(text) for text in ("a", "@ == `1`", "!@", "`false`")]

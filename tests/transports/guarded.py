@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from proxy.ruleset.guard import Allow, Decision, Query, QueryResult, Respond
 from proxy.ruleset.rule import RuleFile, RuleSet
 from proxy.transforms.base import Call, Parameter
-from tests.given import rule
+from tests.builders import rule
 
 
 def respond(result: QueryResult) -> Decision:

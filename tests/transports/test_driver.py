@@ -16,7 +16,7 @@ from proxy.storage.snapshots import Key, Memory, Snapshot
 from proxy.transports.driver import Driver
 from proxy.transports.log import Log
 from proxy.transports.workers.pool import Workers
-from tests.given import answer, call, document, line, rules, texts
+from tests.builders import answer, call, document, line, rules, texts
 from tests.threadless import threadless
 
 PAGES = rules("- {name: pages, tools: list, response: [{paginate: {at: items, limit: 2}}]}")

@@ -7,7 +7,7 @@ import pytest
 from proxy.document.tree import encode
 from proxy.ruleset.rule import RuleSet
 from proxy.session.tools.definitions import ToolFacts
-from tests.given import file, rule, rules
+from tests.builders import file, rule, rules
 from tests.tool_list import PAGES, Listing, listed, tool
 
 

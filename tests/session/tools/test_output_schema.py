@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from proxy.ruleset.guard import Respond
 from proxy.ruleset.rule import RuleSet
-from tests.given import rules
+from tests.builders import rules
 from tests.tool_list import PAGES, Listing, listed, tool
 from tests.transports.guarded import ScriptedGuard
 

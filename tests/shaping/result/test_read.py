@@ -10,7 +10,7 @@ from proxy.document.tree import plain
 from proxy.errors import DocumentError
 from proxy.shaping.result.frame import Copy
 from proxy.shaping.result.read import Kind, locate
-from tests.given import tool_result
+from tests.builders import tool_result
 from tests.shaping.result.results import members, reading
 
 TEXT = Copy("text", blocks=(0,))

@@ -9,7 +9,7 @@ from proxy.document.tree import Document, encode
 from proxy.shaping.result.frame import Frame
 from proxy.shaping.result.write import write
 from proxy.transforms.base import Notice
-from tests.given import answer, document, result, tool_result
+from tests.builders import answer, document, result, tool_result
 from tests.jobs import CONTRACT, shaped, structured
 from tests.shaping.result.results import reading
 

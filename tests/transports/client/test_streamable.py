@@ -19,7 +19,7 @@ from proxy.transports.driver import Driver
 from proxy.transports.http.sse import Event
 from proxy.transports.log import Log
 from proxy.transports.workers.pool import Workers
-from tests.given import rules
+from tests.builders import rules
 from tests.raw_http import (
     ACCEPTED,
     INITIALIZE,

@@ -14,7 +14,7 @@ from proxy.ruleset.loading.config_model import LimitsSpec
 from proxy.transports.sidecar import request as post
 from proxy.transports.sidecar.request import PostedBody, RequestRefused
 from proxy.transports.sidecar.route import AccessRecord
-from tests.given import call, line
+from tests.builders import call, line
 from tests.transports.http.route_server import route
 
 MODERN = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}

@@ -9,7 +9,7 @@ import pytest
 
 from proxy.ruleset.rule import RuleSet
 from proxy.transports.sidecar.url.route_handler import UrlRoute
-from tests.given import answer, call, document, line, rules
+from tests.builders import answer, call, document, line, rules
 from tests.transports.http.raw_upstream import Request, raw_response, upstream
 from tests.transports.http.route_server import make_services, route, serve_handler, serve_url
 

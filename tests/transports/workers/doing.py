@@ -5,7 +5,7 @@ from typing import Any
 
 from proxy.ruleset.rule import Rule
 from proxy.shaping.job import ShapeJob, ShapeResult
-from tests.given import answer, document, texts
+from tests.builders import answer, document, texts
 from tests.transports.steps import Step
 
 SECONDS = 60.0

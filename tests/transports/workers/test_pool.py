@@ -18,8 +18,8 @@ from proxy.shaping.job import ShapeJob
 from proxy.transforms.jmespath import Jmespath
 from proxy.transports.workers import pool
 from proxy.transports.workers.pool import Workers
+from tests.builders import answer, document, rule
 from tests.faults.processes import until
-from tests.given import answer, document, rule
 from tests.transports.processes import alive, wait_gone
 from tests.transports.steps import Step, UnpicklableStep
 from tests.transports.workers.doing import RAW, SECONDS, doing, failed, step_document

@@ -10,7 +10,7 @@ from proxy.ruleset.selection import load
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.shaping.pipeline import shape
 from proxy.testing import cases
-from tests.given import rule
+from tests.builders import rule
 
 ROOT = Path(__file__).resolve().parents[3]
 FILES = sorted([*ROOT.glob("rules/*.yaml"), *ROOT.glob("examples/*/rules*.yaml")])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.given import rules
+from tests.builders import rules
 from tests.transports.http.route_server import (
     JSON,
     STREAM,

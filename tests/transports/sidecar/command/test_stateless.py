@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.builders import rules
 from tests.faults.wrapper import NAUGHTY
-from tests.given import rules
 from tests.transports.guarded import guarded, respond
 from tests.transports.http.route_server import BOTH, JSON, STREAM, Client, serve_command
 from tests.transports.processes import wait_gone

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from proxy.ruleset.rule import EMPTY, RuleSet
-from tests.given import answer, call, document, line, rule, rules, tool_result
+from tests.builders import answer, call, document, line, rule, rules, tool_result
 from tests.transports.guarded import guarded, onward, respond
 from tests.transports.http.raw_upstream import Request, chunk, head, raw_response, upstream
 from tests.transports.http.route_server import Client, StreamedResponse, UrlServer, serve_url

@@ -14,7 +14,7 @@ import pytest
 from proxy.ruleset.guard import Allow
 from proxy.ruleset.rule import RuleSet
 from proxy.transports.http.sse import encode_event
-from tests.given import answer, call, document, line, texts, tool_result
+from tests.builders import answer, call, document, line, texts, tool_result
 from tests.transports.guarded import guarded, onward, query_id, respond
 from tests.transports.http.raw_upstream import Request, chunk, head, raw_response, upstream
 from tests.transports.http.route_server import Response, StreamedResponse, UrlServer, serve_url

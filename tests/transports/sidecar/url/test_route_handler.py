@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from proxy.transports.http.sse import encode_event
-from tests.given import answer, call, document, line, rules
+from tests.builders import answer, call, document, line, rules
 from tests.transports.http.raw_upstream import Request, chunk, head, raw_response, upstream
 from tests.transports.http.route_server import serve_url
 

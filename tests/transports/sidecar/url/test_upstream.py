@@ -1,6 +1,6 @@
 """The query and the fixed headers that a server receives."""
 
-from tests.given import answer, call, document, rules
+from tests.builders import answer, call, document, rules
 from tests.transports.http.raw_upstream import raw_response, upstream
 from tests.transports.http.route_server import serve_url
 

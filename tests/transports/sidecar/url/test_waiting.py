@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from proxy.transports.http.sse import encode_event
-from tests.given import answer, call, line, texts
+from tests.builders import answer, call, line, texts
 from tests.transports.http.raw_upstream import (
     Request,
     Upstream,

@@ -1,4 +1,4 @@
-"""Rules and messages for tests, made from few words."""
+"""Builders of rules and messages for tests."""
 
 import json
 from textwrap import dedent
