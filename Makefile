@@ -40,9 +40,10 @@ load: $(VENV)/.test
 soak: $(VENV)/.test
 	$(RUN) -m tests.soak $(ARGS)
 
-# The table of faults: what can go wrong, and whether it is held to what must be seen then.
+# What can go wrong, by the rows of tests/faults/rows.py, in larger numbers than `test` has it.
 faults: servers
-	$(RUN) -m tests.faults -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+	FAULTS=long $(RUN) -m pytest -m fault -o testpaths=tests -o faulthandler_timeout=900 \
+	    -n auto --maxprocesses 4 --dist loadfile $(ARGS)
 
 # Random rules over documents, and sessions: 100,000 and 20,000.
 fuzz: $(VENV)/.test

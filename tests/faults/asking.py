@@ -45,22 +45,13 @@ def over_http(
 STARTS: dict[Way, Start] = {"stdio": on_stdio, "http": over_http}
 
 
-def each_way(*rows: int, short: tuple[Way, ...] = ("stdio", "http")) -> pytest.MarkDecorator:
-    """Have a test show rows by both ways, those not in `short` in the long form only."""
-    return pytest.mark.parametrize(
-        "start",
-        [
-            pytest.param(
-                start,
-                id=way,
-                marks=[
-                    *(pytest.mark.fault(row, way) for row in rows),
-                    *([] if way in short else [pytest.mark.long_form]),
-                ],
-            )
-            for way, start in STARTS.items()
-        ],
-    )
+def each_way(*rows: int) -> pytest.MarkDecorator:
+    """Have a test show rows by both ways."""
+    marked = [
+        pytest.param(start, id=way, marks=[pytest.mark.fault(row, way) for row in rows])
+        for way, start in STARTS.items()
+    ]
+    return pytest.mark.parametrize("start", marked)
 
 
 def logged(client: Client, message: str) -> int:

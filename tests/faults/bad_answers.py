@@ -2,33 +2,16 @@
 
 import gzip
 import json
-import zlib
 from functools import cache
 
 from tests.faults.naughty import result
 from tests.raw_http import STREAM, event, whole
 
-GB = 1 << 30
-_BLOCK = 1 << 20
-
 
 @cache
-def bomb(start: bytes = b"", end: bytes = b"", size: int = GB) -> bytes:
-    """Return `start`, so many times `x` and `end`, compressed about a thousandfold."""
-    packing = zlib.compressobj(9, wbits=16 + zlib.MAX_WBITS)
-    first = packing.compress(start) + packing.flush(zlib.Z_FULL_FLUSH)
-    block = b"x" * _BLOCK
-    # After a full flush the same bytes come out again.
-    again = packing.compress(block) + packing.flush(zlib.Z_FULL_FLUSH)
-    last = packing.compress(end) + packing.flush(zlib.Z_FINISH)
-    count = size // _BLOCK
-    sum = zlib.crc32(start)
-    for _ in range(count):
-        sum = zlib.crc32(block, sum)
-    sum = zlib.crc32(end, sum)
-    length = (len(start) + count * _BLOCK + len(end)) & 0xFFFFFFFF
-    trailer = sum.to_bytes(4, "little") + length.to_bytes(4, "little")
-    return first + again * count + last[:-8] + trailer
+def bomb(start: bytes, end: bytes) -> bytes:
+    """Return `start`, 256 MB of `x` and `end`, compressed about a thousandfold."""
+    return gzip.compress(start + b"x" * (256 << 20) + end)
 
 
 START = b'{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"'
@@ -37,12 +20,6 @@ BOMBS = {
     "json": whole(bomb(START, END), "200 OK", "Content-Encoding: gzip"),
     "stream": whole(
         bomb(b"data: " + START, END + b"\n\n"),
-        "200 OK",
-        "Content-Type: text/event-stream",
-        "Content-Encoding: gzip",
-    ),
-    "comment": whole(
-        bomb(b": ", b"\n\ndata: " + result(b"2") + b"\n\n"),
         "200 OK",
         "Content-Type: text/event-stream",
         "Content-Encoding: gzip",
@@ -72,15 +49,7 @@ _UNREADABLE = "its gzip data is damaged: incorrect header check"
 # What is cut, and the words of the error by which it is known.
 CUTS = {
     "nothing at all": (b"", "the server closed the connection without an answer"),
-    "half a head": (
-        b"HTTP/1.1 200 OK\r\nContent-Ty",
-        "the server closed the connection without an answer",
-    ),
     "no HTTP": (b"SSH-2.0-OpenSSH_9.2\r\n\r\n", f"{_BAD}: Bad status line"),
-    "two lengths": (
-        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
-        f"{_BAD}: Duplicate Content-Length",
-    ),
     "half a body": (short("application/json", result(b"2")[:30]), _BROKEN),
     "half a body in chunks": (
         CHUNKED.replace(b"text/event-stream", b"application/json") + chunk(result(b"2")[:30]),
@@ -98,16 +67,12 @@ CUTS = {
         whole(result(b"2"), "200 OK", "Content-Encoding: br"),
         "the server's answer cannot be read: it has a Content-Encoding other than gzip",
     ),
-    "an empty stream": (STREAM, _NONE),
     "no answer in the stream": (STREAM + event(NOTE), _NONE),
     "half an event": (STREAM + event(NOTE) + ANSWER[:40], _INSIDE),
-    "no line end after the data": (STREAM + event(NOTE) + ANSWER[:-2], _INSIDE),
     "no final blank line": (STREAM + event(NOTE) + ANSWER[:-1], _INSIDE),
     "chunks without an end": (CHUNKED + chunk(event(NOTE)), _BROKEN),
     "half an event in chunks that end": (CHUNKED + chunk(ANSWER[:40]) + chunk(b""), _INSIDE),
     "half a chunk": (CHUNKED + chunk(event(NOTE)) + chunk(ANSWER)[:40], _BROKEN),
-    "half the size of a chunk": (CHUNKED + chunk(event(NOTE)) + b"4", _BROKEN),
-    "no chunk": (CHUNKED + chunk(event(NOTE)) + b"what\r\n", f"{_BAD}|{_BROKEN}"),
     "a stream of fewer bytes than promised": (short("text/event-stream", event(NOTE)), _BROKEN),
     "a stream that is no gzip": (
         whole(ANSWER, "200 OK", SSE, "Content-Encoding: gzip"),
@@ -115,57 +80,57 @@ CUTS = {
     ),
 }
 PRETTY = json.dumps(json.loads(result(b"2")), indent=2).encode()
-TEXT = b"\xe2\x80\xa8 \xc2\x85 \xe2\x80\xa9 \\ud800 1.10 1e400 -0 \\u00e9"
 ODD = (
     b'{ "jsonrpc":"2.0", "id":2 ,"result":{"x":1.10,"content":[{"type":"text","text":"%s"}]}}'
-    % TEXT
+    % b"\xe2\x80\xa8 \xc2\x85 \xe2\x80\xa9 \\ud800 1.10 1e400 -0 \\u00e9"
 )
+ASKS = b'{"jsonrpc":"2.0","id":2,"method":"ping"}'
+_R = result(b"2")
+# Streams, and the lines that a client on stdio gets of them.
 STREAMS = {
-    "comments": b": hello\n\n:\n\n: a\n: b\n\n" + event(NOTE) + b": \n" + ANSWER + b": bye\n\n",
-    "crlf": b": a\r\n\r\nid: 1\r\ndata: " + NOTE + b"\r\n\r\ndata: " + result(b"2") + b"\r\n\r\n",
-    "cr": b": a\r\rid: 1\rdata: " + NOTE + b"\r\rdata: " + result(b"2") + b"\r\r",
-    "all line ends": b"data: " + NOTE + b"\r\r\n\ndata: " + result(b"2") + b"\n\r\n",
-    "several lines": b"".join(b"data: %s\n" % line for line in PRETTY.split(b"\n")) + b"\n",
-    "several lines, crlf": b"event: message\r\n"
-    + b"".join(b"data:%s\r\n" % line for line in PRETTY.split(b"\n"))
-    + b"id: z\r\n\r\n",
-    "fields": b"retry: 10\n\nid: 1\nretry: x\ndata:\n\nid\nevent\ndata\n\nfoo: bar\nid: 7\x00\n"
-    + ANSWER,
-    "other events": b"event: ping\ndata: {}\n\nevent: \ndata: " + result(b"2") + b"\n\n",
-    "odd json": event(ODD),
-    "no json": event(b"hello") + event(b"[1,") + ANSWER,
-    "blank lines": b"\n\n\r\n\r" + ANSWER + b"\n\n\n",
-    "the answer twice": ANSWER + ANSWER,
-    "answers to nobody": event(result(b"99")) + event(result(b'"2"')) + ANSWER,
-    "requests of the server": event(b'{"jsonrpc":"2.0","id":2,"method":"ping"}') + ANSWER,
-    "what follows": ANSWER + event(NOTE),
+    "comments": (
+        b": hello\n\n:\n\n: a\n" + event(NOTE) + b": \n" + ANSWER + b": b\n\n",
+        [NOTE, _R],
+    ),
+    "crlf": (
+        b": a\r\n\r\nid: 1\r\ndata: " + NOTE + b"\r\n\r\ndata: " + _R + b"\r\n\r\n",
+        [NOTE, _R],
+    ),
+    "cr": (b": a\r\rid: 1\rdata: " + NOTE + b"\r\rdata: " + _R + b"\r\r", [NOTE, _R]),
+    "several lines": (
+        b"".join(b"data: %s\n" % line for line in PRETTY.split(b"\n")) + b"\n",
+        [PRETTY.replace(b"\n", b" ")],
+    ),
+    "fields": (
+        b"retry: 10\n\nid: 1\ndata:\n\nid\nevent\ndata\n\nfoo: bar\nid: 7\x00\n" + ANSWER,
+        [_R],
+    ),
+    "other events": (b"event: ping\ndata: {}\n\nevent: \ndata: " + _R + b"\n\n", [_R]),
+    "odd json": (event(ODD), [ODD]),
+    "no json": (event(b"hello") + event(b"[1,") + ANSWER, [_R]),
+    "answers to nobody": (event(result(b"99")) + ANSWER, [result(b"99"), _R]),
+    "requests of the server": (event(ASKS) + ANSWER, [ASKS, _R]),
+    "what follows": (ANSWER + ANSWER + event(NOTE), [_R, _R, NOTE]),
 }
 HTML = b"<html><body>" + b"Bad gateway, \xc3\xa9. " * 40 + b"</body></html>"
 STATUSES = {
     "502 with HTML": whole(HTML, "502 Bad Gateway", "Content-Type: text/html; charset=utf-8"),
-    "an empty 200": whole(b"", "200 OK", "Content-Type: text/plain"),
     "a 200 without anything": whole(b""),
     "a wrong type": whole(b"<xml/>", "200 OK", "Content-Type: application/xml"),
     "JSON of another type": whole(result(b"2"), "200 OK", "Content-Type: text/plain"),
     "429": whole(b'{"error":"slow down"}', "429 Too Many Requests", "Retry-After: 17"),
-    "503": whole(b"busy", "503 Come Later", "Retry-After: Fri, 31 Dec 1999 23:59:59 GMT"),
     "401": whole(
         b"",
         "401 Unauthorized",
         'WWW-Authenticate: Bearer resource_metadata="https://as.example/.well-known"',
         "WWW-Authenticate: Basic realm=x",
     ),
-    "403": whole(b'{"error":"insufficient_scope"}', "403 Forbidden", "X-Trace: 1", "X-Trace: 2"),
     "404 of a session": whole(b"Session not found", "404 Not Found", "Content-Type: text/plain"),
-    "405": whole(b"", "405 Method Not Allowed", "Allow: GET, DELETE"),
     "418": whole(b"{}", "418 I'm a teapot", "Set-Cookie: a=b", "Set-Cookie: c=d; HttpOnly"),
     "a JSON-RPC error": whole(
         b'{"jsonrpc":"2.0","id":2,"error":{"code":-32020,"message":"no","data":1.10}}',
         "400 Bad Request",
     ),
     "gzip": whole(gzip.compress(HTML), "500 Sorry", "Content-Encoding: gzip", "Vary: Accept"),
-    "chunks": b"HTTP/1.1 500 Sorry\r\nTransfer-Encoding: chunked\r\n\r\n"
-    + chunk(HTML)
-    + chunk(b""),
     "no length": b"HTTP/1.1 500 Sorry\r\nConnection: close\r\n\r\n" + HTML,
 }

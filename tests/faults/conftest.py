@@ -1,4 +1,4 @@
-"""Targets of the faults, and the tests that cannot run: of the long form, or of Linux elsewhere."""
+"""Targets of the faults, and the tests that run on Linux alone."""
 
 import sys
 from collections.abc import Iterator
@@ -6,35 +6,15 @@ from collections.abc import Iterator
 import pytest
 
 from tests.faults.routes import Bridge, Local, Naughty, Remote
-from tests.faults.scale import LONG, in_short_form
 from tests.faults.sidecar import serving
 from tests.faults.wrapper import naughty
 
 # Limits are set by prlimit; what a process holds, and whom it has left, is read from /proc.
-LINUX = (
-    "test_deadlines.py",
-    "test_exhaustion.py",
-    "test_callers.py",
-    "test_messages.py",
-    "test_names.py",
-    "test_orphans.py",
-    "test_probes.py",
-    "test_records.py",
-    "test_scarcity.py",
-    "test_served.py",
-    "test_sessions.py",
-    "test_stalls.py",
-    "test_upstreams.py",
-)
-collect_ignore = [] if sys.platform == "linux" else [*LINUX]
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect what only FAULTS=long runs."""
-    left_out = [item for item in items if not LONG and not in_short_form(item)]
-    if left_out:
-        items[:] = [item for item in items if in_short_form(item)]
-        config.hook.pytest_deselected(items=left_out)
+LINUX = """
+    callers deadlines exhaustion messages names orphans queries records scarcity served sessions
+    stalls upstreams
+"""
+collect_ignore = [] if sys.platform == "linux" else [f"test_{name}.py" for name in LINUX.split()]
 
 
 @pytest.fixture(scope="module")

@@ -86,17 +86,6 @@ def ends_before(id: bytes, how: str) -> None:
 
 
 @at_end
-def ends_with_many_words(id: bytes, size: str) -> None:
-    say(words(int(size)), to=2)
-    leave("9")
-
-
-def words(size: int) -> bytes:
-    """Return so many bytes of which no two parts are the same."""
-    return b"".join(b"%d " % number for number in range(size // 2))[:size]
-
-
-@at_end
 def ends_within_a_long_answer(id: bytes) -> None:
     say(result(id, "x" * 5_000_000)[:3_000_000])
     leave("3")
@@ -151,15 +140,12 @@ def rows() -> None:
 
 
 @at_end
-def endless(id: bytes, size: str, id_stands: str = "first") -> None:
-    """Answer with a line that is far too long, its id `first` or `last`."""
-    start, end = result(id)[:-4], b'"}]}}\n'
-    if id_stands == "last":
-        start, end = b'{"result":{"text":"', b'"},"jsonrpc":"2.0","id":' + id + b"}\n"
-    say(start)
+def endless(id: bytes, size: str) -> None:
+    """Answer with a line that is far too long."""
+    say(result(id)[:-4])
     for _ in range(int(size) >> 20):
         say(b"x" * (1 << 20))
-    say(end)
+    say(b'"}]}}\n')
 
 
 @fault
@@ -222,7 +208,7 @@ def talks(count: str, size: str, to: str = "") -> None:
 
 
 @fault
-def late(seconds: str = "0") -> None:
+def late(seconds: str) -> None:
     """Answer only once the input has ended, and so much later."""
     answers = b"".join(result(id) + b"\n" for id, _ in requests())
     time.sleep(float(seconds))

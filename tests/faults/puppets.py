@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.faults.asking import Client
-from tests.faults.routes import Local, answer_of, modern
+from tests.faults.routes import Local
 from tests.faults.rows import Way
 from tests.faults.sidecar import call, serving
 from tests.faults.wrapper import Wrapped, naughty, wrapped
@@ -47,11 +47,10 @@ class PuppetReply(NamedTuple):
 
 
 class Puppet:
-    """The server behind a client; over HTTP it is asked in a session, or `stateless`."""
+    """The server behind a client."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
-        self.stateless = False
         self._numbers = count(100)
 
     def ask(self, tool: str, says: bytes, cut: int | None = None) -> PuppetReply:
@@ -61,9 +60,6 @@ class Puppet:
         if isinstance(self.client, Wrapped):
             self.client.write(call(number, tool, arguments=params) + b"\n")
             lines = self.so_far()
-        elif self.stateless:
-            response = self.client.sidecar.ask(modern(number, tool, arguments=params))
-            lines = response.messages or [answer_of(response)]
         else:
             lines = self.client.messages(call(number, tool, arguments=params))
         return PuppetReply(b"%d" % number, lines)

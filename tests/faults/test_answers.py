@@ -1,7 +1,6 @@
 """Messages that are odd in their bytes, their ids or their shape have the promised outcome."""
 
 import json
-import re
 import sys
 from collections.abc import Iterator
 
@@ -9,7 +8,7 @@ import pytest
 
 from tests.faults.processes import until
 from tests.faults.puppets import Puppet, by_ways, puppet
-from tests.faults.routes import Local, failure
+from tests.faults.routes import failure
 from tests.faults.sidecar import compact
 from tests.faults.wrapper import Wrapped
 
@@ -42,6 +41,7 @@ START = b'{"jsonrpc":"2.0","id":ID,"result":'
 NOISE = b"SECRET"
 GOOD = START + b'{"content":[{"type":"text","text":"{\\"a\\":1.0,\\"noise\\":\\"SECRET\\"}"}]}}'
 SHAPED = START + b'{"content":[{"type":"text","text":"{\\"a\\":1.0}"}]}}'
+EXPECTED = {"plain": GOOD, "shaped": SHAPED, "withheld": SHAPED}
 
 
 def quoted(raw: bytes) -> bytes:
@@ -67,23 +67,14 @@ def still_shaped(puppets: Puppet, tool: str = "shaped") -> None:
 
 
 NOISES = (
-    b"Server listening on port 3000",
+    b"Server listening",
     b"  ",
-    b"",
     b"\xff\xfe binary \x00",
     b"\xef\xbb\xbf",
-    b'{"level":"info","message":"up"}',
     b"[1,2]",
     b"[" * 5000,
 )
-GLUED = (
-    b"progress: 100%",
-    b"debug {1} [2] ",
-    b"\xff\xfe",
-    b"\xef\xbb\xbf",
-    b'{"level":"info","message":"up"} ',
-    b"\r 12% \r 99% \r",
-)
+GLUED = (b"debug {1} [2] ", b"\xff\xfe", b"\xef\xbb\xbf", b'{"level":"info","message":"up"} ')
 
 
 def put_aside(puppets: Puppet, before: int, noise: bytes) -> None:
@@ -94,7 +85,7 @@ def put_aside(puppets: Puppet, before: int, noise: bytes) -> None:
 @by_ways(4, "stdio", "http")
 @pytest.mark.parametrize("end", [b"", b"\r"], ids=["LF", "CRLF"])
 def test_noise_passes_to_stderr_and_messages_to_the_client(puppets: Puppet, end: bytes) -> None:
-    for tool, good in (("plain", GOOD), ("shaped", SHAPED), ("withheld", SHAPED)):
+    for tool, good in EXPECTED.items():
         before = len(puppets.client.errors)
         reply = puppets.ask(tool, b"\n".join([*NOISES, GOOD]) + end)
         assert reply.line.rstrip(b"\r") == good.replace(b"ID", reply.id)
@@ -105,45 +96,33 @@ def test_noise_passes_to_stderr_and_messages_to_the_client(puppets: Puppet, end:
 @by_ways(5, "stdio", "http")
 @pytest.mark.parametrize("noise", GLUED)
 def test_a_message_behind_noise_is_recovered(puppets: Puppet, noise: bytes) -> None:
-    for tool, good in (("plain", GOOD), ("shaped", SHAPED), ("withheld", SHAPED)):
+    for tool, good in EXPECTED.items():
         before = len(puppets.client.errors)
         reply = puppets.ask(tool, noise + GOOD)
         assert reply.line == good.replace(b"ID", reply.id)
         put_aside(puppets, before, noise)
 
 
-BEHIND = (
-    GOOD,
-    GOOD.replace(b"ID", b"987654"),
-    GOOD.replace(b"ID", b"987654").replace(b'"jsonrpc":"2.0",', b""),
-    b'{"jsonrpc":"2.0","method":"notifications/message","params":{}}',
-    b"done",
-)
+BEHIND = (GOOD, b'{"jsonrpc":"2.0","method":"notifications/message","params":{}}', b"done")
 
 
 @by_ways(5, "stdio", "http")
 @pytest.mark.parametrize("behind", BEHIND)
-@pytest.mark.parametrize("stateless", [False, True])
 def test_an_answer_with_something_glued_behind_it_is_an_error_that_says_so(
-    puppets: Puppet, behind: bytes, stateless: bool
+    puppets: Puppet, behind: bytes
 ) -> None:
-    stateless = stateless and isinstance(puppets.client, Local)
-    puppets.stateless = stateless
-    for tool in ("plain", "shaped", "withheld"):
-        # Of a long line only its ends are read, unless another message seems to be inside.
-        long = GOOD.replace(b"1.0,", b"1.0,%s" % (b" " * 5000))
-        for first in (GOOD, long) if behind.startswith(b'{"jsonrpc"') else (GOOD,):
+    # Of a long line only its ends are read, unless another message seems to be inside.
+    long = GOOD.replace(b"1.0,", b"1.0,%s" % (b" " * 5000))
+    for tool in EXPECTED:
+        for first in (GOOD, long) if behind != b"done" else (GOOD,):
             reply = puppets.ask(tool, first + behind)
             [line] = [each for each in reply.lines if b'"id":%b,' % reply.id in each]
             end = len(first) - 2 + len(reply.id)
             size = len(behind.replace(b"ID", reply.id))
-            where = rf"{size} bytes follow its end at byte {end}"
-            if stateless:
-                where = r"\d+ bytes follow its end at byte \d+"  # by the id that the pool gave it
-            text = rf"the server's answer is not JSON: {where}; "
-            assert re.match(text, failure(line, int(reply.id)))
+            error = failure(line, int(reply.id))
+            where = f"{size} bytes follow its end at byte {end}; "
+            assert error.startswith(f"the server's answer is not JSON: {where}")
             assert tool != "withheld" or NOISE not in b"".join(reply.lines)
-    puppets.stateless = False
 
 
 TEXT = "é€😀 \u2028 \u2029 \u0085 \u001c".encode().replace(b"\x1c", b"\\u001c")
@@ -186,16 +165,11 @@ SPELLINGS = {
     "a number of 5,000 digits": b"1" * 5000,
     "other escapes": rb'"\u00e9\/\u002f\u0000"',
     "600 arrays": b"[" * 600 + b"]" * 600,
-    "600 objects": b'{"a":' * 600 + b"1" + b"}" * 600,
     "a name twice": b'{"a":1,"a":2}',
-    "ends of lines that are none": b'"%s"' % TEXT,
 }
 UNREADABLE = {
-    "NaN": b"NaN",
-    "infinities": b"[Infinity,-Infinity]",
+    "NaN": b"[NaN,-Infinity]",
     "invalid UTF-8": b'"\xff\xfe"',
-    "UTF-8 that is too long": b'"\xc0\xaf"',
-    "half a character": b'"\xe2\x82"',
     "2,000 arrays": b"[" * 2000 + b"]" * 2000,
     "a control character": b'"a\x01b"',
 }
@@ -257,14 +231,7 @@ def test_a_surrogate_in_utf_8_is_kept_as_it_came_or_all_is(puppets: Puppet) -> N
         still_shaped(puppets)
 
 
-OTHERS = {
-    "an unknown id": b"987654",
-    "a string": b'"ID"',
-    "a fraction": b"ID.0",
-    "an exponent": b"IDe0",
-    "null": b"null",
-    "an array": b"[ID]",
-}
+OTHERS = (b"987654", b'"ID"', b"ID.0", b"null", b"[ID]")
 
 
 @by_ways(10, "stdio", "http")
@@ -273,7 +240,7 @@ def test_answers_by_another_id_pass_as_they_are_and_the_right_one_counts(
     puppets: Puppet, tool: str
 ) -> None:
     good = SHAPED if tool != "plain" else GOOD
-    for other in OTHERS.values():
+    for other in OTHERS:
         stray = GOOD.replace(b"ID", other)
         reply = puppets.ask(tool, stray + b"\n" + GOOD)
         expected = [each.replace(b"ID", reply.id) for each in (stray, good)]
@@ -294,7 +261,7 @@ def test_a_second_answer_passes_as_it_is(puppets: Puppet) -> None:
 @by_ways(10, "stdio", "http")
 def test_a_request_of_the_server_by_the_id_of_a_call_is_not_its_answer(puppets: Puppet) -> None:
     asks = b'{"jsonrpc":"2.0","id":ID,"method":"roots/list"}'
-    for tool, good in (("plain", GOOD), ("shaped", SHAPED), ("withheld", SHAPED)):
+    for tool, good in EXPECTED.items():
         reply = puppets.ask(tool, asks + b"\n" + GOOD)
         assert reply.lines == [each.replace(b"ID", reply.id) for each in (asks, good)]
 
@@ -305,14 +272,9 @@ SHAPES = {
     "an error and a result": b'"error":{"code":1,"message":"x"},"result":%s' % DOCUMENT,
     "a result and no error": b'"result":%s,"error":null' % DOCUMENT,
     "an error that is a string": b'"error":"no"',
-    "an error that is null": b'"error":null',
     "a result that is null": b'"result":null',
     "a result that is an array": b'"result":[1.10,{"noise":"x"}]',
-    "a result that is a string": b'"result":"x"',
-    "a result without content": b'"result":{"x":{"noise":1.10}}',
-    "content that is an object": b'"result":{"content":{"type":"text","text":"{}"}}',
     "content that is a string": b'"result":{"content":"{\\"noise\\":1}"}',
-    "content that is null": b'"result":{"content":null}',
     "blocks that are none": b'"result":{"content":[1.0,null,"x",[]]}',
     "blocks without a type": b'"result":{"content":[{"text":"{\\"noise\\":1}"}]}',
 }
@@ -345,11 +307,9 @@ def test_a_rule_that_withholds_lets_no_result_pass_beside_an_error(
 
 UNKNOWN = {
     "an error with data": b'"error":{"code":-32042,"message":"","data":{"noise":1.10,"x":[null]}}',
-    "an error of a code that is none": b'"error":{"code":1.5,"message":"","more":{}}',
     "unknown content": b'"result":{"content":[{"type":"hologram","noise":1.10,"depth":[1e400]}]}',
     "unknown fields": b'"result":{"content":[{"type":"text","text":"{}","x":-0}],"y":{"z":1.0}}',
     "another kind of result": b'"result":{"resultType":"future","noise":1.0}',
-    "a request for input": b'"result":{"resultType":"input_required","noise":1.0}',
     "unknown members beside it": b'"result":{"content":[]},"trace":{"noise":1.0},"x":[1.10]',
 }
 
@@ -395,27 +355,18 @@ def logged(puppets: Puppet, before: int, rule: str) -> None:
 # Requests
 
 GARBAGE = {
-    "no JSON": b"garbage",
     "bytes": b"\xff\xfe\x00\x80",
-    "nothing": b"",
     "blanks": b" \t ",
     "half a message": b'{"jsonrpc":"2.0","id":4,"method":"resources/read","params":{"uri":"a',
     "two messages": b'{"jsonrpc":"2.0","method":"a"}{"jsonrpc":"2.0","method":"b"}',
-    "a number": b"5",
-    "a string": b'"text"',
     "null": b"null",
-    "an empty batch": b"[]",
     "a batch of anything": b"[1, 1.10, null, {}]",
     "CRLF": b'{"jsonrpc":"2.0","method":"notifications/x","params":{"n":1.10}}\r',
     "a byte order mark": b'\xef\xbb\xbf{"jsonrpc":"2.0","method":"notifications/x"}',
-    "NaN": b'{"jsonrpc":"2.0","method":"notifications/x","params":{"n":NaN}}',
-    "invalid UTF-8": b'{"jsonrpc":"2.0","method":"notifications/x","params":{"n":"\xff"}}',
-    "600 arrays": b'{"jsonrpc":"2.0","method":"x","params":{"n":' + b"[" * 600 + b"]" * 600 + b"}}",
+    "NaN and no UTF-8": b'{"jsonrpc":"2.0","method":"x","params":{"n":NaN,"m":"\xff"}}',
     "200,000 arrays": b"[" * 200_000,
     "an id that is null": b'{"jsonrpc":"2.0","id":null,"method":"x"}',
-    "a method that is none": b'{"jsonrpc":"2.0","method":5}',
     "an answer to nobody": b'{"jsonrpc":"2.0","id":99,"result":{"x":1.10}}',
-    "no version": b'{"id":98,"result":{"x":1.10}}',
 }
 IDS = (b"5", b'"5"', b"5.0", b"5e0", b"-0", b"1e400", b'""', b"18446744073709551616")
 
@@ -460,15 +411,12 @@ def test_ids_differ_by_type_and_spelling(stdio: Puppet, wire: Wrapped) -> None:
 
 
 AMBIGUOUS = "the call is ambiguous: its name or its arguments are given twice"
+# Others stand in tests/session/test_ambiguity.py.
 TWICE = {
     "a name twice": b'"name":"plain","name":"limited","arguments":{"limit":9}',
-    "the other one last": b'"name":"limited","name":"plain","arguments":{"limit":9}',
-    "a name in capitals": b'"name":"plain","Name":"limited","arguments":{"limit":9}',
-    "a hidden tool": b'"name":"plain","NAME":"hidden"',
-    "a name in escapes": rb'"name":"plain","n\u0061me":"hidden"',
+    "a name in capitals and escapes": rb'"name":"plain","N\u0041me":"hidden"',
     "arguments twice": b'"name":"limited","arguments":{"limit":1},"arguments":{"limit":9}',
     "an argument twice": b'"name":"limited","arguments":{"limit":9,"limit":1}',
-    "arguments in capitals": b'"name":"limited","arguments":{"limit":1},"Arguments":{"limit":9}',
 }
 
 

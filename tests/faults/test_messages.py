@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.bad_answers import END, GB, START, bomb, chunk
+from tests.faults.bad_answers import END, START, bomb, chunk
 from tests.faults.bad_requests import BODIES, FOUR, INNER, SMUGGLING
 from tests.faults.routes import META, MODERN, Bridge, Local, Naughty, Remote, modern, stateless
 from tests.faults.sidecar import call, compact, keys, post, serving, soon
@@ -21,7 +21,6 @@ MB = 1 << 20
 @pytest.mark.fault(22, "http")
 def test_a_bomb_that_a_client_sends_is_stopped_at_the_bound(remote: Remote) -> None:
     raw = bomb(START, END)
-    assert len(raw) < GB / 900
     with remote.sound(), remote.sidecar.in_memory(64 * MB), soon():
         response = remote.sidecar.post(raw, "Content-Encoding: gzip")
         assert (response.status, response.error) == (

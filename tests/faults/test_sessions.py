@@ -9,7 +9,7 @@ import pytest
 from tests.faults.bad_answers import CHUNKED, NOTE, chunk
 from tests.faults.processes import marked, still, until
 from tests.faults.routes import Remote, answer_of, modern
-from tests.faults.scale import LONG, scaled
+from tests.faults.scale import scaled
 from tests.faults.sidecar import (
     INITIALIZE,
     Client,
@@ -47,8 +47,6 @@ def half_open() -> Iterator[HalfOpen]:
         "half a body in chunks": post(b"5\r\n{", "Transfer-Encoding: chunked"),
         "half a head after an answer": half,
     }
-    if LONG:  # it is kept open for longer than reverse proxies do that
-        parts["an answer"] = b""
     with serving("http://127.0.0.1:9/mcp") as sidecar:
         before = sidecar.resources
         clients = {name: sidecar.client() for name in parts}

@@ -13,16 +13,15 @@ from pathlib import Path
 import pytest
 
 from tests.faults.asking import Start, each_way
-from tests.faults.naughty import result, words
+from tests.faults.naughty import result
 from tests.faults.processes import LIFE, still, until, written_by
 from tests.faults.routes import failure
-from tests.faults.scale import scaled, some
+from tests.faults.scale import scaled
 from tests.faults.sidecar import call as posted
 from tests.faults.sidecar import log_messages, soon
 from tests.faults.wrapper import (
     OWN,
     Wrapped,
-    answers,
     call,
     codes,
     command,
@@ -32,12 +31,10 @@ from tests.faults.wrapper import (
 )
 
 NOISE = 0.9  # seconds that a machine may be busy with something else
-SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
 
 
 @pytest.mark.fault(1, "stdio")
-@pytest.mark.parametrize("fault", ["ends", "ends_before"])
-@pytest.mark.parametrize("how", some(["0", "3", "SIGKILL", "SIGSEGV"], "0", "SIGKILL"))
+@pytest.mark.parametrize(("fault", "how"), [("ends", "0"), ("ends_before", "SIGKILL")])
 def test_a_server_that_ends_has_all_calls_in_flight_answered_with_the_cause(
     fault: str, how: str
 ) -> None:
@@ -68,18 +65,6 @@ def test_a_server_whose_stdout_is_closed_or_held_open_by_others_has_its_calls_an
 
 
 @pytest.mark.fault(1, "stdio")
-def test_the_error_has_the_last_two_kilobytes_of_the_servers_stderr() -> None:
-    with wrapped("ends_with_many_words", "10000") as wire:
-        wire.write(call(2, "end"))
-        [line] = wire.rest()
-        ended = wire.close()
-    last = words(10_000)[-2048:].decode().strip()
-    assert failure(line, 2) == f"the server ended with exit code 9; its stderr ends with:\n{last}"
-    assert ended.code == 9
-    assert words(10_000) in ended.stderr
-
-
-@pytest.mark.fault(1, "stdio")
 def test_a_server_that_ends_within_a_long_answer_has_its_call_answered() -> None:
     with wrapped("ends_within_a_long_answer") as wire:
         wire.write(call(2, "end"))
@@ -94,40 +79,29 @@ def test_a_server_that_ends_within_a_long_answer_has_its_call_answered() -> None
 
 
 @pytest.mark.fault(2, "stdio")
-@pytest.mark.parametrize("how", ["5", "SIGABRT"])
-def test_a_crash_at_the_start_answers_initialize_with_the_reason(how: str) -> None:
-    code, cause = codes(how)
-    with soon(2.0), Wrapped(command("crashes", how)) as wire:
+def test_a_crash_at_the_start_answers_initialize_with_the_reason() -> None:
+    with soon(2.0), Wrapped(command("crashes", "5")) as wire:
         [line] = wire.send("initialize", 1)
         ended = wire.close()
     assert json.loads(line)["error"]["message"] == (
-        f"{cause}; its stderr ends with:\nno such database"
+        "the server ended with exit code 5; its stderr ends with:\nno such database"
     )
-    assert ended.code == code
-    assert ended.rest == b""
+    assert (ended.code, ended.rest) == (5, b"")
 
 
 @pytest.mark.fault(2, "stdio")
-@pytest.mark.parametrize(
-    ("program", "reason"),
-    [
-        ("no-such-command", "'no-such-command' cannot be started: no such file or directory"),
-        (os.devnull, f"'{os.devnull}' cannot be started: permission denied"),
-    ],
-)
-def test_a_command_that_cannot_be_started_is_named_with_the_reason(
-    program: str, reason: str
-) -> None:
-    with soon(2.0), Wrapped([*OWN, "--", program]) as wire:
+def test_a_command_that_cannot_be_started_is_named_with_the_reason() -> None:
+    with soon(2.0), Wrapped([*OWN, "--", "no-such-command"]) as wire:
         [line] = wire.send("initialize", "a")
         ended = wire.close()
+    reason = "'no-such-command' cannot be started: no such file or directory"
     assert json.loads(line)["error"]["message"] == reason
     assert ended.code == 127
     assert log_messages(ended.stderr)[0] == f"error: {reason}"
 
 
 @pytest.mark.fault(8, "stdio")
-@pytest.mark.parametrize("size", some({"1": 1 << 20, "20": 20 << 20, "100": 100 << 20}, "1", "20"))
+@pytest.mark.parametrize("size", [1 << 20, scaled(20, 100) << 20])
 def test_long_lines_pass_as_they_are_in_little_memory(size: int) -> None:
     with wrapped("large") as wire:
         with wire.in_memory(16 << 20):
@@ -153,48 +127,29 @@ def test_a_long_line_that_must_be_looked_at_takes_at_most_three_times_its_size()
         assert wire.close().code == 0
 
 
-@pytest.mark.fault(8, "stdio")
-def test_a_long_request_arrives() -> None:
-    with wrapped("plain") as wire:
-        wire.write(call(2, "x" * (20 << 20)) + call(3))
-        assert [wire.line(), wire.line()] == [ok(2), ok(3)]
-        assert wire.close().code == 0
-
-
 @pytest.mark.fault(9, "stdio")
-@pytest.mark.parametrize("id_stands", ["first", "last"])
-def test_an_endless_line_is_discarded_its_call_answered_and_the_session_lives(
-    id_stands: str,
-) -> None:
-    with wrapped("endless", str(64 << 20), id_stands, options=("--max-message", "1MB")) as wire:
+def test_an_endless_line_is_discarded_its_call_answered_and_the_session_lives() -> None:
+    with wrapped("endless", str(64 << 20), options=("--max-message", "1MB")) as wire:
         wire.write(call(2, "end") + call(3))
-        lines = [wire.line()]
-        while not answers(lines[-1], 3):
-            lines.append(wire.line())
+        cut, error = wire.line(), wire.line()
+        assert wire.line() == ok(3)
         ended = wire.close()
-    *cut, error, _ = lines
-    text = failure(error, 2) if id_stands == "first" else json.loads(error)["error"]["message"]
-    assert "is over the limit of 1000000 bytes" in text
+    assert "is over the limit of 1000000 bytes" in failure(error, 2)
     # What had gone on when it grew too long is a line of its own.
-    assert sum(map(len, cut)) <= 1_000_001
-    assert ended.rest == b""
-    assert ended.code == 0
-    assert len(log_messages(ended.stderr)) == 1
-    assert "is over the limit of 1000000 bytes" in log_messages(ended.stderr)[0]
+    assert len(cut) <= 1_000_001
+    assert (ended.code, ended.rest) == (0, b"")
+    [logged] = log_messages(ended.stderr)
+    assert "is over the limit of 1000000 bytes" in logged
 
 
 @pytest.mark.fault(9, "stdio")
-@pytest.mark.parametrize("id_first", [True, False])
-def test_a_request_over_the_limit_is_refused_and_never_arrives(id_first: bool) -> None:
-    long = {"method": "tools/call", "params": {"name": "x" * 2_000_000}}
-    envelope = {"jsonrpc": "2.0", "id": 2}
-    message = {**envelope, **long} if id_first else {**long, **envelope}
+def test_a_request_over_the_limit_is_refused_and_never_arrives() -> None:
+    long = posted(2, "x" * 2_000_000)
     with wrapped("plain", options=("--max-message", "1MB")) as wire:
-        wire.write(json.dumps(message).encode() + b"\n" + call(3))
+        wire.write(long + b"\n" + call(3))
         error, answered = wire.line(), wire.line()
         ended = wire.close()
-    size = len(json.dumps(message))
-    text = f"a message of {size} bytes is over the limit of 1000000 bytes"
+    text = f"a message of {len(long)} bytes is over the limit of 1000000 bytes"
     assert json.loads(error) == {
         "jsonrpc": "2.0",
         "id": 2,
@@ -260,9 +215,8 @@ def numbers(lines: list[bytes]) -> list[int]:
 
 
 @pytest.mark.fault(18, "stdio")
-@pytest.mark.parametrize("seconds", ["0", "4"])
-def test_answers_that_come_after_the_end_of_input_are_delivered(seconds: str) -> None:
-    with Wrapped(command("late", seconds)) as wire:
+def test_answers_that_come_after_the_end_of_input_are_delivered() -> None:
+    with Wrapped(command("late", "4")) as wire:
         wire.write(call(1) + call(2) + call(3))
         wire.shut_stdin()
         assert wire.rest() == [ok(1), ok(2), ok(3)]
@@ -295,7 +249,7 @@ def test_a_server_that_does_not_end_with_its_input_is_ended(
 
 
 @pytest.mark.fault(19, "stdio")
-@pytest.mark.parametrize("number", some(SIGNALS, signal.SIGTERM, signal.SIGHUP))
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_both_sides_and_answers_the_calls_in_flight(number: signal.Signals) -> None:
     with wrapped("silent") as wire:
         # A call must have arrived before the signal does.
@@ -332,8 +286,8 @@ def test_a_grandchild_out_of_reach_does_not_delay_the_end() -> None:
 
 
 @each_way(3)
-@pytest.mark.parametrize("size", some([10, 5_000_000], 5_000_000))
-def test_a_last_answer_without_newline_is_delivered(start: Start, size: int) -> None:
+def test_a_last_answer_without_newline_is_delivered(start: Start) -> None:
+    size = 5_000_000
     with start(server=naughty("last_without_newline", str(size))) as client:
         assert client.ask(posted(2, "end")) == result(b"2", "x" * size)
     assert not [each for each in client.log() if each.startswith(("warning", "error"))]

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from tests.faults.rows import ROWS, WAYS
-from tests.faults.scale import LONG, in_short_form
 
 ROOT = Path(__file__).resolve().parents[2]
 MARKED = re.compile("mark\\.fault|each_way|by_ways|by_both")
@@ -22,12 +21,7 @@ def test_each_row_has_a_test_by_every_way_that_it_requires(
     for file in (ROOT / "tests").rglob("test_*.py"):
         if file not in there and MARKED.search(file.read_text("utf-8")):
             items += session.genitems(pytest.Module.from_parent(session, path=file))
-    marked = {
-        mark.args
-        for item in items
-        if LONG or in_short_form(item)
-        for mark in item.iter_markers("fault")
-    }
+    marked = {mark.args for item in items for mark in item.iter_markers("fault")}
     missing = [
         f"row {number} ({row.title}): {way}"
         for number, row in ROWS.items()

@@ -5,18 +5,15 @@ nothing is left of it, memory stays bounded, and one line of the log names the f
 """
 
 import gzip
-import json
 import re
 from collections.abc import Iterator
-from random import Random
 
 import pytest
 
-from tests.faults import bad_answers
-from tests.faults.bad_answers import BOMBS, CUTS, HTML, NOTE, STATUSES, STREAMS, chunk
+from tests.faults.bad_answers import BOMBS, CHUNKED, CUTS, NOTE, STATUSES, STREAMS, chunk
 from tests.faults.naughty import result
 from tests.faults.routes import Bridge, Naughty, Remote, by_both, closing, failure, modern
-from tests.faults.scale import scaled, some
+from tests.faults.scale import scaled
 from tests.faults.sidecar import EVENTS, call, get, keys, post, serving, soon
 from tests.raw_http import STREAM, Answer, RawRequest, Reset, event, whole
 
@@ -97,78 +94,52 @@ def test_an_answer_over_the_limit_is_an_error_and_the_next_one_comes(kind: str) 
         assert "1000000 bytes" in failure(line, 2)
 
 
-def pieces(raw: bytes, how: str) -> Iterator[bytes]:
-    """Cut `raw` as `how` says: as it is, each byte alone, or anywhere."""
-    if how == "whole":
-        yield raw
-        return
-    random, at = Random(f"{how} {len(raw)}"), 0
-    while at < len(raw):
-        size = 1 if how == "bytes" else random.choice((1, 2, 3, 10, 100, 1000))
-        yield raw[at : at + size]
-        at += size
+def pieces(raw: bytes, size: int) -> list[bytes]:
+    return [raw[at : at + size] for at in range(0, len(raw), size)]
 
 
 @pytest.mark.fault(24, "http")
-@pytest.mark.parametrize("raw", STREAMS.values(), ids=STREAMS)
-def test_a_stream_passes_as_it_came_whatever_its_form(remote: Remote, raw: bytes) -> None:
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_stream_passes_as_it_came_whatever_its_form(remote: Remote, name: str) -> None:
+    raw, _ = STREAMS[name]
+
     def answer(request: RawRequest) -> Iterator[bytes]:
-        yield bad_answers.CHUNKED
-        for piece in pieces(raw, request.headers["x-pieces"]):
-            yield chunk(piece)
+        yield CHUNKED
+        yield from map(chunk, pieces(raw, int(request.headers["x-size"])))
         yield chunk(b"")
 
     with remote.sound(answer):
-        for how in ("whole", "bytes", "anywhere"):
-            header = f"X-Pieces: {how}"
+        for size in (len(raw), 1, 10):
+            header = f"X-Size: {size}"
             for era in (post(call(2, "fault"), header), modern(2, "fault", header)):
                 response = remote.sidecar.ask(era)
                 assert (response.status, response.body, response.ended) == (200, raw, True)
                 assert response.one("content-type") == "text/event-stream"
 
 
-# What streams say before the answer.
-BEFORE = {
-    **dict.fromkeys(("comments", "crlf", "cr", "all line ends"), (NOTE,)),
-    "answers to nobody": (result(b"99"), result(b'"2"')),
-    "requests of the server": (b'{"jsonrpc":"2.0","id":2,"method":"ping"}',),
-}
-
-# And after it.
-AFTER = {"the answer twice": (result(b"2"),), "what follows": (NOTE,)}
-
-
 @pytest.mark.fault(24, "stdio")
-@pytest.mark.parametrize("how", ["whole", "bytes"])
+@pytest.mark.parametrize("name", STREAMS)
 def test_a_client_on_stdio_gets_a_line_for_each_message_of_a_stream(
-    bridge: Bridge, how: str
+    bridge: Bridge, name: str
 ) -> None:
-    for name, raw in STREAMS.items():
+    raw, expected = STREAMS[name]
 
-        def answer(request: RawRequest, raw: bytes = raw) -> Iterator[bytes]:
-            yield STREAM
-            yield from (*pieces(raw, how), b"")
+    def answer(request: RawRequest) -> Iterator[bytes]:
+        yield STREAM
+        yield from (*pieces(raw, 1), b"")
 
-        with bridge.sound(answer):
-            *others, line = bridge.fault()
-            if "several" in name:
-                assert json.loads(line) == json.loads(bad_answers.PRETTY)
-            else:
-                assert line == (bad_answers.ODD if "odd" in name else result(b"2")), name
-            asks = b'{"jsonrpc":"2.0","id":2,"method":"ping"}'
-            possible = (NOTE, result(b"99"), result(b'"2"'), result(b"2"), asks)
-            assert set(BEFORE.get(name, ())) <= set(others) <= set(possible), name
-            for after in AFTER.get(name, ()):
-                assert bridge.line()[:-1] == after, name
+    with bridge.sound(answer):
+        lines = bridge.fault()
+        lines += [bridge.line()[:-1] for _ in expected[len(lines) :]]
+        assert lines == expected
 
 
 LARGE = scaled(10, 20) * MB
 
 
 @pytest.mark.fault(24, "http")
-@pytest.mark.parametrize("count", some([1, 6], 6))
-def test_large_events_pass_as_they_came_and_do_not_pile_up(remote: Remote, count: int) -> None:
-    raw = event(result(b"9", "y" * LARGE)) * (count - 1) + event(result(b"2", "x" * LARGE))
+def test_large_events_pass_as_they_came_and_do_not_pile_up(remote: Remote) -> None:
+    raw = event(result(b"9", "y" * LARGE)) * 5 + event(result(b"2", "x" * LARGE))
     with remote.sound(STREAM + raw), remote.sidecar.in_memory(12 * LARGE):
         response = remote.sidecar.post(call(2, "fault"))
         assert response.ended
@@ -183,8 +154,6 @@ def parts(raw: bytes) -> tuple[int, str, list[tuple[str, str]], bytes]:
     head, _, body = raw.partition(b"\r\n\r\n")
     first, *lines = head.decode().split("\r\n")
     headers = [line.partition(": ")[::2] for line in lines]
-    if b"chunked" in head:
-        body = HTML
     return int(first.split(" ")[1]), first.split(" ", 2)[2], headers, body
 
 
@@ -245,8 +214,8 @@ def test_a_client_on_stdio_gets_an_error_with_the_status_and_the_start_of_the_bo
 
 
 @pytest.mark.fault(25, "http")
-@pytest.mark.parametrize("noise", [b"\xef\xbb\xbf", b"<b>Warning</b>: deprecated\n", b"a: "])
-def test_an_answer_behind_noise_is_the_answer(remote: Remote, noise: bytes) -> None:
+def test_an_answer_behind_noise_is_the_answer(remote: Remote) -> None:
+    noise = b"<b>Warning</b>: deprecated\n"
     for raw in (whole(noise + result(b"2")), STREAM + event(noise.strip() + result(b"2"))):
         with remote.sound(raw):
             for era in (post(call(2, "fault")), modern(2, "fault")):
@@ -254,44 +223,31 @@ def test_an_answer_behind_noise_is_the_answer(remote: Remote, noise: bytes) -> N
                 assert (response.status, response.messages) == (200, [result(b"2")])
 
 
-GLUED = (result(b"2"), result(b"3"), b'\n{"jsonrpc":"2.0","method":"notifications/x"}', b"done")
-
-
-def glued(first: bytes, behind: bytes) -> str:
-    size = len(behind.strip())
-    return f"the server's answer is not JSON: {size} bytes follow its end at byte {len(first)}; "
-
-
 @by_both(25)
-@pytest.mark.parametrize("behind", GLUED)
+@pytest.mark.parametrize("behind", [result(b"3"), b"done"])
 def test_an_answer_that_holds_more_than_one_text_is_an_error_at_once(
     target: Remote | Bridge, behind: bytes
 ) -> None:
     first = result(b"2")
-    for raw in (whole(first + behind), STREAM + event((first + behind).replace(b"\n", b""))):
+    where = f"{len(behind)} bytes follow its end at byte {len(first)}"
+    for raw in (whole(first + behind), STREAM + event(first + behind)):
         with target.sound(raw):
             for lines in target.fails(200):
                 assert first not in lines
                 line = next(each for each in lines if b'"id":2,' in each)
-                assert glued(first, behind)[:60] in failure(line, 2)
+                error = failure(line, 2)
+                assert error.startswith(f"the server's answer is not JSON: {where}")
 
 
 @pytest.mark.fault(25, "http")
-@pytest.mark.parametrize("status", ["101 Switching Protocols", "099 What"])
-def test_a_status_of_no_answer_is_an_error(remote: Remote, status: str) -> None:
-    def answer(request: RawRequest) -> Iterator[bytes]:
-        yield f"HTTP/1.1 {status}\r\nUpgrade: h2c\r\n\r\n".encode()
-
-    with remote.sound(answer):
+def test_a_status_of_no_answer_is_an_error(remote: Remote) -> None:
+    with remote.sound(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n"):
         for era in (post(call(2, "fault")), modern(2, "fault"), get("/mcp", EVENTS)):
             with soon():
                 response = remote.sidecar.ask(era)
-            message = f"the server answers with the status {int(status[:3])}, which is no answer"
+            message = "the server answers with the status 101, which is no answer"
             assert (response.status, response.error) == (502, message)
             assert remote.sidecar.failures() == [message]
-
-
-REDIRECTS = (301, 302, 303, 307, 308)
 
 
 def redirect(status: int, location: str) -> bytes:
@@ -300,7 +256,7 @@ def redirect(status: int, location: str) -> bytes:
 
 
 @by_both(26)
-@pytest.mark.parametrize("status", some(REDIRECTS, 303, 307))
+@pytest.mark.parametrize("status", [303, 307])
 def test_a_redirection_to_another_origin_is_refused(target: Remote | Bridge, status: int) -> None:
     server = target.server
 
@@ -316,7 +272,6 @@ def test_a_redirection_to_another_origin_is_refused(target: Remote | Bridge, sta
             f"http://127.0.0.1:{server.port}@127.0.0.1:{evil.port}/mcp",
             f"https://127.0.0.1:{server.port}/mcp",
             "file:///etc/passwd",
-            "gopher://127.0.0.1/",
         )
         # The last one comes after several of its own, which are followed if they are no 303.
         answers: list[Answer | bytes] = [redirect(status, each) for each in elsewhere]
@@ -337,14 +292,11 @@ def test_a_redirection_in_a_circle_comes_to_an_end(target: Remote | Bridge) -> N
 
 
 @pytest.mark.fault(26, "http")
-@pytest.mark.parametrize("status", [307, 308])
-def test_a_redirection_within_the_origin_sends_the_same_once_more(
-    remote: Remote, status: int
-) -> None:
+def test_a_redirection_within_the_origin_sends_the_same_once_more(remote: Remote) -> None:
     def answer(request: RawRequest) -> Iterator[bytes]:
         there = request.path == "/there?a=b"
         good = whole(result(b"2"), "200 OK", "Connection: close")
-        yield good if there else redirect(status, "/there?a=b")
+        yield good if there else redirect(307, "/there?a=b")
 
     with remote.sound(answer):
         response = remote.sidecar.post(call(2, "fault"))
