@@ -41,21 +41,11 @@ class Injector:
     @contextmanager
     def armed(self) -> Iterator[None]:
         """Raise once, in this thread, if there is a place left; `raised` is that place."""
-        self.begin()
-        with self.going_on():
-            yield
-
-    def begin(self) -> None:
         self._counts.clear()
         self.raised = None
-
-    @contextmanager
-    def going_on(self) -> Iterator[None]:
-        """Be armed in a part of the work, unless it has raised in an earlier one."""
         # What is thrown away is nobody's call.
         gc.disable()
-        if self.raised is None:
-            sys.setprofile(self._profile)
+        sys.setprofile(self._profile)
         try:
             yield
         finally:
