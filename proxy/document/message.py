@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from proxy.document.surrogates import REPLACEMENT, replace_lone
+from proxy.document.surrogates import replace_lone
 from proxy.document.tree import ABSENT, compact, encode, level, text
 from proxy.errors import DocumentError
 
@@ -92,10 +92,7 @@ _ONE_LINE = bytes(0x20 if byte in b"\r\n" else byte for byte in range(256))
 
 
 def read(raw: bytes) -> Message | list[Raw]:
-    """Decode the envelope of `raw`, or the elements of a batch, each a Raw message.
-
-    Raises DocumentError if `raw` is no JSON object or array of JSON values.
-    """
+    """Decode the envelope of a message, or the elements of a batch. Raises DocumentError."""
     try:
         return _read(raw)
     except msgspec.ValidationError:
@@ -104,24 +101,7 @@ def read(raw: bytes) -> Message | list[Raw]:
         repaired = replace_lone(raw)
         if repaired is raw:
             raise DocumentError(f"not JSON: {error}") from error
-        content = read(repaired)
-        if isinstance(content, Message) and content.id is not ABSENT:
-            content.id = _exact_id(raw, content.id)
-        return content
-    except RecursionError as error:
-        raise DocumentError("nested too deeply") from error
-
-
-def _exact_id(raw: bytes, id: Raw) -> Raw:
-    """Return the id of the message `raw` with its lone surrogates: an id pairs two messages."""
-    if REPLACEMENT not in bytes(id):
-        return id
-    import json
-
-    # Other members may be invalid UTF-8, or numbers too long for an int.
-    try:
-        decoded = json.loads(raw.decode("utf-8", "replace"), parse_int=str)
-        return Raw(json.dumps(decoded["id"]).encode())
+        return read(repaired)
     except RecursionError as error:
         raise DocumentError("nested too deeply") from error
 
@@ -139,7 +119,7 @@ def members(raw: bytes | Raw) -> dict[str, Raw]:
 
 
 def outer_members(raw: bytes) -> dict[str, Raw]:
-    """Decode the outermost level of a message; lone surrogates become U+FFFD, but in its id.
+    """Decode the outermost level of a message; lone surrogates become U+FFFD.
 
     Raises DocumentError if `raw` is no JSON object.
     """
@@ -149,10 +129,7 @@ def outer_members(raw: bytes) -> dict[str, Raw]:
         repaired = replace_lone(raw)
         if repaired is raw:
             raise
-        outer = members(repaired)
-        if "id" in outer:
-            outer["id"] = _exact_id(raw, outer["id"])
-        return outer
+        return members(repaired)
 
 
 def string_at(raw: Raw, *names: str) -> str | None:
@@ -174,14 +151,9 @@ def id_key(raw: bytes) -> bytes:
     if raw[:1] != b'"' or b"\\" not in raw:
         return raw
     try:
-        return compact(encode(level(Raw(raw))))
+        return compact(encode(level(Raw(replace_lone(raw)))))
     except DocumentError:
-        import json
-
-        try:
-            return json.dumps(json.loads(raw)).encode()  # it has a lone surrogate
-        except ValueError:
-            return raw
+        return raw
 
 
 def responds_to(raw: bytes) -> bytes | None:

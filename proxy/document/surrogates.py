@@ -6,14 +6,11 @@ _LONE = rb"\\u[dD][89a-fA-F]" + _DIGITS
 # Everything up to a lone surrogate, in one go: pairs and escaped backslashes are consumed whole, so
 # that no part of them counts. It matches at every position, so the time is linear.
 _UP_TO_LONE = rb"((?:[^\\]++|%b|(?!%b)\\.?)*+)(%b)?" % (_PAIR, _LONE, _LONE)
-REPLACEMENT = "\N{REPLACEMENT CHARACTER}".encode()
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}".encode()
 
 
 def replace_lone(raw: bytes) -> bytes:
-    r"""Return JSON with U+FFFD in place of each lone surrogate escape.
-
-    Without any, the result is the object `raw` itself.
-    """
+    """Return JSON with U+FFFD for each lone surrogate escape; `raw` itself if it has none."""
     if b"\\ud" not in raw and b"\\uD" not in raw:
         return raw
     import re
@@ -21,4 +18,4 @@ def replace_lone(raw: bytes) -> bytes:
     parts = re.findall(_UP_TO_LONE, raw, re.DOTALL)
     if not any(lone for _, lone in parts):
         return raw
-    return b"".join(part + (REPLACEMENT if lone else b"") for part, lone in parts)
+    return b"".join(part + (_REPLACEMENT if lone else b"") for part, lone in parts)
