@@ -65,24 +65,15 @@ class Rename(Transform, frozen=True, dict=True):
         call.missing += map(str, matches.missing(self.names))
 
     def reshape(self, schema: Schema) -> Schema | None:
-        """The properties have their new names."""
+        """The properties have their new names. The schema is unknown if one is also an old one."""
         old = {path.steps[-1] for path in self.names}
+        if any(Name(bare(name)) in old for name in self.names.values()):
+            return None
         reshaped: Schema | None = schema
         # The inner members first, while the outer names still lead to them.
-        for depth in sorted({len(path.steps) for path in self.names}, reverse=True):
-            later: list[tuple[Path, str]] = []
-            for path, name in self.names.items():
-                if len(path.steps) != depth:
-                    continue
-                new = bare(name)
-                if Name(new) in old:
-                    # Names may be swapped: use an intermediate name that no member has.
-                    between = f"\0{len(later)}"
-                    later.append((Path(steps=(*path.steps[:-1], Name(between))), new))
-                    new = between
-                reshaped = None if reshaped is None else renamed(reshaped, path, new)
-            for path, new in later:
-                reshaped = None if reshaped is None else renamed(reshaped, path, new)
+        for path in sorted(self.names, key=lambda path: -len(path.steps)):
+            if reshaped is not None:
+                reshaped = renamed(reshaped, path, bare(self.names[path]))
         return reshaped
 
     @cached_property
