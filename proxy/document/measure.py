@@ -74,10 +74,7 @@ class TextWriteback(Struct):
         return None if self.at.steps else self.sources[0][2]
 
     def texts(self) -> Iterator[tuple[Slot, str]]:
-        """Yield each place that was read as structure, with the text it is written back as.
-
-        Raises ShapeMismatch if texts were moved so that they cannot be told apart.
-        """
+        """Yield each place and its text. Raises ShapeMismatch if texts can no longer be told."""
         places = [
             slot
             for slot in select(self.document.root, self.at)
@@ -149,10 +146,7 @@ def line_bounds(text: str, start: int = 0) -> Iterator[tuple[int, int]]:
 
 
 def ending(text: str, most: int) -> int:
-    r"""Return the position of a cut after at most `most` characters: at a line, a word, or there.
-
-    An empty line is better, if it is near.
-    """
+    """Return the position of a cut after at most `most` characters: at a line, a word, or there."""
     if most >= len(text):
         return len(text)
     line = text.rfind("\n\n", most - most // 5, most) + 2
@@ -177,10 +171,7 @@ def strings(root: Slot, path: Path) -> Iterator[tuple[Slot, str]]:
 
 
 def member(root: Slot, path: Path) -> Slot | None:
-    """Return the one place that the names of `path` lead to, or None.
-
-    Raises ShapeMismatch if an array is on the way, since then there may be several places.
-    """
+    """Return the one place at `path`, or None. Raises ShapeMismatch if an array is on the way."""
     slot = root
     for position, step in enumerate(path.steps):
         value = slot.open()
@@ -201,8 +192,7 @@ def growth_limit(size: int) -> int:
 def exceeds(value: Value, limit: int, fuel: Fuel | None = None) -> bool:
     """Return True if `value` takes more than `limit` bytes as JSON; the scan ends there.
 
-    Parts that occur in several places count in each of them, as they do when they are written.
-    Raises OutOfFuel if the scan takes more fuel than there is.
+    Parts that occur in several places count in each of them. Raises OutOfFuel.
     """
     room, waiting = limit, [value]
     while waiting and room >= 0:

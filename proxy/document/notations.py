@@ -23,10 +23,7 @@ _GROWTH = 4  # how many times longer than the YAML its JSON may be, since aliase
 
 
 def json(text: str) -> tuple[str, int]:
-    """Return the JSON value that `text` begins with, after white space.
-
-    Raises DocumentError if there is none.
-    """
+    """Return the JSON value that `text` begins with. Raises DocumentError if there is none."""
     content = text.strip()
     try:
         decode(content, type=Raw)

@@ -42,10 +42,7 @@ Step = Name | Index | Each | Deep
 
 
 class Path(Struct, frozen=True):
-    """Names joined by dots; a name after an array steps into every element.
-
-    The empty path names the whole document.
-    """
+    """Names joined by dots; the empty path names the whole document."""
 
     text: str = ""
     steps: tuple[Step, ...] = ()
@@ -190,10 +187,7 @@ class Paths:
         return _paths([(number, path.steps) for number, path in enumerate(paths)], {})
 
     def members(self, names: Collection[str]) -> list[tuple[str, "Paths"]]:
-        """Return each of an object's `names` that a path leads to, with the paths after it.
-
-        In the order of the paths.
-        """
+        """Return each of `names` that a path leads to and the paths after it, in their order."""
         if self.plain:
             return [(name, after) for name, after in self.names.items() if name in names]
         next_names: dict[str, None] = {}
@@ -216,10 +210,7 @@ class Paths:
         return self._next[name]
 
     def element(self, position: int, length: int) -> "Paths | None":
-        """Follow the paths to an element of an array; None if no path leads there.
-
-        A name is not used up here: it steps into every element.
-        """
+        """Follow the paths to an element of an array, into which a name steps; None if none do."""
         if self.plain and not self.ends:
             return self
         if self.indexed:

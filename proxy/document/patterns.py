@@ -54,10 +54,7 @@ class Pattern:
         return tuple(sorted(self._compiled.groupindex))
 
     def search(self, subject: str | bytes, fuel: Fuel | None = None, at: int = 0) -> Any:
-        """Return the first match in `subject` from `at` on, or None.
-
-        Raises OutOfFuel if that may take more fuel than there is.
-        """
+        """Return the first match from `at` on, or None. Raises OutOfFuel if it may take long."""
         if fuel is None:
             return self._compiled.search(subject)
         self._try(subject, fuel)
@@ -67,10 +64,7 @@ class Pattern:
         return match
 
     def finditer(self, subject: str, fuel: Fuel) -> Iterator[Any]:
-        """Yield every match in `subject`. Raises OutOfFuel if the search takes too long.
-
-        One search takes linear time; all searches one after the other may take quadratic time.
-        """
+        """Yield every match. Raises OutOfFuel: all searches together may take quadratic time."""
         self._try(subject, fuel)
         return self._each(subject, fuel)
 
@@ -97,10 +91,7 @@ class Pattern:
             yield start, end
 
     def replace(self, subject: str, replacement: str, fuel: Fuel) -> str:
-        r"""Return `subject` with every match replaced; `\1` in the replacement is a group.
-
-        Raises OutOfFuel if that takes too long, or the result is too large.
-        """
+        r"""Replace every match; `\1` is a group. Raises OutOfFuel if it takes or makes too much."""
         parts: list[str] = []
         end, last, groups = 0, None, replacement.count("\\")
         for match in self.finditer(subject, fuel):
@@ -122,10 +113,7 @@ class Pattern:
         fuel.burn_since(start_ns)
 
     def _try(self, subject: str | bytes, fuel: Fuel) -> None:
-        """Search part by part first if the whole may take more fuel than there is.
-
-        A search cannot be stopped, and may take a thousand times as long as usual.
-        """
+        """Search part by part if all may take too much fuel: a search cannot be stopped."""
         wide = isinstance(subject, str) and not subject.isascii()
         worst = 4 * self._worst if wide else self._worst  # per character, or per byte
         if len(subject) * worst > fuel.remaining * 1000:

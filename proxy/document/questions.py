@@ -40,10 +40,7 @@ Texts = tuple[list[str], list[Place], list[Key]]
 
 
 class Questions:
-    """The functions beside those of JMESPath; `current` is the value that a call is applied to.
-
-    A base of the class that the jmespath library finds functions in, by their names.
-    """
+    """The functions beside those of JMESPath; `current` is the value that a call is applied to."""
 
     current: Any = None
     _fuel: Fuel
@@ -51,10 +48,6 @@ class Questions:
 
     @signature({"types": ["string", "number"], "variadic": True})
     def _func_grep(self, pattern: Any, context: Any = 0, *_: Any) -> Any:
-        """Search: lines of a text, or the paths of the strings and numbers inside a value.
-
-        Without a hit, those that have the pattern in other case stand beside the zero.
-        """
         if isinstance(context, str):
             raise Refusal("grep('pattern', 3): 3 lines of context; (?i) before it ignores case")
         around, pattern = min(max(int(context), 0), _MOST_CONTEXT), str(pattern)
@@ -105,7 +98,6 @@ class Questions:
 
     @signature()
     def _func_outline(self) -> Any:
-        """Describe a value: the headings of a text; members, kinds and sizes of structure."""
         charge(self.current, self._fuel)
         if isinstance(self.current, str):
             return _headings(self.current, self._fuel)
@@ -139,7 +131,6 @@ class Questions:
 
     @signature({"types": ["array"]}, {"types": ["expref"]})
     def _func_count_by(self, array: list[Any], by: Any) -> dict[str, int]:
-        """Return how many elements have each value of an expression, the most frequent first."""
         counts = {key: len(elements) for key, elements in self._func_group_by(array, by).items()}
         return dict(sorted(counts.items(), key=lambda item: -item[1]))
 
@@ -156,12 +147,10 @@ class Questions:
 
     @signature({"types": ["array"]}, {"types": ["expref"]})
     def _func_max_by(self, array: list[Any], by: Any) -> Any:
-        """Return the element with the greatest value, of those that have one."""
         return super()._func_max_by(self._with_value(array, by), by)  # type: ignore[misc]
 
     @signature({"types": ["array"]}, {"types": ["expref"]})
     def _func_min_by(self, array: list[Any], by: Any) -> Any:
-        """Return the element with the least value, of those that have one."""
         return super()._func_min_by(self._with_value(array, by), by)  # type: ignore[misc]
 
     def _with_value(self, array: list[Any], by: Any) -> list[Any]:
@@ -186,7 +175,6 @@ class Questions:
 
 
 def _lines_with(text: str, pattern: Pattern, context: int, fuel: Fuel) -> dict[str, Any]:
-    """Return the number of hits, and the lines with a hit: number, offset, and the line."""
     hits, number, counted, visible_end = 0, 1, 0, -1
     lines: list[dict[str, Any]] = []
     for at, _ in islice(pattern.spans(text, fuel), _MOST_COUNTED):
@@ -222,7 +210,6 @@ def _line_around(text: str, at: int) -> tuple[int, int]:
 
 
 def _strings_with(texts: Texts, pattern: Pattern, fuel: Fuel) -> dict[str, Any]:
-    """Return the number of texts with a hit, and the path of each with a snippet."""
     contents, places, keys = texts
     fuel.burn(len(contents))
     hits = [*islice(_with_match(contents, pattern, fuel), _MOST_COUNTED)]
@@ -265,10 +252,7 @@ def _with_match(texts: list[str], pattern: Pattern, fuel: Fuel) -> Iterator[int]
 
 
 def _texts(value: Any, *, numbers: bool) -> Texts:
-    """Return the strings inside a value, and the numbers as they are written.
-
-    The names in a map come before their values.
-    """
+    """Return the strings inside a value, the names in maps, and the numbers as they are written."""
     texts, places, keys = list[str](), list[Place](), list[Key]()
 
     def walk(items: Iterable[tuple[Key, Any]], place: Place) -> None:
@@ -315,7 +299,6 @@ def _snippet(text: str, at: int) -> str:
 
 
 def _headings(text: str, fuel: Fuel) -> dict[str, Any]:
-    """Describe a text: its size, and the headings of Markdown and HTML with their lines."""
     listed = [
         {"line": heading.line, "text": heading.text}
         for heading in islice(headings(text, fuel), _HEADINGS)

@@ -25,10 +25,7 @@ _UNITS = {
 
 
 def size(text: str) -> int:
-    """Parse a number of bytes.
-
-    Raises ValueError if `text` is not a size.
-    """
+    """Parse a number of bytes. Raises ValueError if `text` is not a size."""
     number = text.rstrip("BGKMik")
     unit = text[len(number) :]
     if not (number.isascii() and number.isdigit() and int(number)) or unit not in _UNITS:

@@ -138,10 +138,7 @@ class Document:
 
     @classmethod
     def read(cls, raw: bytes) -> "Document":
-        """Decode `raw`, one JSON value; a lone surrogate escape in it becomes U+FFFD.
-
-        Raises DocumentError if it is none.
-        """
+        """Decode one JSON value; a lone surrogate becomes U+FFFD. Raises DocumentError."""
         try:
             return cls._read(raw)
         except msgspec.DecodeError as error:
@@ -379,10 +376,7 @@ def row_type(
 
 
 def rows(value: Value, row: type[msgspec.Struct]) -> list[msgspec.Struct | None] | None:
-    """Decode an unopened array of objects and nulls to Structs, without every other member.
-
-    Returns None if `value` is already opened or holds anything else: use the tree then.
-    """
+    """Decode an unopened array of objects and nulls to Structs; None if it is anything else."""
     return _decoded(value, 0x5B, list[row | None])  # type: ignore[no-any-return, valid-type]
 
 

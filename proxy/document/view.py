@@ -32,14 +32,11 @@ def look(
 ) -> Value:
     """Return the result of `expression` over `document`; null if there is none.
 
-    A document that is a text is named `text`, and also `name`, the member of structuredContent that
-    holds it; one that is an array is also named `items`. A slice of an array at the end of the
-    expression keeps nulls, so that slices can be joined. `remarks` receives the messages for the
-    model on members that no element has.
+    A text is named `text`, and also `name`, the member of structuredContent that holds it; an array
+    is also named `items`. A slice of an array at the end of the expression keeps nulls, so that
+    slices can be joined. `remarks` receives the messages on members that no element has.
 
-    Raises Refusal if the expression is wrong or does not fit the document, if it finds nothing
-    since no element has a member that it requires, if it takes more fuel than there is, or if the
-    value outgrows the document.
+    Raises Refusal, with the reason and an advice for the model.
     """
     if len(expression) > _LONGEST:
         raise Refusal(f"view: more than {_LONGEST} characters; {advice(document)}")
@@ -81,10 +78,7 @@ def look(
 
 
 def _parsed(view: str) -> Expression:
-    """Return a view as an expression; what is wrong in JMESPath may be right in another language.
-
-    Raises PatternError for the view as it is written.
-    """
+    """Return a view as an expression. Raises PatternError if no translation makes it one."""
     from proxy.document.jmespath import function_mistake  # loads the jmespath library
 
     def parsed(text: str) -> Expression:
@@ -165,10 +159,7 @@ def _example(document: Document) -> str:
 
 
 def _first_array(document: Document) -> tuple[str, list[Value]] | None:
-    """Return the name and the elements of an array of the document, or the whole, without a name.
-
-    None if it has none of a plain name.
-    """
+    """Return the name and the elements of an array; the whole document has the name ""."""
     value = opened(document.cell[0])
     if isinstance(value, list):
         return "", value

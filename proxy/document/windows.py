@@ -38,11 +38,6 @@ def following(
     `name` is another name of a document that is a text; `question` writes a view as the model does.
     Of a text that is read in windows of `room` bytes or nearly that, the next one ends at a line.
 
-    >>> text = Document("0123456789" * 9)
-    >>> following(text, "text[20:40]", "0123456789" * 2)
-    "view='text[40:60]' is next, 50 of 90 chars are left"
-    >>> following(text, "text[90:95]", "")
-    'the text has 90 characters, 1 lines'
     >>> rows = Document.read(b'[{"a": 1, "b": 2}, {"a": 3, "b": 4}, {"a": 5, "b": 6}]')
     >>> following(rows, "[0:2].{a, b}", [{}, {}])
     "view='[2:3].{a, b}' is next, 1 of 3 elements are left"

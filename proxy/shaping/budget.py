@@ -71,7 +71,6 @@ def trim_other_blocks(job: ShapeJob, frame: Frame) -> Frame:
 
 
 def _with_short_texts(frame: Frame, limit: int) -> Frame:
-    """Return the frame with the texts beside the document, and notices, cut to `limit` bytes."""
     others = other_texts(frame)
     texts = list(others.values())
     whole: Value = texts[0] if len(texts) == 1 else [Raw(encode(each)) for each in texts]

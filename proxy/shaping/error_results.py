@@ -73,7 +73,6 @@ def _failure(job: ShapeJob, error: BaseException) -> str:
 
 
 def _marked(job: ShapeJob, before: int | None) -> ShapeResult:
-    """Return an error that the rule's steps left unchanged, marked as an error."""
     original = job.original("error", None, before)
     response = parse(original.raw, intact=True)
     if is_error(response.members):

@@ -99,7 +99,6 @@ def _misfit(job: ShapeJob, error: ShapeMismatch, context: ShapeContext) -> Shape
 
 
 def _from_response(job: ShapeJob, context: ShapeContext) -> ShapeResult:
-    """Find the document of a response and shape it; everything else is sent unchanged."""
     assert job.raw is not None
     rule = job.rule
     have_room(len(job.raw))
@@ -252,7 +251,6 @@ _WITHHELD = (
 
 
 def _failed(job: ShapeJob, error: BaseException | str) -> ShapeResult:
-    """Return the response to send if a rule failed: the original, unless the rule withholds it."""
     if isinstance(error, BaseException) and not isinstance(error, AbridgeError):
         error = raised(error)
     log_line = f"{job.rule.at(job.tool)}: failed at {error}"

@@ -277,8 +277,7 @@ def _remaining(
 def evaluator(step: str, expression: Expression, call: Call) -> Callable[[Value], Any]:
     """Return the function that evaluates an expression of the rule over values in any form.
 
-    It raises TransformError if the expression does not fit the value: the rule's author wrote it,
-    not the model, so the call is not at fault.
+    It raises TransformError if the expression does not fit the value: the call is not at fault.
     """
     evaluate = expression.bind(call.arguments, call.fuel)
     row = None if expression.names is None else _row(expression.names)
@@ -305,10 +304,7 @@ class Argument(Struct, frozen=True):
 
 
 def constant(value: "str | Argument", call: Call) -> str | None:
-    """Return a constant, or the argument that it names; None if the call has no such argument.
-
-    Raises ShapeMismatch if the argument is not a string.
-    """
+    """Return a constant, or the argument that it names, or None. Raises ShapeMismatch."""
     if isinstance(value, str):
         return value
     argument = call.argument(value.argument)

@@ -38,13 +38,11 @@ _Span = tuple[int, int]
 def excerpt(
     text: str, room: int, notes: int, call: Call, bound: int = 0
 ) -> tuple[str, dict[str, str]]:
-    r"""Return `text` cut to `room` bytes as JSON, and the note on it in `notes` bytes.
+    """Return `text` cut to `room` bytes as JSON, and the note on it in `notes` bytes.
 
-    Views of it may take `bound` bytes.
-
-    60 of 100 bytes are for the beginning. The others are for the headings, if it has any and is no
-    error, else for the end: in a log or a traceback that matters most. Between the two stand the
-    first lines left out that speak of failure.
+    Views of it may take `bound` bytes. 60 of 100 bytes are for the beginning, the others for the
+    headings, if it has any and is no error, else for the end. Between the two stand the first lines
+    left out that speak of failure.
     """
     room = max(room - len(f'"{MARK}\n{MARK}"'.encode()), 0)
     head, tail = both_ends(text, room)

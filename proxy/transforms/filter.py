@@ -136,7 +136,6 @@ def _texts(value: Value) -> Iterator[str]:
 
 
 def _regular(glob: str) -> str:
-    r"""Return a glob as a regular expression of RE2."""
     parts = re.split(r"(\*\*/|\*\*|\*|\?)", glob)
     return rf"\A(?s:{''.join(_WILD.get(part) or re.escape(part) for part in parts)})\z"
 

@@ -239,7 +239,6 @@ class Paginate(WindowTransform, frozen=True):
         return min(rooms)
 
     def _write(self, window: Window, page: list[Value], metadata: Holder) -> list[Notice]:
-        """Write the page, and the metadata beside it or in a notice."""
         slot = window.slot
         if window.path.steps:
             slot.set(page)

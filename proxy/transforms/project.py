@@ -273,7 +273,6 @@ class Making:
         return {name: each for name, (each,) in zip(names, self._values([value]), strict=True)}
 
     def _values(self, objects: Sequence[Value]) -> list[list[Value]]:
-        """Return each column's values in all of the objects, which are all of one form."""
         columns = []
         for at, column in enumerate(self._plan.columns):
             field, steps, evaluate = self._plan.fields[at], column.source.steps, self._evaluate[at]
@@ -303,11 +302,7 @@ _NULL = Raw(b"null")
 
 
 def _closed(array: list[Value]) -> Value:
-    """Return an opened array in encoded form, if none of its elements was opened since.
-
-    An earlier step opens the array to drop or move elements; decoding the remaining elements at
-    once is several times as fast as one by one.
-    """
+    """Return an opened array encoded, if its elements are unopened: to decode all is faster."""
     if any(type(element) is not Raw for element in array):
         return array
     return Raw(b"[" + b",".join(array) + b"]")

@@ -158,19 +158,13 @@ def own_result(document: Any, *, structured: bool = False, error: bool = False) 
 def write_for(
     rule: Rule, frame: Frame, document: Document, notices: list[Notice], indent: int = -1
 ) -> Written:
-    """Write the result of a rule, with structuredContent if the rule's schema promises it."""
-    if rule.structures and frame.structured is None:
-        return write_structured(frame, document, notices, indent)
-    return write(frame, document, notices, rule.copies, indent)
+    """Write the result of a rule, with structuredContent if the rule's schema promises it.
 
-
-def write_structured(
-    frame: Frame, document: Document, notices: list[Notice], indent: int = -1
-) -> Written:
-    """Do what `write` does, and add the structuredContent that the server did not send.
-
-    It is the document if that is an object, else all texts as `text`; it includes the notices.
+    If the server sent none, it is the document if that is an object, else all texts as `text`; it
+    includes the notices.
     """
+    if not rule.structures or frame.structured is not None:
+        return write(frame, document, notices, rule.copies, indent)
     if document.kind == "object":
         both = {**frame.members, "structuredContent": Raw(b"{}")}
         copies = (*frame.copies, Copy("structured"))
