@@ -84,3 +84,11 @@ def head(status: str = "200 OK", **headers: str) -> bytes:
 def chunk(raw: bytes) -> bytes:
     """Write a chunk of a chunked body; of nothing, its end."""
     return b"%x\r\n%s\r\n" % (len(raw), raw)
+
+
+STREAM_HEAD = head(content_type="text/event-stream", transfer_encoding="chunked")
+
+
+def streamed(*events: bytes) -> bytes:
+    """Write a whole response of events."""
+    return STREAM_HEAD + b"".join(map(chunk, events)) + chunk(b"")
