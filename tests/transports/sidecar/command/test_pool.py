@@ -62,16 +62,6 @@ async def send(pool: Pool, request: PooledRequest, **params: Any) -> PooledServe
     return server
 
 
-async def sent_messages(server: PooledServer) -> list[Any]:
-    """Ask the server for the messages that it was sent."""
-    request = pooled(b'"seen"')
-    server.open(request)
-    server.send(request, [line(request)])
-    response = json.loads(await request.next() or b"")
-    assert response["id"] == "seen"
-    return list(response["result"][:-1])
-
-
 @pytest.mark.parametrize(
     "params", ['{"id": 1, "_meta": {"progressToken": 7}}', '{"\\u0069d": 1.0}']
 )
@@ -109,19 +99,6 @@ async def test_requests_that_come_at_once_wait_for_one_start() -> None:
         assert len(set(servers)) == 1
 
 
-async def test_a_late_response_reaches_no_client() -> None:
-    async with open_pool() as pool:
-        first, second = pooled(), pooled()
-        server = await send(pool, first)
-        server.cancel(first)
-        assert await send(pool, second) is server
-        messages = json.loads(await second.next() or b"")["result"]
-        assert [each["method"] for each in messages] == ["x", "notifications/cancelled", "x"]
-        assert await second.next() is None
-        with pytest.raises(TimeoutError):
-            await first.next(0.01)
-
-
 async def test_a_client_that_does_not_read_is_disconnected_and_delays_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -134,13 +111,3 @@ async def test_a_client_that_does_not_read_is_disconnected_and_delays_no_other(
         await send(pool, other)
         assert await other.next() is not None
         assert cut.is_set()
-
-
-async def test_two_responses_on_one_line_are_an_error_for_the_first() -> None:
-    raw = '{"jsonrpc":"2.0","id":$ID,"result":1} {"jsonrpc":"2.0","id":2,"result":1}'
-    async with open_pool() as pool:
-        request = pooled()
-        await send(pool, request, raw=raw)
-        response = json.loads(await request.next() or b"")
-        assert response["id"] == 1
-        assert "bytes follow its end" in response["error"]["message"]

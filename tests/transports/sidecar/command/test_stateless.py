@@ -2,16 +2,12 @@
 
 import asyncio
 import json
-import os
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.builders import rules
-from tests.faults.wrapper import NAUGHTY
-from tests.transports.guarded import guarded, respond
+from tests.given import rules
 from tests.transports.http.route_server import BOTH, JSON, STREAM, Client, serve_command
 from tests.transports.processes import wait_gone
 
@@ -24,27 +20,27 @@ async def server_messages(client: Client) -> list[Any]:
     return messages
 
 
-async def test_a_response_without_notifications_is_json(caller: Client) -> None:
-    response = await caller.modern_call(1, "echo", {"a": 1})
-    assert (response.status, response.headers["Content-Type"]) == (200, JSON)
+@pytest.mark.parametrize(
+    ("tool", "accept", "ids"),
+    [
+        ("echo", BOTH, None),
+        ("echo", STREAM, [1]),
+        ("progress", JSON, None),
+        *(("progress", accept, [None, None, 1]) for accept in (BOTH, "*/*", STREAM)),
+    ],
+)
+async def test_a_response_is_json_if_no_progress_precedes_it_unless_the_client_refuses_that(
+    tool: str, accept: str, ids: list[Any] | None, caller: Client
+) -> None:
+    response = await caller.modern_call(1, tool, {"count": 2}, accept, token=7)
     assert "Mcp-Session-Id" not in response.headers
-    assert await response.text() == '{"a": 1}'
-
-
-@pytest.mark.parametrize("accept", [BOTH, "*/*", STREAM])
-async def test_a_response_after_progress_is_a_stream(accept: str, caller: Client) -> None:
-    response = await caller.modern_call(1, "progress", {"count": 2}, accept, token=7)
-    assert response.headers["Content-Type"].startswith(STREAM)
-    assert [each.get("id") for each in await response.messages()] == [None, None, 1]
+    assert response.headers["Content-Type"].startswith(JSON if ids is None else STREAM)
+    assert [each.get("id") for each in await response.messages()] == (ids or [1])
+    assert response.status == 200
     assert response.ids == []
 
 
-async def test_the_response_has_a_form_that_the_client_accepts(caller: Client) -> None:
-    response = await caller.modern_call(1, "progress", {"count": 2}, JSON, token=7)
-    assert await response.text() == "done"
-    response = await caller.modern_call(1, "echo", accept=STREAM)
-    assert response.headers["Content-Type"].startswith(STREAM)
-    assert await response.text() == "{}"
+async def test_a_form_that_the_client_refuses_is_not_acceptable(caller: Client) -> None:
     assert (await caller.modern_call(1, "echo", accept="image/png")).status == 406
     assert (await caller.modern(1, "subscriptions/listen", accept=JSON)).status == 406
 
@@ -173,15 +169,3 @@ for line in sys.stdin:
         assert (await client.modern(2, "tools/call", call)).status == 400
         assert (await client.modern(2, "tools/call", call, Mcp_Param_To="me")).status == 400
         assert (await client.modern(2, "tools/call", call, Mcp_Param_To="you")).status == 200
-
-
-async def test_a_server_that_reads_no_query_delays_no_client(tmp_path: Path) -> None:
-    gate = tmp_path / "gate"
-    os.mkfifo(gate)
-    rules = guarded(respond, 0.1, covers="write", text="x" * 300_000)
-    async with serve_command((sys.executable, str(NAUGHTY), "deaf", str(gate)), rules) as proxy:
-        client = proxy.client()
-        assert await (await client.modern_call(1, "echo")).text() == "ok"
-        assert await (await client.modern_call(2, "write")).text() == "no answer in time"
-        # It reads on, and ends.
-        os.close(os.open(gate, os.O_WRONLY))
