@@ -17,6 +17,7 @@ from proxy.transports.sidecar.metrics import Metrics
 from proxy.transports.sidecar.route import AccessRecord, Route
 from proxy.transports.sidecar.router import Mount
 from proxy.transports.sidecar.sidecar import Sidecar
+from tests.faults.sidecar import request
 from tests.raw_http import parsed
 from tests.transports.http.route_server import Response
 
@@ -104,12 +105,8 @@ class RawClient:
         await self._writer.drain()
 
     async def request(self, line: str, *headers: str, body: bytes | None = None) -> None:
-        lines = [f"{line} HTTP/1.1", *headers]
-        if body is not None:
-            lines.append(f"Content-Length: {len(body)}")
-        if not any(line.startswith("Host:") for line in headers):
-            lines.append("Host: localhost")
-        await self.send("\r\n".join([*lines, "", ""]).encode() + (body or b""))
+        method, path = line.split()
+        await self.send(request(method, path, *headers, body=body))
 
     async def post(self, path: str, body: bytes, *headers: str) -> None:
         await self.request(f"POST {path}", *headers, body=body)

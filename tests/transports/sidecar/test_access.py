@@ -1,6 +1,5 @@
 """Access by host, origin and token, and tokens that are never shown."""
 
-import hmac
 from typing import Any
 
 import pytest
@@ -26,39 +25,22 @@ def refusal_of(access: Access, headers: Any, token: str | None = None) -> Access
     [
         (
             LOOPBACK,
-            ["localhost", "localhost:8808", "LocalHost:1", "127.0.0.1:8808", "[::1]", "[::1]:8808"],
-            ["evil.example", "localhost.evil.example", "notlocalhost", "127.0.0.2", "[::2]:8808"],
+            ["localhost", "LocalHost:1", "127.0.0.1:8808", "[::1]", "[::1]:8808"],
+            ["localhost.evil.example", "notlocalhost", "127.0.0.2", "0.0.0.0", "[::2]:8808", "::1"],
         ),
-        (
-            LOOPBACK,
-            [],
-            ["", ":80", "localhost:", "localhost:x", "localhost@evil.example", "local host"],
-        ),
-        (
-            LOOPBACK,
-            [],
-            ["::1", "localhost:8808:1", "localhost:123456", "localhost/", "*", "0.0.0.0"],
-        ),
-        (
-            ("a.example:8443",),
-            ["a.example:8443", "A.Example:8443"],
-            ["a.example", "a.example:8080"],
-        ),
-        (
-            ("a.example:443", "b.example:80"),
-            ["a.example", "b.example"],
-            ["a.example:80", "c.example"],
-        ),
+        (LOOPBACK, [], ["", ":80", "localhost:", "localhost:123456", "localhost@evil.example"]),
+        (("a.example:8443",), ["A.Example:8443"], ["a.example", "a.example:8080"]),
+        (("a.example:443",), ["a.example"], ["a.example:80", "c.example"]),
         (("A.example",), ["a.example", "a.example:1"], ["b.a.example", "a.example.", "a-example"]),
         (
             ("*.example.org",),
             ["a.example.org", "a.b.example.org:80", "A.EXAMPLE.ORG"],
-            ["example.org", "aexample.org", "a.example.org.evil.example", "*.example"],
+            ["example.org", "aexample.org", "a.example.org.evil.example"],
         ),
         (("*.example.org:81",), ["a.example.org:81"], ["a.example.org", "a.example.org:80"]),
         (("[::1]:81",), ["[::1]:81"], ["[::1]", "[::1]:80"]),
         ((), [], ["localhost"]),
-        (None, ["anything", "evil.example:80", ""], []),
+        (None, ["evil.example:80", ""], []),
     ],
 )
 def test_a_request_is_for_an_allowed_host_or_refused(
@@ -84,20 +66,17 @@ FIRST = ("Authorization", "Bearer first")
         (Access(hosts=LOOPBACK), [], None, HOST),
         (Access(hosts=None), [], None, None),
         (Access(hosts=LOOPBACK), [LOCAL, ("host", "a.example")], None, TWO_HOSTS),
-        (Access(hosts=None), [LOCAL, ("host", "a.example")], None, TWO_HOSTS),
         (Access(hosts=LOOPBACK), [LOCAL, ("Origin", "http://localhost"), EVIL], None, ORIGIN),
         *(
             (Access(hosts=None), [("Host", host), EVIL], None, ORIGIN)
-            for host in ("", "*.example", "*", "a b", "x@evil.example")
+            for host in ("", "*.example", "x@evil.example")
         ),
         (TOKENS, [], None, TOKEN),
-        (TOKENS, [FIRST, ("Authorization", "Bearer x")], None, TOKEN),
         (TOKENS, [], "second", None),
         (TOKENS, [], "third", UNKNOWN),
         (TOKENS, [], "", TOKEN),
         (TOKENS, [FIRST], "third", None),
         (Access(tokens=("",)), [("Authorization", "Bearer ")], "", TOKEN),
-        (Access(), [("Authorization", "Bearer upstream's")], None, None),
         (TOKENS, [("HOST", "localhost"), ("AUTHORIZATION", "Bearer first")], None, None),
     ],
 )
@@ -112,39 +91,27 @@ def test_missing_repeated_and_odd_headers_and_tokens_in_the_path(
     [
         (
             Access(hosts=LOOPBACK),
-            ["http://localhost", "http://localhost:5173", "https://127.0.0.1", "HTTP://[::1]:80"],
+            ["http://localhost:5173", "https://127.0.0.1", "HTTP://[::1]:80"],
+            ["http://evil.example", "null", "", "http://", "http://localhost.evil.example"],
+        ),
+        (
+            Access(hosts=LOOPBACK),
+            [],
             [
-                "http://evil.example",
-                "null",
-                "",
-                "localhost",
-                "http://",
-                "http://localhost.evil.example",
+                "http://localhost/",
+                "http://localhost, null",
+                "file://localhost",
+                "http://localhost@a",
             ],
         ),
         (
-            Access(hosts=LOOPBACK),
-            [],
-            ["http://localhost/", "http://localhost, null", "http://localhost http://a.example"],
-        ),
-        (
-            Access(hosts=LOOPBACK),
-            [],
-            ["file://localhost", "chrome-extension://localhost", "http://localhost@evil.example"],
-        ),
-        (
-            Access(hosts=("localhost:8808",)),
-            ["http://localhost:8808"],
-            ["http://localhost", "http://localhost:8809"],
-        ),
-        (
-            Access(hosts=("localhost", "a.example:443")),
-            ["https://a.example", "https://a.example:443", "http://a.example:443"],
-            ["http://a.example", "https://a.example:8443"],
+            Access(hosts=("localhost:8808", "a.example:443")),
+            ["http://localhost:8808", "https://a.example", "http://a.example:443"],
+            ["http://localhost", "http://a.example", "https://a.example:8443"],
         ),
         (
             Access(hosts=LOOPBACK, origins=("https://App.example", "app://obsidian.md")),
-            ["https://app.example", "HTTPS://APP.example", "app://obsidian.md", "http://localhost"],
+            ["https://app.example", "app://obsidian.md", "http://localhost"],
             ["http://app.example", "https://app.example:8443", "https://b.app.example", "null"],
         ),
         (
@@ -160,31 +127,23 @@ def test_only_allowed_origins_may_send_requests(
 ) -> None:
     host = "localhost:8808"
 
-    assert [
-        it for it in allowed if refusal_of(access, {"Host": host, "Origin": it}) is not None
-    ] == []
-    assert [
-        it for it in forbidden if refusal_of(access, {"Host": host, "Origin": it}) != ORIGIN
-    ] == []
+    def refusals(origins: list[str]) -> list[AccessRefused | None]:
+        return [refusal_of(access, {"Host": host, "Origin": each}) for each in origins]
+
+    assert refusals(allowed) == [None] * len(allowed)
+    assert refusals(forbidden) == [ORIGIN] * len(forbidden)
 
 
 @pytest.mark.parametrize(
     ("authorization", "refusal"),
     [
         ("Bearer first", None),
-        ("Bearer second", None),
         ("bearer second", None),
         ("Bearer  second ", None),
         ("Bearer third", UNKNOWN),
-        ("Bearer secon", UNKNOWN),
         ("Bearer secondo", UNKNOWN),
-        ("Bearer Second", UNKNOWN),
-        ("Bearer first second", UNKNOWN),
         ("Bearer", TOKEN),
-        ("Bearer ", TOKEN),
         ("Basic second", TOKEN),
-        ("second", TOKEN),
-        ("", TOKEN),
         ("Bearer sec\u00f6nd\udcff\ud800", UNKNOWN),
     ],
 )
@@ -212,22 +171,3 @@ def test_no_repr_shows_a_token() -> None:
         assert "localhost" in text
         assert "hush" not in text
         assert "quiet" not in text
-
-
-@pytest.mark.fault(32, "inside")
-def test_every_token_is_compared_in_constant_time_even_after_a_match(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    compared: list[tuple[bytes, bytes]] = []
-    really = hmac.compare_digest
-
-    def compare(one: bytes, other: bytes) -> bool:
-        compared.append((one, other))
-        return really(one, other)
-
-    monkeypatch.setattr(hmac, "compare_digest", compare)
-    access = Access(tokens=("first", "second", "third"))
-    for token in ("first", "third", "none"):
-        compared.clear()
-        refusal_of(access, {"Host": "localhost", "Authorization": f"Bearer {token}"})
-        assert [other for _, other in compared] == [b"first", b"second", b"third"]

@@ -12,20 +12,14 @@ from tests.transports.http.sidecar_server import RawClient, serve_sidecar
 
 START = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n"
 CHUNKED = START + b"Transfer-Encoding: chunked\r\n\r\n"
-LATER = {
-    "a chunk without a size": (CHUNKED, b"ECHO\r\nab\r\n0\r\n\r\n"),
-    "a chunk that is too long": (CHUNKED + b"2\r\nab", b"ECHO\r\n0\r\n\r\n"),
-    "a bad second chunk": (CHUNKED + b"2\r\nab\r\n", b"ECHO\r\n"),
-}
 
 
-@pytest.mark.parametrize("parts", LATER.values(), ids=LATER)
-async def test_a_body_that_breaks_later_is_answered_as_well(parts: tuple[bytes, bytes]) -> None:
+async def test_a_body_that_breaks_later_is_answered_as_well() -> None:
     async with serve_sidecar() as server:
         client = await server.client()
-        await client.send(parts[0])
+        await client.send(CHUNKED + b"2\r\nab\r\n")
         await server.handler.arrived.wait()
-        await client.send(parts[1])
+        await client.send(b"ECHO\r\n")
         assert (await client.response()).error == (400, -32600, "bad HTTP request")
         assert await client.rest() == b""
 
@@ -58,9 +52,8 @@ async def test_a_tunnel_or_another_protocol_is_not_offered() -> None:
         assert (await client.response()).body == b"you said ab"
 
 
-@pytest.mark.parametrize("slowly", [False, True])
-async def test_a_body_that_stalls_or_arrives_too_slowly_is_abandoned(
-    slowly: bool, monkeypatch: pytest.MonkeyPatch, aiohttp_raw_server: AiohttpRawServer
+async def test_a_body_that_arrives_too_slowly_is_abandoned(
+    monkeypatch: pytest.MonkeyPatch, aiohttp_raw_server: AiohttpRawServer
 ) -> None:
     monkeypatch.setattr(connection, "_STALLED", 0.2)
     monkeypatch.setattr(connection, "_LEAST", 5)
@@ -79,7 +72,7 @@ async def test_a_body_that_stalls_or_arrives_too_slowly_is_abandoned(
     server = await aiohttp_raw_server(handle)
     client = RawClient(*await asyncio.open_connection(server.host, server.port))
     await client.send(START + b"Content-Length: 10\r\n\r\nabc")
-    while slowly and not errors:
+    while not errors:
         await client.send(b"d")
         await asyncio.sleep(0.1)
     assert (await client.response()).status == 200

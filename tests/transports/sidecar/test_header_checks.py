@@ -50,20 +50,11 @@ def refusal(read: PostedBody, sent_headers: CIMultiDict[str]) -> tuple[int, int,
         (post(), headers()),
         (post("tools/call", name="say"), headers("tools/call", mcp_name="say")),
         (post("tools/call", name="é"), headers("tools/call", mcp_name="=?base64?w6k=?=")),
-        (post("tools/call", name="say"), headers("tools/call", mcp_name="=?base64?c2F5?=")),
-        (post("resources/read", uri="a://b"), headers("resources/read", mcp_name="a://b")),
-        (post("prompts/get", name="p"), headers("prompts/get", mcp_name="p")),
-        (post("tasks/get", taskId="t"), headers("tasks/get", mcp_name="t")),
         (post("tasks/get", taskId="t"), headers("tasks/get")),
-        (post("tools/call", name=5), headers("tools/call")),
         (post(meta={**META, "x": 1}), headers(mcp_param_other="y", x="z")),
         (
-            post("tools/call", name="say", arguments={"to": "x", "times": 42}),
-            headers("tools/call", mcp_name="say", mcp_param_to="x", mcp_param_times="42.0"),
-        ),
-        (
-            post("tools/call", name="say", arguments={"to": None}),
-            headers("tools/call", mcp_name="say"),
+            post("tools/call", name="say", arguments={"to": None, "times": 42}),
+            headers("tools/call", mcp_name="say", mcp_param_times="42.0"),
         ),
         (of(b'{"jsonrpc":"2.0","method":"notifications/x"}'), CIMultiDict()),
     ],
@@ -79,11 +70,6 @@ def test_headers_that_agree_with_the_body_are_fine(
     [
         (post(), CIMultiDict(mcp_method="x"), "the header Mcp-Protocol-Version is missing"),
         (
-            post(),
-            headers(mcp_protocol_version="2026-07-29"),
-            "the header Mcp-Protocol-Version does not match the body",
-        ),
-        (
             post(meta={**META, "io.modelcontextprotocol/protocolVersion": "2025-11-25"}),
             headers(),
             "the header Mcp-Protocol-Version does not match the body",
@@ -96,11 +82,6 @@ def test_headers_that_agree_with_the_body_are_fine(
         ),
         (
             post("tools/call", name="say"),
-            headers("tools/call", mcp_name="Say"),
-            "the header Mcp-Name does not match the body",
-        ),
-        (
-            post("tools/call", name="say"),
             headers("tools/call", mcp_name="=?base64?!?="),
             "the header Mcp-Name holds broken base64",
         ),
@@ -108,11 +89,6 @@ def test_headers_that_agree_with_the_body_are_fine(
             post("tasks/get", taskId="t"),
             headers("tasks/get", mcp_name="u"),
             "the header Mcp-Name does not match the body",
-        ),
-        (
-            post("tools/call", name="say", arguments={"to": "x"}),
-            headers("tools/call", mcp_name="say"),
-            "the header Mcp-Param-To is missing",
         ),
         (
             post("tools/call", name="say", arguments={"to": "x"}),
@@ -143,7 +119,6 @@ def test_a_header_that_is_given_twice_is_refused() -> None:
     [
         ({}, " and ".join(META)),
         (None, " and ".join(META)),
-        ([1], " and ".join(META)),
         ({"io.modelcontextprotocol/protocolVersion": VERSION}, list(META)[1]),
     ],
 )

@@ -61,7 +61,6 @@ async def test_the_requests_of_a_batch_are_counted_and_nothing_else() -> None:
     ("body", "headers", "modern"),
     [
         (call("get"), {}, False),
-        (call("get"), {"mcp-protocol-version": "2025-11-25"}, False),
         (call("get"), {"mcp-protocol-version": "2026-07-28"}, True),
         (call("get", _meta=MODERN), {}, True),
         (b"[" + call("get", _meta=MODERN) + b"]", {}, True),
@@ -114,19 +113,15 @@ async def test_a_stateless_request_names_its_client() -> None:
     endless = {"io.modelcontextprotocol/clientInfo": {"name": "x" * 100_000}}
     posted, _ = await read(call("get", _meta=endless))
     assert post.client_name(posted) == "x" * 200
-    posted, _ = await read(line(id=1, method="ping"))
-    assert post.client_name(posted) is None
 
 
 @pytest.mark.parametrize(
     ("one", "other", "apart"),
     [
         ({"X-Api-Key": "a"}, {"X-Api-Key": "b"}, True),
-        ({"X-Auth-Request-Email": "a"}, {"X-Auth-Request-Email": "b"}, True),
         ({"X-Forwarded-User": "a"}, {}, True),
         ({"Cookie": "a"}, {"Cookie": "b"}, True),
         ({"X-Request-Id": "a", "traceparent": "a"}, {"X-Request-Id": "b"}, False),
-        ({"X-Forwarded-For": "a", "X-Real-IP": "a"}, {"User-Agent": "b"}, False),
         ({"Mcp-Name": "a", "Content-Length": "1"}, {"Mcp-Name": "b"}, False),
         ({"A": "1", "B": "2"}, {"b": "2", "a": "1"}, False),
     ],

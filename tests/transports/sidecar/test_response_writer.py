@@ -92,40 +92,28 @@ Case = tuple[Wanted, bool, int, list[bytes], str]
 ALONE, BOTH = [RESPONSE], [PROGRESS, RESPONSE]
 PRIMED = [PRIMING, COMMENT, RESPONSE]
 CASES: list[Case] = [
-    # wanted, upstream streams, expected, said, the form
+    # wanted, upstream streams, expected, events, the form
     *(("json", streams, 1, ALONE, "json") for streams in (True, False)),
-    ("json", True, 1, BOTH, "json"),
     ("json", True, 1, PRIMED, "json"),
-    ("json", True, 1, [RESPONSE, PROGRESS, RESPONSE], "json"),
-    ("json", True, 1, [REQUEST, RESPONSE], "json"),
+    ("json", True, 1, [REQUEST, RESPONSE, PROGRESS, RESPONSE], "json"),
     *(("stream", streams, 1, ALONE, "stream") for streams in (True, False)),
-    ("stream", True, 1, BOTH, "stream"),
     ("stream", True, 1, PRIMED, "stream"),
     *(("prefer json", streams, 1, ALONE, "json") for streams in (True, False)),
-    ("prefer json", True, 1, BOTH, "stream"),
     ("prefer json", True, 1, [PRIMING, RESPONSE], "json"),
     ("prefer json", True, 1, [PRIMING, *BOTH], "stream"),
-    ("prefer json", True, 1, [REQUEST], "stream"),
     ("prefer json", True, 1, [RESPONSE, PROGRESS], "json"),
     ("prefer json", True, 2, [RESPONSE, SECOND], "stream"),
     ("prefer json", True, 1, [PRIMING], "stream"),
-    ("prefer json", True, 1, [], "stream"),
     ("either", True, 1, ALONE, "stream"),
-    ("either", True, 1, BOTH, "stream"),
     ("either", True, 1, [], "stream"),
     ("either", False, 1, ALONE, "json"),
     # What upstream's JSON could not say, as what a rule or a child has to say beside it.
     ("either", False, 1, BOTH, "stream"),
-    ("either", False, 2, [RESPONSE, PROGRESS, SECOND], "stream"),
     ("either", False, 2, [RESPONSE, SECOND], "json"),
 ]
 
 
-@pytest.mark.parametrize(
-    ("accepts", "streams", "expected", "events", "expected_form"),
-    CASES,
-    ids=[f"{case[0]}-{n}" for n, case in enumerate(CASES)],
-)
+@pytest.mark.parametrize(("accepts", "streams", "expected", "events", "expected_form"), CASES)
 async def test_an_answer_takes_its_form(
     accepts: Wanted,
     streams: bool,
@@ -164,9 +152,8 @@ async def test_an_answer_takes_its_form(
             [b"[" + PROGRESS + b"," + RESPONSE + b"]", SECOND],
             b"[" + RESPONSE + b"," + SECOND + b"]",
         ),
-        ([PROGRESS, RESPONSE, REQUEST, SECOND, RESPONSE], b"[" + RESPONSE + b"," + SECOND + b"]"),
     ],
-    ids=["one of two", "array and one", "array", "mixed array", "mixed"],
+    ids=["one of two", "array and one", "array", "mixed array"],
 )
 async def test_a_batch_is_answered_by_an_array_of_its_responses(
     events: list[bytes], body: bytes, respond: Respond
@@ -188,14 +175,12 @@ def data_event(data: bytes) -> bytes:
     [
         b'{"jsonrpc":"2.0","id":1,"result":' + b"[" * 3000 + b"]" * 3000 + b"}",
         b'{"jsonrpc":"2.0","id":1,"result":NaN}',
-        b'{"id":"' + b"x" * 600 + b'","result":{}}',
         b'{"jsonrpc":"2.0","error":{"code":1,"message":""}}',
         b'{"detail":"no JSON-RPC at all"}',
         b"[" + RESPONSE + b"]",
         b"{cut",
-        b"[NaN]",
     ],
-    ids=["deep", "nan", "long id", "no id", "other", "array", "cut", "nan in an array"],
+    ids=["deep", "nan", "no id", "other", "array", "cut"],
 )
 async def test_data_that_is_no_request_is_the_response_unchanged(
     accepts: Wanted, data: bytes, respond: Respond
@@ -209,7 +194,6 @@ async def test_data_that_is_no_request_is_the_response_unchanged(
     ("accepts", "streams", "events"),
     [
         ("json", True, [PRIMING, PROGRESS]),
-        ("json", True, []),
         ("json", False, []),
         ("prefer json", False, []),
         ("either", False, [PRIMING]),

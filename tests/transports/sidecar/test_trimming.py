@@ -37,31 +37,3 @@ def test_memory_below_a_block_in_use_is_returned_to_the_system() -> None:
     before, after = map(int, output(BLOCKS).split())
     assert before > 60
     assert after < before - 40
-
-
-ARENAS = """
-import ctypes, sys, threading
-from proxy.transports.sidecar import sidecar as trimming
-
-if sys.argv[1] == "shared":
-    trimming.share()
-kept = []
-threads = [threading.Thread(target=lambda: kept.append(b"x" * 60_000)) for _ in range(4)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
-libc = ctypes.CDLL(None)
-stdout = ctypes.c_void_p.in_dll(libc, "stdout")
-libc.malloc_info(0, stdout)
-libc.fflush(stdout)
-"""
-
-
-@pytest.mark.skipif(not GLIBC, reason="the C library has no malloc_info")
-def test_threads_have_no_arenas_of_their_own() -> None:
-    def arenas(word: str) -> int:
-        return output(ARENAS, word).count("<heap nr=")
-
-    assert arenas("each") > 1
-    assert arenas("shared") == 1

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.given import rules
+from tests.builders import rules
 from tests.transports.http.route_server import BOTH, JSON, STREAM, Client, serve_command
 from tests.transports.processes import wait_gone
 

@@ -158,8 +158,8 @@ async def test_a_late_call_is_an_error_in_a_form_that_the_client_takes_and_cance
             await server.disconnected.wait()
     assert response.headers["content-type"].startswith(STREAM) is streams
     events = [each[6:] for each in response.body.split(b"\n") if each.startswith(b"data: ")]
-    *begun, raw = events if streams else [response.body]
-    assert begun == ([NOTE] if first else [])
+    *notes, raw = events if streams else [response.body]
+    assert notes == ([NOTE] if first else [])
     assert (response.status, json.loads(raw)["id"]) == (200, 7)
     assert texts(raw)[0].startswith(REASON)
     assert json.loads(cancellation.body)["params"] == {"requestId": 7, "reason": REASON}
