@@ -1,5 +1,4 @@
 import inspect
-import pickle
 from pathlib import Path
 
 import pytest
@@ -23,32 +22,10 @@ def rule(keys: str) -> Rule:
 
 
 @pytest.mark.parametrize(
-    ("response", "restart", "cut", "windows"),
-    [
-        ("[]", None, None, []),
-        ("[{keep: a}, {drop: b}]", None, None, []),
-        ("[{keep: a}, {paginate: {at: a}}, {clip: {max_chars: 5}}]", 1, 1, ["paginate"]),
-        ("[{keep: a}, {elide: {at: a, first: 1}}, {truncate: {at: b}}]", 1, 1, ["truncate"]),
-        ("[{abridge: 500}]", 0, 0, []),
-        ("[{keep: a}, {parse: {as: lines, at: a}}, {paginate: {at: a}}]", 1, 2, ["paginate"]),
-    ],
-)
-def test_a_later_page_restarts_before_the_first_cut_or_the_parse_before_it(
-    response: str, restart: int | None, cut: int | None, windows: list[str]
-) -> None:
-    step = rule(f"response: {response}").snapshot_step
-    names = [each.name for each in step.windows]
-    assert (step.restart, step.cut, names) == (restart, cut, windows)
-    assert step.is_used is (cut is not None)
-
-
-@pytest.mark.parametrize(
     ("keys", "costly"),
     [
-        ("response: [{keep: a}, {sort: {at: a, by: b}}, {paginate: {at: a}}]", False),
-        ("response: [], max_bytes: 500", False),
+        ("response: [{sort: {at: a, by: b}}, {paginate: {at: a}}], max_bytes: 500", False),
         ("response: [{keep: a}, {jmespath: a}]", True),
-        ("response: [{filter: {at: a, glob: {argument: g}, field: b}}]", True),
         ("response: [{keep: a}], errors: [{replace: {pattern: a, with: b}}]", True),
         ("response: [{keep: a}], error_if: gone", True),
     ],
@@ -79,10 +56,7 @@ def test_a_condition_that_takes_much_work_is_refused_since_others_wait() -> None
     ("keys", "policy"),
     [
         ("response: [{drop: a}]", (False, False, False)),
-        ("on_failure: pass, response: [{drop: a}]", (False, False, False)),
-        ("on_failure: refuse", (True, False, True)),
         ("on_failure: refuse, max_bytes: 500", (True, False, True)),
-        ("on_failure: refuse, response: [{drop: a}]", (True, True, True)),
         ("on_failure: refuse, response: [{drop: a}], max_bytes: 500", (True, True, True)),
         ("on_failure: refuse, response: [{drop: a}], mode: shadow", (False, False, False)),
         (
@@ -101,26 +75,12 @@ def test_a_rule_fails_closed_if_it_refuses_or_protects(
     assert (actual.withholds, actual.withholds_misfits, actual.protects) == policy
 
 
-def test_a_rule_keeps_its_circuit_breaker_and_one_that_is_loaded_again_has_another() -> None:
-    first, again = rule("response: [{drop: a}]"), rule("response: [{drop: a}]")
-    assert first.circuit_breaker is first.circuit_breaker
-    assert first.circuit_breaker is not again.circuit_breaker
-    assert pickle.loads(pickle.dumps(first)).circuit_breaker is not first.circuit_breaker
-
-
-def test_the_rules_for_a_tool_come_in_order_and_the_budget_last() -> None:
-    file = load("rules: [{tools: 'a*', when: x}, {tools: [b, ab]}, {tools: c, when: x}]")
-    otherwise = Rule(name="budget", tools=("*",))
-    ruleset = RuleSet((file,), otherwise)
+def test_the_rules_for_a_tool_come_in_order_up_to_one_without_a_condition() -> None:
+    file = load("rules: [{tools: 'a*', when: x}, {tools: [b, ab]}, {tools: '*b', when: x}]")
+    ruleset = RuleSet((file, load("rules: [{tools: b}]")), Rule(name="budget", tools=("*",)))
     assert [each.name for each in ruleset.covering("ab")] == ["a*", "b, ab"]
     assert [each.name for each in ruleset.covering("a")] == ["a*", "budget"]
     assert [each.name for each in ruleset.covering("d")] == ["budget"]
-
-
-def test_rules_after_one_without_a_condition_are_not_evaluated() -> None:
-    first = load("rules: [{tools: a, when: x}, {tools: 'a*'}, {tools: '*', when: x}]")
-    ruleset = RuleSet((first, load("rules: [{tools: a}]")))
-    assert [each.name for each in ruleset.covering("a")] == ["a", "a*"]
 
 
 def test_a_file_is_for_servers_that_have_the_tools_it_names() -> None:

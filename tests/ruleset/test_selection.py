@@ -81,21 +81,18 @@ def test_an_unknown_word_names_the_known_ones(here: Path, bundled: dict[str, Pat
 def test_a_file_that_is_too_long_is_not_read_to_its_end(here: Path) -> None:
     (here / "long.yaml").write_bytes(b"version: 1\n" + b"# more\n" * 2_000_000)
     (reading,) = readings(["long.yaml"])
-    assert [problem.message for problem in reading.problems] == [
-        "more than 262144 bytes, the most a rule file may have"
-    ]
+    [problem] = reading.problems
+    assert problem.message == "more than 262144 bytes, the most a rule file may have"
 
 
 @pytest.mark.fault(42, "inside")
-@pytest.mark.parametrize("name", ["/dev/zero", "./pipe", "./folder"])
-def test_a_path_that_is_no_file_is_not_read(here: Path, name: str) -> None:
+def test_a_path_that_is_no_file_is_not_read(here: Path) -> None:
     os.mkfifo("pipe")
     Path("folder/inner.yaml").mkdir(parents=True)
-    (reading,) = readings([name])
-    assert [problem.message for problem in reading.problems] == [
-        "a pipe, a device or a directory, not a file"
-    ]
-    assert not reading.readable
+    for reading in readings(["/dev/zero", "./pipe", "./folder"]):
+        [problem] = reading.problems
+        assert problem.message == "a pipe, a device or a directory, not a file"
+        assert not reading.readable
 
 
 def test_two_selections_share_no_rule_of_a_bundled_file(bundled: dict[str, Path]) -> None:
@@ -148,21 +145,17 @@ def test_without_files_the_bundled_one_that_fits_the_server_applies(
         selection("broken", None)
 
 
-@pytest.mark.parametrize("files", [None, (), (RuleFile(name="a.yaml"),)])
+@pytest.mark.parametrize("files", [None, ()])
 def test_the_budget_is_a_rule_for_every_tool_without_one(files: Any) -> None:
     rule = Selection(files, 5_000, print)(None, None).otherwise
     assert rule is not None
     assert (rule.name, rule.tools, rule.max_bytes) == ("budget", ("*",), 5_000)
     assert [step.name for step in rule.pipeline] == ["abridge"]
     assert Selection(files, "off", print)(None, None).otherwise is None
-
-
-@pytest.mark.parametrize("budget", [None, "auto"])
-@pytest.mark.parametrize("name", [None, "codex-mcp-client", "zed"])
-def test_an_automatic_budget_is_the_one_of_the_client(name: str | None, budget: Any) -> None:
-    rule = Selection((), budget, print)(None, name).otherwise
-    assert rule is not None
-    assert rule.max_bytes == client_for(name).budget_bytes
+    for name in (None, "codex-mcp-client"):
+        automatic = Selection(files, "auto", print)(None, name).otherwise
+        assert automatic is not None
+        assert automatic.max_bytes == client_for(name).budget_bytes
 
 
 def test_a_selection_is_made_once_and_endless_clients_fill_no_memory() -> None:

@@ -23,12 +23,9 @@ from proxy.ruleset.loading.config_model import (
     ("text", "name", "port", "loopback"),
     [
         ("127.0.0.1:8808", "127.0.0.1", 8808, True),
-        ("127.9.9.9:0", "127.9.9.9", 0, True),
         ("localhost:1", "localhost", 1, True),
         ("[::1]:8808", "::1", 8808, True),
         ("0.0.0.0:80", "0.0.0.0", 80, False),
-        ("[::]:80", "::", 80, False),
-        ("192.0.2.1:80", "192.0.2.1", 80, False),
         ("sidecar.example:65535", "sidecar.example", 65535, False),
     ],
 )
@@ -68,16 +65,13 @@ def test_a_message_about_a_url_does_not_show_its_password(read: Callable[[str], 
     assert "password" not in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [("", ""), ("plain $A {A} $", "plain $A {A} $"), ("${A}", "1"), ("x${A}y${B}", "x1y${A}")],
-)
-def test_a_variable_is_filled_in_once(text: str, value: str) -> None:
-    assert str(header_value(text, {"A": "1", "B": "${A}"})) == value
+def test_a_variable_is_filled_in_once() -> None:
+    value = header_value("x${A}y${B} $A {A} $", {"A": "1", "B": "${A}"})
+    assert str(value) == "x1y${A} $A {A} $"
 
 
-@pytest.mark.parametrize("content", [b"", b"\n \n", b"a b", "é".encode(), b"\xff", b"ok\na b"])
-def test_a_file_without_tokens_is_refused(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "tokens").write_bytes(content)
-    with pytest.raises(AbridgeError, match="holds no token"):
-        token_file(tmp_path / "tokens")
+def test_a_file_without_tokens_is_refused(tmp_path: Path) -> None:
+    for content in (b"", b"\n \n", b"a b", "é".encode(), b"\xff", b"ok\na b"):
+        (tmp_path / "tokens").write_bytes(content)
+        with pytest.raises(AbridgeError, match="holds no token"):
+            token_file(tmp_path / "tokens")

@@ -61,9 +61,6 @@ def test_a_module_that_is_not_beside_the_rules_may_be_installed(
 def test_a_module_beside_the_rules_comes_before_an_installed_one(here: Path) -> None:
     write(here / "json.py", BOTH)
     assert load("json:Noise").__name__ == "Noise"
-    import json
-
-    assert json.dumps(1) == "1"
 
 
 def test_two_folders_may_each_have_a_module_of_one_name(here: Path) -> None:
@@ -73,19 +70,14 @@ def test_two_folders_may_each_have_a_module_of_one_name(here: Path) -> None:
     assert [vars(each)["name"] for each in classes] == ["a", "b"]
 
 
-def test_a_file_is_run_once_however_often_it_is_named(here: Path) -> None:
+def test_a_file_is_run_once_however_often_it_is_named_unless_it_failed(here: Path) -> None:
+    write(here / "lib" / "noise.py", "1 / 0")
+    assert "ZeroDivisionError" in refusal("lib.noise:Noise")
     write(here / "lib" / "noise.py", f"{BOTH}\nwith open('runs', 'a') as out: out.write('x')")
     first = load("lib.noise:Noise")
     assert load("noise:Noise", folder=here / "lib") is first
     assert load("noise:Noise", folder=(here / "lib").absolute()) is first
     assert (here / "runs").read_text() == "x"
-
-
-def test_a_file_that_failed_is_run_again_by_the_next_reading(here: Path) -> None:
-    write(here / "noise.py", "1 / 0")
-    assert "ZeroDivisionError" in refusal("noise:Noise")
-    write(here / "noise.py", BOTH)
-    assert load("noise:Noise").__name__ == "Noise"
 
 
 def test_modules_beside_each_other_import_each_other_with_a_dot(here: Path) -> None:
@@ -97,46 +89,43 @@ def test_modules_beside_each_other_import_each_other_with_a_dot(here: Path) -> N
 
 # tests/cases/bad/python.yaml has more of the first kind.
 @pytest.mark.parametrize(
-    ("reference", "message"),
+    ("key", "reference", "message"),
     [
         (
-            "lib.a.B",
-            "expected 'module:Class', found 'lib.a.B'; "
-            "write 'lib.noise:Noise' for the class Noise of lib/noise.py",
-        ),
-        (
+            "transforms",
             "niose:Noise",
             "no module 'niose': no file niose.py, and none is installed; did you mean 'noise'?",
         ),
-        ("lib.noise:Noise", "no module 'lib.noise': no file lib/noise.py, and none is installed"),
         (
+            "transforms",
             "json.nothing:A",
             "no module 'json.nothing': no file json/nothing.py, and none is installed",
         ),
-        ("noise:Nosie", "noise.py has no class 'Nosie'; did you mean 'Noise'?"),
-        ("json:Zebra", "the module 'json' has no class 'Zebra'"),
+        ("transforms", "noise:Nosie", "noise.py has no class 'Nosie'; did you mean 'Noise'?"),
+        ("transforms", "json:Zebra", "the module 'json' has no class 'Zebra'"),
         (
+            "transforms",
             "json:dumps",
             "'json:dumps' is no msgspec Struct; write class dumps(Struct, frozen=True)",
         ),
         (
+            "transforms",
             "noise:Gate",
             "'noise:Gate' is no transform: it has no window, cuts, reshape; "
             "name a guard under 'guards'",
         ),
+        (
+            "guards",
+            "noise:Noise",
+            "'noise:Noise' is a transform, not a guard; name it under 'transforms'",
+        ),
     ],
 )
 def test_a_reference_that_leads_to_no_class_is_reported(
-    reference: str, message: str, here: Path
+    key: str, reference: str, message: str, here: Path
 ) -> None:
     write(here / "noise.py", BOTH)
-    assert refusal(reference) == message
-
-
-def test_a_transform_under_guards_is_reported(here: Path) -> None:
-    write(here / "noise.py", BOTH)
-    message = "'noise:Noise' is a transform, not a guard; name it under 'transforms'"
-    assert refusal("noise:Noise", "guards") == message
+    assert refusal(reference, key) == message
 
 
 @pytest.mark.parametrize(
@@ -150,7 +139,6 @@ def test_a_transform_under_guards_is_reported(here: Path) -> None:
             " raises ModuleNotFoundError: No module named 'codes' (noise.py:1); "
             "what lies beside it is imported by 'from .codes import ...'",
         ),
-        ("raise ValueError('a\\nb')", " raises ValueError: a b (noise.py:1)"),
     ],
 )
 def test_an_exception_of_a_module_is_reported_with_its_line(
@@ -161,22 +149,16 @@ def test_an_exception_of_a_module_is_reported_with_its_line(
     assert refusal("noise:Noise") == f"noise.py{message}"
 
 
-WRONG = [
-    ("Noise(Struct, frozen=True)", "Noise(Struct)", "can change while it is in use; write class "),
-    ("def reshape", "def _reshape", "is no transform: it has no reshape; name a guard under "),
-    ("    cuts: ClassVar[bool] = False\n", "", "is no transform: it has no cuts"),
-    ("def __call__(self, root", "def call(self, root", "is no transform: it has no __call__"),
-    ('= "noise"', '= "keep"', "has the name 'keep', which a step of the proxy's own has; choose "),
-    ('= "noise"', '= "contract"', "has the name 'contract', which a step of the proxy's own has"),
-    (
-        "window: ClassVar[bool] = False",
-        "window: ClassVar[bool] = True",
-        "cannot be a window: let 'paginate' or 'truncate' follow it",
-    ),
-]
-
-
-@pytest.mark.parametrize(("before", "after", "message"), WRONG)
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("(Struct, frozen=True)", "(Struct)", "can change while it is in use; write class "),
+        ("    cuts: ClassVar[bool] = False\n", "", "is no transform: it has no cuts"),
+        ("def __call__", "def call", "is no transform: it has no __call__"),
+        ('= "noise"', '= "keep"', "has the name 'keep', which a step of the proxy's own has"),
+        ("window: ClassVar[bool] = False", "window: ClassVar[bool] = True", "cannot be a window"),
+    ],
+)
 def test_a_class_that_is_no_transform_is_reported_with_the_remedy(
     before: str, after: str, message: str, here: Path
 ) -> None:
@@ -193,11 +175,6 @@ class _Adding(Struct, frozen=True):
     ("parameters", "message"),
     [
         (["word"], "its parameters are ['word'], not a mapping of names to Parameter"),
-        (
-            {"word": Parameter({"enum": ["a"]})},
-            "its parameter 'word' has no type: expected Parameter({'type': T}), T one of string, "
-            "integer, number, boolean, array, object",
-        ),
         (
             {"word": Parameter({"type": "string", "pattern": "(?=a)"})},
             "the pattern of its parameter 'word': '(?=a)' is not a regular expression RE2 takes: "

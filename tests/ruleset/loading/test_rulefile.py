@@ -43,26 +43,12 @@ def test_a_bad_file_reports_exactly_its_problems(path: Path) -> None:
     assert reading.rules is None
 
 
-@pytest.mark.slow
 @pytest.mark.fault(42, "inside")
-@pytest.mark.parametrize(
-    ("text", "first"),
-    [
-        (
-            "rules: [" + "[], " * 1000 + "[]]",
-            "2:9: expected a rule, a mapping with tools, found an empty list",
-        ),
-        (
-            "rules: [{tools: x, response: [{project: [" + "{a: 1, b: [1]}, " * 1000 + "a]}]}]",
-            "2:46: a: expected a path or ",
-        ),
-    ],
-)
-def test_no_more_than_200_problems_of_rules_are_looked_for(text: str, first: str) -> None:
-    reading = read("r.yaml", f"version: 1\n{text}".encode())
+def test_no_more_than_200_problems_of_rules_are_looked_for() -> None:
+    reading = read("r.yaml", b"version: 1\nrules: [" + b"[], " * 1000 + b"[]]")
     assert MAX_PROBLEMS < len(reading.problems) < MAX_PROBLEMS + 20
     assert str(reading.problems[0]) == "r.yaml: more than 200 problems; mend these first"
-    assert str(reading.problems[1]).startswith(f"r.yaml:{first}")
+    assert str(reading.problems[1]).startswith("r.yaml:2:9: expected a rule, a mapping with tools")
     assert (reading.rules, reading.readable) == (None, True)
 
 
@@ -110,15 +96,12 @@ def test_a_large_file_is_read_in_bounded_time(tmp_path: Path) -> None:
     assert (process.returncode, process.stderr) == (0, b"")
 
 
-@pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)
-def test_a_good_file_loads(path: Path) -> None:
-    reading = read(path.name, path.read_bytes())
-    assert reading.problems == ()
-    assert reading.rules is not None
-    assert reading.rules.rules
-
-
-def test_every_key_is_in_a_good_file() -> None:
+def test_good_files_load_and_have_every_key() -> None:
+    assert [
+        each.problems
+        for each in (read(path.name, path.read_bytes()) for path in GOOD)
+        if each.problems
+    ] == []
     text = "\n".join(path.read_text() for path in (*GOOD, *PYTHON.glob("*.yaml")))
     keys = [*fields(RuleFileSpec), *fields(RuleSpec), *fields(CaseSpec)]
     assert [key for key in keys if f"{key}:" not in text] == []
@@ -159,16 +142,12 @@ def test_wrong_defaults_are_reported_once_and_without_any_rule_too() -> None:
         assert [str(problem) for problem in read("r.yaml", text.encode()).problems] == [line]
 
 
-@pytest.mark.parametrize("size", ["5kB", "5KB", "5000"])
-def test_max_bytes_is_an_abridge_as_the_last_step(size: str) -> None:
-    keys = f"max_bytes: {size}"
-    rule = one(f"{{tools: a, {keys}, response: [{{keep: [x]}}]}}")
+def test_max_bytes_is_an_abridge_as_the_last_step() -> None:
+    rule = one("{tools: a, max_bytes: 5kB, response: [{keep: [x]}]}")
     assert str(rule.pipeline[-1]) == "Abridge(max_bytes=5000, first_look=None)"
     assert [step.name for step in rule.pipeline] == ["keep", "abridge"]
     assert (rule.max_bytes, rule.snapshot_step.viewable) == (5000, True)
-    (by_default,) = load(f"defaults: {{{keys}}}\nrules: [{{tools: a}}]").rules
-    assert by_default.pipeline == rule.pipeline[-1:]
-    assert not one(f"{{tools: a, {keys}, view: false}}").snapshot_step.viewable
+    assert not one("{tools: a, max_bytes: 5KB, view: false}").snapshot_step.viewable
 
 
 def test_a_list_in_a_response_is_spliced_in_place() -> None:
@@ -186,11 +165,9 @@ def test_a_list_in_a_response_is_spliced_in_place() -> None:
         ("keep: title", "keep: {paths: [title]}"),
         ("keep: [a, b.c]", "keep: {paths: [a, b.c]}"),
         ("jmespath: a.b", "jmespath: {expression: a.b}"),
-        ("abridge: 500", "abridge: {max_bytes: 500}"),
         ("abridge: 8kB", "abridge: {max_bytes: 8000}"),
         ("paginate: 50", "paginate: {limit: 50}"),
         ("paginate: {max_bytes: 2KiB}", "paginate: {max_bytes: 2048}"),
-        ("truncate: 5000", "truncate: {max_length: 5000}"),
         ("table", "table: {}"),
         ("table: ", "table: {}"),
         ("rename: {a.b: c}", "rename: {names: {a.b: c}}"),

@@ -34,7 +34,6 @@ def problems(text: str) -> list[str]:
     ("step", "words"),
     [
         ("noise", ()),
-        ("{noise: {}}", ()),
         ("{noise: null}", ()),
         ("{noise: a}", ("a",)),
         ("{noise: [a, b]}", ("a", "b")),
@@ -47,10 +46,12 @@ def test_a_step_of_an_own_name_is_read_as_ours_are(step: str, words: tuple[str, 
     assert vars(type(loaded))["words"].__get__(loaded) == words
 
 
-@pytest.mark.parametrize("guard", ["gate", "{gate: {}}", "{gate: null}", "{gate: {level: 1}}"])
-def test_a_guard_is_read_with_its_options(guard: str) -> None:
+@pytest.mark.parametrize(
+    ("guard", "level"), [("gate", 1), ("{gate: null}", 1), ("{gate: {level: 2}}", 2)]
+)
+def test_a_guard_is_read_with_its_options(guard: str, level: int) -> None:
     step = rule(f"{{tools: a, guard: {guard}}}")
-    assert repr(step.guard) == "Gate(level=1)"
+    assert repr(step.guard) == f"Gate(level={level})"
     assert step.pipeline == ()
 
 
@@ -65,17 +66,10 @@ def test_a_rule_takes_the_guard_of_the_defaults_back_with_null() -> None:
     assert (second.guard, second.foreign) == (None, False)
 
 
-@pytest.mark.parametrize(
-    ("keys", "foreign"),
-    [
-        ("response: [noise]", True),
-        ("errors: [noise]", True),
-        ("guard: gate", True),
-        ("response: [{keep: a}], max_bytes: 400", False),
-    ],
-)
-def test_a_rule_knows_whether_anything_of_it_is_not_ours(keys: str, foreign: bool) -> None:
-    assert rule(f"{{tools: a, {keys}}}").foreign is foreign
+def test_a_rule_knows_whether_anything_of_it_is_not_ours() -> None:
+    for keys in ("response: [noise]", "errors: [noise]", "guard: gate"):
+        assert rule(f"{{tools: a, {keys}}}").foreign
+    assert not rule("{tools: a, response: [{keep: a}], max_bytes: 400}").foreign
 
 
 @pytest.mark.parametrize(
@@ -91,7 +85,6 @@ def test_a_rule_knows_whether_anything_of_it_is_not_ours(keys: str, foreign: boo
             "response: [{strange: {kinds: [a]}}]",
             "41: strange: TypeError: no rule file can hold a value of the type set[str]",
         ),
-        ("guard: {gate: {levl: 2}}", "35: unknown option 'levl' of gate; did you mean 'level'?"),
         (
             "guard: odd",
             "27: odd: its parameter 'a' has no type: expected Parameter({'type': T}), T one of "

@@ -22,14 +22,11 @@ def messages(raw: bytes) -> list[str]:
     [
         ("on", "on"),
         ("no", "no"),
-        ("yes", "yes"),
         ("010", 10),
-        ("-7", -7),
         ("0o17", 15),
         ("0x1F", 31),
         ("0b1", "0b1"),
         ("12:30", "12:30"),
-        ("1_000", "1_000"),
         ("2001-12-14", "2001-12-14"),
         ("1e3", 1000.0),
         (".5", 0.5),
@@ -37,10 +34,8 @@ def messages(raw: bytes) -> list[str]:
         (".inf", ".inf"),
         ("=", "="),
         ("True", True),
-        ("FALSE", False),
         ("~", None),
         ("", None),
-        ("'5'", "5"),
         ('"null"', "null"),
         (r'"\ud83d\ude00"', "😀"),
     ],
@@ -76,6 +71,14 @@ def test_a_question_mark_may_stand_inside_a_text_in_brackets() -> None:
     assert load("{a: why?, b: http://x?y=1&z=2}") == {"a": "why?", "b": "http://x?y=1&z=2"}
 
 
+ALIASES = "\n".join(
+    ["a0: &a0 [1, 2]"] + [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 20)]
+).encode()
+MERGES = f"a: &a {{{', '.join(f'k{n}: 1' for n in range(2_000))}}}\nb:\n".encode()
+MERGES += b"- {<<: *a}\n" * 100
+NESTED = b"- &a0 []\n" + b"".join(b"- &a%d [*a%d]\n" % (n, n - 1) for n in range(1, 5_000))
+
+
 @pytest.mark.slow
 @pytest.mark.fault(42, "inside")
 @pytest.mark.parametrize(
@@ -83,13 +86,14 @@ def test_a_question_mark_may_stand_inside_a_text_in_brackets() -> None:
     [
         (b"- " * 30_000, "1:121: nested more than 60 levels deep"),
         (b"[" * 100_000, "1:61: nested more than 60 levels deep"),
-        (b"{a: " * 40_000, "1:238: nested more than 60 levels deep"),
         (b"? " * 60_000, "1:121: nested more than 60 levels deep"),
         (b"a: " + b"9" * 5_000, "1:4: a number of 5000 digits; quote it"),
         (b"a" * (MAX_BYTES + 1), "1:1: more than 262144 bytes, the most a rule file may have"),
         (b"a: [" + b"1," * 99_999 + b"1]", "1:4: over 100000 values, every alias counted"),
+        (ALIASES, "6:5: over 100000 values, every alias counted"),
+        (MERGES, "1:4: over 100000 values merged by '<<'"),
+        (NESTED, "61:3: nested more than 60 levels deep"),
         (b"a: \xff", "1:4: byte 0xff is not UTF-8; save the file in that encoding"),
-        ("é:\nü".encode() + b"\xff", "2:2: byte 0xff is not UTF-8; save the file in that encoding"),
         (b"a: 1\nb: \x01", "2:4: '\\x01' cannot stand in YAML"),
         (b"", "1:1: an empty file; a rule file begins with 'version: 1'"),
     ],
@@ -99,33 +103,9 @@ def test_invalid_yaml_is_one_problem(raw: bytes, message: str) -> None:
 
 
 @pytest.mark.fault(42, "inside")
-def test_aliases_of_aliases_are_counted_in_full() -> None:
-    lines = ["a0: &a0 [1, 2]"]
-    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 20)]
-    assert messages("\n".join(lines).encode()) == [
-        "r.yaml:6:5: over 100000 values, every alias counted"
-    ]
-
-
-@pytest.mark.fault(42, "inside")
-@pytest.mark.slow
-def test_repeated_merges_are_counted_each_time() -> None:
-    keys = ", ".join(f"k{n}: 1" for n in range(2_000))
-    lines = [f"a: &a {{{keys}}}", "b:", *("- {<<: *a}" for _ in range(100))]
-    assert messages("\n".join(lines).encode()) == ["r.yaml:1:4: over 100000 values merged by '<<'"]
-
-
-@pytest.mark.fault(42, "inside")
 def test_no_more_than_200_problems_are_looked_for() -> None:
     root, problems = read("r.yaml", b"a: 1\n" * 1000)
     assert root is None
     assert len(problems) == MAX_PROBLEMS + 1
     assert str(problems[0]) == "r.yaml:2:1: duplicate key 'a'; the first stands in line 1"
     assert str(problems[-1]) == "r.yaml: more than 200 problems; mend these first"
-
-
-@pytest.mark.slow
-@pytest.mark.fault(42, "inside")
-def test_aliases_cannot_nest_deeper_than_brackets_may() -> None:
-    lines = ["- &a0 []", *(f"- &a{n} [*a{n - 1}]" for n in range(1, 5_000))]
-    assert messages("\n".join(lines).encode()) == ["r.yaml:61:3: nested more than 60 levels deep"]
