@@ -14,7 +14,7 @@ from tests.builders import call, line, texts
 from tests.cli.conftest import Run
 from tests.serving import FRONTS
 from tests.wire import Wire
-from tests.wrapped import START, wrapped
+from tests.wrapped import ROOT, START, wrapped
 
 # It lists its tools in two pages, and answers with as many books as it is asked for.
 SERVER = """
@@ -212,36 +212,19 @@ def test_a_pattern_that_is_none_is_refused_before_anything_is_made(
     assert not (tmp_path / "new").exists()
 
 
-SHELF = """
-import sys
-from mcp.server.mcpserver import MCPServer
-mcp = MCPServer(name="shelf", log_level="ERROR")
-@mcp.tool(structured_output=False)
-def pages(count: int) -> str:
-    return "a page " * count
-if "--http" in sys.argv:
-    mcp.run("streamable-http", port=int(sys.argv[sys.argv.index("--http") + 1]))
-mcp.run()
-"""
-
-
 @pytest.mark.parametrize(
     ("front", "mode"), [("stdio", "auto"), ("http", "legacy"), ("http to a command", "auto")]
 )
 def test_each_transport_records_whole_answers(front: str, mode: Any, tmp_path: Path) -> None:
-    path, folder = tmp_path / "shelf.py", tmp_path / "recorded"
-    path.write_text(SHELF)
+    folder = tmp_path / "recorded"
+    server = [sys.executable, str(ROOT / "tests/fixtures/counting_server.py"), f"{tmp_path}/calls"]
     words = ["--record", str(folder), "--budget", "off"]
-    with (
-        FRONTS[front]([sys.executable, str(path)], (), tmp_path, *words) as running,
-        running.connect(mode) as client,
-    ):
-        client.call("pages", {"count": 100_000})
-        client.call("pages", {"count": 2})
+    with FRONTS[front](server, (), tmp_path, *words) as running, running.connect(mode) as client:
+        for tool in ("plain", "reads"):
+            client.call(tool, {})
     recorded = list(sessions([str(folder)]))
-    exchanges = [exchange for session in recorded for _, exchange in session.exchanges]
-    assert {each.arguments["count"]: len(texts(each.response)[0]) for each in exchanges} == {
-        100_000: 700_000,
-        2: 14,
-    }
-    assert {session.server for session in recorded} == {"shelf"}
+    assert {session.server for session in recorded} == {"counting"}
+    exchanges = {each.tool: each for session in recorded for _, each in session.exchanges}
+    assert sorted(exchanges) == ["plain", "reads"]
+    for each in exchanges.values():
+        assert len(json.loads(texts(each.response)[0])["rows"]) == 1000

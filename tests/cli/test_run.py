@@ -13,6 +13,7 @@ import pytest
 
 from proxy.cli import VERBS
 from proxy.storage.ledger import rows
+from tests.cli.conftest import Run
 from tests.raw_http import RawServer, whole
 from tests.rulecases import PYTHON
 from tests.wire import Wire
@@ -87,13 +88,10 @@ def test_a_verb_whose_reader_is_gone_ends_quietly() -> None:
     assert (completed.returncode, completed.stderr) == (141, b"")
 
 
-@pytest.mark.parametrize("verb", sorted(set(VERBS) - {"run"}))
-def test_each_verb_has_its_file_and_help(verb: str) -> None:
-    assert run_program([verb, "--help"]).stdout.startswith(f"usage: mcp-abridge {verb} ".encode())
-
-
-def test_version_is_printed() -> None:
-    assert run_program(["--version"]).stdout.startswith(b"mcp-abridge ")
+def test_each_verb_has_its_help_and_the_program_its_version(run: Run) -> None:
+    for verb in set(VERBS) - {"run"}:
+        assert run(verb, "--help").out.startswith(f"usage: mcp-abridge {verb} ")
+    assert run("--version").out.startswith("mcp-abridge ")
 
 
 def test_the_server_gets_our_folder_environment_and_words(
@@ -185,12 +183,9 @@ def test_it_ends_in_order_if_it_is_started_without_standard_files(
 
 
 def test_a_hangup_that_was_ignored_stays_so() -> None:
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        wire = Wire([*RUN, "--rules", "none", "--", *NAUGHTY, "plain"], cwd=ROOT)
-    finally:
-        signal.signal(signal.SIGHUP, before)
-    with wire:
+    script = "trap '' HUP; exec \"$@\""
+    server = [*RUN, "--rules", "none", "--", *NAUGHTY, "plain"]
+    with Wire(["sh", "-c", script, "sh", *server], cwd=ROOT) as wire:
         wire.write(CALL % 1)
         assert wire.line() == ANSWER % 1
         wire.process.send_signal(signal.SIGHUP)
