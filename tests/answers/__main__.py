@@ -5,10 +5,10 @@ The tables are the same on each run; times go to stderr. Ends with 1 if an arm c
 """
 
 import argparse
+import os
 import re
 import sys
 import time
-from pathlib import Path
 
 from tests.answers import model, table
 from tests.answers.arm import Arm
@@ -34,7 +34,6 @@ def main() -> int:
     add("-k", metavar="WORD", help="only questions with this in their name (a regular expression)")
     add("--arm", metavar="WORD", help="only arms with this in their name")
     add("--budget", metavar="SIZE", help="budget of ours (default: that of an unknown client)")
-    add("--by-question", type=Path, metavar="FILE", help="write each question's calls and bytes")
     add("-v", "--verbose", action="store_true", help="show each call, and the answer's beginning")
     add("--model", metavar="NAME", help="ask this model instead, at --endpoint")
     add("--endpoint", metavar="URL", help="the base of any OpenAI-compatible API: http://host/v1")
@@ -44,7 +43,8 @@ def main() -> int:
         parser.error("--model and --endpoint belong together")
     some = [question for question in questions() if re.search(options.k or "", question.name)]
     if options.model:
-        endpoint = model.endpoint_of(options.endpoint, options.model, options.key_env)
+        key = os.environ[options.key_env] if options.key_env else ""
+        endpoint = model.Endpoint(options.endpoint, options.model, key)
         print(model.report(endpoint, some, options.budget))
         return 0
     results: dict[str, list[Attempt]] = {}
@@ -61,8 +61,6 @@ def main() -> int:
             print(f"{arm.name}: not measured: {error}", file=sys.stderr)
         print(f"{arm.name}: {time.monotonic() - start:.1f} s", file=sys.stderr)
     print(table.summary(some, results, failures))
-    if options.by_question:
-        options.by_question.write_text(table.by_question(some, results))
     return 1 if failures else 0
 
 

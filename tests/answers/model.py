@@ -1,16 +1,13 @@
 """The arm with a real model: each question directly and through the proxy, by a chat endpoint.
 
 The model gets the server's tools as the server or the proxy lists them, and the question. It has
-answered if its last text has the words of the answer. Figures are those of the endpoint; intervals
-are 95 %: Wilson's for the answered ones, Student's for turns and tokens.
+answered if its last text has the words of the answer. Figures are those of the endpoint.
 """
 
-import math
-import os
 import re
 import urllib.request
 from collections.abc import Sequence
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
 import orjson
@@ -27,9 +24,6 @@ _TURNS = 20  # requests for one question
 _SECONDS = 300
 _SYSTEM = "Answer the question with the tools. Then give the answer alone, as short as it can be."
 _FILLERS = frozenset(["at", "by", "file", "for", "from", "in", "of", "set", "the", "to", "value"])
-_Z = 1.96
-# The 97.5 % quantile of Student's t by degrees of freedom; beyond these it is nearly _Z.
-_T = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 8: 2.31, 10: 2.23, 15: 2.13, 30: 2.04}
 
 Json = dict[str, Any]
 
@@ -136,42 +130,10 @@ def report(endpoint: Endpoint, questions: Sequence[Question], budget: str | None
 
 
 def _row(name: str, talks: Sequence[Talk]) -> str:
-    count = sum(each.answered for each in talks)
-    low, high = wilson(count, len(talks))
-    cells = [
-        name,
-        f"{count} of {len(talks)} ({100 * low:.0f} to {100 * high:.0f} %)",
-        mean([each.turns for each in talks]),
-        mean([each.input_tokens for each in talks]),
-        mean([each.output_tokens for each in talks]),
+    means = [
+        fmean(values)
+        for values in zip(*((t.turns, t.input_tokens, t.output_tokens) for t in talks), strict=True)
     ]
+    count = sum(each.answered for each in talks)
+    cells = [name, f"{count} of {len(talks)}", *(f"{mean:,.1f}" for mean in means)]
     return f"| {' | '.join(cells)} |"
-
-
-def wilson(count: int, total: int) -> tuple[float, float]:
-    """Return the interval of a share by Wilson.
-
-    >>> ["%.3f" % each for each in wilson(9, 10)]
-    ['0.596', '0.982']
-    """
-    share, square = count / total, _Z * _Z / total
-    middle = share + square / 2
-    spread = _Z * math.sqrt(share * (1 - share) / total + square / (4 * total))
-    return (middle - spread) / (1 + square), (middle + spread) / (1 + square)
-
-
-def mean(values: Sequence[int]) -> str:
-    """Return the mean with half of its interval.
-
-    >>> mean([1, 2, 3]), mean([7])
-    ('2.0 ± 2.5', '7.0')
-    """
-    if len(values) < 2:
-        return f"{fmean(values):,.1f}"
-    degrees = len(values) - 1
-    quantile = _T[max(each for each in _T if each <= degrees)]
-    return f"{fmean(values):,.1f} ± {quantile * stdev(values) / math.sqrt(len(values)):,.1f}"
-
-
-def endpoint_of(url: str, model: str, variable: str | None) -> Endpoint:
-    return Endpoint(url, model, os.environ[variable] if variable else "")

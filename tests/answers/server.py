@@ -45,47 +45,34 @@ def fetch() -> Result:
     return text(f"The content is no page; here it is as it is:\nContents of /orders:\n{body}")
 
 
-RESULTS: dict[str, tuple[str, Callable[[], Result]]] = {
-    "list_issues": (
-        "List the issues of the repository.",
-        lambda: text(pretty(structured.issues())),
-    ),
-    "list_orders": (
-        "List all orders.",
-        lambda: both({"total": 2000, "items": structured.orders()}),
-    ),
-    "lint": ("Check the project.", lambda: text(compact(structured.lint()))),
-    "get_metrics": ("Read the metrics of a day.", lambda: text(compact(structured.metrics()))),
-    "get_graph": ("Read the graph of services.", lambda: text(compact(structured.graph()))),
-    "list_packages": ("List locked packages.", lambda: text(pretty(structured.packages()))),
-    "directory_tree": ("Show the tree of files.", lambda: text(pretty(structured.tree()))),
-    "read_query": ("Run the query on orders.", lambda: text(structured.query())),
-    "get_pods": ("Get the pods as YAML.", lambda: text(structured.pods_yaml())),
-    "export_customers": ("Export customers as CSV.", lambda: text(structured.customers_csv())),
-    "read_events": (
-        "Read the events, one JSON object a line.",
-        lambda: text("\n".join(map(compact, structured.events()))),
-    ),
-    "search_logs": ("Search the logs.", hits),
-    "fetch": ("Fetch the orders from the shop.", fetch),
-    "get_attachments": (
-        "Get a message's attachments.",
-        lambda: text(compact(structured.attachments())),
-    ),
-    "get_sync_status": ("Show the state of the sync.", lambda: text(compact(structured.sync()))),
-    "search_pages": ("Search the wiki.", lambda: both({"result": structured.pages()})),
-    "build_log": ("Read the log of the build.", lambda: text(texts.build_log())),
-    "deploy_log": ("Read the log of the deployment.", lambda: text(texts.deploy_log())),
-    "read_handbook": ("Read the handbook.", lambda: text(texts.handbook())),
-    "get_page": ("Fetch the page of prices.", lambda: text(texts.page())),
-    "read_code": ("Read client.py.", lambda: text(texts.code())),
-    "git_diff": ("Show the unstaged changes.", lambda: text(texts.diff())),
-    "git_log": ("Show the last 300 commits.", lambda: text(texts.history())),
-    "migrate": ("Show the last migration.", lambda: text(texts.traceback()) | {"isError": True}),
-    "take_snapshot": ("Take a snapshot of the page.", lambda: text(texts.snapshot())),
-    "read_file": (
-        "Read app.log.",
-        lambda: text(texts.app_log()) | {"structuredContent": {"content": texts.app_log()}},
+RESULTS: dict[str, Callable[[], Result]] = {
+    "list_issues": lambda: text(pretty(structured.issues())),
+    "list_orders": lambda: both({"total": 2000, "items": structured.orders()}),
+    "lint": lambda: text(compact(structured.lint())),
+    "get_metrics": lambda: text(compact(structured.metrics())),
+    "get_graph": lambda: text(compact(structured.graph())),
+    "list_packages": lambda: text(pretty(structured.packages())),
+    "directory_tree": lambda: text(pretty(structured.tree())),
+    "read_query": lambda: text(structured.query()),
+    "get_pods": lambda: text(structured.pods_yaml()),
+    "export_customers": lambda: text(structured.customers_csv()),
+    "read_events": lambda: text("\n".join(map(compact, structured.events()))),
+    "search_logs": hits,
+    "fetch": fetch,
+    "get_attachments": lambda: text(compact(structured.attachments())),
+    "get_sync_status": lambda: text(compact(structured.sync())),
+    "search_pages": lambda: both({"result": structured.pages()}),
+    "build_log": lambda: text(texts.build_log()),
+    "deploy_log": lambda: text(texts.deploy_log()),
+    "read_handbook": lambda: text(texts.handbook()),
+    "get_page": lambda: text(texts.page()),
+    "read_code": lambda: text(texts.code()),
+    "git_diff": lambda: text(texts.diff()),
+    "git_log": lambda: text(texts.history()),
+    "migrate": lambda: text(texts.traceback()) | {"isError": True},
+    "take_snapshot": lambda: text(texts.snapshot()),
+    "read_file": lambda: (
+        text(texts.app_log()) | {"structuredContent": {"content": texts.app_log()}}
     ),
 }
 
@@ -97,34 +84,24 @@ _SCHEMAS: dict[str, dict[str, Any]] = {
 }
 
 
-def tools() -> list[dict[str, Any]]:
-    return [
-        {
-            "name": name,
-            "description": description,
-            "inputSchema": {"type": "object", "properties": {}},
-            "annotations": {"readOnlyHint": True},
-        }
-        | (
-            {
-                "outputSchema": {
-                    "type": "object",
-                    "properties": _SCHEMAS[name],
-                    "required": list(_SCHEMAS[name]),
-                }
-            }
-            if name in _SCHEMAS
-            else {}
-        )
-        for name, (description, _) in RESULTS.items()
-    ]
+def tool(name: str) -> dict[str, Any]:
+    definition = {
+        "name": name,
+        "description": f"{name.replace('_', ' ').capitalize()}.",
+        "inputSchema": {"type": "object", "properties": {}},
+        "annotations": {"readOnlyHint": True},
+    }
+    if properties := _SCHEMAS.get(name):
+        schema = {"type": "object", "properties": properties, "required": list(properties)}
+        definition["outputSchema"] = schema
+    return definition
 
 
 def call(name: str, _: dict[str, Any]) -> Result:
     if name not in RESULTS:
         raise LookupError("there is no tools/call")
-    return RESULTS[name][1]()
+    return RESULTS[name]()
 
 
 if __name__ == "__main__":
-    serve("answers", "1", tools(), call)
+    serve("answers", "1", [tool(name) for name in RESULTS], call)

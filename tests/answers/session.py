@@ -33,12 +33,11 @@ class Attempt(Struct, frozen=True):
     question: str
     calls: int
     read: int
-    argument_bytes: int
     never: str = ""
 
 
 class Session:
-    """A running command, initialized; `definitions` are the bytes of its tools as listed."""
+    """A running command, initialized."""
 
     def __init__(self, arm: Arm, wire: Wire) -> None:
         self._arm, self._wire, self._number = arm, wire, 0
@@ -46,7 +45,6 @@ class Session:
         wire.send("notifications/initialized")
         tools = self._request("tools/list")["result"]["tools"]
         self.tools: list[dict[str, Any]] = tools
-        self.definitions = len(orjson.dumps(tools))
         self._schemas = {tool["name"]: tool.get("outputSchema") for tool in tools}
 
     def _request(self, method: str, **params: Any) -> dict[str, Any]:
@@ -58,7 +56,7 @@ class Session:
         """Run the arm's steps until the evidence stands; `watch` is told of each."""
         steps = self._arm.steps(question)
         evidence = Evidence(question)
-        calls = read = argument_bytes = 0
+        calls = read = 0
         never = "lost"
         reply: Reply | None = None
         while calls < LIMIT:
@@ -70,7 +68,6 @@ class Session:
             calls += 1
             read += len(reply.text.encode())
             request = "" if isinstance(step, Look) else orjson.dumps(step.arguments).decode()
-            argument_bytes += len(request)
             if watch:
                 watch(step, reply)
             texts = [step.before + reply.text, *self._arm.readings(reply.text)]
@@ -80,7 +77,7 @@ class Session:
         else:
             never = "limit"
         steps.close()
-        return Attempt(question.name, calls, read, argument_bytes, never)
+        return Attempt(question.name, calls, read, never)
 
     def call(self, tool: str, arguments: dict[str, Any]) -> str:
         reply, reason = self._reply(Call(tool, arguments))
@@ -116,11 +113,8 @@ def open_session(arm: Arm) -> Iterator[Session]:
 
 
 def attempts(arm: Arm, questions: Sequence[Question], watch: Watch | None = None) -> list[Attempt]:
-    if not arm.fresh:
-        with open_session(arm) as session:
-            return [session.ask(question, watch) for question in questions]
     results = []
-    for question in questions:
+    for group in [[each] for each in questions] if arm.fresh else [questions]:
         with open_session(arm) as session:
-            results.append(session.ask(question, watch))
+            results += [session.ask(question, watch) for question in group]
     return results

@@ -55,27 +55,10 @@ def _row(arm: str, attempts: Sequence[Attempt], whole: int) -> tuple[str, ...]:
     )
 
 
-def by_question(questions: Sequence[Question], results: Mapping[str, Sequence[Attempt]]) -> str:
-    """Return a line for each question: calls and bytes of each arm, `never` with its reason."""
-    attempts = {(arm, each.question): each for arm, own in results.items() for each in own}
-    lines = ["\t".join(("question", *results))]
-    for question in questions:
-        cells = [_cell(attempts[arm, question.name]) for arm in results]
-        lines.append("\t".join((question.name, *cells)))
-    return "\n".join([*lines, ""])
-
-
-def _cell(attempt: Attempt) -> str:
-    end = f" never: {attempt.never}" if attempt.never else ""
-    return f"{attempt.calls} / {attempt.read}{end}"
-
-
 def trace(step: Call | Look, reply: Reply) -> None:
-    request = (
-        "(file)"
-        if isinstance(step, Look)
-        else f"{step.tool} {orjson.dumps(step.arguments).decode()}"
-    )
+    request = "(file)"
+    if isinstance(step, Call):
+        request = f"{step.tool} {orjson.dumps(step.arguments).decode()}"
     text = reply.text
     rest = f"\n… {len(text) - 2 * _BEGINNING} …\n{text[-_BEGINNING:]}"
     print(f"> {request}\n{text if len(text) < 2 * _BEGINNING else text[:_BEGINNING] + rest}")

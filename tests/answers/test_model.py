@@ -44,15 +44,13 @@ def test_a_model_is_asked_directly_and_through_the_proxy(
 
     rows = capsys.readouterr().out.splitlines()[-2:]
     assert rows == [
-        f"| direct | 0 of 1 (0 to 79 %) | 2.0 | {2 * READ}.0 | 6.0 |",
-        f"| ours | 1 of 1 (21 to 100 %) | 2.0 | {2 * READ}.0 | 6.0 |",
+        f"| direct | 0 of 1 | 2.0 | {2 * READ}.0 | 6.0 |",
+        f"| ours | 1 of 1 | 2.0 | {2 * READ}.0 | 6.0 |",
     ]
     assert {each.path for each in server.requests} == {"/v1/chat/completions"}
     assert {each.headers["authorization"] for each in server.requests} == {"Bearer a secret"}
     requests = [each.message for each in server.requests]
-    assert {each["model"] for each in requests} == {"stand-in"}
-    prompts = [each["messages"][1]["content"] for each in requests]
-    assert prompts == [QUESTION.text] * 4
+    assert [each["messages"][1]["content"] for each in requests] == [QUESTION.text] * 4
     direct, ours = (each["messages"][-1]["content"] for each in (requests[1], requests[3]))
     assert len(direct) > 10 * len(ours)
 

@@ -19,7 +19,7 @@ from tests.fuzz.fuzzer import Wrong
 from tests.fuzz.grammar import Dice, grow
 
 EACH = 5
-"""How many documents each rule is random_pair on."""
+"""How many documents each rule is tried on."""
 
 FUEL = 2_000_000
 SHOWS: tuple[Shows, ...] = get_args(Shows)
