@@ -56,4 +56,3 @@ def test_the_load_on_the_knowledge_base_is_printed_for_each_kind_of_request() ->
     rows = completed.stdout.splitlines()
     assert [row.split()[:2] for row in rows[2:7]] == [["2", kind] for kind in load.KINDS]
     assert [row.endswith("failures 0") for row in rows].count(True) == 2
-    assert any(row.startswith("with 2: the sidecar: ") for row in rows)

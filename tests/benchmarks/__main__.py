@@ -29,13 +29,12 @@ def main() -> int:
     failures = 0
     start, load = time.monotonic(), os.getloadavg()[0]
     for leg in legs:
-        progress(f"{leg.name} ...")
+        print(f"{leg.name} ...", file=sys.stderr, flush=True)
         try:
             rows.append(table.row(leg, leg.measure(leg, seconds)))
         except Exception as problem:
             failures += 1
             rows.append((leg.name, "", "", "", f"NOT MEASURED: {cause(problem)}"))
-    progress("")
     print(table.text(rows))
     print(f"\n{table.machine(load)}; {time.monotonic() - start:.0f} s")
     return 1 if failures else 0
@@ -48,12 +47,6 @@ def cause(problem: BaseException) -> str:
     # The end of a process's output mostly has the reason.
     first, *more = str(problem).splitlines() or [""]
     return f"{type(problem).__name__}: {first}{' ... ' + more[-1].strip() if more else ''}"
-
-
-def progress(text: str) -> None:
-    """Show the current measurement on a terminal."""
-    if sys.stderr.isatty():
-        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

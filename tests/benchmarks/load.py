@@ -25,7 +25,6 @@ from tests.benchmarks.commands import ROOT, service, sidecar, url
 from tests.benchmarks.table import quantity
 from tests.benchmarks.web_client import HttpClient, WrongAnswer
 from tests.conformance.suite import free_port
-from tests.soak.footprint import Footprint, footprint
 
 SECONDS = 60.0
 QUICK_SECONDS = 5.0
@@ -81,15 +80,14 @@ def main() -> int:
     failed = False
     with ExitStack() as stack:
         stack.enter_context(service(server, origin))
-        serving = stack.enter_context(service(serve, port))
+        stack.enter_context(service(serve, port))
         ids = documents(port)
         run(port, ids, 2, min(1.0, seconds))  # what is made once is there from now on
         for clients in options.clients or CLIENTS:
-            direct, _ = run(origin, ids, clients, seconds, paged=False)
-            through, footprints = run(port, ids, clients, seconds, serving.pid)
+            direct = run(origin, ids, clients, seconds, paged=False)
+            through = run(port, ids, clients, seconds)
             rows += [row(kind, clients, direct, through) for kind in KINDS]
             lines = [*direct.summary("directly"), *through.summary("through the sidecar")]
-            lines.append("the sidecar: " + "; at the end ".join(map(footprint_text, footprints)))
             notes += [f"with {clients}: {line}" for line in lines]
             failed |= bool(direct.failures or through.failures)
     print(table.text(rows, HEAD, range(2, 6)))
@@ -100,17 +98,9 @@ def main() -> int:
 
 
 def run(
-    port: int,
-    ids: Sequence[str],
-    clients: int,
-    seconds: float,
-    pid: int | None = None,
-    paged: bool = True,
-) -> tuple[Tally, list[Footprint]]:
-    """Have so many clients ask for so long; if lists are not `paged`, each comes whole.
-
-    Returns what came of it, and what the process `pid` had after a fifth of that and at the end.
-    """
+    port: int, ids: Sequence[str], clients: int, seconds: float, *, paged: bool = True
+) -> Tally:
+    """Have so many clients ask for so long; if lists are not `paged`, each comes whole."""
     tally, over = Tally(), threading.Event()
     threads = [
         threading.Thread(target=ask_on, args=(port, rounds(ids, number, paged), tally, over))
@@ -118,14 +108,11 @@ def run(
     ]
     for thread in threads:
         thread.start()
-    footprints: list[Footprint] = []
-    for share in (1 / 5, 4 / 5):
-        time.sleep(seconds * share)
-        footprints += [footprint(pid)] if pid else []
+    time.sleep(seconds)
     over.set()
     for thread in threads:
         thread.join()
-    return tally, footprints
+    return tally
 
 
 Request = tuple[str, dict[str, Any]]
@@ -204,12 +191,6 @@ def row(kind: str, clients: int, direct: Tally, through: Tally) -> tuple[str, ..
         return (*cells, "", "")
     excess = p95(through.seconds[kind]) / bound - 1
     return (*cells, f"< {quantity(bound, 's')}", f"MISSED by {excess:.0%}" if excess > 0 else "met")
-
-
-def footprint_text(at: Footprint) -> str:
-    workers = f" and {at.workers:.1f} MB in workers" if at.workers else ""
-    counted = f"{at.threads} threads, {at.descriptors} descriptors"
-    return f"{at.resident:.1f} MB{workers}, {counted}"
 
 
 def p95(seconds: Sequence[float]) -> float:

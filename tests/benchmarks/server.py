@@ -96,10 +96,10 @@ def listed(count: int) -> dict[str, Any]:
     return {"rows": rows, "source": "documents"}
 
 
-TOOLS: dict[str, Callable[[], dict[str, Any]]]
-TOOLS = {"small": small, "large": large, "large_s": large_s, "huge": huge}
-# Two tools as small as the first, so that rules for others can stand beside it.
-TOOLS |= {"other": small, "another": small}
+# `another` is as small as `small`, so that rules for others can stand beside it.
+TOOLS: dict[str, Callable[[], dict[str, Any]]] = {
+    **{"small": small, "another": small, "large": large, "large_s": large_s, "huge": huge}
+}
 
 
 def tools() -> dict[str, Any]:

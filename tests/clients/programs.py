@@ -430,7 +430,14 @@ def converse(
         place = Place(model.url, home, cwd, before.before(command))
         start, more = client.configure(place)
         output = run(start, cwd, {**environment(home), **more, **env})
-    return talk(model, before, behind, output[-2000:])
+    stderr = output[-2000:]
+    if not before.log.exists():
+        return Talk(model.results, [], {}, [], stderr)
+    responses = [orjson.loads(line) for line in before.lines()]
+    results = [each["result"] for each in responses if "content" in each.get("result", {})]
+    initialize = (each for each in before.requests() if each.get("method") == "initialize")
+    hello: Json = next(initialize, {}).get("params", {})
+    return Talk(model.results, results, hello, [each["name"] for each in behind.calls()], stderr)
 
 
 def remote(
@@ -485,14 +492,3 @@ def enclosure() -> list[str]:
         return []
     trial = subprocess.run([*prefix, "true"], capture_output=True, check=False)
     return [] if trial.returncode else prefix
-
-
-def talk(model: Model, before: Tee, behind: Tee, stderr: str) -> Talk:
-    if not before.log.exists():
-        return Talk(model.results, [], {}, [], stderr)
-    responses = [orjson.loads(line) for line in before.lines()]
-    results = [each["result"] for each in responses if "content" in each.get("result", {})]
-    initialize = (each for each in before.requests() if each.get("method") == "initialize")
-    hello: Json = next(initialize, {}).get("params", {})
-    ran = [each["name"] for each in behind.calls()]
-    return Talk(model.results, results, hello, ran, stderr)

@@ -4,11 +4,8 @@ Its arguments are the tools that it has; all of them if there are none.
 It is no fixture of an SDK: its start costs nothing, and a client has it started many times.
 """
 
-import base64
 import json
-import struct
 import sys
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +17,11 @@ from tests.plain_server import serve
 Json = dict[str, Any]
 
 LONG = 200_000
+# Sixteen by sixteen gray pixels.
+PICTURE = (
+    "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAAAAAA6mKC9AAAAD0lEQVR4nGOoRwMMI1sAAHz9fwESwiPdAAAAAElFTkSu"
+    "QmCC"
+)
 
 
 def rows() -> list[Json]:
@@ -31,19 +33,6 @@ def rows() -> list[Json]:
     }
     count = LONG // (len(json.dumps(row)) + 60)
     return [{"id": n, "title": f"Record number {n}", "score": n + 0.5, **row} for n in range(count)]
-
-
-def picture() -> str:
-    chunks = (
-        (b"IHDR", struct.pack(">IIBBBBB", 16, 16, 8, 0, 0, 0, 0)),
-        (b"IDAT", zlib.compress((b"\0" + b"\x7f" * 16) * 16)),
-        (b"IEND", b""),
-    )
-    data = b"\x89PNG\r\n\x1a\n"
-    for kind, content in chunks:
-        checksum = zlib.crc32(kind + content)
-        data += struct.pack(">I", len(content)) + kind + content + struct.pack(">I", checksum)
-    return base64.b64encode(data).decode()
 
 
 def texts(*blocks: str) -> Json:
@@ -64,7 +53,7 @@ RESULTS: dict[str, Json] = {
     "fail_both": both({"code": "NOT_FOUND", "error": ERROR}) | {"isError": True},
     "picture": {"content": [
         {"type": "text", "text": "A caption before."},
-        {"type": "image", "data": picture(), "mimeType": "image/png"},
+        {"type": "image", "data": PICTURE, "mimeType": "image/png"},
     ]},
     "blocks": texts("BLOCK-ONE", "BLOCK-TWO", '{"block": "THREE"}'),
     "embedded": {"content": [

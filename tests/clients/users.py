@@ -19,18 +19,17 @@ PASSING = ("--rules", "none", "--budget", "off")
 
 
 class User:
-    """A user's home, with `mcp-abridge` on the PATH if `program` is true."""
+    """A user's home, with `mcp-abridge` on the PATH."""
 
-    def __init__(self, folder: Path, *, program: bool = True) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.home, self.cwd = folder / "home", folder / "cwd"
         for each in (self.home, self.cwd):
             each.mkdir(parents=True)
         self.env = environment(self.home)
-        if program:
-            path = write(folder / "bin" / "mcp-abridge", f"#!{sys.executable}\n{START}")
-            path.chmod(0o755)
-            self.env["PATH"] = f"{path.parent}{os.pathsep}{self.env['PATH']}"
+        path = write(folder / "bin" / "mcp-abridge", f"#!{sys.executable}\n{START}")
+        path.chmod(0o755)
+        self.env["PATH"] = f"{path.parent}{os.pathsep}{self.env['PATH']}"
 
     def types(self, *words: str) -> str:
         return run([*words], self.cwd, self.env)

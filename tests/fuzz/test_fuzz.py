@@ -1,24 +1,19 @@
 """The fuzzers themselves: what they say of a proxy that is right, and of ones that are broken."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from proxy.ruleset.loading.convert import fields
-from proxy.ruleset.loading.rule_model import RuleSpec
 from proxy.session.active_rules import ActiveRules, ToolRules
 from proxy.session.outputs import Output
 from proxy.session.session import Session
 from proxy.session.state import InFlight
 from proxy.shaping import pipeline
 from proxy.shaping.job import ShapeJob, ShapeResult
-from proxy.transforms import TRANSFORMS
-from tests.fuzz import rules
 from tests.fuzz.__main__ import FUZZERS
 from tests.fuzz.fuzzer import run
-from tests.fuzz.grammar import Dice
 
 # Few: CI runs each of them for half a minute.
 INPUTS = {"pairs": 150, "traces": 100}
@@ -31,30 +26,6 @@ def test_fuzzing_has_no_findings_and_reaches_many_states(name: str) -> None:
     assert report.findings == []
     assert report.inputs == INPUTS[name]
     assert len(report.states) > INPUTS[name] // 4
-
-
-def test_every_option_of_every_transform_and_nearly_every_key_of_a_rule_is_tried() -> None:
-    combinations: set[tuple[str, str]] = set()
-    keys: set[str] = set()
-    for index in range(1500):
-        rule = rules.rule(Dice.of(1, index))
-        keys |= set(rule)
-        combinations |= set(options([*rule.get("response", []), *rule.get("errors", [])]))
-
-    every = {(word, name) for word in TRANSFORMS for name in fields(TRANSFORMS[word])}
-    assert every - combinations == set()
-    # These say what becomes of a call or of a list, not of a response.
-    assert set(fields(RuleSpec)) - keys == {"guard", "definition", "hide", "tests"}
-
-
-def options(steps: list[Any]) -> Iterator[tuple[str, str]]:
-    for step in steps:
-        if isinstance(step, list):
-            yield from options(step)
-            continue
-        [(word, value)] = step.items()
-        if isinstance(value, dict):
-            yield from ((word, name) for name in value)
 
 
 def shaped(change: Callable[[bytes], bytes]) -> Callable[..., ShapeResult]:
