@@ -22,7 +22,6 @@ OURS = (Paging, Notices, LookThenView, Best)
 
 
 def arms(budget: str | None) -> list[Arm]:
-    """Return all arms; what the rivals need is installed when they are asked."""
     options = ("--budget", budget) if budget else ()
     direct = (Direct(), ClaudeCode(), Codex(), VisualStudioCode())
     return [*direct, *(kind(*options) for kind in OURS), *rivals()]

@@ -69,7 +69,6 @@ class Arm:
     fresh = True
 
     def command(self, server: Sequence[str]) -> list[str]:
-        """Return the command that runs the product in front of the server's command."""
         return list(server)
 
     def steps(self, question: Question) -> Steps:
@@ -80,7 +79,6 @@ class Arm:
         raise NotImplementedError
 
     def show(self, result: Result) -> str:
-        """Return the text that the client shows the model: the text blocks by default."""
         return visible_text(result)
 
     def readings(self, text: str) -> Iterable[str]:
@@ -89,7 +87,6 @@ class Arm:
 
 
 def visible_text(result: Result) -> str:
-    """Return the text blocks of a result, else its structuredContent as JSON."""
     texts = [block["text"] for block in result.get("content", ()) if block.get("type") == "text"]
     if not texts and result.get("structuredContent") is not None:
         return orjson.dumps(result["structuredContent"]).decode()

@@ -217,7 +217,6 @@ def _members(members: dict[str, Any], around: str) -> Iterator[Unit]:
 
 
 def _lines(text: str, around: str) -> Iterator[Unit]:
-    """Read a text as JSON if it is some, else by its lines."""
     if text[:1] in ("{", "["):
         for document in documents(text):
             if not isinstance(document, str):
@@ -271,7 +270,6 @@ def _long(value: Any) -> bool:
 
 
 def _without_rows(value: Any) -> bool:
-    """Return True if a document is about one thing."""
     if not isinstance(value, dict | list):
         return not _long(value)
     several = isinstance(value, list) and len(value) > 1 and _of_containers(value)

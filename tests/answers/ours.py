@@ -48,7 +48,6 @@ class Paging(Ours):
         yield from self.pages(question, reply)
 
     def pages(self, question: Question, first: Reply) -> Steps:
-        """Follow the notices, beginning with those of the first answer."""
         waiting = [
             place for place in omitted_paths(first.text) if place not in ("items", "@", "text")
         ]
@@ -145,7 +144,6 @@ def continues(view: str, following: str) -> bool:
 
 
 def end_of(text: str) -> str:
-    """Return the end of a part of a text, without the notice."""
     return _NOTICE.sub("", text)[-2000:]
 
 
@@ -176,7 +174,6 @@ def around(text: str, word: str) -> list[str]:
 
 
 def hits(text: str) -> list[dict[str, Any]]:
-    """Return the hits of a search, from objects or a table."""
     [document, *_] = documents(text)
     view: Any = document.get("view") if isinstance(document, dict) else None
     view = view if isinstance(view, dict) else {}

@@ -32,8 +32,6 @@ _STYLE = """
 
 
 class Step(Struct):
-    """A call as a model writes it, and what the model reads then."""
-
     call: str
     answer: str
 
@@ -43,7 +41,6 @@ class Step(Struct):
 
 
 def steps(arm: Arm, question: Question) -> list[Step]:
-    """Return the calls until the answer to the question stands in what was read."""
     calls: list[Step] = []
 
     def note(step: Call | Look, reply: Reply) -> None:

@@ -69,7 +69,6 @@ def proxy(rules: str, upstream: Sequence[str], *verb: str) -> list[str]:
 
 
 def sidecar(port: int) -> tuple[str, ...]:
-    """Return the verb, for `proxy`."""
     return "serve", "--listen", f"127.0.0.1:{port}"
 
 

@@ -110,7 +110,6 @@ def compare(leg: Leg, seconds: float, side: Callable[[Client], raw.Timed]) -> Fi
 
 
 def calls(leg: Leg, seconds: float) -> Figures:
-    """One call after the other, from its first byte written to its last byte read."""
     return compare(leg, seconds, lambda client: raw.calls(client, leg.request))
 
 
@@ -131,7 +130,6 @@ def starts(leg: Leg, seconds: float) -> Figures:
 
 
 def sdk_calls(leg: Leg, seconds: float) -> Figures:
-    """One call after the other of the official client for Python, after a handshake."""
     with sdk.connected_clients(leg.commands, leg.tool) as (one, other):
         leg.check(one.answer(), other.answer())
         return interleaved(one, other, seconds)

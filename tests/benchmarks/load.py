@@ -119,7 +119,6 @@ Request = tuple[str, dict[str, Any]]
 
 
 def ask_on(port: int, requests: Iterator[Request], tally: Tally, over: threading.Event) -> None:
-    """Send one request after the other until it is over."""
     client = HttpClient(port)
     client.connect()
     for number, (kind, arguments) in enumerate(requests, 10):
@@ -136,7 +135,6 @@ def ask_on(port: int, requests: Iterator[Request], tally: Tally, over: threading
 
 
 def rounds(ids: Sequence[str], first: int, paged: bool) -> Iterator[Request]:
-    """Yield what a client asks in turn, other pages and documents each time."""
     for turn in count(first * 7):
         page = {"limit": PAGE, "offset": turn % PAGES * PAGE} if paged else {}
         some = [ids[(turn * 5 + place) % len(ids)] for place in range(READ_AT_ONCE)]

@@ -16,8 +16,6 @@ FEWEST_PAIRS = 2
 
 
 class Side(Protocol):
-    """One of the two that are compared."""
-
     def times(self, calls: int) -> list[float]:
         """Do what is measured so many times; return the seconds of each."""
 
@@ -34,7 +32,6 @@ class Figures(Struct, frozen=True):
 
     @property
     def ratios(self) -> tuple[float, ...]:
-        """Wrapped over direct, of each pair."""
         return tuple(w / d for d, w in zip(self.direct, self.wrapped, strict=False))
 
     def __add__(self, more: "Figures") -> "Figures":

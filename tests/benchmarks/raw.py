@@ -28,8 +28,6 @@ def tools_call(tool: str, arguments: str = "{}", number: int = 2) -> bytes:
 
 
 class Caller(Protocol):
-    """Whatever sends one request and takes its whole answer."""
-
     def call(self, request: bytes) -> object: ...
 
 
@@ -99,8 +97,6 @@ def on_own_core() -> Iterator[None]:
 
 
 class Timed:
-    """A side that is measured: `once` does it once and returns the seconds."""
-
     def __init__(self, once: Callable[[], float], *, own_core: bool = True) -> None:
         self.once = once
         self.own_core = own_core
@@ -132,7 +128,6 @@ def flights(client: StdioClient, tool: str) -> Timed:
 
 
 def starts(command: Sequence[str]) -> Timed:
-    """From the start of the process to its answer to `initialize`."""
 
     def once() -> float:
         start = perf_counter()

@@ -34,7 +34,6 @@ class Calls:
         return durations
 
     def answer(self) -> bytes:
-        """Call once more, and return the result as JSON."""
         result = self.portal.call(self.client.call_tool, self.tool, {})
         text: str = result.model_dump_json(by_alias=True, exclude_unset=True)
         return text.encode()

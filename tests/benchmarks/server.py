@@ -175,7 +175,6 @@ def write(parts: tuple[bytes, bytes, bytes]) -> None:
 
 
 def option(name: str) -> int | None:
-    """Return the number of an option of the command line, None if it is not there."""
     start = f"--{name}="
     return next((int(word[len(start) :]) for word in sys.argv if word.startswith(start)), None)
 

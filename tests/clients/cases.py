@@ -153,7 +153,6 @@ class Bench:
             yield Check(f"weigh finds the bytes of the {way} conversation", problem)
 
     def ending(self) -> Iterator[Check]:
-        """The conversations came to their end."""
         expected = len(SMALL) + 1 + len(LONG_PLAN)
         for talk, count in ((self.direct, len(SMALL) + 1), (self.wrapped, expected)):
             problem = f"{len(talk.visible)} of {count} results; {talk.stderr}"
@@ -194,7 +193,6 @@ def text_of(result: VisibleResult) -> str:
 
 
 def untimed(result: VisibleResult) -> VisibleResult:
-    """Return a result without the time that Codex puts before it."""
     return result._replace(text=re.sub(r"Wall time:? [\d.]+ seconds", "", result.text))
 
 

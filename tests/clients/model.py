@@ -24,8 +24,6 @@ class Step(NamedTuple):
 
 
 class VisibleResult(NamedTuple):
-    """One tool result as the model sees it."""
-
     text: str
     pictures: int = 0
 
@@ -44,7 +42,6 @@ class Move(NamedTuple):
 
     @property
     def arguments(self) -> Json:
-        """Those of a call, or of a search."""
         search = {"query": self.value, "max_results": 5}
         return search if self.kind == "search" else self.value
 

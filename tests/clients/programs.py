@@ -43,11 +43,9 @@ class Place(NamedTuple):
 
     @property
     def entry(self) -> Json:
-        """The server as most clients describe it."""
         return {"command": self.server[0], "args": self.server[1:]}
 
     def servers(self, local: Json, remote: Json) -> Json:
-        """Return the entries of the servers that there are."""
         return {"probe": local, "remote": remote} if self.remote else {"probe": local}
 
 
@@ -101,7 +99,6 @@ class Client:
 
     @property
     def line(self) -> str:
-        """The words that a user types or writes to wrap a server."""
         return self.setup or f"`{self.binary} {shlex.join(self.adding('fs', WRAPPED))}`"
 
 
@@ -353,7 +350,6 @@ def write(path: Path, value: Any) -> Path:
 
 
 def settings(place: Place, folder: str, auth: str) -> None:
-    """Write the settings of Gemini CLI and of Qwen Code, which descends from it."""
     write(place.home / folder / "settings.json", {
         "security": {"auth": {"selectedType": auth}, "folderTrust": {"enabled": False}},
         "mcpServers": place.servers(
@@ -443,7 +439,6 @@ def converse(
 def remote(
     stack: contextlib.ExitStack, client: Client, command: list[str], direct: bool
 ) -> list[str]:
-    """Serve a command over HTTP, and return that of mcp-remote before it."""
     options = ("--rules", "none", "--budget", "off") if direct else ()
     sidecar = stack.enter_context(Sidecar(*options, "--", *command))
     package = client.folder / "node_modules" / "mcp-remote" / "dist" / "proxy.js"

@@ -35,7 +35,6 @@ class User:
         return run([*words], self.cwd, self.env)
 
     def wrapped(self) -> list[str]:
-        """Tell of each server whether it is wrapped."""
         return re.findall(r'"wrapped": (\w+)', self.types("mcp-abridge", "wrap", "--json"))
 
     def files(self) -> dict[Path, bytes]:

@@ -25,7 +25,6 @@ _ENDLESS = 100_000_000  # inputs, if time is what ends them
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the fuzzers that are asked for, one after the other."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     add = parser.add_argument
     add("fuzzers", nargs="*", metavar="|".join(FUZZERS), help="those to run (default: all)")

@@ -111,7 +111,6 @@ class Account:
                 self.overdue |= {exchange + id for id in reading.ids(output.raw) - {b"null"}}
 
     def over(self, exchange: bytes, *, excused: bool = False) -> None:
-        """Record that the server will answer nothing more of an exchange."""
         for slot in self.at_server:
             if slot.startswith(exchange):
                 self.at_server[slot] = 0
@@ -121,7 +120,6 @@ class Account:
     # Received by client and server
 
     def client_hears(self, raw: bytes, exchange: bytes) -> None:
-        """Check and record a line that the client gets. Raises Wrong."""
         if reading.OURS.search(raw):
             raise Wrong("no client sees a question of the proxy's own", repr(raw))
         if b"\n" in raw:
@@ -174,7 +172,6 @@ class Account:
                 raise Wrong("a call keeps all but its arguments", f"{name}: {element!r}")
 
     def free(self, raw: bytes) -> bool:
-        """Return True if a line of the client's is one request that no rule is for."""
         read = reading.envelope(raw)
         names = [raw.lower().count(b'"%b"' % word) for word in _WORDS]
         if read is None or read.method is ABSENT or read.key in (None, b"null") or max(names) > 1:
@@ -183,7 +180,6 @@ class Account:
         return tool in FREE if method == "tools/call" else method in METHODS
 
     def answers_free(self, raw: bytes, exchange: bytes) -> bool:
-        """Return True if a line of the server's is an answer that no rule is for."""
         read = reading.envelope(raw)
         if read is None or not read.responds or read.key is None:
             return False
@@ -193,7 +189,6 @@ class Account:
     # The end
 
     def settle(self) -> None:
-        """Hold the counts of all slots against each other. Raises Wrong."""
         for slot, count in self.requests.items():
             answers, beyond = self.responses[slot], self.beyond[slot]
             if not answers and slot not in self.excused:

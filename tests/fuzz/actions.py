@@ -100,7 +100,6 @@ def carry(world: World, dice: Dice) -> None:
 
 
 def silence(world: World, dice: Dice) -> None:
-    """Let a question of the proxy's own go without an answer."""
     if world.probes:
         token = dice.pick(list(world.probes))
         world.unanswered(token, "the server is gone")
@@ -139,7 +138,6 @@ def leave(world: World, dice: Dice) -> None:
 
 
 def hang_up(world: World, dice: Dice) -> None:
-    """Have the server end an exchange before all is answered."""
     exchange = dice.pick(world.exchanges)
     if exchange != b"":
         # What was said in it is on its way by then.

@@ -42,7 +42,6 @@ class Report(Struct):
     findings: list[tuple[int, str]] = []
 
     def add(self, other: "Report") -> None:
-        """Add the report of another process that ran at the same time."""
         self.inputs += other.inputs
         self.seconds = max(self.seconds, other.seconds)
         self.states |= other.states
@@ -73,7 +72,6 @@ def run(fuzzer: Fuzzer, seed: int, indexes: Iterable[int], seconds: float | None
 
 
 def failure_of(attempt: Callable[[], object]) -> str | None:
-    """Return in words what an input raised, None if nothing."""
     stuck: list[str] = []
 
     def alarm(number: int, frame: FrameType | None) -> None:

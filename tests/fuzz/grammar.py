@@ -79,7 +79,6 @@ def _alternative(dice: Dice, name: str, values: dict[str, str]) -> str:
 
 
 def spelled(dice: Dice, text: str) -> str:
-    """Return a text as a JSON string, spelled in one of the possible ways."""
     spelling = json.dumps(text, ensure_ascii=dice.below(8) >= 5)
     return spelling.replace("/", "\\/").replace("a", "\\u0061") if dice.one_in(12) else spelling
 
@@ -113,7 +112,6 @@ def prose(dice: Dice) -> str:
 
 
 def nested(dice: Dice) -> str:
-    """Return a value at the bottom of many levels."""
     opened, closed = "", ""
     for _ in range(dice.within(1, 300) if dice.one_in(8) else dice.within(1, 40)):
         array = dice.one_in(2)
@@ -123,7 +121,6 @@ def nested(dice: Dice) -> str:
 
 
 def embedded(dice: Dice) -> str:
-    """Return a string that holds JSON."""
     return spelled(dice, grow(dice, '{"log":<string>,"user":<user>,"items":[<record>]}'))
 
 
@@ -228,7 +225,6 @@ RULES: dict[str, Rule] = {
 
 
 def texts(dice: Dice, document: str) -> str:
-    """Return a text that holds, repeats or surrounds a document, or another one."""
     if dice.one_in(24):
         return document[: dice.below(len(document) + 1)]
     return grow(dice, dice.choices([*TEXTS], [*TEXTS.values()])[0], document=document)

@@ -88,7 +88,6 @@ def rule_text(seed: int, number: int) -> bytes:
 
 @lru_cache(maxsize=4)
 def loaded(text: bytes) -> Rule | None:
-    """Return the rule of a file, None if it has problems."""
     reading = rulefile.read("rules.yaml", text)
     if (reading.rules is None) != bool(reading.problems):
         raise Wrong("a file has rules or problems", f"{reading}")
@@ -96,7 +95,6 @@ def loaded(text: bytes) -> Rule | None:
 
 
 def check(pair: Pair) -> Iterator[Hashable]:
-    """Yield what the pair reaches. Raises Wrong if an invariant does not hold."""
     rule = loaded(pair.rule)
     job = None if rule is None else job_for(pair, rule)
     if job is None:

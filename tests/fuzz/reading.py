@@ -59,13 +59,11 @@ class Response(Struct, frozen=True, dict=True):
 
     @property
     def structured(self) -> str | None:
-        """The structuredContent as it is spelled."""
         value = self.result.get("structuredContent")
         return None if value == "null" else value
 
     @property
     def failed(self) -> bool:
-        """True for an error of any kind."""
         return "error" in self.envelope or self.result.get("isError") == "true"
 
 
@@ -166,7 +164,6 @@ def envelope(raw: bytes) -> Message | None:
 
 
 def messages(raw: bytes) -> list[bytes]:
-    """Return the messages of a batch; any other line is one."""
     line = read(raw)
     return list(map(bytes, line)) if isinstance(line, list) else [raw]
 

@@ -173,7 +173,6 @@ _RARE = {
 
 
 def step(dice: Dice, word: str) -> Step:
-    """Return a step of a transform, in the short form or in the long one."""
     kind = TRANSFORMS[word]
     options = {
         name: pool(dice) if callable(pool) else dice.pick(pool)
@@ -251,7 +250,6 @@ def rule(dice: Dice) -> dict[str, Any]:
 
 
 def text(dice: Dice) -> str:
-    """Return a file in one of the styles of YAML."""
     file = {"version": 1, "rules": [rule(dice)]}
     if dice.one_in(3):
         return json.dumps(file, ensure_ascii=dice.one_in(2))

@@ -89,7 +89,6 @@ def notice(dice: Dice, ids: list[str]) -> bytes:
 
 
 def garbled(dice: Dice, raw: bytes) -> bytes:
-    """Return a line that some readers cannot read."""
     odd = dice.pick((b"NaN", b"[" * 3000, b"\xff", b"1e", b'"\\ud800\\x"'))
     forms = (
         raw[: dice.below(len(raw))],

@@ -85,7 +85,6 @@ def judge(job: ShapeJob, outcome: ShapeResult) -> None:
 
 
 def judge_later(job: ShapeJob, outcome: ShapeResult) -> None:
-    """Look at a page or view that was cut from a snapshot. Raises Wrong."""
     after = _line(job, outcome)
     if valid(after.line) is False:
         raise Wrong("what is sent is JSON", after.line)
@@ -133,7 +132,6 @@ def _rigid(after: Response) -> bool:
 
 
 def visible(after: Response, shows: Shows) -> int:
-    """Count what a client of this kind shows of a response."""
     text = sum(len(block.encode("utf-8", "surrogatepass")) for block in after.texts)
     content = after.result.get("structuredContent")
     structured = 0 if content is None else len(content.encode())

@@ -125,7 +125,6 @@ class World:
         return self.rules.withheld(tool) is not None or any(rule.hides for rule in covering)
 
     def server_says(self, dice: Dice, raw: bytes, exchange: bytes) -> None:
-        """Have the session take a line of the server's, whole or cut. Raises Wrong."""
         self.history.append(f"server says: {exchange!r} {raw!r}")
         self.account.server_says(raw, exchange)
         if exchange == b"" and dice.one_in(40) and b'"result"' in raw:
@@ -155,7 +154,6 @@ class World:
         self.take(outputs, b"")
 
     def unanswered(self, token: bytes, cause: str) -> None:
-        """Have the session go on without an answer to a question of its own."""
         exchange = self.probes.pop(token)
         self.take(self.session.unanswered(token, cause), exchange)
 
@@ -166,7 +164,6 @@ class World:
     # Outputs
 
     def take(self, outputs: tuple[Output, ...], exchange: bytes) -> None:
-        """Have outputs carried out some time."""
         if outputs:
             self.tasks.append(Task(deque(outputs), exchange))
 
@@ -242,6 +239,5 @@ class World:
             raise Wrong("the proxy never fails on a message", failures[0])
 
     def flush(self, exchange: bytes | None = None) -> None:
-        """Carry out all outputs that are left, or those of an exchange."""
         while tasks := [each for each in self.tasks if exchange in (None, each.exchange)]:
             self.carry(tasks[0], None)

@@ -31,8 +31,6 @@ class RunExample(Struct, frozen=True):
 
 
 class _Recorder(Struct):
-    """Records each call of a step."""
-
     step: Transform
     runs: list[RunExample]
 
