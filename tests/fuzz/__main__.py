@@ -47,12 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ]
         report = Report()
         share = partial(run, FUZZERS[name][0], options.seed, seconds=options.seconds)
-        if len(shares) == 1:
-            report = share(shares[0])
-        else:
-            with ProcessPoolExecutor(options.processes, get_context("spawn")) as pool:
-                for each in pool.map(share, shares):
-                    report.add(each)
+        with ProcessPoolExecutor(options.processes, get_context("spawn")) as pool:
+            for each in pool.map(share, shares):
+                report.add(each)
         print(f"{name}: seed {options.seed}, {report}", flush=True)
         for index, failure in report.findings:
             print(f"\n#{index}: {failure}\n", flush=True)

@@ -58,38 +58,33 @@ class Report(Struct):
 def run(fuzzer: Fuzzer, seed: int, indexes: Iterable[int], seconds: float | None = None) -> Report:
     """Try inputs, all or as many as there is time for, and report on them."""
     report, start = Report(), time.monotonic()
+    signal.signal(signal.SIGALRM, _alarm)
     for index in indexes:
         if seconds is not None and time.monotonic() - start >= seconds:
             break
-        failure = failure_of(lambda: report.states.update(fuzzer(seed, index)))  # noqa: B023
         report.inputs += 1
-        if failure is not None:
-            report.findings.append((index, failure))
-            if len(report.findings) >= MOST:
-                break
+        # Again each second, in case that the code under test catches it.
+        signal.setitimer(signal.ITIMER_REAL, SECONDS, 1)
+        try:
+            report.states.update(fuzzer(seed, index))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            report.findings.append((index, _failure(error)))
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        if len(report.findings) >= MOST:
+            break
     report.seconds = time.monotonic() - start
     return report
 
 
-def failure_of(attempt: Callable[[], object]) -> str | None:
-    stuck: list[str] = []
+def _alarm(number: int, frame: FrameType | None) -> None:
+    stack = "".join(traceback.format_stack(frame)[-6:])
+    raise Stuck(f"it takes more than {SECONDS} seconds; it was then at\n{stack}")
 
-    def alarm(number: int, frame: FrameType | None) -> None:
-        stuck.append("".join(traceback.format_stack(frame)[-6:]))
-        raise Stuck
 
-    before = signal.signal(signal.SIGALRM, alarm)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
-    failure = None
-    try:
-        attempt()
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        lines = [str(error)] if isinstance(error, Wrong) else traceback.format_exception(error)
-        failure = "\n".join([*lines, *getattr(error, "__notes__", ())])[:_LONGEST]
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-    # The code under test may have caught that, too.
-    return f"it takes more than {SECONDS} seconds; it was then at\n{stuck[0]}" if stuck else failure
+def _failure(error: BaseException) -> str:
+    in_words = isinstance(error, Wrong | Stuck)
+    lines = [str(error)] if in_words else traceback.format_exception(error)
+    return "\n".join([*lines, *getattr(error, "__notes__", ())])[:_LONGEST]

@@ -80,19 +80,14 @@ class World:
         self.history: list[str] = []
 
     def state(self) -> Hashable:
-        state, inflight = self.session, self.session.inflight
-        waiting = inflight._pending.values()
+        session, waiting = self.session, self.session.inflight._pending.values()
         return (
-            min(len(inflight._pending), 4),
-            min(sum(not pending.plain for pending in waiting), 3),
-            min(len(state.suspended), 2),
+            min(len(waiting), 4),
+            min(len(session.suspended), 2),
             min(len(self.tasks), 3),
             any(pending.held_call is not None for pending in waiting),
             any(pending.as_task for pending in waiting),
-            bool(inflight._answered._requests),
-            bool(state.tasks._requests),
-            bool(state.stored),
-            bool(inflight._replaced),
+            bool(session.stored),
             self.rulesets.index(self.rules),
         )
 
