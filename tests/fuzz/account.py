@@ -63,42 +63,33 @@ class Account:
     # Sent by client and server
 
     def client_says(self, raw: bytes, exchange: bytes) -> None:
-        lines = self.of_client.setdefault(exchange, set())
-        lines.add(raw)
-        for element in reading.messages(raw):
-            lines.add(element)
-            read = reading.envelope(element)
-            mark = _MARK.search(element)
-            if mark is not None:
-                self.calls[mark[1]] = element
-            if read is None:
-                self.doubt(element, exchange)
-            elif read.method is not ABSENT and read.key not in (None, b"null"):
-                slot = exchange + (read.key or b"")
-                self.requests[slot] += 1
-                if not self.free(element):
-                    self.ruled.add(slot)
-            elif (
-                reading.method_and_tool(read)[0] == "notifications/cancelled"
-                and read.params is not ABSENT
-            ):
-                id = members(bytes(read.params).decode()).get("requestId", "")
-                self.excused.add(exchange + message.id_key(id.encode()))
+        self.of_client.setdefault(exchange, set()).add(raw)
+        read = reading.envelope(raw)
+        if mark := _MARK.search(raw):
+            self.calls[mark[1]] = raw
+        if read is None:
+            self.doubt(raw, exchange)
+        elif read.method is not ABSENT and read.key not in (None, b"null"):
+            slot = exchange + (read.key or b"")
+            self.requests[slot] += 1
+            if not self.free(raw):
+                self.ruled.add(slot)
+        elif read.verb == "notifications/cancelled" and read.params is not ABSENT:
+            id = members(bytes(read.params).decode()).get("requestId", "")
+            self.excused.add(exchange + message.id_key(id.encode()))
 
     def server_says(self, raw: bytes, exchange: bytes) -> None:
         lines = self.of_server.setdefault(exchange, set())
-        lines.add(raw)
-        for element in reading.messages(raw):
-            lines |= {element, element[max(element.find(b"{"), 0) :]}
-            read = reading.leniently(element)
-            if read is None or reading.envelope(element) is None:
-                self.doubt(element, exchange)
-            if read is not None and read.responds and read.key is not None:
-                slot = exchange + read.key
-                if self.at_server[slot]:
-                    self.at_server[slot] -= 1
-                else:
-                    self.beyond[slot] += 1
+        lines |= {raw, raw[max(raw.find(b"{"), 0) :]}
+        read = reading.leniently(raw)
+        if read is None or reading.envelope(raw) is None:
+            self.doubt(raw, exchange)
+        if read is not None and read.responds and read.key is not None:
+            slot = exchange + read.key
+            if self.at_server[slot]:
+                self.at_server[slot] -= 1
+            else:
+                self.beyond[slot] += 1
 
     def doubt(self, raw: bytes, exchange: bytes) -> None:
         """Allow another response to whatever a line responds to."""
@@ -124,36 +115,32 @@ class Account:
             raise Wrong("no client sees a question of the proxy's own", repr(raw))
         if b"\n" in raw:
             raise Wrong("what is sent is one line", repr(raw))
-        verbatim = raw in self.of_server.get(exchange, ()) or raw == _CHANGED
-        for element in reading.messages(raw):
-            read = reading.leniently(element)
-            if read is not None and read.responds and read.key is not None:
-                self.responses[exchange + read.key] += 1
-            if verbatim or element in self.of_server.get(exchange, ()):
-                continue
-            if read is None or not read.responds or read.key is None:
-                raise Wrong("what the client gets is the server's, or an answer", repr(element))
-            if valid(element.decode("utf-8", "surrogatepass")) is False:
-                raise Wrong("what is sent is JSON", repr(element))
-            slot = exchange + read.key
-            if not self.requests[slot] and slot not in self.strange and read.key != b"null":
-                raise Wrong("an answer of the proxy's is to a request", repr(element))
+        read = reading.leniently(raw)
+        if read is not None and read.responds and read.key is not None:
+            self.responses[exchange + read.key] += 1
+        if raw in self.of_server.get(exchange, ()) or raw == _CHANGED:
+            return
+        if read is None or not read.responds or read.key is None:
+            raise Wrong("what the client gets is the server's, or an answer", repr(raw))
+        if valid(raw.decode("utf-8", "surrogatepass")) is False:
+            raise Wrong("what is sent is JSON", repr(raw))
+        slot = exchange + read.key
+        if not self.requests[slot] and slot not in self.strange and read.key != b"null":
+            raise Wrong("an answer of the proxy's is to a request", repr(raw))
 
     def server_hears(self, raw: bytes, exchange: bytes) -> Iterator[Request]:
-        """Check and record a line that the server gets; yield the requests in it. Raises Wrong."""
+        """Check and record a line that the server gets; yield it if it is a request."""
         if b"\n" in raw:
             raise Wrong("what is sent is one line", repr(raw))
-        lines = self.of_client.get(exchange, set())
-        for element in [raw] if raw in lines else reading.messages(raw):
-            if element not in lines and reading.OURS.search(element) is None:
-                self._changed(element)
-        for read in map(reading.envelope, reading.messages(raw)):
-            if read is not None and read.method is not ABSENT and read.key not in (None, b"null"):
-                id = bytes(read.id)
-                text, ours = id.decode("utf-8", "surrogatepass"), reading.OURS.search(id)
-                request = Request(exchange, text, *reading.method_and_tool(read), ours is not None)
-                self.at_server[request.slot] += not request.ours
-                yield request
+        if raw not in self.of_client.get(exchange, ()) and reading.OURS.search(raw) is None:
+            self._changed(raw)
+        read = reading.envelope(raw)
+        if read is not None and read.method is not ABSENT and read.key not in (None, b"null"):
+            id = bytes(read.id)
+            text, ours = id.decode("utf-8", "surrogatepass"), reading.OURS.search(id)
+            request = Request(exchange, text, *reading.method_and_tool(read), ours is not None)
+            self.at_server[request.slot] += not request.ours
+            yield request
 
     def _changed(self, element: bytes) -> None:
         """Hold a call that a rule has completed against the one that the client sent."""

@@ -33,12 +33,6 @@ def ask(world: World, dice: Dice) -> None:
     world.client_says(dice, _request(world, dice))
 
 
-def batch(world: World, dice: Dice) -> None:
-    parts = [_request(world, dice) for _ in range(dice.within(1, 4))]
-    parts += [speech.notice(dice, world.ids), b"5"][: dice.below(3)]
-    world.client_says(dice, b"[" + b",".join(parts) + b"]")
-
-
 def remark(world: World, dice: Dice) -> None:
     result = speech.line(f'"id":{dice.pick(speech.IDS)},"result":{{}}')
     world.client_says(dice, dice.pick((result, *[speech.notice(dice, world.ids)] * 2)))
@@ -60,7 +54,7 @@ def answer(world: World, dice: Dice) -> None:
 
 def oddity(world: World, dice: Dice) -> None:
     """Have the server send a line that is no first answer."""
-    exchange, kind = dice.pick(world.exchanges), dice.below(9)
+    exchange, kind = dice.pick(world.exchanges), dice.below(8)
     world.mark += 1
     mark = world.mark
     id = dice.pick([each.id for each in world.inbox if not each.ours] or ["7"])
@@ -80,13 +74,6 @@ def oddity(world: World, dice: Dice) -> None:
         notice = speech.line('"method":"notifications/message"')
         world.account.server_says(notice, exchange)
         raw = b"debug {1} " + notice
-    elif kind == 6 and world.inbox:
-        some = [world.inbox.pop() for _ in range(min(len(world.inbox), 3))]
-        exchange = some[0].exchange
-        world.inbox += [each for each in some if each.exchange != exchange]
-        same = [each for each in some if each.exchange == exchange]
-        answers = [speech.answer(dice, each.id, each.method, mark) for each in same]
-        raw = b"[" + b",".join(answers) + b"]"
     else:
         raw = speech.garbled(dice, speech.answer(dice, '"x"', "tools/call", mark))
     world.server_says(dice, raw, exchange)
@@ -165,7 +152,6 @@ ACTIONS: dict[Action, int] = {
     carry: 40,
     oddity: 9,
     remark: 5,
-    batch: 3,
     mumble: 4,
     silence: 2,
     wait: 3,

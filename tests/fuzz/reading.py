@@ -150,22 +150,13 @@ def valid(text: str) -> bool | None:
 # Messages, as the proxy reads them
 
 
-def read(raw: bytes) -> Message | list[Raw] | None:
-    """Return a message or a batch, None for a line that the proxy cannot read."""
+def envelope(raw: bytes) -> Message | None:
+    """Return a message; None for a line that the proxy cannot read."""
     try:
-        return message.read(raw)
+        line = message.read(raw)
     except DocumentError:
         return None
-
-
-def envelope(raw: bytes) -> Message | None:
-    line = read(raw)
     return line if isinstance(line, Message) else None
-
-
-def messages(raw: bytes) -> list[bytes]:
-    line = read(raw)
-    return list(map(bytes, line)) if isinstance(line, list) else [raw]
 
 
 def method_and_tool(read: Message) -> tuple[str, str]:

@@ -30,7 +30,7 @@ from tests.fuzz import covered
 from tests.fuzz.account import Account, Request
 from tests.fuzz.fuzzer import Wrong
 from tests.fuzz.grammar import Dice
-from tests.fuzz.reading import called_tools, envelope, limits, messages
+from tests.fuzz.reading import called_tools, envelope, limits
 
 _ENDS = 512
 _LONG = 700  # bytes from which it is asked whether a line may be streamed
@@ -111,9 +111,10 @@ class World:
 
     def _withholding(self, raw: bytes, exchange: bytes) -> bool:
         """Return True if a call whose answer may be withheld waits under the id of a request."""
-        keys = [read.key for read in map(envelope, messages(raw)) if read is not None and read.key]
-        waiting = [self.session.inflight.at_server(exchange + key) for key in keys]
-        return any(each and each.rule and each.rule.failure_policy.withholds for each in waiting)
+        read = envelope(raw)
+        key = None if read is None else read.key
+        waiting = key and self.session.inflight.at_server(exchange + key)
+        return bool(waiting and waiting.rule and waiting.rule.failure_policy.withholds)
 
     def _hidden(self, tool: str) -> bool:
         covering = self.rules.covering(tool)

@@ -6,10 +6,9 @@ counted: times, and the ids of handles.
 """
 
 from tests.answers.arm import Arm
-from tests.answers.rivals.encoders import Compressor, Terse, UltraLean
+from tests.answers.rivals.encoders import Compressor, Terse
 from tests.answers.rivals.jmunch import Jmunch
 
 
 def rivals() -> list[Arm]:
-    compressors = [Compressor(option) for option in ("--toonify", "--shrinkfit")]
-    return [Jmunch(), *compressors, Terse(), UltraLean()]
+    return [Jmunch(), Compressor(), Terse()]

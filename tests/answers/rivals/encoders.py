@@ -1,27 +1,16 @@
 """Products that write a result in a denser form, and have no tools to ask for a part of it."""
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tests.answers.arm import Arm, Call, Result, Steps, visible_text
+from tests.answers.arm import Arm, Call, Steps
 from tests.answers.evidence import documents
 from tests.answers.question import Question
 from tests.answers.rivals.install import home, program
 
-_ROW = 8000  # characters of a block of indented lines that is read as one row
-_LONG = re.compile(r"[^\s,]{1000,}")  # a cell that nobody reads
 
-
-class Encoder(Arm):
-    """A base: one call, and a reader who knows the form."""
-
-    def steps(self, question: Question) -> Steps:
-        yield Call(question.tool)
-
-
-class Terse(Encoder):
+class Terse(Arm):
     """terse-mcp: tables of positional rows, and a legend of repeated values.
 
     One process for all questions, since it explains its form once in a session.
@@ -36,6 +25,9 @@ class Terse(Encoder):
         environment = [f"HOME={home('terse-mcp')}", "https_proxy=http://127.0.0.1:9"]
         own = [program("terse-mcp", "terse"), "proxy", "--no-stats", "--"]
         return ["env", *environment, *own, *server]
+
+    def steps(self, question: Question) -> Steps:
+        yield Call(question.tool)
 
     def readings(self, text: str) -> Iterator[str]:
         for document in documents(text):
@@ -57,88 +49,22 @@ def _resolved(value: Any, legend: dict[str, Any]) -> Any:
     return value
 
 
-class UltraLean(Encoder):
-    """ultra-lean-mcp-proxy: tables of positional rows, and short names for members.
-
-    A process for each question: it answers a repeated call with what has changed.
-    """
-
-    name = "ultra-lean-mcp-proxy 0.3.2"
-
-    def command(self, server: Sequence[str]) -> list[str]:
-        own = program("ultra-lean-mcp-proxy", "ultra-lean-mcp-proxy")
-        return ["env", f"HOME={home('ultra-lean-mcp-proxy')}", own, "proxy", "--", *server]
-
-    def show(self, result: Result) -> str:
-        """Return structuredContent if the text only says that there is one."""
-        text = visible_text(result)
-        if text == "[ultra-lean-mcp-proxy] structured result":
-            return visible_text({**result, "content": []})
-        return text
-
-    def readings(self, text: str) -> Iterator[str]:
-        for document in documents(text):
-            if isinstance(document, dict) and document.get("encoding") == "lapc-json-v1":
-                yield json.dumps(_renamed(document["data"], document.get("keys", {})))
-
-
-def _renamed(value: Any, names: dict[str, str]) -> Any:
-    """Put the members' names in place of the short ones."""
-    if isinstance(value, list):
-        return [_renamed(each, names) for each in value]
-    if not isinstance(value, dict):
-        return value
-    if isinstance(table := value.get("~t"), dict):
-        columns = [names.get(each, each) for each in table["c"]]
-        return {"columns": columns, "rows": _renamed(table["r"], names)}
-    return {names.get(name, name): _renamed(each, names) for name, each in value.items()}
-
-
 class Compressor(Arm):
-    """mcp-compressor: all tools behind two, and results as TOON, or condensed to 20,000 characters.
+    """mcp-compressor: all tools behind two, and results condensed to 20,000 characters.
 
     A condensed result is asked for once more, in full, if the answer does not stand in it. The
     schema of a tool is not asked for: none has arguments, and the listing says so.
     """
 
+    name = "mcp-compressor 0.38.2 --shrinkfit"
     fresh = False
-
-    def __init__(self, option: str) -> None:
-        self._option = option
-        self.name = f"mcp-compressor 0.38.2 {option}"
 
     def command(self, server: Sequence[str]) -> list[str]:
         own = program("mcp-compressor", "mcp-compressor")
         environment = f"HOME={home('mcp-compressor')}"
-        return ["env", environment, own, "--server-name", "answers", self._option, "--", *server]
+        return ["env", environment, own, "--server-name", "answers", "--shrinkfit", "--", *server]
 
     def steps(self, question: Question) -> Steps:
         arguments: dict[str, Any] = {"tool_name": question.tool, "tool_input": {}}
         yield Call("answers_invoke_tool", arguments)
-        if self._option == "--shrinkfit":
-            yield Call("answers_invoke_tool", {**arguments, "full": True})
-
-    def readings(self, text: str) -> Iterator[str]:
-        if self._option == "--toonify":
-            yield "\n".join(_blocks(_LONG.sub("", text).split("\n")))
-
-
-def _blocks(lines: list[str]) -> Iterator[str]:
-    """Join each line with those that are indented deeper below it, as a reader of TOON does.
-
-    It writes 7.0 as 7; a reader takes them for the same.
-    """
-    for start, line in enumerate(lines):
-        indent, size, block = _indent(line), 0, [line]
-        for below in lines[start + 1 :]:
-            size += len(below)
-            if _indent(below) <= indent or size > _ROW:
-                break
-            block.append(below)
-        if size <= _ROW:
-            row = " ".join(map(str.strip, block))
-            yield re.sub(r"(?<=[ ,])\d+(?=[ ,]|$)", r"\g<0> \g<0>.0", row)
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip(" "))
+        yield Call("answers_invoke_tool", {**arguments, "full": True})
