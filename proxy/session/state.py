@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from os import urandom
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
@@ -32,6 +32,9 @@ from proxy.transforms.base import Call, Warned
 
 if TYPE_CHECKING:
     from proxy.session.tool_lists import ToolListHistory
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 Meters = Callable[[str | None, str | None], Meter]
 ReplyKind = Literal["refused", "answered", "hidden", "late"]
@@ -155,29 +158,37 @@ class PendingRequest(Struct):
         return message.error(self.id, message.PROXY_ERROR, reason)
 
 
-class RecentlyAnswered:
-    """The requests answered last, by the name under which they may be looked up again."""
+class Bounded(Generic[K, V]):
+    """Values by their keys: the oldest go beyond a number or the sum of sizes, the newest stays."""
 
-    def __init__(self) -> None:
-        self._requests: OrderedDict[bytes, PendingRequest] = OrderedDict()
-        self._size = 0
+    def __init__(self, number: int, size: int, size_of: Callable[[K, V], int]) -> None:
+        self._number, self._size = number, size
+        self._size_of = size_of
+        self._values: dict[K, V] = {}
+        self._sum = 0
 
-    def get(self, name: bytes) -> PendingRequest | None:
-        return self._requests.get(name)
+    def __len__(self) -> int:
+        return len(self._values)
 
-    def add(self, name: bytes, pending: PendingRequest) -> None:
-        self.drop(name)
-        self._requests[name] = pending
-        self._size += pending.size + len(name)
-        while len(self._requests) > 1 and (
-            len(self._requests) > _MOST_ANSWERED or self._size > _MOST_ANSWERED_SIZE
-        ):
-            self.drop(next(iter(self._requests)))
+    def get(self, key: K) -> V | None:
+        return self._values.get(key)
 
-    def drop(self, name: bytes) -> None:
-        pending = self._requests.pop(name, None)
-        if pending is not None:
-            self._size -= pending.size + len(name)
+    def add(self, key: K, value: V) -> None:
+        self.drop(key)
+        self._values[key] = value
+        self._sum += self._size_of(key, value)
+        while len(self) > 1 and (len(self) > self._number or self._sum > self._size):
+            self.drop(next(iter(self._values)))
+
+    def drop(self, key: K) -> None:
+        value = self._values.pop(key, None)
+        if value is not None:
+            self._sum -= self._size_of(key, value)
+
+
+def recently_answered() -> Bounded[bytes, PendingRequest]:
+    """Return a store of answered requests, by the names under which they are looked up again."""
+    return Bounded(_MOST_ANSWERED, _MOST_ANSWERED_SIZE, lambda name, each: each.size + len(name))
 
 
 class QueryIds:
@@ -220,7 +231,7 @@ class InFlight:
         self._resumable = resumable
         self._clock = clock
         self._pending: OrderedDict[bytes, PendingRequest] = OrderedDict()
-        self._answered = RecentlyAnswered()
+        self._answered = recently_answered()
         self._replaced: OrderedDict[bytes, None] = OrderedDict()
         self.deadline = deadline
         self.queries = QueryIds()
@@ -277,7 +288,7 @@ class InFlight:
 
     def rest(self) -> None:
         """Forget answered requests: no client resumes them after so long."""
-        self._answered = RecentlyAnswered()
+        self._answered = recently_answered()
 
     def release(
         self, exchange: bytes | None = None, ids: Collection[bytes] | None = None
@@ -393,7 +404,7 @@ class SessionState:
         self.rules = ActiveRules(rules, log, self._renamed)
         self.inflight = InFlight(resumable=resumable, deadline=deadline, clock=clock)
         self.suspended: dict[int, PendingRequest] = {}
-        self.tasks = RecentlyAnswered()
+        self.tasks = recently_answered()
         self.stored: OrderedDict[Key, None] = OrderedDict()
         self.tool_list: ToolListHistory | None = None
         self._tools_counted = False

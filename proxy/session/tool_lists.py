@@ -111,7 +111,7 @@ class ToolListHistory:
     """The pages of the last tools/list, each with a digest of the client's version of it."""
 
     def __init__(self) -> None:
-        self._pages: dict[bytes, bytes] = {}
+        self._pages: dict[bytes, int] = {}
         self._cost = 0
         self.size = 0
         """Bytes of the list as the server sent it."""
@@ -126,12 +126,12 @@ class ToolListHistory:
             self.size += len(raw)
             self._cost += len(raw) + _PAGE_COST
         if self._cost <= _MOST_COST:
-            self._pages[_shared(raw)] = _digest(raw if edited is None else bytes(edited))
+            self._pages[_shared(raw)] = _digest(raw, edited)
 
     def differs(self, rewrite: Callable[[Raw], Raw | None]) -> bool:
         pages = list(self._pages.items())  # pages may be recorded meanwhile
         return self._cost > _MOST_COST or any(
-            _digest_now(page, rewrite) != digest for page, digest in pages
+            _digest(page, rewrite(Raw(page))) != digest for page, digest in pages
         )
 
 
@@ -145,16 +145,5 @@ def new_history(result: Raw) -> ToolListHistory | None:
     return ToolListHistory() if changes else None
 
 
-def _digest_now(page: bytes, rewrite: Callable[[Raw], Raw | None]) -> bytes:
-    try:
-        edited = rewrite(Raw(page))
-    except DocumentError:
-        edited = None
-    return _digest(page if edited is None else bytes(edited))
-
-
-def _digest(raw: bytes) -> bytes:
-    # Imported late: needed only if a server declares that its list may change.
-    from hashlib import sha256
-
-    return sha256(raw).digest()
+def _digest(page: bytes, edited: Raw | None) -> int:
+    return hash(page if edited is None else bytes(edited))

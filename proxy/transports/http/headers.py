@@ -41,7 +41,6 @@ _SENTINEL = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
 _SAFE = re.compile(r"[\x20-\x7e]*")
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _TYPES = ("string", "integer", "boolean")
-_VALUES = ("default", "const", "enum", "examples")  # keywords whose value is no schema
 
 
 def request_headers(raw: bytes, parameters: Mapping[str, ParameterHeaders]) -> dict[str, str]:
@@ -86,7 +85,7 @@ def parameter_headers(input_schema: Any) -> ParameterHeaders:
     names: set[str] = set()
     for path, schema in _annotated(input_schema):
         token = schema[_ANNOTATION]
-        if not path or not isinstance(token, str) or not _TOKEN.fullmatch(token):
+        if not isinstance(token, str) or not _TOKEN.fullmatch(token):
             return ()
         if schema.get("type") not in _TYPES or token.lower() in names:
             return ()
@@ -161,23 +160,18 @@ def _values(params: Raw, headers: ParameterHeaders) -> Iterator[tuple[str, str]]
             yield header, encoded(str(value))
 
 
-def _annotated(root: Any) -> Iterator[tuple[tuple[str, ...] | None, dict[str, Any]]]:
-    """Yield each subschema with the annotation, and its path of `properties`; else None."""
-    waiting: list[tuple[tuple[str, ...] | None, Any]] = [((), root)]
+def _annotated(root: Any) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    """Yield each property with the annotation, and its path."""
+    waiting: list[tuple[tuple[str, ...], Any]] = [((), root)]
     while waiting:
         path, schema = waiting.pop()
-        if isinstance(schema, list):
-            waiting += [(None, each) for each in schema]
         if not isinstance(schema, dict):
             continue
-        if _ANNOTATION in schema:
+        if _ANNOTATION in schema and path:
             yield path, schema
-        for keyword, value in schema.items():
-            if keyword == "properties" and isinstance(value, dict):
-                for name, below in value.items():
-                    waiting.append((None if path is None else (*path, name), below))
-            elif keyword not in _VALUES:
-                waiting.append((None, value))
+        properties = schema.get("properties")
+        if isinstance(properties, dict):
+            waiting += [((*path, name), below) for name, below in properties.items()]
 
 
 def _decode(raw: Raw) -> Any:

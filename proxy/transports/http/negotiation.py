@@ -10,7 +10,7 @@ Wanted = Literal["json", "stream", "prefer json", "either", "nothing"]
 
 json          one JSON document, even if other messages are lost
 stream        an event stream
-prefer json   JSON if it holds a single response, else an event stream
+prefer json   JSON if it holds nothing but responses, else an event stream
 either        the form that the upstream chose
 nothing       neither can be sent: 406
 

@@ -9,6 +9,7 @@ requests that aiohttp accepts although RFC 9112 section 6.1 forbids them.
 """
 
 import asyncio
+import resource
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -224,10 +225,6 @@ class Connections:
 def most_connections(concurrent: int) -> int:
     """Return a limit on connections that leaves half of the descriptors to servers and files."""
     most = max(_MOST_CONNECTIONS, 4 * concurrent)
-    try:
-        import resource
-    except ImportError:
-        return most
     descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if descriptors == resource.RLIM_INFINITY:
         return most

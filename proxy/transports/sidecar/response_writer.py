@@ -70,8 +70,6 @@ class ResponseWriter:
             self._form = "json"
         elif accepts == "stream" or (accepts == "either" and streams):
             self._form = "stream"
-        # The upstream chose JSON, and the client accepts both: wait for the responses.
-        self._patient = accepts == "either"
         self._undecided: list[Event] = []  # while the form is not known
         self._bodies: list[bytes] = []  # each is a response, or an array of responses only
         self._responses = 0
@@ -111,11 +109,10 @@ class ResponseWriter:
         responses = [raw for raw, responds in spoken if responds]
         if self._form is None:
             count = self._responses + len(responses)
-            if len(responses) < len(spoken) or not (self._patient or count == self._expected):
-                self._undecided.append(event)
+            self._undecided.append(event)
+            if len(responses) < len(spoken):
                 await self._become_stream()
                 return
-            self._undecided.append(event)
             if count >= self._expected:
                 self._form = "json"
                 self._undecided.clear()

@@ -98,19 +98,15 @@ class AccessRecord(Struct):
 
 
 class Handler(Protocol):
-    """The interface that answers the requests of one route."""
+    """The interface that answers the requests of one route, whose access was granted before.
 
-    async def open(self) -> None:
-        """Prepare for requests."""
+    `counts` are the numbers of open sessions and of running child processes.
+    """
 
-    async def handle(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
-        """Answer one request; access was granted before."""
-
-    def not_ready_reason(self) -> str | None:
-        """Return the reason if it cannot answer now, else None."""
-
-    def counts(self) -> tuple[int, int]:
-        """Return the number of open sessions and the number of running child processes."""
-
-    async def close(self) -> None:
-        """End all sessions and servers, once no request is open."""
+    async def open(self) -> None: ...
+    async def handle(
+        self, request: web.BaseRequest, record: AccessRecord
+    ) -> web.StreamResponse: ...
+    def not_ready_reason(self) -> str | None: ...
+    def counts(self) -> tuple[int, int]: ...
+    async def close(self) -> None: ...

@@ -102,7 +102,7 @@ CASES: list[Case] = [
     ("prefer json", True, 1, [PRIMING, RESPONSE], "json"),
     ("prefer json", True, 1, [PRIMING, *BOTH], "stream"),
     ("prefer json", True, 1, [RESPONSE, PROGRESS], "json"),
-    ("prefer json", True, 2, [RESPONSE, SECOND], "stream"),
+    ("prefer json", True, 2, [RESPONSE, SECOND], "json"),
     ("prefer json", True, 1, [PRIMING], "stream"),
     ("either", True, 1, ALONE, "stream"),
     ("either", True, 1, [], "stream"),

@@ -11,6 +11,7 @@ from itertools import count
 
 from aiohttp import web
 
+from proxy.session.state import Bounded
 from proxy.transports.http import sse
 from proxy.transports.http.sse import Event
 from proxy.transports.log import Log
@@ -30,32 +31,13 @@ SILENCE = Event(b": \n\n", None)
 """A comment that breaks the silence and has no meaning."""
 
 
-class EventStore:
-    """The events of all sessions, bounded: the oldest is dropped first, the newest always stays."""
+class EventStore(Bounded[tuple[int, int], bytes]):
+    """The events of the streams of all sessions, by stream and number."""
 
     def __init__(self, *, number: int = 100_000, size: int = 256 << 20) -> None:
-        self._number = number
-        self._size = size
-        self._events: dict[tuple[int, int], bytes] = {}
-        self._bytes = 0
+        super().__init__(number, size, lambda _, data: len(data) + _OVERHEAD)
         self.streams = count(1)
         """The numbers of further streams."""
-
-    def add(self, stream: int, number: int, data: bytes) -> None:
-        self._events[stream, number] = data
-        self._bytes += len(data) + _OVERHEAD
-        while len(self._events) > self._number or (
-            self._bytes > self._size and len(self._events) > 1
-        ):
-            self.drop(*next(iter(self._events)))
-
-    def get(self, stream: int, number: int) -> bytes | None:
-        return self._events.get((stream, number))
-
-    def drop(self, stream: int, number: int) -> None:
-        data = self._events.pop((stream, number), None)
-        if data is not None:
-            self._bytes -= len(data) + _OVERHEAD
 
 
 class EventStream:
@@ -102,7 +84,7 @@ class EventStream:
     def add(self, data: bytes) -> None:
         """Add an event, to be sent as soon as a client is connected; without data, only an id."""
         self._count += 1
-        self._store.add(self.number, self._count, data)
+        self._store.add((self.number, self._count), data)
         self._behind += len(data)
         self._news.set()
 
@@ -118,7 +100,7 @@ class EventStream:
 
     def _after(self, position: int) -> list[bytes]:
         numbers = range(position + 1, self._count + 1)
-        following = (self._store.get(self.number, number) for number in numbers)
+        following = (self._store.get((self.number, number)) for number in numbers)
         return [data for data in following if data is not None]
 
     def finish(self) -> None:
@@ -135,7 +117,7 @@ class EventStream:
 
     def _drop(self) -> None:
         for number in range(1, self._count + 1):
-            self._store.drop(self.number, number)
+            self._store.drop((self.number, number))
 
     def hurry(self) -> None:
         self._hurried = True
@@ -210,7 +192,7 @@ class EventStream:
         data, before = None, self._position
         while data is None and self._position < self._count:
             self._position += 1
-            data = self._store.get(self.number, self._position)
+            data = self._store.get((self.number, self._position))
         self._behind -= len(data or b"")
         if data is None or self._position > before + 1:
             self._log.warning("messages were dropped: nobody has opened a stream for them")

@@ -46,7 +46,7 @@ def test_a_stream_is_resumed_with_all_that_followed_or_not_at_all(
         for position in range(1, count + 1):
             following = {(stream, each) for each in range(position + 1, count + 1)}
             assert stream.resume(position) is (following <= stored)
-    assert len(store._events) == len(stored)
+    assert len(store) == len(stored)
 
 
 def test_the_newest_stays_whatever_its_size() -> None:
