@@ -106,7 +106,6 @@ class ActiveRules:
             del self._facts[next(iter(self._facts))]
 
     def facts(self, tool: str) -> ToolFacts | None:
-        """Return the facts of `tool` from a tool list, None if it was not listed."""
         return self._facts.get(tool)
 
     def now(self) -> RuleSet:
@@ -124,7 +123,6 @@ class ActiveRules:
         return self._ruleset
 
     def rest(self) -> None:
-        """Release the rules: they may be replaced many times before their next use."""
         self.outdated = True
         self._selected = self._ruleset = None
         self._by_tool.clear()

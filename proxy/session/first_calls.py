@@ -68,7 +68,6 @@ def _ask_for_tools(
 
 
 def _read_page(result: Raw) -> tuple[dict[str, ToolFacts], str | None, str | None]:
-    """Return the facts of the tools, the cursor of the next page, and the server's name."""
     server = string_at(result, "_meta", SERVER_INFO, "name")
     return definitions.facts_in(result), string_at(result, "nextCursor"), server
 

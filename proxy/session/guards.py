@@ -201,7 +201,6 @@ def resume(state: SessionState, query: PendingRequest, result: QueryResult) -> t
 
 
 def _document(raw: Raw) -> Any:
-    """Return the document of a result for a guard; raises Refusal if there is none."""
     result = members(raw)
     if not is_final(result):
         raise Refusal("the server wants to know something first")

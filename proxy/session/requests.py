@@ -101,7 +101,6 @@ def _notification(
 
 
 def _cancel(state: SessionState, read: Message, exchange: bytes) -> bytes | None:
-    """Forget the request that the client cancels; return the id of its open query, if any."""
     try:
         id = message.members(read.params)["requestId"]
     except (DocumentError, KeyError):
@@ -191,7 +190,6 @@ def _read_meta(state: SessionState, meta: Raw, pending: PendingRequest) -> None:
 def _applying(
     state: SessionState, tool: str, plans: Plans, arguments: dict[str, Any]
 ) -> tuple[Rule | None, ArgumentPlan]:
-    """Return the first rule that applies; raises Refusal if a protecting `when` fails."""
     for rule, plan in plans:
         try:
             if rule.when is None or rule.applies(arguments):

@@ -34,14 +34,6 @@ _SMALL = 4096  # bytes; longer lines are identified by their head and tail if th
 class Session(SessionState):
     """The conversation of one client with one server."""
 
-    @property
-    def server(self) -> str | None:
-        return self.rules.server
-
-    @property
-    def client(self) -> str | None:
-        return self.rules.client
-
     # Incoming messages. Nothing may be called outside of `try`: failures end here.
 
     def from_client(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
@@ -91,7 +83,6 @@ class Session(SessionState):
         return tuple(outputs)
 
     def _unreadable(self, raw: bytes, exchange: bytes, error: DocumentError) -> tuple[Output, ...]:
-        """Separate a message that only the proxy cannot parse from noise on the server's stdout."""
         if not raw.strip():
             return ()
         end = message.behind_first(raw)
@@ -116,13 +107,11 @@ class Session(SessionState):
     def loaded(
         self, token: int, snapshot: Snapshot | None, failure: str | None = None
     ) -> tuple[Output, ...]:
-        """Continue a call that waits for its snapshot; `failure` is why it was not looked up."""
         return self._resume(
             token, lambda pending: requests.loaded(self, pending, snapshot, failure)
         )
 
     def claimed(self, token: int, *, first: bool) -> tuple[Output, ...]:
-        """Continue a call that waits for its ClaimCall; if `first`, nobody has made it before."""
         from proxy.session import first_calls
 
         return self._resume(token, lambda pending: first_calls.claimed(self, pending, first=first))

@@ -131,7 +131,6 @@ class PendingRequest(Struct):
 
     @property
     def step_arguments(self) -> dict[str, Any]:
-        """The arguments of a call as transforms see them."""
         if self.rule is None or self.rule.guard is None:
             return self.arguments
         # A client's argument of this name is no fact.
@@ -152,7 +151,6 @@ class PendingRequest(Struct):
         return f"call again with {' and '.join(f'{name}=0' for name in positions)} first"
 
     def error(self, reason: str) -> bytes:
-        """Return the error response to a request that can have no other any more."""
         if self.method in ("tools/call", "tasks/result"):
             return message.refusal(self.id, reason, self.modern)
         return message.error(self.id, message.PROXY_ERROR, reason)
@@ -206,7 +204,6 @@ class QueryIds:
         return b'%s%d"' % (self._prefix, self._count)
 
     def issued(self, id: bytes) -> bool:
-        """Return True if `id` was issued here."""
         return id.startswith(self._prefix)
 
     def within(self, raw: bytes) -> bool:
@@ -237,7 +234,6 @@ class InFlight:
         self.queries = QueryIds()
 
     def send(self, pending: PendingRequest) -> None:
-        """Record a request that is sent to the server now; the time of a call begins."""
         self.add(pending, self.deadline if pending.method == "tools/call" else None)
 
     def add(self, pending: PendingRequest, seconds: float | None = None) -> None:
@@ -262,11 +258,9 @@ class InFlight:
 
     @property
     def holds_calls(self) -> bool:
-        """True while a call is held for a query."""
         return any(pending.query for pending in self._pending.values())
 
     def at_server(self, slot: bytes) -> PendingRequest | None:
-        """Return the request in this slot that was sent to the server, None for a held call."""
         pending = self._pending.get(slot)
         return None if pending is None or pending.query else pending
 
@@ -428,7 +422,6 @@ class SessionState:
         return earlier is not None and (earlier.withholds or pending.withholds)
 
     def send(self, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
-        """Record a request before it is sent upstream: the response may come at once."""
         if self.collides(pending):
             return (ToClient(pending.error(ID_IN_USE)),)
         pending.size = len(raw)
@@ -457,7 +450,6 @@ class SessionState:
         return self.reply(pending, "refused", self.refusal(pending, reason))
 
     def refusal(self, pending: PendingRequest, reason: str) -> bytes:
-        """Return an error result with this reason, in the form of the rule's errors."""
         rule = pending.rule
         if rule is None or rule.mode != "active" or not rule.errors:
             return message.refusal(pending.id, reason, pending.modern)
@@ -520,14 +512,12 @@ class SessionState:
     # Failures of the session itself
 
     def fail(self, error: Exception) -> str:
-        """Log a failure, and return the reason to send in place of an answer."""
         reason = failure_reason(error)
         if not isinstance(error, RuleErrors):
             self.log(reason)
         return reason
 
     def give_up(self, pending: PendingRequest, error: Exception) -> bytes:
-        """Return the error response to a call on which the proxy failed, and forget the call."""
         self.inflight.retire(pending.slot)
         return pending.error(self.fail(error))
 

@@ -48,7 +48,9 @@ class RecordingSession(Session):
         recorded = self._requests.pop(exchange + _key(raw), None) if self._requests else None
         outputs = super().from_server(raw, exchange)
         if recorded is not None:
-            self._recorder.record(recorded._replace(response=raw), self.server, self.client)
+            self._recorder.record(
+                recorded._replace(response=raw), self.rules.server, self.rules.client
+            )
         return outputs
 
     def may_stream(self, start: bytes, exchange: bytes = b"") -> bool:

@@ -45,12 +45,10 @@ class Routed(NamedTuple):
 
     @property
     def all_to_server(self) -> list[bytes]:
-        """The messages and queries for the server."""
         return [*self.to_server, *(query.raw for query in self.queries)]
 
     @property
     def all_to_client(self) -> list[bytes]:
-        """The notifications and messages for the client."""
         return [*self.notifications, *self.to_client]
 
 
@@ -72,7 +70,7 @@ class Driver:
         self._on_noise = on_noise
         self._shared = b""  # the facts of the server last written to the store
         self._memory: Key | None = None  # the key of the facts that replicas share
-        self._recalling: asyncio.Task[None] | None = None
+        self._recalling = asyncio.Lock()
 
     async def recall(self, key: Key) -> None:
         """Read from the store what another replica knows of the same server and client.
@@ -81,25 +79,18 @@ class Driver:
         """
         if self._store.remote:
             self._memory = key
-            await self._recall_once(key)
-
-    async def _recall_once(self, key: Key) -> None:
-        if self._recalling is None:
-            self._recalling = asyncio.create_task(self._recall(key))
-        # If one waiting task is cancelled, the others still wait for the same read.
-        await asyncio.shield(self._recalling)
+            await self._recall(key)
 
     async def _recall(self, key: Key) -> None:
-        try:
-            snapshot = await threaded(self._store.get, key)
-            if snapshot is not None:
-                self.session.rules.recall(msgspec.json.decode(snapshot.document, type=PeerInfo))
-                self._shared = snapshot.document
-        except Exception as error:
-            reason = raised(error)
-            self._log.warning(f"what other replicas know of the server was not read: {reason}")
-        finally:
-            self._recalling = None
+        async with self._recalling:
+            try:
+                snapshot = await threaded(self._store.get, key)
+                if snapshot is not None:
+                    self.session.rules.recall(msgspec.json.decode(snapshot.document, type=PeerInfo))
+                    self._shared = snapshot.document
+            except Exception as error:
+                reason = raised(error)
+                self._log.warning(f"what other replicas know of the server was not read: {reason}")
 
     async def share(self, key: Key) -> None:
         if not self._store.remote:
@@ -120,9 +111,9 @@ class Driver:
         """Take a message of the client, which may use the snapshots of `scope`; never raises."""
         # What other replicas know, if the message may depend on it.
         if self._memory is not None and (
-            self._recalling or (b"tools/call" in raw and not self.session.rules.listed)
+            self._recalling.locked() or (b"tools/call" in raw and not self.session.rules.listed)
         ):
-            await self._recall_once(self._memory)
+            await self._recall(self._memory)
         if scope is not None:
             self.session.scope = scope
         return await self._routed(self.session.from_client(raw, exchange))
@@ -216,7 +207,6 @@ class Timer:
         self._tasks = Tasks()
 
     def start(self) -> None:
-        """Wait for the first call that will be overdue."""
         if self._waking is not None:
             self._waking.cancel()
         seconds = self._driver.session.patience(self._exchange, self._ids)

@@ -98,7 +98,6 @@ class Log:
         self.put_aside(raw)
 
     def flush(self) -> None:
-        """Write the lines that are held back, as far as stderr is read within a second."""
         self._write(b"")
 
     def _log(self, level: Level, message: str) -> None:
@@ -146,7 +145,6 @@ class Log:
                 ready(self._descriptor, "POLLOUT", 0.1)
 
     def _drain(self) -> bool:
-        """Write the lines that are held back, without blocking; return True if none is left."""
         while self._backlog:
             count = self._send(self._backlog)
             if not count:

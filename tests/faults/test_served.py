@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 
+from proxy.transports.correlation import elements
 from tests.faults.naughty import result
 from tests.faults.processes import until
 from tests.faults.routes import Local, answer_of, failure, modern
@@ -46,8 +47,9 @@ def test_a_server_on_stdio_that_dies_has_all_calls_in_flight_answered_with_the_c
             for ids, raw in (([2, 3], post(two, session)), ([4], modern(4, "end"))):
                 with soon():
                     response = sidecar.ask(raw)
-                answers = zip(response.messages, ids, strict=True)
-                assert {failure(each, id) for each, id in answers} == {error}
+                answers = [part for raw in response.messages for part in elements(raw)]
+                failures = {failure(*each) for each in zip(answers, ids, strict=True)}
+                assert failures == {error}
                 logged = f"{error}; requests answered with an error: {len(ids)}"
                 until(partial(has_said, sidecar, logged))
             assert sidecar.post(call(4), session).status == 404

@@ -36,7 +36,7 @@ def test_the_names_of_client_and_server_come_with_stateless_requests_too() -> No
     talk.client(line(id=1, method="server/discover", params={"_meta": meta}))
     talk.server(answer(discovered))
 
-    assert (talk.session.server, talk.session.client) == ("s", "c")
+    assert (talk.session.rules.server, talk.session.rules.client) == ("s", "c")
 
 
 SAFE = rules("- {name: guard, tools: get, on_failure: refuse, response: [{drop: secret}]}")

@@ -75,7 +75,6 @@ class Completed(Struct, frozen=True):
 
     @property
     def resumes(self) -> bool:
-        """True if a window begins anywhere but at the start."""
         return any(name != VIEW and value for name, value in self.steering.items())
 
 
@@ -240,7 +239,6 @@ _KINDS: dict[str, tuple[str, type | tuple[type, ...]]] = {
 
 
 def _checked(entry: Entry, value: Any) -> Any:
-    """Return the value, clamped if the rule says so; raises Refusal if the schema rejects it."""
     schema = entry.schema
     kind = schema.get("type")
     if kind == "integer" and isinstance(value, float) and value.is_integer():

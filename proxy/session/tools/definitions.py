@@ -174,7 +174,6 @@ def rewrite(result: Raw, rules: RuleSet, log: Log) -> tuple[Raw | None, dict[str
 
 
 def _changes(name: str, tool: dict[str, Raw], every: Covering, log: Log) -> dict[str, Raw]:
-    """Return the members of a tool's definition that change; ABSENT removes a member."""
     covering = [pair for pair in every if pair[0].mode == "active"]
     definitions = [rule.definition for rule, _ in covering if rule.definition is not None]
     own: dict[str, Any] = {key: _schema(tool, key) for key in (*_SCHEMAS, "_meta")}

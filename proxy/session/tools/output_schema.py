@@ -89,7 +89,6 @@ _OPEN = {"$schema", "$defs", "definitions", "properties", "type"} | NOTES
 
 
 def _admits(schema: Schema | None, shape: Schema) -> bool:
-    """Return True if `schema` surely fits objects that have no member but those of `shape`."""
     if schema is None or schema.get("type") != "object" or schema.keys() - _OPEN:
         return False
     declared = schema.get("properties", {})

@@ -101,7 +101,6 @@ class Bridge:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {*_SIGNALS, signal.SIGCHLD})
 
     async def _late_answers(self, end: End, taking: "asyncio.Task[None]") -> End:
-        """Wait for late responses; return the end, which another one may have replaced by then."""
         self._log.debug(end.reason)
         draining = self._loop.create_task(self._drain(taking))
         deadline = self._loop.time() + end.patience
@@ -160,7 +159,6 @@ class Bridge:
         await self._lines.put(None)
 
     async def _read(self, reader: PipeReader) -> tuple[bytes | bytearray, int]:
-        """Read once the client has written; files, which cannot be watched, in a thread."""
         readable = asyncio.Event()
         try:
             self._loop.add_reader(0, readable.set)

@@ -94,7 +94,6 @@ class HttpResponse(aiohttp.ClientResponse):
             return b""
 
     def describe(self, raw: bytes) -> str:
-        """Describe the status, with the start of the body `raw`, and advice for the user."""
         text = f"the server answered HTTP {self.status} {self.reason or ''}".rstrip()
         after = self.headers.get("Retry-After")
         if after is not None:
@@ -169,7 +168,6 @@ class HttpClient:
         raise RedirectRefused(f"{brief}, at last to {redacted(url)}", brief)
 
     def within(self, location: str, base: URL | None = None) -> URL:
-        """Return the URL that the server names; raises RedirectRefused if its origin differs."""
         origin, target = self.url.origin(), repr(location[:_EXCERPT])
         with suppress(ValueError):  # of what is no URL, or one without a host
             url = (self.url if base is None else base).join(URL(location))

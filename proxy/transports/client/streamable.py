@@ -29,6 +29,7 @@ from proxy.transports.driver import Driver, Routed, Timer
 from proxy.transports.http import body
 from proxy.transports.http.headers import (
     METHOD,
+    SESSION,
     VERSION,
     Parameters,
     encoded,
@@ -39,7 +40,6 @@ from proxy.transports.http.negotiation import JSON, MEDIA_TYPES, STREAM
 from proxy.transports.http.sse import ENDPOINT, Event
 from proxy.transports.log import Log
 
-_SESSION = "Mcp-Session-Id"
 _BOTH = {"Accept": MEDIA_TYPES, "Content-Type": JSON}
 
 _ACCEPTED = 30.0  # seconds for a notification to be accepted; then later lines overtake it
@@ -116,7 +116,6 @@ class Streamable:
         self._old: URL | None = None  # the endpoint for messages of a server of 2024-11-05
 
     async def send(self, raw: bytes) -> None:
-        """Send a line; returns as soon as the next line may follow."""
         post = posting.read(raw)
         if post.waiting:
             self._modern = post.modern
@@ -197,7 +196,6 @@ class Streamable:
                 self._on_lost(failure)
 
     async def _ask(self, post: ClientRequest) -> str | None:
-        """POST a line and pass on the messages it brings; return why responses are missing."""
         headers = self._headers(post)
         async with self._endpoint.request(
             "POST", headers, post.raw, post.upload, self._old
@@ -215,7 +213,7 @@ class Streamable:
         if self._old is not None:
             return None  # the responses come on its stream
         if post.begins:
-            self._session = response.headers.get(_SESSION)
+            self._session = response.headers.get(SESSION)
         if post.method == "notifications/initialized" and not post.modern:
             if self._listening is not None:
                 self._listening.cancel()
@@ -233,7 +231,7 @@ class Streamable:
             await self._on_message(raw, post)
             return None
         reason = response.describe(raw)
-        if response.status == 404 and _SESSION in headers:
+        if response.status == 404 and SESSION in headers:
             reason = f"the server has ended the session, start anew: {reason}"
             self._session = None
             self._on_lost(reason)
@@ -271,7 +269,6 @@ class Streamable:
         post.over.set()
 
     async def _dispatch(self, routed: Routed) -> None:
-        """Send messages that follow from one of the server, or from none; do not wait for them."""
         for line in routed.all_to_server:
             self._tasks.spawn(self.send(line))
         await self._say(routed.all_to_client)
@@ -369,7 +366,6 @@ class Streamable:
     # A server of 2024-11-05
 
     async def _find_old(self) -> bool:
-        """Return True if there is a stream of HTTP+SSE, which begins with the endpoint's URL."""
         endpoint: asyncio.Future[URL] = asyncio.get_running_loop().create_future()
         reading = self._tasks.spawn(self._read_old(endpoint))
         either: set[asyncio.Future[Any]] = {endpoint, reading}
@@ -406,5 +402,5 @@ class Streamable:
         return {**_BOTH, **own}
 
     def _handshake(self) -> dict[str, str]:
-        headers = {_SESSION: self._session, VERSION: self._version}
+        headers = {SESSION: self._session, VERSION: self._version}
         return {name: value for name, value in headers.items() if value is not None}

@@ -112,6 +112,5 @@ class _Decoder:
                 return
 
     def end(self) -> None:
-        """Take the end of the body. Raises Unreadable if it is incomplete."""
         if self._input and not self._inner.eof:
             raise Unreadable(f"its gzip data ends early, after {self._input} bytes")

@@ -18,6 +18,7 @@ from proxy.document.message import PROTOCOL_VERSION, Message, members, string_at
 from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
 
+SESSION = "Mcp-Session-Id"
 VERSION = "Mcp-Protocol-Version"
 METHOD = "Mcp-Method"
 NAME = "Mcp-Name"
@@ -161,7 +162,6 @@ def _values(params: Raw, headers: ParameterHeaders) -> Iterator[tuple[str, str]]
 
 
 def _annotated(root: Any) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
-    """Yield each property with the annotation, and its path."""
     waiting: list[tuple[tuple[str, ...], Any]] = [((), root)]
     while waiting:
         path, schema = waiting.pop()

@@ -137,7 +137,6 @@ class Connection(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """Answer malformed HTTP; raises ConnectionError if a response has begun."""
         if isinstance(exc, ConnectionError) or request.writer.output_size > 0:
             raise ConnectionError
         if status == 400:
@@ -168,7 +167,6 @@ class Connections:
         self._warned = -_WARNED_AGAIN
 
     def enter(self, connection: Connection) -> str | None:
-        """Count a new connection; return the reason if there is no room for it, else None."""
         peer = connection.peer
         crowd, own = "", None
         if len(self._open) >= self._limit:
@@ -205,7 +203,6 @@ class Connections:
         return max(1, self._limit // 2)
 
     def _make_room(self, crowd: str, peer: str | None) -> bool:
-        """Close a connection of `peer`, or of any: an idle one, else one with a partial body."""
         if monotonic() - self._warned >= _WARNED_AGAIN:
             self._warned = monotonic()
             self._log.warning(f"{crowd}: idle ones are closed, or new ones refused")

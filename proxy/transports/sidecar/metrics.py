@@ -148,5 +148,4 @@ class _Bounded(Generic[Metric]):
         self._limiter = Limiter[Labels](_MAX_SERIES, _RESERVE)
 
     def of(self, *candidates: Labels) -> Metric:
-        """Return the series of the first of `candidates`, from fine to coarse, that has room."""
         return self._metric.labels(*self._limiter.admit(*candidates))

@@ -16,7 +16,7 @@ from proxy.storage.snapshots import ANYBODY
 from proxy.transports.aio import others
 from proxy.transports.correlation import request_key
 from proxy.transports.http import body, hop_headers, negotiation
-from proxy.transports.http.headers import MODERN
+from proxy.transports.http.headers import MODERN, SESSION, VERSION
 from proxy.transports.sidecar.route import AccessRecord, Route
 
 NOT_JSON = message.PARSE_ERROR
@@ -35,8 +35,6 @@ _OF_NOBODY = re.compile(
     r"|(.*-)?(request|correlation|trace|span|transaction|invocation|idempotency|retry)"
     r"(-?(id|key|start|time|context|attempt|count))?|sentry-trace"
 )
-SESSION = "Mcp-Session-Id"
-VERSION = "Mcp-Protocol-Version"
 
 
 class RequestRefused(AbridgeError):
@@ -71,14 +69,14 @@ class RequestRefused(AbridgeError):
 class PostedBody(Struct):
     """The contents of one POST; without `messages`, JSON that cannot be read as such."""
 
-    raw: bytes
-    messages: list[Message]
-    batch: bool
-    ids: tuple[bytes, ...]
-    accepts: negotiation.Wanted
-    session: str | None
-    version: str | None
-    modern: bool
+    raw: bytes = b""
+    messages: list[Message] = []
+    batch: bool = False
+    ids: tuple[bytes, ...] = ()
+    accepts: negotiation.Wanted = "either"
+    session: str | None = None
+    version: str | None = None
+    modern: bool = False
 
     @property
     def first(self) -> Message | None:
@@ -86,7 +84,6 @@ class PostedBody(Struct):
 
     @property
     def method(self) -> str:
-        """The method of `first`; an empty text for a response, a batch or an unreadable message."""
         return "" if self.first is None else self.first.verb
 
     @property
@@ -94,16 +91,7 @@ class PostedBody(Struct):
         return self.method == "initialize"
 
 
-NOTHING = PostedBody(
-    raw=b"",
-    messages=[],
-    batch=False,
-    ids=(),
-    accepts="stream",
-    session=None,
-    version=None,
-    modern=False,
-)
+NOTHING = PostedBody(accepts="stream")
 """The PostedBody of a request that has no message and wants a stream."""
 
 
@@ -185,7 +173,6 @@ def digest(text: str) -> str:
 
 
 def _messages(raw: bytes, route: Route) -> tuple[list[Message], bool]:
-    """Return the messages of a body and True for a batch; no messages for other JSON."""
     try:
         content = message.read(raw)
         if isinstance(content, Message):

@@ -81,7 +81,6 @@ class ResponseWriter:
 
     @property
     def complete(self) -> bool:
-        """True if the answer is JSON and all of its contents are collected."""
         return self._form == "json" and self._responses >= max(self._expected, 1)
 
     async def begin(self) -> None:
@@ -132,7 +131,6 @@ class ResponseWriter:
         await self.add(event)
 
     async def end(self, last: Event | None = None) -> web.StreamResponse:
-        """Finish the answer, with `last` as its last event. Return the response for aiohttp."""
         if last is not None and self._form != "stream":
             await self.add(last)
             last = None
@@ -203,7 +201,6 @@ class ResponseWriter:
         return b"[" + b",".join(_elements(self._bodies)) + b"]"
 
     def _own(self, *, stream: bool) -> CIMultiDict[str]:
-        """Return the upstream's headers that are true of this form too."""
         headers = CIMultiDict(self._headers)
         for name in _UPSTREAMS:
             headers.popall(name, None)
@@ -273,7 +270,6 @@ def _responds(raw: bytes) -> bool:
 
 
 def _elements(bodies: Iterable[bytes]) -> Iterable[bytes]:
-    """Yield the elements of an array of these bodies; a body that is an array adds its elements."""
     for body in bodies:
         inner = body.strip()
         yield inner[1:-1] if inner[:1] == b"[" else inner

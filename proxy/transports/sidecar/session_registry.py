@@ -94,7 +94,6 @@ class SessionRegistry:
         return RequestContext(request, read, driver, b"", _memory(name, None), scope)
 
     def _name_of(self, session: str) -> str:
-        """Return a name for a session; servers of other routes may use the same id."""
         return post.digest(f"{self._route.path}\n{self._route.upstream}\n{session}")
 
     def _begin(self, scope: str, id_prefix: bytes) -> Driver:
@@ -128,7 +127,7 @@ class SessionRegistry:
         if context.post.initializes and (context.memory.scope, None) not in self._drivers:
             # The upstream has begun no session, so later requests cannot be attributed to one.
             driver = await self._driver(context.memory.scope, None, b":")
-            driver.session.rules.recall(PeerInfo(server=context.driver.session.server))
+            driver.session.rules.recall(PeerInfo(server=context.driver.session.rules.server))
             await driver.share(context.memory)
         else:
             await context.driver.share(context.memory)

@@ -162,7 +162,6 @@ class Sidecar:
         self._log.info(f"ending; open requests: {len(self._open)}")
 
     async def close(self) -> None:
-        """Stop accepting connections, wait a while for open requests, then end everything."""
         self._draining = True
         self._tasks.cancel()
         for listening in self._listening.values():
@@ -329,7 +328,6 @@ class Sidecar:
         return web.json_response({"status": "alive"})
 
     def unready(self) -> list[str]:
-        """Return the paths of the routes that cannot be served now; log each reason once."""
         reasons = {mount.route.path: mount.handler.not_ready_reason() for mount in self.mounts}
         unready = {path: reason for path, reason in reasons.items() if reason is not None}
         if unready != self._unready:

@@ -89,7 +89,6 @@ class ChildProcess:
             self.code = -KILL
 
     def release(self) -> None:
-        """End the guardian, once the group has ended."""
         if self.guardian is not None:
             self.guardian.dismiss()
             self.guardian = None
@@ -127,7 +126,6 @@ class Guardian:
         self._write(b"leave %d\n" % name)
 
     def dismiss(self) -> None:
-        """End the shell; no group is guarded any more."""
         try:
             os.kill(self.pid, KILL)
             os.waitpid(self.pid, 0)
@@ -197,7 +195,6 @@ def _become(
     guardian: Guardian | None,
     failing: int,
 ) -> "NoReturn":
-    """Run the server in the forked process; all other descriptors close by themselves."""
     try:
         os.setsid()
         if guardian is not None:

@@ -75,7 +75,6 @@ class Lines:
         self._size = 0
 
     def feed(self, buffer: bytes | bytearray, size: int) -> Iterator[Event]:
-        """Take the first `size` bytes of `buffer`, at least one; yield the events they complete."""
         view = memoryview(buffer)
         whole: list[bytes] = []
         at = 0
@@ -94,7 +93,6 @@ class Lines:
             yield whole
 
     def end(self) -> Iterator[Event]:
-        """Take the end of the stream, which may be in the middle of a line."""
         # Only its last byte distinguishes a last line without newline from a truncated line.
         whole = (self._end or self._buffer[-ENDS:]).rstrip()[-1:] in (b"}", b"]")
         if self._mode in ("begun", "kept"):

@@ -110,7 +110,6 @@ class PipeWriter:
             self._write_waiting()
 
     def close(self) -> None:
-        """Close the pipe, so that the other side sees its end; abandon a write in progress."""
         # A thread that is writing now checks this once it has released the lock.
         self._closed = True
         if self._lock.acquire(blocking=False):

@@ -209,7 +209,6 @@ class Relay:
         return tuple(output for output in outputs if not isinstance(output, ToServer))
 
     def _wake(self) -> None:
-        """Have the time of a probe watched."""
         if not self._watches:
             self._watches = True
             # If no thread can be started, the response is waited for without end.
@@ -240,7 +239,6 @@ class Relay:
             self._log.pass_on(bytes(memoryview(buffer)[:size]))
 
     def _enter(self, enter: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
-        """Enter the session; log a failure and return None."""
         try:
             with self._entry:
                 return enter(*args, **kwargs)

@@ -87,7 +87,6 @@ class Shutdown:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {*_SIGNALS, signal.SIGCHLD})
 
     def wait(self) -> None:
-        """Return once the server has ended and all of its output was passed on."""
         while not (self._output_ended and self._child.ended()):
             self._handle(self._next(self._deadline))
 
@@ -132,12 +131,10 @@ class Shutdown:
 
     @property
     def unexpected(self) -> bool:
-        """True if the server failed and the reason was not logged yet."""
         failed = self._child.code != 0 and self._cause is None
         return failed and not self._step and not self._signal
 
     def _next(self, deadline: float | None) -> str:
-        """Wait for the next event and return it; record a signal and the server's exit code."""
         wait = None if deadline is None else max(0.0, deadline - monotonic()) * 1000
         if not self._poll.poll(wait):
             return "late"

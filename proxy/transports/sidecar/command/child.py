@@ -99,12 +99,10 @@ class ChildServer:
 
     @property
     def pid(self) -> int:
-        """Its process id, which is that of its group."""
         return self._transport.get_pid()
 
     @property
     def code(self) -> int | None:
-        """Its exit code once it has ended; the negative number of a signal that ended it."""
         return self._transport.get_returncode()
 
     @property
@@ -115,7 +113,6 @@ class ChildServer:
         return f"{reason}; its stderr ends with:\n{tail}" if tail else reason
 
     async def events(self) -> AsyncIterator[Event]:
-        """Yield lines and parts of lines of its stdout until the end, for one reader."""
         lines, wide = Lines(self._limit), False
         while chunk := await self._read(self._stdout):
             pipe = self._transport.get_pipe_transport(1)
@@ -172,7 +169,6 @@ class ChildServer:
             silence.reschedule(self._loop.time() + _STRAGGLERS)
 
     def _on_deaf(self) -> None:
-        """End a server that does not read any more; its remaining output is read to the end."""
         self.deaf = True
         if self._forwarding is None:
             return  # its start is not over: `start` calls this again
@@ -238,7 +234,6 @@ class ChildServer:
         return b""
 
     async def _forward(self, stderr: asyncio.StreamReader) -> None:
-        """Log its stderr in whole lines, so that those of several servers do not mix."""
         rest = b""
         while chunk := await self._read(stderr):
             self.tail = (self.tail + chunk)[-TAIL:]

@@ -16,7 +16,6 @@ from proxy.document.message import string_at
 from proxy.session.state import ID_IN_USE
 from proxy.transports.aio import Tasks, others
 from proxy.transports.correlation import (
-    NOWHERE,
     Correlation,
     correlate,
     elements,
@@ -24,13 +23,13 @@ from proxy.transports.correlation import (
 )
 from proxy.transports.driver import Driver, Routed, Timer
 from proxy.transports.http import sse
+from proxy.transports.http.headers import SESSION
 from proxy.transports.log import Log
 from proxy.transports.sidecar.command.child import HASTY, ORDERLY, ChildServer, unread
 from proxy.transports.sidecar.command.streams import EventStore, EventStream
 from proxy.transports.sidecar.request import (
     FAILED,
     INVALID,
-    SESSION,
     PostedBody,
     RequestRefused,
     digest,
@@ -89,14 +88,13 @@ class ChildSession:
 
     @property
     def pending(self) -> bool:
-        """True while the server owes an answer."""
         return bool(self._pending)
 
     async def post(
         self, request: web.BaseRequest, read: PostedBody, record: AccessRecord
     ) -> web.StreamResponse:
         self._touch()
-        record.client = self.driver.session.client or ""
+        record.client = self.driver.session.rules.client or ""
         if read.ids and len(self._pending) >= _MOST_ASKED:
             text = f"{len(self._pending)} requests of this session have no answer yet"
             raise RequestRefused(503, FAILED, text, {"Retry-After": _RETRY_AFTER})
@@ -134,7 +132,7 @@ class ChildSession:
             return await stream.serve(request, answer, record, pings=streams)
         finally:
             self._touch()
-            record.client = self.driver.session.client or ""
+            record.client = self.driver.session.rules.client or ""
             if read.initializes and not answer.started:
                 # The client never received the session's id.
                 self._tasks.spawn(self.end("the client went away", HASTY))
@@ -162,7 +160,7 @@ class ChildSession:
         elif stream.connected:
             raise RequestRefused(409, INVALID, "there is a stream of this session already")
         record.session = digest(self.id)
-        record.client = self.driver.session.client or ""
+        record.client = self.driver.session.rules.client or ""
         headers = {} if self.single else {SESSION: self.id}
         answer = ResponseWriter(request, "stream", streams=True, expected=0, headers=headers)
         if last is None and (version or "") >= PRIMED:
@@ -173,7 +171,6 @@ class ChildSession:
             self._touch()
 
     async def end(self, cause: str, pace: tuple[float, float] = ORDERLY) -> None:
-        """End the server; requests without an answer get an error with the text `cause`."""
         self.over = True
         if self._cause is None:
             self._cause = cause
@@ -279,16 +276,15 @@ class ChildSession:
         return stream
 
     def _deliver(self, raw: bytes) -> EventStream:
-        """Put a message on its stream, each part of a batch on its own if the streams differ."""
-        parts = [(part, correlate(part)) for part in elements(raw)] or [(raw, NOWHERE)]
-        streams = [self._target(correlation) for _, correlation in parts]
-        together = len(set(streams)) == 1
-        for stream, (part, _) in zip(streams[:1] if together else streams, parts, strict=False):
-            if stream is not None:
-                stream.add(raw if together else part)
-        for part, correlation in parts:
+        stream = self._get
+        for part in elements(raw) or [raw]:
+            correlation = correlate(part)
+            target = self._target(correlation)
+            if target is not None:
+                stream = target
+                stream.add(part)
             self._on_response(part, correlation)
-        return streams[-1] or self._get
+        return stream
 
     def _target(self, correlation: Correlation) -> EventStream | None:
         if correlation.answers in self._pending:

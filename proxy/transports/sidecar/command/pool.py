@@ -83,7 +83,6 @@ class PooledRequest:
         self._news.set()
 
     async def next(self, seconds: float | None = None) -> bytes | None:
-        """Wait for the next message; None at the end. Raises TimeoutError after some seconds."""
         while not self._messages:
             if self.over is not None:
                 return None
@@ -126,7 +125,6 @@ class PooledServer:
         return not (self.leaving or self.child.deaf or self.child.code is not None)
 
     def open(self, request: PooledRequest) -> None:
-        """Add a request; `send` sends it."""
         request.own_key, request.own_token = self._ids.new(), self._ids.new()
         self._open.add(request)
         if self.reading.done():
@@ -137,7 +135,6 @@ class PooledServer:
         self.child.post([self._renamed(request, line) for line in lines])
 
     def cancel(self, request: PooledRequest) -> None:
-        """Cancel what is open of a request, since its client has disconnected."""
         self.child.post([cancellation(key, _DISCONNECTED) for key in request.awaited])
         self._close(request)
 
@@ -147,7 +144,6 @@ class PooledServer:
             self._end = self._loop.create_task(self.child.end())
 
     def _renamed(self, request: PooledRequest, line: bytes) -> bytes:
-        """Return a line with the ids for the server, and record that it knows these."""
         cancels = correlate(line).cancels
         if cancels is not None:
             own = request.own_key if cancels == request.key else cancels

@@ -14,20 +14,13 @@ from aiohttp import web
 
 from proxy.transports.aio import Tasks
 from proxy.transports.http import negotiation, sse
-from proxy.transports.http.headers import MODERN
+from proxy.transports.http.headers import MODERN, SESSION, VERSION
 from proxy.transports.sidecar import request as post
 from proxy.transports.sidecar.command.child import ChildServer
 from proxy.transports.sidecar.command.child_session import ChildSession
 from proxy.transports.sidecar.command.stateless import Stateless
 from proxy.transports.sidecar.command.streams import EventStore
-from proxy.transports.sidecar.request import (
-    FAILED,
-    INVALID,
-    NOT_JSON,
-    SESSION,
-    VERSION,
-    RequestRefused,
-)
+from proxy.transports.sidecar.request import FAILED, INVALID, NOT_JSON, RequestRefused
 from proxy.transports.sidecar.route import AccessRecord, Route, Rules, Services
 from proxy.transports.stdio.child import Guardian
 

@@ -85,7 +85,7 @@ class _Answering:
         read = self._read
         line = message.one_line(read.raw.strip())
         routed = await self._driver.from_client(line, self._id_prefix)
-        self._record.client = self._driver.session.client or ""
+        self._record.client = self._driver.session.rules.client or ""
         if not (routed.to_server or routed.queries):
             self._record.answered_by = "proxy"
             return await self._finish(routed.to_client)
@@ -176,7 +176,6 @@ class _Answering:
             self._record.bytes_sent = self._answer.bytes_sent
 
     async def _say(self, *lines: bytes) -> None:
-        """Send messages to the client; the first one decides the form and the status."""
         for line in lines:
             await others(len(line))
             responds = correlate(line).answers == self._key

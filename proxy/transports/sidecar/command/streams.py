@@ -109,7 +109,6 @@ class EventStream:
         self._news.set()
 
     def close(self) -> None:
-        """Record that nobody can resume it: forget its events, once a connected client has them."""
         self._closed = True
         self.finish()
         if not self.connected:
@@ -124,7 +123,6 @@ class EventStream:
         self._progress.set()
 
     async def room(self) -> None:
-        """Wait while a connected client is far behind; disconnect one that reads nothing."""
         while self._request is not None and self._behind > _MOST_BEHIND and not self._hurried:
             request, unread = self._request, _unread(self._request)
             self._progress.clear()

@@ -96,7 +96,7 @@ class SseSessions:
         read = await post.read(request, self._route, self._limits, record)
         stream.request = request
         routed = await stream.driver.from_client(read.raw)
-        record.client = stream.driver.session.client or ""
+        record.client = stream.driver.session.rules.client or ""
         await self._dispatch(stream, routed._replace(to_server=[]))
         if not routed.to_server:
             record.answered_by = "proxy"
@@ -105,7 +105,6 @@ class SseSessions:
             return await self._upstream.pass_on(request, upstream, record)
 
     async def _dispatch(self, stream: SseSession, routed: Routed) -> None:
-        """Send messages to both sides; what the server gets is not waited for."""
         for raw in routed.all_to_server:
             stream.tasks.spawn(self._post(stream, raw))
         stream.timer.start()

@@ -21,8 +21,8 @@ from proxy.transports.client.endpoint import ConnectionLost, HttpResponse
 from proxy.transports.correlation import correlate, elements
 from proxy.transports.driver import Routed
 from proxy.transports.http import body, sse
+from proxy.transports.http.headers import SESSION
 from proxy.transports.http.negotiation import STREAM
-from proxy.transports.sidecar.request import SESSION
 from proxy.transports.sidecar.route import AccessRecord
 from proxy.transports.sidecar.session_registry import RequestContext
 from proxy.transports.sidecar.url.upstream import Upstream, request_id
@@ -96,7 +96,6 @@ class GuardQueries:
                         task.cancel()
 
     def give_up(self, context: RequestContext, lines: Iterable[bytes]) -> None:
-        """Send cancellations to the server, unless closing the connection has that meaning."""
         for raw in () if context.post.modern else lines:
             self.tasks.spawn(self._tell(context, raw))
 

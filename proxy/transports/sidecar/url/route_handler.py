@@ -21,10 +21,11 @@ from proxy.transports.client.endpoint import ConnectionLost, HttpResponse
 from proxy.transports.correlation import correlate
 from proxy.transports.driver import Driver, Routed, Timer
 from proxy.transports.http import body, hop_headers, sse
+from proxy.transports.http.headers import SESSION
 from proxy.transports.http.negotiation import JSON, STREAM
 from proxy.transports.http.sse import Event
 from proxy.transports.sidecar import request as post
-from proxy.transports.sidecar.request import FAILED, SESSION, PostedBody, RequestRefused
+from proxy.transports.sidecar.request import FAILED, PostedBody, RequestRefused
 from proxy.transports.sidecar.response_writer import ResponseWriter, message_event, translate
 from proxy.transports.sidecar.route import AccessRecord, Route, Rules, Services
 from proxy.transports.sidecar.session_registry import RequestContext, SessionRegistry
@@ -100,7 +101,7 @@ class UrlRoute:
         exchange = Exchange(context, record)
         driver = context.driver
         routed = await driver.from_client(read.raw, context.id_prefix, context.scope)
-        record.client = driver.session.client or ""
+        record.client = driver.session.rules.client or ""
         self._queries.cancel(routed.to_server)
         try:
             while routed.queries:
@@ -150,7 +151,6 @@ class UrlRoute:
         exchange.timeout.reschedule(asyncio.get_running_loop().time())
 
     async def _decide(self, exchange: Exchange, probe: Probe, notices: list[bytes]) -> Routed:
-        """Return the decision on a held call, after `notices` to its client; raises Rejected."""
         context = exchange.context
         [id] = context.post.ids
         try:
@@ -233,7 +233,6 @@ class UrlRoute:
         return await _finish(answer, exchange.ours, exchange.record)
 
     async def _whole(self, exchange: Exchange, upstream: HttpResponse) -> list[bytes]:
-        """Return the messages of an answer in JSON, and errors for requests that have none."""
         # Nothing is sent before the answer is complete: a failure can still become an error.
         context, record = exchange.context, exchange.record
         try:

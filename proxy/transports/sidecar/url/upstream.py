@@ -47,7 +47,6 @@ class Upstream:
         await self._endpoint.close()
 
     def listed(self, raw: bytes) -> None:
-        """Record from a response to tools/list which arguments are repeated in headers."""
         headers.learn(self._parameters, raw)
 
     @asynccontextmanager
@@ -88,7 +87,6 @@ class Upstream:
             yield response
 
     def within(self, location: str, base: URL) -> URL:
-        """Return a URL that the server names; raises ConnectionLost if its origin differs."""
         try:
             return self._endpoint.within(location, base)
         except RedirectRefused as error:
