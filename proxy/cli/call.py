@@ -48,8 +48,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the answer. Returns 1 if it is an error; raises AbridgeError if there is no call."""
-    schemes = ("http://", "https://")
-    urls = [word for word in arguments.arguments if word.startswith(schemes)]
+    urls = [each for each in arguments.arguments if each.startswith(("http://", "https://"))]
     words = [word for word in arguments.arguments if word not in urls]
     arguments.url = urls[0] if urls and not arguments.command else None
     server = options.server_words(arguments, "header")
@@ -106,15 +105,13 @@ def parsed(words: list[str]) -> dict[str, Any] | list[tuple[str, str]]:
         except ValueError as error:
             raise UnusableCall(f"the arguments are no JSON: {error}") from None
         return whole
-    pairs: list[tuple[str, str]] = []
+    name = "NAME"
     for word in words:
-        key, equals, value = word.partition("=")
-        if not equals:
-            name = pairs[-1][0] if pairs else "NAME"
+        if "=" not in word:
             advice = f"quote a value with spaces: {name}='...', or write JSON"
             raise UnusableCall(f"{word!r} is no argument; write NAME=VALUE; {advice}")
-        pairs.append((key, value))
-    return pairs
+        name = word.partition("=")[0]
+    return [(each.partition("=")[0], each.partition("=")[2]) for each in words]
 
 
 def values_of(name: str, words: list[str], tools: Tools) -> dict[str, Any]:
@@ -156,9 +153,8 @@ def _exchange(tool: str, arguments: dict[str, Any], response: dict[str, Any]) ->
 
 def _print(replay: Replay, arguments: argparse.Namespace) -> int:
     client = client_for(arguments.client)
-    before, answer = (
-        "\n".join(each.texts_for(client.shows)) for each in (replay.before, replay.answer)
-    )
+    both = (replay.before, replay.answer)
+    before, answer = ("\n".join(each.texts_for(client.shows)) for each in both)
     print(before if arguments.direct else answer)
     size, rest = len(before.encode()), len(answer.encode())
     cut = client.cut(size)

@@ -29,11 +29,9 @@ _ACTS = (
     Act("fullsync", "rules.yaml", "roxtra_index_full_sync_status", {}),
     Act("fullsync", None, "roxtra_index_full_sync_status", {}),
     Act("obsidian", "rules.yaml", "list_vault_files", {}),
-    Act("obsidian", "rules.yaml", "list_vault_files", {"offset": 50}),
     Act("obsidian", "rules.yaml", "get_active_file", {}),
     Act("obsidian", "rules.yaml", "search_vault_simple", {"query": "migration"}),
     Act("obsidian", None, "list_vault_files", {}),
-    Act("obsidian", None, "list_vault_files", {"view": "files[20000:20003]"}),
 )
 
 
@@ -56,15 +54,12 @@ def run(_: argparse.Namespace) -> int:
     for act, (before, after) in zip(_ACTS, sizes, strict=True):
         arguments = ", ".join(f"{name}: {value!r}" for name, value in act.arguments.items())
         rules = act.rules or "none, 10 kB"
-        cells = [f"{before:,}", f"{after:,}", f"{before / after:,.0f}"]
-        if _looks_again(act):
-            cells[0], cells[2] = "not called", ""
+        cells = (f"{before:,}", f"{after:,}", f"{before / after:,.0f}")
         rows.add_row(act.server, rules, f"{act.tool}({arguments})", *cells)
     console = Console(width=None if sys.stdout.isatty() else 120)
     console.print(rows)
     console.print(
-        "Each call ran once on the real server. 'not called': a later look at an earlier answer.\n"
-        "'none, 10 kB': without rules, bounded at 10 kB.\n"
+        "Each call ran once on the real server. 'none, 10 kB': without rules, bounded at 10 kB.\n"
         "A framework passes on all of a direct answer. A client cuts it: beyond 50,000 characters\n"
         "Claude Code shows an error and a file's name, so there you gain the rows.\n"
         "Try your own: mcp-abridge -- <the command of an MCP server>"
@@ -81,16 +76,9 @@ async def _perform() -> list[tuple[int, int]]:
             options = ["--rules", str(folder / rules)] if rules else ["--budget", "10kB"]
             command = [sys.executable, str(folder / "server.py")]
             wrapper = [sys.executable, "-m", "proxy", "-q", "--ledger", "off", *options, "--"]
-            direct = iter(
-                await _calls(command, [a for a in acts if not _looks_again(a)], directory)
-            )
-            before = (0 if _looks_again(act) else next(direct) for act in acts)
+            before = await _calls(command, acts, directory)
             sizes += zip(before, await _calls([*wrapper, *command], acts, directory), strict=True)
     return sizes
-
-
-def _looks_again(act: Act) -> bool:
-    return not {"offset", "view"}.isdisjoint(act.arguments)
 
 
 async def _calls(command: list[str], acts: list[Act], directory: str) -> list[int]:
@@ -100,12 +88,8 @@ async def _calls(command: list[str], acts: list[Act], directory: str) -> list[in
     paths = os.pathsep.join(
         [str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")]
     )
-    server = StdioServerParameters(
-        command=command[0],
-        args=command[1:],
-        env={**os.environ, "PYTHONPATH": paths},
-        cwd=directory,
-    )
+    env = {**os.environ, "PYTHONPATH": paths}
+    server = StdioServerParameters(command=command[0], args=command[1:], env=env, cwd=directory)
     with open(os.devnull, "w") as quiet:
         async with Client(stdio_client(server, errlog=quiet)) as client:
             await client.list_tools()
@@ -119,6 +103,5 @@ def _visible(result: "CallToolResult") -> int:
 
     if result.structured_content is not None:
         return len(msgspec.json.encode(result.structured_content))
-    return sum(
-        len(block.text.encode()) for block in result.content if isinstance(block, TextContent)
-    )
+    texts = (block.text for block in result.content if isinstance(block, TextContent))
+    return sum(len(text.encode()) for text in texts)

@@ -10,16 +10,7 @@ import os
 from collections.abc import Iterator
 
 from proxy.cli import PROGRAM, options
-from proxy.cli.server import (
-    Finding,
-    Level,
-    Listed,
-    Silent,
-    Tools,
-    edited,
-    json_size,
-    listing,
-)
+from proxy.cli.server import Finding, Level, Listed, Silent, Tools, edited, json_size, listing
 from proxy.cli.terminal import printable
 from proxy.document.paths import matches
 from proxy.errors import RuleErrors, did_you_mean
@@ -39,10 +30,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print a line for each finding. Returns 1 if one is a warning or an error.
-
-    Raises AbridgeError unless there is just one server.
-    """
+    """Print a line for each finding. Returns 1 if one is a warning or an error."""
     worst = 0
     for level, text in _findings(arguments):
         print(f"{level}: {text}", flush=True)
@@ -68,14 +56,11 @@ def _findings(settings: argparse.Namespace) -> Iterator[Finding]:
         return
     yield from bare.log
     yield from _quoted("ok", bare.stderr)
-    yield (
-        "ok",
-        f"server {bare.server!r} {bare.version}, revision {bare.revision}:"
-        f" {_tools(bare.tools)} after {bare.seconds:.1f} s",
-    )
+    about = f"server {bare.server!r} {bare.version}, revision {bare.revision}"
+    yield "ok", f"{about}: {_tools(bare.tools)} after {bare.seconds:.1f} s"
+    if selection is not None and settings.rules != [NO_RULES]:
+        yield from _rules(selection, bare)
     if selection is not None:
-        if settings.rules != [NO_RULES]:
-            yield from _rules(selection, bare)
         yield from _clients(settings)
 
 
@@ -116,9 +101,8 @@ def _rules(selection: Selection, bare: Listed) -> Iterator[Finding]:
         yield "ok", f"{file.name} applies"
         for place, pattern in [(rule.place, each) for rule in file.rules for each in rule.tools]:
             if not any(matches(pattern, tool) for tool in bare.tools):
-                advice = did_you_mean(pattern, bare.tools)
-                reason = f"no tool of this server is called {pattern!r}{advice}"
-                yield "warning", f"{place}: {reason}"
+                reason = f"{pattern!r}{did_you_mean(pattern, bare.tools)}"
+                yield "warning", f"{place}: no tool of this server is called {reason}"
     covering = {tool: ruleset.covering(tool) for tool in bare.tools}
     alone = sorted(tool for tool, rules in covering.items() if not rules)
     bounded = [tool for tool, rules in covering.items() if rules[:1] == (ruleset.otherwise,)]
@@ -126,19 +110,13 @@ def _rules(selection: Selection, bare: Listed) -> Iterator[Finding]:
     yield "ok", f"tools with a rule: {ruled}; with the budget alone: {len(bounded)}"
     if alone:
         examples = ", ".join(alone[:_SHOWN]) + ", ..." * (len(alone) > _SHOWN)
-        yield (
-            "ok",
-            f"tools whose answers pass whatever their length: {len(alone)} ({examples});"
-            " --budget auto bounds them",
-        )
+        many = f"tools whose answers pass whatever their length: {len(alone)} ({examples})"
+        yield "ok", f"{many}; --budget auto bounds them"
     for name, tool in bare.tools.items():
         size = json_size(tool.get("inputSchema"))
         if size > MOST_INPUT_SCHEMA and client_tools.get(name) == tool:  # of others, the edit warns
-            yield (
-                "warning",
-                f"{name}: the server's own inputSchema is {size} bytes; claude.ai drops tools above"
-                f" {MOST_INPUT_SCHEMA}",
-            )
+            reason = f"is {size} bytes; claude.ai drops tools above {MOST_INPUT_SCHEMA}"
+            yield "warning", f"{name}: the server's own inputSchema {reason}"
 
 
 # The names that clients say, if these are not those of their configurations.

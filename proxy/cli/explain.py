@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
@@ -18,9 +19,9 @@ from proxy.cli.terminal import (
     content,
     count_text,
     json_text,
-    print_json,
     printable,
     refuse,
+    show,
     table,
 )
 from proxy.document.fuel import Fuel
@@ -114,7 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         if (limit := arguments.definitions) is not None:
             tools = definitions.explained(raw, rules, limit)
-            print_json(tools) if arguments.json else definitions.show(tools, limit)
+            show(arguments, tools, partial(definitions.show, limit=limit))
             return 0
         recording = as_json(raw)
         # Without rules, the budget treats the answers of all tools alike.
@@ -131,11 +132,8 @@ def run(arguments: argparse.Namespace) -> int:
         account = explained(replay, name)
     except AbridgeError as error:
         return refuse("explain", f"{name}: {error}")
-    print_json(account) if arguments.json else _print(account)
+    show(arguments, account, _print)
     return 0
-
-
-# The account
 
 
 def explained(replay: Replay, file: str = "") -> dict[str, Any]:
@@ -146,6 +144,7 @@ def explained(replay: Replay, file: str = "") -> dict[str, Any]:
     untouched = replay.outcome == "untouched"
     of_guard = (each for decision in replay.decisions for each in decision.warnings)
     of_steps = (each for _, result in replay.shaped for each in result.warnings)
+    every = choices(replay.rules, exchange.tool, exchange.arguments)
     return {
         "file": file,
         "tool": exchange.tool,
@@ -153,13 +152,8 @@ def explained(replay: Replay, file: str = "") -> dict[str, Any]:
         "upstream": replay.calls[0] if replay.calls else None,
         "rule": None if rule is None else rule.name,
         "rules": [
-            {
-                "name": each.name,
-                "place": each.place,
-                "applies": not reason,
-                "reason": reason,
-            }
-            for each, reason in choices(replay.rules, exchange.tool, exchange.arguments)
+            {"name": each.name, "place": each.place, "applies": not reason, "reason": reason}
+            for each, reason in every
             if not reason or each is not replay.rules.otherwise
         ],
         "guard": _guard(replay),
@@ -182,31 +176,27 @@ def explained(replay: Replay, file: str = "") -> dict[str, Any]:
 def _guard(replay: Replay) -> dict[str, Any] | None:
     if not replay.decisions:
         return None
-    last = replay.decisions[-1]
+    last, reply = replay.decisions[-1], None
+    if (result := last.result) is not None:
+        key = "document" if result.failure is None else "failure"
+        reply = {key: getattr(result, key)}
     allowed = isinstance(last.decision, Allow)
-    failure = f"the guard {last.name!r} failed: "
-    failed = any(failure in line for line in replay.log)
-    account: dict[str, Any] = {
+    failed = any(f"the guard {last.name!r} failed: " in line for line in replay.log)
+    return {
         "name": last.name,
         "asks": replay.queries[0] if replay.queries else None,
-        "found": None,
+        "found": reply,
         "decision": "failed" if failed else "forward" if allowed else "answer",
-        "facts": last.decision.facts if isinstance(last.decision, Allow) else {},
+        "facts": getattr(last.decision, "facts", {}),
     }
-    if (result := last.result) is not None:
-        document = {"document": result.document}
-        account["found"] = document if result.failure is None else {"failure": result.failure}
-    return account
 
 
 def _document(replay: Replay, rule: Rule) -> dict[str, Any] | None:
-    if not replay.calls:
-        refusal = {"kind": "text", "copies": ["the refusal"]}
-        return refusal if _runs_on_error(replay, rule) else None
-    if replay.before.error is not None:
-        message = {"kind": "text", "copies": ["the message of the error"]}
-        return message if rule.errors else None
-    located = replay.document(rule)
+    if not replay.calls and _runs_on_error(replay, rule):
+        return {"kind": "text", "copies": ["the refusal"]}
+    if replay.calls and replay.before.error is not None and rule.errors:
+        return {"kind": "text", "copies": ["the message of the error"]}
+    located = replay.document(rule) if replay.calls else None
     if located is None:
         return None
     kind = "text" if located.document.textual else "JSON"
@@ -313,15 +303,12 @@ def _after_response_steps(
 
 def _mistakes(step: Transform, document: Any, arguments: dict[str, Any]) -> list[str]:
     """Return a message for each member that a step's expression names and no value has."""
-    if isinstance(step, Filter) and step.where is not None:
-        key, expression = "where", step.where
-    elif isinstance(step, Jmespath):
-        key, expression = step.name, step.expression
-    else:
+    key, single = ("where", False) if isinstance(step, Filter) else (step.name, True)
+    expression = getattr(step, "expression" if isinstance(step, Jmespath) else key, None)
+    if not isinstance(step, Filter | Jmespath) or expression is None:
         return []
     lookups, fuel, results = Lookups(expression, guess=False), Fuel(), list[Any]()
     evaluate = expression.bind(arguments, fuel, lookups)
-    single = key != "where"
     with suppress(AbridgeError):  # the step itself reports this failure
         for slot in select(Document(document).root, step.at):
             values = [slot.get()] if single else slot.get()
@@ -367,27 +354,22 @@ def _for_models(answer: ClientView) -> dict[str, Any]:
 
 def _first_lines(text: str) -> list[str]:
     lines = text.split("\n")
+    rest, more = len(lines) - _MAX_LINES, [max(0, len(line) - _MAX_WIDTH) for line in lines]
     first = [
-        line[:_MAX_WIDTH] + f"… (+{len(line) - _MAX_WIDTH} chars)" * (len(line) > _MAX_WIDTH)
-        for line in lines[:_MAX_LINES]
+        line[:_MAX_WIDTH] + f"… (+{cut} chars)" * (cut > 0)
+        for line, cut in zip(lines[:_MAX_LINES], more, strict=False)
     ]
-    return first if len(lines) <= _MAX_LINES else [*first, f"… (+{len(lines) - _MAX_LINES} lines)"]
+    return [*first, f"… (+{rest} lines)"] if rest > 0 else first
 
 
 def _clients(before: ClientView, after: ClientView) -> Iterator[dict[str, Any]]:
     for client in (each.within(os.environ) for each in CLIENTS):
-        limit = client.limit_bytes
-        if limit is not None:
-            sizes = before.visible_size.to(client.shows), after.visible_size.to(client.shows)
-            yield {
-                "client": client.name,
-                "limit": limit,
-                "beyond": client.beyond,
-                "before": sizes[0],
-                "after": sizes[1],
-                "over_before": sizes[0] > limit,
-                "over_after": sizes[1] > limit,
-            }
+        if (limit := client.limit_bytes) is not None:
+            account = {"client": client.name, "limit": limit, "beyond": client.beyond}
+            for key, answer in (("before", before), ("after", after)):
+                size = answer.visible_size.to(client.shows)
+                account |= {key: size, f"over_{key}": size > limit}
+            yield account
 
 
 def _print(account: dict[str, Any]) -> None:
@@ -402,11 +384,8 @@ def _print(account: dict[str, Any]) -> None:
         remarks.setdefault(step["said"] or "", title)
     if account["steps"]:
         stdout.print(rows)
-    _print_lines(
-        stdout, (f"at {title}: {message}" for message, title in remarks.items() if message)
-    )
-    _print_lines(stdout, _findings(account))
-    _print_lines(stdout, _in_models(account["shown"]))
+    at_steps = (f"at {title}: {message}" for message, title in remarks.items() if message)
+    _print_lines(stdout, (*at_steps, *_findings(account), *_in_models(account["shown"])))
     rows = table("client", ">limit", ">before", ">after", "what is over the limit")
     for client in account["clients"]:
         over = {key: " over" * client[f"over_{key}"] for key in ("before", "after")}
@@ -425,18 +404,13 @@ def _opening(account: dict[str, Any]) -> Iterator[str]:
     yield f"{account['tool']}({json_text(account['arguments'])})"
     if account["upstream"] not in (None, account["arguments"]):
         yield f"the server sees: {json_text(account['upstream'])}"
-    others = 0
-    for rule in account["rules"]:
-        if rule["applies"] and rule["place"]:
-            yield f"rule {rule['name']} ({rule['place']}) applies"
-        elif rule["applies"]:
-            yield "no rule applies, so that the budget does"
-        elif rule["reason"].startswith("it is for "):
-            others += 1
-        else:
-            yield f"rule {rule['name']} ({rule['place']}) does not: {rule['reason']}"
+    others = [rule for rule in account["rules"] if rule["reason"].startswith("it is for ")]
+    for rule in (rule for rule in account["rules"] if rule not in others):
+        state = "applies" if rule["applies"] else f"does not: {rule['reason']}"
+        text = f"rule {rule['name']} ({rule['place']}) {state}"
+        yield text if rule["place"] else "no rule applies, so that the budget does"
     if others:
-        yield f"{count_text(others, 'rule')} for other tools"
+        yield f"{count_text(len(others), 'rule')} for other tools"
     if account["rule"] is None:
         yield "no rule applies: the response passes as it came"
     for key, value in (account["guard"] or {}).items():
@@ -466,10 +440,8 @@ def _findings(account: dict[str, Any]) -> Iterator[str]:
 
 
 def _in_models(texts: dict[str, dict[str, Any]]) -> Iterator[str]:
-    names = {
-        "structured": "clients that show structuredContent where there is some",
-        "text": "clients that show text",
-    }
+    structured = "clients that show structuredContent where there is some"
+    names = {"structured": structured, "text": "clients that show text"}
     if texts["structured"] == texts["text"]:
         names = {"text": "every client"}
     for kind, name in names.items():

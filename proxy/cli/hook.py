@@ -15,7 +15,8 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from proxy.cli import PROGRAM, options
+from proxy.cli import options
+from proxy.cli.terminal import say
 from proxy.errors import AbridgeError
 
 _SMALL = 2000  # bytes of an event: no budget cuts an answer in it
@@ -42,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         blocks = _in_brief(raw, arguments)
     except (AbridgeError, LookupError, OSError, TypeError, ValueError) as error:
-        print(f"{PROGRAM} hook: the answer stays as it is: {error}", file=sys.stderr)
+        say("hook", f"the answer stays as it is: {error}")
         return 1
     if blocks is not None:
         from proxy.testing.differences import to_json

@@ -11,13 +11,7 @@ from typing import Any
 
 from proxy.cli import PROGRAM, check, options, test
 from proxy.cli.call import UnusableCall, parsed, values_of
-from proxy.cli.server import (
-    Listed,
-    Tools,
-    arguments_of,
-    listing,
-    with_needs,
-)
+from proxy.cli.server import Listed, Tools, arguments_of, listing, with_needs
 from proxy.cli.suggest import suggest
 from proxy.cli.suggest.draft import short_list
 from proxy.cli.terminal import check_output, json_text, printable, say
@@ -77,8 +71,7 @@ def _init(arguments: argparse.Namespace, server: list[str], folder: str) -> int:
     suggestion = suggest(((each, []) for each in recordings), used=False)
     suggestion.show()
     drafted = {tool for rule in suggestion.rules for tool in rule.tools}
-    rest = [name for name in listed.answer if name not in drafted.union(suggestion.small)]
-    if rest:
+    if rest := [name for name in listed.answer if name not in drafted.union(suggestion.small)]:
         _say(f"no rule for {', '.join(rest)}: nothing to take off")
     if not suggestion.rules:
         reason = "nothing to take off" if listed.answer else "no call had a result"
@@ -111,11 +104,10 @@ def _required(tool: dict[str, Any]) -> list[str]:
 
 def _split(text: str) -> tuple[str, list[str]]:
     name, _, rest = text.strip().partition(" ")
-    return name, _words(rest)
+    return name, _words(rest.strip())
 
 
 def _words(text: str) -> list[str]:
-    text = text.strip()
     try:
         return [text] if text.startswith("{") else shlex.split(text)
     except ValueError as error:
@@ -127,21 +119,25 @@ def _asked_for(tools: Tools, plan: Plan) -> Plan:
     for name, tool in tools.items():
         if not _reads(tool) or any(name == each for each, _ in plan):
             continue
-        needs = ", ".join(_required(tool))
         others = [each for each, required in arguments_of(tool).items() if not required]
-        needs += f" (optional: {', '.join(others)})" if others else ""
-        while True:
-            print(f"{name} needs {needs}; NAME=VALUE ..., or nothing: ", end="", file=sys.stderr)
-            sys.stderr.flush()
-            text = sys.stdin.readline().strip()
-            if not text:
-                break
+        optional = f" (optional: {', '.join(others)})" if others else ""
+        prompt = (
+            f"{name} needs {', '.join(_required(tool))}{optional}; NAME=VALUE ..., or nothing: "
+        )
+        text = _ask(prompt)
+        while text:
             try:
                 calls.append((name, values_of(name, _words(text), tools)))
                 break
             except UnusableCall as error:
                 _say(str(error))
+                text = _ask(prompt)
     return calls
+
+
+def _ask(prompt: str) -> str:
+    print(prompt, end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip()
 
 
 async def _call(client: Any, plan: Plan, tools: Tools) -> list[str]:

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable, Mapping
-    from typing import Literal
+    from typing import Any, Literal
 
     from proxy.ruleset.selection import Selection
 
@@ -59,23 +59,14 @@ class Option:
         many: bool = False,
         separator: str = os.pathsep,
     ) -> None:
-        self.flag = flag
-        self.help = help
-        self.metavar = metavar
-        self.read = read
-        self.default = default
-        self.short = short
-        self.many = many
-        self.separator = separator
-        """The separator of several values in the variable."""
+        self.flag, self.short, self.help, self.metavar = flag, short, help, metavar
+        self.read, self.default, self.many = read, default, many
+        self.separator = separator  # of several values in the variable
         self.name = flag[2:].replace("-", "_")
         self.variable = "MCP_ABRIDGE_" + self.name.upper()
 
     def absent(self, environment: "Mapping[str, str]") -> object:
-        """Return the value if the flag is absent: of its variable, or the default.
-
-        Raises ValueError.
-        """
+        """Return the value of the variable, or the default. Raises ValueError."""
         text = environment.get(self.variable)
         if not text:
             return self.default
@@ -165,18 +156,9 @@ OPTIONS = (
         "PATH",
         str,
     ),
+    Option("--record", "folder of whole calls and answers (default: none)", "DIR", _folder),
     Option(
-        "--record",
-        "folder of whole calls and answers (default: none)",
-        "DIR",
-        _folder,
-    ),
-    Option(
-        "--record-size",
-        "most bytes in that folder (default: 200MB)",
-        "SIZE",
-        size,
-        200_000_000,
+        "--record-size", "most bytes in that folder (default: 200MB)", "SIZE", size, 200_000_000
     ),
     Option(
         "--redact",
@@ -336,9 +318,8 @@ def header(text: str, environment: "Mapping[str, str]") -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon:
         raise config_model.TextError("a header is written like 'Authorization: Bearer ${TOKEN}'")
-    return config_model.header_name(name.strip()), config_model.header_value(
-        value.strip(), environment
-    )
+    name = config_model.header_name(name.strip())
+    return name, config_model.header_value(value.strip(), environment)
 
 
 def add(parser: "argparse.ArgumentParser", options: "Iterable[Option]" = OPTIONS) -> None:
@@ -356,16 +337,11 @@ def add(parser: "argparse.ArgumentParser", options: "Iterable[Option]" = OPTIONS
 
     for option in options:
         names = (option.short, option.flag) if option.short else (option.flag,)
-        if option.read is None:
-            action = parser.add_argument(*names, action="store_true", help=option.help)
-        else:
-            action = parser.add_argument(
-                *names,
-                action="append" if option.many else "store",
-                metavar=option.metavar,
-                type=reading(option.read),
-                help=option.help,
-            )
+        how: dict[str, Any] = {"action": "store_true"}
+        if option.read is not None:
+            how = {"action": "append" if option.many else "store", "metavar": option.metavar}
+            how["type"] = reading(option.read)
+        action = parser.add_argument(*names, help=option.help, **how)
         action.option = option  # type: ignore[attr-defined]
 
 
@@ -391,10 +367,7 @@ def add_server(parser: "argparse.ArgumentParser", *names: str) -> None:
 
 
 def server_words(arguments: "argparse.Namespace", *flags: str) -> list[str]:
-    """Return the words of a wrapper's command line for a server, with these repeated flags.
-
-    Raises AbridgeError unless there is just one server.
-    """
+    """Return a wrapper's words for a server, with these flags. AbridgeError unless it is one."""
     from proxy.errors import AbridgeError
 
     if bool(arguments.command) == bool(arguments.url):
@@ -407,10 +380,7 @@ def server_words(arguments: "argparse.Namespace", *flags: str) -> list[str]:
 def selection(
     arguments: "argparse.Namespace", environment: "Mapping[str, str] | None" = None
 ) -> "Selection":
-    """Return the rules that --rules, --budget and --allow-python choose; raises RuleErrors.
-
-    `environment` is the client's own, if that is known.
-    """
+    """Return the rules that the options choose, in a client's environment; raises RuleErrors."""
     from proxy.ruleset.selection import NO_RULES, Selection, load
 
     names, budget = arguments.rules, arguments.budget

@@ -10,10 +10,8 @@ from proxy.cli import PROGRAM, options
 from proxy.cli.run import run as wrap
 from proxy.cli.terminal import refuse
 
-_OPTIONS = options.by_name(
-    *("ledger", "record_size", "redact", "max_message", "deadline", "header"),
-    *("log_format", "verbose", "quiet"),
-)
+_NAMES = "ledger record_size redact max_message deadline header log_format verbose quiet"
+_OPTIONS = options.by_name(*_NAMES.split())
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -31,11 +29,9 @@ def run(arguments: argparse.Namespace) -> int:
     words = ["--rules", "none", "--record", arguments.folder, *server]
     try:
         settings = options.read(words, os.environ)
-        os.makedirs(arguments.folder, mode=0o700, exist_ok=True)
     except ValueError as error:
         return refuse("record", str(error))
-    except OSError as error:
-        return refuse("record", f"{arguments.folder}: {(error.strerror or str(error)).lower()}")
+    os.makedirs(arguments.folder, mode=0o700, exist_ok=True)
     for option in _OPTIONS:
         setattr(settings, option.name, getattr(arguments, option.name))
     return wrap(settings)

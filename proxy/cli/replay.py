@@ -5,14 +5,13 @@ there, and the rule's paths must still match.
 """
 
 import argparse
-import sys
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from proxy.cli import PROGRAM, options
-from proxy.cli.terminal import console, json_text, print_json, printable, refuse, table
+from proxy.cli.terminal import console, json_text, printable, refuse, show, table
 from proxy.document.sizes import size
 from proxy.document.tokens import tokens
 from proxy.errors import AbridgeError
@@ -149,16 +148,11 @@ def run(arguments: argparse.Namespace) -> int:
     account = Account(selection, arguments.client, arguments.fail_over)
     for session in sessions(arguments.paths):
         account.add(session)
-        if sys.stderr.isatty():
-            print(f"\r{account.sessions} sessions\r", end="", file=sys.stderr, flush=True)
     report = account.report()
     if not account.sessions:
         advice = f"`{PROGRAM} record` makes recordings"
         return refuse("replay", f"no recorded call in {', '.join(arguments.paths)}; {advice}")
-    if arguments.json:
-        print_json(report)
-    else:
-        _print(report)
+    show(arguments, report, _print)
     return int(bool(report["over"] or any(report[kind] for kind in arguments.fail_on)))
 
 

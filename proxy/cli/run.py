@@ -35,7 +35,7 @@ def run(options: "Options", first_word: str = "") -> "NoReturn":
     """Wrap the server until either side ends, then exit with the server's code.
 
     That is 128 + n for a signal, 127 if the server could not be started, 2 if the rules cannot be
-    used. `first_word` is the first word of the command line: it may be a mistyped verb.
+    used. `first_word` of the command line may be a mistyped verb.
     """
     _open_standard()
     mask = child.hold_signals()
@@ -83,8 +83,7 @@ def _stillborn(cause: str) -> child.ChildProcess:
 def _bridge(options: "Options", url: str) -> "NoReturn":
     """Join the client and a server behind a URL until either ends, then exit.
 
-    The exit code is 128 + n for a signal, 1 if the server cannot be reached or has ended the
-    session, 2 if the rules cannot be used.
+    The exit code is as above, or 1 if the server cannot be reached or has ended the session.
     """
     log, rules, records, session = _session(options)
     from proxy.transports.client.bridge import Bridge
@@ -136,13 +135,9 @@ def _session(options: "Options") -> "tuple[Log, _Rules, list[Ledger | Recorder],
         calls = RecentCalls(partial(claim_call, path), meters.wake_drain)
         records.append(Ledger(path, meters, warn=log.warning, recent=calls))
     recorders, new_session = recording(options, log)
+    scope, deadline = _server(options), options.deadline
     session = new_session(
-        rules,
-        meters.of,
-        log.warning,
-        scope=_server(options),
-        calls=calls,
-        deadline=options.deadline,
+        rules, meters.of, log.warning, scope=scope, calls=calls, deadline=deadline
     )
     return log, rules, [*records, *recorders], session
 
@@ -205,8 +200,7 @@ class _Rules:
     def __init__(self, options: "Options", log: "Log") -> None:
         from threading import Event
 
-        self._options = options
-        self._log = log
+        self._options, self._log = options, log
         self._selection: Selection | None = None
         self._loaded = Event()
         self.failed = False
@@ -262,10 +256,7 @@ class _Rules:
 
 
 def _open_standard() -> None:
-    """Open /dev/null in place of a missing stdin, stdout or stderr.
-
-    Otherwise a pipe would get its descriptor number.
-    """
+    """Open /dev/null in place of a missing standard stream; a pipe would get its descriptor."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import msgspec
 from msgspec import Struct
 
-from proxy.cli.terminal import print_json
+from proxy.cli.terminal import json_text
 from proxy.document.sizes import Size
 from proxy.ruleset.loading import config_model
 from proxy.ruleset.loading.convert import LISTS, MAPS, TEXTS, UNIONS, fields
@@ -55,16 +55,14 @@ def run(arguments: argparse.Namespace) -> int:
         folder = "rules" if arguments.reference else "examples/sidecar"
         print(shipped(f"{folder}/REFERENCE.md").read_text(encoding="utf-8"), end="")
     else:
-        document = configuration() if arguments.config else schema()
-        print_json(document)
+        print(json_text(configuration() if arguments.config else schema(), indent=2))
     return 0
 
 
 def schema() -> Schema:
     """Return the JSON Schema of a rule file.
 
-    A step may be a transform that the file names under `transforms`, with any options. Only in a
-    file without `transforms` can an editor report an unknown step.
+    Only in a file without `transforms` of its own can an editor report an unknown step.
     """
     types = _Types()
     head = types.options(RuleFileSpec)
@@ -72,8 +70,7 @@ def schema() -> Schema:
     nested = {"type": "array", "items": {"$ref": "#/definitions/built_in"}}
     steps_of_file = [names, {"type": "object", "propertyNames": names}, nested]
     steps = types.reference("built_in", lambda: {"anyOf": steps_of_file})
-    keys = {key: steps for key, field in fields(RuleSpec).items() if field.type is Steps}
-    rule = {"properties": keys}
+    rule = {"properties": {"response": steps, "errors": steps}}
     rules = {"items": rule, **rule}  # a list of rules, or one
     strict = {"properties": {"rules": rules, "defaults": rule}}
     head |= {"if": {"not": {"required": ["transforms"]}}, "then": strict}

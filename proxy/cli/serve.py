@@ -112,7 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Serve until a signal. Returns 0 then, 2 if an option, a file or an address is unusable."""
     try:
         top = _top(arguments, _upstream(arguments))
-    except (AbridgeError, ValueError) as error:
+    except ValueError as error:
         return refuse("serve", str(error))
     level: Level = "error" if arguments.quiet else "debug" if arguments.verbose else "info"
     log = Log(level, arguments.log_format, dated=True)
@@ -244,15 +244,13 @@ def _with_rules(
         if route.tools is not None:
             name = f"route {route.path}"
             limit = RuleFile(name=name, expose=route.tools, unexposed=_NOT_ALLOWED)
+        files: Any = () if route.rules == (NO_RULES,) else None
         try:
-            if route.rules == (NO_RULES,):
-                rules.append(Selection((), "off", log.info, limit))
-            elif route.rules is None:
-                rules.append(Selection(None, route.budget, log.info, limit))
-            else:
-                reloading = read(route.rules)
-                rules.append(Selection(reloading.files, route.budget, log.info, limit))
-                route = replace(route, refresh=reloading.refresh)
+            if files is None and route.rules is not None:
+                files, refresh = (reloading := read(route.rules)).files, reloading.refresh
+                route = replace(route, refresh=refresh)
+            budget = "off" if files == () else route.budget
+            rules.append(Selection(files, budget, log.info, limit))
             complete.append(route)
         except RuleErrors as errors:
             problems |= dict.fromkeys(errors.problems)
@@ -291,8 +289,7 @@ def _handler(route: Route, rules: Rules, shared: Services) -> Handler:
 def _prepare() -> None:
     """Raise the limit of descriptors, silence the log of libraries, and set up threads.
 
-    Threads that run Python (for long tool lists and rules' own code) must neither hold up the event
-    loop nor allocate in memory arenas of their own.
+    Threads that run Python must neither hold up the event loop nor have memory arenas of their own.
     """
     trimming.share()
     sys.setswitchinterval(_SWITCH)

@@ -33,8 +33,7 @@ Tools = dict[str, dict[str, Any]]
 class Listed(NamedTuple):
     """The tools that a client was sent, with the server, the revision and the seconds it took.
 
-    `log` holds the wrapper's lines as level and text, `stderr` the last lines of the server.
-    `answer` is the result of the further work.
+    `log` are the wrapper's lines, `stderr` the last of the server. `answer` is of `further`.
     """
 
     server: str
@@ -52,10 +51,7 @@ Further = Callable[[Any, Listed], Awaitable[Any]]
 
 
 class Silent(AbridgeError):
-    """A server did not list its tools: the cause, the wrapper's log, the server's stderr.
-
-    The text is the wrapper's first error, the cause if it logged none, and the server's stderr.
-    """
+    """A server did not list its tools: the wrapper's first error, else the cause, and stderr."""
 
     def __init__(self, cause: str, log: list[Finding], stderr: list[str]) -> None:
         reason = next((text for level, text in log if level == "error"), cause)
@@ -64,10 +60,7 @@ class Silent(AbridgeError):
 
 
 async def listing(
-    words: Sequence[str],
-    deadline: float | None,
-    further: Further | None = None,
-    client: str = "",
+    words: Sequence[str], deadline: float | None, further: Further | None = None, client: str = ""
 ) -> Listed:
     """Return the tools listed through a wrapper without rules, by the words that name the server.
 
@@ -128,20 +121,17 @@ async def _tools_of(
     try:
         async with Client(transport, client_info=client_info) as client:
             limit.reschedule(clock() + patience)
-            cursor = None
-            while True:
-                page = await client.list_tools(cursor=cursor)
-                for tool in page.tools:
-                    definition = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
-                    tools[tool.name] = definition
-                cursor = page.next_cursor
-                if cursor is None:
-                    break
-            seconds = clock() - started
-            server, revision = client.server_info, str(client.protocol_version)
+            page = await client.list_tools()
+            listed_tools = page.tools
+            while page.next_cursor is not None:
+                page = await client.list_tools(cursor=page.next_cursor)
+                listed_tools += page.tools
+            for tool in listed_tools:
+                tools[tool.name] = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
+            seconds, server = clock() - started, client.server_info
             limit.reschedule(None)
             title, version = (server.name, server.version) if server else ("unnamed", "")
-            listed = Listed(title, version, revision, seconds, tools, [], [])
+            listed = Listed(title, version, str(client.protocol_version), seconds, tools, [], [])
             answer = await further(client, listed) if further is not None else None
     finally:
         session.DISCOVER_TIMEOUT_SECONDS = default
@@ -149,10 +139,7 @@ async def _tools_of(
 
 
 def _outputs(errors: Any) -> tuple[list[Finding], list[str]]:
-    """Return the wrapper's warnings and errors, and the last lines of the server.
-
-    A server may report its failure on stderr; lines without the wrapper's prefix are the server's.
-    """
+    """Return the wrapper's warnings and errors, and the last lines of the server on stderr."""
     errors.seek(0)
     log: dict[Finding, None] = {}
     stderr: list[str] = []

@@ -3,9 +3,10 @@
 import json
 import os
 import sys
-from collections.abc import Sequence
+from argparse import Namespace
+from collections.abc import Callable, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from proxy.cli import PROGRAM
 from proxy.errors import AbridgeError, RuleErrors
@@ -13,6 +14,9 @@ from proxy.errors import AbridgeError, RuleErrors
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+
+
+T = TypeVar("T")
 
 
 def say(verb: str, message: str) -> None:
@@ -66,9 +70,12 @@ def json_text(value: Any, indent: int | None = None) -> str:
     return text.encode(errors="backslashreplace").decode()
 
 
-def print_json(value: Any) -> None:
-    """Print a value as JSON, in lines."""
-    print(json_text(value, indent=2))
+def show(arguments: Namespace, value: T, text: Callable[[T], object]) -> None:
+    """Print a value as JSON if --json is set; else `text` prints it."""
+    if arguments.json:
+        print(json_text(value, indent=2))
+    else:
+        text(value)
 
 
 def console() -> "Console":
@@ -108,6 +115,4 @@ def printable(text: str) -> str:
     >>> printable("a\\x1b[31mb\\tc")
     'a�[31mb\\tc'
     """
-    return "".join(
-        char if char.isprintable() or char == "\t" else "\N{REPLACEMENT CHARACTER}" for char in text
-    )
+    return "".join(each if each.isprintable() or each == "\t" else "\ufffd" for each in text)

@@ -2,7 +2,6 @@
 
 import argparse
 import time
-from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -41,9 +40,12 @@ def run(arguments: argparse.Namespace) -> int:
     RuleErrors if a file does not load, OSError if a file or the report cannot be written.
     """
     started = time.perf_counter()
-    loaded = partial(load, arguments.rules, allow_python=arguments.allow_python)
+    python: bool = arguments.allow_python
+    loaded = partial(load, arguments.rules, allow_python=python)
     files = loaded()
-    if arguments.update and _updated(files, allow_python=arguments.allow_python):
+    if arguments.update:
+        for line in [each for file in files for each in filling.fill(file, allow_python=python)]:
+            print(line)
         files = loaded()
     results = [(file, list(cases.run(file, arguments.k))) for file in files]
     seconds = time.perf_counter() - started
@@ -56,13 +58,6 @@ def run(arguments: argparse.Namespace) -> int:
         return refuse("test", f"no case has {arguments.k!r} in its rule or its name")
     failed = any(not result.ok for result in every)
     return 1 if failed or (arguments.require_tests and bare) else 0
-
-
-def _updated(files: Iterable[RuleFile], *, allow_python: bool) -> bool:
-    lines = [line for file in files for line in filling.fill(file, allow_python=allow_python)]
-    for line in lines:
-        print(line)
-    return bool(lines)
 
 
 def _print(results: list[CaseResult], bare: list[Rule], seconds: float) -> None:
@@ -89,15 +84,9 @@ def _write(path: str, results: list[tuple[RuleFile, list[CaseResult]]]) -> None:
         _count(suite, ran)
         for result in ran:
             where, _, line = result.place.rpartition(":")
-            case = SubElement(
-                suite,
-                "testcase",
-                classname=printable(result.rule),
-                name=printable(result.case),
-                file=printable(where),
-                line=line,
-                time=f"{result.seconds:.3f}",
-            )
+            texts = {"classname": result.rule, "name": result.case, "file": where, "line": line}
+            texts = {key: printable(text) for key, text in texts.items()}
+            case = SubElement(suite, "testcase", texts, time=f"{result.seconds:.3f}")
             if not result.ok:
                 lines = list(map(printable, result.message.split("\n")))
                 SubElement(case, "failure", message=lines[0]).text = "\n".join(lines)

@@ -2,18 +2,12 @@
 
 import argparse
 import asyncio
+from functools import partial
 from typing import Any
 
 from proxy.cli import options
-from proxy.cli.server import (
-    Listed,
-    arguments_of,
-    edited,
-    json_size,
-    listing,
-    with_needs,
-)
-from proxy.cli.terminal import console, print_json, printable, table
+from proxy.cli.server import Listed, arguments_of, edited, json_size, listing, with_needs
+from proxy.cli.terminal import console, printable, show, table
 from proxy.document.tokens import tokens
 from proxy.ruleset.rule import RuleSet
 from proxy.testing.differences import to_json
@@ -31,11 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print a line for each tool. Raises Silent if the server does not list its tools."""
     bare = asyncio.run(listing(options.server_words(arguments, "header"), arguments.deadline))
     rules = options.selection(arguments)(bare.server, None)
-    rows = _rows(bare, rules.fitting(bare.tools))
-    if arguments.json:
-        print_json(rows)
-    else:
-        _print(bare, rows)
+    show(arguments, _rows(bare, rules.fitting(bare.tools)), partial(_print, bare))
     return 0
 
 

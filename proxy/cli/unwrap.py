@@ -33,9 +33,6 @@ def _unwrap(file: ConfigFile, server: entry.Server, records: Records) -> str:
         return True
 
     if (text := records.restore(server, file, is_original)) is None:
-        text = entry.take_apart(file.syntax, file.text, server)
-        word = "restored from its command: there is no record of the original entry that fits"
-    else:
-        word = "restored"
+        raise entry.NotPossible("its original entry is not recorded; write it by hand")
     file.change(text, server.path)
-    return word
+    return "restored"

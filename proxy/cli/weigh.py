@@ -13,7 +13,7 @@ from msgspec.structs import asdict, astuple
 
 from proxy.cli import transcripts
 from proxy.cli.report import Span, span
-from proxy.cli.terminal import console, print_json, printable, say, table
+from proxy.cli.terminal import console, printable, say, show, table
 from proxy.cli.transcripts import ToolAnswer
 from proxy.document.tokens import tokens
 from proxy.ruleset.clients import client_for
@@ -65,10 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
     sessions = [path for each in endings for path in transcripts.files(paths, since, each)]
     every = (answer for path in sessions for answer in transcripts.answers(path))
     weights = sorted(weigh(every), key=lambda weight: -max(weight.read, weight.whole))
-    if arguments.json:
-        print_json([asdict(weight) for weight in weights])
-    elif weights:
-        _print(weights, len(sessions), period)
+    if weights or arguments.json:
+        rows = [asdict(weight) for weight in weights]
+        show(arguments, rows, lambda _: _print(weights, len(sessions), period))
     if not weights:
         looked = ", ".join(paths) or "~/.claude/projects and ~/.codex/sessions"
         say(
@@ -105,10 +104,8 @@ def _in_budget(answer: ToolAnswer, text: str) -> int:
 
 
 def _print(weights: list[Weight], sessions: int, period: Span) -> None:
-    total = sum(weight.tokens for weight in weights)
-    read = sum(weight.read for weight in weights)
-    calls = sum(weight.calls for weight in weights)
-    cut = sum(weight.cut for weight in weights)
+    names = ("tokens", "read", "calls", "cut")
+    total, read, calls, cut = (sum(getattr(each, name) for each in weights) for name in names)
     print(
         f"{calls:,} answers of {len(weights)} MCP tools in {sessions:,} sessions of {period.words}:"
         f" {read:,} bytes, about {total:,} tokens; {cut:,} answers were cut or saved to a file by"

@@ -1,20 +1,16 @@
 """Reloading of rule files that change; if a change has a mistake, the old rules stay.
 
-The Python that they name is not loaded again, since its objects may be in use.
-
-A check takes a few microseconds for each file: it compares modification time, size and inode. Every
-25th check compares the contents, since an edit may change none of the three.
+The Python that they name is not loaded again, since its objects may be in use. A check takes a few
+microseconds for each file: it compares modification time, size and inode.
 """
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from proxy.errors import AbridgeError, RuleErrors
 from proxy.ruleset.rule import RuleFile
-from proxy.ruleset.selection import content, load, paths
-
-_FULL_CHECK = 25
-_MAX_BYTES = 1 << 20  # bytes read of a file to compare it: rule files are shorter
+from proxy.ruleset.selection import load, paths
 
 Stamp = tuple[int, int, int] | None
 
@@ -36,11 +32,7 @@ class Watch:
     ) -> None:
         self._names, self._allow_python = names, allow_python
         self._log, self._warn = log, warn
-        self._checks = 0
-        self._paths = list(names)
-        self._stamps: list[Stamp] | None = None
-        self._contents: dict[str, bytes] = {}
-        self._record(list(map(_stamp, self._paths)), self._read_contents())
+        self._stamps = self._all_stamps()
         self.files: tuple[RuleFile, ...] = self._load()
         """The rules of the last version without a mistake."""
 
@@ -51,14 +43,11 @@ class Watch:
         return self.files
 
     def changed(self) -> bool:
-        self._checks += 1
-        stamps = list(map(_stamp, self._paths))
-        if stamps == self._stamps and self._checks % _FULL_CHECK:
+        if all(_stamp(path) == stamp for path, stamp in self._stamps.items()):
             return False
-        contents = self._read_contents()
-        changed = contents != self._contents
-        self._record(stamps, contents)
-        return changed
+        # Taken before the files are read, so that the next check finds later writes.
+        self._stamps = self._all_stamps()
+        return True
 
     def read(self) -> None:
         """Read the files, which may take a while; `files` keeps the old rules meanwhile."""
@@ -75,25 +64,13 @@ class Watch:
     def _load(self) -> tuple[RuleFile, ...]:
         return load(self._names, allow_python=self._allow_python)
 
-    def _record(self, stamps: list[Stamp], contents: dict[str, bytes]) -> None:
-        """Record the contents of the files, and the stamps taken before the contents were read.
-
-        So the next check finds later writes. It also finds new files of a folder.
-        """
-        paths = list(dict.fromkeys((*contents, *self._names)))
-        self._contents = contents
-        self._stamps = stamps if paths == self._paths else None
-        self._paths = paths
-
-    def _read_contents(self) -> dict[str, bytes]:
-        contents: dict[str, bytes] = {}
+    def _all_stamps(self) -> dict[str, Stamp]:
+        """Return the stamps of the names, of which a folder changes with a new file, and files."""
+        stamps = {name: _stamp(name) for name in self._names}
         for name in self._names:
-            try:
-                for path in paths(name):
-                    contents[str(path)] = content(path, _MAX_BYTES)
-            except (OSError, AbridgeError) as error:
-                contents[name] = str(error).encode()
-        return contents
+            with suppress(OSError, AbridgeError):
+                stamps |= {str(path): _stamp(str(path)) for path in paths(name)}
+        return stamps
 
 
 def _stamp(path: str) -> Stamp:

@@ -20,16 +20,9 @@ from proxy.cli.report.figures import (
     tokens_text,
     total_of,
 )
-from proxy.cli.terminal import console, count_text, print_json, printable, refuse, say, table
-from proxy.storage.ledger import (
-    BY,
-    Figures,
-    default_path,
-    definitions,
-    home_path,
-    rows,
-    warnings,
-)
+from proxy.cli.terminal import console, count_text, json_text, printable, refuse, say, table
+from proxy.storage import ledger
+from proxy.storage.ledger import BY, Figures, default_path, home_path
 from proxy.storage.meter import Definitions, Warnings
 
 _UNITS = {
@@ -38,7 +31,6 @@ _UNITS = {
     "d": (86_400, "days"),
     "w": (604_800, "weeks"),
 }
-_OFF = "off"
 _FEW_SECONDS = 2 * 86_400  # a longer period is shown by days
 _MAX_WARNINGS = 20
 
@@ -77,17 +69,17 @@ def run(arguments: argparse.Namespace) -> int:
     Returns 1 if the page would be empty. Raises LedgerError, or OSError if it cannot be written.
     """
     path = arguments.ledger or os.environ.get("MCP_ABRIDGE_LEDGER") or default_path()
-    if path == _OFF:
+    if path == "off":
         return refuse("report", "the ledger is off; say which one to read: --ledger PATH")
     period: Span = arguments.since
     now = time.time()
     since = period.since(now)
     # The first recorded call creates the default file; a file named by --ledger must exist.
     absent = arguments.ledger is None and not os.path.exists(path)
-    figures = [] if absent else rows(path, since, arguments.by)
-    warned = [] if absent else warnings(path, since)
-    lists = [] if absent else definitions(path, since)
-    earlier = not (figures or absent) and bool(rows(path))
+    figures = [] if absent else ledger.rows(path, since, arguments.by)
+    warned = [] if absent else ledger.warnings(path, since)
+    lists = [] if absent else ledger.definitions(path, since)
+    earlier = not (figures or absent) and bool(ledger.rows(path))
     page = _page(path, period, now) if figures and arguments.html else ""
     if page and arguments.html == "-":
         sys.stdout.write(page)
@@ -100,30 +92,29 @@ def run(arguments: argparse.Namespace) -> int:
             "ledger": path,
             "since": None if since is None else int(since),
             "by": arguments.by,
-            "total": _printed(total_of(figures)),
-            "rows": [{"name": each.name, **_printed(each)} for each in figures],
+            "total": {key: n for key, n in asdict(total_of(figures)).items() if key != "name"},
+            "rows": [asdict(each) for each in figures],
             "warnings": [asdict(each) for each in warned],
             "definitions": [asdict(each) for each in lists],
         }
-        print_json(document)
+        print(json_text(document, indent=2))
     elif figures and not page:
         _print_table(figures, period, arguments.by)
         _print_rest(lists, warned)
-    advice = []
     if earlier:
-        advice += [f"nothing was recorded in {period.words}; try --since all"]
+        say("report", f"nothing was recorded in {period.words}; try --since all")
     elif not figures:
-        advice += [
+        say(
+            "report",
             f"nothing is recorded yet in {path}; write `mcp-abridge --` before a server's command,"
-            " call one of its tools and come back"
-        ]
+            " call one of its tools and come back",
+        )
     if path == default_path() != home_path() and os.path.exists(home_path()):
-        advice += [
+        say(
+            "report",
             f"this was {path}; clients that do not pass XDG_STATE_HOME on, such as Codex, have"
-            f" another one: mcp-abridge report --ledger {shlex.quote(home_path())}"
-        ]
-    for line in advice:
-        say("report", line)
+            f" another one: mcp-abridge report --ledger {shlex.quote(home_path())}",
+        )
     return 1 if arguments.html and not page else 0
 
 
@@ -144,11 +135,8 @@ def span(text: str) -> Span:
         raise argparse.ArgumentTypeError(
             f"{text!r} is not a span of time; write it like 30m, 12h, 7d or 2w, or all"
         )
-    seconds, words = _UNITS[unit]
-    count = int(number)
-    return Span(
-        count * seconds, f"the last {words[:-1]}" if count == 1 else f"the last {count} {words}"
-    )
+    (seconds, noun), count = _UNITS[unit], int(number)
+    return Span(count * seconds, f"the last {noun[:-1] if count == 1 else f'{count} {noun}'}")
 
 
 def _page(path: str, period: Span, now: float) -> str:
@@ -158,10 +146,6 @@ def _page(path: str, period: Span, now: float) -> str:
     few = period.seconds is not None and period.seconds <= _FEW_SECONDS
     sums = page.read(path, period.since(now), by_hour=few)
     return page.render(sums, f"{period.words}, until {until}")
-
-
-def _printed(figures: Figures) -> dict[str, int]:
-    return {key: value for key, value in asdict(figures).items() if key != "name"}
 
 
 def _print_table(figures: list[Figures], period: Span, by: str) -> None:

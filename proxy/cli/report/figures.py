@@ -4,12 +4,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import astuple, replace
 
 from proxy.storage.ledger import BY, Figures
 
-_ZEROS = [0] * (len(Figures.__struct_fields__) - 1)
-NONE = Figures(None, *_ZEROS)
 NAMELESS = {by: "no rule" if by == "rule" else "unknown" for by in BY}
 """The name of a sum without a name, by the key of the sums."""
 BYTES_PER_TOKEN = 3.2
@@ -18,11 +15,10 @@ BYTES_PER_TOKEN = 3.2
 
 def total_of(figures: list[Figures]) -> Figures:
     """Return the sums of all figures, and the largest response."""
-    if not figures:
-        return NONE
-    columns = zip(*(astuple(each)[1:] for each in figures), strict=True)
-    total = Figures(None, *map(sum, columns))
-    return replace(total, largest=max(each.largest for each in figures))
+    names = Figures.__struct_fields__[1:]
+    sums = {name: sum(getattr(each, name) for each in figures) for name in names}
+    sums["largest"] = max((each.largest for each in figures), default=0)
+    return Figures(None, **sums)
 
 
 def tokens_text(size: int) -> str:

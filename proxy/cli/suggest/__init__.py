@@ -8,7 +8,7 @@ from typing import Any
 from proxy.cli import transcripts
 from proxy.cli.suggest.draft import SMALL, Answered, drafted, short_list
 from proxy.cli.suggest.rules import DraftedRule, page, rules_of
-from proxy.cli.terminal import check_output, print_json, say
+from proxy.cli.terminal import check_output, say, show
 from proxy.document.tree import plain
 from proxy.errors import AbridgeError, did_you_mean
 from proxy.ruleset.rule import Rule
@@ -37,23 +37,25 @@ def run(arguments: argparse.Namespace) -> int:
         check_output(arguments.output, force=arguments.force)
     recordings = list(_sessions(arguments.paths))
     servers = list(dict.fromkeys(each.server for each, _ in recordings if each.server))
-    server = arguments.server or (servers[0] if servers else None)
-    if arguments.server is None and len(servers) > 1:
-        choice = f"choose one by --server: {', '.join(servers)}"
+    names, server = ", ".join(servers), arguments.server
+    if server is None and len(servers) > 1:
+        choice = f"choose one by --server: {names}"
         raise AbridgeError(f"these are recordings of several servers; {choice}")
     if server not in (*servers, None):
-        advice = did_you_mean(arguments.server, servers) or f"; there are: {', '.join(servers)}"
+        advice = did_you_mean(server, servers) or f"; there are: {names}"
         raise AbridgeError(f"no recording of a server {server!r}{advice}")
+    server = server or next(iter(servers), None)
     suggestion = suggest([each for each in recordings if each[0].server in (server, None)])
-    if arguments.json:
-        print_json(suggestion.rows())
-    elif suggestion.rules and arguments.output:
+    show(arguments, suggestion.rows(), lambda _: _write(suggestion, arguments))
+    return 0
+
+
+def _write(suggestion: "Suggestion", arguments: argparse.Namespace) -> None:
+    if suggestion.rules and arguments.output:
         suggestion.write(arguments.output, force=arguments.force)
     elif suggestion.rules:
         print(suggestion.text, end="")
-    if not arguments.json:
-        suggestion.show()
-    return 0
+    suggestion.show()
 
 
 class Suggestion:

@@ -8,12 +8,13 @@ import base64
 import os
 import shlex
 import sys
+from typing import Any
 from urllib.parse import quote
 
 import orjson
 
 from proxy.cli import PROGRAM
-from proxy.cli.terminal import console, json_text, print_json, printable, refuse, table
+from proxy.cli.terminal import console, json_text, printable, refuse, show, table
 from proxy.cli.wrap import changes, entry, hooks
 from proxy.cli.wrap.files import ConfigFile, Records
 from proxy.cli.wrap.places import DIALECTS
@@ -51,12 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _wrap(
-    file: ConfigFile,
-    server: entry.Server,
-    records: Records,
-    launch: list[str],
-    *,
-    login: bool,
+    file: ConfigFile, server: entry.Server, records: Records, launch: list[str], *, login: bool
 ) -> str:
     if server.own_words is not None:
         return "is wrapped already"
@@ -82,23 +78,6 @@ def _absolute(name: str) -> str:
 def _list(arguments: argparse.Namespace) -> int:
     configs = changes.Configs(arguments.client)
     configs.report_problems("wrap")
-    if arguments.json:
-        _print_json(configs)
-    elif configs.servers:
-        _print_table(configs)
-    if not configs.servers:
-        print("no client has a server here; `claude mcp add`, for one, adds it", file=sys.stderr)
-    elif any(server.own_words is None for server in configs.servers):
-        first = next(server.name for server in configs.servers if server.own_words is None)
-        print(
-            f"next: {PROGRAM} wrap {shlex.quote(printable(first))}, or wrap --all; with --dry-run "
-            "it only shows the changes",
-            file=sys.stderr,
-        )
-    return int(bool(configs.problems))
-
-
-def _print_json(configs: changes.Configs) -> None:
     rows = [
         {
             **changes.describe(server),
@@ -108,17 +87,27 @@ def _print_json(configs: changes.Configs) -> None:
         }
         for server in configs.servers
     ]
-    print_json(rows)
+    show(arguments, rows, _print_table)
+    bare = [row["server"] for row in rows if not row["wrapped"]]
+    if not rows:
+        print("no client has a server here; `claude mcp add`, for one, adds it", file=sys.stderr)
+    elif bare:
+        print(
+            f"next: {PROGRAM} wrap {shlex.quote(printable(bare[0]))}, or wrap --all; with --dry-run"
+            " it only shows the changes",
+            file=sys.stderr,
+        )
+    return int(bool(configs.problems))
 
 
-def _print_table(configs: changes.Configs) -> None:
-    rows = table("client", "scope", "server", "command or URL", "")
-    for server in configs.servers:
-        state = ["wrapped"] if server.own_words is not None else []
-        state += ["disabled"] if server.disabled else []
-        cells = (server.place.client, server.scope, server.name, server.summary())
-        rows.add_row(*map(printable, cells), ", ".join(state))
-    console().print(rows)
+def _print_table(rows: list[dict[str, Any]]) -> None:
+    if rows:
+        printed = table("client", "scope", "server", "command or URL", "")
+        for row in rows:
+            cells = (printable(row[key]) for key in ("client", "scope", "server", "starts"))
+            state = ", ".join(key for key in ("wrapped", "disabled") if row[key])
+            printed.add_row(*cells, state)
+        console().print(printed)
 
 
 def _print_lines(arguments: argparse.Namespace, launch: list[str]) -> int:

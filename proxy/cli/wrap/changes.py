@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from proxy.cli import PROGRAM
-from proxy.cli.terminal import print_json, printable, refuse
+from proxy.cli.terminal import printable, refuse, show
 from proxy.cli.wrap.entry import NotPossible, Server, servers
 from proxy.cli.wrap.files import ConfigFile, Records
 from proxy.cli.wrap.places import CLIENTS, files
@@ -36,20 +36,16 @@ class Configs:
     def __init__(self, client: str | None) -> None:
         self.files: dict[str, ConfigFile] = {}
         self.servers: list[Server] = []
-        self.problems: list[str] = []
-        unreadable = set()
+        problems: dict[str, str] = {}
         for place, path in files(client):
-            if path in unreadable:
-                continue
             try:
                 file = self.files.setdefault(path, ConfigFile(path))
                 self.servers += servers(place, path, file.read())
             except SyntaxProblem as error:
-                unreadable.add(path)
-                self.problems.append(f"{path}:{error.line}:{error.column}: {error}; left as it is")
+                problems[path] = f"{path}:{error.line}:{error.column}: {error}; left as it is"
             except (OSError, ValueError) as error:
-                unreadable.add(path)
-                self.problems.append(f"{path}: {error}; left as it is")
+                problems[path] = f"{path}: {error}; left as it is"
+        self.problems = list(problems.values())
 
     def report_problems(self, verb: str) -> None:
         for problem in self.problems:
@@ -71,11 +67,8 @@ def change(verb: str, arguments: argparse.Namespace, edit: Edit) -> int:
     selection = [one for one in configs.servers if arguments.all or one.name in arguments.names]
     if not selection:
         refuse(verb, "no client has a server here")
-    records = Records()
-    dry_run: bool = arguments.dry_run
-    rows = [
-        _edit(configs.files[one.file], one, records, edit, dry_run=dry_run) for one in selection
-    ]
+    records, dry_run = Records(), bool(arguments.dry_run)
+    rows = [_edit(configs.files[one.file], one, records, edit, dry_run) for one in selection]
     secrets = {text for server in selection for text in server.secrets() if len(text) > 3}
     for file in () if arguments.json else configs.files.values():
         file.show(secrets)
@@ -85,22 +78,20 @@ def change(verb: str, arguments: argparse.Namespace, edit: Edit) -> int:
         try:
             file.write()
         except (OSError, NotPossible) as error:
-            for row in rows:
-                if row["file"] == path:
-                    row |= {"result": str(error), "left": True}
-    _report(arguments, rows)
-    if (
-        verb == "wrap"
-        and not dry_run
-        and any(file.text != file.before for file in configs.files.values())
-    ):
+            for row in (each for each in rows if each["file"] == path):
+                row |= {"result": str(error), "left": True}
+    show(arguments, rows, _print)
+    if dry_run:
+        print("nothing is written (--dry-run)", file=sys.stderr)
+    changed = any(file.text != file.before for file in configs.files.values())
+    if verb == "wrap" and changed and not dry_run:
         words = "--all" if arguments.all else shlex.join(arguments.names)
         print(f"restart the clients; `{PROGRAM} unwrap {words}` restores", file=sys.stderr)
     return int(bool(configs.problems) or any(row["left"] for row in rows))
 
 
 def _edit(
-    file: ConfigFile, server: Server, records: Records, edit: Edit, *, dry_run: bool
+    file: ConfigFile, server: Server, records: Records, edit: Edit, dry_run: bool
 ) -> dict[str, Any]:
     row, text = {**describe(server), "left": False}, file.text
     try:
@@ -115,22 +106,14 @@ def _edit(
 
 def describe(server: Server) -> dict[str, Any]:
     """Return the members that `--json` prints of a server."""
-    return {
-        "client": server.place.client,
-        "scope": server.scope,
-        "file": server.file,
-        "server": server.name,
-    }
+    names = {"client": server.place.client, "scope": server.scope}
+    return {**names, "file": server.file, "server": server.name}
 
 
-def _report(arguments: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
-    if arguments.json:
-        print_json(rows)
-    for row in () if arguments.json else rows:
+def _print(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
         where = f"{row['client']}, {row['scope']}"
         print(f"{printable(row['server'])} ({where}): {row['result']}", file=sys.stderr)
-    if arguments.dry_run:
-        print("nothing is written (--dry-run)", file=sys.stderr)
 
 
 def entry_in(file: ConfigFile, text: str, server: Server) -> Server:

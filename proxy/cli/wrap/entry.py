@@ -161,7 +161,10 @@ def _wrap_url(syntax: Syntax, text: str, server: Server, launch: list[str], *, l
     else:
         tail = [url]
     spelling = dialect(server.place.client)
-    members = _as_command([*launch, *tail], as_list=server.place.client == "opencode")
+    command = [*launch, *tail]
+    members: dict[str, Any] = {"command": command[0], "args": command[1:]}
+    if server.place.client == "opencode":
+        members = {"command": command}
     if headers:
         members[spelling.env] = {**(entry.get(spelling.env) or {}), HEADER: "\n".join(headers)}
         if variables:
@@ -172,18 +175,9 @@ def _wrap_url(syntax: Syntax, text: str, server: Server, launch: list[str], *, l
     for name in (*_HEADERS, "oauth"):
         if name in entry:
             text = replace(syntax, text, (*path, name), {})
-    text = _with_type(syntax, text, server, spelling.local)
+    if "type" in entry:
+        text = replace(syntax, text, (*path, "type"), {"type": spelling.local})
     return replace(syntax, text, (*path, key), members)
-
-
-def _as_command(words: list[str], *, as_list: bool) -> dict[str, Any]:
-    return {"command": words} if as_list else {"command": words[0], "args": words[1:]}
-
-
-def _with_type(syntax: Syntax, text: str, server: Server, type: str) -> str:
-    if "type" not in server.entry:
-        return text
-    return replace(syntax, text, (*server.path, "type"), {"type": type})
 
 
 def usable_url(server: Server) -> str:
@@ -209,15 +203,13 @@ def usable_url(server: Server) -> str:
 
 
 def _headers(entry: dict[str, Any]) -> tuple[list[str], list[str]]:
-    by_variable = dict(entry.get("env_http_headers") or {})
     fixed = {**(entry.get("headers") or {}), **(entry.get("http_headers") or {})}
     lines = [f"{name}: {value}" for name, value in fixed.items()]
-    lines += [f"{name}: ${{{variable}}}" for name, variable in by_variable.items()]
-    variables = list(by_variable.values())
+    variables = {f"{name}: ": each for name, each in (entry.get("env_http_headers") or {}).items()}
     if token := entry.get("bearer_token_env_var"):
-        lines.append(f"Authorization: Bearer ${{{token}}}")
-        variables.append(token)
-    return lines, variables
+        variables["Authorization: Bearer "] = token
+    lines += [f"{start}${{{variable}}}" for start, variable in variables.items()]
+    return lines, list(variables.values())
 
 
 def _wants_login(url: str) -> bool:
@@ -240,29 +232,3 @@ def _wants_login(url: str) -> bool:
             file=sys.stderr,
         )
     return False
-
-
-def take_apart(syntax: Syntax, text: str, server: Server) -> str:
-    """Return the text with the server as it is without the wrapper. Raises NotPossible."""
-    from proxy.cli import options
-
-    words = server.own_words or []
-    try:
-        own = options.read(words[1:] if words[:1] == ["run"] else words, {})
-    except ValueError:
-        own = None
-    starter = re.split(r"[/\\]", server.words[0])[-1]
-    spelling = dialect(server.place.client)
-    headers = HEADER in (server.entry.get(spelling.env) or {})
-    if own is None or own.header or headers or starter not in (PROGRAM, "uvx", "uv", "pipx"):
-        raise NotPossible("its original entry is not recorded; write it by hand")
-    if own.url:
-        text = _with_type(syntax, text, server, spelling.remote)
-        members: dict[str, Any] = {spelling.url: own.url}
-    else:
-        members = _as_command(own.command, as_list=isinstance(server.entry["command"], list))
-        members = {name: value for name, value in members.items() if value}
-    if "args" in server.entry:
-        value = {"args": members.pop("args")} if "args" in members else {}
-        text = replace(syntax, text, (*server.path, "args"), value)
-    return replace(syntax, text, (*server.path, "command"), members)

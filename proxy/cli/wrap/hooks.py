@@ -17,13 +17,12 @@ from proxy.cli.wrap.text import Json, entry_at
 from proxy.errors import AbridgeError
 
 _EVENT = ("hooks", "PostToolUse")
-_MATCHER = "mcp__.*"
 
 
 def install(arguments: argparse.Namespace, launch: list[str], rules: list[str]) -> int:
     """Add the hook that `launch` starts. Returns 1 if the settings cannot be edited."""
     command = shlex.join([*launch, "hook", *rules])
-    group = {"matcher": _MATCHER, "hooks": [{"type": "command", "command": command}]}
+    group = {"matcher": "mcp__.*", "hooks": [{"type": "command", "command": command}]}
     return _edit("wrap", arguments, lambda text, settings: _with_hook(text, settings, group))
 
 
@@ -81,11 +80,8 @@ def _with_hook(text: str, settings: Any, group: Any) -> str:
 
 def _pieces(group: Any) -> list[str]:
     literal = json_text(group)
-    return [
-        f'"hooks": {{"PostToolUse": [{literal}]}}',
-        f'"PostToolUse": [{literal}]',
-        literal,
-    ]
+    member = f'"PostToolUse": [{literal}]'
+    return [f'"hooks": {{{member}}}', member, literal]
 
 
 def _without_hook(text: str, settings: Any) -> str:

@@ -21,19 +21,15 @@ class Place(NamedTuple):
     at: tuple[str, ...] = ("mcpServers",)
 
 
+_CLAUDE = "{CLAUDE_CONFIG_DIR:~}/.claude.json"
 _CODEX = ("mcp_servers",)
 _ZED = ("context_servers",)
 _CLINE = "settings/cline_mcp_settings.json"
 
 PLACES = (
     # code.claude.com/docs/en/mcp and /settings; 2.1.197 was seen to follow the variable.
-    Place("claude-code", "user", "{CLAUDE_CONFIG_DIR:~}/.claude.json"),
-    Place(
-        "claude-code",
-        "local",
-        "{CLAUDE_CONFIG_DIR:~}/.claude.json",
-        ("projects", "*", "mcpServers"),
-    ),
+    Place("claude-code", "user", _CLAUDE),
+    Place("claude-code", "local", _CLAUDE, ("projects", "*", "mcpServers")),
     Place("claude-code", "project", ".mcp.json"),
     # modelcontextprotocol.io/docs/develop/connect-local-servers; on Linux, its unofficial builds.
     Place("claude-desktop", "user", "{CONFIG}/Claude/claude_desktop_config.json"),
@@ -87,10 +83,8 @@ class Dialect(NamedTuple):
     """How a client spells the members of a server; those of most clients are the defaults."""
 
     env: str = "env"
-    url: str = "url"
     local: str = "stdio"
     """The `type` of a server with a command, if the entry has a type."""
-    remote: str = "http"
     add: str = ""
     """The start of the line that adds a server; `--` and the command follow."""
 
@@ -99,14 +93,11 @@ DIALECTS = {
     "claude-code": Dialect(add="claude mcp add {} --"),
     "codex": Dialect(add="codex mcp add {} --"),
     # `gemini mcp add` removes the first --, which the wrapper does not need.
-    "gemini-cli": Dialect(url="httpUrl", add="gemini mcp add {}"),
-    "qwen-code": Dialect(url="httpUrl", add="qwen mcp add {}"),
+    "gemini-cli": Dialect(add="gemini mcp add {}"),
+    "qwen-code": Dialect(add="qwen mcp add {}"),
     "copilot-cli": Dialect(local="local", add="copilot mcp add {} --"),
-    "opencode": Dialect(
-        env="environment", local="local", remote="remote", add="opencode mcp add {} --"
-    ),
-    "cline": Dialect(remote="streamableHttp", add="cline mcp add {} --yes --"),
-    "windsurf": Dialect(url="serverUrl"),
+    "opencode": Dialect(env="environment", local="local", add="opencode mcp add {} --"),
+    "cline": Dialect(add="cline mcp add {} --yes --"),
 }
 
 
