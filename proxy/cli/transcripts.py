@@ -9,6 +9,7 @@ import json  # orjson refuses lone surrogates, and rounds long integers
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from proxy.cli.terminal import json_text
@@ -44,18 +45,14 @@ class ToolAnswer(NamedTuple):
 
 def folders(environment: "os._Environ[str]") -> list[str]:
     """Return the folders in which clients keep transcripts, those that exist."""
-    home = os.path.expanduser("~")
-    claude = environment.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude")
-    codex = environment.get("CODEX_HOME") or os.path.join(home, ".codex")
+    claude = environment.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude")
+    codex = environment.get("CODEX_HOME") or os.path.expanduser("~/.codex")
     every = (os.path.join(claude, "projects"), os.path.join(codex, "sessions"))
     return [folder for folder in every if os.path.isdir(folder)]
 
 
 def files(paths: Iterable[str], since: float, ending: str = ENDING) -> Iterator[str]:
-    """Yield the transcripts in files and folders that were written after a time in seconds.
-
-    `ending` is that of their names: session.json names a session that `record` wrote.
-    """
+    """Yield the files with an `ending` in files and folders, written after a time in seconds."""
     for path in paths:
         if os.path.isdir(path):
             for folder, _, names in os.walk(path):
@@ -66,10 +63,7 @@ def files(paths: Iterable[str], since: float, ending: str = ENDING) -> Iterator[
 
 
 def answers(path: str) -> Iterator[ToolAnswer]:
-    """Return the answers of MCP tools in a transcript; lines that are no JSON are skipped.
-
-    Raises ExchangeError for a recording that cannot be read.
-    """
+    """Return the answers of MCP tools in a transcript or a recording. Raises ExchangeError."""
     if os.path.basename(path) == SESSION:
         return _recorded(os.path.dirname(path))
     return (event for event in _events(path, _WORDS) if isinstance(event, ToolAnswer))
@@ -103,13 +97,9 @@ def _events(path: str, lines_with: tuple[bytes, ...]) -> Iterator[ToolAnswer | s
         for line in file:
             if not any(word in line for word in lines_with):
                 continue
-            try:
-                record = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(record, dict):
-                yield from _claude(record, tools)
-                yield from _codex(record.get("payload"), tools)
+            record = _object(line)
+            yield from _claude(record, tools)
+            yield from _codex(record.get("payload"), tools)
 
 
 def _recorded(folder: str) -> Iterator[ToolAnswer]:
@@ -163,11 +153,10 @@ _Call = tuple[str, dict[str, Any]]
 
 
 def _object(text: Any) -> dict[str, Any]:
-    try:
+    with suppress(TypeError, ValueError):
         value = json.loads(text)
-    except (TypeError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else {}
+        return value if isinstance(value, dict) else {}
+    return {}
 
 
 def _name(name: str) -> str:

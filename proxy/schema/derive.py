@@ -90,9 +90,8 @@ _WRAPPED: Schema = {
 def relaxed(schema: Schema, *replaced: str) -> Schema | None:
     """Return `schema` for documents that keep its types, and may have lost anything else.
 
-    Members may be missing or added, arrays shorter or sorted, texts any texts; members called
-    `replaced` may be anything, and an array that is the whole document may be the `items` of an
-    object.
+    Members called `replaced` may be anything, and an array that is the whole document may be the
+    `items` of an object.
     """
     others = {*OWN_MEMBERS, *(name.rstrip("_") for name in replaced)}
 

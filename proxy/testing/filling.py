@@ -23,8 +23,7 @@ MAX_CHARS = 4_000
 def fill(file: RuleFile, *, allow_python: bool = False) -> Iterator[str]:
     """Fill the cases of `file` in place, and yield a line for each case without an expectation.
 
-    `allow_python` is the option with which it was loaded. Raises OSError if the file cannot be read
-    or written.
+    Raises OSError if the file cannot be read or written.
     """
     read = partial(rulefile.read, file.name, allow_python=allow_python)
     with open(file.name, newline="", encoding="utf-8") as source:
@@ -82,10 +81,10 @@ def _filled(
     else:
         indent = " " * node.value[0][0].start_mark.column
         line_end = "\r\n" if "\r\n" in text else "\n"
-        head = text[: _end(node.value[-1][1])].rstrip("\r\n")
-        comment, _, rest = text[len(head) :].partition("\n")
-        comment = comment.removesuffix("\r")
-        filled = f"{head}{comment}{line_end}{indent}{line}{line_end}{rest}"
+        end = len(text[: _end(node.value[-1][1])].rstrip("\r\n"))
+        comment, _, rest = text[end:].partition("\n")
+        head = text[:end] + comment.removesuffix("\r")
+        filled = f"{head}{line_end}{indent}{line}{line_end}{rest}"
     loaded = read(filled.encode())
     if loaded.rules is None:
         raise AbridgeError(f"the file would not load any more: {loaded.problems[0]}")

@@ -48,16 +48,12 @@ class RuleFit(Struct):
 
     def rot(self) -> Iterator[dict[str, Any]]:
         """Yield the paths that match in no answer; if the rule fits none, why."""
-        rotten = [f"{path} matches nothing" for path in sorted(self.missing or ())]
+        reasons = [f"{path} matches nothing" for path in sorted(self.missing or ())]
         if self.missing is None and self.misfit is not None:
-            rotten = [self.misfit]
-        for reason in rotten:
-            yield {
-                "rule": self.rule.name,
-                "place": self.rule.place,
-                "answers": self.answers,
-                "reason": reason,
-            }
+            reasons = [self.misfit]
+        rule = {"rule": self.rule.name, "place": self.rule.place}
+        for reason in reasons:
+            yield {**rule, "answers": self.answers, "reason": reason}
 
     def drift(self) -> Iterator[dict[str, Any]]:
         """Yield the members of answers that neither the rule nor its tests name.
@@ -70,16 +66,11 @@ class RuleFit(Struct):
             exchange = cases.exchange_of(self.file, self.rule, case)
             tested |= _members(_document(exchange.response, self.rule))
         names = set(_names(self.rule.pipeline))
+        rule = {"rule": self.rule.name, "place": self.rule.place}
         for member, file in sorted(self.members.items()) if tested else ():
             is_new = member not in tested and (member[:-1] in tested or not member[:-1])
             if is_new and not any(matches(name, member[-1]) for name in names):
-                path = ".".join(member)
-                yield {
-                    "rule": self.rule.name,
-                    "place": self.rule.place,
-                    "member": path,
-                    "file": file,
-                }
+                yield {**rule, "member": ".".join(member), "file": file}
 
 
 def _document(response: bytes, rule: Rule) -> Any:

@@ -42,10 +42,7 @@ from proxy.transforms.base import Call, Warned
 
 
 class Decided(Struct, frozen=True):
-    """One decision of the guard `name`; None if it raised an exception.
-
-    `result` is the query result that it received, and `warnings` are its warnings.
-    """
+    """One decision of a guard, None if it raised an exception, on the result of its query."""
 
     name: str
     result: QueryResult | None
@@ -79,11 +76,10 @@ def _recording_guards(rules: RuleSet, decisions: list[Decided]) -> RuleSet:
 class Replay:
     """A call and its answer, in a Session that is driven as a transport drives it.
 
-    `calls` are the arguments of every call that reached the server, `queries` those of guards,
-    `decisions` the decisions of guards, `answer` is the response that the client got. A call for a
-    later page or a view is preceded by the call for the first page, as a model would make it, whose
-    answer is `opening`. `shaped` are the responses that a rule was run on, with the result of each,
-    `outcome` that of the last call as the meter records it, `log` the logged messages.
+    `calls` are the arguments of every call that reached the server, `queries` those of guards.
+    `answer` is the response that the client got. A call for a later page or a view is preceded by
+    the call for the first page, as a model would make it, whose answer is `opening`. `shaped` are
+    the responses that a rule was run on, `outcome` is that of the last call.
     """
 
     def __init__(
@@ -95,11 +91,7 @@ class Replay:
         query_result: Raw | None = None,
         facts: ToolFacts | None = None,
     ) -> None:
-        """Make the call; without a `first_call`, that one alone. Raises AbridgeError.
-
-        `query_result` is the result that a guard gets for its query; None means no answer. `facts`
-        are those of the tool, if its definition is known.
-        """
+        """Make the call; without a `first_call`, that one alone. Raises AbridgeError."""
         self.rules, self.exchange = rules, exchange
         self.log: list[str] = []
         self.shaped: list[tuple[ShapeJob, ShapeResult]] = []
@@ -107,7 +99,9 @@ class Replay:
         self.calls: list[dict[str, Any]] = []
         self.queries: list[dict[str, Any]] = []
         self.decisions: list[Decided] = []
-        self._first_call, self._query_result, self._facts = first_call, query_result, facts
+        self._query_result = query_result
+        self._options: dict[str, Any] = {"first_call": first_call, "facts": facts}
+        self._options["query_result"] = query_result
         self._store = Memory()
         self._meters = Meters(lambda row: setattr(self, "outcome", row.outcome))
         recording = _recording_guards(rules, self.decisions)
@@ -140,13 +134,7 @@ class Replay:
             for file in self.rules.files
         )
         otherwise = rule if self.rules.otherwise is applied else self.rules.otherwise
-        return Replay(
-            RuleSet(files, otherwise),
-            self.exchange,
-            first_call=self._first_call,
-            query_result=self._query_result,
-            facts=self._facts,
-        )
+        return Replay(RuleSet(files, otherwise), self.exchange, **self._options)
 
     @property
     def applied(self) -> Rule | None:
@@ -198,9 +186,8 @@ class Replay:
         if bytes(call["method"]) != b'"tools/call"':
             return None  # nothing is known of the server's tools
         params = members(call["params"])
-        self.queries.append(
-            {"tool": plain(params["name"]), "arguments": plain(params["arguments"])}
-        )
+        query = {"tool": plain(params["name"]), "arguments": plain(params["arguments"])}
+        self.queries.append(query)
         result = self._query_result
         return None if result is None else message.result(call["id"], result)
 

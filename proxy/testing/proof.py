@@ -12,10 +12,9 @@ from proxy.testing.usage import Usage, has_word
 
 
 class UsedValue(Struct):
-    """A value that a call took from an earlier answer.
+    """A value that a call took from an earlier answer, and where the model finds it if shaped.
 
-    `file` and `path` are where that answer has it, `user` the call that took it. `place` is where
-    the model finds it in the answers as they are shaped.
+    `file` and `path` are where that answer has it, `user` the call that took it.
     """
 
     value: str
@@ -27,10 +26,7 @@ class UsedValue(Struct):
 
 
 class ShapedAnswer(Struct):
-    """An answer with its recorded file, as the server sent it and as a client shows it.
-
-    `visible` are the texts that the model sees.
-    """
+    """An answer with its recorded file; `visible` are the texts that the model sees."""
 
     file: str
     replay: Replay
@@ -42,22 +38,19 @@ def used_values(session: Sequence[ShapedAnswer], definitions: str = "") -> list[
 
     A value that the model had before, or a word of the tools' `definitions`, is none.
     """
-    calls = [(each.replay.exchange.tool, each.replay.exchange.arguments) for each in session]
-    usage = Usage(calls)
+    exchanges = [each.replay.exchange for each in session]
+    usage = Usage([(each.tool, each.arguments) for each in exchanges])
     used: dict[tuple[str, int], UsedValue] = {}
     for number, answer in enumerate(session):
         leaves = list(_leaves(_parts(answer)))
         text = _lines(leaf for _, leaf in leaves)
-        after: str | None = None
+        visible = (_leaves(answers.value(each)) for each in answer.visible)
+        after = _lines(leaf for leaves in visible for _, leaf in leaves)
         for value, index, user in usage.within(number, text):
             if value.isalpha() and value in definitions:
                 continue
-            if after is None:
-                after = _lines(
-                    leaf for each in answer.visible for _, leaf in _leaves(answers.value(each))
-                )
             path = next((path for path, leaf in leaves if has_word(value, leaf)), "")
-            new = UsedValue(value, answer.file, answer.replay.exchange.tool, path, user)
+            new = UsedValue(value, answer.file, exchanges[number].tool, path, user)
             each = used.setdefault((value, index), new)
             if has_word(value, after):
                 each.place = "shown"

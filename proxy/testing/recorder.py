@@ -73,9 +73,7 @@ class Recorder:
                 with suppress(RuntimeError):  # no thread can be started: the jobs wait
                     self._thread.start()
         if late:
-            self._warn_once(
-                "not every exchange is recorded: they come faster than they are written"
-            )
+            self._warn_once("not every exchange is recorded: more come than can be written")
             return
         finished = Event()
         self._jobs.put((job, size, finished))
@@ -113,13 +111,12 @@ class Recorder:
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         now = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
         name = f"{_file_name(server or 'server')}-{now}-{os.getpid()}"
-        number = 1
-        while True:
-            path = os.path.join(self._folder, name if number == 1 else f"{name}-{number}")
+        path, number = os.path.join(self._folder, name), 1
+        while os.path.exists(path):
             number += 1
-            with suppress(FileExistsError):
-                os.mkdir(path, 0o700)
-                return path
+            path = os.path.join(self._folder, f"{name}-{number}")
+        os.mkdir(path, 0o700)
+        return path
 
     def _work(self) -> None:
         while (item := self._jobs.get()) is not None:
@@ -183,10 +180,9 @@ def _file_content(request: bytes, response: bytes) -> bytes:
         request.decode(), response.decode()
         return _indented(b'{"request":%b,"response":%b}' % (request, response))
     except (msgspec.DecodeError, UnicodeDecodeError):
-        lines = (each.decode(errors="replace") for each in (request, response))
-        return _indented(
-            msgspec.json.encode(dict(zip(("request", "response"), lines, strict=True)))
-        )
+        lines = {"request": request, "response": response}
+        texts = {name: line.decode(errors="replace") for name, line in lines.items()}
+        return _indented(msgspec.json.encode(texts))
 
 
 def _indented(raw: bytes) -> bytes:

@@ -4,6 +4,7 @@ Without it, `--record` would show what rules made of an answer; rules are writte
 """
 
 from collections import OrderedDict
+from contextlib import suppress
 from typing import Any
 
 from proxy.document import message
@@ -64,11 +65,8 @@ class RecordingSession(Session):
 
 
 def _key(raw: bytes) -> bytes:
-    key = message.responds_to(raw)
-    if key is None:
-        try:
+    if (key := message.responds_to(raw)) is None:
+        with suppress(DocumentError):
             read = message.read(raw)
-        except DocumentError:
-            return b""
-        key = read.key if isinstance(read, Message) and read.responds else None
+            key = read.key if isinstance(read, Message) and read.responds else None
     return key or b""

@@ -22,9 +22,7 @@ class Usage:
     """
 
     def __init__(
-        self,
-        calls: Sequence[tuple[str, dict[str, Any]]],
-        words: Iterable[tuple[int, str]] = (),
+        self, calls: Sequence[tuple[str, dict[str, Any]]], words: Iterable[tuple[int, str]] = ()
     ) -> None:
         self._users: dict[str, list[tuple[int, str, str]]] = {}  # by value: call, name, user
         texts = [(index, 0, "", text, "the model's own text has it") for index, text in words]
@@ -49,10 +47,9 @@ class Usage:
             return ""
         text = str(value)
         for each in (text, *_identifiers(text)):
+            long = len(each) >= _SHORT + each.isdigit()
             for index, argument, user in self._users.get(each, ()):
-                if len(each) >= _SHORT + each.isdigit() or (
-                    each == text and _alike(name, argument)
-                ):
+                if long or (each == text and _alike(name, argument)):
                     if index > call:
                         return user
                     break

@@ -31,10 +31,7 @@ Ask = Callable[[dict[str, Any]], ClientView]
 
 
 def start(rule: Rule, arguments: dict[str, Any], own: Collection[str] = ()) -> dict[str, Any]:
-    """Return the arguments of the first call that precedes `arguments`: no offset, no view.
-
-    `own` are the arguments that the tool itself has.
-    """
+    """Return the arguments of the first call, without offset and view, unless the tool has them."""
     for entry in plan(rule, own).entries:
         if entry.name == VIEW or (entry.steers and entry.schema.get("default") == 0):
             arguments = argument.without(arguments, entry.client_name)

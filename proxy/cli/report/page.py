@@ -79,12 +79,9 @@ def render(sums: Sums, period: str) -> str:
 def _totals(total: Figures, definitions: list[Definitions]) -> str:
     before, after = total.visible_before, total.visible_after
     listed = sum(each.before for each in definitions), sum(each.after for each in definitions)
+    read = f"{tokens_text(after)} in {count_text(total.calls, 'call')}"
     rows = [
-        (
-            "Model read",
-            size_text(after),
-            f"{tokens_text(after)} in {count_text(total.calls, 'call')}",
-        ),
+        ("Model read", size_text(after), read),
         ("Largest answer", size_text(total.largest), "as the client got it"),
         ("Cut by clients", f"{total.cuts_after:,}", f"{total.cuts_before:,} without the proxy"),
         ("Servers sent", size_text(before), f"{times_text(before, after)} times as much"),
@@ -105,21 +102,17 @@ def _large(sums: Sums) -> str:
         _CALLS,
         _READ,
         TableColumn("Share", lambda each: _share(each.visible_after, read), _bar),
-        TableColumn(
-            "Average", lambda each: round(_share(each.visible_after, each.calls)), size_text
-        ),
+        TableColumn("Average", lambda each: each.visible_after // max(each.calls, 1), size_text),
         sizes("Largest", "largest"),
         counts("Still cut", "cuts_after"),
         counts("Cut without the proxy", "cuts_before"),
     )
+    tables = (_figures(by, columns, sums, first=_READ) for by in ("tool", "client"))
     return _section(
         "Still large",
         "What the model read, unless its client cut it. A client cuts an answer that is longer "
         "than its limit: an error, a file’s name or a gap stands in place of the rest.",
-        *(
-            _figures(by, columns, sums.figures[by], total=by == "tool", first=_READ)
-            for by in ("tool", "client")
-        ),
+        *tables,
     )
 
 
@@ -145,14 +138,9 @@ def _saved(sums: Sums) -> str:
         TableColumn("Saved share", lambda each: _share(_saved_by(each), each.visible_before), _bar),
         sizes("In shadow mode", "shadow_saves"),
     )
-    return _section(
-        "Saved",
-        "What rules and budgets took off. A rule in shadow mode only measures what it would.",
-        *(
-            _figures(by, columns, sums.figures[by], first=_SAVED)
-            for by in ("rule", "tool", "server")
-        ),
-    )
+    note = "What rules and budgets took off. A rule in shadow mode only measures what it would."
+    tables = (_figures(by, columns, sums, first=_SAVED) for by in ("rule", "tool", "server"))
+    return _section("Saved", note, *tables)
 
 
 def _others(sums: Sums) -> str:
@@ -165,17 +153,16 @@ def _others(sums: Sums) -> str:
             sizes("Client got", "after"),
         ]
         note = "The list of tools, which a client reads once in each session."
-        html += _section(
-            "Definitions of tools", note, _table("By server", columns, sums.definitions)
-        )
+        rows = _table("By server", columns, sums.definitions)
+        html += _section("Definitions of tools", note, rows)
     if sums.warnings:
         columns = [
             TableColumn("Rule", lambda each: each.rule, _escape),
             TableColumn("Warned of", lambda each: each.kind, _escape),
             counts("Times", "count"),
         ]
-        note = "What rules warned of."
-        html += _section("Warnings", note, _table("By rule and kind", columns, sums.warnings))
+        rows = _table("By rule and kind", columns, sums.warnings)
+        html += _section("Warnings", "What rules warned of.", rows)
     return html
 
 
@@ -187,17 +174,10 @@ def _section(title: str, note: str, *parts: str) -> str:
     )
 
 
-def _figures(
-    by: str,
-    columns: Iterable[TableColumn],
-    figures: list[Figures],
-    *,
-    first: TableColumn,
-    total: bool = False,
-) -> str:
-    rows = sorted(figures, key=first.value, reverse=True)
-    total_row = total_of(figures) if total and len(figures) > 1 else None
-    return _table(f"By {by}", (_name(by), *telling(columns, rows)), rows, first, total_row)
+def _figures(by: str, columns: Iterable[TableColumn], sums: Sums, first: TableColumn) -> str:
+    rows = sorted(sums.figures[by], key=first.value, reverse=True)
+    total = total_of(rows) if first is _READ and by == "tool" and len(rows) > 1 else None
+    return _table(f"By {by}", (_name(by), *telling(columns, rows)), rows, first, total)
 
 
 def _table(

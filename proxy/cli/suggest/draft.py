@@ -55,8 +55,7 @@ class Draft(Struct):
     """The steps of a rule for a tool, each with its reasons.
 
     `form` says how the answers are read: `value` for JSON, the `as` of the step `parse`, `rows`
-    for tables and the like in a text, or `text`. `evidence` has the share of the bytes by path,
-    `users` the values that stay since they were used.
+    for tables and the like in a text, or `text`. `evidence` and `users` are lines of comments.
     """
 
     tool: str
@@ -215,7 +214,7 @@ class _Drafting:
     def _visit(self, node: MemberProfile) -> None:
         inner = node.inner
         if node.element is not None:
-            self._array(node)
+            self._array(node, node.element)
         elif str in node.kinds and node.longest > _LONG and self._heavy(node):
             self.clips.append(node)
         for member in inner.members.values():
@@ -236,22 +235,16 @@ class _Drafting:
         return node.size >= _LEAST_SHARE * self.root.size
 
     def _is_bookkeeping(self, node: MemberProfile, parent: MemberProfile) -> bool:
-        """Return True for a list of ids that has others beside it: what a run has seen so far.
-
-        Lists of the same length are the columns of a table.
-        """
+        """Return True for a list of ids that has others, of other lengths, beside it."""
         lists = [each.lengths for each in parent.members.values() if _is_id_list(each)]
         several = sum(max(lengths) >= _MANY for lengths in lists) > 1
         if not several or node.in_rows or not _is_id_list(node) or max(node.lengths) < _SOME:
             return False
         return any(each.later for each in self.result.answers) and lists.count(node.lengths) == 1
 
-    def _array(self, node: MemberProfile) -> None:
-        element = node.element
-        assert element is not None
-        rows = element.rows
-        if len(rows) >= _ROWS:
-            self._columns(node, rows)
+    def _array(self, node: MemberProfile, element: MemberProfile) -> None:
+        if len(element.rows) >= _ROWS:
+            self._columns(node, element.rows)
         if not node.in_rows:
             large = node.size >= min(_MAIN_SHARE * self.root.size, _LARGE * node.count)
             if large and max(node.lengths) > FEW:
@@ -275,9 +268,7 @@ class _Drafting:
             inner = node.at(column.path)
             if inner is None:
                 continue
-            path = inner.path
-            reason = ""
-            own = values[column.name]
+            reason, own = "", values[column.name]
             whole = encode([None if value is UNSET else value for value in own])
             others = (values[each.name] for each in columns if not each.is_link)
             if column.is_link and column is not best:
@@ -291,13 +282,10 @@ class _Drafting:
             if reason and inner.users:
                 self._keep(inner)
             elif reason:
-                self.drops[path] = reason
+                self.drops[inner.path] = reason
 
     def _tells_nothing(self, node: MemberProfile, column: RowColumn) -> bool:
-        """Return True if a constant is short, and known from several answers.
-
-        Null, false, 0 and the empty text may be the usual state of what a model must see.
-        """
+        """Return True for a short constant of several answers that is no usual state, as null."""
         if len(self.result.answers) < 2 or node.values <= _USUAL:
             return False
         return column.size <= _SHORT and column.worth[0] > len(column.path)

@@ -21,9 +21,8 @@ User = Callable[[str, Any], str]
 class MemberProfile:
     """The values at one path in all answers of a tool.
 
-    Elements of an array count at `element`; a name after an array steps into them, so that an
-    array of objects has the path of these. `size` is in bytes of JSON, `lengths` are those of
-    arrays, `rows` are objects in an array. `users` have used a value here or below.
+    Elements of an array count at `element`, and have its path. `size` is in bytes of JSON,
+    `lengths` are those of arrays. `users` have used a value here or below.
     """
 
     def __init__(self, names: tuple[str, ...] = (), *, in_rows: bool = False) -> None:

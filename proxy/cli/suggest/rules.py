@@ -56,18 +56,15 @@ def rules_of(drafts: Iterable[Draft]) -> Iterator[DraftedRule]:
     for group in alike.values():
         spec = _spec(group)
         sizes = [_sizes(_file(spec), each) for each in group]
-        spec["tests"] = [
-            _complete(spec, {"name": _NAME_OF_CASE, **case_of(each)}) for each in group
-        ]
+        cases = ({"name": _NAME_OF_CASE, **case_of(each)} for each in group)
+        spec["tests"] = [_complete(spec, case) for case in cases]
         text = _rule_text(spec, group, sizes)
         file = _load(_page(None, [text]).encode())
         for case in file.rules[0].tests:
             for problem in check_case(file, file.rules[0], case):
                 raise AbridgeError(f"the test of {spec['tools']} does not pass: {problem}")
-        before, after, misfits = map(
-            sum, zip(*(row for each in sizes for row in each), strict=True)
-        )
-        yield DraftedRule(group, text, before, after, misfits)
+        sums = map(sum, zip(*(row for each in sizes for row in each), strict=True))
+        yield DraftedRule(group, text, *sums)
 
 
 def page(server: str | None, rules: Iterable[DraftedRule], small: list[str]) -> str:
@@ -139,13 +136,11 @@ def _rule_text(
         after = rows[each.answers.index(largest)][1]
         view = answer.read(largest.exchange.response)
         about = tokens(view.text or bytes(view.structured or b"").decode())
-        lines += _comment(
-            "  ",
-            f"{each.tool}: {count_text(len(each.answers), 'answer')}, the largest"
-            f" {largest.size:,} bytes, about {about:,} tokens; {after:,} bytes with this rule",
-        )
+        amount = f"{largest.size:,} bytes, about {about:,} tokens; {after:,} bytes with this rule"
+        many = count_text(len(each.answers), "answer")
         users = list(dict.fromkeys(each.users))
         more = [f"and {len(users) - _MOST_USERS} more"] if len(users) > _MOST_USERS else []
+        lines += _comment("  ", f"{each.tool}: {many}, the largest {amount}")
         for line in (*each.evidence, *users[:_MOST_USERS], *more):
             lines += _comment("  ", f"  {line}")
     lines.append("  - tools: " + _yaml(spec["tools"], 6))
@@ -190,17 +185,8 @@ _Dumper.add_representer(
 
 
 def _yaml(value: Any, indent: int) -> str:
+    form: dict[str, Any] = {"default_flow_style": None, "allow_unicode": True, "sort_keys": False}
     plain = json.loads(encode(value))
-    text = (
-        yaml.dump(
-            plain,
-            Dumper=_Dumper,
-            width=_WIDTH - indent,
-            default_flow_style=None,
-            allow_unicode=True,
-            sort_keys=False,
-        )
-        .removesuffix("\n...\n")
-        .removesuffix("\n")
-    )
+    text: str = yaml.dump(plain, Dumper=_Dumper, width=_WIDTH - indent, **form)
+    text = text.removesuffix("\n...\n").removesuffix("\n")
     return textwrap.indent(text, " " * indent, lambda line: line.strip() != "").lstrip()
