@@ -141,7 +141,3 @@ def test_equal_ids_of_two_exchanges_are_timed_apart() -> None:
     assert len(talk.to_client) == late
     talk.server(answer(document("done"), 7), b"2:")
     assert len(talk.to_client) == late + 1
-    # Nothing is stored of an exchange that is over.
-    talk.session.dropped(b"1:", [b"7"])
-    talk.server(answer(document("another"), 7), b"1:")
-    assert len(talk.to_client) == late + 2

@@ -7,7 +7,6 @@ import pytest
 
 from proxy.ruleset.rule import Hidden, RuleFile, RuleSet
 from proxy.ruleset.selection import Selection
-from proxy.session.outputs import LoadSnapshot, ToClient
 from tests.builders import answer, call, document, file, line, result, rules, texts
 from tests.samples import (
     ABS_PAGES,
@@ -201,24 +200,6 @@ def test_the_advice_names_the_argument_that_the_client_knows() -> None:
     [text] = texts(talk.replied(call("list", {"page_offset": 2})))
 
     assert text.endswith("call again with page_offset=0 first")
-
-
-@pytest.mark.fault(41, "inside")
-@pytest.mark.parametrize("reads_only", [False, True])
-def test_a_page_that_cannot_be_looked_up_is_refused_with_the_reason(reads_only: bool) -> None:
-    talk = Talk(PAGES)
-    list_tools(talk, {"name": "list", "annotations": {"readOnlyHint": reads_only}})
-    talk.exchange(call("list", {}), answer(ITEMS))
-    [load] = talk.session.from_client(call("list", {"offset": 2}))
-    assert isinstance(load, LoadSnapshot)
-    [reply] = talk.session.loaded(load.token, None, "the store is away")
-    assert isinstance(reply, ToClient)
-    reason = "what was kept of the earlier answer is out of reach: the store is away; "
-    reason += "try again later"
-    assert texts(reply.raw) == [
-        reason + (", or call again with offset=0 first" if reads_only else "")
-    ]
-    assert result(reply.raw)["isError"] is True
 
 
 @pytest.mark.fault(34, "inside")

@@ -7,10 +7,9 @@ from msgspec import Raw
 from msgspec.json import encode
 
 from proxy.ruleset.rule import EMPTY, Rule, RuleFile, RuleSet
-from proxy.session.outputs import RunInBackground, ToClient
 from proxy.session.tool_lists import ToolListHistory
 from proxy.storage.meter import Definitions
-from tests.builders import answer, call, file, line, result, texts
+from tests.builders import answer, call, file, line, texts
 from tests.samples import HIDE, ITEMS, PAGES, SECRET, items, last_arguments, list_tools, own
 from tests.talk import Talk
 from tests.tool_list import tool
@@ -90,25 +89,6 @@ def introduced(ruleset: RuleSet, response: bytes = CAPABLE) -> Talk:
 
 
 LONG_TOOL = {"name": "long", "description": "x" * 300_000}
-
-
-def test_a_client_is_notified_of_rules_that_change_while_its_long_list_is_edited() -> None:
-    talk = Talk()
-    talk.exchange(line(id=1, method="initialize"), CAPABLE)
-    talk.client(line(id=2, method="tools/list"))
-    [work] = talk.session.from_server(answer({"tools": [own(), {"name": "gone"}, LONG_TOOL]}, 2))
-    assert isinstance(work, RunInBackground)
-    outcome = work.do()
-    talk.rules = HIDE
-    talk.client(call("list", {}, id=3))
-    [listed] = work.then(outcome)
-
-    assert isinstance(listed, ToClient)
-    assert len(result(listed.raw)["tools"]) == 3
-    assert CHANGED not in talk.to_client
-    talk.client(call("list", {}, id=4))
-    talk.client(call("list", {}, id=5))
-    assert talk.to_client.count(CHANGED) == 1
 
 
 @pytest.mark.parametrize("more", [{}, LONG_TOOL])

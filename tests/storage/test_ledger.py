@@ -32,8 +32,6 @@ DAY = 86_400
 NOW = 1_800_000_000.0
 SMALL = 400_000
 
-Start = Callable[..., "subprocess.Popen[str]"]
-
 
 class Clock:
     """The time of day, which a test sets."""
@@ -59,28 +57,6 @@ def small(path: str, clock: Clock) -> Iterator[LedgerFile]:
     """Open a ledger that may have few bytes."""
     with closing(LedgerFile(path, max_bytes=SMALL, clock=clock)) as file:
         yield file
-
-
-@pytest.fixture
-def start() -> Iterator[Start]:
-    """Start Python processes that end with the test."""
-    started: list[subprocess.Popen[str]] = []
-
-    def python(script: str, *arguments: str) -> "subprocess.Popen[str]":
-        process = subprocess.Popen(
-            [sys.executable, "-c", script, *arguments],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        started.append(process)
-        return process
-
-    yield python
-    for process in started:
-        with process:
-            process.kill()
 
 
 def names(path: str, since: float | None = None, by: str = "tool") -> list[str | None]:
@@ -159,7 +135,7 @@ def test_the_ledger_lies_in_the_xdg_state_folder(
 
 
 @pytest.mark.fault(44, "inside")
-def test_eight_processes_write_one_new_ledger_at_once(path: str, start: Start) -> None:
+def test_eight_processes_write_one_new_ledger_at_once(path: str) -> None:
     script = """
 import sys
 from proxy.storage.ledger import Ledger
@@ -171,44 +147,18 @@ for number in range(2_000):
     meter.count("list_issues", "issues", "shaped", (1_000, 100), (900, 90))
 print(ledger.close(timeout=120), ledger.unrecorded)
 """
-    processes = [start(script, path, f"server {number}") for number in range(8)]
-    ended = [process.communicate(timeout=120) for process in processes]
+    command, pipe = [sys.executable, "-c", script, path], subprocess.PIPE
+    processes = [
+        subprocess.Popen([*command, f"server {number}"], cwd=ROOT, stdout=pipe, stderr=pipe)
+        for number in range(8)
+    ]
+    outputs = [process.communicate(timeout=120) for process in processes]
 
-    assert ended == [("True 0\n", "")] * 8
+    assert outputs == [(b"True 0\n", b"")] * 8
     sums = {(each.calls, each.wire_before) for each in rows(path, by="server")}
     assert sums == {(2_000, 2_000_000)}
     assert len(rows(path, by="server")) == 8
     assert query(path, "PRAGMA journal_mode") == [("wal",)]
-
-
-@pytest.mark.fault(44, "inside")
-def test_a_process_killed_while_it_writes_leaves_no_half_row_and_no_half_flush(
-    path: str, start: Start
-) -> None:
-    script = """
-import sys
-from proxy.storage.ledger import LedgerFile
-from proxy.storage.meter import Row
-file = LedgerFile(sys.argv[1])
-for number in range(1_000_000):
-    tool = f"{sys.argv[2]} {number}"
-    row = Row(tool, None, "untouched", None, None, 1, 1, 1, 1, 1)
-    file.write([row] * 500)
-"""
-    filled(path)
-    for life in range(4):
-        calls = sum(each.calls for each in rows(path))
-        process = start(script, path, f"life {life}")
-        deadline = time.monotonic() + 60
-        while sum(each.calls for each in rows(path)) < calls + 3_000:
-            assert time.monotonic() < deadline
-        process.kill()
-        process.wait()
-
-    assert query(path, "PRAGMA integrity_check") == [("ok",)]
-    assert {each.calls for each in rows(path) if each.name != "before"} == {500}
-    filled(path, row("after"))
-    assert "after" in set(names(path))
 
 
 @pytest.mark.fault(44, "inside")

@@ -27,7 +27,7 @@ class Step(Transform, frozen=True):
         """Call it, and put the process and thread in place of the document."""
         _DEEDS[self.deed](self.place)
         thread = threading.current_thread().name
-        root.set({"process": os.getpid(), "group": os.getpgid(0), "thread": thread})
+        root.set({"process": os.getpid(), "thread": thread})
 
     def reshape(self, schema: Schema) -> Schema | None:
         """Return None: the schema is unknown."""
@@ -52,11 +52,6 @@ def _fail(place: str) -> None:
     raise KeyError("no such thing")
 
 
-def _be_told_to_end(place: str) -> None:
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        os.kill(os.getpid(), number)
-
-
 def _print(place: str) -> None:
     print("not a message", flush=True)
     os.write(1, b"nor is this\n")
@@ -79,7 +74,6 @@ _DEEDS: dict[str, Callable[[str], object]] = {
     "fail": _fail,
     "leave": lambda place: os._exit(7),
     "die": lambda place: os.kill(os.getpid(), signal.SIGKILL),
-    "be told to end": _be_told_to_end,
     "print": _print,
     # Opened by whoever waits here, and only ended by whoever opens the other end.
     "read": lambda place: Path(place).read_bytes(),

@@ -1,7 +1,6 @@
 """A session's requests to its store and workers, in order; their failures cost no response."""
 
 import asyncio
-import json
 import threading
 from collections.abc import Callable
 
@@ -10,20 +9,17 @@ import pytest
 from proxy.errors import StoreError
 from proxy.ruleset.rule import EMPTY, RuleSet
 from proxy.session.session import Session
-from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.storage.meter import Meters
 from proxy.storage.snapshots import Key, Memory, Snapshot
 from proxy.transports.driver import Driver
 from proxy.transports.log import Log
 from proxy.transports.workers.pool import Workers
 from tests.builders import answer, call, document, line, rules, texts
-from tests.threadless import threadless
 
 PAGES = rules("- {name: pages, tools: list, response: [{paginate: {at: items, limit: 2}}]}")
 DROPPED = rules(
     "- {name: pages, tools: list, response: [{paginate: {at: items, limit: 2, drop_on: [write]}}]}"
 )
-HIDDEN = rules("- {tools: gone, hide: true}")
 ITEMS = answer(document({"items": [1, 2, 3]}))
 LISTING = answer({"tools": [{"name": "list", "inputSchema": {"type": "object"}}]}, 9)
 
@@ -134,37 +130,3 @@ async def test_missing_or_unreadable_knowledge_of_replicas_is_no_error() -> None
     await driver.recall(key)
     await driver.share(key)
     assert (await driver.from_client(call("list", {}))).to_server == [call("list", {})]
-
-
-async def test_failures_of_workers_and_the_store_cost_no_response() -> None:
-    class FailingWorkers(Workers):
-        async def shape(self, job: ShapeJob) -> ShapeResult:
-            raise MemoryError
-
-    class FailingStore(Memory):
-        def put(self, key: Key, snapshot: Snapshot) -> None:
-            raise MemoryError
-
-    driver = make_driver(PAGES, FailingStore())
-    await driver.from_client(call("list"))
-    [line] = (await driver.from_server(ITEMS)).to_client
-    assert "pagination" in texts(line)[0]
-    driver._workers = FailingWorkers()
-    await driver.from_client(call("list"))
-    assert await driver.from_server(ITEMS) == ([], [ITEMS], [], [])
-
-
-async def test_without_threads_a_long_list_is_edited_and_noise_is_put_aside() -> None:
-    aside: list[bytes] = []
-    driver = make_driver(HIDDEN, aside=aside.append)
-    tools = [{"name": name, "description": "x" * 300_000} for name in ("gone", "list")]
-    await driver.from_client(line(id=1, method="tools/list"))
-    await driver.from_client(call("get", id=2))
-    with threadless():
-        listing = await driver.from_server(answer({"tools": tools}, 1))
-        response = await driver.from_server(b"debug " + answer(document({"a": 1}), 2))
-
-    [raw] = listing.to_client
-    assert [tool["name"] for tool in json.loads(raw)["result"]["tools"]] == ["list"]
-    assert response.to_client == [answer(document({"a": 1}), 2)]
-    assert aside == [b"debug "]

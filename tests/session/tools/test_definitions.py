@@ -186,21 +186,17 @@ def test_the_facts_of_each_tool_hold_its_arguments_and_hints() -> None:
         "- {tools: x, hide: true}",
         tool("a", inputSchema=own, annotations={"readOnlyHint": True}),
         tool("b", annotations={"readOnlyHint": False, "idempotentHint": False}),
-        tool("i", annotations={"readOnlyHint": False, "idempotentHint": True}),
         tool("x", annotations={"destructiveHint": True}),
         {"name": "c"},
         tool("d", inputSchema=5, annotations=7, outputSchema={"type": "object"}),
-        tool("f", outputSchema={"type": "object"}),
         tool("e", inputSchema={"properties": {"a": 5}}),
     )
 
     assert listing.facts == {
         "a": ToolFacts(frozenset({"a", "p", "p.limit"}), True, reads_only=True),
         "b": ToolFacts(),
-        "i": ToolFacts(frozenset(), True),
         "x": ToolFacts(destructive=True),
         "c": ToolFacts(),
         "d": ToolFacts(structured=True, objects=True),
-        "f": ToolFacts(structured=True, objects=True),
         "e": ToolFacts(frozenset({"a"})),
     }

@@ -66,15 +66,6 @@ def test_an_output_schema_goes_if_it_cannot_be_derived_or_only_text_is_sent(text
     assert "outputSchema" not in listed(PAGES, tool()).tool
 
 
-@pytest.mark.parametrize("own", [OWN, {"type": "object"}, {**OWN, "properties": {}}])
-def test_the_author_of_a_script_sees_in_the_schema_that_elements_may_be_missing(own: Any) -> None:
-    schema = listed("- {tools: list, max_bytes: 1000}", tool(outputSchema=own)).tool["outputSchema"]
-
-    # FastMCP's `data` has no member that is not declared.
-    assert {"view", "more", "_abridged"} <= schema["properties"].keys()
-    assert "_abridged" not in schema.get("required", [])
-
-
 VIEWS = {"type": "object", "properties": {"view": {"type": "string"}, "n": {"type": "integer"}}}
 
 
@@ -200,17 +191,6 @@ def test_two_rules_of_a_tool_advertise_the_contracts_of_both() -> None:
         (
             "- {tools: list, output_schema: {type: object}, copies: text}",
             "the rule 'list' sends only texts (copies: text)",
-        ),
-        (
-            """
-            - tools: list
-              when: a
-              output_schema: {type: object, $schema: "http://json-schema.org/draft-07/schema#"}
-            - tools: list
-              output_schema:
-                {type: object, $schema: "https://json-schema.org/draft/2020-12/schema", title: b}
-            """,
-            "two dialects",
         ),
     ],
 )

@@ -28,8 +28,7 @@ class StubHandler:
     """Answers a POST by its body, and a GET with a stream that has no end.
 
     A body `wait` is answered when `go` is set, `fail` with an exception, `call` as a call of a
-    tool, `listen` with such a stream too, `half` with the first half of a response, after which the
-    handler fails.
+    tool, `listen` with such a stream too.
     """
 
     def __init__(self) -> None:
@@ -70,12 +69,6 @@ class StubHandler:
                 await self.go.wait()
             case b"fail":
                 raise RuntimeError("for a reason")
-            case b"half":
-                response = web.StreamResponse()
-                response.content_length = 100
-                await response.prepare(request)
-                await response.write(b"half")
-                raise RuntimeError("in the middle")
             case b"listen":
                 record.method = "subscriptions/listen"
                 return await self._stream(request)

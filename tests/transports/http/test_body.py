@@ -65,13 +65,6 @@ async def test_a_body_is_decompressed_in_bounded_pieces() -> None:
     assert max(map(len, pieces)) <= PIECE
 
 
-async def test_bytes_that_zlib_still_holds_are_read() -> None:
-    # Its last bytes of input are taken before its last bytes of output are given.
-    for size in range(PIECE, PIECE + 20):
-        raw = b"x" * size
-        assert await whole(Body(zipped(raw)), "gzip", size) == raw
-
-
 async def test_bytes_that_a_server_flushes_are_read_before_the_next_arrive() -> None:
     packer = zlib.compressobj(wbits=16 + zlib.MAX_WBITS)
     body = Body()

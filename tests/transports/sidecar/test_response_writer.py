@@ -259,16 +259,6 @@ async def test_a_stream_that_becomes_json_has_the_headers_of_json(respond: Respo
 LONG = b'{"jsonrpc":"2.0","id":1,"result":"' + b"x" * (24 << 20) + b'"}'
 
 
-async def test_two_events_that_are_written_at_once_do_not_mix(request_from: Request) -> None:
-    async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        writer = ResponseWriter(request, "stream", streams=True, expected=1)
-        await asyncio.gather(writer.add(message_event(LONG)), writer.add(message_event(PROGRESS)))
-        return await writer.end()
-
-    response = await request_from(handle)
-    assert await response.read() == encode_event(LONG) + encode_event(PROGRESS)
-
-
 @pytest.mark.parametrize("framed", [True, False])
 async def test_an_event_is_written_whole_though_its_sender_is_cancelled(
     framed: bool, request_from: Request

@@ -3,9 +3,6 @@
 import threading
 import time
 
-import pytest
-
-from proxy.transports.stdio import relay
 from proxy.transports.stdio.relay import run_with_timeout
 from tests.threadless import threadless
 
@@ -31,15 +28,8 @@ def test_a_call_with_a_timeout_is_waited_for_only_so_long() -> None:
     assert not go.is_set()
 
 
-@pytest.mark.parametrize("threads", ["none", "one that never begins"])
-def test_a_call_with_a_timeout_is_made_once_without_a_thread(
-    threads: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_call_with_a_timeout_is_made_once_without_a_thread() -> None:
     calls: list[int] = []
-    if threads == "none":
-        with threadless():
-            run_with_timeout(SECONDS, lambda: calls.append(threading.get_ident()))
-    else:
-        monkeypatch.setattr(relay, "start_new_thread", lambda run, args: 0)
-        run_with_timeout(0.1, lambda: calls.append(threading.get_ident()))
+    with threadless():
+        run_with_timeout(SECONDS, lambda: calls.append(threading.get_ident()))
     assert calls == [threading.get_ident()]

@@ -22,7 +22,7 @@ def doing(deed: str | Step, place: str = "", *, raw: bytes = RAW, **members: Any
 
 
 def step_document(outcome: ShapeResult) -> dict[str, Any]:
-    """Read the document of the step: its process, group and thread."""
+    """Read the document of the step: its process and thread."""
     assert outcome.outcome == "shaped", outcome.log_line
     document: dict[str, Any] = json.loads(texts(outcome.raw)[0])
     return document

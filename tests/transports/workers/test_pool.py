@@ -177,13 +177,6 @@ async def test_a_process_that_ends_while_idle_is_replaced(workers: Workers) -> N
     assert await process_of(workers, doing("tell")) != first
 
 
-async def test_a_process_survives_signals_to_the_group(workers: Workers) -> None:
-    there = step_document(await workers.shape(doing("be told to end")))
-
-    assert there["group"] != os.getpgid(0)
-    assert step_document(await workers.shape(doing("tell"))) == there
-
-
 async def test_output_that_a_step_prints_is_no_part_of_the_response(
     workers: Workers, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -214,23 +214,3 @@ async def test_the_open_requests_of_a_session_are_bounded(monkeypatch: pytest.Mo
         async with asyncio.timeout(20):
             while (await client.call(5, "release")).status == 503:
                 await asyncio.sleep(0.05)
-
-
-async def test_a_server_that_cannot_be_read_is_ended_and_its_calls_are_answered() -> None:
-    async with serve_command() as proxy:
-        client = await proxy.client().initialize()
-        [session] = proxy.handler._sessions.values()
-        pending = await client.call(1, "hold")
-
-        async def failing(n: int = -1) -> bytes:
-            raise MemoryError("none left")
-
-        session._child._stdout.read = failing  # type: ignore[method-assign]
-        # This one wakes it, and may be answered before it is read no further.
-        response = await client.call(2, "echo")
-        assert [each["id"] for each in await response.messages()] == [2]
-        [answer] = await pending.messages()
-        assert answer["id"] == 1
-        text = "the proxy cannot read the server any more: MemoryError: none left"
-        assert text in json.dumps(answer)
-        assert (await client.call(3, "echo")).status == 404
