@@ -1,7 +1,7 @@
 """Calls that the server leaves alone for longer than `--deadline` allows fail at that time.
 
 Progress, guards and equal ids are shown in tests/session/test_deadlines.py, forms of the error
-before a URL in tests/transports/sidecar/url/test_waiting.py.
+before a URL in tests/transports/sidecar/url/test_route_handler.py.
 """
 
 import json

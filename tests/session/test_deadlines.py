@@ -141,3 +141,11 @@ def test_equal_ids_of_two_exchanges_are_timed_apart() -> None:
     assert len(talk.to_client) == late
     talk.server(answer(document("done"), 7), b"2:")
     assert len(talk.to_client) == late + 1
+
+
+def test_the_time_that_a_call_waits_in_the_proxy_does_not_count() -> None:
+    talk = DeadlineTalk()
+    talk.client(call("a", id=7), b"1:")
+    talk.clock.now += 29
+    talk.session.restart_deadlines(b"1:", [b"7", b"8"])
+    assert talk.session.patience() == 30.0

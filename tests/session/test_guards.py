@@ -154,6 +154,9 @@ def test_a_client_cannot_forge_the_facts_of_a_guard() -> None:
 @pytest.mark.parametrize(
     ("response", "failure"),
     [
+        ({"result": tool_result("no such path", isError=True)}, "no such path"),
+        ({"error": {"code": -32602, "message": "Unknown tool: status"}}, "Unknown tool: status"),
+        ({"result": {"content": 5}}, "the answer cannot be read: content: Expected `array`"),
         ({"result": {"resultType": "input_required"}}, "the server wants to know something first"),
         ({"result": {"content": []}}, "the answer has no document"),
         ({"error": "odd"}, "the answer is an error"),
@@ -198,6 +201,14 @@ def test_a_guard_continues_without_an_answer_to_its_query(late: bool) -> None:
     guarded.server(answer(tool_result("late " + "x" * 5000), id))
     assert not guarded.session.may_stream(answer(tool_result("late"), id)[:100])
     assert len(guarded.to_client) == 1
+
+
+def test_the_end_of_the_server_is_an_error_for_the_held_call_alone() -> None:
+    guarded = asking(lambda query_result: Allow())
+    guarded.client(REINDEX)
+    [raw] = guarded.session.ended("the server died")
+    reply = json.loads(raw)
+    assert (reply["id"], reply["result"]["content"][0]["text"]) == (1, "the server died")
 
 
 def test_a_large_answer_to_a_query_is_read_in_the_background() -> None:

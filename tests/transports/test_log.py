@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from proxy.transports.log import Level, Log
+from proxy.transports.log import TAIL, Level, Log
 from tests.transports.processes import fill
 
 
@@ -134,6 +134,15 @@ def test_long_texts_are_cut_and_their_event_is_one_whole_line(
     assert b"end" in line
     if form == "json":
         assert json.loads(line)["field_11"] == "\x01?" * 100
+
+
+def test_the_last_bytes_of_the_servers_stderr_are_stored() -> None:
+    log = Log(descriptor=os.open(os.devnull, os.O_WRONLY))
+    log.pass_on(b"a" * 5000)
+    log.pass_on(b"b" * 1000)
+    assert log.tail == b"a" * (TAIL - 1000) + b"b" * 1000
+    log.put_aside(b"noise")
+    assert log.tail.endswith(b"b")
 
 
 def test_an_unread_stderr_delays_once_and_the_loss_is_reported_later(

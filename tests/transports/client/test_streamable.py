@@ -39,6 +39,7 @@ from tests.raw_http import (
     session,
     whole,
 )
+from tests.transports.guarded import guarded, onward
 
 LIMIT = 1_000_000
 
@@ -46,12 +47,12 @@ LIMIT = 1_000_000
 class Link:
     """A Streamable, the lines for its client, and the reasons why it was lost."""
 
-    def __init__(self, server: RawServer, rules: RuleSet = EMPTY) -> None:
+    def __init__(self, server: RawServer, rules: RuleSet, deadline: float | None) -> None:
         self.server = server
         self.lines: asyncio.Queue[bytes] = asyncio.Queue()
         self.losses: asyncio.Queue[str] = asyncio.Queue()
         log = Log("error")
-        session = Session(lambda *_: rules, Meters().of, log.warning)
+        session = Session(lambda *_: rules, Meters().of, log.warning, deadline=deadline)
         self.driver = Driver(session, Memory(), Workers(), log)
         self.streamable = Streamable(
             HttpClient(server.url), self.driver, log, LIMIT, self.say, self.losses.put_nowait
@@ -91,9 +92,11 @@ class Link:
 
 
 @asynccontextmanager
-async def linked(answer: Answer, rules: RuleSet = EMPTY) -> AsyncIterator[Link]:
+async def linked(
+    answer: Answer, rules: RuleSet = EMPTY, deadline: float | None = None
+) -> AsyncIterator[Link]:
     with RawServer(answer) as server:
-        link = Link(server, rules)
+        link = Link(server, rules, deadline)
         try:
             yield link
         finally:
@@ -322,6 +325,33 @@ async def test_a_refused_notification_and_an_answer_to_another_request_hold_up_n
         await link.send(CHANGED)
         assert await link.ask(call(b"1")) == result(b"9")
         assert json.loads(await link.line())["id"] == 1
+
+
+async def test_the_query_of_a_guard_is_a_request_of_the_session() -> None:
+    async with linked(session(), rules=guarded(onward)) as link:
+        await link.begin()
+        assert await link.ask(call(b"1", "write")) == result(b"1")
+        query, write = link.server.of("POST")[2:]
+        assert (b'"status"' in query.body, b'"write"' in write.body) == (True, True)
+        assert query.headers["mcp-session-id"] == "s-1"
+
+
+async def test_a_late_call_is_an_error_and_is_cancelled_at_the_server() -> None:
+    def rest(request: RawRequest) -> Iterator[bytes]:
+        if b'"never"' in request.body:
+            yield STREAM
+            assert request.closed_by_client()
+        else:
+            yield whole(result(request.id)) if "id" in request.message else ACCEPTED
+
+    async with linked(session(rest), deadline=0.2) as link:
+        await link.begin()
+        assert (await link.failure(call(b"7", "never"))).startswith("no answer within 0.2 seconds")
+        await link.arrived(4, "POST")
+        cancellation = link.server.of("POST")[3].message
+        assert cancellation["method"] == "notifications/cancelled"
+        assert cancellation["params"]["requestId"] == 7
+        assert await link.ask(call(b"8")) == result(b"8")
 
 
 class Server2024:

@@ -99,6 +99,19 @@ async def test_requests_that_come_at_once_wait_for_one_start() -> None:
         assert len(set(servers)) == 1
 
 
+async def test_a_late_response_reaches_no_client() -> None:
+    async with open_pool() as pool:
+        first, second = pooled(), pooled()
+        server = await send(pool, first)
+        server.cancel(first)
+        assert await send(pool, second) is server
+        messages = json.loads(await second.next() or b"")["result"]
+        assert [each["method"] for each in messages] == ["x", "notifications/cancelled", "x"]
+        assert await second.next() is None
+        with pytest.raises(TimeoutError):
+            await first.next(0.01)
+
+
 async def test_a_client_that_does_not_read_is_disconnected_and_delays_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -156,6 +156,30 @@ async def test_a_refusal_of_the_client_is_forwarded_to_it(
         assert response.headers[name.replace("_", "-")] == value
 
 
+async def test_an_error_404_for_the_query_is_passed_to_the_guard() -> None:
+    def question(request: Request) -> bytes:
+        error = {"code": -32601, "message": "no such method"}
+        return raw_response(line(id=query_id(request.body), error=error), "404 Not Found")
+
+    async with proxied(guarded(respond), question) as (proxy, _):
+        assert texts((await proxy.post(WRITE, mcp_session_id="s")).body) == ["no such method"]
+
+
+@pytest.mark.parametrize(
+    ("raw", "failure"),
+    [
+        (raw_response(b"<h1>Oops</h1>", "500 Oops"), "the server answered HTTP 500 Oops"),
+        (raw_response(b"", "202 Accepted"), "the server gave no answer"),
+        (raw_response(b"hello", content_type="text/html"), "the server answered something else"),
+        (streamed(encode_event(NOTE)), "the server ended its stream before it had answered"),
+    ],
+)
+async def test_a_guard_gets_the_failure_of_the_http_request(raw: bytes, failure: str) -> None:
+    async with proxied(guarded(respond), lambda request: raw) as (proxy, server):
+        assert texts((await proxy.post(WRITE)).body) == [failure]
+        assert server.names() == ["status"]
+
+
 async def test_notifications_in_a_query_response_go_to_the_clients_stream() -> None:
     def question(request: Request) -> bytes:
         id = query_id(request.body)
