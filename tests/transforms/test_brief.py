@@ -113,6 +113,13 @@ def test_the_notes_teach_the_next_rows_and_questions_on_all_rows() -> None:
     assert loads(encode(answers[4]))["votes"] == 6
 
 
+def test_the_notes_name_columns_of_one_size_in_order_and_the_greatest_of_points() -> None:
+    rows = [{"id": n, **dict.fromkeys("hgfedcba", "x" * 90)} for n in range(30)]
+    assert "{id, a}" in brief(rows, 2_000)[1]["more"]
+    points = {"cpu": [[f"2026-11-01T{n:04}Z", n % 59] for n in range(1440)]}
+    assert "; view='max_by(cpu, &[1])' finds the greatest" in brief(points)[1]["more"]
+
+
 def test_if_not_all_rows_fit_they_have_the_columns_of_most_worth() -> None:
     document, notes = brief([{"body": "b" * 300, "id": n, "name": f"n{n}"} for n in range(5000)])
 

@@ -64,8 +64,10 @@ def test_the_first_failures_between_the_ends_are_shown() -> None:
     ],
 )
 def test_words_for_failure(line: str) -> None:
-    # Of those shown at both ends none is counted, and of words that only look alike.
-    _, note = cut(f"{LINE * 200}{line}\n{LINE * 200}errorless, failsafe\n", 3000)
+    # Words that only look alike are none, and what stands at an end is shown.
+    _, note = cut(
+        f"{LINE * 200}{line}\nerrorless, failsafe, terrors, hispanic\n{LINE * 200}Error\n", 3000
+    )
     assert note["text"].endswith("; 1 line there with a failure: 201")
 
 

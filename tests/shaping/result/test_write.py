@@ -47,12 +47,9 @@ REWRITTEN: dict[str, tuple[dict[str, Any], Any, list[Notice], dict[str, Any]]] =
     # If structuredContent was an object, it stays one.
     "an array": (BOTH, [1, 2], [], tool_result("[1,2]", structuredContent={"items": [1, 2]})),
     "null": (BOTH, None, [], tool_result("null", structuredContent={"text": "null"})),
-    "a number": (BOTH, 7, [], tool_result("7", structuredContent={"text": "7"})),
     "a text": (BOTH, "a b", [], tool_result("a b", structuredContent={"text": "a b"})),
     "an array in an array": (document([1, 2], structured=True), [1], [],
      tool_result("[1]", structuredContent=[1])),
-    "null in an array": (document([1], structured=True), None, [],
-     tool_result("null", structuredContent={"text": "null"})),
     "a wrapped value": (WRAPPED, {"result": [1]}, [],
      tool_result("Two:", '{"result":[1]}', structuredContent={"result": [1]})),
     "a structured text": (tool_result("a b", structuredContent="a b"), "a", [],
