@@ -190,10 +190,7 @@ def growth_limit(size: int) -> int:
 
 
 def exceeds(value: Value, limit: int, fuel: Fuel | None = None) -> bool:
-    """Return True if `value` takes more than `limit` bytes as JSON; the scan ends there.
-
-    Parts that occur in several places count in each of them. Raises OutOfFuel.
-    """
+    """Return True if `value` takes more than `limit` bytes as JSON. Raises OutOfFuel."""
     room, waiting = limit, [value]
     while waiting and room >= 0:
         item = waiting.pop()

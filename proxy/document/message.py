@@ -119,10 +119,7 @@ def members(raw: bytes | Raw) -> dict[str, Raw]:
 
 
 def outer_members(raw: bytes) -> dict[str, Raw]:
-    """Decode the outermost level of a message; lone surrogates become U+FFFD.
-
-    Raises DocumentError if `raw` is no JSON object.
-    """
+    """Decode a message's outermost level; lone surrogates become U+FFFD. Raises DocumentError."""
     try:
         return members(raw)
     except DocumentError:

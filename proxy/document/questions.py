@@ -231,10 +231,7 @@ def _described(hits: int, name: str, entries: list[Any]) -> dict[str, Any]:
 
 
 def _with_match(texts: list[str], pattern: Pattern, fuel: Fuel) -> Iterator[int]:
-    """Yield the index of each text with a match.
-
-    One search through many texts takes a fraction of the time of a search through each.
-    """
+    """Yield the index of each text with a match; to search through many at once is quicker."""
     size = 1 if re.search(r"\\[Az]", pattern.text) else _BATCH
     for first in range(0, len(texts), size):
         batch = texts[first : first + size]

@@ -34,10 +34,7 @@ _NO_JSON = (msgspec.DecodeError, UnicodeEncodeError, RecursionError)
 
 
 def read_structure(document: Document, fuel: Fuel) -> None:
-    r"""Read the text that `document` is as structure if that is clear; else leave it.
-
-    The text is restored at the end unless a step changes the structure.
-    """
+    """Read a text as structure if it clearly is; unchanged, the text is restored at the end."""
     source = document.cell[0]
     if not isinstance(source, str):
         return

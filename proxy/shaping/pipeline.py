@@ -231,10 +231,7 @@ def _with_structured(job: ShapeJob, result: ShapeResult) -> ShapeResult:
 
 
 def failure(job: ShapeJob, error: BaseException | str) -> ShapeResult:
-    """Return the response to send if a rule could not even be tried, for this error or reason.
-
-    Never raises: if this fails too, the original or a fixed text is sent.
-    """
+    """Return the response to send if a rule could not even be tried. Never raises."""
     try:
         result = _failed(job, error)
         return _with_structured(job, result) if job.rule.structures else result

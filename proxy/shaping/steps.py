@@ -114,10 +114,7 @@ def for_text(step: Transform, every: Iterable[Transform], call: Call) -> Transfo
 
 
 def _limit_growth(name: str, document: Document, growth: int | None) -> None:
-    """Raise AbridgeError if a document has grown out of all proportion.
-
-    `growth` is an upper bound in bytes, if known: measuring the growth is slow.
-    """
+    """Raise AbridgeError if a document has outgrown its source; `growth` is at least as much."""
     source = document.source
     limit = growth_limit(len(source if isinstance(source, str) else memoryview(raw(source))))
     if (growth is None or growth > limit) and exceeds(document.cell[0], limit):

@@ -275,10 +275,7 @@ def _remaining(
 
 
 def evaluator(step: str, expression: Expression, call: Call) -> Callable[[Value], Any]:
-    """Return the function that evaluates an expression of the rule over values in any form.
-
-    It raises TransformError if the expression does not fit the value: the call is not at fault.
-    """
+    """Return the function that evaluates an expression of the rule. It raises TransformError."""
     evaluate = expression.bind(call.arguments, call.fuel)
     row = None if expression.names is None else _row(expression.names)
 

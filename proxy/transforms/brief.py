@@ -177,10 +177,7 @@ class _Selection(Struct, dict=True):
         return sorted({path[:length] for path in paths for length in range(len(path))}, key=len)
 
     def lines(self, rows: list[Raw], room: int) -> _Lines:
-        """Return as many rows as fit; of a log or time series, the last one at the end.
-
-        Raises _Misfit.
-        """
+        """Return as many rows as fit, and of a time series the last one. Raises _Misfit."""
         rest = room - len(self.value([]))
         lines, tail = _Lines(), _Lines()
         if not self.whole and any(map(in_order_of_time, self.columns)):

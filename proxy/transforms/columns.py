@@ -140,10 +140,7 @@ def columns_of(rows: list[Raw], closed: frozenset[Names] = frozenset()) -> list[
 
 
 def _digest_of(column: RowColumn) -> RowColumn | None:
-    """Return the names in a heavy column of arrays of objects (`labels[].name`), if they have any.
-
-    It stands beside the column: that is left out all the same.
-    """
+    """Return the names in a heavy column of arrays of objects, such as `labels[].name`."""
     if column.size <= _FAIR or not any(value.startswith(b"[{") for value in column.values):
         return None
     elements = level(Raw(next(value for value in column.values if value.startswith(b"[{"))))

@@ -65,10 +65,7 @@ def excerpt(
 
 
 def both_ends(text: str, room: int) -> tuple[int, int]:
-    """Return the end of the beginning and the beginning of the end that are shown of a text.
-
-    Both are at the end of a line if possible; the two parts take at most `room` bytes.
-    """
+    """Return where the beginning ends and the end begins, at lines if possible, in `room` bytes."""
     head = ending(text, chars_that_fit(text, room * 3 // 5))
     last = max(len(text) - room * 2 // 5, head)
     tail = len(text) - chars_that_fit(text[last:][::-1], room * 2 // 5)
@@ -142,10 +139,7 @@ def _failures(text: str, start: int, end: int) -> list[_Span]:
 
 
 def _outline(text: str, start: int, room: int) -> str:
-    """Return the headings after `start` with their lines, in `room` bytes; empty if there are few.
-
-    They are those of the first two levels, of the first level, or as many as fit.
-    """
+    """Return the headings after `start` of one or two levels that fit; empty if there are few."""
     if room < _LEAST:
         return ""
     every = list(islice(headings(text[:_SCANNED], Fuel()), _HEADINGS))

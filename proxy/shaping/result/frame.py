@@ -29,10 +29,7 @@ _BLOCK = msgspec.json.Decoder(_TextBlock)
 
 
 def content_of(result: dict[str, Raw]) -> tuple[list[Raw], dict[int, str]]:
-    """Return the blocks of a result, and the texts in them by position.
-
-    Raises DocumentError if they cannot be read.
-    """
+    """Return the blocks of a result, and their texts by position. Raises DocumentError."""
     try:
         blocks = _BLOCKS.decode(result["content"]) if "content" in result else []
     except (msgspec.DecodeError, RecursionError) as error:
@@ -210,10 +207,7 @@ def as_text(frame: Frame) -> Frame:
 
 
 def without_blocks(frame: Frame, kinds: tuple[str, ...]) -> tuple[Frame, dict[str, int]]:
-    """Return the frame without blocks of these types, and the number removed of each.
-
-    Blocks that hold the document stay.
-    """
+    """Return the frame without other blocks of these types, and the number removed of each."""
     stays = frame.document_blocks
     dropped: dict[str, int] = {}
 
