@@ -148,12 +148,11 @@ def test_an_event_that_cannot_be_used_leaves_the_answer_as_it_is(run_hook: RunHo
     ],
 )
 def test_wrap_adds_the_hook_to_the_settings_and_unwrap_restores_them_to_the_byte(
-    settings: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+    settings: str, tmp_path: Path, run: Run
 ) -> None:
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path))
     path = tmp_path / "settings.json"
     path.write_bytes(settings.encode())
-    assert "+" in run("wrap", "--hook", "--dry-run").out
+    assert "+" in run("wrap", "--hook", "--dry-run", CLAUDE_CONFIG_DIR=str(tmp_path)).out
     assert path.read_bytes() == settings.encode()
     run("wrap", "--hook", "--rules", "github")
     edited = path.read_bytes().decode()

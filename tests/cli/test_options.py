@@ -142,10 +142,7 @@ def test_an_unusable_command_line_is_refused_in_one_line(
 
 def test_an_unusable_variable_is_refused_by_its_name(run: Run) -> None:
     error = run("--", "server", MCP_ABRIDGE_BUDGET="much", code=2).err
-    assert error.splitlines()[-1] == (
-        "mcp-abridge: error: MCP_ABRIDGE_BUDGET: 'much' is not a size; "
-        "write it like 8kB, 256MB or 1GiB"
-    )
+    assert "mcp-abridge: error: MCP_ABRIDGE_BUDGET: 'much' is not a size; " in error
 
 
 @pytest.mark.parametrize("words", [("--help",), ("run", "-h")])

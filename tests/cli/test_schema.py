@@ -95,15 +95,3 @@ def test_every_option_of_the_schema_is_described_by_a_sentence(whole: schema.Sch
 @pytest.mark.parametrize(("flag", "page"), [("--reference", RULES), ("--sidecar", SIDECAR)])
 def test_the_verb_prints_a_reference_on_demand(flag: str, page: Path, run: Run) -> None:
     assert run("schema", flag) == (page.read_text(encoding="utf-8"), "")
-
-
-@pytest.mark.parametrize("whole", WHOLE)
-def test_every_definition_is_there_and_used(whole: schema.Schema) -> None:
-    assert set(_references(whole)) == {f"#/definitions/{name}" for name in whole["definitions"]}
-
-
-def _references(part: Any) -> list[str]:
-    if isinstance(part, dict):
-        own = [part["$ref"]] if isinstance(part.get("$ref"), str) else []
-        return own + [each for inner in part.values() for each in _references(inner)]
-    return [each for inner in part for each in _references(inner)] if isinstance(part, list) else []

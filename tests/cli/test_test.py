@@ -7,7 +7,6 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.cli.conftest import Run
-from tests.rulecases import PYTHON
 
 RULES = """\
 version: 1
@@ -85,9 +84,3 @@ def test_update_fills_cases_without_an_expectation_and_then_runs(path: Path, run
     assert '- {name: wrong, given: {items: [1]}, expect: {"items": [1], "pagination": {' in (
         path.read_text()
     )
-
-
-def test_python_that_rules_name_is_run_only_with_the_flag(run: Run) -> None:
-    path = PYTHON / "rules.yaml"
-    assert "is Python code, which runs only with --allow-python" in run("test", path, code=2).err
-    assert " passed in " in run("test", path, "--allow-python").out

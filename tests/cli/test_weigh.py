@@ -49,27 +49,19 @@ def weights(run: Run, folder: Path) -> dict[str, dict[str, Any]]:
 def test_answers_are_counted_as_the_model_read_them(tmp_path: Path, run: Run) -> None:
     (tmp_path / "a").mkdir()
     blocks = [{"type": "text", "text": "äb\ud83d"}, {"type": "image", "source": {}}]
-    (tmp_path / "a" / "s.jsonl").write_text(
-        claude(
-            use("1", "mcp__crm__get_item"),
-            result("1", blocks),
-            use("2", "Bash"),
-            result("2", "not of an MCP server"),
-            use("3", "mcp__crm__list"),
-            result("3", ROWS),
-        )
-        + 'no JSON: "mcp__\n'
-    )
+    item = use("1", "mcp__crm__get_item"), result("1", blocks)
+    other = use("2", "Bash"), result("2", "not of an MCP server")
+    listed = use("3", "mcp__crm__list"), result("3", ROWS)
+    transcript = claude(*item, *other, *listed) + 'no JSON: "mcp__\n'
+    (tmp_path / "a" / "s.jsonl").write_text(transcript)
     (tmp_path / "rollout.jsonl").write_text(codex(CALL, output("x" * 300)))
     (tmp_path / "notes.txt").write_text("no transcript")
 
     tools = weights(run, tmp_path)
     assert list(tools) == ["crm/list", "crm/get_item"]
     size = len(ROWS)
-    assert tools["crm/list"]["calls"] == 2
-    assert tools["crm/list"]["read"] == tools["crm/list"]["whole"] == size + 300
-    assert tools["crm/list"]["largest"] == size
-    assert tools["crm/list"]["cut"] == 0
+    figures = {"calls": 2, "read": size + 300, "whole": size + 300, "largest": size, "cut": 0}
+    assert figures.items() <= tools["crm/list"].items()
     assert 300 < tools["crm/list"]["in_budget"] < 12_000
     assert tools["crm/get_item"]["read"] == 4
 

@@ -56,23 +56,7 @@ def test_the_budget_of_a_client_is_below_its_limit_and_8_to_10_kb_if_it_can_be(
     assert client.measured or client.source
 
 
-@pytest.mark.parametrize(
-    ("tokens", "budget"),
-    [("2000", 4_000), ("25000", 10_000), ("1", 300), ("0", 10_000), ("many", 10_000)],
-)
-def test_a_limit_of_the_users_own_in_tokens_lowers_the_budget(tokens: str, budget: int) -> None:
-    environ = {"MAX_MCP_OUTPUT_TOKENS": tokens}
-
-    assert client_for("claude-code").within(environ).budget_bytes == budget
-    assert client_for("codex-mcp-client").within(environ) == client_for("codex")
-
-
 def test_no_entry_is_shadowed_by_an_earlier_one() -> None:
     plain = {client.name.replace("*", "x").replace("?", " "): client for client in CLIENTS}
 
     assert {name: client_for(name) for name in plain} == plain
-
-
-def test_codex_marks_the_calls_that_its_models_write_scripts_for() -> None:
-    assert client_for("codex-mcp-client").code_mode == (("callId",), "exec-")
-    assert UNKNOWN.code_mode is None

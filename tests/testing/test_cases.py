@@ -148,7 +148,6 @@ ERROR = line(id=7, error={"code": -32603, "message": "Not Found"}).decode().repl
     [
         (answer(document({"a": 1, "b": 2}), 7).decode(), "expect: {a: 1}, upstream: {x: 1}", []),
         (RESULT, "arguments: {y: 2}, upstream: {y: 2}", []),
-        (RESULT, "untouched: true", []),
         (ERROR, "untouched: true", []),
         (ERROR, "expect: {}", ["the answer is an error: Not Found"]),
     ],
@@ -181,23 +180,3 @@ def test_a_case_that_another_rule_takes_fails() -> None:
     [verdict] = cases.run(loaded)
 
     assert verdict.message == "the rule 'first' (rules.yaml:4) takes this call"
-
-
-SEVERAL = """
-    - name: one
-      tools: a
-      response: [{drop: b}]
-      tests:
-        - {name: drops, given: {a: 1, b: 1}, expect: {a: 1}}
-        - {given: {a: 1, b: 1}, expect: {b: 1}}
-    - tools: c
-      tests: [{name: Keeps, given: {b: 1}, untouched: true}]
-"""
-
-
-@pytest.mark.parametrize(
-    ("pattern", "names"),
-    [("", 3), ("one", 2), ("one: case", 1), ("KEEPS", 1), ("c", 2), ("nothing", 0)],
-)
-def test_cases_are_picked_by_a_part_of_their_name(pattern: str, names: int) -> None:
-    assert len(list(cases.run(ruled(SEVERAL), pattern))) == names

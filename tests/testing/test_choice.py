@@ -4,7 +4,7 @@ from typing import Any
 
 from proxy.ruleset.rule import RuleSet
 from proxy.testing.choice import applying, choices
-from tests.builders import rule, rules
+from tests.builders import rules
 
 
 def verdicts(ruleset: RuleSet, tool: str, arguments: dict[str, Any]) -> dict[str, str]:
@@ -27,11 +27,3 @@ def test_a_rule_that_protects_stops_the_search_if_its_condition_fails() -> None:
 
     assert verdicts(ruleset, "get", {"n": 5})["b"] == "a comes first"
     assert applying(ruleset, "get", {"n": 5}) is None
-
-
-def test_the_rule_for_all_other_tools_comes_last() -> None:
-    budget = rule("name: budget\nmax_bytes: 1000")
-    ruleset = RuleSet(rules("- {name: a, tools: get}").files, budget)
-
-    assert verdicts(ruleset, "get", {}) == {"a": "applies", "budget": "a comes first"}
-    assert verdicts(ruleset, "x", {}) == {"a": "it is for get", "budget": "applies"}

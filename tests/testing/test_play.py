@@ -24,12 +24,6 @@ def items(raw: bytes) -> Any:
     return json.loads(texts(raw)[0])["items"]
 
 
-def test_a_refused_call_is_not_tried_twice() -> None:
-    play = Replay(PAGES, exchange(offset=2, limit=99))
-
-    assert (play.answer.failed, play.calls, play.outcome) == (True, [], "refused")
-
-
 def test_the_same_call_can_be_replayed_with_another_rule_in_place_of_the_one_that_applied() -> None:
     play = Replay(PAGES, exchange(offset=4))
     assert play.applied is not None

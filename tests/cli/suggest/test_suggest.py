@@ -79,21 +79,6 @@ def test_the_arrays_of_a_growing_status_are_dropped_as_the_hand_made_rule_does(
     assert visible(path, sync, STATUS) <= 1.2 * by_hand
 
 
-def test_an_array_that_a_later_call_took_a_value_from_is_never_dropped(tmp_path: Path) -> None:
-    # The document was read since its id is in the status.
-    calls: Calls = [(STATUS, {}), ("roxtra_document_text", {"file_id": "10004"})]
-    command = [*FULLSYNC, "--index-dir", str(tmp_path / "index")]
-    recording = record(tmp_path / "recording", command, calls)
-    path, [rule] = draft(recording, tmp_path)
-    drops = next(step["drop"] for step in rule["steps"] if "drop" in step)
-    assert "progress.folderQueue" in drops
-    assert not {"progress.discoveredFileIds", "progress.processedContentFileIds"} & {*drops}
-    assert main(["replay", recording, "--rules", str(path), "--fail-on", "loss"]) == 0
-    reason = "stays: roxtra_document_text took it as file_id"
-    assert f"# {' ' * 2}progress.discoveredFileIds {reason}" in path.read_text()
-    assert rule["after"] < 4_500
-
-
 SERIES = {
     "metric": "cpu",
     "timestamps": [*range(1_700_000_000, 1_700_000_400)],

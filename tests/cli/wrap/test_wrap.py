@@ -121,13 +121,6 @@ def test_the_entries_keep_their_other_members_and_no_secret_is_on_a_command_line
       "args": ["http://127.0.0.1:1/sse"],
       "env": {"MCP_ABRIDGE_HEADER": "Authorization: Bearer a-long-secret"} // the stream
     }"""
-    codex = """\
-command = "US" # of nvm
-args = [
-    "--",
-    "npx",
-    "-y", # yes
-"""
     remote = """\
 [mcp_servers.remote]
 command = "US"
@@ -135,21 +128,11 @@ args = ["http://127.0.0.1:1/mcp"]
 env = { "MCP_ABRIDGE_HEADER" = "Authorization: Bearer ${HOME_TOKEN}" }
 env_vars = ["HOME_TOKEN"] # at home
 """
-    code = """\
-\t\t\t\t// which port
-\t\t\t\t"--",
-\t\t\t\t"${workspaceFolder}/server",
-\t\t\t\t"--port", "1",
-"""
-    opencode = '"command": ["US", "--", "npx", "-y", "oc"], "environment": {"A": "1"}'
     far = '"far": {"type": "local", "command": ["US", "http://127.0.0.1:1/mcp"]'
     for name, part in (
         (".cursor/mcp.json", cursor),
-        (".codex/config.toml", codex.replace("\n", "\r\n")),
         (".codex/config.toml", remote.replace("\n", "\r\n")),
-        (".config/Code/User/mcp.json", code),
         (".config/Code/User/mcp.json", '"gh": {"type": "stdio", "command": "US"'),
-        (".config/opencode/opencode.jsonc", opencode),
         (".config/opencode/opencode.jsonc", far),
     ):
         text = (home / name).read_bytes().decode()
