@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from random import Random
@@ -35,14 +34,13 @@ class Work:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.count = 0
-        self.tools: Counter[str] = Counter()
         self.stop = threading.Event()
         self.failures: list[BaseException] = []
 
-    def did(self, call: Call) -> None:
+    def add(self) -> None:
+        """Count a call that is over."""
         with self.lock:
             self.count += 1
-            self.tools[call.tool] += 1
 
     def start_thread(self, work: Callable[[], None]) -> threading.Thread:
         """Have something done in a thread, the failure of which stops all."""
@@ -97,7 +95,7 @@ class Lines:
             lines.append(request_line(call, self.id, {}))
             if call.cancelled:
                 lines.append(cancel(self.id))
-                work.did(call)
+                work.add()
             else:
                 waiting[b"%d" % self.id] = call
         self.wire.write(b"".join(line + b"\n" for line in lines), LONGEST)
@@ -112,7 +110,7 @@ class Lines:
                 raise WrongAnswer(f"an answer that nobody waits for: {line[:300]!r}")
             call = waiting.pop(id)
             check(call, line)
-            work.did(call)
+            work.add()
 
 
 class Posts:
@@ -138,7 +136,7 @@ class Posts:
                 return
             call = self.next()
             yield call
-            work.did(call)
+            work.add()
 
     def _session(self, client: Client, work: Work, most: int) -> None:
         session = self._ask(client, INITIALIZE)

@@ -9,10 +9,9 @@ from tests.faults.processes import children, command_line
 
 
 class Footprint(Struct, frozen=True):
-    """`resident` and `proportional` are its memory in MB, `workers` is that of its workers."""
+    """`resident` is its memory in MB, `workers` is that of its workers."""
 
     resident: float
-    proportional: float
     workers: float
     descriptors: int
     threads: int
@@ -26,7 +25,6 @@ def footprint(pid: int, servers: str | None = None) -> Footprint:
     at_work = [child for child in there if servers is None or servers not in command_line(child)]
     return Footprint(
         resident=_kilobytes(own / "status", "VmRSS:") / 1000,
-        proportional=_kilobytes(own / "smaps_rollup", "Pss:") / 1000,
         workers=sum(_kilobytes(Path(f"/proc/{each}/status"), "VmRSS:") for each in at_work) / 1000,
         descriptors=len(os.listdir(own / "fd")),
         threads=len(os.listdir(own / "task")),

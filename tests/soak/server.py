@@ -56,17 +56,14 @@ class Request(msgspec.Struct):
         """Return the notifications before the answer."""
         if self.params.get("name") != "slow":
             return []
-        notifications: list[tuple[str, dict[str, Any]]] = [
-            ("notifications/message", {"level": "info", "data": "working"})
-        ]
-        token = self.params.get("_meta", {}).get("progressToken")
-        if token is not None:
-            notifications.append(
-                ("notifications/progress", {"progressToken": token, "progress": 1})
-            )
+        log = {"level": "info", "data": "working"}
+        progress = {
+            "progress": 1,
+            "progressToken": self.params.get("_meta", {}).get("progressToken"),
+        }
         return [
-            compact({"jsonrpc": "2.0", "method": method, "params": params})
-            for method, params in notifications
+            compact({"jsonrpc": "2.0", "method": f"notifications/{name}", "params": params})
+            for name, params in (("message", log), ("progress", progress))
         ]
 
 

@@ -26,12 +26,17 @@ PIPES = 3
 
 
 class Row(Struct, frozen=True):
-    """The footprint after so many calls; `rest` is true if nothing was going on."""
+    """The footprint after so many calls, when nothing was going on."""
 
     calls: int
     seconds: float
     footprint: Footprint
-    rest: bool = False
+
+    def __str__(self) -> str:
+        own = self.footprint
+        memory = f"{own.resident:6.1f} MB and {own.workers:.1f} MB in workers"
+        counts = ", ".join(f"{getattr(own, name)} {name}" for name in COUNTED)
+        return f"{self.calls:9,} calls, {self.seconds:5.0f} s: {memory}, {counts}"
 
 
 def findings(rests: Sequence[Row], spare: float = SPARE) -> list[str]:

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,7 @@ WAYS: dict[Way, str] = {
 }
 SERVER = "tests.soak.server"
 PYTHON = (sys.executable, "-m")
+PROXY = (*PYTHON, "proxy")
 CLIENTS = 4  # at once, over HTTP
 FAULTS = re.compile(rb"Traceback|the proxy failed|was never (awaited|retrieved)|Error in ")
 
@@ -44,16 +45,12 @@ class Standing(Struct):
 
 
 @contextmanager
-def standing(way: Way, proxy: Sequence[str] = ()) -> Iterator[Standing]:
-    """Start a way, with `proxy` in place of the proxy's command if there is one.
-
-    Its stderr is searched at the end: AssertionError if it tells of a fault in the proxy itself.
-    """
+def standing(way: Way) -> Iterator[Standing]:
+    """Start a way; AssertionError at the end if its stderr tells of a fault in the proxy itself."""
     with TemporaryDirectory(prefix="mcp-abridge-soak-") as name, ExitStack() as stack:
         folder = Path(name)
         file = folder / "rules.yaml"
         file.write_text(RULES)
-        command = [*(proxy or (*PYTHON, "proxy"))]
         own = ["--rules", str(file), "--ledger", str(folder / "ledger.sqlite3")]
         upstream = ["--", *PYTHON, SERVER]
 
@@ -63,13 +60,13 @@ def standing(way: Way, proxy: Sequence[str] = ()) -> Iterator[Standing]:
             stack.enter_context(serving(server, port, folder / "log", environment()))
             upstream = [f"http://127.0.0.1:{port}/mcp"]
         if way in ("stdio", "url"):
-            wire = stack.enter_context(Wire([*command, *own, *upstream], environment(), ROOT))
+            wire = stack.enter_context(Wire([*PROXY, *own, *upstream], environment(), ROOT))
             yield Standing(wire.process.pid, file, Lines(wire, calls(Random(1))).run)
             errors = wire.close().stderr
         else:
             port = free_port()
             own += ["--listen", f"127.0.0.1:{port}", "--log-format", "json"]
-            serve = [*command, "serve", *own, *keys(limits={"idle_seconds": 2}), *upstream]
+            serve = [*PROXY, "serve", *own, *keys(limits={"idle_seconds": 2}), *upstream]
             error_file = folder / "errors"
             process = stack.enter_context(serving(serve, port, error_file, environment()))
             yield Standing(process.pid, file, crowd(port))
