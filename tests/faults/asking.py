@@ -1,11 +1,9 @@
 """Clients of the wrapper and of the sidecar before a command, which are asked alike."""
 
-import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -58,12 +56,3 @@ def logged(client: Client, message: str) -> int:
     """Wait until the log says what is wanted; return how often."""
     until(lambda: message in str(client.log()), detail=client.errors.decode)
     return "\n".join(client.log()).count(message)
-
-
-def asks(tool: str, answer: dict[str, Any], id: int | str = 2, **arguments: Any) -> dict[str, Any]:
-    params = {"name": tool, "arguments": {"answer": answer, **arguments}}
-    return {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}
-
-
-def result(raw: bytes) -> Any:
-    return json.loads(raw)["result"]

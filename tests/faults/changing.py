@@ -2,9 +2,9 @@
 
     python changing.py
 
-A call with an argument `answer` is answered so. Else `list`, `read` and `long` give ten rows that
-begin with how often they were called, `calls` how often that was, `huge` many rows in two copies,
-`check` that nothing is busy, and `note` what the argument `says`.
+A call with an argument `answer` is answered so. Else `list` and `long` give ten rows that begin
+with how often they were called, `calls` how often that was, `huge` many rows in two copies, and
+`note` what the argument `says`.
 """
 
 import json
@@ -17,14 +17,10 @@ INITIALIZED = {
     "capabilities": {"tools": {"listChanged": True}},
     "serverInfo": {"name": "changing", "version": "1"},
 }
-READS = {"annotations": {"readOnlyHint": True}}
-CHANGE = ("list", "read", "long", "calls", "huge", "note")
-SAY = ("get", "code", "job", "act", "gone", "few")
 TOOLS = [
-    {"name": name, "inputSchema": {"type": "object"}, **(READS if name == "read" else {})}
-    for name in (*CHANGE, *SAY)
+    {"name": name, "inputSchema": {"type": "object"}}
+    for name in ("list", "long", "calls", "huge", "note")
 ]
-LONG = {"_meta": {"long": "x" * 300_000}}
 CALL_COUNTS: Counter[str] = Counter()
 
 
@@ -34,23 +30,20 @@ def answered(message: dict[str, Any]) -> dict[str, Any]:
         case "initialize":
             return {"result": INITIALIZED}
         case "tools/list":
-            return {"result": {"tools": TOOLS, **params.get("_meta", {})}}
+            return {"result": {"tools": TOOLS}}
         case "tools/call":
-            arguments = params.get("arguments", {})
-            answer: dict[str, Any] = arguments.get("answer")
-            return answer or {"result": call_result(params["name"], arguments)}
+            answer: dict[str, Any] = params["arguments"].get("answer")
+            return answer or {"result": call_result(params["name"], params["arguments"])}
     return {"result": {}}
 
 
 def call_result(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     CALL_COUNTS[name] += 1
     match name:
-        case "list" | "read" | "long":
+        case "list" | "long":
             return text({"rows": [f"{CALL_COUNTS[name]}-{number}" for number in range(10)]})
         case "calls":
             return text(CALL_COUNTS)
-        case "check":
-            return {**text({"busy": False}), **(LONG if arguments["how"] == "long" else {})}
         case "huge":
             row = {"id": 1.5, "title": "A row like any other", "body": "text " * 60}
             document = {"rows": [row] * arguments["rows"], "source": "here"}
@@ -71,8 +64,6 @@ def line(message: dict[str, Any]) -> bytes:
 if __name__ == "__main__":
     for raw in sys.stdin.buffer:
         message = json.loads(raw)
-        params = message.get("params", {})
-        never = params.get("name") == "check" and params["arguments"]["how"] == "never"
-        if "id" in message and "method" in message and not never:
+        if "id" in message and "method" in message:
             sys.stdout.buffer.write(line(message) + b"\n")
             sys.stdout.buffer.flush()

@@ -110,14 +110,6 @@ def last_without_newline(id: bytes, size: str) -> None:
 
 
 @fault
-def noisy() -> None:
-    """Write what is no message before each answer, and end the lines of answers with CRLF."""
-    say(b"\xef\xbb\xbf")
-    for id, _ in requests():
-        say(result(id) + b"\r\n" + b"\n  \nServer listening...\n" + b"\xff\xfe binary \x00\n")
-
-
-@fault
 def large(id_stands: str = "first") -> None:
     """Answer a call of `123` with a line of about so many bytes, its id `first` or `last`."""
     for id, name in requests():

@@ -75,11 +75,6 @@ class Remote:
         response = self.sidecar.post(call(id))
         assert (response.status, response.body) == (200, result(b"%d" % id))
 
-    @property
-    def arrived(self) -> int:
-        """How many requests the server was asked so far."""
-        return len(self.server.requests)
-
     def fails(self, status: int, seconds: float = 1.0) -> Iterator[list[bytes]]:
         """Make a call of `fault` in either era; yield its messages, JSON having this status."""
         for raw in (post(call(2, "fault")), modern(2, "fault")):
@@ -107,8 +102,6 @@ class Remote:
 
 class Local:
     """A sidecar before a command, with a session that goes on through all faults."""
-
-    arrived = 0  # requests that nobody counts
 
     def __init__(self, sidecar: Sidecar) -> None:
         self.sidecar = sidecar

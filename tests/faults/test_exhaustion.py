@@ -58,35 +58,32 @@ def warned(sidecar: Sidecar, text: str) -> int:
 
 
 @pytest.mark.fault(47, "http")
-@pytest.mark.parametrize("kind", ["a URL", "a command"])
-def test_without_descriptors_clients_go_on_and_the_next_is_answered_later(kind: str) -> None:
-    with Naughty() as server, serving(*((server.url,) if kind == "a URL" else PLAIN)) as sidecar:
-        target = Remote(sidecar, server) if kind == "a URL" else Local(sidecar)
-        headers = () if isinstance(target, Remote) else (target.session,)
-        with target.sound(), ExitStack() as open, sidecar.client() as there:
-            there.send(post(call(1), *headers))
-            assert there.answer().status == 200
-            most = sidecar.descriptors + 20
-            resource.prlimit(sidecar.pid, resource.RLIMIT_NOFILE, (most, most))
-            for _ in range(500):
-                open.enter_context(sidecar.client())
-            until(lambda: warned(sidecar, NO_MORE) > 0)
-            for _ in range(10):
-                there.send(post(call(2), *headers))
-                response = there.answer()
-                # Of a URL another connection may be needed, which cannot be had.
-                full = response.status == 502 and b"too many open files" in response.body
-                assert full or answer_of(response)
-            busy, since = seconds(sidecar), time.monotonic()
-            until(lambda: time.monotonic() - since > 1.0)
-            assert seconds(sidecar) - busy < 0.25, "it is busy with what it cannot do"
-            assert warned(sidecar, NO_MORE) == 1
-            if kind == "a command":
-                there.send(post(INITIALIZE))
-                assert "Too many open files" in failure(there.answer().body, 1)
-            open.close()
-            with soon(3.0):
-                assert sidecar.ask(get("/healthz")).status == 200
+def test_without_descriptors_clients_go_on_and_the_next_is_answered_later(local: Local) -> None:
+    sidecar = local.sidecar
+    with local.sound(), ExitStack() as open, sidecar.client() as there:
+        there.send(post(call(1), local.session))
+        assert there.answer().status == 200
+        before, most = (
+            resource.prlimit(sidecar.pid, resource.RLIMIT_NOFILE),
+            sidecar.descriptors + 20,
+        )
+        resource.prlimit(sidecar.pid, resource.RLIMIT_NOFILE, (most, before[1]))
+        for _ in range(500):
+            open.enter_context(sidecar.client())
+        until(lambda: warned(sidecar, NO_MORE) > 0)
+        for _ in range(10):
+            there.send(post(call(2), local.session))
+            assert answer_of(there.answer()) == result(b"2")
+        busy, since = seconds(sidecar), time.monotonic()
+        until(lambda: time.monotonic() - since > 1.0)
+        assert seconds(sidecar) - busy < 0.25, "it is busy with what it cannot do"
+        assert warned(sidecar, NO_MORE) == 1
+        there.send(post(INITIALIZE))
+        assert "Too many open files" in failure(there.answer().body, 1)
+        open.close()
+        with soon(3.0):
+            assert sidecar.ask(get("/healthz")).status == 200
+        resource.prlimit(sidecar.pid, resource.RLIMIT_NOFILE, before)
 
 
 LIMITED = ("sh", "-c", 'ulimit -n 200 && exec "$@"', "sh", *PROGRAM)

@@ -10,9 +10,9 @@ import pytest
 
 from tests.builders import document, tool_result
 from tests.faults import changing
-from tests.faults.asking import Client, Start, asks, each_way, logged, on_stdio, over_http
+from tests.faults.asking import Client, Start, each_way, logged, on_stdio, over_http
 from tests.faults.routes import Local
-from tests.faults.sidecar import call, compact, get
+from tests.faults.sidecar import call, get
 
 ABS = "version: 1\nrules: [{name: abs, tools: get, response: [{jmespath: 'abs(a)'}]}]\n"
 FITS, FAILS = document({"a": -1}), document({"a": "text"})
@@ -21,7 +21,8 @@ OUT = "rule 'abs' is out of service after 5 failures in a row"
 
 def shaped(client: Client, answer: dict[str, Any]) -> Any:
     """Have the server answer so; return what comes of it."""
-    return json.loads(client.ask(compact(asks("get", {"result": answer}))))["result"]
+    raw = call(2, "get", arguments={"answer": {"result": answer}})
+    return json.loads(client.ask(raw))["result"]
 
 
 @pytest.fixture
@@ -83,8 +84,8 @@ def test_a_rule_that_does_not_fit_leaves_the_answer_as_it_came(
     ledger = tmp_path / "ledger.sqlite3"
     with start("--rules", str(file), "--ledger", str(ledger)) as client:
         for name, (_, answer) in CASES.items():
-            message = asks(name, {"result": answer})
-            assert client.ask(compact(message)) == changing.line(message), name
+            raw = call(2, name, arguments={"answer": {"result": answer}})
+            assert client.ask(raw) == changing.line(json.loads(raw)), name
         assert logged(client, "emptied: left as it came: everything was removed by rule 'emptied'")
         assert logged(client, "larger: left as it came: the model would see 16 bytes in place of 7")
         assert logged(client, "far larger: failed at project: it gives more than ")

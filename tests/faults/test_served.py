@@ -18,16 +18,6 @@ from tests.faults.wrapper import codes, naughty
 MB = 1 << 20
 
 
-@pytest.mark.fault(4, "http")
-def test_noise_is_logged_once_and_passed_on() -> None:
-    with serving(*naughty("noisy")) as sidecar:
-        for id, raw in Local(sidecar).eras("ok"):
-            assert answer_of(sidecar.ask(raw)).strip() == result(b"%d" % id)
-    assert sidecar.errors.count(b"Server listening...\n") > 1
-    [warning] = [each for each in sidecar.messages() if "no messages" in each]
-    assert warning == "the server writes lines that are no messages to its stdout"
-
-
 def has_said(sidecar: Sidecar, message: str) -> bool:
     """Return True if the log has this message, and has it once."""
     return sum(message in line for line in sidecar.messages()) == 1

@@ -40,9 +40,7 @@ def half_open() -> Iterator[HalfOpen]:
     """Open them before anything else, so that nobody has to wait for them long in the end."""
     half = b"POST /mcp HTTP/1.1\r\nHost: loc"
     parts = {
-        "nothing": b"",
         "half a head": half,
-        "no body": post(b"", "Content-Length: 100"),
         "half a body": post(b"{", "Content-Length: 100"),
         "half a body in chunks": post(b"5\r\n{", "Transfer-Encoding: chunked"),
         "half a head after an answer": half,
