@@ -177,21 +177,6 @@ def test_no_process_survives_the_sidecar_however_and_whenever_it_ends() -> None:
     go_round(cycles("serve", scaled(5, 100), ENDS), scaled(5, 10), turn_of_sidecar)
 
 
-@pytest.mark.fault(20, "http")
-@pytest.mark.parametrize("number", range(scaled(3, 30)))
-def test_a_sidecar_that_is_killed_while_it_starts_a_server_leaves_no_process(number: int) -> None:
-    marker = f"killed-{os.getpid()}-{number}"
-    with serving("--", *brood("stays", "early"), env={MARK: marker}) as sidecar:
-        before = sidecar.children
-        with sidecar.client() as client:
-            client.send(post(INITIALIZE))
-            # It need not be known to its guardian yet.
-            until(lambda: sidecar.children != before, 20.0)
-            sidecar.process.kill()
-            sidecar.process.wait()
-            nobody_is_left(marker, time.monotonic())
-
-
 @pytest.mark.fault(29, "http")
 def test_no_process_survives_its_session_while_the_sidecar_lives() -> None:
     marker = f"over-{os.getpid()}"

@@ -22,7 +22,6 @@ SIZES = (1_000, 2_000, 4_000, 8_000, 15_000, 30_000, 60_000, 120_000, 250_000, 5
 """About how many bytes a document has; a call names one of them by its number."""
 
 NOISY = 100  # requests between two noises
-CHUNK = 1 << 16
 READS = {"annotations": {"readOnlyHint": True}}
 NAMES = ("rows", "note", "both", "long", "once", "plain", "checked", "bounded", "failing")
 TOOLS: dict[str, dict[str, Any]] = {
@@ -128,22 +127,15 @@ def compact(value: Any) -> bytes:
 
 
 def over_stdio() -> None:
-    rest_of_line = b""
-    for number in count(1):
-        chunk = os.read(0, CHUNK)
-        if not chunk:
-            return
-        *lines, rest_of_line = (rest_of_line + chunk).split(b"\n")
-        output: list[bytes] = []
-        for request in map(read, lines):
-            answer = request.answer()
-            output += request.before() + ([] if answer is None else [answer])
+    for number, line in enumerate(sys.stdin.buffer, 1):
+        request = read(line)
+        answer = request.answer()
+        lines = request.before() + ([] if answer is None else [answer])
         if number % NOISY == 0:
-            output.append(b"Server: 12% of something done")
+            lines.append(b"Server: 12% of something done")
             os.write(2, b"warning: nothing is wrong\n")
-        rest = memoryview(b"".join(line + b"\n" for line in output))
-        while rest:
-            rest = rest[os.write(1, rest) :]
+        sys.stdout.buffer.writelines(line + b"\n" for line in lines)
+        sys.stdout.buffer.flush()
 
 
 def over_http(port: int) -> None:
