@@ -23,7 +23,7 @@ from tests.raw_http import RawRequest
 
 PUPPET = naughty("puppet")
 FREE = '{"busy":false}'
-GUARD = "version: 1\nguards: {gate: 'gate:Gate'}\nrules: [{tools: act, guard: gate}]\n"
+GUARD = "version: 1\nguards: {gate: 'plugins:Gate'}\nrules: [{tools: act, guard: gate}]\n"
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def guarded(tmp_path: Path) -> tuple[str, ...]:
     """Return options for rules with a guard before `act`."""
     rules = tmp_path / "rules.yaml"
     rules.write_text(GUARD)
-    (tmp_path / "gate.py").write_text(Path(__file__).with_name("gate.py").read_text())
+    (tmp_path / "plugins.py").write_text(Path(__file__).with_name("plugins.py").read_text())
     return ("--allow-python", "--rules", str(rules))
 
 

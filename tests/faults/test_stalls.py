@@ -22,7 +22,7 @@ SPINS, EXPLODES, LARGE = "100", "101", "200000"
 EXPLOSIVE = " | ".join([*["[@, @]"] * 26, *["[]"] * 25, "length(@)"])
 RULES = f"""\
 version: 1
-transforms: {{spin: "spin:Spin"}}
+transforms: {{spin: "plugins:Spin"}}
 rules:
 - {{tools: "{SPINS}", response: [{{spin: 2.0}}]}}
 - {{tools: "{EXPLODES}", response: [{{jmespath: "{EXPLOSIVE}"}}]}}
@@ -37,7 +37,7 @@ EXPECTED[LARGE] = table(int(LARGE)).replace(',"noise":[1,2,3]', "")
 def rules(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
     folder = tmp_path_factory.mktemp("rules")
     (folder / "rules.yaml").write_text(RULES)
-    (folder / "spin.py").write_text(Path(__file__).with_name("spin.py").read_text())
+    (folder / "plugins.py").write_text(Path(__file__).with_name("plugins.py").read_text())
     return ("--allow-python", "--rules", str(folder / "rules.yaml"))
 
 

@@ -11,17 +11,12 @@ from proxy.document.message import responds_to
 from tests.benchmarks.web_client import WrongAnswer
 from tests.builders import call as tool_call
 from tests.builders import line
+from tests.faults.routes import META, stateless
 from tests.faults.sidecar import EVENTS, INITIALIZE, Client, RawResponse, get, post
 from tests.raw_http import INITIALIZED, cancel
 from tests.soak.calls import Call
 from tests.wire import Wire
 
-MODERN = "2026-07-28"
-META = {
-    "io.modelcontextprotocol/protocolVersion": MODERN,
-    "io.modelcontextprotocol/clientInfo": {"name": "soak", "version": "1"},
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
 AT_ONCE = 8  # calls that a client of stdio has in flight
 SESSION = 150  # calls of a session over HTTP, about
 AFTER = 0.05  # seconds from a call to its cancellation
@@ -162,11 +157,10 @@ class Posts:
             yield
 
     def _stateless(self, client: Client, work: Work, most: int) -> None:
-        own = [f"Mcp-Protocol-Version: {MODERN}", "Mcp-Method: tools/list"]
-        self._ask(client, line(id=2, method="tools/list", params={"_meta": META}), *own)
+        listing = line(id=2, method="tools/list", params={"_meta": META})
+        self._ask(client, listing, *stateless("", "tools/list"))
         for call in self._some(work, most):
-            own = [f"Mcp-Protocol-Version: {MODERN}", "Mcp-Method: tools/call"]
-            self._call(client, call, [*own, f"Mcp-Name: {call.tool}"], META)
+            self._call(client, call, stateless(call.tool), META)
 
     def _call(self, client: Client, call: Call, own: list[str], meta: dict[str, Any]) -> None:
         self.id += 1

@@ -1,4 +1,4 @@
-"""A transform that takes its time, all of it in Python."""
+"""Python that rules name: a guard that does what a call says, a transform that takes its time."""
 
 from collections.abc import Mapping
 from time import monotonic
@@ -7,7 +7,25 @@ from typing import ClassVar
 from msgspec import Struct
 
 from proxy.document.tree import Slot
+from proxy.ruleset.guard import Allow, Decision, Query, QueryResult, Respond
 from proxy.transforms.base import Call, Parameter, Schema
+
+
+class Gate(Struct, frozen=True):
+    """Calls `fault` with what the call `says`; allows the call, or else responds with the answer.
+
+    The call has `allow` if it is allowed then.
+    """
+
+    name: ClassVar[str] = "gate"
+    shorthand: ClassVar[str | None] = None
+    parameters: ClassVar[Mapping[str, Parameter]] = {}
+
+    def __call__(self, call: Call, answer: QueryResult | None) -> Decision:
+        """Decide on a call."""
+        if answer is None:
+            return Query("fault", {"says": call.argument("asks")}, 20.0)
+        return Allow() if call.argument("allow") else Respond(answer.failure or answer.document)
 
 
 class Spin(Struct, frozen=True):
