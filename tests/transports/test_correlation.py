@@ -10,8 +10,6 @@ from proxy.transports.correlation import (
     Correlation,
     correlate,
     error_for_long_line,
-    messages,
-    request_key,
 )
 from proxy.transports.log import Log
 from proxy.transports.stdio.lines import LongLine
@@ -47,17 +45,6 @@ def test_a_message_is_correlated_by_its_own_members(
 @pytest.mark.parametrize("raw", [b'%s,"result":{"x":NaN}}', b'Loading... %s,"result":{}}'])
 def test_a_broken_response_or_one_after_noise_has_its_id(raw: bytes) -> None:
     assert correlate(raw % b'{"jsonrpc":"2.0","id":7').answers == b"7"
-
-
-def test_unreadable_elements_of_a_batch_are_left_out() -> None:
-    batch = (
-        b'[{"id":1,"method":"a"},5,[],{"id":2,"method":"\xff"},{"id":3,"result":{}},{"id":null}]'
-    )
-    read = messages(batch)
-    assert [each.verb for each in read] == ["a", "", "", ""]
-    assert [request_key(each) for each in read] == [b"1", None, None, None]
-    for raw in (b"[" * 5000, b"{", b"noise"):
-        assert messages(raw) == []
 
 
 def too_long(start: bytes) -> LongLine:

@@ -1,5 +1,6 @@
 """The outputSchema of a tool as clients get it: the results of its rules fit it."""
 
+import json
 from typing import Any
 
 import pytest
@@ -94,18 +95,10 @@ CONTRACT = {
     "required": ["id"],
     "additionalProperties": False,
 }
-DECLARED = """output_schema:
-            type: object
-            properties:
-              id: {type: string}
-              at: {type: string, nullable: true}
-              log: {type: array, items: {type: string}, minItems: 1}
-            required: [id]
-            additionalProperties: false
-"""
 ALL = f"""
         - tools: list
-          {DECLARED}"""
+          output_schema: {json.dumps(CONTRACT)}
+"""
 ENFORCED = f"{ALL}          validate: refuse\n"
 ANYTHING = {"description": "What does not keep to the contract passes as the server sent it."}
 

@@ -294,12 +294,11 @@ async def serve_url(
 async def serve_command(
     command: Sequence[str] = TALKATIVE,
     rules: RuleSet = EMPTY,
-    deadline: float | None = None,
     **limits: Any,
 ) -> AsyncIterator[RouteServer[CommandRoute]]:
     """Serve a route to a command."""
     services = make_services(**limits)
-    handler = CommandRoute(route(tuple(command), deadline=deadline), lambda *_: rules, services)
+    handler = CommandRoute(route(tuple(command)), lambda *_: rules, services)
     async with serve_handler(handler) as server:
         yield server
     services.workers.close()

@@ -77,11 +77,6 @@ class TalkativeServer:
             say(id=id, result=text("noted"))
         elif name == "say":
             os.write(1, arguments["raw"].replace('"$ID"', json.dumps(id)).encode() + b"\n")
-        elif name == "size":
-            say(id=id, result=text("x" * arguments["size"]))
-        elif name == "die":
-            os.write(2, b"something is very wrong\n")
-            os._exit(3)
 
 
 def main() -> None:

@@ -6,15 +6,7 @@ import sys
 
 import pytest
 
-SECONDS = 60.0
 GLIBC = hasattr(ctypes.CDLL(None), "malloc_trim")
-
-
-def output(script: str, *words: str) -> str:
-    command = [sys.executable, "-c", script, *words]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=SECONDS, check=True
-    ).stdout
 
 
 BLOCKS = """
@@ -34,6 +26,8 @@ print(before, resident())
 
 @pytest.mark.skipif(not GLIBC, reason="the C library has no malloc_trim")
 def test_memory_below_a_block_in_use_is_returned_to_the_system() -> None:
-    before, after = map(int, output(BLOCKS).split())
+    command = [sys.executable, "-c", BLOCKS]
+    completed = subprocess.run(command, capture_output=True, timeout=60.0, check=True)
+    before, after = map(int, completed.stdout.split())
     assert before > 60
     assert after < before - 40

@@ -114,16 +114,6 @@ async def test_a_second_get_stream_is_refused(client: Client) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_a_stream_is_resumed_while_the_call_goes_on(client: Client) -> None:
-    stream = await client.call(1, "hold")
-    await stream.event()
-    resumed = await listening(client, last_event_id=stream.ids[0])
-    # Whoever comes back takes the place of who is there, and may be so no longer.
-    assert await stream.event() is None
-    await client.call(2, "release")
-    assert await resumed.text() == "held 1"
-
-
 async def test_an_event_id_of_another_session_is_unknown() -> None:
     async with serve_command() as proxy:
         one, other = await proxy.client().initialize(), await proxy.client().initialize()
@@ -166,20 +156,6 @@ async def test_a_batch_is_answered_as_one() -> None:
         [answer] = await response.messages()
         assert kinds(answer) == [1, 2]
         assert (await client.send("POST", [note])).status == 202
-
-
-async def test_a_batch_of_the_server_is_split_by_request() -> None:
-    async with serve_command() as proxy:
-        client = await proxy.client().initialize("2025-03-26")
-        one, two = await client.call(1, "hold"), await client.call(2, "hold")
-        results = [{"jsonrpc": "2.0", "id": id, "result": {"n": id}} for id in (1, 2)]
-        answers = [*results, {"jsonrpc": "2.0", "id": 3, "result": {}}]
-        third = await client.call(3, "say", {"raw": json.dumps(answers)})
-        assert [await response.messages() for response in (one, two)] == [
-            [results[0]],
-            [results[1]],
-        ]
-        assert kinds(await third.messages()) == [3]
 
 
 async def test_a_cancelled_call_is_answered_by_the_proxy_if_the_server_is_silent(

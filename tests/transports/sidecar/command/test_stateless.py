@@ -9,7 +9,6 @@ import pytest
 
 from tests.builders import rules
 from tests.transports.http.route_server import BOTH, JSON, STREAM, Client, serve_command
-from tests.transports.processes import wait_gone
 
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 
@@ -123,15 +122,6 @@ async def test_an_uncorrelated_message_goes_to_the_only_client_or_to_none() -> N
         assert [each.get("id") for each in await other.messages()] == [2]
         assert await (await client.modern_call(3, "release")).text() == "released"
         assert [each.get("id") for each in await listening.messages()] == ["a"]
-
-
-async def test_servers_are_shared_started_when_needed_and_ended_when_not() -> None:
-    async with serve_command(idle_seconds=2.0) as proxy:
-        clients = [proxy.client() for _ in range(3)]
-        pids = {await (await client.modern_call(1, "pid")).text() for client in clients}
-        assert len(pids) == 1
-        await asyncio.to_thread(wait_gone, int(pids.pop()))
-        assert await (await clients[0].modern_call(1, "echo")).text() == "{}"
 
 
 async def test_pages_are_stored_for_each_caller() -> None:

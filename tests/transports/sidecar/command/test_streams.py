@@ -109,11 +109,3 @@ async def test_a_client_that_reads_nothing_is_disconnected(
     monkeypatch.setattr(streams, "_STUCK", 0.05)
     await flood(stream)
     assert not stream.connected
-
-
-@pytest.mark.usefixtures("connection")
-async def test_no_sender_waits_once_the_end_is_near(stream: EventStream) -> None:
-    sender = asyncio.create_task(flood(stream))
-    await asyncio.wait([sender], timeout=0.1)
-    stream.hurry()
-    await sender

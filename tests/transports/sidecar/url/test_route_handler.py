@@ -93,19 +93,6 @@ async def test_json_that_only_the_server_can_read_and_the_query_string_are_forwa
     assert server.requests[0].body == raw
 
 
-@pytest.mark.parametrize("tool", ["get", "gone"])
-async def test_a_batch_passes_as_it_is_or_each_request_of_it_is_refused(tool: str) -> None:
-    hide = rules("- {tools: gone, hide: true}") if tool == "gone" else DROP
-    batch = b"[" + b",".join((call(tool), call("other", id=3))) + b"]"
-    both = b"[" + SECRET + b"," + SECRET.replace(b'"id":1', b'"id":3') + b"]"
-    async with upstream(raw_response(both)) as server, serve_url(server.url, hide) as proxy:
-        response = await proxy.post(batch)
-    refuses = tool == "gone"
-    assert sorted(each["id"] for each in response.json) == [1, 3]
-    assert [each.body for each in server.requests] == ([] if refuses else [batch])
-    assert refuses or response.body == both
-
-
 async def test_a_request_to_a_client_that_takes_no_stream_is_answered_with_an_error() -> None:
     question = line(id="q", method="sampling/createMessage", params={})
     answered = asyncio.Event()
