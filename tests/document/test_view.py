@@ -144,11 +144,6 @@ def test_fuel_is_charged_each_time_that_a_view_opens_a_value(expression: str) ->
         look(Document.read(ROWS), expression, "text", Fuel(scaled(1_000_000, MOST)))
 
 
-def test_the_truth_of_an_unopened_value_is_that_of_its_content() -> None:
-    raw = '[{"a": []}, {"a": [ ]}, {"a": {}}, {"a": ""}, {"a": false}, {"a": null}, {"a": 0}]'
-    assert view_json("[?a].a", raw) == "[0]"
-
-
 @pytest.mark.fault(40, "inside")
 @given(st.lists(values(leaves=10), max_size=30), st.integers(1, 9), st.booleans())
 def test_slices_of_an_array_rejoin_to_the_whole(rows: list[bytes], step: int, inside: bool) -> None:

@@ -184,20 +184,13 @@ def budget(size: int = 8_000) -> RuleSet:
     return Selection((), size, lambda _: None)("server", None)
 
 
-def gap(note: Any) -> tuple[int, int]:
-    """Return the start and the end of the part left out, by its note."""
-    first, last, of = map(int, re.findall("[0-9]+", note["text"])[:3])
-    return first, of - last
-
-
-def rejoined(talk: Talk, excerpt: str, note: Any, **asks: Any) -> str:
+def rejoined(talk: Talk, excerpt: str, note: Any) -> str:
     """Join the excerpt of a text with views of the part left out."""
-    start, end = gap(note)
-    tail = int(re.findall("[0-9]+", note["text"])[1])
-    whole = excerpt[:start]
+    start, tail, total = map(int, re.findall("[0-9]+", note["text"])[:3])
+    whole, end = excerpt[:start], total - tail
     while start < end:
         view = {"view": f"text[{start}:{min(start + 5000, end)}]"}
-        reply = talk.replied(call("run", {**asks, **view}, id=start))
+        reply = talk.replied(call("run", view, id=start))
         assert result(reply)["isError"] is True
         part, *_ = texts(reply)
         whole, start = whole + part, start + len(part)
@@ -206,7 +199,7 @@ def rejoined(talk: Talk, excerpt: str, note: Any, **asks: Any) -> str:
 
 def test_a_long_traceback_shows_its_first_and_last_lines_and_the_rest_on_demand() -> None:
     talk = Talk(budget())
-    reply = talk.exchange(call("run", {"job": 1}), failed(TRACEBACK))
+    reply = talk.exchange(call("run"), failed(TRACEBACK))
 
     excerpt, notice = texts(reply)
     assert len(TRACEBACK) > 60_000
@@ -215,10 +208,9 @@ def test_a_long_traceback_shows_its_first_and_last_lines_and_the_rest_on_demand(
     assert excerpt.startswith("Traceback (most recent call last):\n")
     assert excerpt.endswith("\n    go(1599)\nKeyError: 'row 17'")
     note = json.loads(notice)["_abridged"]
-    start, _ = gap(note)
     check_text(TRACEBACK, excerpt, note)
-    assert note["more"].startswith(f"call again with view='text[{start}:")
-    assert rejoined(talk, excerpt, note, job=1) == TRACEBACK
+    assert note["more"].startswith("call again with view='text[")
+    assert rejoined(talk, excerpt, note) == TRACEBACK
     assert len(talk.to_server) == 1
     assert [row.outcome for row in talk.counted() if row.outcome != "view"] == ["error"]
 
@@ -227,15 +219,15 @@ def test_a_long_error_of_several_texts_is_one_text_and_its_images_stay() -> None
     image = {"type": "image", "data": "AAAA", "mimeType": "image/png"}
     value = tool_result("the build failed", TRACEBACK, isError=True)
     value["content"].insert(1, image)
-    talk = Talk(budget())
-    reply = result(talk.exchange(call("run"), answer(value)))
+    reply = result(Talk(budget()).exchange(call("run"), answer(value)))
 
     first, notice, last = reply["content"]
     assert last == image
     assert first["text"].startswith("the build failed\nTraceback")
     assert first["text"].endswith("KeyError: 'row 17'")
-    note = json.loads(notice["text"])["_abridged"]
-    assert rejoined(talk, first["text"], note) == f"the build failed\n{TRACEBACK}"
+    check_text(
+        f"the build failed\n{TRACEBACK}", first["text"], json.loads(notice["text"])["_abridged"]
+    )
 
 
 @pytest.mark.parametrize(

@@ -124,14 +124,6 @@ def test_a_path_named_like_a_key_of_the_notes_is_marked() -> None:
     assert list(document["_abridged"]) == ["@.more", "more"]
 
 
-def test_many_cuts_are_counted_together() -> None:
-    value = {f"a_rather_long_name_{n}": "x" * 200 for n in range(50)}
-    document, _ = fitted(value, 4000)
-    step_call = document["_abridged"]
-    assert len(json.dumps(step_call)) < 900
-    assert step_call["others"].endswith(f" chars at {50 - (len(step_call) - 1)} paths")
-
-
 def test_long_names_are_left_out_of_the_notes() -> None:
     document, _ = fitted({"k" * 200: "x" * 2000, "b": 1}, 600, viewable=True)
     count = len(document["k" * 200]) - 1
