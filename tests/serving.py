@@ -52,13 +52,14 @@ def open_request(url: str, body: bytes | None, headers: Mapping[str, str]) -> It
 
 
 class Front(msgspec.Struct, frozen=True):
-    """The proxy before a server: how clients connect, and the URL of the server if it has one.
+    """The proxy before a server: how clients connect, the server's URL, and the proxy's sidecar.
 
     Over stdio each client has a proxy and a server of its own.
     """
 
     connect: Callable[[Mode], AbstractContextManager[PythonClient]]
     direct: str | None = None
+    sidecar: Sidecar | None = None
 
 
 @contextmanager
@@ -82,7 +83,7 @@ def over_http(
         upstream(server, folder / "server.log") as origin,
         Sidecar(*_rules(rules), *options, f"{origin}/mcp") as sidecar,
     ):
-        yield Front(partial(_reaching, sidecar.url()), f"{origin}/mcp")
+        yield Front(partial(_reaching, sidecar.url()), f"{origin}/mcp", sidecar)
 
 
 @contextmanager
@@ -91,7 +92,7 @@ def over_http_to_a_command(
 ) -> Iterator[Front]:
     """Let the sidecar start the server's command."""
     with Sidecar(*_rules(rules), *options, "--", *server) as sidecar:
-        yield Front(partial(_reaching, sidecar.url()))
+        yield Front(partial(_reaching, sidecar.url()), None, sidecar)
 
 
 def _reaching(url: str, mode: Mode) -> AbstractContextManager[PythonClient]:

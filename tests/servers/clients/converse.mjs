@@ -1,88 +1,94 @@
-// What both TypeScript clients do over HTTP alike: argv's JSON spec in, one JSON line of its
-// record out. The steps are those of tests/conversation.py.
+// One conversation of a TypeScript client over HTTP, in which happens whatever can happen there:
+// argv's JSON spec in, one JSON line of its record out.
 //
-// spec: {url, key, mode, calls: [[step, tool, arguments]], handshake, witness: port}
-// line: {version, tools, results, progress, logged, questions, changed}
+// spec: {sdk: "v1" | "v2", url, mode, calls: [[step, tool, arguments]]}
+// line: {version, tools, results, progress, logged, questions}
 import { createRequire } from "node:module";
-import { connect as dial } from "node:net";
 
 // The packages lie in the cache, not above this file, where an import would look.
-export const packages = createRequire(new URL("../../../.cache/servers/node/package.json", import.meta.url));
+const packages = createRequire(new URL("../../../.cache/servers/node/package.json", import.meta.url));
 
-const NAME = { action: "accept", content: { name: "Zoë" } };
-const CAPITAL = { role: "assistant", model: "a model", content: { type: "text", text: "Paris" } };
-const ROOTS = { roots: [{ uri: "file:///one" }, { uri: "file:///two" }] };
-export const answers = { "elicitation/create": NAME, "sampling/createMessage": CAPITAL, "roots/list": ROOTS };
-export const capabilities = { elicitation: {}, sampling: {}, roots: {} };
-const PATIENCE = 10_000; // milliseconds, as in tests/conversation.py
+const answers = {
+  "elicitation/create": { action: "accept", content: { name: "Zoë" } },
+  "sampling/createMessage": { role: "assistant", model: "a model", content: { type: "text", text: "Paris" } },
+  "roots/list": { roots: [{ uri: "file:///one" }, { uri: "file:///two" }] },
+};
+const capabilities = { elicitation: {}, sampling: {}, roots: {} };
 const LEVEL = { "io.modelcontextprotocol/logLevel": "info" };
 
-export async function converse(connect) {
-  const spec = JSON.parse(process.argv[2]);
-  const record = { results: {}, progress: {}, logged: [], questions: [], changed: 0 };
-  let waiting = [];
-  // Resolves once that is so, or will not be any more; what is heard has it looked at again.
-  const until = (holds) => new Promise((resolve) => {
-    const late = setTimeout(resolve, PATIENCE);
-    waiting.push([holds, () => { clearTimeout(late); resolve(); }]);
-    heard();
-  });
-  const heard = () => (waiting = waiting.filter(([holds, resolve]) => !(holds() && (resolve(), true))));
-  const on = {
-    request: (method, params) => {
-      record.questions.push([method, params?.message ?? params?.messages?.[0].content.text ?? null]);
-      return answers[method];
-    },
-    log: (params) => { record.logged.push(params.data); heard(); },
-    changed: () => { record.changed += 1; heard(); },
-  };
-  const { client, transport, call, version } = await connect(spec, on);
-  record.version = version;
-  record.tools = (await client.listTools()).tools;
+const spec = JSON.parse(process.argv[2]);
+const record = { results: {}, progress: {}, logged: [], questions: [] };
+let changed = 0;
+const onRequest = (method, params) => {
+  record.questions.push([method, params?.message ?? params?.messages?.[0].content.text ?? null]);
+  return answers[method];
+};
+const onLog = (params) => record.logged.push(params.data);
+const onChanged = () => (changed += 1);
 
-  // One witness is told one line at a time, and closes when it was done.
-  const tell = (line) => new Promise((resolve, reject) => {
-    const socket = dial(spec.witness, "127.0.0.1", () => socket.write(JSON.stringify(line) + "\n"));
-    socket.on("close", resolve).on("error", reject).resume();
-  });
-  const act = (name) => tell({ do: `${name} ${spec.key}` });
-  const step = async (name, tool, given, first = () => {}, signal = undefined) => {
-    const progress = (record.progress[name] = []);
-    const onprogress = (params) => {
-      progress.push(params.progress);
-      if (progress.length === 1) first();
-    };
-    try {
-      record.results[name] = { ok: await call({ name: tool, arguments: given, _meta: LEVEL }, { onprogress, signal, timeout: PATIENCE }) };
-    } catch (error) {
-      record.results[name] = { error: [error.code ?? null, error.message] };
-    }
+const v1 = async () => {
+  const { Client } = packages("@modelcontextprotocol/sdk/client/index.js");
+  const { StreamableHTTPClientTransport } = packages("@modelcontextprotocol/sdk/client/streamableHttp.js");
+  const types = packages("@modelcontextprotocol/sdk/types.js");
+  const schemas = {
+    "elicitation/create": types.ElicitRequestSchema,
+    "sampling/createMessage": types.CreateMessageRequestSchema,
+    "roots/list": types.ListRootsRequestSchema,
   };
+  const client = new Client({ name: "typescript-v1", version: "1.0.0" }, { capabilities });
+  for (const [method, schema] of Object.entries(schemas))
+    client.setRequestHandler(schema, (request) => onRequest(method, request.params));
+  client.setNotificationHandler(types.LoggingMessageNotificationSchema, (note) => onLog(note.params));
+  client.setNotificationHandler(types.ToolListChangedNotificationSchema, onChanged);
+  const transport = new StreamableHTTPClientTransport(new URL(spec.url));
+  await client.connect(transport);
+  const call = (params, options) => client.callTool(params, undefined, options);
+  return { client, transport, call, version: transport.protocolVersion };
+};
 
-  for (const [name, tool, given] of spec.calls) await step(name, tool, given);
-  const key = (name) => ({ key: `${spec.key} ${name}` });
-  await step("report", "report", key("report"), () => act("report"));
-  // What is said about no request in particular may come on another stream than its answer.
-  await until(() => record.logged.length >= 2);
-  const abort = new AbortController();
-  await step("linger", "linger", key("linger"), () => abort.abort("enough"), abort.signal);
-  record.results.linger = { error: [] }; // what it is called differs by SDK
-  await step("after", "echo", { text: "still here" });
-  if (spec.handshake) {
-    await act("listens");
-    await step("change", "change", {});
-    await until(() => record.changed);
-    await step("leave", "leave", key("leave"), () => act("leave"));
-    await step("cut", "report", key("cut"), () => act("cut"));
-    await until(() => record.logged.length >= 4);
-    await act("again");
-  } else {
-    const subscription = await client.listen({ toolsListChanged: true });
-    await step("change", "change", {});
-    await until(() => record.changed);
-    await subscription.close();
+const v2 = async () => {
+  const { Client, StreamableHTTPClientTransport } = packages("@modelcontextprotocol/client");
+  const info = { name: "typescript-v2", version: "1.0.0" };
+  const client = new Client(info, { capabilities, versionNegotiation: { mode: spec.mode } });
+  for (const method of Object.keys(answers))
+    client.setRequestHandler(method, (request) => onRequest(method, request.params));
+  client.setNotificationHandler("notifications/message", (note) => onLog(note.params));
+  client.setNotificationHandler("notifications/tools/list_changed", onChanged);
+  const transport = new StreamableHTTPClientTransport(new URL(spec.url));
+  await client.connect(transport);
+  const call = (params, options) => client.callTool(params, options);
+  return { client, transport, call, version: client.getNegotiatedProtocolVersion() };
+};
+
+const { client, transport, call, version } = await { v1, v2 }[spec.sdk]();
+record.version = version;
+record.tools = (await client.listTools()).tools;
+
+const step = async (name, tool, given, first = () => {}, signal = undefined) => {
+  const progress = (record.progress[name] = []);
+  const onprogress = (params) => {
+    progress.push(params.progress);
+    if (progress.length === 1) first();
+  };
+  try {
+    record.results[name] = { ok: await call({ name: tool, arguments: given, _meta: LEVEL }, { onprogress, signal }) };
+  } catch (error) {
+    record.results[name] = { error: [error.code ?? null, error.message] };
   }
-  if (transport.sessionId !== undefined) await transport.terminateSession();
-  await client.close();
-  process.stdout.write(JSON.stringify(record) + "\n");
+};
+
+for (const [name, tool, given] of spec.calls) await step(name, tool, given);
+const abort = new AbortController();
+await step("linger", "linger", {}, () => abort.abort("enough"), abort.signal);
+await step("after", "echo", { text: "still here" });
+const handshake = version < "2026";
+const subscription = handshake ? undefined : await client.listen({ toolsListChanged: true });
+// The stream that the notification comes on may be opened after a call.
+while (!changed) {
+  await step("change", "change", {});
+  await new Promise((resolve) => setTimeout(resolve, 50));
 }
+await subscription?.close();
+if (transport.sessionId !== undefined) await transport.terminateSession();
+await client.close();
+process.stdout.write(JSON.stringify(record) + "\n");

@@ -41,7 +41,7 @@ from tests.serving import upstream
 from tests.wire import Wire
 
 ROOT = Path(__file__).resolve().parents[3]
-TOOLS = Path(__file__).parents[1] / "remote_tools.py"
+SERVER = ROOT / "tests" / "fixtures" / "sdk_server.py"
 
 
 def bridge(url: str) -> list[str]:
@@ -188,7 +188,7 @@ def conversing(url: str, mode: Mode, **callbacks: Any) -> Iterator[tuple[Any, Cl
 async def cancel_call(client: Client, started: threading.Event, progress: Any) -> None:
     """Call a tool that waits, and give up as soon as it has begun."""
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(partial(client.call_tool, "wait", {}, progress_callback=progress))
+        tasks.start_soon(partial(client.call_tool, "linger", {}, progress_callback=progress))
         assert await anyio.to_thread.run_sync(started.wait, SECONDS)
         tasks.cancel_scope.cancel()
 
@@ -211,19 +211,18 @@ def test_progress_questions_and_cancellations_pass_in_both_directions(
 
     log = tmp_path / "log"
     with (
-        upstream([sys.executable, str(TOOLS), str(log)], tmp_path / "server.log") as origin,
+        upstream([sys.executable, str(SERVER), str(log)], tmp_path / "server.log") as origin,
         conversing(f"{origin}/mcp", era, elicitation_callback=name) as (run, client),
     ):
-        response = run(partial(client.call_tool, "count", {"upto": 50}, progress_callback=progress))
-        assert response.content[0].text == "counted"
-        assert steps == list(range(50))
+        run(partial(client.call_tool, "report", {}, progress_callback=progress))
+        assert steps == [1, 2]
         if era == "legacy":
             # A stateless server asks by its answer, not by a request.
-            response = run(partial(client.call_tool, "greet", {}))
-            assert response.content[0].text == "hello Zoë"
+            response = run(partial(client.call_tool, "ask_user", {}))
+            assert response.content[0].text == "accept: Zoë"
         started.clear()
         run(partial(cancel_call, client, started, progress))
-        response = run(partial(client.call_tool, "add", {"a": 1, "b": 1}))
-        assert response.structured_content == {"result": 2}
+        response = run(partial(client.call_tool, "echo", {"text": "still here"}))
+        assert response.structured_content == {"result": "still here"}
         until(log.exists)
     assert log.read_text() == "cancelled\n"
