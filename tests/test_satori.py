@@ -38,15 +38,6 @@ CODEBASES = {
     "/srv/insisted": {"state": "indexed", "preflight": UNNECESSARY},
     "/srv/older": {"state": "requires_reindex"},
 }
-VOCABULARY = {
-    "status": ("blocked",),
-    "reason": ("unnecessary_reindex_ignore_only", "preflight_unknown"),
-    "warnings": (
-        "REINDEX_UNNECESSARY_IGNORE_ONLY", "REINDEX_PREFLIGHT_UNKNOWN",
-        "IGNORE_POLICY_PROBE_FAILED",
-    ),
-}  # fmt: skip
-
 Json = dict[str, Any]
 
 
@@ -63,8 +54,8 @@ class Search(System):
         assert list(document)[-7:] == ENVELOPE
         # An answer of the proxy's own has nothing else, whatever the server's have.
         own = {"tool": "manage_index", "version": 1, "action": action, "path": path}
-        expected = own if self.enveloped and document["status"] != "blocked" else {}
-        assert {name: document.pop(name) for name in list(document)[:-7]} == expected
+        own = own if self.enveloped and document["preflight"] is None else {}
+        assert {name: document.pop(name) for name in list(document)[:-7]} == own
         return document
 
 
@@ -104,82 +95,41 @@ def suggested(action: str, path: str, **more: Any) -> Json:
 
 def test_every_action_is_answered_with_an_envelope(search: Search) -> None:
     path, hinted = "/srv/walked", not search.enveloped
-
-    def hints(action: str) -> Json:
-        return {"hints": {action: suggested(action, path)}} if hinted else {}
-
-    text = f"Started background indexing of '{path}'.\n\nAsk for its status."
-    busy = f"Codebase '{path}' is being indexed: 40% done."
-    there = f"Codebase '{path}' is already indexed.\n\nUse sync to take over changes."
-    missing_text = f"Codebase '{path}' is not indexed."
-    again = f"Started background reindexing of '{path}'.\n\nAsk for its status."
-    assert search.manage("create", path) == envelope(text)
-    pending = envelope(busy, "not_ready", "indexing") | hints("status")
-    assert search.manage("create", path) == pending
-    assert search.manage("status", path) == pending
-    ready = envelope(f"Codebase '{path}' is indexed: 214 files, 1903 chunks.")
-    assert search.manage("status", path) == ready
-    synced = envelope(f"Synchronized '{path}': 2 added, 0 removed, 1 modified.")
-    assert search.manage("sync", path) == synced
-    document = search.document("manage_index", action="create", path=path)
-    assert {name: document[name] for name in ENVELOPE} == envelope(there, "blocked") | hints("sync")
-    assert search.manage("reindex", path) == envelope(again)
-    assert search.manage("clear", path) == envelope(f"Cleared the index of '{path}'.")
-    missing = envelope(missing_text, "not_indexed", "not_indexed") | hints("create")
-    for action in ("status", "sync", "clear", "reindex"):
-        assert search.manage(action, path) == missing
-    path = "/srv/older"
-    older = f"Codebase '{path}' requires a reindex.\n\nIts fingerprint is an older one."
-    stale = envelope(older, "requires_reindex", "requires_reindex")
-    assert search.manage("status", path) == stale | hints("reindex")
-
-
-def probe(path: str) -> Json:
-    return {"tool": "check_reindex", "arguments": {"path": path}}
-
-
-def reindex(path: str, **more: Any) -> Json:
-    return {"tool": "manage_index", "arguments": {"action": "reindex", "path": path, **more}}
-
-
-def reindexing(path: str) -> str:
-    return f"Started background reindexing of '{path}'.\n\nAsk for its status."
+    started = f"Started background indexing of '{path}'.\n\nAsk for its status."
+    assert search.manage("create", path) == envelope(started)
+    pending = envelope(f"Codebase '{path}' is being indexed: 40% done.", "not_ready", "indexing")
+    hints = {"hints": {"status": suggested("status", path)}} if hinted else {}
+    assert search.manage("create", path) == pending | hints
+    statuses = {
+        "status": ["not_ready", "ok"], "sync": ["ok"], "create": ["blocked"], "reindex": ["ok"],
+        "clear": ["ok", "not_indexed"],
+    }  # fmt: skip
+    for action, expected in statuses.items():
+        assert [search.manage(action, path)["status"] for _ in expected] == expected
+    assert search.manage("status", "/srv/older")["reason"] == "requires_reindex"
 
 
 def test_a_reindex_that_only_ignore_rules_call_for_is_blocked(search: Search) -> None:
     path = f"/srv/{UNNECESSARY}"
-    message = "Nothing but ignore rules has changed: a sync is enough."
-    document: Json = {}
-    for more in ({}, {"force": True}, {"allowUnnecessaryReindex": False}):
-        with search.reaching(probe(path)):
-            document = search.manage("reindex", path, **more)
-        override = more | {"allowUnnecessaryReindex": True}
-        assert document == {
-            "status": "blocked",
-            "reason": "unnecessary_reindex_ignore_only",
-            "warnings": ["REINDEX_UNNECESSARY_IGNORE_ONLY"],
-            "hints": {
-                "sync": suggested("sync", path),
-                "overrideReindex": suggested("reindex", path, **override),
-            },
-            "preflight": {"outcome": UNNECESSARY},
-            "message": message,
-            "humanText": f"{message} Call manage_index with action sync. To reindex all the same, "
-            "call it again with allowUnnecessaryReindex: true.",
-        }
+    with search.reaching({"tool": "check_reindex", "arguments": {"path": path}}):
+        document = search.manage("reindex", path, force=True)
+    assert [document["status"], document["preflight"]] == ["blocked", {"outcome": UNNECESSARY}]
+    assert document["hints"] == {
+        "sync": suggested("sync", path),
+        "overrideReindex": suggested("reindex", path, force=True, allowUnnecessaryReindex=True),
+    }
     # What the hint says is what helps.
-    sync = document["hints"]["sync"]["arguments"]
-    assert search.manage(**sync)["status"] == "ok"
+    assert search.manage(**document["hints"]["sync"]["arguments"])["status"] == "ok"
 
 
-def test_the_override_of_a_reindex_works_and_does_not_reach_the_server(
-    search: Search,
-) -> None:
+def test_the_override_of_a_reindex_works_and_does_not_reach_the_server(search: Search) -> None:
     path = "/srv/insisted"
     blocked = search.manage("reindex", path)
-    with search.reaching(reindex(path)):
+    with search.reaching(suggested("reindex", path)):
         insisted = search.manage(**blocked["hints"]["overrideReindex"]["arguments"])
-    assert insisted == envelope(reindexing(path))
+    assert insisted == envelope(
+        f"Started background reindexing of '{path}'.\n\nAsk for its status."
+    )
 
 
 def test_the_override_is_an_optional_argument_that_the_tool_gained(search: Search) -> None:
@@ -219,35 +169,28 @@ def test_the_registry_is_what_explain_lists_and_the_readme_tells(
     }
 
 
-def broken(folder: Path, old: str, new: str) -> list[str]:
-    """Return the problems of the rules after a change, without the name of the file."""
-    for name in ("preflight.py", "noise.py", "gitignore.py"):
-        shutil.copy(EXAMPLE / name, folder)
-    rules = (EXAMPLE / "rules.yaml").read_text()
-    assert rules.count(old) == 1
-    (folder / "rules.yaml").write_text(rules.replace(old, new))
-    with pytest.raises(RuleErrors) as raised:
-        load([str(folder / "rules.yaml")], allow_python=True)
-    return [problem.message for problem in raised.value.problems]
-
-
-@pytest.mark.parametrize("code", VOCABULARY["warnings"])
+@pytest.mark.parametrize(
+    "code",
+    [
+        "REINDEX_UNNECESSARY_IGNORE_ONLY",
+        "REINDEX_PREFLIGHT_UNKNOWN",
+        "IGNORE_POLICY_PROBE_FAILED",
+    ],
+)
 def test_a_code_of_the_preflight_that_is_not_in_the_registry_is_a_mistake(
     code: str, tmp_path: Path
 ) -> None:
+    for name in ("preflight.py", "noise.py", "gitignore.py"):
+        shutil.copy(EXAMPLE / name, tmp_path)
     rules = (EXAMPLE / "rules.yaml").read_text()
-    [registry] = [line for line in rules.splitlines() if line.startswith("  warnings: [")]
+    [registry] = re.findall(r"^  warnings: .*$", rules, re.MULTILINE)
     shorter = registry.replace(f"{code}, ", "").replace(f", {code}", "")
-    assert broken(tmp_path, registry, shorter) == [
+    (tmp_path / "rules.yaml").write_text(rules.replace(registry, shorter))
+    with pytest.raises(RuleErrors) as raised:
+        load([str(tmp_path / "rules.yaml")], allow_python=True)
+    assert [problem.message for problem in raised.value.problems] == [
         f"preflight: vocabulary: warnings lacks {code!r}, which preflight says"
     ]
-
-
-def test_a_word_of_a_case_that_is_not_in_the_registry_is_a_mistake(tmp_path: Path) -> None:
-    [mistake] = set(
-        broken(tmp_path, "            reason: indexing\n", "            reason: index\n")
-    )
-    assert mistake == ("recast: 'index' is none of the words of 'reason'; did you mean 'indexing'?")
 
 
 FIRST = 'Use scope="runtime" to reduce noise. '
@@ -265,108 +208,57 @@ SUGGESTED = [
     "**/*.test.*", "**/*.spec.*", "**/__tests__/**", "**/__fixtures__/**", "**/fixtures/**",
     "docs/**", "coverage/**",
 ]  # fmt: skip
-MEMBERS = [
-    "reason", "topK", "ratios", "recommendedScope", "suggestedIgnorePatterns", "debounceMs",
-    "nextStep",
-]  # fmt: skip
-
-
-IGNORED = "alreadyIgnoredByGitignore"  # the one member that a hint may gain
-
-
-class Shop:
-    """A codebase on disk, most of which is noise."""
-
-    def __init__(self, folder: Path, search: Search) -> None:
-        self.folder = folder
-        self.ignores = folder / ".gitignore"
-        self._search = search
-        for name, hits in [
-            ("src/shop.test.ts", 6), ("docs/guide.md", 5), ("coverage/report.txt", 4),
-            ("src/shop.ts", 3), ("src/__tests__/cart.ts", 2), ("lib/fixtures/seventh.json", 1),
-        ]:  # fmt: skip
-            file = folder / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text("token\n" * hits)
-        search.manage("create", str(folder))
-        for _ in range(2):
-            search.manage("status", str(folder))
-
-    def hint(self, **arguments: Any) -> Json:
-        """Search; return the hint on noise, which has its members and at most the optional one."""
-        arguments = {"path": str(self.folder), "query": "token", "limit": 50} | arguments
-        document = self._search.document("search_codebase", **arguments)
-        hint: Json = document["hints"]["noiseMitigation"]
-        assert list(hint) in (MEMBERS, [*MEMBERS, IGNORED])
-        assert hint["topK"] == 5
-        return hint
-
-    def suggestions(self, **arguments: Any) -> list[str]:
-        """Search; return the patterns that are still suggested."""
-        patterns: list[str] = self.hint(**arguments)["suggestedIgnorePatterns"]
-        return patterns
 
 
 @pytest.fixture
-def shop(search: Search, tmp_path: Path) -> Shop:
-    return Shop(tmp_path, search)
+def shop(search: Search, tmp_path: Path) -> Callable[..., Json]:
+    """Make a codebase most of which is noise; return a search in it, for the hint on noise."""
+    for name, hits in [
+        ("src/shop.test.ts", 6), ("docs/guide.md", 5), ("coverage/report.txt", 4),
+        ("src/shop.ts", 3), ("src/__tests__/cart.ts", 2), ("lib/fixtures/seventh.json", 1),
+    ]:  # fmt: skip
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("token\n" * hits)
+    search.manage("create", str(tmp_path))
+    for _ in range(2):
+        search.manage("status", str(tmp_path))
+
+    def hint(**arguments: Any) -> Json:
+        arguments = {"path": str(tmp_path), "query": "token", "limit": 50} | arguments
+        document = search.document("search_codebase", **arguments)
+        return dict(document["hints"]["noiseMitigation"])
+
+    return hint
 
 
-def test_helpful_patterns_are_suggested_in_the_order_of_the_server(shop: Shop) -> None:
-    shop.ignores.write_text("docs/\n")
-    hint = shop.hint(mode="grouped")
-    assert hint["suggestedIgnorePatterns"] == ["**/*.test.*", "**/__tests__/**", "coverage/**"]
-    assert hint["nextStep"] == FIRST + EDIT + LAST
-    assert {name: hint[name] for name in MEMBERS[:4] + MEMBERS[5:6]} == {
+def test_helpful_patterns_are_suggested_in_the_order_of_the_server(
+    shop: Callable[..., Json], tmp_path: Path
+) -> None:
+    (tmp_path / ".gitignore").write_text("docs/\n")
+    assert shop(mode="grouped") == {
         "reason": "top_results_noise_dominant",
         "topK": 5,
         "ratios": {"generated": 0.2, "fixtures": 0, "tests": 0.4, "docs": 0.2, "runtime": 0.2},
         "recommendedScope": "runtime",
+        "suggestedIgnorePatterns": ["**/*.test.*", "**/__tests__/**", "coverage/**"],
         "debounceMs": 5000,
+        "nextStep": FIRST + EDIT + LAST,
+        "alreadyIgnoredByGitignore": ["docs/**"],
     }
-    # The first five lines are all of one file.
-    assert shop.suggestions(mode="raw") == ["**/*.test.*"]
+    # The first five lines are all of one file; a folder's own .gitignore is not looked at.
+    (tmp_path / "src" / ".gitignore").write_text("*\n")
+    raw = shop(mode="raw", path=str(tmp_path / "src"))
+    assert raw["suggestedIgnorePatterns"] == ["**/*.test.*"]
 
 
-def test_ignored_patterns_are_not_suggested(shop: Shop) -> None:
-    shop.ignores.write_text("*.test.ts\n__tests__/\n/docs\ncoverage/*\n!coverage/none.txt\n")
+def test_ignored_patterns_are_not_suggested(shop: Callable[..., Json], tmp_path: Path) -> None:
+    ignored = "*.test.ts\n__tests__/\n/docs\ncoverage/*\n!coverage/none.txt\n"
+    (tmp_path / ".gitignore").write_text(ignored)
     for mode in ("grouped", "raw"):
-        hint = shop.hint(mode=mode)
+        hint = shop(mode=mode)
         assert hint["suggestedIgnorePatterns"] == []
         assert hint["nextStep"] == FIRST + COVERED + SYNC + LAST
-
-
-def test_a_hint_names_the_patterns_that_the_gitignore_makes_superfluous(shop: Shop) -> None:
-    assert IGNORED not in shop.hint()  # no .gitignore: nobody knows
-    shop.ignores.write_text("")
-    for _ in range(24):
-        shop.hint()
-    hint = shop.hint()
-    assert hint["suggestedIgnorePatterns"] != SUGGESTED  # it was read
-    assert IGNORED not in hint
-    shop.ignores.write_text("*.test.ts\ncoverage/\n")
-    hint = shop.hint()
-    assert hint["suggestedIgnorePatterns"] == ["**/__tests__/**", "docs/**"]
-    assert hint[IGNORED] == ["**/*.test.*", "coverage/**"]
-
-
-def test_a_search_in_a_folder_is_judged_by_the_root_alone(shop: Shop) -> None:
-    shop.ignores.write_text("docs/\n")
-    (shop.folder / "src" / ".gitignore").write_text("*\n")
-    assert shop.suggestions(path=str(shop.folder / "src"))[:1] == ["**/*.test.*"]
-
-
-def test_a_gitignore_is_read_again_when_it_changed_and_on_every_25th_use(shop: Shop) -> None:
-    shop.ignores.write_text("docs/\n")
-    assert "docs/**" not in shop.suggestions()
-    shop.ignores.write_text("# docs/\n")
-    assert "docs/**" in shop.suggestions()  # another size: this starts the count anew
-    was = shop.ignores.stat()
-    shop.ignores.write_text("docs/**\n")
-    os.utime(shop.ignores, ns=(was.st_atime_ns, was.st_mtime_ns))
-    for _ in range(24):
-        assert "docs/**" in shop.suggestions()
-    assert "docs/**" not in shop.suggestions()
 
 
 def hinted(step: noise.NoiseHints, root: Path, *files: str, **hint: Any) -> Json:
@@ -432,15 +324,19 @@ def overwrite(file: Path, text: str) -> None:
     os.utime(file, ns=(was.st_atime_ns, was.st_mtime_ns))
 
 
-def test_an_unchanged_gitignore_is_read_again_on_every_nth_use(tmp_path: Path) -> None:
-    root, file = str(tmp_path), tmp_path / ".gitignore"
-    ignores = gitignore.RootIgnores(interval=3)
-    file.write_text("a\n")
-    assert ignores.of(root).ignore("a")
-    overwrite(file, "b\n")
-    assert [ignores.of(root).ignore("a") for _ in range(3)] == [True, True, False]
-    overwrite(file, "c\n")
-    assert [ignores.of(root).ignore("b") for _ in range(3)] == [True, True, False]
+def test_an_unchanged_gitignore_is_read_again_on_every_25th_use(tmp_path: Path) -> None:
+    file, step = tmp_path / ".gitignore", noise.NoiseHints()
+    file.write_text("docs/**\n")
+
+    def suggestions(uses: int) -> list[bool]:
+        hints = (hinted(step, tmp_path, "docs/a.md") for _ in range(uses))
+        return [bool(hint["suggestedIgnorePatterns"]) for hint in hints]
+
+    assert suggestions(1) == [False]
+    overwrite(file, "other/*\n")
+    assert suggestions(25) == [False] * 24 + [True]
+    overwrite(file, "docs/**\n")
+    assert suggestions(25) == [True] * 24 + [False]
 
 
 @pytest.mark.parametrize(
