@@ -1,10 +1,9 @@
 """The bundled rule files against the running servers: they fit, and what a call needs stays."""
 
-import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,18 +40,6 @@ SHOP = Path(__file__).parent / "servers" / "shop.html"
 CHROMIUM = shutil.which("chromium") or ""
 
 
-def needs(part: str) -> pytest.MarkDecorator:
-    """Skip a test whose server is large and not installed."""
-    return pytest.mark.skipif(not has(part), reason="`make rules` installs it")
-
-
-class Answer(NamedTuple):
-    """The text that a model reads, and how many times smaller it is than the server's."""
-
-    text: str
-    reduction: float
-
-
 class Ruled:
     """A running server, called directly, and what a bundled file makes of its answers."""
 
@@ -75,17 +62,16 @@ class Ruled:
         for pattern in {tool for rule in self._file.rules for tool in rule.tools}:
             assert any(matches(pattern, tool) for tool in tools), pattern
 
-    def call(self, tool: str, **arguments: Any) -> Answer:
-        """Call a tool, and return what a model gets of its answer under the rules."""
+    def call(self, tool: str, **arguments: Any) -> str:
+        """Call a tool, and return the text that a model gets of its answer under the rules."""
         replay = Replay(
             RuleSet((self._file,)), recorded(orjson.dumps(self.exchange(tool, **arguments)))
         )
         account = explained(replay)
         assert account["log"] == []
         assert account["rule"] is not None
-        before, after = account["before"]["visible"], account["after"]["visible"]
-        assert after <= BUDGET
-        return Answer(replay.answer.text, before / after)
+        assert account["after"]["visible"] <= BUDGET
+        return replay.answer.text
 
     def exchange(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """Call a tool, and return the call with the server's own answer."""
@@ -102,9 +88,9 @@ class Ruled:
 
 
 @contextmanager
-def ruled(file: str, command: list[str], env: Mapping[str, str] | None = None) -> Iterator[Ruled]:
+def ruled(file: str, command: list[str]) -> Iterator[Ruled]:
     with TemporaryDirectory() as folder:
-        with Wire(command, env) as wire:
+        with Wire(command) as wire:
             yield Ruled(wire, file, Path(folder))
         words = ["--rules", file, "--fail-on", "loss,rot,drift"]
         assert main(["replay", folder, *words]) == 0, "replay printed what has changed"
@@ -122,22 +108,19 @@ def test_the_rules_for_playwright_keep_the_refs_of_clickable_elements(tmp_path: 
     ):
         server.call("browser_navigate", url=f"{url}/")
         snapshot = server.call("browser_snapshot")
-        assert snapshot.reduction > 5
-        links = re.findall(r'link "Category \d+" \[ref=\w+\] /url: /c/\d+\n', snapshot.text)
+        links = re.findall(r'link "Category \d+" \[ref=\w+\] /url: /c/\d+\n', snapshot)
         assert len(links) == 12
-        assert re.search(r'textbox "Search" \[ref=\w+\]', snapshot.text)
-        buttons = re.findall(r'button "Add to cart" \[ref=(\w+)\]', snapshot.text)
+        assert re.search(r'textbox "Search" \[ref=\w+\]', snapshot)
+        buttons = re.findall(r'button "Add to cart" \[ref=(\w+)\]', snapshot)
         clicked = server.call("browser_click", target=buttons[7])
-        assert "- Page Title: Bought 7\n" in clicked.text
+        assert "- Page Title: Bought 7\n" in clicked
         for tool, arguments in (
             ("browser_console_messages", {"level": "debug"}),
             ("browser_network_requests", {"static": True}),
             ("browser_find", {"text": "lamp 3"}),
         ):
-            assert "### Result" in server.call(tool, **arguments).text
-        code = server.call("browser_evaluate", function="() => document.title")
-        assert code.text == '### Result\n"Bought 7"'
-        assert "Ref e99999 not found" in server.call("browser_click", target="e99999").text
+            assert "### Result" in server.call(tool, **arguments)
+        assert "Ref e99999 not found" in server.call("browser_click", target="e99999")
 
 
 @pytest.mark.skipif(not CHROMIUM, reason="no chromium")
@@ -148,204 +131,174 @@ def test_the_rules_for_chrome_devtools_keep_every_uid() -> None:
     ):
         server.call("navigate_page", pageId=1, type="url", url=f"{url}/")
         snapshot = server.call("take_snapshot", pageId=1)
-        assert snapshot.reduction > 4
-        assert len(re.findall(r'uid=\w+ link "Category \d+" url=', snapshot.text)) == 12
-        assert not re.search(r'image .* url=|"\s+"\n', snapshot.text)
-        buttons = re.findall(r'uid=(\w+) button "Add to cart"', snapshot.text)
+        assert len(re.findall(r'uid=\w+ link "Category \d+" url=', snapshot)) == 12
+        buttons = re.findall(r'uid=(\w+) button "Add to cart"', snapshot)
         clicked = server.call("click", pageId=1, uid=buttons[7], includeSnapshot=True)
-        assert 'RootWebArea "Bought 7"' in clicked.text
-        server.call("wait_for", pageId=1, text=["Lamp 3"])
+        assert 'RootWebArea "Bought 7"' in clicked
         for tool in ("list_console_messages", "list_network_requests"):
-            assert "Showing 1-5 of 6" in server.call(tool, pageId=1, pageSize=5).text
+            assert "Showing 1-5 of 6" in server.call(tool, pageId=1, pageSize=5)
         error = server.call("click", pageId=1, uid="99_9999")
-        assert error.text == 'Error: Element uid "99_9999" not found on page 1.'
+        assert error == 'Error: Element uid "99_9999" not found on page 1.'
 
 
-@needs("atlassian")
-def test_the_rules_for_atlassian_keep_keys_and_addresses() -> None:
-    with (
-        web_api(atlassian_api.answer) as url,
-        ruled("atlassian", servers.atlassian(url)) as server,
-    ):
-        answer = server.call("jira_search", jql="project = PRO", limit=50)
-        assert answer.reduction > 4
-        assert [f'"PRO-{n}"' in answer.text for n in range(30)] == [True] * 30
-        server.call("jira_search", jql="project = PRO", fields="*all", limit=3)
-        server.call("jira_get_issue", issue_key="PRO-1", fields="*all")
-        server.call("confluence_search", query="lamps")
-        server.call("confluence_get_page", page_id="77")
-        server.call("confluence_get_page_children", parent_id="77")
-        server.call("jira_get_all_projects")
+class Api(NamedTuple):
+    """A server before a made-up API: how it starts, and calls.
+
+    Each of `excerpts` must be in an answer. `part` is that of tests.servers.install, if it has one.
+    """
+
+    answers: Any
+    command: Callable[[str, Path], list[str]]
+    excerpts: list[str]
+    calls: list[tuple[str, dict[str, Any]]]
+    part: str = ""
 
 
-@needs("sentry")
-def test_the_rules_for_sentry_keep_ids_and_addresses() -> None:
-    shop = {"organizationSlug": "shop"}
-    with web_api(sentry_api.answer) as url, ruled("sentry", servers.sentry(url)) as server:
-        issues = server.call("search_issues", query="is:unresolved", limit=40, **shop)
-        assert f"[SHOP-7]({url}/organizations/shop/issues/SHOP-7)" in issues.text
-        assert "Status: unresolved; Users: 31; Events: 4812; " in issues.text
-        events = server.call("search_events", query="level:error", limit=60, **shop)
-        assert events.reduction > 3
-        assert f"Issue URL: {url}/organizations/shop/issues/SHOP-7\n" in events.text
-        for answer in (issues, events):
-            assert "Next Steps" not in answer.text
-            assert "Suggested presentation" not in answer.text
-        issue = server.call(
-            "get_sentry_resource", resourceType="issue", resourceId="SHOP-7", **shop
-        )
-        assert "KeyError: price of lamp 7" in issue.text
-        server.call("search_issues", query="zebra", **shop)
-        arguments = {"issueId": "SHOP-7", "query": "level:error", **shop}
-        answer = server.call("execute_sentry_tool", name="search_issue_events", arguments=arguments)
-        assert "eventID: 0f1e2d3c4b5a69788796a5b4c3d2e1f0\n" in answer.text
-        tools = server.call("search_sentry_tools", query="events of an issue")
-        assert '"search_issue_events"' in tools.text
+IN_SHOP = {"organizationSlug": "shop"}
+ISSUE = {"issueId": "SHOP-7", "query": "level:error", **IN_SHOP}
+POD = {"namespace": "shop", "name": "shop-007-7d9c"}
+METRICS = {"datasourceUid": "prom1", "expr": "rate(http_requests_total[5m])", "stepSeconds": 60}
+TEAM = {"channel_id": "#team-1"}
+SITE = "https://docs.example.org"
+APIS = {
+    "atlassian": Api(
+        atlassian_api.answer,
+        lambda url, _: servers.atlassian(url),
+        [f'"PRO-{n}"' for n in range(30)],
+        [
+            ("jira_search", {"jql": "project = PRO", "limit": 50}),
+            ("jira_search", {"jql": "project = PRO", "fields": "*all", "limit": 3}),
+            ("jira_get_issue", {"issue_key": "PRO-1", "fields": "*all"}),
+            ("confluence_search", {"query": "lamps"}),
+            ("confluence_get_page", {"page_id": "77"}),
+            ("confluence_get_page_children", {"parent_id": "77"}),
+            ("jira_get_all_projects", {}),
+        ],
+        "atlassian",
+    ),
+    "sentry": Api(
+        sentry_api.answer,
+        lambda url, _: servers.sentry(url),
+        ["/issues/SHOP-7)", "Users: 31; ", "/issues/SHOP-7\n", "KeyError: price of lamp 7"],
+        [
+            ("search_issues", {"query": "is:unresolved", "limit": 40, **IN_SHOP}),
+            ("search_events", {"query": "level:error", "limit": 60, **IN_SHOP}),
+            ("get_sentry_resource", {"resourceType": "issue", "resourceId": "SHOP-7", **IN_SHOP}),
+            ("search_issues", {"query": "zebra", **IN_SHOP}),
+            ("execute_sentry_tool", {"name": "search_issue_events", "arguments": ISSUE}),
+            ("search_sentry_tools", {"query": "events of an issue"}),
+        ],
+        "sentry",
+    ),
+    "kubernetes": Api(
+        kubernetes_api.answer,
+        servers.kubernetes,
+        [*(f"shop-{n:03}-7d9c" for n in range(120)), "CrashLoopBackOff", "# No events found"],
+        [
+            ("pods_list_in_namespace", {"namespace": "shop"}),
+            ("resources_list", {"apiVersion": "v1", "kind": "Pod", "namespace": "shop"}),
+            ("pods_list_in_namespace", {"namespace": "none"}),
+            ("pods_get", POD),
+            ("resources_get", {"apiVersion": "v1", "kind": "Pod", **POD}),
+            ("events_list", {"namespace": "shop"}),
+            ("events_list", {"namespace": "none"}),
+            ("pods_log", POD),
+            ("pods_get", {"namespace": "nowhere", "name": "x"}),
+        ],
+    ),
+    "firecrawl": Api(
+        firecrawl_api.ANSWERS,
+        lambda url, _: servers.firecrawl(url),
+        ["0199-search", *(f"0199-{number:04}" for number in range(5)), '"columns":["url",'],
+        [
+            ("firecrawl_scrape", {"url": SITE}),
+            ("firecrawl_search", {"query": "a", "scrapeOptions": {"formats": ["markdown"]}}),
+            ("firecrawl_search", {"query": "limits"}),
+            ("firecrawl_map", {"url": SITE}),
+            ("firecrawl_check_crawl_status", {"id": "0199-crawl"}),
+            ("firecrawl_check_crawl_status", {"id": "gone"}),
+        ],
+        "apis",
+    ),
+    "grafana": Api(
+        grafana_api.ANSWERS,
+        lambda url, _: servers.grafana(url),
+        ['"greatest":178.5', '"columns":["timestamp","line","labels"]', "dash7"],
+        [
+            ("query_prometheus", {"startTime": "now-2h", "endTime": "now", **METRICS}),
+            ("query_loki_logs", {"datasourceUid": "loki1", "logql": "{}", "limit": 100}),
+            ("search_dashboards", {"query": "requests"}),
+            ("list_datasources", {}),
+            ("get_dashboard_by_uid", {"uid": "dash1"}),
+            ("get_dashboard_by_uid", {"uid": "gone"}),
+        ],
+        "grafana",
+    ),
+    "supabase": Api(
+        supabase_api.ANSWERS,
+        lambda url, _: servers.supabase(url),
+        ["SO-000007", "</untrusted-data-", "0199a1b2-0007", "own rows 23"],
+        [
+            ("execute_sql", {"query": "select * from orders"}),
+            ("query_logs", {"sql": "select * from postgres_logs"}),
+            ("get_advisors", {"type": "performance"}),
+            ("get_advisors", {"type": "security"}),
+        ],
+        "apis",
+    ),
+    "slack": Api(
+        slack_api.answer,
+        servers.slack,
+        ["C00000059", "F00001 (a.log)", "Message 2: the build", "ann@example.org", '"S01"'],
+        [
+            ("channels_list", {"channel_types": "public_channel"}),
+            ("conversations_history", {"limit": "45", **TEAM}),
+            ("conversations_replies", {"thread_ts": "1760400000.000000", **TEAM}),
+            ("conversations_unreads", {}),
+            ("conversations_search_messages", {"search_query": "green", "limit": 45}),
+            ("users_search", {"query": "ann"}),
+            ("users_search", {"query": "zebra"}),
+            ("usergroups_list", {}),
+            ("conversations_history", {"channel_id": "#gone"}),
+        ],
+        "apis",
+    ),
+    "serena": Api(
+        {},
+        lambda _, folder: servers.serena(lamps(folder / "project"), folder),
+        [f"Lamp{n}/price" for n in range(20)] + [f"lamp_{n}.py" for n in range(20)],
+        [
+            ("find_symbol", {"name_path_pattern": "price", "include_body": False}),
+            ("find_symbol", {"name_path_pattern": "Lamp", "substring_matching": True, "depth": 1}),
+            ("find_referencing_symbols", {"name_path": "Lamp", "relative_path": "base.py"}),
+            ("search_for_pattern", {"substring_pattern": "class Lamp"}),
+            ("list_dir", {"relative_path": ".", "recursive": True}),
+            ("find_symbol", {"name_path_pattern": "zebra"}),
+        ],
+        "serena",
+    ),
+}
 
 
-def test_the_rules_for_kubernetes_keep_every_name_and_state(tmp_path: Path) -> None:
-    pod = {"namespace": "shop", "name": "shop-007-7d9c"}
-    with web_api(kubernetes_api.answer) as url:
-        command = servers.kubernetes(url, tmp_path)
-        with ruled("kubernetes", command) as server:
-            for tool, arguments in (
-                ("pods_list_in_namespace", {"namespace": "shop"}),
-                ("resources_list", {"apiVersion": "v1", "kind": "Pod", "namespace": "shop"}),
-            ):
-                pods = server.call(tool, **arguments)
-                assert pods.reduction > 3
-                assert [f"shop-{n:03}-7d9c" in pods.text for n in range(120)] == [True] * 120
-                assert "CrashLoopBackOff" in pods.text
-            assert server.call("pods_list_in_namespace", namespace="none").text == "[]"
-            for account in (
-                server.call("pods_get", **pod),
-                server.call("resources_get", apiVersion="v1", kind="Pod", **pod),
-            ):
-                assert "shop-007-7d9c" in account.text
-            assert server.call("events_list", namespace="shop").reduction > 1.5
-            assert server.call("events_list", namespace="none").text == "# No events found"
-            assert server.call("pods_log", **pod).reduction > 2
-            error = server.call("pods_get", namespace="nowhere", name="x")
-            assert "could not find the requested resource" in error.text
-
-
-@needs("apis")
-def test_the_rules_for_firecrawl_keep_every_address_and_id() -> None:
-    site = "https://docs.example.org"
-    pages = {"formats": ["markdown"]}
-    with web_api(firecrawl_api.ANSWERS) as url:
-        env = os.environ | {"FIRECRAWL_API_URL": url, "FIRECRAWL_API_KEY": "fc-test"}
-        with ruled("firecrawl", servers.firecrawl(), env) as server:
-            page = orjson.loads(server.call("firecrawl_scrape", url=site).text)
-            assert page["metadata"]["scrapeId"] == "0199-0001"
-            assert page["truncation"]["hasMore"]
-            results = server.call("firecrawl_search", query="limits", scrapeOptions=pages)
-            assert results.reduction > 4
-            document = orjson.loads(results.text)
-            assert document["id"] == "0199-search"
-            assert [each["metadata"]["scrapeId"] for each in document["data"]["web"]] == [
-                f"0199-{number:04}" for number in range(5)
-            ]
-            server.call("firecrawl_search", query="limits")
-            links = orjson.loads(server.call("firecrawl_map", url=site).text)
-            assert links["links"]["columns"] == ["url", "title", "description"]
-            assert links["pagination"]["total"] == 150
-            crawl = server.call("firecrawl_check_crawl_status", id="0199-crawl")
-            assert crawl.reduction > 6
-            assert len(orjson.loads(crawl.text)["data"]) == 12
-            error = server.call("firecrawl_check_crawl_status", id="gone")
-            assert "Request failed with status code 404" in error.text
-
-
-@needs("grafana")
-def test_the_rules_for_grafana_keep_the_course_of_series_and_every_line() -> None:
-    prometheus = {"datasourceUid": "prom1", "expr": "rate(http_requests_total[5m])"}
-    prometheus |= {"startTime": "now-2h", "endTime": "now"}
-    with ExitStack() as stack:
-        env = os.environ | {"GRAFANA_URL": stack.enter_context(web_api(grafana_api.ANSWERS))}
-        server = stack.enter_context(ruled("grafana", servers.grafana(), env))
-        series = server.call("query_prometheus", stepSeconds=60, **prometheus)
-        assert series.reduction > 2.5
-        for each in orjson.loads(series.text)["data"]:
-            assert (each["least"], each["greatest"], each["points"]) == (0, 178.5, 120)
-        logs = server.call("query_loki_logs", datasourceUid="loki1", logql="{}", limit=100)
-        assert logs.reduction > 1.8
-        assert orjson.loads(logs.text)["data"]["columns"] == ["timestamp", "line", "labels"]
-        document = orjson.loads(server.call("search_dashboards", query="requests").text)
-        assert document["dashboards"]["rows"][7][0] == "dash7"
-        server.call("list_datasources")
-        board = orjson.loads(server.call("get_dashboard_by_uid", uid="dash1").text)
-        assert "canEdit" not in board["meta"]
-        assert "404" in server.call("get_dashboard_by_uid", uid="gone").text
-
-
-@needs("apis")
-def test_the_rules_for_slack_keep_every_message_and_its_ids(tmp_path: Path) -> None:
-    own = certificate(tmp_path, "slack.com", "shop.slack.com")
-    team = {"channel_id": "#team-1"}
-    with (
-        web_api(slack_api.answer, own) as url,
-        ruled("slack", servers.slack(url, own, tmp_path)) as server,
-    ):
-        channels = server.call("channels_list", channel_types="public_channel")
-        assert channels.reduction > 2
-        assert orjson.loads(channels.text)["pagination"]["total"] == 60
-        assert "C00000059" in channels.text
-        history = server.call("conversations_history", limit="45", **team)
-        assert history.reduction > 1.5
-        messages = orjson.loads(history.text)
-        assert messages["pagination"]["total"] == 45
-        assert messages["cursor"] == "bmV4dF90czoxNzYwNDAwMDAw"
-        assert "MsgID" in messages["messages"]["columns"]
-        assert messages["messages"]["rows"][1][-1] == "F00001 (a.log)"
-        replies = server.call("conversations_replies", thread_ts="1760400000.000000", **team)
-        assert "Message 2: the build of release 2 is green" in replies.text
-        assert "xoxp token: scanned" in server.call("conversations_unreads").text
-        matches = server.call("conversations_search_messages", search_query="green", limit=45)
-        assert orjson.loads(matches.text)["pagination"]["total"] == 45
-        assert "ann@example.org" in server.call("users_search", query="ann").text
-        assert "No users found" in server.call("users_search", query="zebra").text
-        assert '"S01"' in server.call("usergroups_list").text
-        error = server.call("conversations_history", channel_id="#gone")
-        assert error.text == 'channel "#gone" not found'
-
-
-@needs("apis")
-def test_the_rules_for_supabase_keep_every_row_inside_the_boundaries() -> None:
-    boundary = re.compile(r"<untrusted-data-[0-9a-f-]+>")
-    with web_api(supabase_api.ANSWERS) as url, ruled("supabase", servers.supabase(url)) as server:
-        rows = server.call("execute_sql", query="select * from orders")
-        assert rows.reduction > 1.7
-        assert len(boundary.findall(rows.text)) == 3
-        assert "SO-000007" in rows.text
-        lines = server.call("query_logs", sql="select * from postgres_logs")
-        assert lines.reduction > 1.4
-        assert "0199a1b2-0007" in lines.text
-        advice = server.call("get_advisors", type="performance")
-        assert advice.reduction > 1.2
-        assert "own rows 23" in advice.text
-        server.call("get_advisors", type="security")
-
-
-@needs("apis")
-@needs("serena")
-def test_the_rules_for_serena_keep_every_place_of_a_symbol(tmp_path: Path) -> None:
-    project = tmp_path / "project"
+def lamps(project: Path) -> Path:
+    """Write a project of a class and twenty of its subclasses."""
     project.mkdir()
     method = "    def price(self) -> int:\n        return 1\n"
     (project / "base.py").write_text(f"class Lamp:\n{method}")
     for number in range(20):
         lamp = f"class Lamp{number}(Lamp):\n    watts = {number}\n\n{method}"
         (project / f"lamp_{number}.py").write_text(f"from base import Lamp\n\n\n{lamp}")
-    with ruled("serena", servers.serena(project, tmp_path)) as server:
-        symbols = server.call("find_symbol", name_path_pattern="price", include_body=False)
-        assert symbols.reduction > 1.5
-        assert [f"Lamp{n}/price" in symbols.text for n in range(20)] == [True] * 20
-        server.call("find_symbol", name_path_pattern="Lamp", substring_matching=True, depth=1)
-        base = {"relative_path": "base.py"}
-        users = server.call("find_referencing_symbols", name_path="Lamp", **base)
-        assert users.reduction > 1.4
-        assert [f"lamp_{n}.py" in users.text for n in range(20)] == [True] * 20
-        server.call("search_for_pattern", substring_pattern="class Lamp")
-        server.call("list_dir", relative_path=".", recursive=True)
-        assert '"symbols":[]' in server.call("find_symbol", name_path_pattern="zebra").text
+    return project
+
+
+@pytest.mark.parametrize("name", APIS)
+def test_the_rules_for_a_server_fit_it_and_keep_ids_names_and_states(
+    name: str, tmp_path: Path
+) -> None:
+    api = APIS[name]
+    if api.part and not has(api.part):
+        pytest.skip("`make rules` installs it")
+    cert = certificate(tmp_path, "slack.com", "shop.slack.com") if name == "slack" else None
+    with web_api(api.answers, cert) as url, ruled(name, api.command(url, tmp_path)) as server:
+        answers = "\n".join(server.call(tool, **arguments) for tool, arguments in api.calls)
+    assert [each for each in api.excerpts if each not in answers] == []

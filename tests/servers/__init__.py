@@ -96,16 +96,17 @@ def serena(project: Path, folder: Path) -> list[str]:
     return ["env", *variables, *command, "--log-level", "ERROR", "--project", str(project)]
 
 
-def firecrawl() -> list[str]:
+def firecrawl(url: str) -> list[str]:
     package = CACHE / "apis" / "node_modules" / "firecrawl-mcp"
-    return [node(), str(package / "dist" / "index.js")]
+    variables = [f"FIRECRAWL_API_URL={url}", "FIRECRAWL_API_KEY=fc-test"]
+    return ["env", *variables, node(), str(package / "dist" / "index.js")]
 
 
-def slack(proxy: str, certificate: Path, folder: Path) -> list[str]:
-    """Serve the Slack behind a proxy with its own certificate; `folder` has its list of people."""
+def slack(proxy: str, folder: Path) -> list[str]:
+    """Serve the Slack behind a proxy, whose certificate and the list of people are in `folder`."""
     variables = {"SLACK_MCP_XOXP_TOKEN": "xoxp-none", "SLACK_MCP_PROXY": proxy}
-    variables |= {"SLACK_MCP_SERVER_CA": str(certificate), "SLACK_MCP_LOG_LEVEL": "error"}
-    variables |= {"SLACK_MCP_ATTACHMENT_TOOL": "true"}
+    variables["SLACK_MCP_SERVER_CA"] = str(folder / "certificate.pem")
+    variables |= {"SLACK_MCP_LOG_LEVEL": "error", "SLACK_MCP_ATTACHMENT_TOOL": "true"}
     variables |= {"HOME": str(folder), "XDG_CACHE_HOME": str(folder)}
     file = CACHE / "apis" / "node_modules" / "slack-mcp-server" / "bin" / "index.js"
     environ = [f"{name}={value}" for name, value in variables.items()]
@@ -119,8 +120,9 @@ def supabase(url: str) -> list[str]:
     return [node(), str(package / "dist" / "cli.js"), *options, "--features=database,debugging"]
 
 
-def grafana() -> list[str]:
-    return [str(CACHE / "grafana" / "bin" / "mcp-grafana"), "--log-level", "error"]
+def grafana(url: str) -> list[str]:
+    program = str(CACHE / "grafana" / "bin" / "mcp-grafana")
+    return ["env", f"GRAFANA_URL={url}", program, "--log-level", "error"]
 
 
 def git(repository: Path) -> list[str]:
