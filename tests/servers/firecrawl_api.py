@@ -2,42 +2,19 @@
 
 from typing import Any
 
-# What some pages have, all of these have.
+ABOUT = "How many requests a plan may send, and what happens beyond that."
 META = {
     "author": "Ann",
     "publishedTime": "2026-01-02T03:04:05Z",
     "modifiedTime": "2026-02-02T03:04:05Z",
     "numPages": 1,
+    "language": "en",
     "error": None,
     "title": "Rate limits",
-    "description": "How many requests a plan may send, and what happens beyond that.",
-    "language": "en",
-    "viewport": "width=device-width, initial-scale=1.0, maximum-scale=5.0",
-    "theme-color": ["#ffffff", "#0a0a0a"],
-    "generator": "Docs 4.2",
-    "robots": "index, follow, max-image-preview:large",
-    "keywords": "api, limits, quota",
+    "description": ABOUT,
     "ogTitle": "Rate limits",
-    "og:title": "Rate limits",
-    "ogDescription": "How many requests a plan may send, and what happens beyond that.",
-    "og:description": "How many requests a plan may send, and what happens beyond that.",
-    "ogImage": "https://docs.example.org/img/share.png?title=Rate%20limits&theme=dark",
-    "og:image": "https://docs.example.org/img/share.png?title=Rate%20limits&theme=dark",
-    "og:image:width": "1200",
-    "og:image:height": "630",
-    "og:type": "article",
-    "og:site_name": "Example Docs",
+    "og:description": ABOUT,
     "twitter:card": "summary_large_image",
-    "twitter:title": "Rate limits",
-    "twitter:description": "How many requests a plan may send, and what happens beyond that.",
-    "twitter:image": "https://docs.example.org/img/share.png?title=Rate%20limits&theme=dark",
-    "msapplication-TileColor": "#0a0a0a",
-    "favicon": "https://docs.example.org/favicon.svg",
-    "proxyUsed": "basic",
-    "cacheState": "hit",
-    "cachedAt": "2026-10-02T08:00:00.000Z",
-    "creditsUsed": 1,
-    "concurrencyLimited": False,
     "contentType": "text/html; charset=utf-8",
 }
 LINE = "A plan of size {n} may send {n} requests each minute; see [plan {n}](https://docs.example.org/p/{n}).\n\n"
@@ -54,7 +31,7 @@ def result(number: int) -> dict[str, Any]:
     return {
         "url": f"https://docs.example.org/limits/{number}",
         "title": f"Rate limits of plan {number}",
-        "description": "How many requests a plan may send, and what happens beyond that.",
+        "description": ABOUT,
         "position": number + 1,
     }
 

@@ -76,7 +76,8 @@ def pod(name: str) -> dict[str, Any]:
     writer = {"manager": "kubelet", "operation": "Update", "time": WHEN, "fieldsType": "FieldsV1"}
     labels = {"app": "shop", "pod-template-hash": "7d9c", "app.kubernetes.io/name": "shop"}
     last = {"kubectl.kubernetes.io/last-applied-configuration": '{"kind":"Pod"}' * 40}
-    container = {"name": "shop", "image": "shop:7", "env": environ()}
+    env = [{"name": f"LAMP_{n}", "value": f"{n}.90"} for n in range(40)]
+    container = {"name": "shop", "image": "shop:7", "env": env}
     return {
         "kind": "Pod",
         "apiVersion": "v1",
@@ -88,7 +89,6 @@ def pod(name: str) -> dict[str, Any]:
             "creationTimestamp": WHEN,
             "labels": labels,
             "annotations": last,
-            "ownerReferences": [{"kind": "ReplicaSet", "name": "shop-7d9c", "controller": True}],
             "managedFields": [{**writer, "fieldsV1": owned} for _ in range(3)],
         },
         "spec": {"nodeName": "node-one.shop.test", "containers": [container]},
@@ -99,10 +99,6 @@ def pod(name: str) -> dict[str, Any]:
             "containerStatuses": [{"name": "shop", "ready": True, "restartCount": 0}],
         },
     }
-
-
-def environ() -> list[dict[str, Any]]:
-    return [{"name": f"LAMP_{n}", "value": f"{n}.90"} for n in range(40)]
 
 
 def event(n: int) -> dict[str, Any]:
