@@ -5,30 +5,8 @@ import sys
 
 import pytest
 
-from proxy.ruleset import selection as ruleset
 from tests.benchmarks import commands, load
-from tests.benchmarks.kinds import Leg, calls
 from tests.benchmarks.legs import LEGS
-from tests.benchmarks.web_client import WrongAnswer
-
-
-@pytest.mark.parametrize("name", sorted({leg.rules for leg in LEGS} - {"none", ""}))
-def test_the_rules_of_every_leg_load(name: str) -> None:
-    [file] = ruleset.load([str(commands.RULES / f"{name}.yaml")])
-    assert file.rules
-
-
-def test_a_wrong_answer_is_no_measurement() -> None:
-    same, short = Leg("a", calls), Leg("b", calls, most=10)
-    same.check(b"answer\n", b"answer\n")
-    short.check(b"a long answer\n", b"answer\n")
-    with pytest.raises(WrongAnswer, match="not the 7 bytes of a direct answer: Answer"):
-        same.check(b"answer\n", b"Answer\n")
-    with pytest.raises(WrongAnswer, match="14 bytes, expected 10 at most: a long answer"):
-        short.check(b"a long answer\n", b"a long answer\n")
-    with pytest.raises(WrongAnswer, match="isError"):
-        Leg("c", calls, most=100).check(b"", b'{"result":{"isError":true}}')
-
 
 SHORT = ("HTTP to stdio: small", "stdio to HTTP: large, project", "HTTP to HTTP: small")
 

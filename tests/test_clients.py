@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 
 from tests.builders import call, document, line, tool_result
-from tests.faults.sidecar import Sidecar
-from tests.serving import ask
 from tests.wire import Wire
 from tests.wrapped import wrapped
 
@@ -135,17 +133,6 @@ def test_a_script_of_codex_gets_every_row_over_stdio_unless_a_rule_says_otherwis
         assert json.loads(page["text"])["items"] == ROWS[:2]
 
 
-def test_a_script_of_codex_gets_every_row_over_http(server: list[str]) -> None:
-    with Sidecar("--ledger", "off", "--", *server) as sidecar:
-        headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        response = ask(sidecar.url(), hello("codex-mcp-client"), headers=headers)
-        headers["Mcp-Session-Id"] = response.one("mcp-session-id")
-        whole = ask(sidecar.url(), call("rows", _meta=SCRIPT), headers=headers)
-        assert whole.json["result"] == RESULTS["rows"]
-        cut = ask(sidecar.url(), call("rows", id=2, _meta={}), headers=headers)
-        assert len(cut.body) < 20_000
-
-
 def test_gemini_cli_gets_an_object_beside_a_text_that_it_would_refuse(server: list[str]) -> None:
     with client_of(server, "gemini-cli-mcp-client") as gemini:
         short = gemini.call("short")
@@ -175,11 +162,3 @@ def test_results_for_other_clients_or_without_a_budget_are_unchanged(
         gemini = stack.enter_context(client_of(server, "gemini-cli-mcp-client", "--budget", "off"))
         for tool in ("short", "number", "structured"):
             assert codex.call(tool) == gemini.call(tool) == RESULTS[tool]
-
-
-def test_a_page_can_be_had_in_a_session_of_its_own(server: list[str], tmp_path: Path) -> None:
-    rules = tmp_path / "rules.yaml"
-    rules.write_text(PAGES)
-    with client_of(server, "mcp", "--rules", str(rules)) as langchain:
-        [page] = langchain.call("text", {"offset": 4})["content"]
-        assert json.loads(page["text"])["items"] == ROWS[4:6]

@@ -152,14 +152,6 @@ def test_a_view_does_not_repeat_a_call_of_another_session_of_the_user(
     assert server.calls == ["plain", "plain", "reads", "plain"]
 
 
-def test_without_a_ledger_a_session_knows_of_its_own_calls_alone(server: Counting) -> None:
-    for _ in range(2):
-        with server.wrapped("--ledger", "off", "--snapshots", "1") as client:
-            assert look(client, "plain") == ANSWER
-            assert refusal(client, "plain") == MADE_BEFORE
-    assert server.calls == ["plain", "plain"]
-
-
 def test_a_call_that_still_runs_in_another_session_is_not_made_a_second_time(
     server: Counting,
 ) -> None:

@@ -153,26 +153,6 @@ def test_pages_read_alternately_through_both_rejoin_exactly(
     assert all(replicas[at] != replicas[at + 1] for at in range(-10, -1))
 
 
-def test_without_a_session_one_client_reads_on_where_another_was(deployment: Deployment) -> None:
-    month, mode = "2026-02", MODES[-1]
-    with (
-        reaching(deployment.replicas[0], mode=mode) as one,
-        reaching(deployment.replicas[1], mode=mode) as other,
-    ):
-        pages = [page((one, other)[at % 2], month, at * 100) for at in range(ORDERS // 100)]
-
-    assert [order for each in pages for order in each["booked"]] == booked(month, pages[0]["run"])
-
-
-def test_a_first_call_for_a_later_page_runs_the_tool_once(deployment: Deployment) -> None:
-    month, ran = "2026-05", len(deployment.calls())
-    for replica, offset in zip(deployment.replicas, (100, 200), strict=True):
-        with reaching(replica, mode=MODES[-1]) as client:
-            rows = page(client, month, offset)
-            assert rows["booked"] == booked(month, rows["run"])[offset : offset + 100]
-    assert len(deployment.calls()) == ran + 1
-
-
 @pytest.mark.parametrize("mode", MODES)
 def test_with_redis_stopped_in_the_middle_the_error_is_clear_and_other_calls_go_on(
     mode: Mode, deployment: Deployment
