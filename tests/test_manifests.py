@@ -61,15 +61,6 @@ def test_the_image_is_the_same_everywhere_and_of_this_version() -> None:
     assert (FOLDER / REPLICAS["replica-1"]["build"]).resolve() == ROOT
 
 
-def test_the_values_of_the_cluster_are_in_one_file() -> None:
-    assert CONTAINER["args"] == ["serve", "$(UPSTREAM)"]
-    assert CONTAINER["envFrom"] == [{"configMapRef": {"name": "mcp-abridge"}}]
-    volumes = [each["configMap"]["name"] for each in POD["volumes"] if "configMap" in each]
-    assert {"mcp-abridge", *volumes} == set(GENERATED)
-    assert GENERATED["mcp-abridge-rules"]["files"] == ["rules.yaml"]
-    assert VALUES["resources"] == ["kubernetes.yaml"]
-
-
 def test_nothing_runs_as_root_or_may_become_it() -> None:
     for (kind, name), each in OBJECTS.items():
         if kind != "Deployment":

@@ -1,8 +1,6 @@
 """Wraps real servers: nothing changes without rules, and what is cut is said and can be had."""
 
-import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -12,10 +10,7 @@ import pytest
 
 from proxy.ruleset import selection as ruleset
 from tests import servers
-from tests.answers.structured import issues
-from tests.answers.texts import build_log
 from tests.history import with_history
-from tests.omissions import check_text
 from tests.wire import Ended, Wire
 from tests.wrapped import Result, Tee, notice, sizes, texts, wrapped
 
@@ -271,98 +266,6 @@ def test_slices_of_an_answer_give_all_of_it_without_a_second_call(
         assert len(server.tee.calls()) == 1
 
 
-def test_rows_of_a_database_come_in_pages_from_one_query(
-    tmp_path: Path, wrap: Callable[..., Server]
-) -> None:
-    with closing(sqlite3.connect(tmp_path / "some.db")) as database, database:
-        database.execute("create table note (id integer, share real, text text, more text)")
-        database.executemany(
-            "insert into note values (?, ?, ?, ?)",
-            [(n, n / 7, f'it\'s "{n}" — ünïcode\n', None) for n in range(400)],
-        )
-    server = wrap(servers.sqlite(tmp_path / "some.db"))
-    arguments, offset, rows = {"query": "select * from note"}, 0, []
-    while offset is not None:
-        page = server.call("read_query", arguments, offset=offset)
-        assert max(sizes(page)) <= BUDGET
-        rows += orjson.loads(texts(page)[0])["rows"]
-        offset = notice(texts(page)[::-1])["nextOffset"]
-    assert [call["arguments"] for call in server.tee.calls()] == [arguments]
-    assert rows == [
-        {"id": n, "share": n / 7, "text": f'it\'s "{n}" — ünïcode\n', "more": None}
-        for n in range(400)
-    ]
-    for query in ("select nothing", "drop table note"):
-        result = server.call("read_query", {"query": query})
-        assert result == server.tee.result()
-        assert "rror: " in texts(result)[0]
-
-
-def test_without_a_rule_rows_of_a_database_and_of_files_can_be_asked_as_rows(
-    tmp_path: Path, wrap: Callable[..., Server]
-) -> None:
-    (tmp_path / "none.yaml").write_text("version: 1\nrules: []\n")
-    options = ["--rules", str(tmp_path / "none.yaml"), "--budget", "auto"]
-    names = [f'it\'s "{n}" — ünïcode' for n in range(400)]
-    with closing(sqlite3.connect(tmp_path / "some.db")) as database, database:
-        database.execute("create table note (id integer, share real, text text)")
-        rows = [(n, n / 7, name) for n, name in enumerate(names)]
-        database.executemany("insert into note values (?, ?, ?)", rows)
-    lines = [f'{n},{n / 7},"it\'s ""{n}"" — ünïcode"\n' for n in range(400)]
-    (tmp_path / "rows.csv").write_text("id,share,text\n" + "".join(lines))
-    calls: list[tuple[list[str], Talk]] = [
-        (
-            servers.sqlite(tmp_path / "some.db"),
-            ("read_query", {"query": "select * from note"}),
-        ),
-        (
-            servers.filesystem(tmp_path),
-            ("read_text_file", {"path": str(tmp_path / "rows.csv")}),
-        ),
-    ]
-    for command, (tool, arguments) in calls:
-        server = wrap(command, *options)
-        document = orjson.loads(texts(server.call(tool, arguments))[0])
-        assert document["columns"][0] == "id"
-        answer = server.call(tool, arguments, view="items[?id > 397].[id, text]")
-        view = orjson.loads(texts(answer)[0])["view"]
-        assert view == [[n, names[n]] for n in (398, 399)]
-        assert len(server.tee.calls()) == 1
-
-
-def test_a_view_gives_the_expected_part(tmp_path: Path, wrap: Callable[..., Server]) -> None:
-    rows, (start, number) = issues(), (issues()[0]["body"][:20], issues()[0]["number"])
-    opened = [row["number"] for row in rows if row["state"] == "open"]
-    discussed = [row["number"] for row in rows if row["comments"] > 20]
-    expected = {
-        'items[?state=="open"].number': opened,
-        "items[?state == 'open'].number": opened,
-        "items[?comments > 20].number": discussed,
-        ".items[0].number": number,
-        "$.items[*].number": [row["number"] for row in rows],
-        "items[0].{number, title}": {name: rows[0][name] for name in ("number", "title")},
-        f"items[?contains(body[0:20], '{start}')].number": [number],
-    }
-    nowhere = "items[?stat=='open'].number"
-    (tmp_path / "object.json").write_bytes(orjson.dumps({"items": rows, "total": len(rows)}))
-    (tmp_path / "array.json").write_bytes(orjson.dumps(rows))
-    (tmp_path / "build.log").write_text(build_log())
-    (tmp_path / "none.yaml").write_text("version: 1\nrules: []\n")
-    server = wrap(servers.filesystem(tmp_path), "--rules", str(tmp_path / "none.yaml"))
-
-    def look(name: str, view: str) -> Any:
-        answer = server.call("read_text_file", {"path": str(tmp_path / name)}, view=view)
-        text = texts(answer)[0]
-        return text if answer.get("isError") else orjson.loads(text)["view"]
-
-    for name in ("object.json", "array.json"):
-        assert {view: look(name, view) for view in expected} == expected
-        assert "did you mean 'state'?" in look(name, nowhere)
-        assert look(name, "grep Workaround:")["hits"] == 1
-    assert look("build.log", "grep E0308")["lines"][0]["line"] == 2489
-    assert len(server.tee.calls()) == 3
-
-
 @pytest.mark.parametrize("word", ["filesystem", "git", "sqlite"])
 def test_a_bundled_file_names_its_server_and_tools_that_it_has(
     word: str, tree: Path, repository: Path, tmp_path: Path
@@ -381,18 +284,3 @@ def test_a_bundled_file_names_its_server_and_tools_that_it_has(
     tools = {tool for rule in file.rules for tool in rule.tools}
     assert tools <= {tool["name"] for tool in listed}
     assert all(rule.max_bytes == BUDGET for rule in file.rules)
-
-
-def test_the_result_of_a_task_is_shortened_like_any_other(wrap: Callable[..., Server]) -> None:
-    server = wrap(servers.everything(), "--budget", "600B")
-    begin = {"name": "simulate-research-query", "arguments": {"topic": "proxies"}}
-    answer = orjson.loads(server.wire.send("tools/call", 2, **begin, task={"ttl": 60_000})[-1])
-    task = answer["result"]["task"]
-    assert answer == orjson.loads(server.tee.lines()[-1])
-    # This one waits until the task is over.
-    result = orjson.loads(server.wire.send("tasks/result", 3, taskId=task["taskId"])[-1])["result"]
-    whole = server.tee.result()
-    assert max(sizes(whole)) > 1_000
-    assert max(sizes(result)) <= 600
-    check_text(texts(whole)[0], texts(result)[0], notice(texts(result)))
-    assert result["_meta"] == whole["_meta"]

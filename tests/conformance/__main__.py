@@ -8,10 +8,8 @@ import argparse
 import os
 import signal
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -24,15 +22,9 @@ from tests.servers.install import NotInstalled
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.conformance",
-        description=__doc__,
-        epilog="legs: " + "; ".join(f"{name}: {leg.about}" for name, leg in LEGS.items()),
-    )
-    add = parser.add_argument
-    add("--leg", metavar="NAME", action="append", choices=LEGS, help="only this one")
-    add("--short", action="store_true", help="but for `serve` only 2026-07-28: less long")
-    add("--keep", type=Path, metavar="DIR", help="keep what the suite and the servers have written")
+    parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
+    short = "but for `serve` only 2026-07-28: less long"
+    parser.add_argument("--short", action="store_true", help=short)
     options = parser.parse_args()
     # An end from outside ends what was started here too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
@@ -40,20 +32,21 @@ def main() -> int:
         install(os.environ)
     except NotInstalled as problem:
         sys.exit(f"the conformance suite could not be installed: {problem}")
-    legs = {name: leg for name, leg in LEGS.items() if not options.leg or name in options.leg}
     revisions = {
-        name: leg.short if options.short else tuple(REVISIONS) for name, leg in legs.items()
+        name: leg.short if options.short else tuple(REVISIONS) for name, leg in LEGS.items()
     }
-    with run_folder(options.keep) as folder:
+    failed = False
+    with TemporaryDirectory() as folder:
         try:
-            return report.printed(every(legs, revisions, folder))
+            for row in every(revisions, Path(folder)):
+                print(row.text, *(f"  {each}" for each in row.findings), sep="\n", flush=True)
+                failed |= bool(row.findings)
         except Unusable as problem:
             sys.exit(f"there is nothing to compare with: {problem}")
+    return int(failed)
 
 
-def every(
-    legs: Mapping[str, Leg], revisions: Mapping[str, tuple[str, ...]], folder: Path
-) -> Iterator[report.Row]:
+def every(revisions: Mapping[str, tuple[str, ...]], folder: Path) -> Iterator[report.Row]:
     """Run each leg, after the direct runs that it is compared with."""
     port = free_port()
     upstream = f"http://127.0.0.1:{port}/mcp"
@@ -65,13 +58,13 @@ def every(
         with ThreadPoolExecutor() as pool:
             running = {
                 name: pool.submit(through, leg, revisions[name], upstream, folder / name)
-                for name, leg in legs.items()
+                for name, leg in LEGS.items()
             }
-            for name, leg in legs.items():
+            for name, leg in LEGS.items():
                 try:
                     here = running[name].result()
                 except Unusable as problem:
-                    yield report.not_run(name, str(problem))
+                    yield report.Row(f"{name} NOT RUN", [str(problem)])
                     continue
                 for revision, result in here.items():
                     yield report.through(name, leg, revision, direct[revision], result)
@@ -87,18 +80,6 @@ def through(leg: Leg, revisions: tuple[str, ...], upstream: str, folder: Path) -
     with serving(leg.command(port, upstream), port, folder / "proxy.log", env):
         url = f"http://127.0.0.1:{port}/mcp"
         return {revision: run(url, revision, folder / revision) for revision in revisions}
-
-
-@contextmanager
-def run_folder(folder: Path | None) -> Iterator[Path]:
-    """Have a folder for one set of runs: a new one in `folder`, or one that goes away."""
-    if folder is None:
-        with TemporaryDirectory() as passing:
-            yield Path(passing)
-    else:
-        own = folder.resolve() / time.strftime("%Y%m%d-%H%M%S")
-        own.mkdir(parents=True)
-        yield own
 
 
 if __name__ == "__main__":

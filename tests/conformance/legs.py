@@ -23,7 +23,6 @@ class Leg(NamedTuple):
     `cannot` are checks that pass directly and cannot pass here: revision, scenario and id.
     """
 
-    about: str
     command: Callable[[int, str], list[str]]
     short: tuple[str, ...] = tuple(REVISIONS)
     reshapes: bool = False
@@ -46,23 +45,23 @@ def serve(port: int, rules: str, *upstream: str) -> list[str]:
 
 LEGS = {
     "serve": Leg(
-        "the everything-server over HTTP, no rules",
+        # The everything-server over HTTP, no rules.
         lambda port, url: serve(port, "none", url),
     ),
     "rules": Leg(
-        "the same, with rules that cut every long text",
+        # The same, with rules that cut every long text.
         lambda port, url: serve(port, str(RULES), url),
         short=("2026-07-28",),
         reshapes=True,
     ),
     "child": Leg(
-        "the everything-server over stdio, started by `serve`",
+        # The everything-server over stdio, started by `serve`.
         lambda port, _: serve(port, "none", "--", *everything_on_stdio()),
         short=("2026-07-28",),
         cannot=ON_STDIO,
     ),
     "run": Leg(
-        "`run URL` over stdio, started by `serve`: the suite itself speaks HTTP only",
+        # `run URL` over stdio, started by `serve`: the suite itself speaks HTTP only.
         lambda port, url: serve(port, "none", "--", *PROXY, "run", "--rules", "none", url),
         short=("2026-07-28",),
         cannot=ON_STDIO,

@@ -28,11 +28,6 @@ def everything() -> list[str]:
     return [node(), package("server-everything"), "stdio"]
 
 
-def memory(file: Path) -> list[str]:
-    """Serve a knowledge graph kept in `file`, which the server is told by its environment only."""
-    return ["env", f"MEMORY_FILE_PATH={file}", node(), package("server-memory")]
-
-
 def ruled(*names: str) -> str:
     """Return a file of an npm package that only the bundled rules need."""
     return str(CACHE.joinpath("rules", "node_modules", *names))
