@@ -1,15 +1,8 @@
 """The interface of the arms: each is a way from a question to its answer.
 
 An arm names the command to start, chooses the calls of a question, and shows a result as its client
-shows it to the model. All else is done by tests/answers/session.py: it starts the command, speaks
-MCP with it, counts calls and bytes, ends as soon as the evidence stands, and gives the reason if it
-never does.
-
-    class Whole(Arm):
-        name = "direct"
-
-        def steps(self, question: Question) -> Steps:
-            yield Call(question.tool)
+shows it to the model. All else is done by tests/answers/session.py: it starts the command, counts
+calls and bytes, ends as soon as the evidence stands, and gives the reason if it never does.
 """
 
 from collections.abc import Generator, Iterable, Sequence
@@ -58,14 +51,13 @@ Steps = Generator[Call | Look, Reply, None]
 
 
 class Arm:
-    """A base for arms; `name` is the row's title in the table, and `client` its clientInfo.name.
+    """A base for arms; `name` is the row's title in the table.
 
     With `fresh`, each question has a process of its own. An arm whose command is slow to start
     may set False, if nothing of one question's answers shows in another's.
     """
 
     name: str
-    client = "answers"
     fresh = True
 
     def command(self, server: Sequence[str]) -> list[str]:

@@ -113,23 +113,12 @@ class LookThenView(Best):
 
 
 def views(text: str) -> dict[str, str]:
-    """Return the views that notices name, each with what is said of it.
-
-    >>> views('[1]\\n{"_abridged": {"more": "call again with view=\\'items[2:4]\\'"}}')
-    {'items[2:4]': ''}
-    >>> views('{"more": "view=\\'a[2:4]\\' is next; view=\\\\"[?a==\\'b\\']\\\\" filters"}')
-    {'a[2:4]': ' is next', "[?a=='b']": ' filters'}
-    """
+    """Return the views that notices name, each with what is said of it."""
     matches = [each for more in _MORE.findall(text) for each in _VIEW.findall(json.loads(more))]
     return {view: label.partition(",")[0] for _, view, label in matches}
 
 
 def omitted_paths(text: str) -> list[str]:
-    """Return the paths at which a notice says that something is left out.
-
-    >>> omitted_paths('{"a":1,"_abridged":{"nodes":"7 of 30","edges":"1 of 9","more":"..."}}')
-    ['nodes', 'edges']
-    """
     notices = _NOTES.findall(text)
     names = json.loads(f"{{{notices[-1]}}}") if notices else {}
     return [name for name in names if name not in ("more", "others")]
@@ -148,16 +137,7 @@ def end_of(text: str) -> str:
 
 
 def around(text: str, word: str) -> list[str]:
-    """Return views of what the hits of a search stand in; of equal members, a filter.
-
-    >>> around('{"view":{"hits":1,"lines":[{"line":42,"text":"an error"}]}}', "error")
-    ['lines(32, 52)']
-    >>> around('{"view":{"hits":1,"at":[{"path":"a[7].b[1].c","text":"an error"}]}}', "error")
-    ['a[7].b[1]', 'a[7]']
-    >>> at = [{"path": "a[7].id", "text": "n1"}, {"path": "a[8].id", "text": "n1"}]
-    >>> around(json.dumps({"view": {"hits": 2, "at": at}}), "n1")
-    ["a[?id=='n1']", 'a[7]', 'a[8]']
-    """
+    """Return views of what the hits of a search stand in; of equal members, a filter."""
     filters: dict[str, None] = {}
     owners: list[list[str]] = []
     for hit in hits(text)[:_HITS]:

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import orjson
 from msgspec import Struct
 
@@ -26,8 +25,8 @@ class Attempt(Struct, frozen=True):
     """How an arm fared with a question.
 
     `read` are the bytes of the results that the model read.
-    `never` is "" if the evidence stood, else the reason: `lost` (no way on), `refused` (an error),
-    `invalid` (a client that validates drops the result), or `limit` (too many calls).
+    `never` is "" if the evidence stood, else the reason: `lost` (no way on), `refused` (an error)
+    or `limit` (too many calls).
     """
 
     question: str
@@ -41,11 +40,10 @@ class Session:
 
     def __init__(self, arm: Arm, wire: Wire) -> None:
         self._arm, self._wire, self._number = arm, wire, 0
-        self._request("initialize", **HANDSHAKE, clientInfo={"name": arm.client, "version": "1"})
+        self._request("initialize", **HANDSHAKE, clientInfo={"name": "answers", "version": "1"})
         wire.send("notifications/initialized")
         tools = self._request("tools/list")["result"]["tools"]
         self.tools: list[dict[str, Any]] = tools
-        self._schemas = {tool["name"]: tool.get("outputSchema") for tool in tools}
 
     def _request(self, method: str, **params: Any) -> dict[str, Any]:
         self._number += 1
@@ -71,7 +69,7 @@ class Session:
             if watch:
                 watch(step, reply)
             texts = [step.before + reply.text, *self._arm.readings(reply.text)]
-            if never != "invalid" and any(evidence.stands_with(each, request) for each in texts):
+            if any(evidence.stands_with(each, request) for each in texts):
                 never = ""
                 break
         else:
@@ -91,19 +89,7 @@ class Session:
         if "error" in answer:
             return Reply(str(answer["error"].get("message", "")), {}), "refused"
         result: Result = answer["result"]
-        if not self._valid(step.tool, result):
-            return Reply("", result), "invalid"
         return Reply(self._arm.show(result), result), "refused" if result.get("isError") else "lost"
-
-    def _valid(self, tool: str, result: Result) -> bool:
-        """Return False if a client that checks structuredContent, as the SDKs do, refuses it."""
-        schema = self._schemas.get(tool)
-        if schema is None or result.get("isError"):
-            return True
-        if result.get("structuredContent") is None:
-            return False
-        validator = jsonschema.Draft202012Validator(schema)
-        return bool(validator.is_valid(result["structuredContent"]))
 
 
 @contextmanager

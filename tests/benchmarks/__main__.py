@@ -34,19 +34,10 @@ def main() -> int:
             rows.append(table.row(leg, leg.measure(leg, seconds)))
         except Exception as problem:
             failures += 1
-            rows.append((leg.name, "", "", "", f"NOT MEASURED: {cause(problem)}"))
+            rows.append((leg.name, "", "", "", f"NOT MEASURED: {problem}"))
     print(table.text(rows))
     print(f"\n{table.machine(load)}; {time.monotonic() - start:.0f} s")
     return 1 if failures else 0
-
-
-def cause(problem: BaseException) -> str:
-    """Return the first error inside of the groups that task groups raise."""
-    while isinstance(problem, BaseExceptionGroup):
-        problem = problem.exceptions[0]
-    # The end of a process's output mostly has the reason.
-    first, *more = str(problem).splitlines() or [""]
-    return f"{type(problem).__name__}: {first}{' ... ' + more[-1].strip() if more else ''}"
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Protocol, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from tests.clients.server import Json
 from tests.raw_http import RawRequest, RawServer, whole
@@ -80,20 +80,6 @@ def visible_in(content: Any) -> VisibleResult:
         else:
             texts.append(json.dumps(part))
     return VisibleResult("\n".join(texts), pictures)
-
-
-class Api(Protocol):
-    """One API: what its requests have, and how it answers, whole or in events.
-
-    `results` are those of the conversation's calls, without searches for tools.
-    """
-
-    path: str
-
-    def results(self, body: Json) -> list[VisibleResult]: ...
-    def tools(self, body: Json) -> Iterator[tuple[str, Json]]: ...
-    def whole(self, move: Move, number: int) -> Json: ...
-    def events(self, whole: Json) -> list[Any]: ...
 
 
 class Anthropic:
@@ -276,6 +262,8 @@ class GenerateContent:
         return [whole]
 
 
+# What the requests of each have, and how it answers, whole or in events.
+Api = Anthropic | Responses | Chat | GenerateContent
 APIS: tuple[Api, ...] = (Anthropic(), Responses(), Chat(), GenerateContent())
 
 

@@ -120,14 +120,7 @@ def _result(dice: Dice, id: str, mark: int) -> bytes:
     if dice.one_in(10):
         task = f'{{"taskId":"{dice.pick(("t1", "t2"))}"}}'
         return line(f'"id":{id},"result":{{"task":{task},"mark":{mark}}}')
-    if dice.one_in(4):
-        return results.response(dice, id)
-    items = ",".join(grow(dice, f'{{"id":{n},"body":<string>}}') for n in range(dice.below(9)))
-    count = 60_000 if dice.one_in(100) else dice.below(dice.pick((4, 40, 400)))
-    document = f'{{"items":[{items}],"total":{mark},"text":"{"long " * count}"}}'
-    twice = f',"structuredContent":{document}' if dice.one_in(3) else ""
-    content = f'"content":[{results.block(dice, document)}]'
-    return results.envelope(dice, id, f'"result":{{{content}{twice}}}')
+    return results.response(dice, id)
 
 
 def _listing(dice: Dice, mark: int) -> str:

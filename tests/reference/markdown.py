@@ -13,18 +13,7 @@ _BLOCK = re.compile(r"(?<=<!-- generated: )(\w+)( -->\n\n).*?(?=\n\n<!-- end -->
 
 
 def rendered(page: str, blocks: Mapping[str, str]) -> str:
-    """Return a page with new blocks, and a table of contents in the block `contents`.
-
-    >>> page = "<!-- generated: contents -->\\n\\nold\\n\\n<!-- end -->\\n\\n## What it is\\n"
-    >>> print(rendered(page, {}))
-    <!-- generated: contents -->
-    <BLANKLINE>
-    - [What it is](#what-it-is)
-    <BLANKLINE>
-    <!-- end -->
-    <BLANKLINE>
-    ## What it is
-    """
+    """Return a page with new blocks, and a table of contents in the block `contents`."""
     titles = re.findall(r"^## (.+)$", page, re.MULTILINE)
     contents = "\n".join(f"- [{title}](#{anchor(title)})" for title in titles)
     texts = {**blocks, "contents": contents}
@@ -41,27 +30,13 @@ def anchor(title: str) -> str:
 
 
 def table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Return a table.
-
-    >>> print(table(("a", ""), [("b", "c")]))
-    | a | |
-    | --- | --- |
-    | b | c |
-    """
     head = list(titles)
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(cells).rstrip()} |" for cells in lines)
 
 
 def filled(text: str) -> str:
-    """Return Markdown with paragraphs and list items filled; code, tables and titles unchanged.
-
-    >>> print(filled("a\\nb\\n\\n- c\\nd\\n- e"))
-    a b
-    <BLANKLINE>
-    - c d
-    - e
-    """
+    """Return Markdown with paragraphs and list items filled; code, tables and titles unchanged."""
     return "\n\n".join(map(_block, inspect.cleandoc(text).strip().split("\n\n")))
 
 

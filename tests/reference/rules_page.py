@@ -162,11 +162,6 @@ def _arguments(kind: Any) -> Iterator[str]:
 
 
 def _bounds(schema: Mapping[str, Any]) -> str:
-    """Return in words the range of an added argument and its default.
-
-    >>> _bounds({"type": "integer", "minimum": 1, "maximum": 9, "default": 3})
-    'a whole number from 1 to 9; 3 by default'
-    """
     minimum, maximum = schema["minimum"], schema.get("maximum")
     range = f"from {minimum} to {maximum}" if maximum is not None else f"of {minimum} or more"
     return f"a whole number {range}; {schema['default']} by default"

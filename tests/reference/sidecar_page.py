@@ -61,11 +61,7 @@ def _variable(option: Option) -> str:
 
 
 def default(option: Option) -> str:
-    """Return the default of an option, as its help states it.
-
-    >>> default(Option("--drain", "how long (default: 10)"))
-    '10'
-    """
+    """Return the default of an option, as its help states it."""
     match = _DEFAULT.search(option.help)
     return match[1] if match else ""
 
