@@ -50,7 +50,6 @@ class Endpoint(Struct, frozen=True):
 class Talk(Struct, frozen=True):
     """How a model fared with a question: requests, and the tokens that it read and wrote."""
 
-    question: str
     answered: bool
     turns: int
     input_tokens: int
@@ -76,7 +75,7 @@ def talk(endpoint: Endpoint, session: Session, question: Question) -> Talk:
         for call in message["tool_calls"]:
             output = _call_result(session, call["function"])
             messages.append({**_message("tool", output), "tool_call_id": call["id"]})
-    return Talk(question.name, answers(question, text), turns, input_tokens, output_tokens)
+    return Talk(answers(question, text), turns, input_tokens, output_tokens)
 
 
 def answers(question: Question, text: str) -> bool:

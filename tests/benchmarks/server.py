@@ -125,7 +125,6 @@ class Answers:
 
     def __init__(self) -> None:
         self.by_request: dict[bytes, bytes] = {}
-        self.by_tool: dict[tuple[str, str], bytes] = {}
 
     def to(self, line: bytes) -> tuple[bytes, bytes, bytes] | None:
         """Return the three parts of the answer to a request; None for a notification."""
@@ -139,18 +138,13 @@ class Answers:
         message = json.loads(line)
         if "id" not in message:
             return None
+        id, method = json.dumps(message["id"]).encode(), message["method"]
         name = (message.get("params") or {}).get("name", "")
-        rest = self.answer(message["method"], name)
-        if plain and len(self.by_request) < 1000:
-            self.by_request[request] = rest
-        return HEAD, json.dumps(message["id"]).encode(), rest
-
-    def answer(self, method: str, name: str) -> bytes:
-        if (rest := self.by_tool.get((method, name))) is None:
+        key = request if plain else f"{method} {name}".encode()
+        if (rest := self.by_request.get(key)) is None:
             member, body = self.body(method, name)
-            rest = f',"{member}":{compact(body)}}}\n'.encode()
-            self.by_tool[method, name] = rest
-        return rest
+            rest = self.by_request[key] = f',"{member}":{compact(body)}}}\n'.encode()
+        return HEAD, id, rest
 
     def body(self, method: str, name: str) -> tuple[str, dict[str, Any]]:
         if method == "tools/call" and name in TOOLS:

@@ -1,4 +1,4 @@
-"""Writes examples/clients/README.md: the table of clients, and how to set each up.
+"""Writes the tables of examples/clients/README.md: the clients, and how to set each up.
 
 The page keeps the rows of clients that did not run; a client that could not run says so in its row.
 """
@@ -9,33 +9,10 @@ from proxy.ruleset.clients import client_for
 from tests.clients import install
 from tests.clients.cases import SMALL, Bench, Check, plain
 from tests.clients.programs import CLIENTS, Client, Talk
+from tests.reference.markdown import rendered, table
 
 PAGE = Path(__file__).resolve().parents[2] / "examples" / "clients" / "README.md"
-HEAD = """\
-# Clients
-
-What the model reads of a tool's answer of 200 KB (rows as JSON), with the server directly and with `mcp-abridge`, in
-programs from npm and PyPI. `make clients` installs these versions, runs each against a stand-in model on loopback,
-checks that no answer of the proxy is cut again and that small ones pass unchanged, and writes this page. Another
-version is tried by changing its pin in `tests/clients/install.py`.
-
-Seven of the programs are also set up in the two ways below: `mcp-abridge wrap` before servers that are commands and
-URLs, then `unwrap`; and the program's own line, as it stands here.
-
-"Copy" is the one the model reads if a result has text and structuredContent. "Limit" is the size from which the client
-itself changes a result. Bytes are those of a result with text alone, then with both copies. "Rest" is the call that the
-proxy's notice names.
-
-"""
 COLUMNS = ("client", "version", "name it says", "copy", "limit", "direct", "wrapped", "rest")
-SETUP = """
-## To set up
-
-`mcp-abridge wrap` changes the configurations of Claude Code, Codex, Gemini CLI, Qwen Code, opencode, Copilot CLI and
-Cline for the servers that are in them. By hand, `SERVER` stands for a server's package; a server that is not from npm
-has its own command in place of `npx -y SERVER`.
-
-"""
 
 
 def row(bench: Bench, checks: list[Check]) -> list[str]:
@@ -77,16 +54,13 @@ def size(talk: Talk, number: int) -> str:
 
 def write(rows: list[list[str]]) -> None:
     """Write the page with these rows in place of those that it has for the same clients."""
-    text = PAGE.read_text() if PAGE.exists() else ""
-    lines = {line.split(" | ")[0]: line for line in text.splitlines() if line.count(" | ") == 7}
-    for cells in rows:
-        lines[f"| {cells[0]}"] = f"| {' | '.join(cells)} |"
-    table = [
-        f"| {' | '.join(COLUMNS)} |",
-        f"|{' --- |' * len(COLUMNS)}",
-        *(lines[key] for client in CLIENTS if (key := f"| {client.name}") in lines),
-    ]
-    setup = ["| client | line |", "| --- | --- |"]
-    setup += [f"| {client.name} | {client.line} |" for client in CLIENTS if not client.program]
-    PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(HEAD + "\n".join(table) + "\n" + SETUP + "\n".join(setup) + "\n")
+    page = PAGE.read_text()
+    lines = [line[2:-2].split(" | ") for line in page.splitlines() if line.count(" | ") == 7]
+    every = {cells[0]: cells for cells in (*lines, *rows)}
+    names = [client.name for client in CLIENTS if client.name in every]
+    setup = [(client.name, client.line) for client in CLIENTS if not client.program]
+    tables = {
+        "clients": table(COLUMNS, (every[name] for name in names)),
+        "lines": table(("client", "line"), setup),
+    }
+    PAGE.write_text(rendered(page, tables))

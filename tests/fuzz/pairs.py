@@ -146,18 +146,12 @@ def job_for(pair: Pair, rule: Rule) -> ShapeJob | None:
 
 
 def _state(job: ShapeJob, outcome: ShapeResult) -> Hashable:
-    rule = job.rule
     return (
-        *(step.name for step in rule.pipeline),
+        *(step.name for step in job.rule.pipeline),
         outcome.outcome,
         outcome.snapshot is not None,
         job.view is not None,
-        job.snapshot is not None,
         bool(outcome.missing),
-        tuple(sorted({each.kind for each in outcome.warnings})),
-        rule.document,
-        rule.copies,
-        bool(rule.errors),
-        rule.structures,
+        job.rule.document,
         (outcome.log_line or "")[:30],
     )
