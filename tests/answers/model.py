@@ -83,7 +83,7 @@ def answers(question: Question, text: str) -> bool:
 
     Commas between digits do not matter.
 
-    >>> pods = Question("", "texts", "", "", "4123 by Joe", (), (), "", "")
+    >>> pods = Question(name="", group="texts", tool="", text="", answer="4123 by Joe")
     >>> answers(pods, "Issue **4,123**, of joe."), answers(pods, "Issue 4123.")
     (True, False)
     """

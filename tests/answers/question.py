@@ -33,24 +33,36 @@ class Alone(Struct, frozen=True):
 Atom = Row | Alone
 
 
-class Question(Struct, frozen=True):
-    """A question about the result of one call.
+class Entry(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A question as questions.yaml has it.
 
-    `evidence` has alternatives; one of them suffices, if each of its atoms was seen, in whichever
-    calls. `views` are the best use of `view`, in order, written by hand. `word` is the word of the
+    `views` are the best use of `view`, in order, written by hand. `word` is the word of the
     question that a reader would search for who knows nothing of the result, "" if there is none;
     `pattern` is a regular expression, by one who does know it. `counts` and `ranks` are the member
     that the question counts rows by, or whose greatest value it asks for.
     """
 
+    text: str
+    answer: str
+    views: str | tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
+    every_row: bool = False
+    word: str = ""
+    pattern: str = ""
+    counts: str = ""
+    ranks: str = ""
+
+
+class Question(Entry, frozen=True, kw_only=True):
+    """A question about the result of one call.
+
+    `evidence` has alternatives; one of them suffices, if each of its atoms was seen, in whichever
+    calls.
+    """
+
     name: str
     group: Group
     tool: str
-    text: str
-    answer: str
-    evidence: tuple[tuple[Atom, ...], ...]
-    views: tuple[str, ...]
-    word: str
-    pattern: str
-    counts: str = ""
-    ranks: str = ""
+    evidence: tuple[tuple[Atom, ...], ...] = ()
+    views: tuple[str, ...] = ()

@@ -10,22 +10,7 @@ import yaml
 
 from tests.answers import structured as s
 from tests.answers import texts as t
-from tests.answers.question import Alone, Atom, Group, Question, Row
-
-
-class Entry(msgspec.Struct, forbid_unknown_fields=True):
-    """A question as the file has it."""
-
-    text: str
-    answer: str
-    views: str | tuple[str, ...]
-    alone: tuple[str, ...] = ()
-    rows: tuple[Row, ...] = ()
-    every_row: bool = False
-    word: str = ""
-    pattern: str = ""
-    counts: str = ""
-    ranks: str = ""
+from tests.answers.question import Alone, Atom, Entry, Group, Question, Row
 
 
 def _rows(
@@ -97,16 +82,12 @@ def _question(group: Group, name: str, entry: Entry) -> Question:
     evidence: list[tuple[Atom, ...]] = [(Alone(entry.alone),)] if entry.alone else []
     evidence += [entry.rows] if entry.rows else []
     evidence += [EVERY_ROW[name]()] if entry.every_row else []
-    return Question(
-        name,
-        group,
-        name.partition("/")[0],
-        entry.text,
-        entry.answer,
-        tuple(evidence),
-        (entry.views,) if isinstance(entry.views, str) else entry.views,
-        entry.word,
-        entry.pattern or entry.word,
-        entry.counts,
-        entry.ranks,
-    )
+    own = {
+        "name": name,
+        "group": group,
+        "tool": name.partition("/")[0],
+        "evidence": tuple(evidence),
+        "views": (entry.views,) if isinstance(entry.views, str) else entry.views,
+        "pattern": entry.pattern or entry.word,
+    }
+    return Question(**{**msgspec.structs.asdict(entry), **own})

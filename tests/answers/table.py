@@ -59,6 +59,4 @@ def trace(step: Call | Look, reply: Reply) -> None:
     request = "(file)"
     if isinstance(step, Call):
         request = f"{step.tool} {orjson.dumps(step.arguments).decode()}"
-    text = reply.text
-    rest = f"\n… {len(text) - 2 * _BEGINNING} …\n{text[-_BEGINNING:]}"
-    print(f"> {request}\n{text if len(text) < 2 * _BEGINNING else text[:_BEGINNING] + rest}")
+    print(f"> {request}\n{reply.text[:_BEGINNING]}")

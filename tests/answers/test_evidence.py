@@ -14,7 +14,7 @@ ISSUES = [
 
 
 def question(*atoms: Atom) -> Question:
-    return Question("q", "structured", "t", "", "", (atoms,), (), "", "")
+    return Question(name="", group="structured", tool="", text="", answer="", evidence=(atoms,))
 
 
 def in_table(**same: str) -> str:

@@ -16,11 +16,7 @@ T = TypeVar("T")
 
 
 class Dice(Random):
-    """A generator whose throws depend on one input alone.
-
-    >>> Dice.of(1, "pairs", 7).below(1000) == Dice.of(1, "pairs", 7).below(1000)
-    True
-    """
+    """A generator whose throws depend on one input alone."""
 
     @classmethod
     def of(cls, *names: int | str) -> "Dice":
