@@ -43,9 +43,7 @@ class ToolRules(Struct, frozen=True):
 class ActiveRules:
     """The rules of a session, selected by the facts of its client and server.
 
-    `rules` is called with the names of server and client, as far as they are known, whenever the
-    rules are needed; it may block while rule files are read. `log` takes one line. `renamed` is
-    called with both names whenever one of them changes.
+    `rules` and `renamed` are called with the names of server and client; `rules` may block.
     """
 
     def __init__(

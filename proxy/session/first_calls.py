@@ -1,7 +1,6 @@
 """Calls for a page or a view without a stored answer, of a tool whose second run may do harm.
 
-Such a tool runs if it does not declare itself destructive and nobody has made the call before. If
-this session does not know the server's tools, it first asks the server for them.
+Such a tool runs if it does not declare itself destructive and nobody has made the call before.
 """
 
 from functools import partial

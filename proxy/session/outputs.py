@@ -54,10 +54,7 @@ class StoreSnapshot(Struct, frozen=True):
 
 
 class LoadSnapshot(Struct, frozen=True):
-    """Get a snapshot from the store, then call `Session.loaded` with it, or with None.
-
-    If there is none under `key`, that of another session of the same caller will do.
-    """
+    """Call `Session.loaded` with a snapshot of the key, or of its caller, or with None."""
 
     token: int
     key: Key
@@ -84,10 +81,9 @@ class Shape(Struct, frozen=True):
 
 
 class RunInBackground(Struct, frozen=True):
-    """Call `do`, then `then` with its result; neither raises.
+    """Call `do`, which does not use the session, then `then` with its result; neither raises.
 
-    `do` does not use the session: other messages may be processed meanwhile. It takes long if
-    `size`, the bytes that it processes, is over LARGE.
+    It takes long if `size`, the bytes that it processes, is over LARGE.
     """
 
     do: Callable[[], Any]

@@ -1,7 +1,4 @@
-"""Messages of the client: calls are refused, answered from a snapshot, or sent on.
-
-Every other message is forwarded, unless another reader may see a call in it that a rule must stop.
-"""
+"""Messages of the client: calls are refused, answered from a snapshot, or sent on."""
 
 from typing import Any
 

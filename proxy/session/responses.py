@@ -1,8 +1,4 @@
-"""Messages of the server: responses are shaped, stored or withheld.
-
-A long response is identified by its first and last bytes; every other message, and a response that
-no rule is for, is forwarded byte for byte.
-"""
+"""Messages of the server: responses are shaped, stored or withheld; all else is forwarded."""
 
 import msgspec
 from msgspec import Raw

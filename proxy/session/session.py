@@ -1,12 +1,8 @@
 """The session of one client with one server: lines in, outputs out. No I/O, no threads.
 
-Every request is recorded by its id until its response has passed. A call under a rule is answered
-from a snapshot, refused, or sent on and its response shaped. Every other message is forwarded byte
-for byte. Invariants: no id is invented, renumbered or retyped; each request gets exactly one
-answer; nothing here raises for any input.
-
-If one session serves many exchanges, as for the stateless requests of one caller, equal ids are
-distinguished by the `exchange` that is given with each message; otherwise that is b"".
+Invariants: no id is invented, renumbered or retyped; each request gets exactly one answer; nothing
+here raises for any input. If one session serves many exchanges, as for the stateless requests of
+one caller, equal ids are distinguished by the `exchange` of each message; otherwise that is b"".
 """
 
 from collections.abc import Callable, Collection

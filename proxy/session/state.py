@@ -1,8 +1,6 @@
 """The state of a session: its pending requests, and what all parts do: send, answer, count, fail.
 
-A request is identified by its slot: the exchange and the id, one after the other. Invariant: every
-record is bounded. requests.py, responses.py, tool_lists.py and guards.py are functions over one
-SessionState.
+A request is identified by its slot: the exchange and the id. Invariant: every record is bounded.
 """
 
 from collections import OrderedDict
@@ -54,8 +52,7 @@ _READ = frozenset({"initialize", "server/discover", "tools/list"})
 class Question(Struct, frozen=True):
     """A request of the proxy's own, before a held call.
 
-    `read` makes the document of its result, in the background, or raises Refusal; `resume`
-    continues the call, given its line, with that document or the failure.
+    `read` makes the document of its result, or raises Refusal; `resume` continues the call with it.
     """
 
     method: str
@@ -213,9 +210,8 @@ class QueryIds:
 class InFlight:
     """Requests by their slots, and responses that no request waits for.
 
-    If responses are `resumable`, a request whose response matters is kept for a while after it was
-    answered. With a `deadline`, in seconds by `clock`, a call is due that long after it was sent,
-    after its last progress, or after the beginning of its response.
+    If responses are `resumable`, a request whose response matters is kept after it was answered.
+    With a `deadline`, a call is due that many seconds after it was sent, or showed progress.
     """
 
     def __init__(
@@ -365,10 +361,9 @@ class InFlight:
 class SessionState:
     """All that a session knows; its methods are the steps that both directions share.
 
-    `rules` and `meters` are called with the names of server and client, as far as they are known;
-    `rules` may block while files are read. Snapshots are stored under `scope`, a caller, perhaps
-    with a session in a second line. `calls` are those made before: without them, none is known to
-    be the first. For `resumable`, `deadline` and `clock` see InFlight.
+    `rules` and `meters` are called with the names of server and client; `rules` may block while
+    files are read. Snapshots are stored under `scope`: a caller, perhaps with a session in a second
+    line. `calls` are those made before: without them, none is known to be the first.
 
     `suspended` are calls by the tokens of outputs that they wait for, `tasks` calls by the names
     of their tasks, `stored` the keys of stored snapshots, the oldest first. `tool_list` is the list
@@ -526,8 +521,7 @@ class SessionState:
     ) -> tuple[Output, ...]:
         """Forward a message that cannot be read, or on which the proxy failed.
 
-        `pending` is the request that it answers, which gets an error instead if its rule withholds
-        responses; an unedited list of tools would show hidden ones.
+        If the rule of its request withholds responses, that gets an error instead.
         """
         malformed = isinstance(error, DocumentError | msgspec.DecodeError)
         reason = "" if malformed else self.fail(error)

@@ -1,7 +1,4 @@
-"""Tasks in the background, and turns for other tasks around work that takes a few milliseconds.
-
-A message of 20 MB is processed in steps; together they would block every other session.
-"""
+"""Tasks in the background, and turns for other tasks around work that takes milliseconds."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

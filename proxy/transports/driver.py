@@ -1,7 +1,6 @@
 """Drive a session in an event loop: carry out its outputs and route its messages.
 
-The session is entered by one task at a time, since nothing here awaits inside it. Long work (a
-remote store, a large document) is awaited between two entries.
+The session is entered by one task at a time, since nothing here awaits inside it.
 """
 
 import asyncio

@@ -1,8 +1,7 @@
 """The proxy's stderr: the server's own output unchanged, and the proxy's log, one line a message.
 
-A stderr that is not read never blocks the protocol. The server's output is dropped if none of it
-can be written for a second. Log lines are held back up to a bound. The number of lost bytes is
-logged as soon as stderr is read again.
+A stderr that is not read never blocks the protocol: the server's output is dropped after a second,
+log lines are held back up to a bound, and the number of lost bytes is logged.
 """
 
 import os

@@ -1,7 +1,4 @@
-"""Arguments that rules add to a tool or bound: advertised, checked, completed, removed.
-
-One table per rule and tool, `ArgumentPlan`, is the source of all four.
-"""
+"""Arguments that rules add to a tool or bound: one `ArgumentPlan` for each rule and tool."""
 
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
@@ -61,10 +58,9 @@ class ArgumentPlan(Struct, frozen=True):
 class Completed(Struct, frozen=True):
     """A call's arguments after a plan was applied.
 
-    `arguments` are complete, under the rule's names. `upstream` goes to the server; `changed` is
-    true if it differs from the client's arguments. `own` are the proxy's arguments that affect the
-    answer. `steering` holds the start of each window (0 for the beginning), and the view if one is
-    requested.
+    `arguments` are complete, under the rule's names. `upstream` goes to the server. `own` are the
+    proxy's arguments that affect the answer. `steering` holds the start of each window, and the
+    view if one is requested.
     """
 
     arguments: dict[str, Any]
@@ -83,11 +79,8 @@ def plan(
 ) -> ArgumentPlan:
     """Return the plan of `rule` for a tool with the arguments `own`.
 
-    `objects`: all results of the tool are objects, so a whole array cannot be paged. `structured`:
-    it declares an outputSchema.
-
-    A name that the rule file spells out belongs to the rule, even if the tool has it. A name that
-    is only a transform's default yields to the tool's (`page_limit`, `abridged_view`).
+    `objects`: all results are objects, so a whole array cannot be paged. A name that the rule file
+    spells out belongs to the rule; one that is only a default yields to the tool's (`page_limit`).
     """
     entries: dict[str, Entry] = {}
     idle = tuple(_idle(rule)) if objects else ()
@@ -184,10 +177,9 @@ def implied(arguments: Iterable[str]) -> frozenset[str]:
 def complete(
     plan: ArgumentPlan, others: Iterable[ArgumentPlan], original: dict[str, Any]
 ) -> Completed:
-    """Check and complete a call's arguments by the plan of the rule that applies.
+    """Check and complete a call's arguments by the plan that applies; raises Refusal.
 
     `others` are the plans of further rules for the same tool, whose own arguments are removed too.
-    `original` is not changed. Raises Refusal if the plan does not admit a value.
     """
     arguments = upstream = original
     own: dict[str, Any] = {}

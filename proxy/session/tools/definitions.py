@@ -1,7 +1,6 @@
 """Edits of tools/list: hidden tools are removed, arguments and derived output schemas added.
 
 Each page is edited alone; its cursor, its order and every tool without an edit stay byte for byte.
-The facts of the tools are collected as `ToolFacts`.
 """
 
 from collections.abc import Sequence
@@ -26,10 +25,8 @@ MOST_INPUT_SCHEMA = 16_384
 class ToolFacts(Struct, frozen=True):
     """The facts of one tool in a tool list: its own arguments, whether a second run is harmless.
 
-    `reads_only` and `destructive` are the tool's own words (annotations).
-
-    `structured`: it declares an outputSchema; `objects`: by that schema every document is an
-    object. `app`: a widget shows its results (MCP Apps), a program that reads them whole.
+    `structured`: it declares an outputSchema; `objects`: by that every document is an object.
+    `app`: a widget shows its results (MCP Apps), a program that reads them whole.
     """
 
     arguments: frozenset[str] = frozenset()

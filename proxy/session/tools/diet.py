@@ -28,8 +28,7 @@ def fitted(
     """Return the description and the schemas of a tool with at most `limit` bytes of prose.
 
     First titles and examples go, then all but the first sentence of each property, then the
-    descriptions of properties, the deepest first; the tool's own description ends at the last
-    sentence that fits.
+    descriptions of properties, the deepest first.
     """
     if _size(description) + _prose(schemas) <= limit:
         return description, schemas

@@ -27,8 +27,7 @@ _GUARDED: Schema = {"description": "What is answered in place of the server."}
 def derived(own: Schema | None, rules: list[Rule], log: Log) -> Schema | None:
     """Return a schema that fits every result of the rules and every unchanged result.
 
-    Without one of its `own`, the tool declares none, and each rule has an `output_schema`. None if
-    no such schema can be stated.
+    Without one of its `own`, each rule has an `output_schema`. None if none can be stated.
     """
     fitting: list[Schema | None] = []
     shapes: list[Schema] = []

@@ -1,7 +1,7 @@
 """Move lines between the client on the proxy's stdin and stdout and a remote server.
 
-Everything happens in one event loop. Invariants: lines go to the server in order; the proxy reads
-from the server only as fast as the client reads; the end of one side is the end of the other.
+Invariants: lines go to the server in order; the proxy reads from the server only as fast as the
+client reads; the end of one side is the end of the other.
 """
 
 import asyncio

@@ -1,7 +1,4 @@
-"""One HTTP server: requests that never leave its origin, its responses, and texts for failures.
-
-Every failure of the connection is a ConnectionLost; the exceptions of aiohttp stay in here.
-"""
+"""One HTTP server: requests that never leave its origin, and texts for failures."""
 
 import asyncio
 import os
@@ -107,8 +104,8 @@ class HttpResponse(aiohttp.ClientResponse):
 class HttpClient:
     """An HTTP client of one URL; its `headers` are sent to no other origin. Close it after use.
 
-    No request has a total timeout, none is sent twice, and no environment variable redirects it.
-    A `transparent` client adds no headers and keeps no cookies, since it serves many clients.
+    No request has a total timeout, none is sent twice. A `transparent` client adds no headers and
+    keeps no cookies, since it serves many clients.
     """
 
     def __init__(

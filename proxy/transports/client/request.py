@@ -1,7 +1,4 @@
-"""A line of a client as an HTTP server gets it: one POST, and the requests in it that wait.
-
-Pure except for the events that signal its progress.
-"""
+"""A line of a client as one POST, and the requests in it that wait."""
 
 import asyncio
 

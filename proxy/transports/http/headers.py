@@ -1,7 +1,6 @@
 """The MCP headers of one request body (MCP 2026-07-28: Streamable HTTP, Request Metadata).
 
-A server compares them with the body and refuses a mismatch, so they are always made from the body
-that is really sent. Pure. A member that the body lacks is no error here: the server reports it.
+A server refuses a mismatch with the body, so they are made from the body that is really sent.
 """
 
 import base64

@@ -1,7 +1,6 @@
 """The access rules of a route: the Host, Origin and Authorization headers of a request.
 
-Invariant: no secret is shown in a repr or in an answer, or compared in a time that depends on it. A
-refusal quotes nothing of the request.
+Invariant: no secret is in a repr or an answer, or compared in a time that depends on it.
 """
 
 import hmac
@@ -33,10 +32,8 @@ class Access(Struct, frozen=True):
     """The requirements that a request must meet.
 
     `hosts` are the names that a request may be sent to: `name` and `[::1]` with any port,
-    `name:port`, and `*.example.org` for every name under it; None allows any. `origins` are the
-    origins of browser pages that may send requests, as `https://example.org`. Pages of an allowed
-    host may too; if any host is allowed, the pages of the host that the request names. If there are
-    `tokens`, the request must show one of these tokens.
+    `name:port`, and `*.example.org`; None allows any. `origins` are those of browser pages that may
+    send requests, beside the pages of allowed hosts, or of the host that the request names.
     """
 
     hosts: tuple[str, ...] | None = None

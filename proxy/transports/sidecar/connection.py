@@ -1,11 +1,8 @@
 """The HTTP server below the sidecar: aiohttp's, with JSON-RPC errors for malformed HTTP.
 
-Anyone may connect, and a client is unknown until the head of its request is read. So a head must be
-complete in a short time, and if there are too many connections, idle ones are closed for new ones.
-
-aiohttp refuses ambiguous requests (two lengths, a length beside chunks, bare line feeds, folded
-lines) but quotes them in its response; here the response quotes nothing. `check_framing` refuses
-requests that aiohttp accepts although RFC 9112 section 6.1 forbids them.
+Anyone may connect, so a head must be complete in a short time, and idle connections are closed for
+new ones. aiohttp quotes an ambiguous request in its response; here nothing is quoted, and
+`check_framing` refuses what aiohttp accepts although RFC 9112 section 6.1 forbids it.
 """
 
 import asyncio

@@ -1,7 +1,6 @@
 """Check the headers of a stateless request against its body.
 
-MCP 2026-07-28: Streamable HTTP, Request Metadata and Server Validation. The server decides if it
-supports a version or a method.
+MCP 2026-07-28: Streamable HTTP, Request Metadata and Server Validation.
 """
 
 import re

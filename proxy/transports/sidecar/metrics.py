@@ -1,7 +1,6 @@
 """The metrics of a sidecar in the Prometheus format, with OpenTelemetry's names for MCP.
 
-Invariant: whatever the names that clients and upstreams use, no metric has more than a thousand
-sets of labels; the rest are counted under `other`.
+Invariant: no metric has more than a thousand sets of labels; the rest count as `other`.
 """
 
 from typing import Generic, TypeVar

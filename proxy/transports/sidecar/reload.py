@@ -1,7 +1,4 @@
-"""Reload changed rule files in a thread, since a long file takes a second or more.
-
-The request that finds a change waits for the reload; meanwhile others use the old rules.
-"""
+"""Reload changed rule files in a thread; the request that finds a change waits for it."""
 
 import asyncio
 

@@ -1,8 +1,7 @@
 """The response to one POST, as JSON or as an event stream.
 
 Invariant: nothing is sent before the form is known; after that every event is sent whole and at
-once. Messages that a JSON answer cannot carry are dropped, never sent in a form that the client
-did not request.
+once. Messages that a JSON answer cannot carry are dropped.
 """
 
 import asyncio
@@ -35,14 +34,11 @@ _NO_RESPONSE = message.error(b"null", -1, "the server ended its answer without a
 
 
 class ResponseWriter:
-    """The response to one POST, as JSON or as an event stream.
+    """The response to one POST.
 
     `accepts` is the form that the client accepts. `streams` means that the upstream chose an event
     stream, `expected` is the number of responses that the POST is owed, `batch` means that it was
-    an array. `status` and `headers` are the upstream's.
-
-    Methods that send raise ConnectionError if the client has gone, or CancelledError if the HTTP
-    server cancels its handlers then.
+    an array. Methods that send raise ConnectionError or CancelledError if the client has gone.
     """
 
     def __init__(

@@ -22,15 +22,12 @@ Rules = Callable[[str | None, str | None], RuleSet]
 
 
 class Route(Struct, frozen=True, kw_only=True):
-    """One path of a sidecar and its upstream.
+    """One path of a sidecar and its upstream: a URL, or a command with its arguments.
 
-    `path` may hold one segment `{token}`. `upstream` is a URL, or a command with its arguments.
-    `tools` are globs: the only tools that are listed and may be called here. With `auth: forward`
-    the client's own credentials go to the upstream; `headers` go there with every request.
-    `refresh`, if any, is awaited before a message about tools: rules may apply to it. `deadline` is
-    how many seconds a call may go without an answer or progress. `malformed_status` answers a body
-    that is no JSON. With `passes`, the route is not MCP: every request under `path` goes to the
-    upstream unchanged.
+    `path` may hold one segment `{token}`. `tools` are globs: the only tools that are listed and may
+    be called here. With `auth: forward` the client's own credentials go to the upstream. `refresh`
+    is awaited before a message about tools. `deadline` is how many seconds a call may go without an
+    answer or progress. With `passes`, every request under `path` goes to the upstream unchanged.
     """
 
     path: str = "/mcp"

@@ -1,8 +1,6 @@
 """The session that a request belongs to: one of the handshake era, or that of its caller.
 
-Requests without a session share that of their caller, identified by its credentials, and in the
-stateless era by the client's name too. Facts that a session learns of its server are shared with
-other replicas.
+A caller is identified by its credentials, and in the stateless era by the client's name too.
 """
 
 from collections import OrderedDict
@@ -27,8 +25,8 @@ class RequestContext(Struct):
     """A POST, its request and its session.
 
     `id_prefix` tells its requests from others in a session that many callers share; if it is empty,
-    there is no need, and its answers may come later, on another stream. `scope` decides which
-    snapshots it may read: knowing the id of a session is no proof of having begun it.
+    its answers may come later, on another stream. `scope` decides which snapshots it may read:
+    knowing the id of a session is no proof of having begun it.
     """
 
     request: web.BaseRequest

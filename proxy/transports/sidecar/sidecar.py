@@ -1,7 +1,6 @@
 """The sidecar: listen, route each request, log its outcome, and shut down in order.
 
-Its own paths are /healthz, /readyz and /metrics. Every request writes one line to the log, a call
-of a tool a second one; neither contains a header's value, a token or a query.
+Every request writes one line to the log, without a header's value, a token or a query.
 """
 
 import asyncio

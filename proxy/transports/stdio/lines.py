@@ -25,10 +25,8 @@ class Chunk(Struct, gc=False):
 class LongLine(Struct, gc=False):
     """A line that is not kept: its first and last bytes, and its size so far.
 
-    streamed   it has ended; its last piece came just before
-    too long   it has grown over the limit, or there was no memory for it: the rest is dropped. If
-               it was streamed so far, its last piece came just before
-    dropped    the end of a line that was too long
+    `streamed`: it has ended. `too long`: it has grown over the limit, or there was no memory; the
+    rest is dropped. In both, a streamed line's last piece came before. `dropped`: such an end.
     """
 
     state: Literal["streamed", "too long", "dropped"]

@@ -1,8 +1,7 @@
 """The proxy's ends of pipes: read in chunks, and written so that no line interrupts another.
 
-A short message costs one system call each way. Large chunks are read into one buffer, through pipes
-made as wide as the system allows, which is faster than a pipe of the default size. Both ends also
-work on non-blocking descriptors: the process that started the proxy may have left them so.
+A short message costs one system call each way. Both ends also work on non-blocking descriptors: the
+process that started the proxy may have left them so.
 """
 
 import os
@@ -61,9 +60,8 @@ class PipeReader:
 class PipeWriter:
     """The end of a pipe that is written: whole lines by any thread, long lines in pieces by one.
 
-    Lines are written in the order in which they are sent; while another is written in pieces, they
-    wait for its end. If the other side is gone or the writer was closed, writes are lost;
-    `on_broken` is called when the other side is first found to be gone.
+    Lines wait while another is written in pieces. If the other side is gone or the writer was
+    closed, writes are lost; `on_broken` is called when the other side is first found to be gone.
     """
 
     def __init__(self, descriptor: int, on_broken: Callable[[], None]) -> None:

@@ -1,10 +1,9 @@
 """Move lines between the client on the proxy's stdin and stdout and a server in a child process.
 
-One thread reads the client, one the server, one the server's stderr; the main thread waits for the
-end. If calls have a deadline, or one is held for a probe, one more thread watches the time.
-Invariants: the session is entered by one thread at a time; shaping happens outside it; the thread
-that reads the server never waits for the server; and no message of the client about a suspended
-call is sent ahead of the call.
+One thread reads the client, one the server, one its stderr, one watches the time of calls if they
+have any; the main thread waits for the end. Invariants: the session is entered by one thread at a
+time; shaping happens outside it; the thread that reads the server never waits for the server; and
+no message of the client about a suspended call is sent ahead of the call.
 """
 
 import os

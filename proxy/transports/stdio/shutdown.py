@@ -1,7 +1,6 @@
 """Wait, in the main thread, for the end of either side, then end the other.
 
-The server's stdin is closed at once. If the server does not end then, its group is sent SIGTERM,
-then SIGKILL. A process that no signal reaches is not waited for.
+The server's stdin is closed; then its group is sent SIGTERM, and SIGKILL.
 """
 
 import os
@@ -35,11 +34,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Shutdown:
-    """The shutdown of one session: the sides that have ended, and the steps to end the rest.
-
-    `stdin` and `stdout` are the proxy's ends of the server's pipes. `cause` is the reason why the
-    server could not be started, if `child` is `stillborn()`.
-    """
+    """The shutdown of one session; `cause` is why the server could not be started."""
 
     def __init__(
         self,

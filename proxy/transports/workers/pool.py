@@ -1,9 +1,7 @@
 """Run long shaping jobs in worker processes, so that no other session waits for them.
 
 A job that is certainly short runs at once; one that is only likely to be short is tried at once,
-with little fuel. Each worker has pipes of its own. It sees their end when this process has ended
-for any reason. A worker that breaks affects only the response it was shaping: the original is sent
-instead.
+with little fuel. A worker that breaks affects only the response it was shaping.
 """
 
 import asyncio

@@ -1,7 +1,6 @@
 """The main loop of a worker process: it shapes one job after the other until its parent is gone.
 
-Jobs and results are pickled straight into the pipes, so that long responses are not copied.
-Asynchronous I/O is not imported here: without it, a worker starts in half the time.
+Without asynchronous I/O, which is not imported here, it starts in half the time.
 """
 
 import os

@@ -1,8 +1,7 @@
 """Child processes of an event loop: each has a process group, and lines as input and output.
 
-Invariants: a line is written whole or not at all, whatever is cancelled meanwhile; little is read
-ahead, so the pipe blocks a server whose output is not read; and no process group outlives the
-proxy, even if the proxy is killed.
+Invariants: a line is written whole or not at all; little is read ahead, so the pipe blocks a server
+whose output is not read; no process group outlives the proxy, even if the proxy is killed.
 """
 
 import asyncio

@@ -1,8 +1,7 @@
 """A session of the handshake era (up to 2025-11-25): one client with a server of its own.
 
 Invariants: a message goes to exactly one stream; a client that disconnects ends only its
-connection; each request is answered once, whatever happens to the server; and the server's output
-is read even if it accepts no input.
+connection; each request is answered once, whatever happens to the server.
 """
 
 import asyncio

@@ -1,8 +1,7 @@
 """The servers that stateless requests share (MCP 2026-07-28).
 
-Clients number their requests alike. So each request has an id and a progress token of the pool's
-own at its server, and the messages about it carry the client's again. Invariant: none of these is
-ever used twice, so a late response to a cancelled request cannot be taken for another client's. A
+Clients number their requests alike, so each has an id and a progress token of the pool's own at its
+server. Invariant: none is used twice, so a late response cannot be taken for another client's. A
 message that belongs to no request goes to the only open request, or is dropped.
 """
 

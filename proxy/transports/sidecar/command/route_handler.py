@@ -1,8 +1,6 @@
 """A route whose upstream is a command: a stdio server as a Streamable HTTP service.
 
-In the handshake era each session has a server of its own, and lasts until it is ended, until its
-server ends, or until it has been idle for too long. Stateless requests share a few servers. No
-server outlives the proxy.
+In the handshake era each session has a server of its own; stateless requests share a few.
 """
 
 import asyncio

@@ -1,7 +1,4 @@
-"""Answer the requests of the stateless era (MCP 2026-07-28) with a few shared servers.
-
-Each POST is one request and its answer. A client that disconnects has cancelled it.
-"""
+"""Answer the requests of the stateless era (MCP 2026-07-28) with a few shared servers."""
 
 import asyncio
 from collections.abc import Callable, Iterable

@@ -1,8 +1,7 @@
 """The streams of sessions of the handshake era: their events and their connections.
 
-A stream belongs to one POST, or is the one that GET opens. It outlives its connection: a client
-that reconnects with the id of the last event gets all events that followed. Invariant: a client
-that does not read delays its own session only, and only for a limited time.
+A stream outlives its connection: a client that reconnects gets all events that followed its last.
+Invariant: a client that does not read delays its own session only, and for a limited time.
 """
 
 import asyncio
@@ -44,8 +43,7 @@ class EventStream:
     """The messages for the client in answer to one POST, or on its GET stream.
 
     `ids` are the requests that it will answer, `tokens` their progress tokens. `carries` means that
-    it may hold more than responses. `with_ids`: the events have ids. Events wait in the store until
-    a client is connected.
+    it may hold more than responses. `with_ids`: the events have ids.
     """
 
     def __init__(

@@ -1,7 +1,6 @@
 """HTTP+SSE of 2024-11-05 to an upstream: one stream of answers, and the endpoint it names.
 
-The client is given an endpoint of the proxy instead, on the path that it requested, which is valid
-as long as the stream is open.
+The client gets an endpoint of the proxy instead, which is valid as long as the stream is open.
 """
 
 import secrets

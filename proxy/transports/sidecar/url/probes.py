@@ -1,8 +1,7 @@
 """The proxy's own queries to an HTTP server, each a POST of its own, before a held call.
 
 They are sent in the name of the client whose call it is. Invariants: no part of a query goes to a
-client, least of all its id; whatever the server does, the query ends after its time; and if the
-client cancels the call or disconnects, the query ends at once.
+client; and the query ends after its time, or if the client cancels the call or disconnects.
 """
 
 import asyncio
@@ -38,10 +37,7 @@ class CallCancelled(AbridgeError):
 
 
 class Rejected(AbridgeError):
-    """The server's answer is about the client: it wants other credentials, or ended the session.
-
-    The call would be answered likewise. `upstream` is the answer's head, `raw` its body.
-    """
+    """The server wants other credentials, or has ended the session, of the client."""
 
     def __init__(self, upstream: HttpResponse, raw: bytes) -> None:
         super().__init__(f"the server answered HTTP {upstream.status}")

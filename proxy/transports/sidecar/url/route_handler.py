@@ -1,7 +1,6 @@
 """A route whose upstream is an HTTP server: requests are passed on, answers are shaped.
 
-Status, headers, events and bytes are unchanged except as rules change them. Nothing is sent twice,
-and the end of one side is the end of the other: a client that disconnects ends the request to the
+All else is unchanged. Nothing is sent twice, and a client that disconnects ends the request to the
 upstream, which then does what it does for a client that disconnects.
 """
 

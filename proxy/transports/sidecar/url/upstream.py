@@ -1,7 +1,4 @@
-"""The server behind a route: requests to it in the client's name, and its unchanged answers.
-
-Every failure on that side is a ConnectionLost, so that it is never taken for a client's fault.
-"""
+"""The server behind a route: requests to it in the client's name, and its unchanged answers."""
 
 import re
 from collections.abc import AsyncIterator
