@@ -147,7 +147,7 @@ def query_answered(state: SessionState, query: PendingRequest, raw: bytes) -> tu
     """Process the response to a query."""
     assert query.question is not None
     read = partial(read_answer, query.question.read, raw)
-    return (RunInBackground(read, partial(resume_later, state, query), len(raw)),)
+    return (RunInBackground(read, partial(resume, state, query), len(raw)),)
 
 
 def read_answer(read: Callable[[Raw], Any], raw: bytes) -> QueryResult:
@@ -168,26 +168,15 @@ def read_answer(read: Callable[[Raw], Any], raw: bytes) -> QueryResult:
         return QueryResult(failure=f"the answer cannot be read: {raised(error)}")
 
 
-def resume_later(
-    state: SessionState, query: PendingRequest, result: QueryResult
-) -> tuple[Output, ...]:
-    """Continue a held call after its query. Never raises."""
-    assert query.held_call is not None
-    try:
-        return resume(state, query, result)
-    except Exception as error:
-        return (ToClient(state.give_up(query.held_call, error)),)
-
-
 def give_up(state: SessionState, pending: PendingRequest, reason: str) -> tuple[Output, ...]:
     """Answer a request whose response cannot be used, or continue the call held for it."""
     if pending.held_call is not None:
-        return resume_later(state, pending, QueryResult(failure=reason))
+        return resume(state, pending, QueryResult(failure=reason))
     return (ToClient(pending.error(reason)),)
 
 
 def resume(state: SessionState, query: PendingRequest, result: QueryResult) -> tuple[Output, ...]:
-    """Continue a held call after its query."""
+    """Continue a held call after its query. Never raises."""
     pending = query.held_call
     assert pending is not None
     assert query.question is not None
@@ -197,7 +186,10 @@ def resume(state: SessionState, query: PendingRequest, result: QueryResult) -> t
         return ()  # cancelled, or another request has its id by now
     state.inflight.retire(pending.slot)
     line, pending.line = pending.line, b""
-    return query.question.resume(state, pending, line, result)
+    try:
+        return query.question.resume(state, pending, line, result)
+    except Exception as error:
+        return (ToClient(state.give_up(pending, error)),)
 
 
 def _document(raw: Raw) -> Any:

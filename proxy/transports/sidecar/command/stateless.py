@@ -121,13 +121,13 @@ class _Answering:
     async def _pass_on(self, pooled: PooledRequest, send: Send) -> None:
         while pooled.forwarded or self._query is not None:
             overdue = await self._driver.overdue(self._id_prefix, self._read.ids)
-            if any(overdue) and self._query is None:
-                self._record.answered_by, self._record.failure = "proxy", _LATE
-                await self._continue_call(overdue, send)
-                return
             if any(overdue):
+                query = self._query
                 await self._continue_call(overdue, send)
-                continue
+                if query is not None:
+                    continue
+                self._record.answered_by, self._record.failure = "proxy", _LATE
+                return
             patience, ping = self._patience, PING if self._streams else None
             seconds = min((each for each in (patience, ping) if each is not None), default=None)
             try:

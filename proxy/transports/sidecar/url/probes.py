@@ -5,7 +5,7 @@ client; and the query ends after its time, or if the client cancels the call or 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 
 from msgspec import Raw
@@ -29,8 +29,6 @@ from proxy.transports.sidecar.url.upstream import Upstream, request_id
 _TAKEN_BACK = 5.0  # seconds for a server to accept a cancellation
 _NOBODY = "nobody can be asked anything before the call that this is about"
 
-OnMessage = Callable[[RequestContext, bytes], Awaitable[None]]
-
 
 class CallCancelled(AbridgeError):
     """The client has cancelled the call that was held."""
@@ -46,11 +44,10 @@ class Rejected(AbridgeError):
 
 
 class GuardQueries:
-    """The queries to one server; `on_message` receives its messages to the client meanwhile."""
+    """The queries to one server."""
 
-    def __init__(self, upstream: Upstream, on_message: OnMessage) -> None:
+    def __init__(self, upstream: Upstream) -> None:
         self._upstream = upstream
-        self._on_message = on_message
         self._awaited: dict[bytes, asyncio.Task[bytes | str]] = {}
         self.tasks = Tasks()
         """Those in the background, for the other messages to the server too."""
@@ -59,11 +56,14 @@ class GuardQueries:
         self.tasks.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
 
-    async def ask(self, context: RequestContext, query: Probe) -> Routed:
-        """Send a query; return the messages that follow. Raises CallCancelled, Rejected."""
+    async def ask(self, context: RequestContext, query: Probe, aside: list[bytes]) -> Routed:
+        """Send a query; return the messages that follow. Raises CallCancelled, Rejected.
+
+        Messages of the server to the client meanwhile are added to `aside`.
+        """
         id = query.token.removeprefix(context.id_prefix)
         seconds = context.driver.session.patience(context.id_prefix, context.post.ids)
-        task = self._awaited[id] = asyncio.create_task(self._ask(context, query.raw, id))
+        task = self._awaited[id] = asyncio.create_task(self._ask(context, query.raw, id, aside))
         try:
             await asyncio.wait({task}, timeout=seconds)
         except asyncio.CancelledError:
@@ -95,12 +95,14 @@ class GuardQueries:
         for raw in () if context.post.modern else lines:
             self.tasks.spawn(self._tell(context, raw))
 
-    async def _ask(self, context: RequestContext, raw: bytes, id: bytes) -> bytes | str:
+    async def _ask(
+        self, context: RequestContext, raw: bytes, id: bytes, aside: list[bytes]
+    ) -> bytes | str:
         request, read = context.request, context.post
         try:
             async with self._upstream.ask(request, raw, read, own=True) as upstream:
                 if upstream.content_type == STREAM and 200 <= upstream.status < 300:
-                    return await self._events(context, upstream, id)
+                    return await self._events(context, upstream, id, aside)
                 return await self._whole(context, upstream, id)
         except ConnectionLost as cause:
             return str(cause)
@@ -126,7 +128,7 @@ class GuardQueries:
         return "the server answered something else" if raw.strip() else "the server gave no answer"
 
     async def _events(
-        self, context: RequestContext, upstream: HttpResponse, id: bytes
+        self, context: RequestContext, upstream: HttpResponse, id: bytes, aside: list[bytes]
     ) -> bytes | str:
         try:
             async for event in self._upstream.events(upstream, AccessRecord()):
@@ -138,7 +140,7 @@ class GuardQueries:
                 if (key := request_id(event)) is not None:
                     await self._upstream.decline(context, key, _NOBODY)
                 else:
-                    await self._on_message(context, raw)
+                    aside += (await context.driver.from_server(raw, context.id_prefix)).to_client
         except ConnectionLost as broken:
             return f"the server's stream broke off: {broken}"
         return "the server ended its stream before it had answered"

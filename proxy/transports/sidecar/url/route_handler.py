@@ -17,8 +17,7 @@ from proxy.document import message
 from proxy.session.outputs import Probe
 from proxy.transports.aio import others
 from proxy.transports.client.endpoint import ConnectionLost, HttpResponse
-from proxy.transports.correlation import correlate
-from proxy.transports.driver import Driver, Routed, Timer
+from proxy.transports.driver import Routed, Timer
 from proxy.transports.http import body, hop_headers, sse
 from proxy.transports.http.headers import SESSION
 from proxy.transports.http.negotiation import JSON, STREAM
@@ -47,7 +46,6 @@ class Exchange(Struct):
 
 
 _UNASKED = "the client takes no event stream, so it cannot be asked"
-_PROMPT = 1.0  # seconds
 _LATE = "the server did not answer in time"
 _UNANSWERED = "the server ended its answer without a response"
 
@@ -61,10 +59,9 @@ class UrlRoute:
         self._upstream = Upstream(route, shared.limits.message)
         self._registry = SessionRegistry(route, rules, shared)
         self._log = shared.log
-        self._queries = GuardQueries(self._upstream, self._aside)
+        self._queries = GuardQueries(self._upstream)
         limits, upstream, registry = shared.limits, self._upstream, self._registry
         self._legacy = http_sse.SseSessions(route, limits, upstream, registry)
-        self._listening: dict[Driver, ResponseWriter] = {}
 
     async def open(self) -> None:
         self._queries.tasks.spawn(self._rest())
@@ -105,17 +102,15 @@ class UrlRoute:
         try:
             while routed.queries:
                 [probe] = routed.queries
-                routed = await self._decide(exchange, probe, routed.notifications)
+                exchange.ours += routed.notifications
+                routed = await self._decide(exchange, probe)
+            exchange.ours += routed.all_to_client
             if not routed.to_server:
                 record.answered_by = "proxy"
                 if not read.ids:
                     return web.Response(status=202)
-                return await _finish(_writer(request, read), routed.to_client, record)
+                return await _finish(_writer(request, read), exchange.ours, record)
             raw = routed.to_server[0]
-            exchange.ours = [
-                *await self._notify(context, routed.notifications),
-                *routed.to_client,
-            ]
             async with self._deadline(exchange), self._upstream.ask(request, raw, read) as upstream:
                 return await self._answered(exchange, upstream)
             record.answered_by, record.failure = "proxy", _LATE
@@ -149,20 +144,19 @@ class UrlRoute:
         exchange.ours += routed.to_client
         exchange.timeout.reschedule(asyncio.get_running_loop().time())
 
-    async def _decide(self, exchange: Exchange, probe: Probe, notices: list[bytes]) -> Routed:
+    async def _decide(self, exchange: Exchange, probe: Probe) -> Routed:
         context = exchange.context
         [id] = context.post.ids
         try:
-            routed = await self._queries.ask(context, probe)
+            routed = await self._queries.ask(context, probe, exchange.ours)
         except CallCancelled as cause:
             # The server has never received it, so no answer could come.
-            return Routed([], [message.error(id, message.CANCELLED, str(cause))], notices, [])
-        mine = [raw for raw in routed.to_client if correlate(raw).answers == id]
-        notices = [*notices, *routed.notifications]
-        notices += [raw for raw in routed.to_client if raw not in mine]
-        if not (routed.to_server or routed.queries or mine):
-            mine = [message.error(id, post.INVALID, "another request has the same id")]
-        return Routed(routed.to_server, mine, notices, routed.queries)
+            return Routed([], [message.error(id, message.CANCELLED, str(cause))], [], [])
+        if not any(routed):
+            return Routed(
+                [], [message.error(id, post.INVALID, "another request has the same id")], [], []
+            )
+        return routed
 
     def _rejected(self, exchange: Exchange, rejected: Rejected) -> web.Response:
         exchange.context.drop()
@@ -175,22 +169,6 @@ class UrlRoute:
             headers=hop_headers.to_client(upstream.headers),
             body=rejected.raw,
         )
-
-    async def _aside(self, context: RequestContext, raw: bytes) -> None:
-        """Process a message that the server sends while it answers the proxy's own query."""
-        await self._notify(context, await self._tell(context, raw))
-
-    async def _notify(self, context: RequestContext, notices: list[bytes]) -> list[bytes]:
-        """Send a client messages that answer nothing; return them if it has no stream for such."""
-        stream = self._listening.get(context.driver)
-        if stream is None:
-            return notices
-        try:
-            async with asyncio.timeout(_PROMPT):
-                await stream.add_messages(notices)
-        except (TimeoutError, ConnectionError):  # it is not read, or the client has gone
-            return notices
-        return []
 
     async def _answered(self, exchange: Exchange, upstream: HttpResponse) -> web.StreamResponse:
         context, record, ours = exchange.context, exchange.record, exchange.ours
@@ -297,12 +275,7 @@ class UrlRoute:
             await answer.begin()
             if session is not None:
                 context = await self._registry.of_session(request, post.NOTHING, session)
-                self._listening[context.driver] = answer
-                try:
-                    await self._events(Exchange(context, record), answer, upstream)
-                finally:
-                    if self._listening.get(context.driver) is answer:
-                        del self._listening[context.driver]
+                await self._events(Exchange(context, record), answer, upstream)
             else:
                 await self._legacy.follow(request, answer, upstream, record)
             return await _finish(answer, [], record)
