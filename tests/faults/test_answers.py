@@ -91,6 +91,8 @@ def test_noise_passes_to_stderr_and_messages_to_the_client(puppets: Puppet, end:
         assert reply.line.rstrip(b"\r") == good.replace(b"ID", reply.id)
         for noise in NOISES:
             put_aside(puppets, before, noise.strip())
+    warning = "warning: the server writes lines that are no messages to its stdout"
+    assert puppets.client.log().count(warning) == 1
 
 
 @by_ways(5, "stdio", "http")

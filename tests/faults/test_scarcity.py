@@ -4,6 +4,7 @@ One call fails, the process lives. Limits are set while it runs, to a little ove
 """
 
 import json
+import re
 import resource
 import sys
 import time
@@ -13,19 +14,14 @@ import pytest
 
 from proxy.storage.ledger import LedgerError
 from proxy.storage.ledger import rows as totals
+from tests.builders import texts
 from tests.faults.asking import Start, each_way, over_http
 from tests.faults.naughty import table
 from tests.faults.processes import memory, until
 from tests.faults.routes import Local, failure
 from tests.faults.sidecar import call as posted
 from tests.faults.sidecar import keys, log_messages, soon
-from tests.faults.wrapper import (
-    Wrapped,
-    call,
-    naughty,
-    ok,
-    wrapped,
-)
+from tests.faults.wrapper import Wrapped, call, naughty, ok, wrapped
 
 MB = 1 << 20
 SHAPED = '{"a":1.0}'
@@ -98,24 +94,25 @@ def test_without_descriptors_calls_are_answered_and_other_rules_are_read_later(
     rules: Path, tmp_path: Path
 ) -> None:
     options = ("--rules", str(rules), "--ledger", str(tmp_path / "ledger.db"))
+    shaped = table(10, SHAPED)
     with wrapped("rows", options=options) as wire:
         # The ledger opens its files with the first call, and is done once that is recorded.
-        assert rows(wire) == SHAPED
+        assert ten_rows(wire) == shaped
         until(lambda: recorded(tmp_path / "ledger.db"))
         with wire.sound():
             before = resource.prlimit(wire.process.pid, resource.RLIMIT_NOFILE)[0]
             limit(wire, resource.RLIMIT_NOFILE, next_descriptor(wire))
-            assert rows(wire) == SHAPED
+            assert ten_rows(wire) == shaped
             rules.write_text(RULES.replace("noise", "a"))
             warning = f"warning: the rules have changed, but the old ones stay: {rules}"
             said_once = [f"{warning}: too many open files"]
-            until(lambda: rows(wire) == SHAPED and wire.log() == said_once)
+            until(lambda: ten_rows(wire) == shaped and wire.log() == said_once)
             for _ in range(50):
-                assert rows(wire) == SHAPED
+                assert ten_rows(wire) == shaped
             assert wire.log() == said_once
             limit(wire, resource.RLIMIT_NOFILE, before)
             rules.write_text(RULES.replace("noise", "[a, b]"))
-            until(lambda: rows(wire) == '{"noise":[1,2,3]}')
+            until(lambda: ten_rows(wire) == table(10, '{"noise":[1,2,3]}'))
         ended = wire.close()
     assert (ended.code, ended.rest) == (0, b"")
 
@@ -133,14 +130,11 @@ def next_descriptor(wire: Wrapped) -> int:
     return min(set(range(len(numbers) + 1)) - numbers)
 
 
-def rows(wire: Wrapped) -> str:
-    answer = wire.ask(posted(next(wire.ids), "10"))
-    [block] = json.loads(answer)["result"]["content"]
-    return json.dumps(json.loads(block["text"])[0], separators=(",", ":"))
+def ten_rows(wire: Wrapped) -> str:
+    return texts(wire.ask(posted(next(wire.ids), "10")))[0]
 
 
 JUMPING = (sys.executable, str(Path(__file__).with_name("jumping.py")))
-PUPPET = naughty("puppet")
 PAGES = """\
 version: 1
 rules:
@@ -150,37 +144,26 @@ LISTED = b'{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"
 DEADLINE = "no answer within 1 second and no progress; the call was cancelled"
 
 
-@pytest.fixture
-def pages(tmp_path: Path) -> tuple[str, ...]:
-    """Return options: rules, a ledger, a deadline of a second."""
-    rules = tmp_path / "rules.yaml"
-    rules.write_text(PAGES)
-    return ("--rules", str(rules), "--ledger", str(tmp_path / "ledger.db"), "--deadline", "1")
-
-
-def days(errors: bytes) -> set[str]:
-    lines = [line for line in errors.splitlines() if line.startswith(b'{"time":')]
-    return {json.loads(line)["time"][:10] for line in lines}
-
-
 def listing(id: int, **window: int) -> bytes:
     return posted(id, "list", arguments={"says": LISTED.hex(), **window})
 
 
-def page_of(raw: bytes) -> dict[str, object]:
-    [block] = json.loads(raw)["result"]["content"]
-    page: dict[str, object] = json.loads(block["text"])
-    return page
+def items(raw: bytes) -> list[int]:
+    """Return the items of a page."""
+    numbers: list[int] = json.loads(texts(raw)[0])["items"]
+    return numbers
 
 
 @each_way(47)
-def test_a_clock_that_jumps_makes_nothing_early_or_late(
-    start: Start, pages: tuple[str, ...]
-) -> None:
-    idle = keys(limits={"idle_seconds": 2}) if start is over_http else ()
-    with start(*idle, "--verbose", *pages, program=JUMPING, server=PUPPET) as client:
+def test_a_clock_that_jumps_makes_nothing_early_or_late(start: Start, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(PAGES)
+    options = ["--rules", str(rules), "--ledger", str(tmp_path / "ledger.db"), "--deadline", "1"]
+    if start is over_http:
+        options += keys(limits={"idle_seconds": 2})
+    with start("--verbose", *options, program=JUMPING, server=naughty("puppet")) as client:
         unused = client.sidecar.begin() if isinstance(client, Local) else ""
-        assert page_of(client.ask(listing(1)))["items"] == [1, 2]
+        assert items(client.ask(listing(1))) == [1, 2]
         with soon(2.0):
             since = time.monotonic()
             late = client.ask(posted(2, "any", arguments={"says": ""}))
@@ -189,12 +172,12 @@ def test_a_clock_that_jumps_makes_nothing_early_or_late(
         client.ask(posted(3, "heard"))
         # Kept for half an hour, and not asked for anew.
         for offset in (1, 2, 3) * 4:
-            page = client.ask(listing(4, offset=offset))
-            assert page_of(page)["items"] == [1, 2, 3, 4][offset : offset + 2]
-        assert json.loads(client.ask(posted(5, "heard")))["result"]["content"][0]["text"] == ""
+            assert items(client.ask(listing(4, offset=offset))) == [1, 2, 3, 4][offset : offset + 2]
+        assert texts(client.ask(posted(5, "heard"))) == [""]
         if isinstance(client, Local):
             # What is used is not idle; what is not used is ended.
             sidecar = client.sidecar
             until(lambda: bool(client.ask(posted(9))) and len(sidecar.children) == 2, 20.0)
             assert sidecar.post(posted(8), unused).status == 404
-        assert len(days(bytes(client.errors))) > 1
+        days = set(re.findall(rb'^{"time":"([-0-9]{10})', client.errors, re.MULTILINE))
+        assert len(days) > 1
