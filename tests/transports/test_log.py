@@ -122,6 +122,14 @@ def test_the_last_bytes_of_the_servers_stderr_are_stored() -> None:
     assert log.tail.endswith(b"b")
 
 
+def test_noise_is_reported_once(pipe: tuple[int, int]) -> None:
+    log = Log(descriptor=pipe[1])
+    log.noise(b"one")
+    log.noise(b"two")
+    warning = b"mcp-abridge: warning: the server writes lines that are no messages to its stdout"
+    assert read_all(pipe).splitlines() == [warning, b"one", b"two"]
+
+
 def test_an_unread_stderr_delays_once_and_the_loss_is_reported_later(
     pipe: tuple[int, int],
 ) -> None:
