@@ -52,11 +52,7 @@ rules:
   - {tools: list_books, name: brief books, response: [{keep: [books.id]}]}
   - {tools: fail, hide: true}
 """
-PAGES = """
-version: 1
-rules:
-  - {tools: list_books, name: pages, response: [{paginate: {at: books, limit: 2}}]}
-"""
+PAGES = "version: 1\nrules: [{tools: list_books, response: [{paginate: {at: books, limit: 2}}]}]\n"
 
 
 @pytest.fixture(scope="module")
@@ -161,16 +157,12 @@ def test_a_call_that_cannot_be_made_or_saved_is_refused(server: list[str], run: 
     assert error.endswith("unexpected '--db-path'; what is the server's goes after --\n")
 
 
-@pytest.mark.parametrize(
-    ("word", "complaint"),
-    [
+def test_arguments_that_do_not_fit_are_refused() -> None:
+    tools = {"list": {"inputSchema": {"properties": {"count": {"type": "integer"}}}}}
+    for word, complaint in (
         ("cuont=1", "list has no argument 'cuont'; did you mean 'count'?"),
         ("count=many", "count is of type integer, and 'many' is not"),
-        ("many", "'many' is no argument; write NAME=VALUE; quote a value with spaces: NAME='...'"),
         ("{", "the arguments are no JSON: "),
-    ],
-)
-def test_arguments_that_do_not_fit_are_refused(word: str, complaint: str) -> None:
-    schema = {"properties": {"count": {"type": "integer"}}}
-    with pytest.raises(UnusableCall, match=re.escape(complaint)):
-        values_of("list", [word], {"list": {"inputSchema": schema}})
+    ):
+        with pytest.raises(UnusableCall, match=re.escape(complaint)):
+            values_of("list", [word], tools)

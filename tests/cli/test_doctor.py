@@ -112,12 +112,9 @@ def test_an_input_schema_that_a_client_would_not_take_is_named(
     doctor: Doctor, tmp_path: Path
 ) -> None:
     # `order` is the rule's own argument, which the server never sees.
-    (tmp_path / "rules.yaml").write_text(
-        "version: 1\n"
-        "rules:\n"
-        "  - tools: list_books\n"
-        f"    arguments: {{order: {{upstream: false, description: {'x' * 17_000}}}}}\n"
-    )
+    order = f"{{order: {{upstream: false, description: {'x' * 17_000}}}}}"
+    rules = f"version: 1\nrules: [{{tools: list_books, arguments: {order}}}]\n"
+    (tmp_path / "rules.yaml").write_text(rules)
     assert bad(doctor("--rules", "rules.yaml", *server())) == [
         "warning: list_books: its inputSchema is N bytes, 125 of them the server's own;"
         " claude.ai drops tools above 16384: give the rule fewer arguments, or `view: false`",

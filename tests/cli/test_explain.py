@@ -1,22 +1,17 @@
 """`explain`: the steps with their bytes, why a rule applies, what each kind of client shows."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
-from msgspec import Struct
 from msgspec.json import encode
-from msgspec.structs import replace
 
 from proxy.cli.explain import explained
-from proxy.ruleset.guard import Decision, QueryResult
-from proxy.ruleset.rule import RuleFile, RuleSet
+from proxy.ruleset.rule import RuleSet
 from proxy.testing import exchange
 from proxy.testing.play import Replay
-from proxy.transforms.base import Call, Parameter
-from tests.builders import answer, call, document, line, rule, rules, tool_result
+from tests.builders import answer, call, document, line, rules, tool_result
 from tests.cli.conftest import Printed, Run
 from tests.rulecases import PYTHON
 
@@ -107,13 +102,9 @@ def test_every_rule_is_listed_with_the_reason_why_it_does_not_apply(verb: Explai
     result = verb.json("--tool", "list", "--arguments", '{"state": "all"}')
 
     assert (result["tool"], result["rule"]) == ("list", "every issue")
+    reason = "`when` is not true of the arguments: state != 'all'"
     assert result["rules"][:3] == [
-        {
-            "name": "issues",
-            "place": "rules.yaml:3",
-            "applies": False,
-            "reason": "`when` is not true of the arguments: state != 'all'",
-        },
+        {"name": "issues", "place": "rules.yaml:3", "applies": False, "reason": reason},
         {"name": "every issue", "place": "rules.yaml:9", "applies": True, "reason": ""},
         {"name": "log", "place": "rules.yaml:10", "applies": False, "reason": "it is for log"},
     ]
@@ -143,9 +134,7 @@ def test_the_position_of_the_document_is_printed(
 def test_both_kinds_of_clients_are_shown_with_the_first_lines(verb: Explain) -> None:
     text = "".join(f"line {n}\n" for n in range(20))
     record("other", tool_result(text, "x" * 500, structuredContent={"lines": 20}))
-
     views = verb.json()["shown"]
-
     assert views["structured"] == {"bytes": 12, "tokens": 5, "lines": ['{"lines":20}']}
     assert views["text"]["bytes"] == len(text) + 500
     assert views["text"]["lines"][:2] == ["line 0", "line 1"]
@@ -158,7 +147,6 @@ def test_clients_whose_limit_is_overrun_are_listed_before_and_after(
     record("long", document({"items": ["x" * 20] * 2_100}))
 
     clients = {each["client"]: each for each in verb.json()["clients"]}
-
     codex = clients["codex*"]
     assert (codex["limit"], codex["over_before"], codex["over_after"]) == (48_000, True, False)
     assert codex["beyond"] == "loses its middle"
@@ -281,19 +269,20 @@ def test_definitions_are_weighed_as_sent_and_with_a_bound_in_any_recording(verb:
     for recording in (TOOLS, json.loads(answer(TOOLS)), {"response": answer(TOOLS).decode()}):
         Path("recorded.json").write_text(json.dumps(recording))
         accounts.append(verb.json("--definitions", "100"))
-
-    direct, listed, diet = (
-        {each["tool"]: each[size] for each in accounts[1]} for size in ("direct", "sent", "diet")
-    )
-    assert direct == {each["name"]: len(encode(each)) for each in TOOLS["tools"]}
-    assert diet["list"] < direct["list"] < listed["list"]
-    assert listed["gone"] == diet["gone"] == 0
-    assert direct["other"] < listed["other"] == diet["other"]
     assert accounts[0] == accounts[1] == accounts[2]
 
+    sizes = {
+        each["tool"]: [each[size] for size in ("direct", "sent", "diet")] for each in accounts[0]
+    }
+    assert [size for size, *_ in sizes.values()] == [len(encode(each)) for each in TOOLS["tools"]]
+    direct, listed, diet = sizes["list"]
+    assert diet < direct < listed
+    assert sizes["gone"][1:] == [0, 0]
+    direct, listed, diet = sizes["other"]
+    assert direct < listed == diet
+
     *_, last = filter(None, map(str.strip, verb.text("--definitions", "100").splitlines()))
-    totals = (sum(sizes.values()) for sizes in (direct, listed, diet))
-    assert last.split() == ["3", "in", "all", *(f"{total:,}" for total in totals)]
+    assert last.split()[3:] == [f"{sum(column):,}" for column in zip(*sizes.values(), strict=True)]
 
     Path("recorded.json").write_text('{"content": []}')
     message = "recorded.json: no tools: --definitions takes a recorded result of tools/list\n"
@@ -309,27 +298,20 @@ def test_the_query_result_and_decision_of_a_guard_are_printed(verb: Explain) -> 
         lines = verb.text("--allow-python", *words).splitlines()
         return [text for text in lines if text.startswith(("guard", "warning", "outcome", "log"))]
 
-    asks = 'guard careful, asks: {"tool": "may", "arguments": {"path": "x"}}'
     assert lines_of("--found", "yes") == [
-        asks,
+        'guard careful, asks: {"tool": "may", "arguments": {"path": "x"}}',
         'guard careful, found: {"document": "yes"}',
         'guard careful, decision: "forward"',
         'guard careful, facts: {"asked": "may"}',
         "outcome: shaped",
     ]
-    assert lines_of("--found", '{"no": true}') == [
-        asks,
-        'guard careful, found: {"document": {"no": true}}',
+    assert lines_of("--found", '{"no": true}')[2:] == [
         'guard careful, decision: "answer"',
         "outcome: answered",
     ]
-    assert lines_of() == [
-        asks,
-        'guard careful, found: {"failure": "no answer in time"}',
-        'guard careful, decision: "forward"',
-        "outcome: shaped",
-        "warning (not asked): no answer in time",
-    ]
+    _, result, *_, warning = lines_of()
+    assert result == 'guard careful, found: {"failure": "no answer in time"}'
+    assert warning == "warning (not asked): no answer in time"
 
 
 def test_arguments_that_are_no_object_are_a_mistake(verb: Explain) -> None:
@@ -398,23 +380,6 @@ def test_an_error_that_no_step_is_for_has_no_steps() -> None:
     ):
         result = account(ruleset, raw)
         assert (result["outcome"], result["steps"]) == ("error", [])
-
-
-class Failing(Struct, frozen=True):
-    name: ClassVar[str] = "failing"
-    shorthand: ClassVar[str | None] = None
-    parameters: ClassVar[Mapping[str, Parameter]] = {}
-
-    def __call__(self, call: Call, result: QueryResult | None) -> Decision:
-        raise ValueError("no")
-
-
-def test_a_failing_guard_is_logged_and_refuses() -> None:
-    guarded = replace(rule("name: r\ntools: read\non_failure: refuse"), guard=Failing())
-    result = account(RuleSet((RuleFile(name="r.yaml", rules=(guarded,)),)), answer(LOCK))
-    assert result["guard"]["decision"] == "failed"
-    assert (result["outcome"], result["upstream"], result["steps"]) == ("refused", None, [])
-    assert result["log"][-1].startswith("r: read: the guard 'failing' failed: ValueError: ")
 
 
 ISSUES = [{"id": n, "title": f"Crash {n}", "body": "long text " * 40} for n in range(60)]

@@ -52,10 +52,7 @@ def call(name, arguments):
 serve("the shelf", "2.1", TOOLS, call)
 """
 
-DENSE = SERVER.replace(
-    "def called",
-    'TOOLS = [tool("digits"), *(tool(f"t_{n}", reads=False) for n in range(38))]\n\ndef called',
-)
+DENSE = SERVER.replace("def called", 'TOOLS = [tool("digits")]\n\ndef called')
 
 
 @pytest.fixture
@@ -85,10 +82,9 @@ def test_tools_that_only_read_are_called_and_get_rules_that_pass(
 
     # What is there is not touched, and nothing is called for it.
     (tmp_path / "the-shelf.yaml").write_text("mine")
-    for output in (["-o", "the-shelf.yaml"], []):
-        error = run("init", *output, *server, code=2).err
-        assert "the-shelf.yaml is there already; --force replaces it" in error
-        assert calls(tmp_path) == ["list_books"]
+    error = run("init", *server, code=2).err
+    assert "the-shelf.yaml is there already; --force replaces it" in error
+    assert calls(tmp_path) == ["list_books"]
     assert (tmp_path / "the-shelf.yaml").read_text() == "mine"
     run("init", "--force", *server)
     assert "version: 1" in (tmp_path / "the-shelf.yaml").read_text()
@@ -118,18 +114,13 @@ def test_a_sample_that_cannot_be_called_is_refused_before_any_call(
     assert not (tmp_path / "calls").exists()
 
 
-@pytest.mark.parametrize(
-    ("words", "complaint"),
-    [
+def test_a_mistake_that_needs_no_server_is_refused_without_one(tmp_path: Path, run: Run) -> None:
+    for words, complaint in (
         (["--sample", "get_shelf name='a"], '"name=\'a": No closing quotation'),
         (["--sample", "get_shelf name=top left"], "'left' is no argument; write NAME=VALUE"),
         (["-o", "nowhere/r.yaml"], "nowhere/r.yaml: there is no folder nowhere\n"),
-    ],
-)
-def test_a_mistake_that_needs_no_server_is_refused_without_one(
-    words: list[str], complaint: str, tmp_path: Path, run: Run
-) -> None:
-    assert complaint in run("init", *words, "--", "touch", tmp_path / "started", code=2).err
+    ):
+        assert complaint in run("init", *words, "--", "touch", tmp_path / "started", code=2).err
     assert not (tmp_path / "started").exists()
 
 
@@ -141,7 +132,6 @@ def test_without_a_rule_no_file_is_written_and_the_reason_is_given(
     server = ["--", sys.executable, "server.py"]
     error = run("init", "-o", "r.yaml", *server, "calls", code=1).err
     assert error.endswith("init: no file written: nothing to take off\n")
-    assert "t_4, t_5 and 32 more\n" in error
     assert not (tmp_path / "r.yaml").exists()
 
     error = run("init", "-o", "r.yaml", *server, "no/calls", code=1).err

@@ -90,9 +90,9 @@ def test_a_url_stands_for_a_server_that_runs_already() -> None:
     ],
 )
 def test_an_invalid_header_is_refused_without_its_value(text: str, message: str) -> None:
-    with pytest.raises(AbridgeError) as caught:
+    with pytest.raises(AbridgeError) as error:
         header(text, {"SECRET": "secret\r\nB: c"})
-    assert str(caught.value) == message
+    assert str(error.value) == message
 
 
 def test_the_readme_s_lines_for_clients_wrap_the_server_of_its_first_command() -> None:

@@ -40,12 +40,8 @@ for raw in sys.stdin:
     sys.stdout.write('{"jsonrpc":"2.0","id":%s,"result":%s}\\n' % (id, result))
     sys.stdout.flush()
 """
-RULES = "version: 1\nrules: [{tools: '*', response: [{keep: [books.id]}]}]\n"
-HELLO = {
-    "protocolVersion": "2025-06-18",
-    "capabilities": {},
-    "clientInfo": {"name": "a client", "version": "1"},
-}
+CLIENT = {"name": "a client", "version": "1"}
+HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": CLIENT}
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +112,7 @@ def test_rules_apply_to_the_client_s_copy_and_not_to_the_recording(
     server: list[str], tmp_path: Path
 ) -> None:
     rules, folder = tmp_path / "rules.yaml", tmp_path / "recorded"
-    rules.write_text(RULES)
+    rules.write_text("version: 1\nrules: [{tools: '*', response: [{keep: [books.id]}]}]\n")
     words = ["--rules", str(rules), "--record", str(folder)]
     [answer], _ = speak(wrapped(server, *words), call("list", {"count": 50}))
 
@@ -187,10 +183,8 @@ def test_an_exchange_that_cannot_be_written_passes(server: list[str], tmp_path: 
     reason = f"an exchange was not recorded in {tmp_path}: File too large"
     assert error == f"mcp-abridge: warning: --record: {reason}\n"
     session = recording(tmp_path)
-    assert [os.path.basename(path) for path, _ in session.exchanges] == [
-        "0001-list.json",
-        "0004-list.json",
-    ]
+    names = [os.path.basename(path) for path, _ in session.exchanges]
+    assert names == ["0001-list.json", "0004-list.json"]
     assert not list(Path(session.path).glob("*.new"))
 
 

@@ -132,11 +132,8 @@ def test_a_file_that_cannot_be_replayed_is_refused(
 ) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
-    out, error = run("replay", str(empty), code=2)
-    assert out == ""
+    error = run("replay", str(empty), code=2).err
     assert f"no recorded call in {empty}; `mcp-abridge record` makes recordings" in error
-    error = run("replay", str(empty / "none"), code=2).err
-    assert error == f"mcp-abridge replay: {empty}/none: No such file or directory\n"
     (empty / "0001-t.json").write_text("{")
     error = run("replay", str(empty), code=2).err
     assert f"{empty}/0001-t.json: neither a recorded exchange nor JSON" in error

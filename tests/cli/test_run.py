@@ -130,15 +130,15 @@ def test_bad_rules_are_logged_with_every_problem_and_end_the_server(tmp_path: Pa
     file = rules(tmp_path, "version: 1\nruels: []\nrules:\n  - tool: x\n")
     with Wire([*RUN, "--rules", file, "--", *NAUGHTY, "stays", "ignore"], cwd=ROOT) as wire:
         wire.write(CALL % 1)
-        [line] = [wire.line()]
+        line = wire.line()
         code = wire.process.wait(20)
         assert not wire.group_alive()
     message = json.loads(line)["error"]["message"]
     assert message == "the rules cannot be used; `mcp-abridge check` says why"
     assert code == 2
-    errors = [line for line in wire.errors.decode().splitlines() if "error: " in line]
-    assert any(f"{file}:2:1: " in error for error in errors)
-    assert any(f"{file}:4:5: " in error for error in errors)
+    errors = wire.errors.decode()
+    assert f"error: {file}:2:1: " in errors
+    assert f"error: {file}:4:5: " in errors
 
 
 def test_an_unknown_name_of_rules_is_an_error_though_the_server_ends_at_once() -> None:

@@ -92,6 +92,5 @@ def test_a_file_is_for_servers_that_have_the_tools_it_names() -> None:
 
 
 def test_every_list_of_exposed_tools_must_let_a_tool_through() -> None:
-    files = (load("expose: ['a*', b]"), load("expose: ['*b']"), load("rules: []"))
-    ruleset = RuleSet(files)
+    ruleset = RuleSet((load("expose: ['a*', b]"), load("expose: ['*b']"), load("rules: []")))
     assert [tool for tool in ("a", "ab", "b", "c") if not ruleset.withheld(tool)] == ["ab", "b"]

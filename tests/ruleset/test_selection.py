@@ -25,12 +25,8 @@ def bundled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     """A small library in place of the bundled one, which has tests of its own."""
     folder = tmp_path / "bundled"
     folder.mkdir()
-    heads = {
-        "github": 'server: {name: "github*"}\n',
-        "git": "server:\n  name: mcp-git\n",
-        "broken": "server: {name: broken}\nrulse: []\n",
-        "any": "",
-    }
+    heads = {"github": 'server: {name: "github*"}\n', "git": "server:\n  name: mcp-git\n"}
+    heads |= {"broken": "server: {name: broken}\nrulse: []\n", "any": ""}
     for word, head in heads.items():
         (folder / f"{word}.yaml").write_text(f"version: 1\n{head}rules: [{{tools: {word}}}]\n")
     words = {path.stem: path for path in sorted(folder.glob("*.yaml"))}

@@ -13,7 +13,6 @@ from proxy.testing.differences import differences, same
     [
         (1, True, ["expected 1, found true"]),
         (False, 0, ["expected false, found 0"]),
-        (None, False, ["expected null, found false"]),
         ("1", 1, ['expected "1", found 1']),
         ({}, [], ["expected {}, found []"]),
         ([1, 2], [2, 1], ["[0]: expected 1, found 2", "[1]: expected 2, found 1"]),

@@ -8,7 +8,6 @@ from msgspec import Raw
 from proxy.errors import AbridgeError
 from proxy.testing import answer as answers
 from proxy.testing import walk
-from proxy.testing.answer import ClientView
 from proxy.testing.exchange import make, text_result
 from proxy.testing.play import Replay
 from tests.builders import answer, document, rules, tool_result
@@ -23,13 +22,7 @@ def walk_pages(*pages: Any) -> list[str]:
     rest = [
         answers.read(page if isinstance(page, bytes) else answer(document(page))) for page in pages
     ]
-
-    def ask(arguments: dict[str, Any]) -> ClientView:
-        requests.append(arguments)
-        return rest.pop(0)
-
-    requests: list[dict[str, Any]] = []
-    return list(walk.mismatches(rule, ITEMS, rest.pop(0), ask))
+    return list(walk.mismatches(rule, ITEMS, rest.pop(0), lambda _: rest.pop(0)))
 
 
 @pytest.mark.parametrize(

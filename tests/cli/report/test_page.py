@@ -153,9 +153,8 @@ def test_in_a_browser_the_page_sorts_draws_has_two_themes_and_loads_nothing(
     install.require()
     write_page(ledger)
     write_page(ledger, "--since", "1h", name="hour.html")
-    packages, html, hour = (
-        install.CACHE.resolve() / "browser", tmp_path / "page.html", tmp_path / "hour.html",
-    )  # fmt: skip
+    packages = install.CACHE.resolve() / "browser"
+    html, hour = tmp_path / "page.html", tmp_path / "hour.html"
     completed = subprocess.run(
         [install.node(), HERE / "click.mjs", packages, browser, html, hour, tmp_path],
         capture_output=True,

@@ -42,6 +42,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
+ONE = '{"mcpServers": {"a": {"command": "x"}}}'
+
+
 def write(home: Path, name: str, text: str) -> Path:
     path = home / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -181,8 +184,8 @@ def test_without_its_record_an_entry_is_left(home: Path, run: Run) -> None:
 
 
 def test_a_name_means_all_scopes_or_those_of_one_client(home: Path, run: Run) -> None:
-    user = write(home, ".cursor/mcp.json", '{"mcpServers": {"a": {"command": "x"}}}')
-    project = write(home, "project/.cursor/mcp.json", '{"mcpServers": {"a": {"command": "y"}}}')
+    user = write(home, ".cursor/mcp.json", ONE)
+    project = write(home, "project/.cursor/mcp.json", ONE)
     codex = write(home, ".codex/config.toml", '[mcp_servers.a]\ncommand = "z"\n')
     words = run("wrap", "a", "--client", "cursor").err
     assert "a (cursor, user): wrapped" in words
@@ -222,9 +225,9 @@ def test_files_that_cannot_be_used_are_named_and_the_others_go_on(home: Path, ru
     toml = write(home, ".codex/config.toml", "[mcp_servers.a]\ncommand = \n")
     latin = write(home, ".gemini/settings.json", "{}")
     latin.write_bytes(b'{"\xff": 1}')
-    locked = write(home, ".qwen/settings.json", '{"mcpServers": {"a": {"command": "x"}}}')
+    locked = write(home, ".qwen/settings.json", ONE)
     locked.chmod(0o444)
-    target = write(home, "dotfiles/claude", '{"mcpServers": {"a": {"command": "x"}}}')
+    target = write(home, "dotfiles/claude", ONE)
     target.chmod(0o640)
     (home / ".claude.json").symlink_to(target)
     words = run("wrap", "--all", code=1).err
@@ -247,7 +250,7 @@ def test_wrap_says_that_there_is_no_server_to_wrap(home: Path, run: Run) -> None
     assert words == "mcp-abridge wrap: no client has a server 'fs'; known: none\n"
     words = run("unwrap", code=2).err
     assert words.startswith("mcp-abridge unwrap: say which: NAME, or --all (`mcp-abridge wrap`")
-    file = write(home, ".cursor/mcp.json", '{"mcpServers": {"a": {"command": "x"}}}')
+    file = write(home, ".cursor/mcp.json", ONE)
     [row] = json.loads(run("unwrap", "a", "--json").out)
     place = {"client": "cursor", "scope": "user", "file": str(file), "server": "a"}
     assert row == {**place, "left": False, "result": "is not wrapped"}
@@ -301,10 +304,8 @@ def test_the_command_that_is_written_starts_without_the_path_of_a_shell(
     home: Path, run: Run
 ) -> None:
     answer = '{"jsonrpc": "2.0", "id": 1, "result": {}}'
-    server = {
-        "command": sys.executable,
-        "args": ["-c", f"input(); print('{answer}', flush=True); input()"],
-    }
+    script = f"input(); print('{answer}', flush=True); input()"
+    server = {"command": sys.executable, "args": ["-c", script]}
     file = write(home, ".cursor/mcp.json", json.dumps({"mcpServers": {"a": server}}))
     rules = write(home, "project/rules.yaml", "version: 1\nrules: []\n")
     run("wrap", "a", "--rules", "./rules.yaml", "--rules", "github")
@@ -325,7 +326,7 @@ def test_the_command_that_is_written_starts_without_the_path_of_a_shell(
 def test_from_the_cache_of_uvx_the_command_is_uvx(
     home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = write(home, ".cursor/mcp.json", '{"mcpServers": {"a": {"command": "x"}}}')
+    file = write(home, ".cursor/mcp.json", ONE)
     monkeypatch.setattr("sys.prefix", "/x/uv/archive-v0/Abc")
     monkeypatch.setattr("proxy.cli.wrap.entry._origin", list)
     run("wrap", "a")

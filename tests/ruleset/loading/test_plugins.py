@@ -85,47 +85,34 @@ def test_modules_beside_each_other_import_each_other_with_a_dot(here: Path) -> N
     write(here / "noise.py", f"from .codes import CODES\n{BOTH}\nNoise.codes = CODES")
     assert vars(load("noise:Noise"))["codes"] == ("slow",)
     assert "codes" not in sys.modules
+    write(here / "other.py", "from codes import CODES")
+    assert refusal("other:Noise").endswith(
+        "; what lies beside it is imported by 'from .codes import ...'"
+    )
 
 
 # tests/cases/bad/python.yaml has more of the first kind.
 @pytest.mark.parametrize(
-    ("key", "reference", "message"),
+    ("reference", "message"),
     [
+        ("niose:Noise", "no module 'niose': no file niose.py, and none is installed; did you mean"),
+        ("json.no:A", "no module 'json.no': no file json/no.py, and none is installed"),
+        ("noise:Nosie", "noise.py has no class 'Nosie'; did you mean 'Noise'?"),
+        ("json:Zebra", "the module 'json' has no class 'Zebra'"),
+        ("json:dumps", "'json:dumps' is no msgspec Struct; write class dumps(Struct"),
         (
-            "transforms",
-            "niose:Noise",
-            "no module 'niose': no file niose.py, and none is installed; did you mean 'noise'?",
-        ),
-        (
-            "transforms",
-            "json.nothing:A",
-            "no module 'json.nothing': no file json/nothing.py, and none is installed",
-        ),
-        ("transforms", "noise:Nosie", "noise.py has no class 'Nosie'; did you mean 'Noise'?"),
-        ("transforms", "json:Zebra", "the module 'json' has no class 'Zebra'"),
-        (
-            "transforms",
-            "json:dumps",
-            "'json:dumps' is no msgspec Struct; write class dumps(Struct, frozen=True)",
-        ),
-        (
-            "transforms",
             "noise:Gate",
-            "'noise:Gate' is no transform: it has no window, cuts, reshape; "
-            "name a guard under 'guards'",
-        ),
-        (
-            "guards",
-            "noise:Noise",
-            "'noise:Noise' is a transform, not a guard; name it under 'transforms'",
+            "'noise:Gate' is no transform: it has no window, cuts, reshape; name a guard",
         ),
     ],
 )
 def test_a_reference_that_leads_to_no_class_is_reported(
-    key: str, reference: str, message: str, here: Path
+    reference: str, message: str, here: Path
 ) -> None:
     write(here / "noise.py", BOTH)
-    assert refusal(reference, key) == message
+    assert refusal(reference).startswith(message)
+    advice = "'noise:Noise' is a transform, not a guard; name it under 'transforms'"
+    assert refusal("noise:Noise", "guards") == advice
 
 
 @pytest.mark.parametrize(
@@ -134,17 +121,11 @@ def test_a_reference_that_leads_to_no_class_is_reported(
         ("\n1 / 0", " raises ZeroDivisionError: division by zero (noise.py:2)"),
         ("def a(:", " raises SyntaxError: invalid syntax (noise.py, line 1)"),
         ("raise SystemExit", " raises SystemExit: (noise.py:1)"),
-        (
-            "from codes import CODES",
-            " raises ModuleNotFoundError: No module named 'codes' (noise.py:1); "
-            "what lies beside it is imported by 'from .codes import ...'",
-        ),
     ],
 )
 def test_an_exception_of_a_module_is_reported_with_its_line(
     text: str, message: str, here: Path
 ) -> None:
-    write(here / "codes.py", "CODES = ()")
     write(here / "noise.py", text)
     assert refusal("noise:Noise") == f"noise.py{message}"
 
@@ -171,19 +152,11 @@ class _Adding(Struct, frozen=True):
     parameters: object
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        (["word"], "its parameters are ['word'], not a mapping of names to Parameter"),
-        (
-            {"word": Parameter({"type": "string", "pattern": "(?=a)"})},
-            "the pattern of its parameter 'word': '(?=a)' is not a regular expression RE2 takes: "
-            "invalid perl operator: (?=",
-        ),
-    ],
-)
-def test_arguments_that_cannot_be_advertised_are_reported(parameters: object, message: str) -> None:
+def test_arguments_that_cannot_be_advertised_are_reported() -> None:
     check_parameters(_Adding({"word": Parameter({"type": "string", "pattern": "^a"})}))
-    with pytest.raises(PythonError) as caught:
-        check_parameters(_Adding(parameters))
-    assert str(caught.value) == message
+    with pytest.raises(PythonError, match=r"its parameters are .*, not a mapping of names"):
+        check_parameters(_Adding(["word"]))
+    pattern = Parameter({"type": "string", "pattern": "(?=a)"})
+    message = "the pattern of its parameter 'word': .* is not a regular expression RE2 takes"
+    with pytest.raises(PythonError, match=message):
+        check_parameters(_Adding({"word": pattern}))

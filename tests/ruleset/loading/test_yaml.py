@@ -63,11 +63,8 @@ def test_a_merge_key_adds_only_keys_that_the_mapping_lacks() -> None:
     assert load(text)["z"] == {"a": 0, "b": 1, "c": 2}
 
 
-def test_a_byte_order_mark_and_windows_line_ends_are_accepted() -> None:
+def test_a_byte_order_mark_windows_line_ends_and_question_marks_in_texts_are_accepted() -> None:
     assert load("\ufeffa: 1\r\nb: 2\r\n") == {"a": 1, "b": 2}
-
-
-def test_a_question_mark_may_stand_inside_a_text_in_brackets() -> None:
     assert load("{a: why?, b: http://x?y=1&z=2}") == {"a": "why?", "b": "http://x?y=1&z=2"}
 
 
