@@ -81,6 +81,15 @@ def test_a_result_out_of_all_proportion_is_a_failure() -> None:
     assert outcome.log_line == "r: t: failed at repeats: it gives more than 1052608 bytes"
 
 
+@pytest.mark.fault(35, "inside")
+def test_many_keys_for_many_small_rows_are_a_failure_beyond_the_bound() -> None:
+    keys = ", ".join(f"key_{n}_{'x' * 30}" for n in range(20))
+    raw = answer(document([{"a": 1}] * 5_000))
+    outcome = shape(job(rule(f"name: r\nresponse: [{{project: [a, {keys}]}}]"), raw))
+    assert (outcome.raw, outcome.outcome) == (raw, "failed")
+    assert str(outcome.log_line).startswith("r: t: failed at the end: a result of ")
+
+
 REMOVES = [
     ("response: [{drop: [a, b]}]", document({"a": 1, "b": {"c": 2}})),
     ("response: [{drop: a}]", document([{"a": 1}, {"a": 2}], structured=True)),

@@ -1,12 +1,13 @@
 """Results that break the contract of a rule, and schemas that admit null."""
 
+from random import Random
 from typing import Any
 
 import pytest
 
-from proxy.document.fuel import Fuel
+from proxy.document.fuel import LITTLE, Fuel
 from proxy.document.tree import Document
-from proxy.errors import Refusal
+from proxy.errors import OutOfFuel, Refusal
 from proxy.schema.violations import Checker
 from proxy.transforms.base import Call, Warned
 from proxy.transforms.contract import Contract, normalised
@@ -30,8 +31,10 @@ JOBS: dict[str, Any] = {
 }
 
 
-def checked(raw: str, schema: dict[str, Any] = JOBS, refuses: bool = False) -> list[Warned]:
-    call = Call("list", warnings=[])
+def checked(
+    raw: str, schema: dict[str, Any] = JOBS, refuses: bool = False, **options: Any
+) -> list[Warned]:
+    call = Call("list", warnings=[], **options)
     document = Document.read(raw.encode())
     Contract(schema, refuses)(document.root, call)
     assert not document.changed
@@ -138,3 +141,11 @@ def test_a_nullable_schema_is_advertised_as_admitting_null(
     assert normalised(schema) == {"type": "object", "properties": {"a": advertised}}
     checker = Checker({**advertised, "$defs": {"a": {"type": "string"}}})
     assert list(checker.violations(None, Fuel())) == []
+
+
+@pytest.mark.fault(37, "inside")
+def test_a_pattern_of_the_contract_burns_the_fuel_of_the_call() -> None:
+    text = "".join(Random(1).choices("ab", k=100_000))
+    schema = {"properties": {"a": {"pattern": "(?:a|b)*a(?:a|b){1000}c"}}}
+    with pytest.raises(OutOfFuel):
+        checked(f'{{"a": "{text}"}}', schema, fuel=Fuel(4 * LITTLE))
