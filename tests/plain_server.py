@@ -17,7 +17,14 @@ from tests.plain_server import serve
 _VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 
 
-def serve(name: str, version: str, tools: list[Json], call: Callable[..., Json]) -> None:
+def serve(
+    name: str,
+    version: str,
+    tools: list[Json],
+    call: Callable[..., Json],
+    *,
+    tools_change: bool = False,
+) -> None:
     """Answer until stdin ends; `call` gets a tool's name and its arguments.
 
     A LookupError of it, and an unknown method, are answered with an error of the protocol.
@@ -29,7 +36,7 @@ def serve(name: str, version: str, tools: list[Json], call: Callable[..., Json])
                 requested = params.get("protocolVersion")
                 return {
                     "protocolVersion": requested if requested in _VERSIONS else _VERSIONS[-1],
-                    "capabilities": {"tools": {}},
+                    "capabilities": {"tools": {"listChanged": True} if tools_change else {}},
                     "serverInfo": {"name": name, "version": version},
                 }
             case "ping":

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.builders import call, document, line, tool_result
+from tests.plain_server import IMPORT
 from tests.wire import Wire
 from tests.wrapped import wrapped
 
@@ -29,24 +30,11 @@ RESULTS = {
         {**row, "score": n / 2 if n % 2 else n // 2} for n, row in enumerate(ROWS)
     ]}},
 }  # fmt: skip
-SERVER = """
-import json, sys
+SERVER = f"""{IMPORT}
 results = json.load(open(sys.argv[1]))
-for raw in sys.stdin:
-    message = json.loads(raw)
-    if "id" not in message:
-        continue
-    result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}}
-    result["serverInfo"] = {"name": "rows", "version": "1"}
-    if message["method"] == "tools/call":
-        result = results[message["params"]["name"]]
-    elif message["method"] == "tools/list":
-        hint = {"readOnlyHint": True}
-        schema = {"type": "object"}
-        result = {"tools": [
-            {"name": name, "inputSchema": schema, "annotations": hint} for name in results
-        ]}
-    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+more = {{"inputSchema": {{"type": "object"}}, "annotations": {{"readOnlyHint": True}}}}
+tools = [{{"name": name, **more}} for name in results]
+serve("rows", "1", tools, lambda name, _: results[name])
 """
 PAGES = "version: 1\nrules: [{tools: text, response: [{paginate: {as: items, limit: 2}}]}]\n"
 
@@ -150,7 +138,7 @@ def test_a_client_that_shows_text_alone_gets_a_text_if_the_server_sent_none(
 ) -> None:
     with client_of(server, client) as shows_text:
         assert shows_text.call("structured") == {
-            **tool_result('{"id": 1.0}'),
+            **tool_result('{"id":1.0}'),
             "structuredContent": {"id": 1.0},
         }
 

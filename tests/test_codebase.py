@@ -4,16 +4,14 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Literal
 from uuid import uuid4
 
 import orjson
 import pytest
 
-from proxy.document.paths import Path as At
+from examples.codebase import transitions
 from proxy.document.tree import Document
 from proxy.ruleset.selection import load
 from proxy.storage import ledger
@@ -27,7 +25,6 @@ EXAMPLE = ROOT / "examples" / "codebase"
 SERVER = [sys.executable, str(EXAMPLE / "server.py")]
 # How the server is reached, and the era of the protocol that the client speaks.
 WAYS: dict[str, Mode] = {"stdio": "auto", "http": "legacy"}
-STRICT_WAYS: dict[str, Mode] = {"http to a command": "2026-07-28"}
 STATUS = [
     "job_id", "status", "progress_percentage", "progress_message", "files_scanned",
     "files_indexed", "chunks_created", "created_at", "started_at", "completed_at", "cancelled_at",
@@ -125,13 +122,11 @@ def refusing(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return strict
 
 
-@pytest.fixture(scope="module", params=STRICT_WAYS)
-def strict(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, refusing: Path
-) -> Iterator[Jobs]:
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory, refusing: Path) -> Iterator[Jobs]:
     """Connect through those; what the client accepts fits the contract to the letter."""
-    folder, mode = tmp_path_factory.mktemp("refusing"), STRICT_WAYS[request.param]
-    with started(request.param, refusing, folder, mode) as jobs:
+    folder = tmp_path_factory.mktemp("refusing")
+    with started("http to a command", refusing, folder, "2026-07-28") as jobs:
         yield jobs
 
 
@@ -179,22 +174,6 @@ def job_schema(schema: Json) -> Json:
     """Return the properties of a job in a contract: of the answer, or of each in a list."""
     properties: Json = schema["properties"]
     return properties["jobs"]["items"]["properties"] if "jobs" in properties else properties
-
-
-def test_the_server_sends_text_alone_and_declares_no_schema(origin: str, project: str) -> None:
-    with reaching(origin) as direct:
-        assert all(tool.output_schema is None for tool in direct.tools().values())
-        path = {"repo_path": "/repos/service", "project_id": project}
-        result = direct.call("start_indexing_background", path)
-        assert "structuredContent" not in result
-        job = orjson.loads(texts(result)[0])["job_id"]
-        arguments = {"job_id": job, "project_id": project}
-        [text] = texts(direct.call("get_job_status", arguments))
-        assert set(orjson.loads(text)) > set(STATUS)
-        assert len(text) > 20_000
-        result = direct.call("get_job_status", {"job_id": SOME})
-        assert result["isError"]
-        assert texts(result) == [f"Job not found: {SOME}"]
 
 
 def test_each_tool_is_advertised_with_its_contract_and_nulls_where_there_are_nulls(
@@ -285,26 +264,14 @@ def test_a_status_has_sixteen_fields_in_every_state_of_the_job(
 
 def test_pages_of_jobs_are_the_servers_own(strict: Jobs, origin: str) -> None:
     with reaching(origin) as direct:
-        for arguments in (
-            {},
-            {"limit": 20, "offset": 20},
-            {"limit": 20, "offset": 40},
-            {"offset": 60},
-        ):
+        for offset, count in ((0, 20), (40, 5), (60, 0)):
+            arguments = {"limit": 20, "offset": offset}
             page = strict.document("list_background_jobs", **arguments)
             [text] = texts(direct.call("list_background_jobs", arguments))
-            before = orjson.loads(text)
             assert list(page) == ["jobs", "total_count", "limit", "offset", "project_id"]
-            assert [page["limit"], page["offset"]] == [20, arguments.get("offset", 0)]
-            for job in page["jobs"]:
-                assert set(job) == {
-                    "job_id", "repo_path", "repo_name", "status", "progress_percentage",
-                    "files_indexed", "chunks_created", "created_at", "started_at",
-                    "completed_at", "project_id", "force_reindex",
-                }  # fmt: skip
-            count = max(0, min(20, 45 - arguments.get("offset", 0)))
-            assert [len(page["jobs"]), page["total_count"]] == [count, 45]
-            assert len(before["jobs"]) == count
+            assert [page["limit"], page["offset"], page["total_count"]] == [20, offset, 45]
+            jobs, own = page["jobs"], orjson.loads(text)["jobs"]
+            assert len(jobs) == len(own) == count
 
 
 def test_every_code_is_in_the_rules_and_no_other() -> None:
@@ -356,37 +323,24 @@ def test_a_broken_contract_is_refused_if_the_rules_say_so(strict: Jobs, project:
     assert error["details"] == {"field": "database_name"}
 
 
-@pytest.fixture
-def transitions() -> ModuleType:
-    """Load the transform with nothing in its memory."""
-    spec = spec_from_file_location("transitions_of_codebase", EXAMPLE / "transitions.py")
-    assert spec
-    assert spec.loader
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def warned(transitions: ModuleType, value: Any, at: str = "") -> list[str]:
+def warned(value: Any) -> list[str]:
     """Return the warnings for a document, which must come out as it went in."""
     raw = orjson.dumps(value)
     document = Document.read(raw)
     call = Call("get_job_status", warnings=[])
-    transitions.Transitions(At.parse(at))(document.root, call)
+    transitions.Transitions()(document.root, call)
     assert document.encode() == raw
     return [each.kind for each in call.warnings]
 
 
 @pytest.mark.parametrize("before", STATUSES)
-def test_a_status_that_nothing_leads_to_is_warned_of_however_many_were_skipped(
-    before: str, transitions: ModuleType
-) -> None:
+def test_a_status_that_nothing_leads_to_is_warned_of_however_many_were_skipped(before: str) -> None:
     assert sum(map(len, transitions.STEPS.values())) == 9
     for after in STATUSES:
         job = f"{before} {after}"
-        assert warned(transitions, {"job_id": job, "status": before}) == []
+        assert warned({"job_id": job, "status": before}) == []
         # What is wrong: to leave an end, and to wait again.
         wrong = before != after and (before in ENDS or after == "pending")
         expected = [f"transition: {before} -> {after}"] if wrong else []
-        assert warned(transitions, {"job_id": job, "status": after}) == expected
-        assert warned(transitions, {"job_id": job, "status": after}) == []
+        assert warned({"job_id": job, "status": after}) == expected
+        assert warned({"job_id": job, "status": after}) == []

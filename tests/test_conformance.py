@@ -4,14 +4,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.conformance import install
+from tests.conformance.install import CACHE, PARTS
+from tests.servers.install import require
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def test_the_same_checks_pass_through_the_proxy() -> None:
     # About 15 s, of which the direct runs take 5.
-    install.require()
+    require(PARTS, CACHE)
     completed = subprocess.run(
         [sys.executable, "-m", "tests.conformance", "--short"],
         cwd=ROOT,

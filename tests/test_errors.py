@@ -21,12 +21,5 @@ def test_an_exception_of_python_beside_a_rule_file_has_its_last_line_there() -> 
     )
 
 
-def test_an_exception_of_other_code_has_no_line() -> None:
-    with pytest.raises(ValueError, match="x3") as caught:
-        int("x3")
-
-    assert raised(caught.value) == "ValueError: invalid literal for int() with base 10: 'x3'"
-
-
 def test_a_word_of_any_length_is_compared_in_no_time() -> None:
     assert nearest("paginate" * 100_000, ["paginate"]) is None

@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from tests.python_client import Mode, PythonClient, System, connected, reaching
-from tests.serving import FRONTS, Front
+from tests.serving import FRONTS
 from tests.wrapped import ROOT, Result, texts
 
 EXAMPLES = ROOT / "examples"
@@ -60,13 +60,12 @@ RUN = {
 
 
 class Running:
-    """Everything that runs by one transport: started when first asked for, and kept."""
+    """Everything that runs by one transport: started at its first use."""
 
     def __init__(self, transport: str, folder: Path, stack: ExitStack) -> None:
         self._transport = transport
         self._folder = folder
         self._stack = stack
-        self._fronts: dict[str, Front] = {}
         self._examples: dict[tuple[str, Mode], Example] = {}
 
     def folder(self, name: str) -> Path:
@@ -75,36 +74,30 @@ class Running:
 
     def example(self, name: str, mode: Mode = "auto") -> Example:
         """Return the example of a name, with a client that negotiates by `mode`."""
-        example = self._examples.get((name, mode))
-        if example is None:
-            example = self._examples[name, mode] = self._connected(name, mode)
+        if (name, mode) not in self._examples:
+            self._examples[name, mode] = self._start(name, mode)
+        example = self._examples[name, mode]
         example.sizes.clear()
         return example
 
-    def _connected(self, name: str, mode: Mode) -> Example:
+    def _start(self, name: str, mode: Mode) -> Example:
         enter, folder = self._stack.enter_context, self.folder(name)
+        folder.mkdir(exist_ok=True)
         example, options = RUN[name]
         options = [str(folder) if option == "." else option for option in options]
         server = [sys.executable, str(EXAMPLES / example / "server.py"), *options]
-        front = self._fronts.get(name)
-        if front is None:
-            folder.mkdir()
-            front = self._fronts[name] = self._started(name, server)
+        rules = EXAMPLES / example / "rules.yaml"
+        if name == "once":
+            rules = folder / "rules.yaml"
+            rules.write_text(ONCE)
+        log = folder / "calls.log"
+        own = () if name == "vault" else WHOLE
+        front = enter(FRONTS[self._transport]([*server, "--log", str(log)], [rules], folder, *own))
         if front.direct is None:
             direct = connected(server, mode=mode)
         else:
             direct = reaching(front.direct, mode=mode)
-        return Example(enter(front.connect(mode)), enter(direct), folder / "calls.log")
-
-    def _started(self, name: str, server: list[str]) -> Front:
-        folder = self.folder(name)
-        rules = EXAMPLES / RUN[name][0] / "rules.yaml"
-        if name == "once":
-            rules = folder / "rules.yaml"
-            rules.write_text(ONCE)
-        command = [*server, "--log", str(folder / "calls.log")]
-        own = WHOLE if name in ("fullsync", "once") else ()
-        return self._stack.enter_context(FRONTS[self._transport](command, [rules], folder, *own))
+        return Example(enter(front.connect(mode)), enter(direct), log)
 
 
 @pytest.fixture(scope="module")

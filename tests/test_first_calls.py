@@ -5,19 +5,15 @@ Official clients of both eras, over stdio and HTTP, before a server that counts 
 
 import json
 import re
-import sqlite3
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.faults.processes import until
-from tests.ledgers import query
 from tests.python_client import Mode, PythonClient, connected
 from tests.serving import FRONTS, upstream
 from tests.wrapped import texts, wrapped
@@ -46,19 +42,6 @@ class Counting:
     @property
     def calls(self) -> list[str]:
         return self._file.read_text().split() if self._file.exists() else []
-
-    @property
-    def recorded(self) -> int:
-        """The number of calls that other sessions can know of."""
-        try:
-            [(count,)] = query(str(self._ledger), "SELECT COUNT(*) FROM recent")
-        except sqlite3.OperationalError:  # it is being created
-            return 0
-        return int(count)
-
-    def finish(self) -> None:
-        """Let the tool `slow` answer."""
-        self._file.with_name("finish").touch()
 
     def wrapped(self, *options: str, mode: Mode = "legacy") -> AbstractContextManager[PythonClient]:
         """Begin a session with a wrapper and a server of its own."""
@@ -150,24 +133,6 @@ def test_a_view_does_not_repeat_a_call_of_another_session_of_the_user(
         assert look(client, "reads") == ANSWER
         assert look(client, "plain", query="c") == ANSWER
     assert server.calls == ["plain", "plain", "reads", "plain"]
-
-
-def test_a_call_that_still_runs_in_another_session_is_not_made_a_second_time(
-    server: Counting,
-) -> None:
-    with server.wrapped() as one, server.wrapped() as other, ThreadPoolExecutor(1) as thread:
-        one.tools()
-        one.call("reads", {})
-        running = thread.submit(one.call, "slow", {})
-        try:
-            until(lambda: server.calls == ["reads", "slow"])
-            until(lambda: server.recorded == 1)
-            assert refusal(other, "slow") == MADE_BEFORE.replace("plain", "slow")
-            assert server.recorded == 1  # a tool that only reads may run again
-        finally:
-            server.finish()
-        assert running.result(20)["content"]
-    assert server.calls == ["reads", "slow"]
 
 
 def test_with_a_store_a_later_session_looks_into_the_answer_of_an_earlier_one(

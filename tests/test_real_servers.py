@@ -177,35 +177,25 @@ def conversation(command: list[str], calls: list[Talk]) -> tuple[list[bytes], En
 
 def of_long_answers(tree: Path, repository: Path) -> list[tuple[list[str], list[Talk]]]:
     """Name the calls that are answered at length, by server."""
-    here, there = {"repo_path": str(repository)}, str(tree / "many")
+    here, long, many = {"repo_path": str(repository)}, str(tree / "long.txt"), str(tree / "many")
+    files: list[Talk] = [
+        ("read_text_file", {"path": long}),
+        ("read_file", {"path": str(tree / "rows.json")}),
+        ("read_multiple_files", {"paths": [long] * 2}),
+        ("read_media_file", {"path": long}),
+        ("directory_tree", {"path": many}),
+        ("search_files", {"path": many, "pattern": "**/*.txt"}),
+    ]
+    commits: list[Talk] = [
+        ("git_log", here | {"max_count": 300}),
+        ("git_show", here | {"revision": "HEAD"}),
+        ("git_diff_unstaged", here),
+        ("git_status", here),
+    ]
     return [
-        (
-            servers.filesystem(tree),
-            [
-                ("read_text_file", {"path": str(tree / "long.txt")}),
-                ("read_file", {"path": str(tree / "rows.json")}),
-                ("read_multiple_files", {"paths": [str(tree / "long.txt")] * 2}),
-                ("read_media_file", {"path": str(tree / "long.txt")}),
-                ("directory_tree", {"path": there}),
-                ("search_files", {"path": there, "pattern": "**/*.txt"}),
-            ],
-        ),
-        (
-            servers.everything(),
-            [
-                ("echo", {"message": LONG[:50_000]}),
-                ("echo", {"message": orjson.dumps({"rows": [*range(9_000)]}).decode()}),
-            ],
-        ),
-        (
-            servers.git(repository),
-            [
-                ("git_log", here | {"max_count": 300}),
-                ("git_show", here | {"revision": "HEAD"}),
-                ("git_diff_unstaged", here),
-                ("git_status", here),
-            ],
-        ),
+        (servers.filesystem(tree), files),
+        (servers.everything(), [("echo", {"message": LONG[:50_000]})]),
+        (servers.git(repository), commits),
     ]
 
 

@@ -9,29 +9,17 @@ import pytest
 
 from tests.builders import call, line
 from tests.faults.sidecar import Sidecar
+from tests.plain_server import IMPORT
 from tests.serving import JSON, ask, open_request
 from tests.wire import Wire
 from tests.wrapped import wrapped
 
 OWN = ("--budget", "off", "--ledger", "off")  # only a rule changes a definition
 # Declares that its tools may change, lists two, and answers every call alike.
-SERVER = r"""
-import json, sys
-TOOLS = [{"name": name, "inputSchema": {"type": "object"}} for name in ("get", "gone")]
-RESULTS = {
-    "initialize": {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {"tools": {"listChanged": True}},
-        "serverInfo": {"name": "s", "version": "1"},
-    },
-    "tools/list": {"tools": TOOLS},
-    "tools/call": {"content": [{"type": "text", "text": json.dumps({"a": 1, "secret": 2})}]},
-}
-for line in sys.stdin:
-    message = json.loads(line)
-    if "id" in message:
-        answer = {"jsonrpc": "2.0", "id": message["id"], "result": RESULTS[message["method"]]}
-        print(json.dumps(answer), flush=True)
+SERVER = f"""{IMPORT}
+tools = [{{"name": name, "inputSchema": {{"type": "object"}}}} for name in ("get", "gone")]
+answer = {{"content": [{{"type": "text", "text": json.dumps({{"a": 1, "secret": 2}})}}]}}
+serve("s", "1", tools, lambda *_: answer, tools_change=True)
 """
 COMMAND = [sys.executable, "-c", SERVER]
 PARAMS = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c"}}

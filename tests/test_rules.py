@@ -50,11 +50,6 @@ def test_every_rule_has_a_case(path: Path) -> None:
     assert [rule.name for rule in file.rules if not rule.tests] == []
 
 
-def test_there_are_bundled_rule_files_and_examples() -> None:
-    assert {path.stem for path in FILES} >= {"github", "filesystem", "playwright", "sqlite"}
-    assert {path.parent.name for path in FILES} >= {"fullsync", "obsidian"}
-
-
 def test_no_bundled_file_needs_more_than_the_rule_language() -> None:
     load([path.stem for path in ROOT.glob("rules/*.yaml")])
 

@@ -7,12 +7,11 @@ from pathlib import Path
 
 from tests.servers.install import (
     NotInstalled,
-    install_part,
+    Parts,
+    install,
     node,
     npm_packages,
-    only_one_at_a_time,
     python_packages,
-    require_part,
     run,
 )
 
@@ -33,27 +32,10 @@ def everything_server(pins: Path, folder: Path, env: Mapping[str, str]) -> None:
     run([*pip, "install", "--quiet", "--no-deps", server], folder, env)
 
 
-PARTS = {
-    "suite": ("package.json", npm_packages),
-    "everything": ("requirements.txt", everything_server),
+PARTS: Parts = {
+    "suite": (HERE / "package.json", npm_packages),
+    "everything": (HERE / "requirements.txt", everything_server),
 }
-
-
-def install(env: Mapping[str, str]) -> None:
-    """Install what is not there yet, with `env` as the installers' environment.
-
-    Raises NotInstalled with the failed command and the end of what it said.
-    """
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with only_one_at_a_time():
-        for name, (pins, how) in PARTS.items():
-            install_part(CACHE / name, HERE / pins, how, env)
-
-
-def require() -> None:
-    """Keep the test of conformance from spending its time on downloads. Raises NotInstalled."""
-    for name, (pins, _) in PARTS.items():
-        require_part(CACHE / name, HERE / pins)
 
 
 def suite() -> list[str]:
@@ -76,6 +58,6 @@ def everything_on_stdio() -> list[str]:
 
 if __name__ == "__main__":
     try:
-        install(os.environ)
+        install(os.environ, PARTS, CACHE)
     except NotInstalled as problem:
         sys.exit(f"the conformance suite could not be installed: {problem}")

@@ -67,46 +67,43 @@ def python_packages(pins: Path, folder: Path, env: Mapping[str, str]) -> None:
 
 How = Callable[[Path, Path, Mapping[str, str]], None]
 
-PARTS: dict[str, tuple[str, How]] = {
-    "node": ("package.json", npm_packages),
-    "rules": ("rules.json", npm_packages),
-    "git": ("requirements-git.txt", python_packages),
-    "sqlite": ("requirements-sqlite.txt", python_packages),
-    "tokenizer": ("tokenizer.json", npm_packages),
-    "browser": ("browser.json", npm_packages),
+Parts = Mapping[str, tuple[Path, How]]
+
+PARTS: Parts = {
+    "node": (HERE / "package.json", npm_packages),
+    "rules": (HERE / "rules.json", npm_packages),
+    "git": (HERE / "requirements-git.txt", python_packages),
+    "sqlite": (HERE / "requirements-sqlite.txt", python_packages),
+    "tokenizer": (HERE / "tokenizer.json", npm_packages),
+    "browser": (HERE / "browser.json", npm_packages),
 }
-FURTHER: dict[str, tuple[str, How]] = {
-    "apis": ("apis.json", npm_packages),
-    "grafana": ("requirements-grafana.txt", python_packages),
-    "sentry": ("sentry.json", npm_packages),
-    "atlassian": ("requirements-atlassian.txt", python_packages),
-    "serena": ("requirements-serena.txt", python_packages),
+FURTHER: Parts = {
+    "apis": (HERE / "apis.json", npm_packages),
+    "grafana": (HERE / "requirements-grafana.txt", python_packages),
+    "sentry": (HERE / "sentry.json", npm_packages),
+    "atlassian": (HERE / "requirements-atlassian.txt", python_packages),
+    "serena": (HERE / "requirements-serena.txt", python_packages),
 }
 """Large ones, for tests of bundled rules that `make rules` runs."""
 
 
-def install(env: Mapping[str, str], parts: Mapping[str, tuple[str, How]]) -> None:
+def install(env: Mapping[str, str], parts: Parts = PARTS, cache: Path = CACHE) -> None:
     """Install the parts that are not there yet, with `env` as the installers' environment.
 
     Raises NotInstalled with the failed command and the end of what it said.
     """
     if shutil.which("git", path=env.get("PATH")) is None:
         raise NotInstalled("the git server needs the command `git`, and there is none on the PATH")
-    with only_one_at_a_time(), ThreadPoolExecutor(2) as pool:
+    with only_one_at_a_time(cache), ThreadPoolExecutor(2) as pool:
         installed = [
-            pool.submit(install_part, CACHE / name, HERE / pins, how, env)
+            pool.submit(install_part, cache / name, pins, how, env)
             for name, (pins, how) in parts.items()
         ]
         for part in installed:
             part.result()
 
 
-def install_part(
-    folder: Path,
-    pins: Path,
-    how: How,
-    env: Mapping[str, str],
-) -> None:
+def install_part(folder: Path, pins: Path, how: How, env: Mapping[str, str]) -> None:
     """Make `folder` hold what `pins` asks for; nothing is done if it does already."""
     if is_installed(folder, pins):
         return
@@ -128,24 +125,20 @@ def stamp(folder: Path) -> Path:
 
 
 def has(name: str) -> bool:
-    return is_installed(CACHE / name, HERE / FURTHER[name][0])
+    return is_installed(CACHE / name, FURTHER[name][0])
 
 
-def require() -> None:
-    """Keep tests from running without what is pinned here, or with other versions of it.
+def require(parts: Parts = PARTS, cache: Path = CACHE) -> None:
+    """Keep tests from running without the parts, or with other versions of them.
 
     Raises NotInstalled with the next step.
     """
-    for name, (pins, _) in PARTS.items():
-        require_part(CACHE / name, HERE / pins)
-
-
-def require_part(folder: Path, pins: Path) -> None:
-    if not is_installed(folder, pins):
-        raise NotInstalled(
-            f"{folder} does not hold what {pins} asks for, for Python {sys.version.split()[0]} in"
-            f" {sys.base_prefix}: run `make servers`"
-        )
+    for name, (pins, _) in parts.items():
+        if not is_installed(cache / name, pins):
+            raise NotInstalled(
+                f"{cache / name} does not hold what {pins} asks for, for Python"
+                f" {sys.version.split()[0]} in {sys.base_prefix}: run `make servers`"
+            )
 
 
 def digest(pins: Path) -> str:
@@ -182,10 +175,10 @@ def show(line: str) -> None:
 
 
 @contextmanager
-def only_one_at_a_time() -> Iterator[None]:
+def only_one_at_a_time(cache: Path = CACHE) -> Iterator[None]:
     """Hold the cache against a second test run that installs at the same moment."""
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE / ".lock").open("w") as lock:
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
