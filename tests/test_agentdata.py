@@ -201,6 +201,3 @@ def test_the_tools_are_the_servers_own_but_for_the_list_the_batch_and_the_retire
         assert raised.value.error.code == -32601
         assert base.calls() == calls
         assert other.document("list_documents")["truncated"]
-
-
-# The server itself, over HTTP
