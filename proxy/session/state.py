@@ -345,11 +345,9 @@ class InFlight:
         )
 
     def is_stray(self, exchange: bytes, key: bytes) -> bool:
-        """Return True for a response to a query, or to a request that the proxy has answered."""
         return exchange + key in self._replaced or self.queries.issued(key)
 
     def replace_response(self, slot: bytes) -> None:
-        """Record that the proxy answered a request in place of the server."""
         self._replaced[slot] = None
         if len(self._replaced) > _MOST_REPLACED:
             self._replaced.popitem(last=False)

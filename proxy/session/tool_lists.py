@@ -117,7 +117,6 @@ class ToolListHistory:
         """Bytes of the list as the server sent it."""
 
     def record(self, original: Raw, edited: Raw | None, *, next_page: bool) -> None:
-        """Record a page that was sent as `edited`, or unchanged if that is None."""
         if not next_page:
             self._pages.clear()
             self._cost = self.size = 0

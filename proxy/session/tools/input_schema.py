@@ -46,7 +46,6 @@ def _branches(schema: Schema, keyword: str) -> list[Any]:
 
 
 def _with_property(schema: Schema, names: list[str], added: Schema, *, replace: bool) -> Schema:
-    """Return `schema` with a property at the end of a chain of objects; it is never required."""
     first, *rest = names
     properties = schema.get("properties")
     properties = dict(properties) if isinstance(properties, dict) else {}

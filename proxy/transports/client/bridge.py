@@ -63,7 +63,6 @@ class Bridge:
         self._ends: asyncio.Queue[End] = asyncio.Queue()
 
     def run(self) -> int:
-        """Move lines until either side ends, in the main thread; return the exit code."""
         return self._loop.run_until_complete(self._run())
 
     def refuse(self, code: int, reason: str) -> None:

@@ -284,7 +284,6 @@ class Streamable:
             self._log.warning(f"the server's event stream is read no further: {error}")
 
     async def _resume_stream(self, position: StreamPosition, post: ClientRequest | None) -> None:
-        """Read the server's own stream, or the rest of that with the responses to `post`."""
         failures = 0
         pause = 0.0 if post is None else position.pause(0)
         while post is None or post.waiting:

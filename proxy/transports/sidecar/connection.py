@@ -72,7 +72,6 @@ class Connection(web.RequestHandler):
 
     @property
     def idle(self) -> bool:
-        """True if it waits for a request, and all earlier responses are sent."""
         waits = self._waiter is not None and not self._waiter.done()
         transport = self.transport
         return waits and transport is not None and not transport.get_write_buffer_size()

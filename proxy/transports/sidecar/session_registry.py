@@ -99,7 +99,6 @@ class SessionRegistry:
         return begin(self._route, self._rules, scope, self._aside, resumable=not id_prefix)
 
     def alone(self, name: str) -> Driver:
-        """Return a session of this name that no request can find."""
         return self._begin(name, b":")
 
     def initialized(self, context: RequestContext, session: str | None) -> None:
@@ -119,7 +118,6 @@ class SessionRegistry:
         self._recent.clear()
 
     async def share(self, context: RequestContext) -> None:
-        """Share facts about the server with other replicas if the request asked for these."""
         if context.post.method not in _TEACHES:
             return
         if context.post.initializes and (context.memory.scope, None) not in self._drivers:

@@ -84,7 +84,6 @@ class ChildProcess:
         return True
 
     def give_up(self) -> None:
-        """Count the server as ended if even SIGKILL did not end it in time."""
         if not self.ended():
             self.code = -KILL
 

@@ -208,7 +208,6 @@ class ChildSession:
             self._deliver(message.error(id, message.CANCELLED, "Request cancelled"))
 
     async def _route(self, routed: Routed) -> None:
-        """Send messages to either side; wait only for a client that reads slowly."""
         # At once: no client message about a call that was held may overtake the call.
         self._child.post(routed.all_to_server)
         self._timer.start()

@@ -88,7 +88,6 @@ class SseSessions:
     async def posted(
         self, request: web.BaseRequest, name: str, record: AccessRecord
     ) -> web.StreamResponse:
-        """Send a message to a stream's endpoint; raises ConnectionLost, RequestRefused."""
         stream = self._streams.get(name)
         if stream is None:
             raise RequestRefused(404, post.INVALID, "the stream of this endpoint is over")

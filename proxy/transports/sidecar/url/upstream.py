@@ -90,7 +90,6 @@ class Upstream:
             raise ConnectionLost(error.brief) from None
 
     async def decline(self, context: RequestContext, id: bytes, reason: str) -> None:
-        """Answer a request of the server with an error, lest it wait for the client."""
         raw = message.error(id, FAILED, reason)
         with suppress(ConnectionLost, body.TooLarge):
             async with self.ask(context.request, raw, context.post) as upstream:
