@@ -114,6 +114,16 @@ async def test_a_second_get_stream_is_refused(client: Client) -> None:
             await asyncio.sleep(0.01)
 
 
+async def test_a_stream_is_resumed_while_the_call_goes_on(client: Client) -> None:
+    stream = await client.call(1, "hold")
+    await stream.event()
+    resumed = await listening(client, last_event_id=stream.ids[0])
+    # Whoever comes back takes the place of who is there, and may be so no longer.
+    assert await stream.event() is None
+    await client.call(2, "release")
+    assert await resumed.text() == "held 1"
+
+
 async def test_an_event_id_of_another_session_is_unknown() -> None:
     async with serve_command() as proxy:
         one, other = await proxy.client().initialize(), await proxy.client().initialize()
