@@ -21,6 +21,11 @@ def rule(keys: str) -> Rule:
     return rule
 
 
+def test_a_later_page_restarts_at_the_parse_before_the_first_cut() -> None:
+    step = rule("response: [{parse: {as: lines}}, {keep: a}, {paginate: {at: a}}]")
+    assert (step.snapshot_step.restart, step.snapshot_step.cut) == (0, 2)
+
+
 @pytest.mark.parametrize(
     ("keys", "costly"),
     [

@@ -69,8 +69,3 @@ def test_input_without_a_call_is_refused_with_a_reason() -> None:
     ):
         with pytest.raises(ExchangeError, match=f"^{message}"):
             recorded(value)
-
-
-def test_invalid_json_is_refused() -> None:
-    with pytest.raises(ExchangeError, match="neither a recorded exchange nor JSON"):
-        exchange.recorded(b"plain text", "u")
