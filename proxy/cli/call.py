@@ -95,10 +95,7 @@ async def _response(client: Any, tool: str, arguments: dict[str, Any]) -> dict[s
 
 
 def parsed(words: list[str]) -> dict[str, Any] | list[tuple[str, str]]:
-    """Return the arguments of a call from one JSON object, else each name with its value's text.
-
-    Raises UnusableCall.
-    """
+    """Return the arguments as one JSON object, or each name and value's text. UnusableCall."""
     if len(words) == 1 and words[0].startswith("{"):
         try:
             whole: dict[str, Any] = json.loads(words[0])
@@ -115,10 +112,7 @@ def parsed(words: list[str]) -> dict[str, Any] | list[tuple[str, str]]:
 
 
 def values_of(name: str, words: list[str], tools: Tools) -> dict[str, Any]:
-    """Return the arguments of a call, each with the type that the tool's inputSchema says.
-
-    Raises UnusableCall.
-    """
+    """Return the arguments, each of the type that the inputSchema says. Raises UnusableCall."""
     if name not in tools:
         raise UnusableCall(f"the server has no tool {name!r}{did_you_mean(name, tools)}")
     pairs = parsed(words)

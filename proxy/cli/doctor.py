@@ -132,9 +132,8 @@ def _clients(settings: argparse.Namespace) -> Iterator[Finding]:
     from proxy.cli.wrap.changes import Configs
 
     servers: dict[str, dict[str, bool]] = {}
-    for server in Configs(None).servers:
-        names = servers.setdefault(server.place.client, {})
-        names[server.name] = server.own_words is not None
+    for each in Configs(None).servers:
+        servers.setdefault(each.place.client, {})[each.name] = each.own_words is not None
     for name, every in servers.items():
         client = client_for(_CLIENT_INFO.get(name, name)).within(os.environ)
         budget: object = settings.budget

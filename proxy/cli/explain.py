@@ -31,7 +31,7 @@ from proxy.document.patterns import truthy
 from proxy.document.tokens import tokens
 from proxy.document.tree import Document, loads, plain
 from proxy.errors import AbridgeError, DocumentError
-from proxy.ruleset.clients import CLIENTS, client_for
+from proxy.ruleset.clients import CLIENTS, Shows, client_for
 from proxy.ruleset.guard import Allow
 from proxy.ruleset.rule import Rule
 from proxy.shaping.job import ShapeJob
@@ -163,7 +163,7 @@ def explained(replay: Replay, file: str = "") -> dict[str, Any]:
         "steps": steps,
         "missing": list(dict.fromkeys(path for step in steps for path in step["missing"])),
         "notices": notices,
-        "warnings": list(map(_warning, dict.fromkeys((*of_guard, *of_steps)))),
+        "warnings": _warning_list(dict.fromkeys((*of_guard, *of_steps))),
         "vocabulary": {} if rule is None else _vocabulary(rule),
         "log": list(dict.fromkeys(replay.log)),
         "before": _sizes(replay.before),
@@ -204,14 +204,15 @@ def _document(replay: Replay, rule: Rule) -> dict[str, Any] | None:
 
 
 def _place(copy: Copy) -> str:
-    if copy.where == "structured":
-        return "structuredContent"
-    if copy.where == "member":
-        block = "the text block in " if copy.as_block else ""
-        return f"{block}the member {copy.member!r} of structuredContent"
     numbers = ", ".join(str(index + 1) for index in copy.blocks)
-    if len(copy.blocks) > 1:
-        return f"content blocks {numbers}, an element each"
+    match copy.where:
+        case "structured":
+            return "structuredContent"
+        case "member":
+            block = "the text block in " if copy.as_block else ""
+            return f"{block}the member {copy.member!r} of structuredContent"
+        case _ if len(copy.blocks) > 1:
+            return f"content blocks {numbers}, an element each"
     return f"content block {numbers}{', as a JSON string' if copy.quoted else ''}"
 
 
@@ -221,10 +222,7 @@ def _runs_on_error(replay: Replay, rule: Rule) -> bool:
 
 
 class _State(NamedTuple):
-    """The answer if a step were the last; `missing` and `warnings` are those up to it.
-
-    `key` is the rule's key that lists the step.
-    """
+    """The answer if a step, of a `key` of the rule, were the last; the others are up to it."""
 
     step: str
     key: str | None
@@ -244,7 +242,7 @@ def _accounts(states: Iterable[_State]) -> Iterator[dict[str, Any]]:
             "key": key,
             **_sizes(state.answer),
             "missing": list(state.missing[missing:]),
-            "warnings": list(map(_warning, state.warnings[warnings:])),
+            "warnings": _warning_list(state.warnings[warnings:]),
             "said": state.message,
         }
         missing, warnings = len(state.missing), len(state.warnings)
@@ -319,36 +317,32 @@ def _mistakes(step: Transform, document: Any, arguments: dict[str, Any]) -> list
     return [f"{key}: {mistake}" for mistake in lookups.slips or absences]
 
 
-def _warning(warning: Warned) -> dict[str, Any]:
-    return {"kind": warning.kind, "said": warning.text}
+def _warning_list(warnings: Iterable[Warned]) -> list[dict[str, str]]:
+    return [{"kind": each.kind, "said": each.text} for each in warnings]
 
 
 def _vocabulary(rule: Rule) -> dict[str, list[str]]:
-    words: dict[str, dict[str, None]] = {}
+    words: dict[str, list[str]] = {}
     for step in (*rule.pipeline, *rule.errors):
         for path, permitted in step.vocabulary.items() if isinstance(step, Recast) else ():
-            words.setdefault(path.text, {}).update(dict.fromkeys(permitted))
-    return {path: list(permitted) for path, permitted in words.items()}
+            words[path.text] = list(dict.fromkeys((*words.get(path.text, ()), *permitted)))
+    return words
 
 
 def _sizes(answer: ClientView) -> dict[str, int | None]:
-    return {
-        "wire": len(answer.line),
-        "visible": answer.visible_size.most,
-        "structured": answer.visible_size.structured,
-        "text": answer.visible_size.text,
-    }
+    size = answer.visible_size
+    sizes = {"structured": size.structured, "text": size.text}
+    return {"wire": len(answer.line), "visible": size.most, **sizes}
 
 
 def _for_models(answer: ClientView) -> dict[str, Any]:
-    sizes, raw = answer.visible_size, answer.structured
-    structured = answer.text if raw is None else bytes(raw).decode()
+    raw, size = answer.structured, answer.visible_size
+    texts: dict[Shows, str] = {"structured": answer.text, "text": answer.text}
+    if raw is not None:
+        texts["structured"] = bytes(raw).decode()
     return {
-        kind: {"bytes": size, "tokens": tokens(text), "lines": _first_lines(text)}
-        for kind, size, text in (
-            ("structured", sizes.to("structured"), structured),
-            ("text", sizes.to("text"), answer.text),
-        )
+        kind: {"bytes": size.to(kind), "tokens": tokens(text), "lines": _first_lines(text)}
+        for kind, text in texts.items()
     }
 
 
@@ -387,10 +381,10 @@ def _print(account: dict[str, Any]) -> None:
     at_steps = (f"at {title}: {message}" for message, title in remarks.items() if message)
     _print_lines(stdout, (*at_steps, *_findings(account), *_in_models(account["shown"])))
     rows = table("client", ">limit", ">before", ">after", "what is over the limit")
+    keys = ("before", "after")
     for client in account["clients"]:
-        over = {key: " over" * client[f"over_{key}"] for key in ("before", "after")}
-        if any(over.values()):
-            sizes = (f"{client[key]:,}{mark}" for key, mark in over.items())
+        if any(client[f"over_{key}"] for key in keys):
+            sizes = (f"{client[key]:,}{' over' * client[f'over_{key}']}" for key in keys)
             rows.add_row(client["client"], f"{client['limit']:,}", *sizes, client["beyond"])
     stdout.print(rows if rows.rows else "\nno known client's limit is overrun, before or after")
 

@@ -1,10 +1,8 @@
 """`hook`: without it, the answers of servers that cannot be wrapped reach Claude Code uncut.
 
-Such servers are the connectors of an account, and those inside plugins. Claude Code runs the
-command for each answer (PostToolUse), and shows the model what the command prints. An answer beyond
-Claude Code's own limit comes as the name of a file, which is read.
-
-Input and output: https://code.claude.com/docs/en/hooks, PostToolUse and `updatedMCPToolOutput`.
+Claude Code runs it for each answer, and shows the model what it prints. An answer beyond Claude
+Code's own limit comes as the name of a file, which is read. See `updatedMCPToolOutput` of
+PostToolUse in https://code.claude.com/docs/en/hooks.
 """
 
 import argparse
@@ -34,8 +32,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Read an event on stdin; print its answer in brief, or nothing if the answer stays as it is.
 
-    Returns 1 if that fails: Claude Code then tells the user why, and the model gets the answer of
-    the server.
+    Returns 1 if that fails: Claude Code then tells the user why.
     """
     raw = sys.stdin.buffer.read()
     if len(raw) <= _SMALL and b"has been saved to" not in raw and not arguments.rules:

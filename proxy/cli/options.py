@@ -1,7 +1,6 @@
-"""The options of `run`, from the command line and the environment, read without argparse.
+"""The options of `run`, from the command line and the environment.
 
-A client waits while `run` starts, so its command line is parsed by hand. For help and for other
-verbs, an argparse parser is built from the same table.
+A client waits while `run` starts, so they are read without argparse, which other verbs use.
 """
 
 import os
@@ -42,10 +41,7 @@ class Options:
 
 
 class Option:
-    """One option: its flag, its help, and the name and parser of its value.
-
-    `read` raises ValueError for an invalid value; without `read` the flag takes no value.
-    """
+    """One option; `read` raises ValueError, and without it the flag takes no value."""
 
     def __init__(
         self,
@@ -83,16 +79,12 @@ class Option:
 
 VARIABLES = "Each flag is also a variable: --log-format is MCP_ABRIDGE_LOG_FORMAT."
 _FALSE = ("0", "false", "no", "off")
-
-
-_LEAST_BUDGET = 300
+_LEAST_BUDGET = 300  # as of a rule's `max_bytes`: less has no room for a notice of the omissions
 
 
 def _budget(text: str) -> object:
-    if text in ("auto", "off"):
-        return text
-    # The minimum of a rule's `max_bytes`, too: less has no room for a notice of the omissions.
-    if (budget := size(text)) < _LEAST_BUDGET:
+    budget = text if text in ("auto", "off") else size(text)
+    if isinstance(budget, int) and budget < _LEAST_BUDGET:
         raise ValueError(f"{text!r} is less than the minimum of {_LEAST_BUDGET} bytes")
     return budget
 
@@ -311,7 +303,7 @@ def header(text: str, environment: "Mapping[str, str]") -> tuple[str, str]:
     >>> name, str(value), value
     ('Authorization', 'Bearer x', '***')
 
-    Raises TextError; the value may be secret, so the message does not show it.
+    Raises TextError, without the value, which may be secret.
     """
     from proxy.ruleset.loading import config_model
 

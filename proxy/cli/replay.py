@@ -1,8 +1,4 @@
-"""`replay`: without it, nobody knows whether a rule still fits its server, or hides what is needed.
-
-Each recorded answer goes through its rule. Values that later calls took from it must still be
-there, and the rule's paths must still match.
-"""
+"""`replay`: without it, nobody knows if a rule still fits its server, or hides what is needed."""
 
 import argparse
 from typing import Any
@@ -23,6 +19,7 @@ from proxy.testing.play import Replay
 from proxy.testing.proof import ShapedAnswer, UsedValue, used_values
 from proxy.testing.recordings import RecordedSession, sessions
 
+Texts = tuple[str, ...]
 FINDINGS = ("loss", "rot", "drift")
 _FAIL_ON = ["loss", "rot"]
 _SHOWN = 10  # of a kind of finding
@@ -82,9 +79,7 @@ class Account:
                 self.fits.setdefault((rule.place, rule.name), RuleFit(rule, file))
         return replace(rules, files=tuple(files))
 
-    def _count(
-        self, file: str, replay: Replay, before: tuple[str, ...], after: tuple[str, ...]
-    ) -> None:
+    def _count(self, file: str, replay: Replay, before: Texts, after: Texts) -> None:
         tool, rule = replay.exchange.tool, replay.applied
         key = tool, None if rule is None else rule.name
         sizes = self._sizes.setdefault(key, ToolSizes(*key))
@@ -112,7 +107,7 @@ class Account:
         }
 
 
-def _bytes(texts: tuple[str, ...]) -> int:
+def _bytes(texts: Texts) -> int:
     return sum(len(text.encode(errors="replace")) for text in texts)
 
 

@@ -19,18 +19,8 @@ from msgspec import Struct
 
 from proxy.cli.terminal import json_text
 from proxy.document.sizes import Size
-from proxy.ruleset.loading import config_model
+from proxy.ruleset.loading import config_model, rule_model
 from proxy.ruleset.loading.convert import LISTS, MAPS, TEXTS, UNIONS, fields
-from proxy.ruleset.loading.rule_model import (
-    NO_DEFAULTS,
-    Defaults,
-    GuardSpec,
-    PluginClasses,
-    RuleFileSpec,
-    RuleNodes,
-    RuleSpec,
-    Steps,
-)
 from proxy.ruleset.selection import shipped
 from proxy.transforms import TRANSFORMS
 from proxy.transforms.shapes import SOURCES, Part
@@ -65,7 +55,7 @@ def schema() -> Schema:
     Only in a file without `transforms` of its own can an editor report an unknown step.
     """
     types = _Types()
-    head = types.options(RuleFileSpec)
+    head = types.options(rule_model.RuleFileSpec)
     names = {"enum": list(TRANSFORMS)}
     nested = {"type": "array", "items": {"$ref": "#/definitions/built_in"}}
     steps_of_file = [names, {"type": "object", "propertyNames": names}, nested]
@@ -134,15 +124,12 @@ class _Types:
     def options(self, kind: type[Struct], without: Collection[str] = ()) -> Schema:
         members = {key: field for key, field in fields(kind).items() if key not in without}
         texts = descriptions(kind)
-        schema: Schema = {"type": "object", "description": _summary(kind)}
-        schema["properties"] = {
-            key: {
-                "description": texts[key],
-                **self.schema(field.type),
-                **({"default": field.default} if isinstance(field.default, str | int) else {}),
-            }
-            for key, field in members.items()
-        }
+        schema: Schema = {"type": "object", "description": _summary(kind), "properties": {}}
+        for key, field in members.items():
+            member = {"description": texts[key], **self.schema(field.type)}
+            if isinstance(field.default, str | int):
+                member["default"] = field.default
+            schema["properties"][key] = member
         schema["additionalProperties"] = False
         required = [key for key, field in members.items() if field.required]
         return schema | ({"required": required} if required else {})
@@ -163,10 +150,7 @@ class _Types:
         return self.reference("response", lambda: _any([step, steps]))
 
     def step(self) -> Schema:
-        """Return the schema of `{transform: options}`, or of a transform that needs no options.
-
-        Names that are not built in may have any options; see `schema`.
-        """
+        """Return the schema of `{transform: options}`, or of a transform that needs no options."""
         options = {name: self.transform(kind) for name, kind in TRANSFORMS.items()}
         needy = [name for name, kind in TRANSFORMS.items() if _required(kind)]
         bare = [name for name in TRANSFORMS if name not in needy]
@@ -191,16 +175,16 @@ _PLUGINS: Schema = {
 }
 # Types with a notation of their own.
 _NOTATIONS: dict[Any, Callable[[_Types], Schema]] = {
-    Steps: _Types.steps,
+    rule_model.Steps: _Types.steps,
     Part: _Types.part,
     Size: lambda _: {"type": ["integer", "string"]},
-    GuardSpec: lambda _: _any([_ONE_MEMBER, {"type": ["string", "null"]}]),
-    PluginClasses: lambda types: types.reference("pluginclasses", lambda: _PLUGINS),
-    RuleNodes: lambda types: types.schema(tuple[RuleSpec, ...]),
-    Defaults: lambda types: types.options(RuleSpec, NO_DEFAULTS),
+    rule_model.GuardSpec: lambda _: _any([_ONE_MEMBER, {"type": ["string", "null"]}]),
+    rule_model.PluginClasses: lambda types: types.reference("pluginclasses", lambda: _PLUGINS),
+    rule_model.RuleNodes: lambda types: types.schema(tuple[rule_model.RuleSpec, ...]),
+    rule_model.Defaults: lambda types: types.options(rule_model.RuleSpec, rule_model.NO_DEFAULTS),
 }
 _PLAIN = (str, int, float, bool, NoneType, Any)
-_NAMES: dict[type, str] = {RuleSpec: "rule", config_model.RouteSpec: "route"}
+_NAMES: dict[type, str] = {rule_model.RuleSpec: "rule", config_model.RouteSpec: "route"}
 
 
 def descriptions(kind: type[Struct]) -> dict[str, str]:
@@ -216,16 +200,14 @@ def descriptions(kind: type[Struct]) -> dict[str, str]:
 @lru_cache
 def _texts(module: str) -> dict[tuple[str, str], str]:
     """Return the text below each field of a module's classes; only the source has them."""
+    texts: dict[tuple[str, str], str] = {}
     tree = ast.parse(inspect.getsource(sys.modules[module]))
-    return {
-        (of.name, field.target.id): " ".join(text.value.value.split())
-        for of in tree.body
-        if isinstance(of, ast.ClassDef)
-        for field, text in pairwise(of.body)
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
-        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
-        if isinstance(text.value.value, str)
-    }
+    for of in (each for each in tree.body if isinstance(each, ast.ClassDef)):
+        for pair in pairwise(of.body):
+            match pair:
+                case ast.AnnAssign(ast.Name(field)), ast.Expr(ast.Constant(str(text))):
+                    texts[of.name, field] = " ".join(text.split())
+    return texts
 
 
 def _name(kind: type) -> str:

@@ -158,9 +158,9 @@ def _upstream(arguments: argparse.Namespace) -> config_model.Url | Command | Non
             f"{command[0]!r} is neither a URL, such as http://server:3000/mcp, nor a program on "
             "the PATH; a command after -- is run in any case"
         )
-    if arguments.url is not None and command:
-        raise AbridgeError("a server is a URL, or a command, not both")
     if arguments.url is not None:
+        if command:
+            raise AbridgeError("a server is a URL, or a command, not both")
         return config_model.url(arguments.url)
     if not command and not arguments.config:
         raise AbridgeError("no server: give its URL, or write its command after --, or --config")
@@ -170,17 +170,15 @@ def _upstream(arguments: argparse.Namespace) -> config_model.Url | Command | Non
 def _top(
     arguments: argparse.Namespace, upstream: config_model.Url | Command | None
 ) -> dict[str, Any]:
-    settings = {key: getattr(arguments, name) for name, key in KEYS.items()}
-    top = {key: value for key, value in settings.items() if value is not None}
-    if "rules" in top:
+    top: dict[str, Any] = {key: getattr(arguments, name) for name, key in KEYS.items()}
+    top["upstream"] = upstream
+    if top["rules"] is not None:
         top["rules"] = tuple(top["rules"])
-    if "headers" in top:
+    if top["headers"] is not None:
         top["headers"] = dict(options.header(text, os.environ) for text in top["headers"])
-    if upstream is not None:
-        top["upstream"] = upstream
     if os.environ.get(TOKEN_VARIABLE):
         top["token_env"] = config_model.token_from_env(TOKEN_VARIABLE, os.environ)
-    return top
+    return {key: value for key, value in top.items() if value is not None}
 
 
 def _config(file: str | None, top: Mapping[str, Any]) -> Config:
@@ -198,23 +196,19 @@ def _config(file: str | None, top: Mapping[str, Any]) -> Config:
 
 
 def _route(spec: RouteSpec) -> Route:
-    listen = spec.listen or ListenAddress("127.0.0.1:8808")
-    upstream = spec.upstream
+    listen, upstream = spec.listen or ListenAddress("127.0.0.1:8808"), spec.upstream
     assert upstream is not None
     hosts = spec.hosts or (LOOPBACK if listen.loopback else None)
+    same = ("path", "rules", "budget", "tools", "passes")
     return Route(
-        path=spec.path,
         upstream=upstream.command if isinstance(upstream, Command) else upstream,
-        rules=spec.rules,
-        budget=spec.budget,
-        tools=spec.tools,
         deadline=spec.deadline_seconds,
         auth=spec.auth or "none",
         access=Access(hosts=hosts, origins=spec.origins or (), tokens=spec.tokens),
         headers=tuple((spec.headers or {}).items()),
         listen=listen,
         malformed_status=spec.malformed_status or 400,
-        passes=spec.passes,
+        **{key: getattr(spec, key) for key in same},
     )
 
 

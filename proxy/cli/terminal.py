@@ -94,13 +94,8 @@ def table(*columns: str, title: str | None = None, footers: Sequence[str] = ()) 
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(
-        title=title,
-        show_footer=bool(footers),
-        box=SIMPLE_HEAD,
-        padding=(0, 0, 0, 1),
-        pad_edge=False,
-    )
+    table = Table(title=title, show_footer=bool(footers), box=SIMPLE_HEAD, pad_edge=False)
+    table.padding = (0, 0, 0, 1)
     for column, footer in zip_longest(columns, footers, fillvalue=""):
         if column.startswith(">"):
             table.add_column(column[1:], footer, justify="right", no_wrap=True)

@@ -1,8 +1,7 @@
-"""The answers of MCP tools in the transcripts that clients keep on disk; nothing is written.
+"""The answers of MCP tools in the transcripts that clients keep on disk, and in recordings.
 
-Claude Code: a file for each session in `projects`, a line for each message, in the form of the
-Messages API. Codex: a file for each session in `sessions`, with items of the Responses API. The
-recordings of `record` are read, too.
+Claude Code: a line for each message, in the form of the Messages API. Codex: items of the Responses
+API.
 """
 
 import json  # orjson refuses lone surrogates, and rounds long integers
@@ -107,9 +106,8 @@ def _recorded(folder: str) -> Iterator[ToolAnswer]:
         shows = client_for(session.client).shows
         for _, exchange in session.exchanges:
             text = _encodable("\n".join(read(exchange.response).texts_for(shows)))
-            tool = f"{session.server}/{exchange.tool}"
-            arguments = exchange.arguments
-            yield ToolAnswer(session.client or "", tool, text, False, text, arguments)
+            tool, client = f"{session.server}/{exchange.tool}", session.client or ""
+            yield ToolAnswer(client, tool, text, False, text, exchange.arguments)
 
 
 def _claude(record: dict[str, Any], tools: "dict[str, _Call]") -> Iterator[ToolAnswer | str]:
@@ -179,8 +177,7 @@ def _encodable(text: str) -> str:
 
 def _saved(text: str) -> str | None:
     match = _CLAUDE_FILE.search(text)
-    try:
-        with open(match[1] if match else "", encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except OSError:
-        return None
+    path = match[1] if match else ""
+    with suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+    return None

@@ -63,10 +63,8 @@ def command(arguments: argparse.Namespace, file: str) -> str:
         program = launcher(shared=True)
     except NotPossible:
         program = [PROGRAM]
-    flags = [
-        f"--rules={os.path.abspath(rules) if os.path.exists(rules) else rules}"
-        for rules in arguments.rules or ()
-    ]
+    names = arguments.rules or ()
+    flags = [f"--rules={os.path.abspath(n) if os.path.exists(n) else n}" for n in names]
     flags += ["--allow-python"] if arguments.allow_python else []
     flags += [f"--budget={arguments.budget}"] if arguments.budget else []
     return shlex.join([*program, "view", *flags, file])

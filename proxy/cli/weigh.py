@@ -28,8 +28,7 @@ _SHOWN = 10  # tools
 class Weight(Struct):
     """The answers of a tool: bytes and tokens that models read, and what the budget would leave.
 
-    `cut` answers were cut or put into a file by the client. `whole` are the bytes that the server
-    sent, as far as they are known; `in_budget` are those that the budget leaves.
+    `cut` answers were cut by the client; `whole` are the bytes of the server, as far as known.
     """
 
     tool: str

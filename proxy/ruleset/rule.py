@@ -106,10 +106,9 @@ class FailurePolicy(Struct, frozen=True):
 class SnapshotStep(Struct, frozen=True):
     """The step of a pipeline before which the snapshot for later pages and views is taken.
 
-    A later page runs the steps from `restart` (index) on: that is `cut`, the first step that leaves
-    something out, or the `parse` before it. Views show the document before `cut`. Both are None if
-    no step leaves anything out. The `windows` are the steps whose remainder a later call can
-    request. If `viewable`, the tool gains the `view` argument.
+    A later page runs the steps from `restart` on: that is `cut`, the first step that leaves
+    something out, or the `parse` before it. Views show the document before `cut`. The `windows` are
+    the steps whose remainder a later call can request. If `viewable`, the tool gains `view`.
     """
 
     restart: int | None
@@ -123,7 +122,6 @@ class SnapshotStep(Struct, frozen=True):
 
 
 MAX_FAILURES = 5
-"""The number of consecutive failures that disables a rule."""
 
 
 class CircuitBreaker:
@@ -137,9 +135,7 @@ class CircuitBreaker:
     __slots__ = ("failures", "open")
 
     def __init__(self) -> None:
-        self.failures = 0
-        self.open = False
-        """True if the rule is disabled. Not derived: every call reads it."""
+        self.failures, self.open = 0, False
 
     def record_failure(self) -> bool:
         self.failures += 1

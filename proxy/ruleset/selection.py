@@ -35,16 +35,11 @@ def load(names: Sequence[str], *, allow_python: bool = False) -> tuple[RuleFile,
     library. If `allow_python`, the Python that a file names is run. Raises RuleErrors with every
     problem of every file.
     """
-    files: list[RuleFile] = []
-    problems: list[Problem] = []
     with uncollected():
-        for reading in readings(names, allow_python=allow_python):
-            problems += reading.problems
-            if reading.rules is not None:
-                files.append(reading.rules)
-    if problems:
+        every = list(readings(names, allow_python=allow_python))
+    if problems := [problem for each in every for problem in each.problems]:
         raise RuleErrors(problems)
-    return tuple(files)
+    return tuple(each.rules for each in every if each.rules is not None)
 
 
 def readings(names: Iterable[str], *, allow_python: bool = False) -> "Iterator[LoadedRules]":
@@ -58,7 +53,7 @@ def readings(names: Iterable[str], *, allow_python: bool = False) -> "Iterator[L
                 raw = content(path, rulefile.MAX_BYTES + 1)
                 yield rulefile.read(str(path), raw, allow_python=allow_python)
         except (OSError, _NoFile) as error:
-            reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+            reason = getattr(error, "strerror", None) or str(error)
             problem = Problem(name, 0, 0, reason[:1].lower() + reason[1:])
             yield rulefile.LoadedRules(None, (problem,), readable=False)
 
@@ -169,10 +164,10 @@ class Selection:
     def _choose(self, server: str | None) -> tuple[RuleFile, ...]:
         if self._files is None:
             return () if server is None else self._bundled(server)
-        for file in self._files:
-            if not _is_for(file, server):
-                self._log(f"{file.name}: not for server {server!r}, so none of its rules apply")
-        return tuple(file for file in self._files if _is_for(file, server))
+        others = [file for file in self._files if not _is_for(file, server)]
+        for file in others:
+            self._log(f"{file.name}: not for server {server!r}, so none of its rules apply")
+        return tuple(file for file in self._files if file not in others)
 
     def _bundled(self, server: str) -> tuple[RuleFile, ...]:
         for name, path in library().items():

@@ -35,49 +35,20 @@ OWN_MEMBERS = ("_abridged", "_dropped", "_elided", "pagination", "truncation")
 
 # The keywords that still hold if anything is cut: a value that stays keeps its type, and a number.
 _FIRM = {
-    "$ref",
-    "$schema",
-    "allOf",
-    "anyOf",
-    "exclusiveMaximum",
-    "exclusiveMinimum",
-    "items",
-    "maxItems",
-    "maximum",
-    "minimum",
-    "multipleOf",
-    "oneOf",
-    "properties",
-    "type",
+    *("$ref", "$schema", "allOf", "anyOf", "exclusiveMaximum", "exclusiveMinimum", "items"),
+    *("maxItems", "maximum", "minimum", "multipleOf", "oneOf", "properties", "type"),
     *DEFINITIONS,
     *(NOTES - {"default", "examples"}),
 }
 _OF_MEMBERS = {
-    "additionalProperties",
-    "dependentRequired",
-    "maxProperties",
-    "minProperties",
-    "patternProperties",
-    "properties",
-    "propertyNames",
-    "required",
+    *("additionalProperties", "dependentRequired", "maxProperties", "minProperties"),
+    *("patternProperties", "properties", "propertyNames", "required"),
 }
 # Keywords that may no longer hold after a change inside, and are hard to derive again.
 _FRAGILE = {
-    "not",
-    "if",
-    "then",
-    "else",
-    "dependentSchemas",
-    "dependencies",
-    "contains",
-    "minContains",
-    "maxContains",
-    "uniqueItems",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-    "default",
-    "examples",
+    *("not", "if", "then", "else", "dependentSchemas", "dependencies", "default", "examples"),
+    *("contains", "minContains", "maxContains", "uniqueItems"),
+    *("unevaluatedItems", "unevaluatedProperties"),
 }
 _GROUPS = ("allOf", "anyOf", "oneOf")
 _WRAPPED: Schema = {

@@ -13,39 +13,19 @@ Subschema = Schema | bool
 
 # Which keywords hold schemas (2020-12 and draft-07), and how. All others hold plain values.
 HOLDS_ONE = {
-    "additionalItems",
-    "additionalProperties",
-    "contains",
-    "contentSchema",
-    "else",
-    "if",
-    "items",
-    "not",
-    "propertyNames",
-    "then",
-    "unevaluatedItems",
-    "unevaluatedProperties",
+    *("additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if"),
+    *("items", "not", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"),
 }
 HOLDS_LIST = {"allOf", "anyOf", "items", "oneOf", "prefixItems"}
-HOLDS_NAMED = {
-    "$defs",
-    "definitions",
-    "dependencies",
-    "dependentSchemas",
-    "patternProperties",
-    "properties",
-}
 DEFINITIONS = ("$defs", "definitions")
+HOLDS_NAMED = {
+    *("dependencies", "dependentSchemas", "patternProperties", "properties"),
+    *DEFINITIONS,
+}
 _OF_THE_ROOT = ("$schema", *DEFINITIONS)
 NOTES = {
-    "title",
-    "description",
-    "default",
-    "examples",
-    "deprecated",
-    "readOnly",
-    "writeOnly",
-    "$comment",
+    *("title", "description", "default", "examples"),
+    *("deprecated", "readOnly", "writeOnly", "$comment"),
 }
 """Keywords that only tell the reader something."""
 DYNAMIC = {"$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"}
@@ -178,10 +158,10 @@ def _renamed(root: Schema, own: dict[str, dict[str, Subschema]]) -> Schema:
     every = [(words, name) for words in DEFINITIONS for name in root.get(words, {})]
     if all(own[words].get(name, root[words][name]) == root[words][name] for words, name in every):
         return root
-    free = {
-        (words, name): _free(name, {*own[words], *root[words]}) if name in own[words] else name
-        for words, name in every
-    }
+    free = {(words, name): name for words, name in every}
+    for words, name in every:
+        if name in own[words]:
+            free[words, name] = _free(name, {*own[words], *root[words]})
     names = {pointer(words, name): pointer(words, free[words, name]) for words, name in every}
 
     def renamed(node: Subschema) -> Subschema:

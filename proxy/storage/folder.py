@@ -12,7 +12,6 @@ from proxy.errors import StoreError
 from proxy.storage.snapshots import Key, Snapshot, digest, pack, unpack
 
 _SUFFIX = ".snapshot"
-_OTHERS = 0o077  # permissions of anybody but the owner
 
 
 class Folder:
@@ -26,10 +25,7 @@ class Folder:
     def __init__(
         self, path: str, *, number: int = 1000, size: int = 256_000_000, seconds: float = 1800.0
     ) -> None:
-        """Keep snapshots for `seconds` after their last use. Raises StoreError.
-
-        The folder is created if there is none; nobody else may have access to it.
-        """
+        """Keep snapshots for `seconds` after their last use. Raises StoreError."""
         self._path, self._number, self._size, self._seconds = path, number, size, seconds
         try:
             os.makedirs(path, mode=0o700, exist_ok=True)
@@ -38,10 +34,9 @@ class Folder:
             raise StoreError(f"--store {path}: {_reason(error)}") from None
         if status.st_uid != os.geteuid():
             raise StoreError(f"--store {path}: the folder belongs to another user")
-        if status.st_mode & _OTHERS:
-            mode = status.st_mode & 0o777
-            reason = f"others can open the folder (mode {mode:o}); do `chmod 700` first"
-            raise StoreError(f"--store {path}: {reason}")
+        if status.st_mode & 0o077:
+            reason = f"others can open the folder (mode {status.st_mode & 0o777:o})"
+            raise StoreError(f"--store {path}: {reason}; do `chmod 700` first")
         self._make_room()
 
     def put(self, key: Key, snapshot: Snapshot) -> None:
@@ -77,14 +72,12 @@ class Folder:
         return unpack(raw)
 
     def drop(self, key: Key) -> None:
-        if key.call is not None:
+        paths, start = [self._file(key)], digest(key.scope, key.rule)
+        if key.call is None:
+            paths = [each.path for each in os.scandir(self._path) if each.name.startswith(start)]
+        for path in paths:
             with suppress(FileNotFoundError):
-                os.unlink(self._file(key))
-            return
-        for entry in os.scandir(self._path):
-            if entry.name.startswith(digest(key.scope, key.rule)):
-                with suppress(FileNotFoundError):
-                    os.unlink(entry.path)
+                os.unlink(path)
 
     def _file(self, key: Key) -> str:
         name = f"{digest(key.scope, key.rule)}-{digest(key.call)}{_SUFFIX}"

@@ -206,19 +206,17 @@ class LedgerFile:
         _create(path)
         self._db = sqlite3.connect(path, timeout=patience, isolation_level=None)
         deadline = time.monotonic() + patience
-        try:
-            while True:
-                try:
-                    _prepare(self._db)
-                    return
-                except sqlite3.OperationalError as error:
-                    # SQLite does not wait by itself if two processes switch a new file to WAL.
-                    if "locked" not in str(error) or time.monotonic() > deadline:
-                        raise
-                    time.sleep(0.01)
-        except BaseException:
-            self._db.close()
-            raise
+        while True:
+            try:
+                _prepare(self._db)
+                return
+            except BaseException as error:
+                # SQLite does not wait by itself if two processes switch a new file to WAL.
+                locked = isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
+                if not locked or time.monotonic() > deadline:
+                    self._db.close()
+                    raise
+                time.sleep(0.01)
 
     def write(self, counts: Sequence[Counts], recent: Iterable[bytes] = ()) -> None:
         """Add to the sums of this minute, and to the hashes of recent calls: all or none."""

@@ -62,8 +62,7 @@ class Key(Struct, frozen=True):
         return Key(caller, self.rule, self.call)
 
 
-# The form in which stores beyond this process keep a snapshot: a mark with the version of the form,
-# the unix time, and the size of the frame after that.
+# Stores beyond this process: a mark with the version, the unix time, and the size of the frame.
 _HEAD = Head(">8sdQ")
 _MARK = b"abridge\x03"
 
@@ -80,8 +79,7 @@ def unpack(raw: bytes) -> Snapshot | None:
         return None
     _, stored, length = _HEAD.unpack_from(raw)
     end = _HEAD.size + length
-    age = _age(time.time() - stored)
-    return Snapshot(frame=raw[_HEAD.size : end], document=raw[end:], age=age)
+    return Snapshot(raw[_HEAD.size : end], raw[end:], _age(time.time() - stored))
 
 
 def _age(seconds: float) -> int:
@@ -95,9 +93,8 @@ def digest(*parts: str | None) -> str:
 
     hashing = sha256()
     for part in parts:
-        # A text from JSON may hold a lone surrogate.
-        raw = None if part is None else part.encode("utf-8", "surrogatepass")
-        hashing.update(b"-" if raw is None else b"%d:%b" % (len(raw), raw))
+        raw = (part or "").encode("utf-8", "surrogatepass")  # JSON may hold a lone surrogate
+        hashing.update(b"-" if part is None else b"%d:%b" % (len(raw), raw))
     return hashing.hexdigest()[:40]
 
 

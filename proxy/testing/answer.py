@@ -18,7 +18,7 @@ from proxy.shaping.result.read import LocatedDocument, is_error, locate
 class ClientView(Struct, frozen=True):
     """The content of a response: a result's `texts` and `structured` content, or an `error` text.
 
-    `failed` is True for results with `isError` and for error responses.
+    Results with `isError` `failed`, too.
     """
 
     line: bytes
@@ -64,10 +64,7 @@ def read(line: bytes) -> ClientView:
 
 
 def located(line: bytes, rule: Rule) -> LocatedDocument | None:
-    """Return the document of a response as the steps of `rule` get it; None if there is none.
-
-    Raises DocumentError if the line cannot be read.
-    """
+    """Return the document of a response as the steps of `rule` get it. Raises DocumentError."""
     members = message.members(line)
     if "result" not in members:
         return None
@@ -81,13 +78,12 @@ def located(line: bytes, rule: Rule) -> LocatedDocument | None:
 def document(answer: ClientView, before: LocatedDocument | None) -> Any:
     """Return the document of an answer as a plain value: JSON if it is JSON, else a text.
 
-    `before` is the document as the server sent it, and determines its place. Raises DocumentError
-    if there is no document in that place.
+    It is in the place of the server's, `before`. Raises DocumentError if there is none.
     """
     if before is not None:
-        for copy in copies(answer, before):
-            return copy
-        raise DocumentError("the answer does not hold the document that the server's held")
+        if not (every := copies(answer, before)):
+            raise DocumentError("the answer does not hold the document that the server's held")
+        return every[0]
     if answer.structured is not None:
         return tree.loads(bytes(answer.structured))
     if len(answer.texts) != 1:

@@ -94,12 +94,10 @@ def check_case(file: RuleFile, rule: Rule, case: Case) -> list[str]:
         for key, check in CHECKS.items():
             if not messages and case.get(key, False) is not False:
                 messages = list(check(trial, expand(case[key])))
-        if messages:
-            notes = [*notes, *_explanations(trial, messages)]
+        notes = [*notes, *_explanations(trial, messages)] if messages else []
     except (AbridgeError, OSError, RecursionError) as error:
         messages = [str(error)]
-    notes = [f"note: {line}" for line in dict.fromkeys(notes) if line not in messages]
-    return [*messages, *notes] if messages else []
+    return messages + [f"note: {line}" for line in dict.fromkeys(notes) if line not in messages]
 
 
 def _explanations(trial: "PlayedCase", messages: list[str]) -> Iterator[str]:
@@ -215,12 +213,9 @@ def _only_tool(rule: Rule) -> str | None:
     return rule.tools[0] if len(rule.tools) == 1 and "*" not in rule.tools[0] else None
 
 
-def _expects_something(trial: PlayedCase) -> Iterator[str]:
+def _the_rule_applies(trial: PlayedCase) -> Iterator[str]:
     if not CHECKS.keys() & trial.case.keys():
         yield f"nothing is expected: write one of {', '.join(CHECKS)}"
-
-
-def _the_rule_applies(trial: PlayedCase) -> Iterator[str]:
     play, applied = trial.play, trial.play.applied
     if applied is not None and applied is not trial.rule:
         yield f"the rule {applied.name!r} ({applied.place}) takes this call"
@@ -257,12 +252,7 @@ def _both_copies_agree(trial: PlayedCase) -> Iterator[str]:
         yield from _some(differences(*copies))
 
 
-_ALWAYS: tuple[Callable[[PlayedCase], Iterator[str]], ...] = (
-    _expects_something,
-    _the_rule_applies,
-    _nothing_fails,
-    _both_copies_agree,
-)
+_ALWAYS = (_the_rule_applies, _nothing_fails, _both_copies_agree)
 
 
 def _refuses(trial: PlayedCase, expected: Any) -> Iterator[str]:
@@ -366,15 +356,13 @@ def _expect_keys(trial: PlayedCase, expected: dict[str, int]) -> Iterator[str]:
 def _absent(trial: PlayedCase, paths: str | list[str]) -> Iterator[str]:
     document = trial.root
     for text in [paths] if isinstance(paths, str) else paths:
-        slots = list(select(document.root, Path.parse(text)))
-        if slots:
+        if slots := list(select(document.root, Path.parse(text))):
             more = f" and in {len(slots) - 1} more places" if len(slots) > 1 else ""
             yield f"{text}: expected nothing, found {abbreviated(plain(slots[0].get()))}{more}"
 
 
 def _max_bytes(trial: PlayedCase, limit: int) -> Iterator[str]:
-    size = trial.play.answer.visible_size.most
-    if size > limit:
+    if (size := trial.play.answer.visible_size.most) > limit:
         yield f"max_bytes: {size} visible bytes are more than {limit}"
 
 

@@ -19,15 +19,13 @@ def choices(rules: RuleSet, tool: str, arguments: dict[str, Any]) -> Iterator[tu
             yield rule, f"{first.name} comes first"
             continue
         try:
-            reason = "" if rule.applies(arguments) else "`when` is not true of the arguments: "
+            text = rule.when.text if rule.when else ""
+            reason = f"`when` is not true of the arguments: {text}" * (not rule.applies(arguments))
+            first = None if reason else rule
         except Refusal as error:
             reason = f"`when` failed: {error}"
-            if rule.failure_policy.protects:
-                # The call is refused; no later rule is tried.
-                first = rule
-        else:
-            first = first if reason else rule
-            reason += rule.when.text if reason and rule.when else ""
+            # If it protects, the call is refused, and no later rule is tried.
+            first = rule if rule.failure_policy.protects else None
         yield rule, reason
 
 

@@ -72,12 +72,9 @@ def recorded(
     arguments: dict[str, Any] | None = None,
     otherwise: str | None = None,
 ) -> RecordedExchange:
-    """Read a recording in any of its forms.
+    """Read a recording: {request, response}, a response, a result, or any JSON. ExchangeError.
 
-    These are: an object with `request` and `response`, each a message or its raw line; a response;
-    a CallToolResult; or any other JSON, which is then the text of the result. `tool` and
-    `arguments` replace the recorded ones; `otherwise` is the tool if none is recorded. Raises
-    ExchangeError.
+    `tool` and `arguments` replace the recorded ones; `otherwise` is the tool if none is recorded.
     """
     try:
         source, value = raw.decode(), loads(raw)

@@ -12,19 +12,9 @@ from proxy.document.tree import plain
 from proxy.errors import AbridgeError
 from proxy.ruleset.guard import Decision, Guard, QueryResult
 from proxy.ruleset.rule import Rule, RuleSet
+from proxy.session import outputs
 from proxy.session.guards import LATE
-from proxy.session.outputs import (
-    DropSnapshots,
-    LoadSnapshot,
-    Notify,
-    Output,
-    Probe,
-    RunInBackground,
-    Shape,
-    StoreSnapshot,
-    ToClient,
-    ToServer,
-)
+from proxy.session.outputs import Output
 from proxy.session.session import Session
 from proxy.session.tools.definitions import ToolFacts
 from proxy.shaping.job import ShapeJob, ShapeResult
@@ -151,31 +141,31 @@ class Replay:
     def _call(self, line: bytes) -> ClientView:
         lines: list[bytes] = []
         session = self._session
-        outputs: deque[Output] = deque(session.from_client(line))
-        while outputs:
-            match outputs.popleft():
-                case ToServer(raw):
+        queue: deque[Output] = deque(session.from_client(line))
+        while queue:
+            match queue.popleft():
+                case outputs.ToServer(raw):
                     response = self._serve(raw)
-                    outputs += () if response is None else session.from_server(response)
-                case ToClient(raw) | Notify(raw):
+                    queue += () if response is None else session.from_server(response)
+                case outputs.ToClient(raw) | outputs.Notify(raw):
                     lines.append(raw)
-                case Probe(raw, token):
+                case outputs.Probe(raw, token):
                     answer = self._serve_query(raw)
                     if answer is None:
-                        outputs += session.unanswered(token, LATE)
+                        queue += session.unanswered(token, LATE)
                     else:
-                        outputs += session.from_server(answer)
-                case LoadSnapshot(token, key):
-                    outputs += session.loaded(token, self._store.get(key))
-                case Shape(job):
+                        queue += session.from_server(answer)
+                case outputs.LoadSnapshot(token, key):
+                    queue += session.loaded(token, self._store.get(key))
+                case outputs.Shape(job):
                     result = shape(job)
                     self.shaped.append((job, result))
-                    outputs += session.shaped(job, result)
-                case RunInBackground(do, then):
-                    outputs += then(do())
-                case StoreSnapshot(key, snapshot):
+                    queue += session.shaped(job, result)
+                case outputs.RunInBackground(do, then):
+                    queue += then(do())
+                case outputs.StoreSnapshot(key, snapshot):
                     self._store.put(key, snapshot)
-                case DropSnapshots(key):
+                case outputs.DropSnapshots(key):
                     self._store.drop(key)
         if len(lines) != 1:
             raise AbridgeError(f"the client got {len(lines)} lines for one call")

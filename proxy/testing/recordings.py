@@ -1,7 +1,6 @@
 """The sessions that `record` wrote: without them, a rule is tested on single answers only."""
 
 import os
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -14,8 +13,6 @@ from proxy.testing.exchange import ExchangeError, RecordedExchange, recorded
 
 TOOLS = "0000-tools.json"
 SESSION = "session.json"
-
-_NUMBER = re.compile(r"\d*")
 
 
 class RecordedSession(Struct):
@@ -32,10 +29,9 @@ class RecordedSession(Struct):
 
 
 def sessions(paths: Iterable[str]) -> Iterator[RecordedSession]:
-    """Yield the sessions in files and folders. Raises ExchangeError.
+    """Yield the sessions in files and folders. Raises ExchangeError or OSError.
 
-    The JSON files of a folder are one session, and those of each folder in it another. A file is a
-    session of its own. A folder that may not be read is an OSError.
+    The JSON files of a folder are one session, and those of each folder in it another.
     """
     for path in paths:
         if not os.path.isdir(path):
@@ -51,8 +47,7 @@ def sessions(paths: Iterable[str]) -> Iterator[RecordedSession]:
 
 def _order(name: str) -> tuple[int, str]:
     """Return the number that a file's name begins with, and the name: 9999 is before 10000."""
-    number = _NUMBER.match(name)
-    return int(number[0] or 0) if number else 0, name
+    return int("0" + name[: len(name) - len(name.lstrip("0123456789"))]), name
 
 
 def _session(path: str, files: list[str]) -> RecordedSession:

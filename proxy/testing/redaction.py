@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -71,13 +72,9 @@ class Redaction:
 
     def text(self, text: str) -> str:
         if text.lstrip()[:1] in ("{", "["):
-            try:
+            with suppress(DocumentError, UnicodeEncodeError):
                 value = loads(replace_lone(text.encode()))
-            except (DocumentError, UnicodeEncodeError):
-                pass
-            else:
-                masked = self._value(value)
-                if masked == value:
+                if (masked := self._value(value)) == value:
                     return text
                 raw, indent = encode(masked), _INDENT.search(text)
                 return (msgspec.json.format(raw, indent=len(indent[1])) if indent else raw).decode()

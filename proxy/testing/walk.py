@@ -47,11 +47,9 @@ def mismatches(
     AbridgeError if an answer is an error.
     """
     page_count = 0
-    for step in rule.snapshot_step.windows:
-        if not isinstance(step, Paginate | Truncate):
-            continue
-        whole = _parts(rule, step, _whole(rule, exchange, step))
-        if not whole:
+    steps = [each for each in rule.snapshot_step.windows if isinstance(each, Paginate | Truncate)]
+    for step in steps:
+        if not (whole := _parts(rule, step, _whole(rule, exchange, step))):
             continue
         length = max(map(len, whole.values()))
         pages = list(_walk(rule, exchange, step, length, opening, ask))
@@ -136,10 +134,8 @@ _PER_PAGE = frozenset(("abridge", "table"))
 
 def _parsed(rule: Rule, page: Any) -> Any:
     document = _document(page)
-    call = Call(tool="", notices=[], missing=[])
-    for step in rule.pipeline:
-        if step.name == "parse":
-            step(document.root, call)
+    for step in (each for each in rule.pipeline if each.name == "parse"):
+        step(document.root, Call(tool="", notices=[], missing=[]))
     return plain(document.cell[0])
 
 

@@ -165,22 +165,20 @@ def _shares(root: MemberProfile) -> list[str]:
     """Describe the paths with most of the bytes, inner ones in place of those around them."""
     heavy = [node for node in root.walk() if node.names and node.size >= _LEAST_SHARE * root.size]
     around = {each.names[:length] for each in heavy for length in range(len(each.names))}
-    leaves = sorted((n for n in heavy if n.names not in around), key=lambda node: -node.size)
-    lines = (f"{node.size / root.size:4.0%}  {node.path}: {_kind(node)}" for node in leaves[:6])
-    return [line.replace("%", " %", 1) for line in lines]
+    leaves = sorted((n for n in heavy if n.names not in around), key=lambda node: -node.size)[:6]
+    shares = (round(100 * node.size / root.size) for node in leaves)
+    return [f"{n:3} %  {each.path}: {_kind(each)}" for n, each in zip(shares, leaves, strict=True)]
 
 
 def _kind(node: MemberProfile) -> str:
     if node.lengths:
-        few, many = min(node.lengths), max(node.lengths)
+        few, many, each = min(node.lengths), max(node.lengths), node.inner
         counts = f"{few:,} to {many:,}" if few != many else f"{many:,}"
-        inner = "objects" if node.element and node.element.members else "values"
-        if node.element and node.element.element:
-            inner = "arrays"
-        elif inner == "values" and node.element:
-            are_ids = node.element.are_ids and str in node.element.kinds
-            inner = "ids" if are_ids else "texts" if node.element.longest else inner
-        return f"{counts} {inner}{', grows' if few != many and len(node.lengths) > 1 else ''}"
+        inner = (
+            "ids" if each.are_ids and str in each.kinds else "texts" if each.longest else "values"
+        )
+        inner = "arrays" if each.element else "objects" if each.members else inner
+        return f"{counts} {inner}{', grows' * (few != many)}"
     if str in node.kinds:
         return f"texts of up to {node.longest:,} characters"
     return f"{len(node.members)} members" if node.members else f"{node.count:,} values"

@@ -100,10 +100,9 @@ def _paths(document: Any, at: Path) -> Iterator[Path]:
 
 
 def launcher(*, shared: bool) -> list[str]:
-    """Return the command of this installation that a client can start.
+    """Return the command of this installation that a client can start. Raises NotPossible.
 
-    A client with windows does not have the PATH of a shell, so the path is whole; but a file that
-    people share (`shared`) names no folder of one of them. Raises NotPossible.
+    The path is whole, but a file that people share (`shared`) names no folder of one of them.
     """
     import shutil
     import sysconfig
@@ -115,8 +114,8 @@ def launcher(*, shared: bool) -> list[str]:
         return [PROGRAM]
     started = os.path.abspath(sys.argv[0])
     beside = os.path.join(sysconfig.get_path("scripts"), PROGRAM)
-    for path in (started if os.path.basename(started) == PROGRAM else "", beside):
-        if os.path.isfile(path):
+    for path in (started, beside):
+        if os.path.basename(path) == PROGRAM and os.path.isfile(path):
             return [path]
     raise NotPossible(f"{PROGRAM} is not installed; `pip install mcp-abridge`, then try again")
 
@@ -133,12 +132,8 @@ def _origin() -> list[str]:
 
 def wrap(syntax: Syntax, text: str, server: Server, launch: list[str], *, login: bool) -> str:
     """Return the text with the server behind `launch`. Raises NotPossible."""
-    if server.words:
-        return _wrap_command(syntax, text, server, launch)
-    return _wrap_url(syntax, text, server, launch, login=login)
-
-
-def _wrap_command(syntax: Syntax, text: str, server: Server, launch: list[str]) -> str:
+    if not server.words:
+        return _wrap_url(syntax, text, server, launch, login=login)
     command, path = server.entry["command"], server.path
     if isinstance(command, list):
         return put_first(syntax, text, (*path, "command"), [*launch, "--"])
@@ -154,14 +149,10 @@ def _wrap_command(syntax: Syntax, text: str, server: Server, launch: list[str]) 
 
 def _wrap_url(syntax: Syntax, text: str, server: Server, launch: list[str], *, login: bool) -> str:
     entry, path, key = server.entry, server.path, usable_url(server)
-    url = entry[key]
     headers, variables = _headers(entry)
-    if not headers and (login or entry.get("oauth") or _wants_login(url)):
-        tail = ["--", "npx", "-y", "mcp-remote", url]
-    else:
-        tail = [url]
-    spelling = dialect(server.place.client)
-    command = [*launch, *tail]
+    command, spelling = [*launch, entry[key]], dialect(server.place.client)
+    if not headers and (login or entry.get("oauth") or _wants_login(entry[key])):
+        command[-1:] = ["--", "npx", "-y", "mcp-remote", entry[key]]
     members: dict[str, Any] = {"command": command[0], "args": command[1:]}
     if server.place.client == "opencode":
         members = {"command": command}

@@ -4,6 +4,7 @@ import difflib
 import hashlib
 import json  # texts of clients may hold what orjson refuses: lone surrogates
 import os
+import re
 import stat
 import sys
 import tempfile
@@ -74,10 +75,9 @@ class ConfigFile:
                 if file.read() != self.raw:
                     raise NotPossible(f"{self.path} was changed meanwhile; try again")
             os.replace(path, self.path)
-        except BaseException:
+        finally:
             with suppress(FileNotFoundError):
                 os.unlink(path)
-            raise
         print(f"{self.path} is written; its backup is {backup}", file=sys.stderr)
 
 
@@ -127,13 +127,12 @@ class Records:
     def restore(self, server: Server, file: ConfigFile, is_original: Any) -> str | None:
         """Return the text with the server's original; None if there is no record that fits it."""
         before, after, *whole = self._entries.get(_key(server), ("", ""))
-        at = file.text.find(after) if after else -1
-        while at >= 0:
-            text = file.text[:at] + before + file.text[at + len(after) :]
+        for match in re.finditer(f"(?={re.escape(after)})", file.text) if after else ():
+            end = match.start() + len(after)
+            text = file.text[: match.start()] + before + file.text[end:]
             with suppress(AbridgeError, AttributeError, TypeError):
                 if is_original(text):
                     return text
-            at = file.text.find(after, at + 1)
         if whole and whole[1] == server.entry:
             # The client has written the whole file in a layout of its own.
             start, end = file.syntax.locate(file.text, server.path)

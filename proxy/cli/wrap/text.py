@@ -44,8 +44,7 @@ def entry_at(document: Any, path: Path) -> Any:
 class Json:
     """Reads and edits JSON."""
 
-    comma = ","
-    assign = ": "
+    comma, assign, quote = ",", ": ", '"'
 
     def read(self, text: str) -> Any:
         try:
@@ -81,8 +80,7 @@ class Json:
 class Toml:
     """Reads and edits TOML."""
 
-    comma = ""
-    assign = " = "
+    comma, assign, quote = "", " = ", ""
 
     def read(self, text: str) -> Any:
         try:
@@ -132,11 +130,8 @@ def replace(syntax: Syntax, text: str, path: Path, members: Mapping[str, Any]) -
     lead = text[text.rfind("\n", 0, key) + 1 : key]
     newline = "\r\n" if "\r\n" in text else "\n"
     separator = f"{syntax.comma}{newline}{lead}" if syntax.own_line(lead) else ", "
-    quote = '"' if isinstance(syntax, Json) else ""
-    words = [
-        f"{quote}{name}{quote}{syntax.assign}{syntax.literal(value)}"
-        for name, value in members.items()
-    ]
+    quote, assign = syntax.quote, syntax.assign
+    words = [f"{quote}{name}{quote}{assign}{syntax.literal(members[name])}" for name in members]
     if path[-1] in members:
         # The first keeps its key, and the space around its colon.
         words[0] = text[key:start] + syntax.literal(members[path[-1]])
@@ -163,10 +158,11 @@ def _key_start(text: str, value: int, key: str) -> int:
 
 def _plain(text: str) -> str:
     """Return JSON of the same length: comments and trailing commas are blank."""
-    text = _COMMENT.sub(
-        lambda match: match[0] if match[0][0] == '"' else _VISIBLE.sub(" ", match[0]), text
-    )
-    return _TRAILING.sub(lambda match: match[0] if match[0] != "," else " ", text)
+    for pattern in (_COMMENT, _TRAILING):
+        text = pattern.sub(
+            lambda match: match[0] if match[0][0] == '"' else _VISIBLE.sub(" ", match[0]), text
+        )
+    return text
 
 
 def _members(text: str, at: int) -> Iterator[tuple[str, int, int]]:

@@ -81,16 +81,13 @@ def _readers(folder: Path, environment: Mapping[str, str]) -> dict[Any, Reader]:
         config_model.TokenFromEnv: lambda text: config_model.token_from_env(text, environment),
         config_model.TokenFile: lambda text: config_model.token_file(folder / text),
     }
-    readers = {kind: _text_reader(read) for kind, read in texts.items()}
+    readers = {kind: partial(_text, read) for kind, read in texts.items()}
     return {Size: read_size, Command: _command, **readers}
 
 
-def _text_reader(read: Callable[[str], Any]) -> Reader:
-    def reader(converter: NodeConverter, node: Node, label: str) -> Any:
-        text = converter.convert(node, str, label)
-        return INVALID if text is INVALID else converter.read_text(node, read, label)
-
-    return reader
+def _text(read: Callable[[str], Any], converter: NodeConverter, node: Node, label: str) -> Any:
+    text = converter.convert(node, str, label)
+    return INVALID if text is INVALID else converter.read_text(node, read, label)
 
 
 def _command(converter: NodeConverter, node: Node, label: str) -> Any:

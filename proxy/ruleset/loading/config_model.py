@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -61,7 +62,7 @@ class ListenAddress(str):
             return self.host == "localhost"
 
 
-# Texts with a notation of their own; the title is the word for one in the reference.
+# Texts with a notation of their own; the title is the word in the reference.
 Url = Annotated[str, Meta(title="a URL")]
 RoutePath = Annotated[str, Meta(title="a path")]
 Host = Annotated[str, Meta(title="a name")]
@@ -92,10 +93,7 @@ Seconds = Annotated[float, Meta(gt=0)]
 
 
 class LimitsSpec(Struct, frozen=True, kw_only=True):
-    """The limits of the sidecar.
-
-    If `connections` and `peer_connections` are None, they depend on the number of descriptors.
-    """
+    """The limits of the sidecar."""
 
     body: Bytes = 4 << 20
     """The most bytes of a request's body; 4MiB by default."""
@@ -213,15 +211,13 @@ def _is_host(text: str) -> bool:
 
 def url(text: str) -> Url:
     """Read the URL of an upstream."""
-    try:
+    with suppress(ValueError):
         parts = urlsplit(text)
         usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable or "#" in text or not text.isprintable() or " " in text:
-        example = "expected a URL such as http://server:3000/mcp"
-        raise TextError(f"{example}, found {_without_password(text)}")
-    return text
+        if usable and "#" not in text and " " not in text and text.isprintable():
+            return text
+    example = "expected a URL such as http://server:3000/mcp"
+    raise TextError(f"{example}, found {_without_password(text)}")
 
 
 def _without_password(text: str) -> str:

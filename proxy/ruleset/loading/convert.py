@@ -1,8 +1,4 @@
-"""Converts nodes to the types that frozen Structs declare; reports each value that does not fit.
-
-The Structs are the only description of the contents of a rule file: both the loader and the schema
-for editors are based on them.
-"""
+"""Converts nodes to the types that frozen Structs declare; reports each value that does not fit."""
 
 import operator
 import re
@@ -46,13 +42,12 @@ UNIONS = (Union, UnionType)
 class NodeConverter:
     """Converts the values of one file, and collects the problems.
 
-    `readers` maps types with a notation of their own to the functions that read them. Every reader
-    takes a label, the prefix of messages about the value, and returns INVALID if it reported.
+    `readers` are for types with a notation of their own: each takes a label, the prefix of messages
+    about the value, and returns INVALID if it reported.
     """
 
     def __init__(self, file: str, readers: Mapping[Any, Reader]) -> None:
-        self.file = file
-        self.readers = readers
+        self.file, self.readers = file, readers
         self._problems: dict[Problem, None] = {}
 
     @property
@@ -96,9 +91,9 @@ class NodeConverter:
             values = [self.convert(each, get_args(kind)[0], label) for each in nodes]
             return INVALID if INVALID in values else tuple(values)
         if origin in MAPS:
-            key_kind, value_kind = get_args(kind)
-            keys = [self.convert(key, key_kind, label) for key in node.keys.values()]
-            values = [self.convert(node.value[key], value_kind, key or label) for key in node.keys]
+            of_key, of_value = get_args(kind)
+            keys = [self.convert(key, of_key, label) for key in node.keys.values()]
+            values = [self.convert(node.value[key], of_value, key or label) for key in node.keys]
             return INVALID if INVALID in (*keys, *values) else dict(zip(keys, values, strict=True))
         if kind in TEXTS:
             return self.read_text(node, TEXTS[kind][1], label)

@@ -11,18 +11,8 @@ from typing import Any
 from proxy.document.fuel import Fuel
 from proxy.document.patterns import Pattern, PatternError
 from proxy.errors import OptionError, did_you_mean
-from proxy.schema import keywords
-from proxy.schema.references import (
-    DEFINITIONS,
-    DYNAMIC,
-    HOLDS_LIST,
-    HOLDS_NAMED,
-    HOLDS_ONE,
-    Schema,
-    Unsupported,
-    pointer,
-    target,
-)
+from proxy.schema import keywords, references
+from proxy.schema.references import Schema
 from proxy.schema.violations import TYPES, Checker, Violation
 
 Steps = tuple[str | int, ...]
@@ -84,7 +74,7 @@ class _Walk:
             here = (*path, word)
             if path and word == "$schema":
                 yield OptionError(here, "'$schema' can stand at the root only", True)
-            elif word in DYNAMIC or (path and word == "$id"):
+            elif word in references.DYNAMIC or (path and word == "$id"):
                 message = f"{word!r} cannot stand here; name schemas under $defs"
                 yield OptionError(here, message, True)
             elif not (word in self.all_keywords or word.startswith("x-")) and (
@@ -100,28 +90,27 @@ class _Walk:
     def _mistake(self, keyword: str, value: Any) -> str | None:
         if keyword == "nullable" and not isinstance(value, bool):
             return f"expected true or false, found {value!r}"
-        if keyword == "pattern" and isinstance(value, str):
+        if keyword not in ("pattern", "$ref") or not isinstance(value, str):
+            return None
+        if keyword == "pattern":
             return _pattern_mistake(value)
-        return self._reference(value) if keyword == "$ref" and isinstance(value, str) else None
-
-    def _reference(self, reference: str) -> str | None:
-        if not reference.startswith("#"):
-            return f"{reference!r} is outside of this schema; put it under $defs"
+        if not value.startswith("#"):
+            return f"{value!r} is outside of this schema; put it under $defs"
         try:
-            target(self.root, reference)
-        except Unsupported:
-            tables = [key for key in DEFINITIONS if isinstance(self.root.get(key), dict)]
-            names = [pointer(key, name) for key in tables for name in self.root[key]]
-            return f"nothing stands at {reference!r}{did_you_mean(reference, names)}"
+            references.target(self.root, value)
+        except references.Unsupported:
+            tables = [key for key in references.DEFINITIONS if isinstance(self.root.get(key), dict)]
+            names = [references.pointer(key, name) for key in tables for name in self.root[key]]
+            return f"nothing stands at {value!r}{did_you_mean(value, names)}"
         return None
 
 
 def _inner(keyword: str, value: Any, path: Steps) -> Iterator[tuple[Any, Steps]]:
-    if keyword in HOLDS_NAMED and isinstance(value, dict):
+    if keyword in references.HOLDS_NAMED and isinstance(value, dict):
         yield from ((inner, (*path, name)) for name, inner in value.items())
-    elif keyword in HOLDS_LIST and isinstance(value, list):
+    elif keyword in references.HOLDS_LIST and isinstance(value, list):
         yield from ((inner, (*path, index)) for index, inner in enumerate(value))
-    elif keyword in HOLDS_ONE:
+    elif keyword in references.HOLDS_ONE:
         yield value, path
 
 

@@ -130,10 +130,9 @@ def _package(folder: Path) -> str:
     # Not resolved: if a link changes while the proxy runs, a file would be loaded twice.
     folder = folder.absolute()
     with _lock:
-        name = _packages.get(folder)
-        if name is None:
+        if folder not in _packages:
             name = _packages[folder] = f"{BESIDE_RULES}{len(_packages) + 1}"
             spec = ModuleSpec(name, None, is_package=True)
             spec.submodule_search_locations = [str(folder)]
             sys.modules[name] = module_from_spec(spec)
-        return name
+        return _packages[folder]

@@ -15,12 +15,8 @@ from proxy.transforms.base import Transform
 
 Count = Annotated[int, Meta(ge=0)]
 Bytes = Annotated[Size, Meta(ge=0)]
-# The same minimum as the option of `abridge`, to which it is converted.
-Bound = Annotated[Size, Meta(ge=300)]
-
-
-# For a key whose value may be null.
-_ABSENT: Any = UNSET
+Bound = Annotated[Size, Meta(ge=300)]  # as the option of `abridge`, to which it is converted
+_ABSENT: Any = UNSET  # for a key whose value may be null
 
 
 class Steps(Struct, frozen=True):

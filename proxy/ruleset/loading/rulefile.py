@@ -4,11 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from proxy.document.sizes import Size
 from proxy.errors import Problem
 from proxy.ruleset.loading import checks
+from proxy.ruleset.loading import rule_model as model
 from proxy.ruleset.loading.convert import (
     INVALID,
     NodeConverter,
@@ -19,17 +20,6 @@ from proxy.ruleset.loading.convert import (
     value_text,
 )
 from proxy.ruleset.loading.plugins import KINDS, PluginLoader
-from proxy.ruleset.loading.rule_model import (
-    NO_DEFAULTS,
-    CaseSpec,
-    Defaults,
-    Match,
-    QuerySpec,
-    RuleFileSpec,
-    RuleNodes,
-    RuleSpec,
-    Steps,
-)
 from proxy.ruleset.loading.steps import Names, read_part
 from proxy.ruleset.loading.yaml_nodes import MAX_BYTES, Node, merged
 from proxy.ruleset.rule import Hidden, Rule, RuleFile
@@ -55,7 +45,12 @@ def read(file: str, raw: bytes, *, allow_python: bool = False) -> LoadedRules:
     "unknown key 'respons' of a rule; did you mean 'response'?"
     """
     names = Names(PluginLoader(Path(file).parent, allowed=allow_python))
-    own = {Part: read_part, Size: read_size, RuleNodes: _rules, Defaults: _defaults}
+    own = {
+        Part: read_part,
+        Size: read_size,
+        model.RuleNodes: _rules,
+        model.Defaults: _defaults,
+    }
     expected = "a mapping with version and rules"
     return LoadedRules(*read_file(file, raw, {**names.readers, **own}, expected, _file))
 
@@ -63,11 +58,11 @@ def read(file: str, raw: bytes, *, allow_python: bool = False) -> LoadedRules:
 def _file(converter: NodeConverter, root: Node) -> RuleFile | None:
     # The names that the file defines come first, in any order: the defaults may use them.
     ordered = dict(sorted(root.value.items(), key=lambda pair: pair[0] not in KINDS))
-    head = converter.members(replace(root, value=ordered), RuleFileSpec, "a rule file", "key")
+    head = converter.members(replace(root, value=ordered), model.RuleFileSpec, "a rule file", "key")
     valid = {key: value for key, value in head.items() if value is not INVALID}
     defaults = valid.get("defaults", replace(root, value={}, keys={}))
     nodes = [merged(defaults, node) for node in valid.get("rules", ())]
-    pairs = [(node, converter.members(node, RuleSpec, "a rule", "key")) for node in nodes]
+    pairs = [(node, converter.members(node, model.RuleSpec, "a rule", "key")) for node in nodes]
     checks.order(converter, pairs)
     rules = [_rule(converter, node, members) for node, members in pairs]
     if converter.problems:
@@ -87,15 +82,18 @@ def _rules(converter: NodeConverter, node: Node, label: str) -> Any:
 def _defaults(converter: NodeConverter, node: Node, label: str) -> Any:
     if not isinstance(node.value, dict):
         return converter.report(node, f"{label}: expected a mapping, found {value_text(node)}")
-    return replace(node, value=read_defaults(converter, node, RuleSpec, NO_DEFAULTS, "a rule"))
+    return replace(
+        node,
+        value=read_defaults(converter, node, model.RuleSpec, model.NO_DEFAULTS, "a rule"),
+    )
 
 
 def _rule(converter: NodeConverter, node: Node, members: dict[str, Any]) -> Rule | None:
     valid = {key: value for key, value in members.items() if value is not INVALID}
-    steps = valid.get("response", Steps()).pairs
+    steps = valid.get("response", model.Steps()).pairs
     checks.whole_tool(converter, node, valid)
     checks.windows(converter, steps)
-    checks.errors(converter, valid.get("errors", Steps()).pairs)
+    checks.errors(converter, valid.get("errors", model.Steps()).pairs)
     schema = checks.contract(converter, node, valid)
     if "arguments" in valid:
         checks.arguments(converter, node.value["arguments"], valid["arguments"], steps)
@@ -111,10 +109,9 @@ def _rule(converter: NodeConverter, node: Node, members: dict[str, Any]) -> Rule
         pipeline.append(converter.build(node.value["max_bytes"], abridge, budget, "max_bytes"))
     if len(valid) < len(members) or schema is INVALID or INVALID in pipeline:
         return None
-    spec = RuleSpec(**{**valid, "output_schema": schema})
-    hide, error_if, tests = spec.hide, spec.error_if, node.value.get("tests")
-    # A single case may stand without a list.
-    cases = () if tests is None else tests.value if isinstance(tests.value, list) else (tests,)
+    spec = model.RuleSpec(**{**valid, "output_schema": schema})
+    hide, error_if, tests = spec.hide, spec.error_if, node.value.get("tests", Node([], 0, 0))
+    cases = tests.value if isinstance(tests.value, list) else (tests,)  # one needs no list
     errors = tuple(step for _, step in spec.errors.pairs)
     return Rule(
         name=spec.name or ", ".join(spec.tools),
@@ -124,7 +121,7 @@ def _rule(converter: NodeConverter, node: Node, members: dict[str, Any]) -> Rule
         foreign=spec.guard is not None
         or not all(type(step).__module__.startswith("proxy.") for step in (*pipeline, *errors)),
         hide=hide if isinstance(hide, Hidden) else Hidden() if hide else None,
-        error_if=error_if.match if isinstance(error_if, Match) else error_if,
+        error_if=error_if.match if isinstance(error_if, model.Match) else error_if,
         tests=tuple(map(_case, spec.tests)),
         test_lines=tuple(each.line for each in cases),
         place=f"{converter.file}:{node.line}",
@@ -135,18 +132,17 @@ def _rule(converter: NodeConverter, node: Node, members: dict[str, Any]) -> Rule
 # The keys that mean the same in a file and in a Rule.
 _SAME = tuple(
     key
-    for key in RuleSpec.__struct_fields__
+    for key in model.RuleSpec.__struct_fields__
     if key in Rule.__struct_fields__ and key not in ("name", "errors", "hide", "error_if", "tests")
 )
 
 
-def _case(case: CaseSpec) -> dict[str, Any]:
+def _case(case: model.CaseSpec) -> dict[str, Any]:
     """Return the keys of a test as they are in the file, without absent ones."""
     keys: dict[str, Any] = {}
-    for key, option in fields(CaseSpec).items():
-        value = getattr(case, key)
-        if isinstance(value, QuerySpec):
-            value = {"tool": value.tool, "arguments": value.arguments}
-        if value != option.default:
+    for key, option in fields(model.CaseSpec).items():
+        if (value := getattr(case, key)) != option.default:
             keys[key] = list(map(str, value)) if isinstance(value, tuple) else value
+    if case.asks is not None:
+        keys["asks"] = asdict(case.asks)
     return keys
