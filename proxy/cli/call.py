@@ -1,8 +1,4 @@
-"""`call`: without it, an answer cannot be seen before a client and a model are set up.
-
-The tool runs once. Its answer is then cut as for a client, and may be saved for `explain`, `view`
-and the tests of rules.
-"""
+"""`call`: without it, an answer cannot be seen before a client and a model are set up."""
 
 import argparse
 import asyncio

@@ -1,11 +1,6 @@
-"""`completion`: without it, each verb and flag must be typed in full.
+"""`completion`: without it, each verb and flag must be typed in full."""
 
-`shtab` writes the scripts. It is imported by this verb alone.
-"""
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
+import argparse
 
 SHELLS = ("bash", "zsh", "fish")
 _PATHS = ("DIR", "F", "FILE", "PATH", "R")  # arguments that name files
@@ -16,16 +11,14 @@ zsh:  mcp-abridge completion zsh > "${fpath[1]}/_mcp-abridge"
 fish: mcp-abridge completion fish > ~/.config/fish/completions/mcp-abridge.fish"""
 
 
-def add(parser: "argparse.ArgumentParser") -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `completion`."""
-    import argparse
-
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EPILOG
     parser.add_argument("shell", choices=SHELLS, help="the shell that reads the script")
 
 
-def run(arguments: "argparse.Namespace") -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Print the script; return 0."""
     import shtab
 

@@ -1,8 +1,4 @@
-"""`mcp-abridge doctor`: diagnose a set-up: its server, its rules, this machine.
-
-The official client lists the server's tools through the wrapper. The findings come from them, from
-what rules make of them, and from the wrapper's log.
-"""
+"""`mcp-abridge doctor`: diagnose a set-up: its server, its rules, this machine."""
 
 import argparse
 import asyncio

@@ -1,7 +1,4 @@
-"""`mcp-abridge explain`: show an answer after each step of its rule, or after the budget's.
-
-The account of a call is one JSON object, which `--json` prints; the other output is made from it.
-"""
+"""`mcp-abridge explain`: show an answer after each step of its rule, or after the budget's."""
 
 import argparse
 import os

@@ -1,7 +1,4 @@
-"""`record`: without it, rules are written for answers that nobody has seen.
-
-It is `run` without rules or a budget: everything passes unchanged, and each exchange is kept.
-"""
+"""`record`: without it, rules are written for answers that nobody has seen."""
 
 import argparse
 import os

@@ -221,10 +221,10 @@ class _Rules:
 
         names, allowed = self._options.rules, self._options.allow_python
         log, warn, budget = self._log.info, self._log.warning, self._options.budget
-        if names == [NO_RULES]:
-            return Selection((), "off", log)
-        if names is None:
-            return Selection(None, budget, log, environ=os.environ)
+        if names in (None, [NO_RULES]):
+            files, budget = (None, budget) if names is None else ((), "off")
+            return Selection(files, budget, log, environ=os.environ)
+        assert names is not None
         if allowed:
             # Stdout carries only messages, so output of rules' Python goes to stderr.
             sys.stdout = sys.stderr

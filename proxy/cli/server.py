@@ -1,7 +1,4 @@
-"""A server as the official client sees it through the wrapper: its tools, and the answer to a call.
-
-The client runs in this process, the wrapper beside it, as under any other client.
-"""
+"""A server as the official client sees it through the wrapper: its tools, and one answer."""
 
 import asyncio
 import os

@@ -1,7 +1,4 @@
-"""`view`: without it, a model could not read the rest of an answer that `hook` has cut.
-
-It reads any saved answer, as `explain` does.
-"""
+"""`view`: without it, a model could not read the rest of an answer that `hook` has cut."""
 
 import argparse
 import os

@@ -1,7 +1,4 @@
-"""`weigh`: without it, nobody knows what a proxy would save before one is installed.
-
-It reads the transcripts that clients keep on disk, and changes nothing.
-"""
+"""`weigh`: without it, nobody knows what a proxy would save before one is installed."""
 
 import argparse
 import os

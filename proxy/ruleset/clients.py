@@ -1,8 +1,6 @@
 """A table of known MCP clients: which copy of a result the model reads, and the size limits.
 
-Rows match `clientInfo.name`, a client's only identification. The facts are those of the version
-that was measured, else of documentation, source and issue threads. Clients change, so every number
-is a default that an option overrides, never a promise.
+Clients change, so every number is a default that an option overrides, never a promise.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,4 @@
-"""The interface of guards: users' code that decides on a call before the server receives it.
-
-rules/PYTHON.md has examples. A guard runs once for each call, after the arguments are checked and
-completed; after a query, once more, with its result.
-"""
+"""The interface of guards: users' code that decides on a call before the server receives it."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol
@@ -75,10 +71,7 @@ class Guard(Protocol):
         """The arguments that the guard adds, by dotted name; never sent to the server."""
 
     def __call__(self, call: Call, result: QueryResult | None) -> Decision:
-        """Decide on `call`, whose arguments are complete.
-
-        `result` is None on the first run, and the result of the query after a Query.
-        """
+        """Decide on `call`, whose arguments are complete; `result` is that of a Query before."""
 
 
 def run_guard(guard: Guard, call: Call, result: QueryResult | None) -> Decision:

@@ -203,17 +203,16 @@ def whole(head: Schema, body: Schema) -> Schema:
 
 def references(schema: Subschema) -> set[str]:
     """Return every `$ref` in `schema`."""
-    schema_there: set[str] = set()
+    references: set[Any] = set()
 
     def note(node: Subschema) -> Subschema:
         if isinstance(node, dict):
-            if isinstance(node.get("$ref"), str):
-                schema_there.add(node["$ref"])
+            references.add(node.get("$ref"))
             within(node, note)
         return node
 
     note(schema)
-    return schema_there
+    return references - {None}
 
 
 def _definition(reference: str) -> tuple[str, str] | None:

@@ -8,6 +8,7 @@ after their last use, and hold no name or argument in clear text.
 import os
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from threading import Lock
 from typing import Any
 
@@ -35,28 +36,19 @@ class Redis:
     """A Store that replicas share; safe for several threads.
 
     A request blocks for at most about two seconds. After a failure, requests fail at once for a
-    second, then one tries again. The `maxmemory` of Redis bounds the total size: it may evict any
-    of the keys at any time.
+    second, then one tries again. The `maxmemory` of Redis bounds the total size.
     """
 
     remote = True
 
     def __init__(self, url: str, *, seconds: int = 1800, size: int = 64 << 20) -> None:
-        """Keep snapshots of at most `size` bytes each, `seconds` after their last use.
-
-        `url` begins with `redis://`, `rediss://` (TLS) or `unix://`; StoreError if it is wrong.
-        Nothing is connected yet.
-        """
+        """Keep snapshots of at most `size` bytes, `seconds` after their last use. StoreError."""
         self._seconds, self._size = seconds, size
+        # One retry if an idle connection turns out to be closed; never after a timeout.
+        retry = Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,))
+        times = {"socket_timeout": _TIMEOUT, "socket_connect_timeout": _TIMEOUT}
         try:
-            pool = redis.ConnectionPool.from_url(
-                url,
-                protocol=2,
-                socket_timeout=_TIMEOUT,
-                socket_connect_timeout=_TIMEOUT,
-                # One retry if an idle connection turns out to be closed; never after a timeout.
-                retry=Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
-            )
+            pool = redis.ConnectionPool.from_url(url, protocol=2, retry=retry, **times)
             pool.make_connection()
         except (ValueError, TypeError):
             # The cause is omitted, because it may quote a part of the password.
@@ -104,15 +96,11 @@ class Redis:
         self._ask(*(("SET", _call(each), b"", "EX", calls.SECONDS) for each in hashes))
 
     def claim(self, call: bytes) -> bool:
-        """Return True, and remember the call with this hash, if no replica has made it.
-
-        If Redis does not answer, nobody knows: False.
-        """
-        try:
+        """Return True, and remember the call, if no replica has made it; False if nobody knows."""
+        with suppress(StoreError):
             [stored] = self._ask(("SET", _call(call), b"", "NX", "EX", calls.SECONDS))
-        except StoreError:
-            return False
-        return stored is not None
+            return stored is not None
+        return False
 
     def close(self) -> None:
         """Close the connections; the next request opens new ones."""

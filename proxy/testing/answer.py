@@ -16,10 +16,7 @@ from proxy.shaping.result.read import LocatedDocument, is_error, locate
 
 
 class ClientView(Struct, frozen=True):
-    """The content of a response: a result's `texts` and `structured` content, or an `error` text.
-
-    Results with `isError` `failed`, too.
-    """
+    """The content of a response: a result's `texts` and `structured` content, or an `error`."""
 
     line: bytes
     texts: tuple[str, ...] = ()

@@ -1,8 +1,4 @@
-"""Run the cases of a rule file: the tests written beside its rules.
-
-Each case runs in a Session of its own, so that it shows the response a client would get. Only the
-files that `given_file` names are read.
-"""
+"""Run the cases of a rule file: the tests written beside its rules."""
 
 import difflib
 import itertools

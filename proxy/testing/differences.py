@@ -23,9 +23,8 @@ def differences(expected: Any, actual: Any, path: str = "") -> Iterator[str]:
             inner = f"{path}.{_name(name)}" if path else _name(name)
             yield from differences(expected.get(name, _ABSENT), actual.get(name, _ABSENT), inner)
     elif isinstance(expected, list) and isinstance(actual, list):
-        pairs = zip_longest(expected, actual, fillvalue=_ABSENT)
-        for index, (element, actual_element) in enumerate(pairs):
-            yield from differences(element, actual_element, f"{path}[{index}]")
+        for index, pair in enumerate(zip_longest(expected, actual, fillvalue=_ABSENT)):
+            yield from differences(*pair, f"{path}[{index}]")
     # JSON's true is not its 1, though Python's is.
     elif isinstance(expected, bool) is not isinstance(actual, bool) or expected != actual:
         where = f"{path}: " if path else ""

@@ -1,8 +1,4 @@
-"""Write the actual result into the cases of a rule file that expect nothing yet.
-
-The text of the file is unchanged, with its comments; a line, or a member of a `{...}`, is added to
-each of these cases, only if the file then loads and the case passes.
-"""
+"""Write the actual result into the cases of a rule file that expect nothing yet."""
 
 import json
 import re

@@ -56,11 +56,7 @@ class RuleFit(Struct):
             yield {**rule, "answers": self.answers, "reason": reason}
 
     def drift(self) -> Iterator[dict[str, Any]]:
-        """Yield the members of answers that neither the rule nor its tests name.
-
-        Without a test that has an answer, nothing is known of the server's members. Raises
-        AbridgeError.
-        """
+        """Yield the members of answers that neither the rule nor its tests name. AbridgeError."""
         tested: set[Member] = set()
         for case in self.rule.tests if self.members else ():
             exchange = cases.exchange_of(self.file, self.rule, case)

@@ -12,10 +12,7 @@ from proxy.testing.usage import Usage, has_word
 
 
 class UsedValue(Struct):
-    """A value that a call took from an earlier answer, and where the model finds it if shaped.
-
-    `file` and `path` are where that answer has it, `user` the call that took it.
-    """
+    """A value that a call took from an earlier answer, and where the model finds it if shaped."""
 
     value: str
     file: str

@@ -1,7 +1,4 @@
-"""A session whose exchanges are recorded as the client asked and the server answered.
-
-Without it, `--record` would show what rules made of an answer; rules are written from the answer.
-"""
+"""A session whose exchanges are recorded as the client asked and the server answered."""
 
 from collections import OrderedDict
 from contextlib import suppress

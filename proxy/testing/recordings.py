@@ -16,10 +16,7 @@ SESSION = "session.json"
 
 
 class RecordedSession(Struct):
-    """The calls of one client to one server, in order, each with the path of its file.
-
-    `tools` are the definitions of the recorded tools/list, by name.
-    """
+    """The calls of one client to one server, in order, each with the path of its file."""
 
     path: str
     server: str | None

@@ -1,8 +1,4 @@
-"""Request every page or window of an answer, one after the other, as a model would.
-
-All answers together must give the document to which every step of the rule except its windows was
-applied.
-"""
+"""Request every page or window of an answer, one after the other, as a model would."""
 
 import re
 from collections.abc import Callable, Collection, Iterator

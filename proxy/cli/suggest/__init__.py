@@ -89,13 +89,12 @@ class Suggestion:
             names = ", ".join(self.small)
             say("suggest", f"no rule for {names}: no answer above {SMALL:,} bytes")
         for rule in self.rules:
-            names = ", ".join(rule.tools)
             off = 1000 * (rule.before - rule.after) // max(rule.before, 1) / 10
-            misfits = f"; {rule.misfits} do not fit and stay" if rule.misfits else ""
+            line = f"{rule.before:,} bytes become {rule.after:,}, {off:g} % less"
+            line += f"; {rule.misfits} do not fit and stay" if rule.misfits else ""
             if drops := [path for step in rule.steps for path in step.get("drop", ())]:
-                misfits += f"; no view brings back {short_list(drops)}"
-            change = f"{rule.before:,} bytes become {rule.after:,}, {off:g} % less"
-            say("suggest", f"{names}: {change}{misfits}")
+                line += f"; no view brings back {short_list(drops)}"
+            say("suggest", f"{', '.join(rule.tools)}: {line}")
 
 
 Words = list[tuple[int, str]]

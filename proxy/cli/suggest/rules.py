@@ -28,10 +28,7 @@ _MOST_USERS = 10
 
 
 class DraftedRule(Struct):
-    """A rule with its tests as YAML, and the bytes of the recorded answers without and with it.
-
-    `misfits` counts answers that it leaves as they are.
-    """
+    """A rule with its tests as YAML, and the bytes of the recorded answers without and with it."""
 
     drafts: list[Draft]
     text: str

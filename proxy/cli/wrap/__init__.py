@@ -1,7 +1,4 @@
-"""`wrap`: puts mcp-abridge before servers in the configurations of clients, or shows what is there.
-
-It edits the text of one entry, so that all else in a file stays to the byte; `unwrap` restores it.
-"""
+"""`wrap`: puts mcp-abridge before servers in clients' configurations, or shows what is there."""
 
 import argparse
 import base64

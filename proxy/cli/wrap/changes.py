@@ -53,10 +53,7 @@ class Configs:
 
 
 def change(verb: str, arguments: argparse.Namespace, edit: Edit) -> int:
-    """Edit the servers that the arguments name. Returns 1 if one was left, 2 if a name is unknown.
-
-    The difference goes to stdout, all words to stderr.
-    """
+    """Edit the servers that are named. Returns 1 if one was left, 2 if a name is unknown."""
     configs = Configs(arguments.client)
     configs.report_problems(verb)
     names = {server.name for server in configs.servers}
@@ -93,15 +90,15 @@ def change(verb: str, arguments: argparse.Namespace, edit: Edit) -> int:
 def _edit(
     file: ConfigFile, server: Server, records: Records, edit: Edit, dry_run: bool
 ) -> dict[str, Any]:
-    row, text = {**describe(server), "left": False}, file.text
+    text, left = file.text, True
     try:
-        result = edit(file, server, records)
-        row["result"] = f"would be {result}" if dry_run and file.text != text else result
+        result, left = edit(file, server, records), False
+        result = f"would be {result}" if dry_run and file.text != text else result
     except NotPossible as error:
-        row |= {"result": str(error), "left": True}
+        result = str(error)
     except (AbridgeError, AttributeError, LookupError, TypeError, ValueError):
-        row |= {"result": "its entry has an unusual form; edit it by hand", "left": True}
-    return row
+        result = "its entry has an unusual form; edit it by hand"
+    return {**describe(server), "left": left, "result": result}
 
 
 def describe(server: Server) -> dict[str, Any]:

@@ -1,7 +1,4 @@
-"""`wrap --hook`: without it, the settings of Claude Code would be edited by hand to add the hook.
-
-`unwrap --hook` takes the same text away again, so that all else stays to the byte.
-"""
+"""`wrap --hook`: without it, the settings of Claude Code would be edited by hand."""
 
 import argparse
 import os

@@ -16,9 +16,7 @@ from proxy.ruleset.rule import Bounds, Definition
 from proxy.transforms.base import Transform
 from proxy.transforms.contract import normalised
 
-AFTER_A_WINDOW = frozenset(("clip", "table", "replace"))
-"""The transforms that work on a page as on the whole document."""
-
+AFTER_A_WINDOW = frozenset(("clip", "table", "replace"))  # they work on a page as on the whole
 PlacedSteps = Sequence[tuple[Node, Transform]]
 
 
@@ -82,10 +80,9 @@ def windows(converter: NodeConverter, steps: PlacedSteps) -> None:
 
 def errors(converter: NodeConverter, steps: PlacedSteps) -> None:
     """Report windows in the steps for error results."""
-    for node, step in steps:
-        if step.window:
-            message = "a window cannot stand in 'errors': an error result is sent whole"
-            converter.report(node, message)
+    message = "a window cannot stand in 'errors': an error result is sent whole"
+    for node in (node for node, step in steps if step.window):
+        converter.report(node, message)
 
 
 def contract(converter: NodeConverter, node: Node, members: Mapping[str, Any]) -> Any:
@@ -190,10 +187,9 @@ def tests(converter: NodeConverter, node: Node, tools: Sequence[str], *, guarded
             continue
         inputs = [key for key in _INPUTS if key in case.value]
         results = [key for key in _QUERY_RESULTS if key in case.value]
-        for keys in (inputs, results):
-            if len(keys) > 1:
-                message = f"a test has {keys[0]!r} or {keys[1]!r}, not both"
-                converter.report(case.keys[keys[1]], message)
+        for first, second in (each[:2] for each in (inputs, results) if len(each) > 1):
+            message = f"a test has {first!r} or {second!r}, not both"
+            converter.report(case.keys[second], message)
         if not inputs and not _WITHOUT_INPUT & set(case.value):
             message = f"a test needs one of {', '.join(_INPUTS)}, refused and upstream"
             converter.report(case, message)

@@ -1,7 +1,4 @@
-"""Checks of an `output_schema`: a JSON Schema that the proxy and its clients can use.
-
-Clients receive it in tools/list, and some reject the whole list for one unreadable schema.
-"""
+"""Checks of an `output_schema`: some clients reject a whole tool list for one unreadable schema."""
 
 import re
 import warnings

@@ -82,10 +82,11 @@ def check_parameters(step: Any) -> None:
 
 def _mistakes(cls: Any, key: str) -> Iterator[str]:
     name = getattr(cls, "__name__", "Name")
+    advice = f"write class {name}(Struct, frozen=True)"
     if not (isinstance(cls, type) and issubclass(cls, Struct)):
-        yield f"is no msgspec Struct; write class {name}(Struct, frozen=True)"
+        yield f"is no msgspec Struct; {advice}"
     elif not cls.__struct_config__.frozen:
-        yield f"can change while it is in use; write class {name}(Struct, frozen=True)"
+        yield f"can change while it is in use; {advice}"
     if hasattr(cls, "reshape") and "reshape" not in KINDS[key]:
         yield "is a transform, not a guard; name it under 'transforms'"
     # Not hasattr: every class can be called.
