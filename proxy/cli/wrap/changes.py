@@ -90,15 +90,15 @@ def change(verb: str, arguments: argparse.Namespace, edit: Edit) -> int:
 def _edit(
     file: ConfigFile, server: Server, records: Records, edit: Edit, dry_run: bool
 ) -> dict[str, Any]:
-    text, left = file.text, True
+    text, unchanged = file.text, True
     try:
-        result, left = edit(file, server, records), False
+        result, unchanged = edit(file, server, records), False
         result = f"would be {result}" if dry_run and file.text != text else result
     except NotPossible as error:
         result = str(error)
     except (AbridgeError, AttributeError, LookupError, TypeError, ValueError):
         result = "its entry has an unusual form; edit it by hand"
-    return {**describe(server), "left": left, "result": result}
+    return {**describe(server), "left": unchanged, "result": result}
 
 
 def describe(server: Server) -> dict[str, Any]:
