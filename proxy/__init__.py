@@ -19,7 +19,8 @@ One call: transports.stdio.relay reads a line; session.requests finds the tool, 
 arguments, and the line goes to the server. Its response: session.responses finds the pending
 request (session.state) and makes a ShapeJob; shaping.pipeline parses the line and locates its
 document (shaping.result.read), runs the steps (transforms) and writes all copies back
-(shaping.result.write); session.state counts it, and the relay sends it.
+(shaping.result.write); session.state counts it, and the relay sends it. `python -m tests.call_path`
+lists the files of each.
 
 JSON: documents and messages go through msgspec, which leaves what no step opens undecoded (Raw) and
 so keeps 1.0, 1e400 and 23 digits as they were spelled. The standard library reads what msgspec

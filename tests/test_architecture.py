@@ -130,6 +130,23 @@ def test_starting_the_wrapper_loads_nothing_slow() -> None:
     assert not slow, f"loaded on the wrapper's path: {slow}; find by whom: python -X importtime"
 
 
+# The most files of proxy/ that a message may run through, as `python -m tests.call_path` lists
+# them: whoever reads how a call is handled opens each of them.
+CALL_PATH = {"response": 10, "stdio": 19}
+
+
+def test_a_call_runs_through_few_files() -> None:
+    command = [sys.executable, "-m", "tests.call_path"]
+    completed = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert completed.returncode == 0, completed.stderr
+    counts = dict(re.findall(r"^(\w+): (\d+)$", completed.stdout, re.MULTILINE))
+    assert counts.keys() == CALL_PATH.keys()
+    more = {name for name, count in counts.items() if int(count) > CALL_PATH[name]}
+    assert not more, f"more files than CALL_PATH allows for {sorted(more)}:\n{completed.stdout}"
+
+
 # Openings that name no thing; `Return the ...`, `Return True if ...`, `Record ...` do.
 DIALECT = re.compile(r"Return what\b|Say\b|What\b|Whether\b|Take note\b")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
