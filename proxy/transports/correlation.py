@@ -9,7 +9,7 @@ from proxy.document.message import Message, id_key, members
 from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
 from proxy.transports.log import Log
-from proxy.transports.stdio.lines import LongLine
+from proxy.transports.stdio.pipes import LongLine
 
 _LARGE = 4096  # bytes from which a response is identified by its head and tail, if certain
 _BEGINS = b'{"jsonrpc"'  # the start of a message that follows noise on the same line

@@ -12,7 +12,7 @@ from proxy.transports.correlation import (
     error_for_long_line,
 )
 from proxy.transports.log import Log
-from proxy.transports.stdio.lines import LongLine
+from proxy.transports.stdio.pipes import LongLine
 
 SUBSCRIBED = {"_meta": {"io.modelcontextprotocol/subscriptionId": "a"}}
 

@@ -15,8 +15,14 @@ from proxy.transports.client.streamable import Streamable
 from proxy.transports.correlation import refusal_of_long_line
 from proxy.transports.driver import Driver
 from proxy.transports.log import Log
-from proxy.transports.stdio.lines import Lines, LineTruncated, LongLine
-from proxy.transports.stdio.pipes import PipeReader, PipeWriter, ready
+from proxy.transports.stdio.pipes import (
+    Lines,
+    LineTruncated,
+    LongLine,
+    PipeReader,
+    PipeWriter,
+    ready,
+)
 
 _FAILED = 70  # EX_SOFTWARE of sysexits.h
 _LOST = 1

@@ -32,8 +32,15 @@ from proxy.transports.correlation import error_for_long_line, refusal_of_long_li
 from proxy.transports.effects import carry_out
 from proxy.transports.log import Log
 from proxy.transports.stdio.child import ChildProcess, hold_signals
-from proxy.transports.stdio.lines import Chunk, Event, Lines, LineTruncated, LongLine
-from proxy.transports.stdio.pipes import PipeReader, PipeWriter
+from proxy.transports.stdio.pipes import (
+    Chunk,
+    Event,
+    Lines,
+    LineTruncated,
+    LongLine,
+    PipeReader,
+    PipeWriter,
+)
 from proxy.transports.stdio.shutdown import Shutdown
 
 

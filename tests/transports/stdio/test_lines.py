@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.document.message import ENDS
-from proxy.transports.stdio.lines import (
+from proxy.transports.stdio.pipes import (
     Chunk,
     Event,
     Lines,

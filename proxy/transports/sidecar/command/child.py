@@ -16,8 +16,7 @@ from proxy.transports.aio import others, threaded
 from proxy.transports.correlation import error_for_long_line
 from proxy.transports.log import TAIL, Log
 from proxy.transports.stdio.child import Guardian
-from proxy.transports.stdio.lines import Event, Lines, LineTruncated, LongLine
-from proxy.transports.stdio.pipes import widen
+from proxy.transports.stdio.pipes import Event, Lines, LineTruncated, LongLine, widen
 from proxy.transports.stdio.shutdown import end_of_server
 
 _CHUNK = 64 << 10

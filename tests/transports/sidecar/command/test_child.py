@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from proxy.transports.log import Log
 from proxy.transports.sidecar.command.child import HASTY, ChildServer
 from proxy.transports.stdio.child import Guardian
-from proxy.transports.stdio.lines import Event
+from proxy.transports.stdio.pipes import Event
 
 
 @asynccontextmanager
