@@ -51,6 +51,7 @@ class Account:
         self.over: list[dict[str, Any]] = []
 
     def add(self, session: RecordedSession) -> None:
+        """Replay the calls of a session. Raises AbridgeError."""
         name = self._client or session.client
         rules = self._selection(session.server, name)
         rules = self._active(rules.fitting(session.tools) if session.tools else rules)
@@ -94,6 +95,7 @@ class Account:
             self.over.append({"file": file, "tool": tool, "bytes": size_after})
 
     def report(self) -> dict[str, Any]:
+        """Return the sizes by tool and rule, the largest first, and each kind of findings."""
         places = [each.place for each in self.used]
         sizes = sorted(self._sizes.values(), key=lambda each: -each.before)
         return {

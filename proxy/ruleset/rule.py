@@ -118,6 +118,7 @@ class SnapshotStep(Struct, frozen=True):
 
     @property
     def is_used(self) -> bool:
+        """True if a later call can request a window or a view."""
         return bool(self.windows) or self.viewable
 
 
@@ -184,6 +185,7 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def failure_policy(self) -> FailurePolicy:
+        """The failures that end in an error response."""
         if self.mode == "shadow":
             return FailurePolicy()
         withholds = "refuse" in (self.on_failure, self.validate)
@@ -199,6 +201,7 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def snapshot_step(self) -> SnapshotStep:
+        """The step before which the snapshot for later pages and views is taken."""
         cut = next((index for index, step in enumerate(self.pipeline) if step.cuts), None)
         names = [step.name for step in self.pipeline]
         return SnapshotStep(
@@ -210,6 +213,7 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def only_abridges(self) -> bool:
+        """True if the pipeline is a single `abridge`."""
         return len(self.pipeline) == 1 and self.pipeline[0].name == "abridge"
 
     @cached_property
@@ -277,6 +281,7 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
         return tool if self.name == tool else f"{self.name}: {tool}"
 
     def covers(self, tool: str) -> bool:
+        """Return True if the rule is for `tool`, whatever the arguments."""
         return any(matches(pattern, tool) for pattern in self.tools)
 
     def applies(self, arguments: Mapping[str, Any]) -> bool:
@@ -327,6 +332,7 @@ class RuleSet(Struct, frozen=True):
         )
 
     def fitting(self, tools: Collection[str]) -> "RuleSet":
+        """Return the rule set without the files for servers with other tools."""
         files = tuple(file for file in self.files if not file.server or file.server.fits(tools))
         return self if len(files) == len(self.files) else RuleSet(files, self.otherwise)
 

@@ -69,13 +69,16 @@ class ActiveRules:
 
     @property
     def peer_info(self) -> PeerInfo:
+        """The facts learned so far."""
         return PeerInfo(self.server, self.client, self._tools, dict(self._facts))
 
     @property
     def listed(self) -> bool:
+        """True if the server's tools are known."""
         return self._tools is not None
 
     def recall(self, info: PeerInfo) -> None:
+        """Adopt the facts that another session learned of the same server and client."""
         self.rename(client=info.client, server=info.server)
         if info.tools is not None:
             self.offer(info.tools)
@@ -83,6 +86,7 @@ class ActiveRules:
         self._by_tool.clear()
 
     def rename(self, *, client: str | None = None, server: str | None = None) -> None:
+        """Record the names of client and server, as far as they are given."""
         server = self.server if server is None else server[:LONGEST_NAME]
         client = self.client if client is None else client[:LONGEST_NAME]
         if (server, client) == (self.server, self.client):
@@ -92,10 +96,12 @@ class ActiveRules:
         self._renamed(server, client)
 
     def offer(self, tools: frozenset[str]) -> None:
+        """Record the names of the server's tools."""
         if tools != self._tools:
             self._tools, self._ruleset = _shared(tools), None
 
     def learn(self, facts: dict[str, ToolFacts]) -> None:
+        """Record the facts of tools from a tool list."""
         for tool, fact in facts.items():
             if self._facts.get(tool) != fact:
                 self._facts[tool] = _shared(fact)
@@ -104,6 +110,7 @@ class ActiveRules:
             del self._facts[next(iter(self._facts))]
 
     def facts(self, tool: str) -> ToolFacts | None:
+        """Return the facts of `tool` from a tool list, None if it was not listed."""
         return self._facts.get(tool)
 
     def now(self) -> RuleSet:
@@ -121,6 +128,7 @@ class ActiveRules:
         return self._ruleset
 
     def rest(self) -> None:
+        """Release the rules: they may be replaced many times before their next use."""
         self.outdated = True
         self._selected = self._ruleset = None
         self._by_tool.clear()
@@ -130,6 +138,7 @@ class ActiveRules:
 
     @property
     def budget(self) -> Rule | None:
+        """The rule for tools that no other rule covers."""
         return self._ruleset_in_use.otherwise
 
     def covering(self, tool: str, implied: frozenset[str] = frozenset()) -> ToolRules:

@@ -33,6 +33,7 @@ class Session(SessionState):
     # Incoming messages. Nothing may be called outside of `try`: failures end here.
 
     def from_client(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
+        """Process one line from the client."""
         try:
             try:
                 read = message.read(raw)
@@ -56,6 +57,7 @@ class Session(SessionState):
         )
 
     def from_server(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
+        """Process one line from the server."""
         try:
             return self._from_server(raw, exchange)
         except Exception as error:
@@ -103,11 +105,16 @@ class Session(SessionState):
     def loaded(
         self, token: int, snapshot: Snapshot | None, failure: str | None = None
     ) -> tuple[Output, ...]:
+        """Continue a call that waits for its snapshot.
+
+        `failure` is the reason why the snapshot could not be looked up.
+        """
         return self._resume(
             token, lambda pending: requests.loaded(self, pending, snapshot, failure)
         )
 
     def claimed(self, token: int, *, first: bool) -> tuple[Output, ...]:
+        """Continue a call that waits for its ClaimCall; if `first`, nobody has made it before."""
         from proxy.session import first_calls
 
         return self._resume(token, lambda pending: first_calls.claimed(self, pending, first=first))
@@ -124,6 +131,7 @@ class Session(SessionState):
             return (ToClient(self.give_up(pending, error)),)
 
     def shaped(self, job: ShapeJob, result: ShapeResult) -> tuple[Output, ...]:
+        """Process the result of a Shape: the response for the client."""
         try:
             return responses.shaped(self, job, result, self.suspended.pop(job.token, None))
         except Exception as error:
@@ -131,6 +139,7 @@ class Session(SessionState):
             return (ToClient(result.raw),)
 
     def given_up(self, output: LoadSnapshot | ClaimCall | Shape) -> None:
+        """Forget a call whose output will not be carried out: no answer is expected."""
         token = output.job.token if isinstance(output, Shape) else output.token
         self.suspended.pop(token, None)
 
@@ -154,6 +163,7 @@ class Session(SessionState):
         return streams
 
     def streamed(self, start: bytes, end: bytes, size: int, exchange: bytes = b"") -> None:
+        """Record the end of a streamed line: its first and last bytes, and its size."""
         key = message.response_key(start, end)
         pending = None if key is None else self.inflight.retire(exchange + key)
         if pending is not None:
@@ -162,6 +172,7 @@ class Session(SessionState):
     # Pending requests and their deadlines
 
     def awaits(self, exchange: bytes, ids: Collection[bytes]) -> bool:
+        """Return True if a request in an exchange with one of these ids is pending."""
         return any(self.inflight.holds(exchange + id) for id in ids)
 
     @property
@@ -170,11 +181,13 @@ class Session(SessionState):
         return bool(self.suspended) or self.inflight.holds_calls
 
     def withholds(self, exchange: bytes, ids: Collection[bytes]) -> bool:
+        """Return True if one of these requests is pending and its rule withholds responses."""
         slots = [exchange + id for id in ids if self.inflight.holds(exchange + id)]
         pending = map(self.inflight.find, slots)
         return any(each is not None and each.withholds for each in pending)
 
     def restart_deadlines(self, exchange: bytes, ids: Collection[bytes]) -> None:
+        """Record that calls of an exchange are sent only now, and restart their time."""
         for id in ids:
             self.inflight.renew(exchange + id)
 
@@ -211,6 +224,7 @@ class Session(SessionState):
         exchange: bytes | None = None,
         ids: Collection[bytes] | None = None,
     ) -> list[bytes]:
+        """Return an error for each pending request, of all, an exchange, or these in it."""
         return [pending.error(cause) for pending in self.inflight.release(exchange, ids)]
 
     def rest(self) -> None:
@@ -219,6 +233,7 @@ class Session(SessionState):
         self.rules.rest()
 
     def dropped(self, exchange: bytes, ids: Collection[bytes] | None = None) -> None:
+        """Forget the pending requests of an exchange: no answer to them is expected any more."""
         self.inflight.release(exchange, ids)
         if exchange:
             # The exchange is over: no late response can come in it either.

@@ -111,6 +111,7 @@ class PendingRequest(Struct):
 
     @property
     def plain(self) -> bool:
+        """True if nothing in the response matters but its size."""
         return (
             self.rule is None
             and not self.as_task
@@ -120,14 +121,17 @@ class PendingRequest(Struct):
 
     @property
     def withholds(self) -> bool:
+        """True if the rule withholds responses that it could not process."""
         return self.rule is not None and self.rule.failure_policy.withholds
 
     @property
     def names(self) -> dict[str, str]:
+        """The clients' names of the rule's arguments, if they differ."""
         return self.plan.names
 
     @property
     def step_arguments(self) -> dict[str, Any]:
+        """The arguments of a call as transforms see them."""
         if self.rule is None or self.rule.guard is None:
             return self.arguments
         # A client's argument of this name is no fact.
@@ -135,6 +139,7 @@ class PendingRequest(Struct):
 
     @property
     def start_again(self) -> str:
+        """The advice to a client if there is no snapshot to continue in."""
         assert self.rule is not None
         if self.view is not None:
             view = self.names.get(VIEW, VIEW)
@@ -148,6 +153,7 @@ class PendingRequest(Struct):
         return f"call again with {' and '.join(f'{name}=0' for name in positions)} first"
 
     def error(self, reason: str) -> bytes:
+        """Return the error response to a request that can have no other any more."""
         if self.method in ("tools/call", "tasks/result"):
             return message.refusal(self.id, reason, self.modern)
         return message.error(self.id, message.PROXY_ERROR, reason)
@@ -201,9 +207,11 @@ class QueryIds:
         return b'%s%d"' % (self._prefix, self._count)
 
     def issued(self, id: bytes) -> bool:
+        """Return True if `id` was issued here."""
         return id.startswith(self._prefix)
 
     def within(self, raw: bytes) -> bool:
+        """Return True if a line that cannot be parsed contains an id issued here."""
         return self._prefix in raw
 
 
@@ -230,6 +238,7 @@ class InFlight:
         self.queries = QueryIds()
 
     def send(self, pending: PendingRequest) -> None:
+        """Record a request that is sent to the server now; the time of a call begins."""
         self.add(pending, self.deadline if pending.method == "tools/call" else None)
 
     def add(self, pending: PendingRequest, seconds: float | None = None) -> None:
@@ -247,6 +256,7 @@ class InFlight:
             self.retire(next(open, next(iter(self._pending))))
 
     def find(self, slot: bytes) -> PendingRequest | None:
+        """Return the request that a response in this slot answers."""
         return self._pending.get(slot) or self._answered.get(slot)
 
     def holds(self, slot: bytes) -> bool:
@@ -257,16 +267,19 @@ class InFlight:
         return any(pending.query for pending in self._pending.values())
 
     def at_server(self, slot: bytes) -> PendingRequest | None:
+        """Return the request in this slot that was sent to the server, None for a held call."""
         pending = self._pending.get(slot)
         return None if pending is None or pending.query else pending
 
     def retire(self, slot: bytes) -> PendingRequest | None:
+        """Forget and return a pending request; the query of a held call is forgotten with it."""
         pending = self._pending.pop(slot, None)
         if pending is not None and pending.query:
             self.retire(pending.query)
         return pending
 
     def answer(self, slot: bytes) -> PendingRequest | None:
+        """Return the request that a response answers, for the first time or again."""
         pending = self.retire(slot)
         if not self._resumable or (pending is not None and pending.held_call is not None):
             return pending
@@ -283,6 +296,7 @@ class InFlight:
     def release(
         self, exchange: bytes | None = None, ids: Collection[bytes] | None = None
     ) -> list[PendingRequest]:
+        """Forget and return pending requests: all, those of an exchange, or these ids of it."""
         if exchange is not None and ids is not None:
             slots = [exchange + id for id in ids]
         else:
@@ -306,25 +320,30 @@ class InFlight:
                 yield pending.due, pending
 
     def progress(self, token: bytes) -> None:
+        """Restart the time of the calls with this progress token."""
         for _, pending in self._due(None):
             if pending.progress_token == token:
                 self.renew(pending.slot)
 
     def renew(self, slot: bytes) -> None:
+        """Restart the time of a call, if it is still pending."""
         for _, pending in self._due([slot]):
             question = pending.question
             seconds = self.deadline if question is None else question.seconds
             pending.due = self._clock() + (seconds or 0.0)
 
     def stop(self, slot: bytes) -> None:
+        """Stop the time of a call: it is being answered, or its answer is not expected any more."""
         for _, pending in self._due([slot]):
             pending.due = None
 
     def time_left(self, slots: Iterable[bytes] | None = None) -> float | None:
+        """Return the seconds until the first of these calls, or of all, is due; None for none."""
         due = min((due for due, _ in self._due(slots)), default=None)
         return None if due is None else max(0.0, due - self._clock())
 
     def expire(self, slots: Iterable[bytes] | None = None) -> list[PendingRequest]:
+        """Forget and return these calls, or of all, that are due: their responses will be late."""
         now = self._clock()
         expired = [pending for due, pending in self._due(slots) if due <= now]
         for pending in expired:
@@ -345,14 +364,20 @@ class InFlight:
         )
 
     def is_stray(self, exchange: bytes, key: bytes) -> bool:
+        """Return True if a response without a pending request must not reach the client.
+
+        It answers a query, or a request that the proxy has answered itself.
+        """
         return exchange + key in self._replaced or self.queries.issued(key)
 
     def replace_response(self, slot: bytes) -> None:
+        """Record that the proxy answered a request in place of the server."""
         self._replaced[slot] = None
         if len(self._replaced) > _MOST_REPLACED:
             self._replaced.popitem(last=False)
 
     def forget_response(self, slot: bytes) -> None:
+        """Record that no response can come in this slot any more."""
         self._replaced.pop(slot, None)
 
 
@@ -400,6 +425,7 @@ class SessionState:
         self._meter = self._meters(server, client)
 
     def suspend(self, pending: PendingRequest) -> int:
+        """Record a call that waits, and return the token for its LoadSnapshot or Shape."""
         self._last_token += 1
         self.suspended[self._last_token] = pending
         return self._last_token
@@ -415,6 +441,7 @@ class SessionState:
         return earlier is not None and (earlier.withholds or pending.withholds)
 
     def send(self, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
+        """Record a request before it is sent upstream: the response may come at once."""
         if self.collides(pending):
             return (ToClient(pending.error(ID_IN_USE)),)
         pending.size = len(raw)
@@ -434,15 +461,18 @@ class SessionState:
     # Answers of the proxy's own
 
     def reply(self, pending: PendingRequest, kind: ReplyKind, line: bytes) -> tuple[Output, ...]:
+        """Answer a call with `line`, and count it."""
         rule = None if pending.rule is None else pending.rule.name
         size = 0, len(line)
         self._meter.count(pending.tool, rule, kind, size, size)
         return (ToClient(line),)
 
     def refuse(self, pending: PendingRequest, reason: str) -> tuple[Output, ...]:
+        """Answer a call with an error result."""
         return self.reply(pending, "refused", self.refusal(pending, reason))
 
     def refusal(self, pending: PendingRequest, reason: str) -> bytes:
+        """Return an error result with this reason, in the form of the rule's errors."""
         rule = pending.rule
         if rule is None or rule.mode != "active" or not rule.errors:
             return message.refusal(pending.id, reason, pending.modern)
@@ -454,6 +484,7 @@ class SessionState:
     # Counts
 
     def count_untouched(self, pending: PendingRequest, size: int) -> None:
+        """Count a response of `size` bytes that is sent unchanged."""
         if pending.tool and not pending.is_repeat:
             self._meter.count_untouched(pending.tool, size, self._client_cut(size))
 
@@ -464,6 +495,7 @@ class SessionState:
         self._tools_counted |= last
 
     def count_shaped(self, job: ShapeJob, result: ShapeResult) -> None:
+        """Count and log the result of shaping a response."""
         before = 0 if job.raw is None else len(job.raw)
         wire = before, len(result.raw)
         visible = result.visible_before, result.visible_after
@@ -495,6 +527,7 @@ class SessionState:
             self._meter.warned(rule.name, "out of service")
 
     def warn(self, tool: str, rule: Rule, warnings: Iterable[Warned]) -> None:
+        """Count warnings, and log the first of each kind, rule and tool."""
         for warning in warnings:
             self._meter.warned(rule.name, warning.kind)
             kind = rule.at(tool), warning.kind
@@ -505,12 +538,14 @@ class SessionState:
     # Failures of the session itself
 
     def fail(self, error: Exception) -> str:
+        """Log a failure, and return the reason to send in place of an answer."""
         reason = failure_reason(error)
         if not isinstance(error, RuleErrors):
             self.log(reason)
         return reason
 
     def give_up(self, pending: PendingRequest, error: Exception) -> bytes:
+        """Return the error response to a call on which the proxy failed, and forget the call."""
         self.inflight.retire(pending.slot)
         return pending.error(self.fail(error))
 

@@ -117,6 +117,10 @@ class ToolListHistory:
         """Bytes of the list as the server sent it."""
 
     def record(self, original: Raw, edited: Raw | None, *, next_page: bool) -> None:
+        """Record a page that was sent as `edited`, or unchanged if that is None.
+
+        `next_page`: it follows the previous page.
+        """
         if not next_page:
             self._pages.clear()
             self._cost = self.size = 0
@@ -128,6 +132,7 @@ class ToolListHistory:
             self._pages[_shared(raw)] = _digest(raw, edited)
 
     def differs(self, rewrite: Callable[[Raw], Raw | None]) -> bool:
+        """Return True if the client would receive another list now, as edited by `rewrite`."""
         pages = list(self._pages.items())  # pages may be recorded meanwhile
         return self._cost > _MOST_COST or any(
             _digest(page, rewrite(Raw(page))) != digest for page, digest in pages

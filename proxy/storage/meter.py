@@ -138,6 +138,7 @@ class Meters:
         self._sums: dict[type, dict[tuple[Any, ...], list[int]]] = {kind: {} for kind in kinds}
 
     def of(self, server: str | None, client: str | None) -> "Meter":
+        """Return the meter for a server and a client."""
         server = server and self._servers.admit(server[:MAX_NAME], OTHER)
         client = client and self._clients.admit(client[:MAX_NAME], OTHER)
         return Meter(self, server, client)
@@ -149,6 +150,7 @@ class Meters:
         return self._labels[kind].admit(name[:MAX_NAME], OTHER)
 
     def add(self, kind: type[Counts], key: tuple[Any, ...], *figures: int) -> None:
+        """Add figures to the sums of the row of this kind that has this key."""
         with self._lock:
             sums = self._sums[kind]
             added = [*map(operator.add, sums[key], figures)] if key in sums else [*figures]

@@ -30,6 +30,7 @@ class ClientView(Struct, frozen=True):
         return "\n".join(self.texts) if self.error is None else self.error
 
     def texts_for(self, shows: Shows) -> tuple[str, ...]:
+        """Return the texts that the model of a client of this kind reads."""
         if self.structured is not None and shows not in ("text", "blocks"):
             return (bytes(self.structured).decode(),)
         return self.texts if self.error is None else (self.error,)

@@ -116,6 +116,7 @@ class PlayedCase(Struct, frozen=True):
 
     @property
     def document(self) -> Any:
+        """The document that the client got, as a plain value. Raises AbridgeError without one."""
         play = self.play
         if play.answer.failed:
             raise AbridgeError(f"the answer is an error: {play.answer.text}")

@@ -34,6 +34,7 @@ class RuleFit(Struct):
     members: dict[Member, str] = {}
 
     def add(self, name: str, replay: Replay) -> None:
+        """Add the answer in the file `name`; errors do not count."""
         if not replay.shaped or replay.before.failed:
             return
         result = replay.shaped[0][1]

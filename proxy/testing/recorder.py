@@ -88,6 +88,7 @@ class Recorder:
             self._warn_once(f"exchanges of {self._waiting} bytes were not recorded in time")
 
     def write(self, path: str, raw: bytes) -> None:
+        """Write a file, whole or not at all. Raises OSError."""
         if self._used < 0:
             self._used = _size(self._folder)
         self._full |= self._used + len(raw) > self._size
@@ -148,6 +149,7 @@ class SessionRecorder:
         self._tools: list[object] = []
 
     def record(self, exchange: CallRecord, server: str | None, client: str | None) -> None:
+        """Write an exchange of this server and this client, as far as they are known."""
         size = len(exchange.request) + len(exchange.response)
         self._recorder.run(lambda: self._write(exchange, server, client), size)
 

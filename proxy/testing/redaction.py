@@ -50,6 +50,7 @@ class Redaction:
             self._patterns += [(Pattern(text % alternatives), new) for text, new in _IN_TEXT]
 
     def request(self, raw: bytes) -> bytes:
+        """Return a request with masked arguments and `_meta`. Raises DocumentError."""
         if not self._patterns:
             return raw
         params = members(members(raw).get("params", msgspec.Raw(b"{}")))
@@ -71,6 +72,7 @@ class Redaction:
         return message.replaced(raw, **masked)
 
     def text(self, text: str) -> str:
+        """Return a text with masked parts; JSON stays JSON."""
         if text.lstrip()[:1] in ("{", "["):
             with suppress(DocumentError, UnicodeEncodeError):
                 value = loads(replace_lone(text.encode()))

@@ -92,6 +92,7 @@ class Driver:
                 self._log.warning(f"what other replicas know of the server was not read: {reason}")
 
     async def share(self, key: Key) -> None:
+        """Write to the store what this replica knows of the server, for other replicas."""
         if not self._store.remote:
             return
         self._memory = key
@@ -118,6 +119,7 @@ class Driver:
         return await self._routed(self.session.from_client(raw, exchange))
 
     async def from_server(self, raw: bytes, exchange: bytes = b"") -> Routed:
+        """Take a message of the server; never raises."""
         await others(len(raw))
         return await self._routed(self.session.from_server(raw, exchange))
 
@@ -128,9 +130,11 @@ class Driver:
         return await self._routed([*map(ToClient, errors), *outputs])
 
     async def unanswered(self, token: bytes, cause: str) -> Routed:
+        """Continue without a response to a probe, see `Session.unanswered`; never raises."""
         return await self._routed(self.session.unanswered(token, cause))
 
     async def overdue(self, exchange: bytes = b"", ids: Collection[bytes] | None = None) -> Routed:
+        """Return the messages about calls without a response in time, see `Session.overdue`."""
         return await self._routed(self.session.overdue(exchange, ids))
 
     async def _routed(self, outputs: Sequence[Output]) -> Routed:
@@ -206,6 +210,7 @@ class Timer:
         self._tasks = Tasks()
 
     def start(self) -> None:
+        """Wait for the first call that will be overdue, unless the timer already runs."""
         if self._waking is not None:
             self._waking.cancel()
         seconds = self._driver.session.patience(self._exchange, self._ids)

@@ -56,15 +56,19 @@ class Log:
         """The end of what the server wrote to its stderr, at most TAIL bytes."""
 
     def error(self, message: str) -> None:
+        """Log a failure that ended the session, or will."""
         self._log("error", message)
 
     def warning(self, message: str) -> None:
+        """Log a failure from which the proxy recovered."""
         self._log("warning", message)
 
     def info(self, message: str) -> None:
+        """Log a fact that is useful once."""
         self._log("info", message)
 
     def debug(self, message: str) -> None:
+        """Log a fact that is useful only for debugging."""
         self._log("debug", message)
 
     def event(self, name: str, level: Level = "info", **fields: Field) -> None:
@@ -83,13 +87,16 @@ class Log:
         self._put(self._line(level, {"event": name, **present}, text))
 
     def pass_on(self, raw: bytes) -> None:
+        """Write bytes of the server's stderr unchanged."""
         self.tail = (self.tail + raw[-TAIL:])[-TAIL:]
         self._write(raw)
 
     def put_aside(self, raw: bytes) -> None:
+        """Write output of the server that is not a message, as a line."""
         self._write(raw + b"\n")
 
     def noise(self, raw: bytes) -> None:
+        """Put aside a line of the server's stdout that is not a message; warn at the first one."""
         with self._lock:
             first, self._noisy = not self._noisy, True
         if first:
@@ -97,6 +104,7 @@ class Log:
         self.put_aside(raw)
 
     def flush(self) -> None:
+        """Write the lines that are held back, as far as stderr is read within a second."""
         self._write(b"")
 
     def _log(self, level: Level, message: str) -> None:

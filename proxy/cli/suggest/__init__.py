@@ -66,6 +66,7 @@ class Suggestion:
         self.text = page(server, rules, small)
 
     def write(self, path: str, *, force: bool) -> None:
+        """Write the rule file. Raises OSError if it is there already, unless `force`."""
         with open(path, "w" if force else "x", encoding="utf-8") as file:
             file.write(self.text)
 

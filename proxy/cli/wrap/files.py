@@ -47,6 +47,7 @@ class ConfigFile:
         self.text = text
 
     def show(self, secrets: Iterable[str] = ()) -> None:
+        """Print the lines of what was changed, without these texts."""
         old, new = self.before.splitlines(), self.text.splitlines()
         for line in difflib.unified_diff(old, new, self.path, self.path, lineterm=""):
             for secret in sorted(secrets, key=len, reverse=True):
@@ -115,6 +116,7 @@ class Records:
             self._entries = json.load(file)
 
     def add(self, server: Server, file: ConfigFile, after: str) -> None:
+        """Record what differs between a file and its text after one server was wrapped."""
         before = file.text
         start = _same(before, after)
         end = min(_same(before[::-1], after[::-1]), min(len(before), len(after)) - start)
@@ -140,6 +142,7 @@ class Records:
         return None
 
     def save(self) -> None:
+        """Write the records, readable by their owner alone: entries may have secrets."""
         descriptor, path = tempfile.mkstemp(dir=_folder())
         with open(descriptor, "w", encoding="utf-8") as file:
             json.dump(self._entries, file)

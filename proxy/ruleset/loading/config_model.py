@@ -162,6 +162,7 @@ class RouteSpec(Struct, frozen=True, kw_only=True):
 
     @property
     def tokens(self) -> tuple[Secret, ...]:
+        """The tokens that open the route; empty if the route needs none."""
         token = () if self.token_env is None else (self.token_env,)
         return (*token, *(self.token_file or ()))
 

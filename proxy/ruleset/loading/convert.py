@@ -116,6 +116,7 @@ class NodeConverter:
     def members(
         self, node: Node, kind: type[Struct], label: str, noun: str = "option"
     ) -> dict[str, Any]:
+        """Convert each member of a mapping to the type of the field with its name in YAML."""
         options = fields(kind)
         values: dict[str, Any] = {}
         misspelt: set[str | None] = set()
@@ -142,6 +143,7 @@ class NodeConverter:
         return [each for each in nodes if isinstance(each.value, dict)]
 
     def build(self, node: Node, kind: type[Struct], values: dict[str, Any], label: str) -> Any:
+        """Return the Struct with these values, which come from `node`."""
         if INVALID in values.values():
             return INVALID
         options = fields(kind)

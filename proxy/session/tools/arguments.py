@@ -71,6 +71,7 @@ class Completed(Struct, frozen=True):
 
     @property
     def resumes(self) -> bool:
+        """True if a window begins anywhere but at the start."""
         return any(name != VIEW and value for name, value in self.steering.items())
 
 

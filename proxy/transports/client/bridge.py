@@ -69,9 +69,14 @@ class Bridge:
         self._ends: asyncio.Queue[End] = asyncio.Queue()
 
     def run(self) -> int:
+        """Move lines until either side ends; return the exit code, with which to exit at once.
+
+        The main thread must call it, and block the signals until then.
+        """
         return self._loop.run_until_complete(self._run())
 
     def refuse(self, code: int, reason: str) -> None:
+        """End the session, from another thread, with this exit code, for this reason."""
         self._tell(End(code, reason, refuses=True))
 
     def _tell(self, end: End) -> None:

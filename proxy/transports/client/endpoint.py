@@ -84,6 +84,7 @@ class HttpResponse(aiohttp.ClientResponse):
                 yield chunk
 
     async def refusal(self) -> bytes:
+        """Return the body of a refusal; empty if it is too long or cannot be read."""
         try:
             async with asyncio.timeout(_REFUSAL_TIME):
                 return await self.whole(_LONG_REFUSAL)
@@ -91,6 +92,7 @@ class HttpResponse(aiohttp.ClientResponse):
             return b""
 
     def describe(self, raw: bytes) -> str:
+        """Describe the status, with the start of the body `raw`, and advice for the user."""
         text = f"the server answered HTTP {self.status} {self.reason or ''}".rstrip()
         after = self.headers.get("Retry-After")
         if after is not None:
@@ -165,6 +167,7 @@ class HttpClient:
         raise RedirectRefused(f"{brief}, at last to {redacted(url)}", brief)
 
     def within(self, location: str, base: URL | None = None) -> URL:
+        """Return the URL that the server names; raises RedirectRefused if its origin differs."""
         origin, target = self.url.origin(), repr(location[:_EXCERPT])
         with suppress(ValueError):  # of what is no URL, or one without a host
             url = (self.url if base is None else base).join(URL(location))

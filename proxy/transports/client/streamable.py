@@ -116,6 +116,7 @@ class Streamable:
         self._old: URL | None = None  # the endpoint for messages of a server of 2024-11-05
 
     async def send(self, raw: bytes) -> None:
+        """Send a line; returns as soon as the next line may follow."""
         post = posting.read(raw)
         if post.waiting:
             self._modern = post.modern

@@ -80,6 +80,7 @@ class Access(Struct, frozen=True):
         return _allowed(match[2], (_PORTS[match[1].lower()],), hosts)
 
     def opened_by(self, headers: Headers) -> bool:
+        """Return True if Authorization has a token of this route, which no upstream may see."""
         return self._matches(_bearers(headers))
 
     def _matches(self, candidates: Iterable[str]) -> bool:

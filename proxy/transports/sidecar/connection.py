@@ -72,12 +72,14 @@ class Connection(web.RequestHandler):
 
     @property
     def idle(self) -> bool:
+        """True if it waits for a request, and all earlier responses are sent."""
         waits = self._waiter is not None and not self._waiter.done()
         transport = self.transport
         return waits and transport is not None and not transport.get_write_buffer_size()
 
     @property
     def half(self) -> bool:
+        """True while the body of a request is incomplete."""
         return self._current_request is not None and not self._current_request.content.is_eof()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -133,6 +135,7 @@ class Connection(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
+        """Answer malformed HTTP; raises ConnectionError if a response has begun."""
         if isinstance(exc, ConnectionError) or request.writer.output_size > 0:
             raise ConnectionError
         if status == 400:
@@ -143,6 +146,7 @@ class Connection(web.RequestHandler):
         return refusal.response()
 
     def log_exception(self, *words: Any, **more: Any) -> None:
+        """Log that a connection failed, without the bytes that were read from it."""
         self._log.debug("a connection ended with an error of aiohttp's own")
 
 
@@ -163,6 +167,7 @@ class Connections:
         self._warned = -_WARNED_AGAIN
 
     def enter(self, connection: Connection) -> str | None:
+        """Count a new connection; return the reason if there is no room for it, else None."""
         peer = connection.peer
         crowd, own = "", None
         if len(self._open) >= self._limit:

@@ -91,6 +91,7 @@ class Metrics:
         self.children = self._gauge("mcp_abridge_children", "Server processes that are running.")
 
     def observe(self, row: Row) -> None:
+        """Count the calls of a meter's row; see `proxy.storage.meter.Meters`."""
         tool = label(row.tool)
         self._calls.of((tool, row.outcome), (OTHER, row.outcome)).inc(row.calls)
         # A rule in shadow mode changes no response.
@@ -106,6 +107,7 @@ class Metrics:
             self._sizes.labels(tool, stage).inc(size)
 
     def warned(self, warned: Warnings) -> None:
+        """Count the warnings of a rule; see `proxy.storage.meter.Meters`."""
         rule = label(warned.rule)
         labels = (rule, label(warned.kind))
         self._warnings.of(labels, (rule, OTHER), (OTHER, OTHER)).inc(warned.count)

@@ -15,9 +15,11 @@ class Reloading:
         self._reading: asyncio.Future[None] | None = None
 
     def files(self) -> tuple[RuleFile, ...]:
+        """The rules of the last version of the files that was valid."""
         return self._watch.files
 
     async def refresh(self) -> None:
+        """Check the files for changes; if there are any, wait until they are read."""
         if (self._reading is None or self._reading.done()) and self._watch.changed():
             self._reading = asyncio.ensure_future(threaded(self._watch.read))
             # The reload continues if this request is cancelled: all requests need it.

@@ -80,14 +80,17 @@ class PostedBody(Struct):
 
     @property
     def first(self) -> Message | None:
+        """The only message of a POST that is no batch."""
         return self.messages[0] if self.messages and not self.batch else None
 
     @property
     def method(self) -> str:
+        """The method of `first`; an empty text for a response, a batch or an unreadable message."""
         return "" if self.first is None else self.first.verb
 
     @property
     def initializes(self) -> bool:
+        """True for the request that begins a session of the handshake era."""
         return self.method == "initialize"
 
 

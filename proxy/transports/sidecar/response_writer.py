@@ -73,13 +73,16 @@ class ResponseWriter:
 
     @property
     def started(self) -> bool:
+        """True once bytes have been sent."""
         return self._response is not None
 
     @property
     def complete(self) -> bool:
+        """True if the answer is JSON and all of its contents are collected."""
         return self._form == "json" and self._responses >= max(self._expected, 1)
 
     async def begin(self) -> None:
+        """Send the head of an event stream, if the answer is known to be an event stream."""
         if self._form == "stream" and self._response is None:
             headers = self._own(stream=True)
             for name, value in _STREAM_HEADERS.items():
@@ -88,6 +91,7 @@ class ResponseWriter:
             await self._response.prepare(self._request)
 
     async def add(self, event: Event) -> None:
+        """Add the next event: a message, or anything else that an event stream may hold."""
         if self._form == "stream":
             await self._write(event)
             return
@@ -117,6 +121,7 @@ class ResponseWriter:
             self._bodies += [event.data or b""] if len(responses) == len(spoken) else responses
 
     async def add_messages(self, messages: Iterable[bytes]) -> None:
+        """Add messages of the proxy."""
         for each in messages:
             await self.add(message_event(each))
 

@@ -38,6 +38,7 @@ class RequestContext(Struct):
 
     @property
     def withholds(self) -> bool:
+        """True if one of its requests awaits an answer that its rule may withhold."""
         return self.driver.session.withholds(self.id_prefix, self.post.ids)
 
     def end(self, cause: str) -> list[bytes]:
@@ -72,6 +73,7 @@ class SessionRegistry:
         return len(self._drivers)
 
     async def context(self, request: web.BaseRequest, read: PostedBody) -> RequestContext:
+        """Return the context of a POST: its session, id prefix and scope."""
         caller = post.caller(request, self._route)
         if read.initializes and not read.modern:
             driver = self._begin(caller, b"")
@@ -86,6 +88,7 @@ class SessionRegistry:
     async def of_session(
         self, request: web.BaseRequest, read: PostedBody, session: str
     ) -> RequestContext:
+        """Return the context of a request in the session with this id."""
         name = self._name_of(session)
         scope = f"{post.caller(request, self._route)}\n{name}"
         driver = await self._driver(name, None, b"")
@@ -99,15 +102,18 @@ class SessionRegistry:
         return begin(self._route, self._rules, scope, self._aside, resumable=not id_prefix)
 
     def alone(self, name: str) -> Driver:
+        """Return a context in a session of this name that no other request can find."""
         return self._begin(name, b":")
 
     def initialized(self, context: RequestContext, session: str | None) -> None:
+        """Record the session that an upstream has begun."""
         if session is not None:
             name = self._name_of(session)
             context.memory = _memory(name, None)
             self._keep(name, None, context.driver)
 
     def ended(self, session: str) -> None:
+        """Forget a session that has ended."""
         self._forget((self._name_of(session), None))
 
     def rest(self) -> None:
@@ -118,6 +124,7 @@ class SessionRegistry:
         self._recent.clear()
 
     async def share(self, context: RequestContext) -> None:
+        """Share facts about the server with other replicas if the request asked for these."""
         if context.post.method not in _TEACHES:
             return
         if context.post.initializes and (context.memory.scope, None) not in self._drivers:

@@ -119,10 +119,12 @@ class Sidecar:
         return sum(sessions for sessions, _ in counts), sum(children for _, children in counts)
 
     def address(self, listen: str) -> str:
+        """Return the actual address of a listener, whose port is known by now."""
         host, port, *_ = self._listening[listen].sockets[0].getsockname()
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     async def start(self) -> None:
+        """Open the routes and listen; raises AbridgeError if that is not possible."""
         for mount in self.mounts:
             await mount.handler.open()
         self._tasks.spawn(trim_after_use(self._use))
@@ -157,6 +159,7 @@ class Sidecar:
             asyncio.get_running_loop().add_signal_handler(number, end, number)
 
     async def until_signal(self) -> None:
+        """Serve until such a signal comes."""
         await self._asked_to_end.wait()
         self._log.info(f"ending; open requests: {len(self._open)}")
 
@@ -327,6 +330,7 @@ class Sidecar:
         return web.json_response({"status": "alive"})
 
     def unready(self) -> list[str]:
+        """Return the paths of the routes that cannot be served now; log each reason once."""
         reasons = {mount.route.path: mount.handler.not_ready_reason() for mount in self.mounts}
         unready = {path: reason for path, reason in reasons.items() if reason is not None}
         if unready != self._unready:

@@ -84,10 +84,12 @@ class ChildProcess:
         return True
 
     def give_up(self) -> None:
+        """Count the server as ended if even SIGKILL did not end it in time."""
         if not self.ended():
             self.code = -KILL
 
     def release(self) -> None:
+        """End the guardian, once the group has ended."""
         if self.guardian is not None:
             self.guardian.dismiss()
             self.guardian = None
@@ -122,9 +124,11 @@ class Guardian:
         self._write(b"guard %d %d\n" % (name, group))
 
     def leave(self, name: int) -> None:
+        """Remove a group that has ended, or could not be started."""
         self._write(b"leave %d\n" % name)
 
     def dismiss(self) -> None:
+        """End the shell; no group is guarded any more."""
         try:
             os.kill(self.pid, KILL)
             os.waitpid(self.pid, 0)

@@ -230,6 +230,7 @@ class PipeWriter:
         self._on_broken = on_broken
 
     def send(self, lines: Iterable[bytes] = ()) -> None:
+        """Write whole lines, given without newlines, after all that were sent before."""
         self._waiting.extend(lines)
         with self._lock:
             self._write_waiting()
@@ -245,6 +246,7 @@ class PipeWriter:
             self.send()
 
     def send_chunk(self, part: bytes | bytearray | memoryview, last: bool) -> None:
+        """Write a part of a line; only one thread may write in pieces."""
         with self._lock:
             self._mid_line = not last
             self._write(part)

@@ -102,6 +102,7 @@ class Relay:
 
     def run(self) -> int:
         # Only the main thread acts on signals, so only it may receive them.
+        """Move lines until both sides have ended; return the exit code of the proxy."""
         hold_signals()
         sides = {
             "stderr": self._read_stderr,
@@ -126,6 +127,7 @@ class Relay:
         return self._shutdown.code
 
     def refuse(self, code: int, reason: str) -> None:
+        """End the session, from another thread, with this exit code, for this reason."""
         self._shutdown.refuse(code, reason)
 
     def _answer(self) -> None:

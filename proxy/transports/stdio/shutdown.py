@@ -64,9 +64,11 @@ class Shutdown:
         self._deadline: float | None = None
 
     def report(self, event: str) -> None:
+        """Report an event, from any thread."""
         os.write(self._reports, bytes([128 + _REPORTS.index(event)]))
 
     def refuse(self, code: int, reason: str) -> None:
+        """End the session, from any thread, with this exit code, for a reason of the proxy's."""
         self._refusal = code
         self._cause = reason
         self.report("refused")
@@ -82,6 +84,7 @@ class Shutdown:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {*_SIGNALS, signal.SIGCHLD})
 
     def wait(self) -> None:
+        """Return once the server has ended and all of its output was passed on."""
         while not (self._output_ended and self._child.ended()):
             self._handle(self._next(self._deadline))
 
@@ -126,6 +129,7 @@ class Shutdown:
 
     @property
     def unexpected(self) -> bool:
+        """True if the server failed and the reason was not logged yet."""
         failed = self._child.code != 0 and self._cause is None
         return failed and not self._step and not self._signal
 

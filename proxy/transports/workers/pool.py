@@ -205,6 +205,7 @@ class Worker:
         return self._process.poll() is None
 
     def ask(self, job: ShapeJob) -> ShapeResult | str:
+        """Return the result of `job`, or the reason why there is none."""
         try:
             pickle.dump(job, self._requests)
             self._requests.flush()

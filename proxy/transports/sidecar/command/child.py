@@ -59,6 +59,7 @@ class ChildServer:
     async def start(
         cls, command: Sequence[str], guardian: Guardian | None, log: Log, limit: int
     ) -> "ChildServer":
+        """Start a server; raises OSError if that fails."""
         child = cls(guardian, log, limit)
         starting = child._loop.create_task(child._start(command))
         try:
@@ -97,20 +98,24 @@ class ChildServer:
 
     @property
     def pid(self) -> int:
+        """Its process id, which is that of its group."""
         return self._transport.get_pid()
 
     @property
     def code(self) -> int | None:
+        """Its exit code once it has ended; the negative number of a signal that ended it."""
         return self._transport.get_returncode()
 
     @property
     def cause(self) -> str:
+        """The reason for its end, with the last lines of its stderr."""
         code = self.code
         reason = "the server does not answer any more" if code is None else end_of_server(code)
         tail = self.tail.decode("utf-8", "replace").strip()
         return f"{reason}; its stderr ends with:\n{tail}" if tail else reason
 
     async def events(self) -> AsyncIterator[Event]:
+        """Yield lines and parts of lines of its stdout until the end, for one reader."""
         lines, wide = Lines(self._limit), False
         while chunk := await self._read(self._stdout):
             pipe = self._transport.get_pipe_transport(1)
@@ -152,6 +157,7 @@ class ChildServer:
                 self._stdin.write(part)
 
     async def ready(self) -> None:
+        """Wait while its input buffer is full."""
         with suppress(ConnectionError):
             await self._stdin.drain()
 

@@ -87,11 +87,13 @@ class ChildSession:
 
     @property
     def pending(self) -> bool:
+        """True while the server owes an answer."""
         return bool(self._pending)
 
     async def post(
         self, request: web.BaseRequest, read: PostedBody, record: AccessRecord
     ) -> web.StreamResponse:
+        """Process one POST and answer it; raises RequestRefused."""
         self._touch()
         record.client = self.driver.session.rules.client or ""
         if read.ids and len(self._pending) >= _MOST_ASKED:

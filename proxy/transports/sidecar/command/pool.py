@@ -61,6 +61,7 @@ class PooledRequest:
         self._news = asyncio.Event()
 
     def restored(self, raw: bytes) -> bytes:
+        """Return a message of the server with the client's id and progress token."""
         if not self.forwarded:
             return raw
         if self.token is not None:
@@ -82,6 +83,7 @@ class PooledRequest:
         self._news.set()
 
     async def next(self, seconds: float | None = None) -> bytes | None:
+        """Wait for the next message; None at the end. Raises TimeoutError after some seconds."""
         while not self._messages:
             if self.over is not None:
                 return None
@@ -117,13 +119,16 @@ class PooledServer:
 
     @property
     def load(self) -> int:
+        """The number of its open requests without the subscriptions, which only listen."""
         return sum(not each.lasts for each in self._open)
 
     @property
     def accepts(self) -> bool:
+        """True if it can be sent requests."""
         return not (self.leaving or self.child.deaf or self.child.code is not None)
 
     def open(self, request: PooledRequest) -> None:
+        """Add a request; `send` sends it."""
         request.own_key, request.own_token = self._ids.new(), self._ids.new()
         self._open.add(request)
         if self.reading.done():
@@ -131,6 +136,7 @@ class PooledServer:
             request.finish(self.child.cause)
 
     def send(self, request: PooledRequest, lines: Iterable[bytes]) -> None:
+        """Send a request, queries of the proxy before it, or cancellations of either."""
         self.child.post([self._renamed(request, line) for line in lines])
 
     def cancel(self, request: PooledRequest) -> None:
@@ -138,6 +144,7 @@ class PooledServer:
         self._close(request)
 
     def finish(self) -> None:
+        """End the server; a second call is ignored."""
         if not self.leaving:
             self.leaving = True
             self._end = self._loop.create_task(self.child.end())
@@ -277,6 +284,7 @@ class Pool:
         return server
 
     def reap(self, seconds: float) -> None:
+        """End the servers that have been idle for so many seconds."""
         now = asyncio.get_running_loop().time()
         for server in self._servers:
             if server.idle and now - server.last_used > seconds:

@@ -49,6 +49,7 @@ class CommandRoute:
         self._reaping: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
+        """Start the guardian and check that the command exists."""
         try:
             self._guardian = Guardian()
         except OSError as error:
@@ -58,9 +59,11 @@ class CommandRoute:
         self._reaping = asyncio.create_task(self._reap())
 
     def not_ready_reason(self) -> str | None:
+        """Return the reason why no server can be started now, else None."""
         return self._unready
 
     def counts(self) -> tuple[int, int]:
+        """Return the number of sessions, each with a server, and that of running servers."""
         return len(self._sessions), len(self._sessions) + self._stateless.pool.running
 
     async def close(self) -> None:

@@ -41,6 +41,7 @@ class Stateless:
     async def post(
         self, request: web.BaseRequest, read: PostedBody, record: AccessRecord
     ) -> web.StreamResponse:
+        """Answer one POST; raises RequestRefused."""
         header_checks.check(read, request.headers, self._parameters)
         if read.method == LISTEN and read.accepts == "json":
             raise RequestRefused(406, INVALID, "the answer is an event stream")
@@ -57,6 +58,7 @@ class Stateless:
             context.drop()
 
     async def learn(self, context: RequestContext, raw: bytes) -> None:
+        """Share the facts of a server's response with other requests and replicas."""
         if context.post.method == "tools/list":
             headers.learn(self._parameters, raw)
         await self._sessions.share(context)

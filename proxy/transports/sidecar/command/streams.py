@@ -117,10 +117,12 @@ class EventStream:
             self._store.drop((self.number, number))
 
     def hurry(self) -> None:
+        """Stop waiting for slow clients: the end is near."""
         self._hurried = True
         self._progress.set()
 
     async def room(self) -> None:
+        """Wait while a connected client is far behind; disconnect one that reads nothing."""
         while self._request is not None and self._behind > _MOST_BEHIND and not self._hurried:
             request, unread = self._request, _unread(self._request)
             self._progress.clear()

@@ -88,6 +88,10 @@ class SseSessions:
     async def posted(
         self, request: web.BaseRequest, name: str, record: AccessRecord
     ) -> web.StreamResponse:
+        """Send a message to the endpoint of a stream, which will carry its answer.
+
+        Raises ConnectionLost, and RequestRefused if the stream has ended or the message is none.
+        """
         stream = self._streams.get(name)
         if stream is None:
             raise RequestRefused(404, post.INVALID, "the stream of this endpoint is over")

@@ -92,6 +92,7 @@ class GuardQueries:
                         task.cancel()
 
     def give_up(self, context: RequestContext, lines: Iterable[bytes]) -> None:
+        """Send cancellations to the server, unless closing the connection has that meaning."""
         for raw in () if context.post.modern else lines:
             self.tasks.spawn(self._tell(context, raw))
 

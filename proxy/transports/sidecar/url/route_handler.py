@@ -64,12 +64,15 @@ class UrlRoute:
         self._legacy = http_sse.SseSessions(route, limits, upstream, registry)
 
     async def open(self) -> None:
+        """Start the care of idle sessions; connections are made when they are needed."""
         self._queries.tasks.spawn(self._rest())
 
     def not_ready_reason(self) -> str | None:
+        """Return None: whether its server can answer is not checked in advance."""
         return None
 
     def counts(self) -> tuple[int, int]:
+        """Return the number of known sessions, and no servers: these are not child processes."""
         return len(self._registry), 0
 
     async def close(self) -> None:

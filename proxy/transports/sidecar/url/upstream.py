@@ -44,6 +44,7 @@ class Upstream:
         await self._endpoint.close()
 
     def listed(self, raw: bytes) -> None:
+        """Record from a response to tools/list which arguments are repeated in headers."""
         headers.learn(self._parameters, raw)
 
     @asynccontextmanager
@@ -84,18 +85,21 @@ class Upstream:
             yield response
 
     def within(self, location: str, base: URL) -> URL:
+        """Return a URL that the server names; raises ConnectionLost if its origin differs."""
         try:
             return self._endpoint.within(location, base)
         except RedirectRefused as error:
             raise ConnectionLost(error.brief) from None
 
     async def decline(self, context: RequestContext, id: bytes, reason: str) -> None:
+        """Answer a request of the server with an error, lest it wait for the client."""
         raw = message.error(id, FAILED, reason)
         with suppress(ConnectionLost, body.TooLarge):
             async with self.ask(context.request, raw, context.post) as upstream:
                 await self.read(upstream)
 
     async def read(self, response: HttpResponse) -> bytes:
+        """Return the body of an answer; raises ConnectionLost, body.TooLarge."""
         try:
             return await response.whole(self._limit)
         except body.Unreadable as error:
@@ -104,6 +108,7 @@ class Upstream:
             raise ConnectionLost(f"the server's answer broke off: {error}") from None
 
     async def events(self, response: HttpResponse, record: AccessRecord) -> AsyncIterator[Event]:
+        """Yield the events of an answer; raises ConnectionLost, sse.TooLong."""
         try:
             async for event in response.events(self._limit):
                 record.bytes_received = response.received
