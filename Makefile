@@ -28,7 +28,7 @@ types: $(VENV)/.test
 bench: servers
 	$(RUN) -m tests.benchmarks $(ARGS)
 
-# What a model calls and reads until it has seen the answer to each of 49 questions, in several ways.
+# What a model calls and reads until it has seen the answer to each of 57 questions, in several ways.
 answers: $(VENV)/.test
 	$(RUN) -m tests.answers $(ARGS)
 

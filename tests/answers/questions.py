@@ -55,6 +55,7 @@ EVERY_ROW: dict[str, Callable[[], tuple[Row, ...]]] = {
     "export_customers/portugal": lambda: tuple(
         Row((row[0], row[2], row[3])) for row in s.customers()
     ),
+    "read_events/denied": lambda: _rows(s.events(), "time", "type"),
     "get_sync_status/found": lambda: tuple(
         Row((file,)) for file in s.sync()["progress"]["discoveredFileIds"]
     ),

@@ -35,6 +35,11 @@ def both(value: dict[str, Any]) -> Result:
     return text(compact(value)) | {"structuredContent": value}
 
 
+def hits() -> Result:
+    matches = structured.hits()
+    return text(f"Found {len(matches)} hits", *map(pretty, matches))
+
+
 def fetch() -> Result:
     body = json.dumps({"items": structured.orders()[400:800], "next": None})
     return text(f"The content is no page; here it is as it is:\nContents of /orders:\n{body}")
@@ -47,10 +52,14 @@ RESULTS: dict[str, Callable[[], Result]] = {
     "get_metrics": lambda: text(compact(structured.metrics())),
     "get_graph": lambda: text(compact(structured.graph())),
     "list_packages": lambda: text(pretty(structured.packages())),
+    "directory_tree": lambda: text(pretty(structured.tree())),
     "read_query": lambda: text(structured.query()),
     "get_pods": lambda: text(structured.pods_yaml()),
     "export_customers": lambda: text(structured.customers_csv()),
+    "read_events": lambda: text("\n".join(map(compact, structured.events()))),
+    "search_logs": hits,
     "fetch": fetch,
+    "get_attachments": lambda: text(compact(structured.attachments())),
     "get_sync_status": lambda: text(compact(structured.sync())),
     "search_pages": lambda: both({"result": structured.pages()}),
     "build_log": lambda: text(texts.build_log()),

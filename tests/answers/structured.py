@@ -1,5 +1,6 @@
 """Results with structure, of the shapes that servers return: lists, rows, maps, graphs, YAML."""
 
+import base64
 import json
 from functools import cache
 from typing import Any
@@ -186,6 +187,28 @@ def packages() -> dict[str, Value]:
     }
 
 
+@cache
+def tree() -> list[dict[str, Value]]:
+    dice = Dice("tree")
+
+    def folder(name: str, children: list[dict[str, Value]]) -> dict[str, Value]:
+        return {"name": name, "type": "directory", "children": children}
+
+    def files(module: int, part: int) -> list[dict[str, Value]]:
+        names = sorted(f"{dice.word()}_{module:02}{part}{index}.py" for index in range(8))
+        if (module, part) == (17, 5):
+            names.append("zone_transfer.py")
+        return [{"name": name, "type": "file"} for name in names]
+
+    return [
+        folder(
+            f"module{module:02}",
+            [folder(f"part{module:02}{part}", files(module, part)) for part in range(8)],
+        )
+        for module in range(24)
+    ]
+
+
 def query() -> str:
     """Return 300 rows as a database server that prints Python does."""
     rows = [
@@ -277,6 +300,71 @@ def customers() -> list[tuple[str, ...]]:
 def customers_csv() -> str:
     head = "id,email,country,plan,signup,spend"
     return "\n".join([head, *(",".join(row) for row in customers()), ""])
+
+
+@cache
+def events() -> list[dict[str, Value]]:
+    dice = Dice("events")
+    kinds = ("login.ok", "login.ok", "login.denied", "file.read", "file.write")
+    listed: list[dict[str, Value]] = [
+        {
+            "time": clock(37 * number),
+            "type": dice.pick(kinds),
+            "user": f"u-{1000 + dice.below(400)}",
+            "ip": f"10.{dice.below(256)}.{dice.below(256)}.{dice.below(256)}",
+            "agent": f"{dice.word()}/{dice.below(30)}.{dice.below(10)}",
+            "trace": dice.digits(24),
+        }
+        for number in range(1200)
+    ]
+    listed[703] |= {"type": "payment.failed", "code": "card_expired_7731"}
+    return listed
+
+
+@cache
+def hits() -> list[dict[str, Value]]:
+    """Return 200 hits of a search; the server sends each as a text block of its own."""
+    dice = Dice("hits")
+    matches: list[dict[str, Value]] = [
+        {
+            "_index": "logs-2026.11",
+            "_id": dice.digits(20),
+            "_score": (20_000 - 90 * number) / 1000,
+            "_source": {
+                "@timestamp": dice.time(),
+                "host": f"web-{dice.below(1000):03}",
+                "level": dice.pick(("info", "warn", "error")),
+                "message": dice.text(4),
+            },
+        }
+        for number in range(200)
+    ]
+    matches[141]["_source"]["message"] = "Disk quota exceeded on volume 7. " + dice.text(3)
+    return matches
+
+
+@cache
+def attachments() -> dict[str, Value]:
+    dice = Dice("attachments")
+    names = ["offer.pdf", "logo.png", "contract-signed.pdf", "terms.pdf", "photo.jpg", "plan.xlsx"]
+    return {
+        "message": "M-20817",
+        "attachments": [
+            {
+                "name": name,
+                "type": "application/octet-stream",
+                "data": _binary(dice, 24_000 + dice.below(9000)),
+                "sha256": dice.digits(64),
+                "scanned": dice.time(),
+            }
+            for name in names
+        ],
+        "retention": {"policy": "seven years", "until": "2033-11-30"},
+    }
+
+
+def _binary(dice: Dice, size: int) -> str:
+    return base64.b64encode(bytes(dice.below(256) for _ in range(size))).decode()
 
 
 @cache

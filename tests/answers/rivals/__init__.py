@@ -6,9 +6,9 @@ counted: times, and the ids of handles.
 """
 
 from tests.answers.arm import Arm
-from tests.answers.rivals.encoders import Compressor, Terse
+from tests.answers.rivals.encoders import Compressor, Terse, UltraLean
 from tests.answers.rivals.jmunch import Jmunch
 
 
 def rivals() -> list[Arm]:
-    return [Jmunch(), Compressor(), Terse()]
+    return [Jmunch(), Compressor(), Terse(), UltraLean()]

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tests.answers.arm import Arm, Call, Steps
+from tests.answers.arm import Arm, Call, Result, Steps, visible_text
 from tests.answers.evidence import documents
 from tests.answers.question import Question
 from tests.answers.rivals.install import home, program
@@ -47,6 +47,46 @@ def _resolved(value: Any, legend: dict[str, Any]) -> Any:
             return members
         return [dict(zip(members["cols"], row, strict=True)) for row in members["rows"]]
     return value
+
+
+class UltraLean(Arm):
+    """ultra-lean-mcp-proxy: tables of positional rows, and short names for members.
+
+    A process for each question: it answers a repeated call with what has changed.
+    """
+
+    name = "ultra-lean-mcp-proxy 0.3.2"
+
+    def command(self, server: Sequence[str]) -> list[str]:
+        own = program("ultra-lean-mcp-proxy", "ultra-lean-mcp-proxy")
+        return ["env", f"HOME={home('ultra-lean-mcp-proxy')}", own, "proxy", "--", *server]
+
+    def steps(self, question: Question) -> Steps:
+        yield Call(question.tool)
+
+    def show(self, result: Result) -> str:
+        """Return structuredContent if the text only says that there is one."""
+        text = visible_text(result)
+        if text == "[ultra-lean-mcp-proxy] structured result":
+            return visible_text({**result, "content": []})
+        return text
+
+    def readings(self, text: str) -> Iterator[str]:
+        for document in documents(text):
+            if isinstance(document, dict) and document.get("encoding") == "lapc-json-v1":
+                yield json.dumps(_renamed(document["data"], document.get("keys", {})))
+
+
+def _renamed(value: Any, names: dict[str, str]) -> Any:
+    """Put the members' names in place of the short ones."""
+    if isinstance(value, list):
+        return [_renamed(each, names) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if isinstance(table := value.get("~t"), dict):
+        columns = [names.get(each, each) for each in table["c"]]
+        return {"columns": columns, "rows": _renamed(table["r"], names)}
+    return {names.get(name, name): _renamed(each, names) for name, each in value.items()}
 
 
 class Compressor(Arm):

@@ -40,8 +40,12 @@ QUERIES: dict[str, tuple[tuple[str, str], ...]] = {
     "list_packages/version": (("slice", "$.packages['stream-response-1418']"),),
     "list_packages/gpl": (("slice", "$.packages"),),
     "list_packages/largest": (("slice", "$.packages"),),
+    "directory_tree/place": (("slice", "children LIKE '%zone_transfer%'"),),
+    "directory_tree/modules": (("slice", "name = 'module09'"),),
     "get_pods/failing": (("grep", "CrashLoopBackOff"), ("from", "-60")),
     "get_pods/node": (("grep", "story-payload-b9069abce-28135"), ("from", "20")),
+    "get_attachments/contract": (("slice", "name = 'contract-signed.pdf'"),),
+    "get_attachments/retention": (("search", "retention"), ("describe", "")),
     "get_sync_status/failed": (("slice", "$.progress.counters"), ("slice", "$.progress.lastError")),
     "get_sync_status/found": (("search", "discoveredFileIds"),),
     "search_pages/keys": (("slice", "title LIKE '%signing keys%'"),),
@@ -126,6 +130,8 @@ def _query(
             for hit in _result(reply.text).get("results", ()):
                 if hit["path"].endswith(member):
                     yield Call("jmunch_slice", ask | {"selector": hit["path"][: -len(member)]})
+        case "describe":
+            reply = yield Call("jmunch_describe", ask)
     return reply
 
 
