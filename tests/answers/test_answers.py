@@ -1,18 +1,17 @@
 """The questions have answers: in the direct result, and by the best view; naive readers go on."""
 
 from collections import Counter
-from pathlib import Path
 
-from proxy.document.tokens import tokens
-from tests.answers.arm import Reply, visible_text
+from tests.answers import picture
+from tests.answers.arm import visible_text
 from tests.answers.direct import ClaudeCode, Codex, Direct
 from tests.answers.evidence import Evidence
-from tests.answers.ours import Best, LookThenView
+from tests.answers.ours import Best
 from tests.answers.question import Row
 from tests.answers.questions import questions
 from tests.answers.rivals.jmunch import QUERIES
 from tests.answers.server import RESULTS
-from tests.answers.session import attempts, open_session
+from tests.answers.session import attempts
 
 QUESTIONS = questions()
 FEW = [question for question in QUESTIONS if question.name.startswith(("get_sync", "git_log"))]
@@ -54,17 +53,10 @@ def test_clients_show_less_of_a_long_result() -> None:
     assert cut.read < 48_100 < whole.read < file.read
 
 
-def test_the_picture_in_the_readme_has_the_figures_of_this_version() -> None:
-    svg = (Path(__file__).parents[2] / "examples" / "answer.svg").read_text()
-    [question] = [each for each in QUESTIONS if each.name == "list_issues/security"]
-    for arm in (Direct(), LookThenView()):
-        replies: list[Reply] = []
-        with open_session(arm) as session:
-            attempt = session.ask(question, lambda _, reply: replies.append(reply))  # noqa: B023
-        assert f"the model reads {attempt.read:,} bytes" in svg
-        for reply in replies:
-            size = f"{len(reply.text.encode()):,} bytes, about {tokens(reply.text):,} tokens"
-            assert f"→ {size}" in svg
+def test_the_picture_in_the_readme_is_of_this_version() -> None:
+    svg = picture.FILE.read_text()
+
+    assert svg == picture.drawing(), "draw it again: python -m tests.answers.picture"
 
 
 def test_each_query_is_for_a_question() -> None:
