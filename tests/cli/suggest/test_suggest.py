@@ -1,8 +1,11 @@
 """`suggest` drafts rules from recordings of real servers, and each draft passes its own test."""
 
 import json
+import sqlite3
+import subprocess
 import sys
-from contextlib import redirect_stdout
+from collections.abc import Callable
+from contextlib import closing, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -10,10 +13,14 @@ from typing import Any
 import pytest
 
 from proxy.cli import main
+from proxy.ruleset.rule import RuleSet
+from proxy.ruleset.selection import load
+from proxy.testing.play import Replay
 from proxy.testing.recordings import sessions
 from tests import servers
 from tests.cli.conftest import Run
 from tests.cli.suggest.recorded import Calls, record, write
+from tests.history import with_history
 from tests.wrapped import ROOT
 
 FULLSYNC = [sys.executable, str(ROOT / "examples/fullsync/server.py")]
@@ -38,6 +45,15 @@ def figures(recording: str) -> list[dict[str, Any]]:
     return rows
 
 
+def visible(rules: Path, recording: str, tool: str) -> int:
+    """Return the bytes of the answers of a tool that a model sees under some rules."""
+    files = RuleSet(load([str(rules)]))
+    exchanges = [each for one in sessions([recording]) for _, each in one.exchanges]
+    replays = [Replay(files, each) for each in exchanges if each.tool == tool]
+    assert replays
+    return sum(replay.answer.visible_size.most for replay in replays)
+
+
 # The example with the six growing arrays
 
 
@@ -58,6 +74,9 @@ def test_the_arrays_of_a_growing_status_are_dropped_as_by_the_hand_made_rule(
     assert "server: {name: roxtra-index}" in text
     assert "66 %  progress.discoveredFileIds: 41,357 to 41,495 ids, grows" in text
     assert "No rule: no answer above 4,000 bytes: roxtra_search" in text
+
+    by_hand = visible(ROOT / "examples/fullsync/rules.yaml", sync, STATUS)
+    assert visible(path, sync, STATUS) <= 1.2 * by_hand
 
 
 SERIES = {
@@ -92,7 +111,7 @@ def test_a_list_without_a_later_call_or_with_pages_of_the_server_stays(tmp_path:
     assert "next_range: the server has pages of its own" in rule["evidence"]
 
 
-# A server of other people
+# Servers of other people
 
 
 def of_filesystem(folder: Path) -> tuple[list[str], Calls]:
@@ -110,11 +129,40 @@ def of_filesystem(folder: Path) -> tuple[list[str], Calls]:
     ]
 
 
+def of_git(folder: Path) -> tuple[list[str], Calls]:
+    with_history(folder, 200, {199: ("long.txt", "".join(f"line {n}\n" for n in range(2_000)))})
+    revision = ["git", "-C", str(folder), "rev-parse", "HEAD~150"]
+    early = subprocess.run(revision, check=True, capture_output=True, text=True).stdout.strip()
+    for n in range(400):
+        (folder / f"new file {n:03}.txt").write_text("")
+    here = {"repo_path": str(folder)}
+    return servers.git(folder), [
+        ("git_log", here | {"max_count": 200}),
+        ("git_status", here),
+        ("git_show", here | {"revision": "HEAD"}),
+        ("git_show", here | {"revision": early}),
+    ]
+
+
+def of_sqlite(folder: Path) -> tuple[list[str], Calls]:
+    with closing(sqlite3.connect(folder / "shop.db")) as shop, shop:
+        shop.execute("create table orders (id integer, customer text, note text, total real)")
+        rows = ((n, f"customer {n % 40}", "a long note " * 40, n * 1.5) for n in range(300))
+        shop.executemany("insert into orders values (?, ?, ?, ?)", rows)
+    return servers.sqlite(folder / "shop.db"), [
+        ("read_query", {"query": "select * from orders"}),
+        ("read_query", {"query": "select * from orders where customer = 'customer 17'"}),
+    ]
+
+
 @pytest.mark.usefixtures("servers")
-def test_the_drafts_take_70_percent_off_every_noisy_tool_of_a_server(tmp_path: Path) -> None:
+@pytest.mark.parametrize("server", [of_filesystem, of_git, of_sqlite])
+def test_the_drafts_take_70_percent_off_every_noisy_tool_of_a_server(
+    server: Callable[[Path], tuple[list[str], Calls]], tmp_path: Path
+) -> None:
     served = tmp_path / "served"
     served.mkdir()
-    command, calls = of_filesystem(served.resolve())
+    command, calls = server(served.resolve())
     recording = record(tmp_path / "recording", command, calls)
     path, rules = draft(recording, tmp_path)
     covered = {tool for rule in rules for tool in rule["tools"]}
