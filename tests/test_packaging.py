@@ -1,4 +1,4 @@
-"""The manifests for registries and Claude Code: of one name, owner and version."""
+"""The manifests for registries and Claude Code: valid, and of one name, owner and version."""
 
 import json
 import re
@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -17,10 +18,48 @@ def read(name: str) -> Any:
     return json.loads((ROOT / ".claude-plugin" / name).read_text())
 
 
+# What the schema of 2025-12-11 asks of the members that the manifest has.
+TEXT = {"type": "string", "minLength": 1}
+TITLE = {**TEXT, "maxLength": 100}
+ARGUMENT = {
+    "type": "object",
+    "required": ["type"],
+    "properties": {"type": {"enum": ["positional", "named"]}, "isRepeated": {"type": "boolean"}},
+    "anyOf": [{"required": ["valueHint"]}, {"required": ["value"]}, {"required": ["name"]}],
+}
+PACKAGE = {
+    "type": "object",
+    "required": ["registryType", "identifier", "transport"],
+    "properties": {
+        "identifier": TEXT,
+        "version": {**TEXT, "not": {"const": "latest"}},
+        "transport": {"required": ["type"], "properties": {"type": {"const": "stdio"}}},
+        "packageArguments": {"type": "array", "items": ARGUMENT},
+    },
+}
+SCHEMA = {
+    "type": "object",
+    "required": ["name", "description", "version"],
+    "properties": {
+        "$schema": {"pattern": "/schemas/2025-12-11/server.schema.json$"},
+        "name": {**TEXT, "pattern": "^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$", "maxLength": 200},
+        "title": TITLE,
+        "description": TITLE,
+        "version": {**TEXT, "pattern": "^[^ ^~<>=*]+$"},
+        "repository": {"type": "object", "required": ["url", "source"]},
+        "packages": {"type": "array", "items": PACKAGE},
+    },
+    "additionalProperties": False,
+}
+
+
+def test_the_registry_s_manifest_fits_its_schema() -> None:
+    validator = jsonschema_rs.validator_for(SCHEMA)
+    assert [error.message for error in validator.iter_errors(SERVER)] == []
+    assert not validator.is_valid({**SERVER, "description": "x" * 101})
+
+
 def test_all_manifests_have_one_name_and_version() -> None:
-    # What the schema of the registry bounds.
-    assert len(SERVER["description"]) <= 100
-    assert re.fullmatch("[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", SERVER["name"])
     versions = {each["version"] for each in SERVER["packages"] if "version" in each}
     versions |= {SERVER["version"], read("plugin.json")["version"]}
     assert versions == {PROJECT["version"]}
