@@ -19,17 +19,18 @@ PASSING = ("--rules", "none", "--budget", "off")
 
 
 class User:
-    """A user's home, with `mcp-abridge` on the PATH."""
+    """A user's home, with `mcp-abridge` on the PATH if `program` is true."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, program: bool = True) -> None:
         self.folder = folder
         self.home, self.cwd = folder / "home", folder / "cwd"
         for each in (self.home, self.cwd):
             each.mkdir(parents=True)
         self.env = environment(self.home)
-        path = write(folder / "bin" / "mcp-abridge", f"#!{sys.executable}\n{START}")
-        path.chmod(0o755)
-        self.env["PATH"] = f"{path.parent}{os.pathsep}{self.env['PATH']}"
+        if program:
+            path = write(folder / "bin" / "mcp-abridge", f"#!{sys.executable}\n{START}")
+            path.chmod(0o755)
+            self.env["PATH"] = f"{path.parent}{os.pathsep}{self.env['PATH']}"
 
     def types(self, *words: str) -> str:
         return run([*words], self.cwd, self.env)
