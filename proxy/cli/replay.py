@@ -1,6 +1,7 @@
 """`replay`: without it, nobody knows if a rule still fits its server, or hides what is needed."""
 
 import argparse
+import sys
 from typing import Any
 
 from msgspec import Struct
@@ -145,6 +146,8 @@ def run(arguments: argparse.Namespace) -> int:
     account = Account(selection, arguments.client, arguments.fail_over)
     for session in sessions(arguments.paths):
         account.add(session)
+        if sys.stderr.isatty():
+            print(f"\r{account.sessions} sessions\r", end="", file=sys.stderr, flush=True)
     report = account.report()
     if not account.sessions:
         advice = f"`{PROGRAM} record` makes recordings"
