@@ -47,6 +47,7 @@ class Ruled:
         self._wire = wire
         self._folder = folder
         self._number = count(10)
+        self.before = self.after = 0  # bytes that a model sees of all answers
         [self._file] = selection.load([file])
         info = {"name": "wire", "version": "1.0.0"}
         version = {"protocolVersion": "2025-11-25", "capabilities": {}}
@@ -70,7 +71,10 @@ class Ruled:
         account = explained(replay)
         assert account["log"] == []
         assert account["rule"] is not None
-        assert account["after"]["visible"] <= BUDGET
+        before, after = account["before"]["visible"], account["after"]["visible"]
+        assert after <= BUDGET
+        self.before += before
+        self.after += after
         return replay.answer.text
 
     def exchange(self, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -302,3 +306,4 @@ def test_the_rules_for_a_server_fit_it_and_keep_ids_names_and_states(
     with web_api(api.answers, cert) as url, ruled(name, api.command(url, tmp_path)) as server:
         answers = "\n".join(server.call(tool, **arguments) for tool, arguments in api.calls)
     assert [each for each in api.excerpts if each not in answers] == []
+    assert server.before > 1.4 * server.after
