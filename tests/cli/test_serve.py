@@ -198,3 +198,9 @@ def test_an_address_that_is_in_use_is_refused(failure: Failure) -> None:
     assert reason.endswith(
         f"cannot listen on {listen}: address already in use; --listen says where\n"
     )
+
+
+def test_help_fits_on_one_screen(run: Run) -> None:
+    lines = run("serve", "--help").out.splitlines()
+    assert len(lines) <= 30
+    assert max(map(len, lines)) < 80

@@ -330,6 +330,7 @@ OF_AN_OBJECT = [
     (".items | sort_by(.n)", "sort_by(items, &n)"),
     # JSONPath
     ('$.items[?(@.state=="open")].title', "items[?state=='open'].title"),
+    ("$.items[*].title", "items[*].title"),
     # Python and JavaScript
     ("len(items)", "length(items)"),
     ("items.length", "length(items)"),

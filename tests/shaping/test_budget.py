@@ -111,6 +111,23 @@ def test_the_notes_count_all_that_is_left_out_of_several_blocks() -> None:
     check_notes(left_out(before, documents, blocks=True), json.loads(note)["_abridged"])
 
 
+@pytest.mark.parametrize(
+    "value",
+    [{"lines": STRINGS}, STRINGS, {"data": [STRINGS] * 5}, [STRINGS[:50]] * 5],
+    ids=["200 strings", "root array", "arrays of arrays", "root array of arrays"],
+)
+@pytest.mark.parametrize("promised", [False, True], ids=["text", "structuredContent"])
+def test_the_notes_count_all_strings_that_are_left_out(value: Any, promised: bool) -> None:
+    whole = {"items": value} if isinstance(value, list) else value
+    message = document(whole, structured=True) if promised else tool_result(json.dumps(value))
+
+    outcome = shaped("max_bytes: 4000", message)
+
+    after = structured(outcome) if promised else json.loads(texts(outcome.raw)[0])
+    notes = after.pop("_abridged")
+    check_notes(left_out(whole, after, notes=notes), notes)
+
+
 def test_rows_in_a_block_each_are_shown_in_brief_as_one_table() -> None:
     rows = [{"id": n, "title": f"row {n}", "body": "x" * 300} for n in range(200)]
 

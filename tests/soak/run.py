@@ -1,7 +1,7 @@
 """One way under load: parts with a rest at the end of each, and what grows from rest to rest."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
@@ -10,7 +10,7 @@ from tests.soak.clients import Work
 from tests.soak.footprint import Footprint, footprint
 from tests.soak.rules import change
 from tests.soak.verdict import Row
-from tests.soak.ways import SERVER, Standing, Way, standing
+from tests.soak.ways import PROXY, SERVER, Standing, Way, standing
 
 GLANCE = 0.05
 LONGEST_REST = 30.0  # seconds
@@ -35,7 +35,10 @@ class Plan(Struct, frozen=True):
 
 
 def run(
-    way: Way, plan: Plan, show: Callable[[Row], None] = lambda row: None
+    way: Way,
+    plan: Plan,
+    show: Callable[[Row], None] = lambda row: None,
+    proxy: Sequence[str] = PROXY,
 ) -> tuple[list[Row], list[str]]:
     """Make calls by the plan; return the rests, which `show` gets, and what grows from one to one.
 
@@ -43,7 +46,7 @@ def run(
     """
     work, start = Work(), time.monotonic()
     rests: list[Row] = []
-    with standing(way) as there:
+    with standing(way, proxy) as there:
         for number in range(1, plan.parts + 1):
             _load(plan, there, work, plan.calls * number // plan.parts)
             size = _rest(plan, there.pid, rests[-1].footprint if rests else None)

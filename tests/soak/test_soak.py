@@ -25,6 +25,37 @@ def test_every_call_is_answered_as_it_must_be_and_nothing_is_left_of_it(way: Way
     assert rests[-1].calls >= SHORT.calls
 
 
+# The proxy, with something left open by every fourth message of the client.
+LEAK = """
+import itertools, os, subprocess, sys, threading
+from proxy.cli import main
+from proxy.session.session import Session
+take, numbers, left = Session.from_client, itertools.count(1), []
+def leaking(*arguments):
+    if next(numbers) % 4 == 0:
+        left.append({})
+    return take(*arguments)
+Session.from_client = leaking
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(
+    ("leak", "finding"),
+    [
+        ("os.urandom(800_000)", "resident memory grows"),
+        ("os.open(os.devnull, os.O_RDONLY)", "descriptors are left"),
+        ("threading.Thread(target=threading.Event().wait, daemon=True).start()", "threads are"),
+        ("subprocess.Popen(['sleep', '60'], stdout=-3, stderr=-3)", "children are left"),
+    ],
+)
+def test_a_proxy_that_leaks_is_found_out(leak: str, finding: str) -> None:
+    plan = Plan(calls=200, parts=2, calm=0.2, pause=0.0, spare=5000)
+    code = LEAK.replace("{}", leak)
+    rests, findings = run("stdio", plan, proxy=[sys.executable, "-c", code])
+    assert any(finding in each for each in findings), rests
+
+
 def rest(calls: int, resident: float = 40.0, **counts: int) -> Row:
     all_counts = {"descriptors": 9, "threads": 5, "children": 2, **counts}
     return Row(calls, calls / 1000, Footprint(resident, 0.0, **all_counts))

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -45,7 +45,7 @@ class Standing(Struct):
 
 
 @contextmanager
-def standing(way: Way) -> Iterator[Standing]:
+def standing(way: Way, proxy: Sequence[str] = PROXY) -> Iterator[Standing]:
     """Start a way; AssertionError at the end if its stderr tells of a fault in the proxy itself."""
     with TemporaryDirectory(prefix="mcp-abridge-soak-") as name, ExitStack() as stack:
         folder = Path(name)
@@ -60,13 +60,13 @@ def standing(way: Way) -> Iterator[Standing]:
             stack.enter_context(serving(server, port, folder / "log", environment()))
             upstream = [f"http://127.0.0.1:{port}/mcp"]
         if way in ("stdio", "url"):
-            wire = stack.enter_context(Wire([*PROXY, *own, *upstream], environment(), ROOT))
+            wire = stack.enter_context(Wire([*proxy, *own, *upstream], environment(), ROOT))
             yield Standing(wire.process.pid, file, Lines(wire, calls(Random(1))).run)
             errors = wire.close().stderr
         else:
             port = free_port()
             own += ["--listen", f"127.0.0.1:{port}", "--log-format", "json"]
-            serve = [*PROXY, "serve", *own, *keys(limits={"idle_seconds": 2}), *upstream]
+            serve = [*proxy, "serve", *own, *keys(limits={"idle_seconds": 2}), *upstream]
             error_file = folder / "errors"
             process = stack.enter_context(serving(serve, port, error_file, environment()))
             yield Standing(process.pid, file, crowd(port))

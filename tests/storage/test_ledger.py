@@ -303,3 +303,19 @@ def test_a_path_with_characters_of_a_url_is_read_as_it_is(tmp_path: Path) -> Non
     path = filled(str(tmp_path / "what?mode=memory&x=%41 #1" / "ledger.sqlite3"))
 
     assert names(path) == ["before"]
+
+
+def test_a_ledger_whose_first_writer_was_killed_while_it_created_it_is_an_empty_one(
+    path: str,
+) -> None:
+    script = """
+import os, sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.executescript("PRAGMA cache_size = 1; BEGIN; CREATE TABLE calls (name)")
+db.executemany("INSERT INTO calls VALUES (?)", [("x" * 9_000,)] * 99)
+os._exit(0)
+"""
+    os.mkdir(os.path.dirname(path))
+    subprocess.run([sys.executable, "-c", script, path], check=True)
+    assert os.path.getsize(path) > 0
+    assert rows(path) == []

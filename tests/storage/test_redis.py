@@ -171,3 +171,14 @@ def test_a_url_that_cannot_be_used_is_refused_without_being_shown(url: str) -> N
         "the URL of a redis store is written like redis://user:password@host:6379/0"
     )
     assert caught.value.__cause__ is None
+
+
+def test_a_full_redis_refuses_writes_and_still_serves_reads(store: Redis, client: Client) -> None:
+    store.put(A, SNAPSHOT)
+    client.config_set("maxmemory", "1")
+    try:
+        with pytest.raises(StoreError, match="used memory > 'maxmemory'"):
+            store.put(Key("scope", "rule", "b"), SNAPSHOT)
+        assert store.get(A) == SNAPSHOT
+    finally:
+        client.config_set("maxmemory", "0")

@@ -39,6 +39,11 @@ def test_the_lines_left_out_that_speak_of_failure_are_counted_and_the_first_are_
     assert look(Document(text), "lines(300, 300)") == "step 300: ERROR\n"
 
 
+def test_the_failure_at_the_end_of_a_log_of_2500_lines_is_shown() -> None:
+    excerpt, _ = cut(failing(2500, total=2500), 10_000)
+    assert excerpt.endswith("step 2500: ERROR\n")
+
+
 def test_the_first_failures_between_the_ends_are_shown() -> None:
     excerpt, _ = cut(failing(300, 400, 500), 4000)
     assert "\n…\nline 300: step 300: ERROR\nline 400: step 400: ERROR\nline 500: " in excerpt

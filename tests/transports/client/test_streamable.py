@@ -17,7 +17,7 @@ from proxy.transports.client.endpoint import HttpClient
 from proxy.transports.client.streamable import Streamable, StreamPosition
 from proxy.transports.driver import Driver
 from proxy.transports.http.sse import Event
-from proxy.transports.log import Log
+from proxy.transports.log import Level, Log
 from proxy.transports.workers.pool import Workers
 from tests.builders import rules
 from tests.raw_http import (
@@ -47,11 +47,10 @@ LIMIT = 1_000_000
 class Link:
     """A Streamable, the lines for its client, and the reasons why it was lost."""
 
-    def __init__(self, server: RawServer, rules: RuleSet, deadline: float | None) -> None:
+    def __init__(self, server: RawServer, rules: RuleSet, deadline: float | None, log: Log) -> None:
         self.server = server
         self.lines: asyncio.Queue[bytes] = asyncio.Queue()
         self.losses: asyncio.Queue[str] = asyncio.Queue()
-        log = Log("error")
         session = Session(lambda *_: rules, Meters().of, log.warning, deadline=deadline)
         self.driver = Driver(session, Memory(), Workers(), log)
         self.streamable = Streamable(
@@ -93,10 +92,13 @@ class Link:
 
 @asynccontextmanager
 async def linked(
-    answer: Answer, rules: RuleSet = EMPTY, deadline: float | None = None
+    answer: Answer,
+    rules: RuleSet = EMPTY,
+    deadline: float | None = None,
+    level: Level = "error",
 ) -> AsyncIterator[Link]:
     with RawServer(answer) as server:
-        link = Link(server, rules, deadline)
+        link = Link(server, rules, deadline, Log(level))
         try:
             yield link
         finally:
@@ -315,6 +317,17 @@ async def test_a_json_rpc_error_in_a_refusal_is_the_answer_and_no_end_of_the_ses
         assert link.losses.empty()
     assert json.loads(answer) == json.loads(error % b'"id":1,')
     assert b"1.0" in answer
+
+
+async def test_advice_about_a_refusal_in_json_rpc_is_logged(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    error = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"who are you"}}'
+    async with linked(always(whole(error, "401 Unauthorized")), level="warning") as link:
+        assert await link.ask(call(b"1")) == error
+    log_text = capfd.readouterr().err
+    assert "tools/call: the server answered HTTP 401 Unauthorized; it wants" in log_text
+    assert "who are you" not in log_text
 
 
 async def test_a_refused_notification_and_an_answer_to_another_request_hold_up_nothing() -> None:

@@ -2,9 +2,14 @@
 
 import asyncio
 import json
+import sys
+from pathlib import Path
 from typing import Any
 
+import mcp
 import pytest
+from mcp.client.sse import sse_client
+from mcp_types import CallToolResult, TextContent
 
 from tests.transports.http.route_server import (
     JSON,
@@ -15,6 +20,7 @@ from tests.transports.http.route_server import (
 )
 from tests.transports.processes import wait_gone
 
+SDK_SERVER = (sys.executable, str(Path(__file__).parents[3] / "fixtures" / "sdk_server.py"))
 INITIALIZE = {
     "jsonrpc": "2.0",
     "id": "first",
@@ -176,3 +182,15 @@ async def test_a_client_of_2024_11_05_has_one_stream_for_everything() -> None:
         stream.close()
         await asyncio.to_thread(wait_gone, server)
         assert (await endpoint.call(5, "echo")).status == 404
+
+
+async def test_the_official_client_of_2024_11_05_works() -> None:
+    async with (
+        serve_command(SDK_SERVER) as proxy,
+        sse_client(str(proxy.http.make_url("/mcp/sse"))) as (reading, writing),
+        mcp.ClientSession(reading, writing) as session,
+    ):
+        await session.initialize()
+        result = await session.call_tool("echo", {"text": "a"})
+        assert isinstance(result, CallToolResult)
+        assert result.content == [TextContent(text="a")]
