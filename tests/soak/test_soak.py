@@ -13,9 +13,8 @@ from tests.soak.ways import WAYS, Way
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's /proc")
 
-# So short a run says nothing of memory but that no call leaves much of it. Idle connections and
-# cancelled calls last up to five seconds.
-SHORT = Plan(calls=scaled(300, 3000), parts=2, changed=50, calm=5.5, pause=0.0, spare=20_000)
+# So short a run says nothing of memory but that no call leaves much of it.
+SHORT = Plan(calls=scaled(300, 3000), parts=2, changed=50, pause=0.0, spare=20_000)
 
 
 @pytest.mark.parametrize("way", list(WAYS))
