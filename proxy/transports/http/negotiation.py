@@ -15,7 +15,7 @@ either        the form that the upstream chose
 nothing       neither can be sent: 406
 
 Most clients name both and prefer none: `either`. An upstream behind a URL has then chosen. For a
-child process, the proxy sends JSON if there is a single response. If another message of the call
+child process, the proxy sends JSON if there are responses only. If another message of the call
 comes first (progress, a log line, a request to the client), or none for 15 seconds, the response is
 a stream from there on: nothing is lost, and a stream can be kept alive and resumed.
 """

@@ -27,6 +27,7 @@ from proxy.transports.sidecar.session_registry import RequestContext
 from proxy.transports.sidecar.url.upstream import Upstream, request_id
 
 _TAKEN_BACK = 5.0  # seconds for a server to accept a cancellation
+_MOST_ASIDE = 1 << 20  # bytes of messages to the client during a query; later ones are dropped
 _NOBODY = "nobody can be asked anything before the call that this is about"
 
 
@@ -83,6 +84,10 @@ class GuardQueries:
             return await context.driver.from_server(outcome, context.id_prefix)
         return await context.driver.unanswered(query.token, outcome)
 
+    def awaits(self, raw: bytes) -> bool:
+        """Return True for an answer to a query: on another stream than its own it is ignored."""
+        return bool(self._awaited) and correlate(raw).answers in self._awaited
+
     def cancel(self, lines: Iterable[bytes]) -> None:
         if self._awaited:
             for line in lines:
@@ -131,6 +136,7 @@ class GuardQueries:
     async def _events(
         self, context: RequestContext, upstream: HttpResponse, id: bytes, aside: list[bytes]
     ) -> bytes | str:
+        room = _MOST_ASIDE
         try:
             async for event in self._upstream.events(upstream, AccessRecord()):
                 raw = event.data or b""
@@ -141,7 +147,9 @@ class GuardQueries:
                 if (key := request_id(event)) is not None:
                     await self._upstream.decline(context, key, _NOBODY)
                 else:
-                    aside += (await context.driver.from_server(raw, context.id_prefix)).to_client
+                    lines = (await context.driver.from_server(raw, context.id_prefix)).to_client
+                    room -= sum(map(len, lines))
+                    aside += lines if room >= 0 else ()
         except ConnectionLost as broken:
             return f"the server's stream broke off: {broken}"
         return "the server ended its stream before it had answered"

@@ -258,6 +258,8 @@ class UrlRoute:
         return translate(event, await self._tell(context, event.data))
 
     async def _tell(self, context: RequestContext, raw: bytes) -> list[bytes]:
+        if self._queries.awaits(raw):
+            return []
         if context.post.modern and context.post.method == "tools/list":
             self._upstream.listed(raw)
         routed = await context.driver.from_server(raw, context.id_prefix)

@@ -191,3 +191,29 @@ async def test_notifications_in_a_query_response_come_before_the_answer() -> Non
         assert texts(await response.data()) == ["[1]"]
     assert server.names() == ["status"]
     assert server["status"].headers["mcp-session-id"] == "s"
+
+
+async def test_a_query_response_on_another_stream_is_ignored() -> None:
+    async def question(request: Request) -> bytes:
+        for message in (answer(document([1]), query_id(request.body)), NOTE):
+            server.events.put_nowait(encode_event(message))
+        assert await stream.data() == NOTE
+        return streamed(b": silence\n\n")
+
+    async with proxied(guarded(respond), question) as (proxy, server):
+        stream = await listen(proxy)
+        response = await proxy.post(WRITE, mcp_session_id="s")
+    assert texts(response.body) == ["the server ended its stream before it had answered"]
+
+
+async def test_notifications_in_a_query_response_are_kept_up_to_a_size() -> None:
+    notes = [line(method="notifications/message", params={"data": "x" * 600_000})] * 3
+
+    def question(request: Request) -> bytes:
+        events = (*notes, answer(document([1]), query_id(request.body)))
+        return streamed(*map(encode_event, events))
+
+    async with proxied(guarded(respond), question) as (proxy, _):
+        response = await proxy.client().send("POST", WRITE, mcp_session_id="s")
+        assert await response.data() == notes[0]
+        assert texts(await response.data()) == ["[1]"]
