@@ -70,6 +70,7 @@ class Driver:
         self._shared = b""  # the facts of the server last written to the store
         self._memory: Key | None = None  # the key of the facts that replicas share
         self._recalling = asyncio.Lock()
+        self._recalls = 0  # how often that was read
 
     async def recall(self, key: Key) -> None:
         """Read from the store what another replica knows of the same server and client.
@@ -81,7 +82,10 @@ class Driver:
             await self._recall(key)
 
     async def _recall(self, key: Key) -> None:
+        before = self._recalls
         async with self._recalling:
+            if self._recalls > before:
+                return  # another task has read it meanwhile
             try:
                 snapshot = await threaded(self._store.get, key)
                 if snapshot is not None:
@@ -90,6 +94,7 @@ class Driver:
             except Exception as error:
                 reason = raised(error)
                 self._log.warning(f"what other replicas know of the server was not read: {reason}")
+            self._recalls += 1
 
     async def share(self, key: Key) -> None:
         """Write to the store what this replica knows of the server, for other replicas."""
@@ -210,7 +215,7 @@ class Timer:
         self._tasks = Tasks()
 
     def start(self) -> None:
-        """Wait for the first call that will be overdue, unless the timer already runs."""
+        """Wait for the first call that will be overdue, or query."""
         if self._waking is not None:
             self._waking.cancel()
         seconds = self._driver.session.patience(self._exchange, self._ids)

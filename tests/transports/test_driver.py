@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
@@ -130,3 +131,17 @@ async def test_missing_or_unreadable_knowledge_of_replicas_is_no_error() -> None
     await driver.recall(key)
     await driver.share(key)
     assert (await driver.from_client(call("list", {}))).to_server == [call("list", {})]
+
+
+async def test_calls_at_the_same_time_read_once_what_other_replicas_know() -> None:
+    class SlowStore(RemoteStore):
+        def get(self, key: Key) -> Snapshot | None:
+            reads.append(key)
+            time.sleep(0.02)
+            return super().get(key)
+
+    reads: list[Key] = []
+    driver = make_driver(PAGES, SlowStore())
+    await driver.recall(Key("s", "", "known"))
+    await asyncio.gather(*(driver.from_client(call("list", {}, id=id)) for id in range(9)))
+    assert len(reads) == 2
