@@ -101,8 +101,8 @@ class Relay:
         os.set_blocking(self._alarm, False)
 
     def run(self) -> int:
-        # Only the main thread acts on signals, so only it may receive them.
         """Move lines until both sides have ended; return the exit code of the proxy."""
+        # Only the main thread acts on signals, so only it may receive them.
         hold_signals()
         sides = {
             "stderr": self._read_stderr,
@@ -218,16 +218,18 @@ class Relay:
 
     def _wake(self) -> None:
         if not self._watches:
-            self._watches = True
-            # If no thread can be started, the response is waited for without end.
+            # If no thread can be started, the response is waited for until one can.
             with suppress(RuntimeError):
                 Thread(target=self._guarded, args=(self._watch_calls,), daemon=True).start()
+                self._watches = True
         with suppress(BlockingIOError):
             os.write(self._alarm, b"\n")
 
     def _watch_calls(self) -> None:
-        from select import select
+        from select import POLLIN, poll
 
+        alarm = poll()  # `select` takes no descriptor above 1023
+        alarm.register(self._alarms, POLLIN)
         while True:
             self._carry_out(self._session.overdue, self._server.send_later)
             with self._entry:
@@ -235,7 +237,7 @@ class Relay:
             # A call that begins meanwhile is due later than this, and a probe wakes this thread.
             # `sleep` fails if the clock jumps, and locks then do not wait.
             times = (seconds, self._session.deadline, _LONGEST)
-            if select((self._alarms,), (), (), min(each for each in times if each is not None))[0]:
+            if alarm.poll(1000 * min(each for each in times if each is not None)):
                 os.read(self._alarms, _WAKES)
 
     def _read_stderr(self) -> None:
