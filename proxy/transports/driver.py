@@ -215,7 +215,7 @@ class Timer:
         self._tasks = Tasks()
 
     def start(self) -> None:
-        """Wait for the first call that will be overdue, or query."""
+        """Wait for the first call or query that will be overdue."""
         if self._waking is not None:
             self._waking.cancel()
         seconds = self._driver.session.patience(self._exchange, self._ids)
