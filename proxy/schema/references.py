@@ -92,16 +92,16 @@ def bundle(schema: Any) -> Schema:
     def definition_of(reference: Any) -> str:
         if not isinstance(reference, str) or reference[:1] != "#":
             raise Unsupported(f"a reference to {reference!r}")
-        schema_there = target(root, reference)
+        every = target(root, reference)
         if (definition := _definition(reference)) is not None:
             return pointer(*definition)
         if reference not in names:
             name = _free(_unquoted(reference).rpartition("/")[2].strip("#") or "root", names_in_use)
             names_in_use.add(name)
             names[reference] = pointer("$defs", name)
-            if schema_there is root:
-                schema_there = lacking(root, _OF_THE_ROOT)
-            added[name] = settle(schema_there)
+            if every is root:
+                every = lacking(root, _OF_THE_ROOT)
+            added[name] = settle(every)
         return names[reference]
 
     rewritten = settle(root)
@@ -203,16 +203,17 @@ def whole(head: Schema, body: Schema) -> Schema:
 
 def references(schema: Subschema) -> set[str]:
     """Return every `$ref` in `schema`."""
-    references: set[Any] = set()
+    every: set[str] = set()
 
     def note(node: Subschema) -> Subschema:
         if isinstance(node, dict):
-            references.add(node.get("$ref"))
+            if isinstance(node.get("$ref"), str):
+                every.add(node["$ref"])
             within(node, note)
         return node
 
     note(schema)
-    return references - {None}
+    return every
 
 
 def _definition(reference: str) -> tuple[str, str] | None:

@@ -112,12 +112,13 @@ class Recorder:
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         now = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
         name = f"{_file_name(server or 'server')}-{now}-{os.getpid()}"
-        path, number = os.path.join(self._folder, name), 1
-        while os.path.exists(path):
+        number = 1
+        while True:
+            path = os.path.join(self._folder, name if number == 1 else f"{name}-{number}")
             number += 1
-            path = os.path.join(self._folder, f"{name}-{number}")
-        os.mkdir(path, 0o700)
-        return path
+            with suppress(FileExistsError):
+                os.mkdir(path, 0o700)
+                return path
 
     def _work(self) -> None:
         while (item := self._jobs.get()) is not None:

@@ -244,6 +244,7 @@ def test_a_property_or_a_value_called_ref_is_no_reference() -> None:
         "default": {"$ref": 1},
     }
     assert bundle(schema) == schema
+    assert references({"items": {"$ref": ["#/nowhere"]}}) == set()
 
 
 UNCLEAR: list[tuple[Any, str]] = [

@@ -149,8 +149,9 @@ class _NodeBuilder:
             else:
                 keys[name] = Node(name, key.start_mark.line + 1, key.start_mark.column + 1)
                 members[name] = self.node(value)
-        for name in merged.keys() - keys.keys():
-            keys[name], members[name] = merged[name]
+        for name, (name_node, member) in merged.items():
+            if name not in keys:
+                keys[name], members[name] = name_node, member
         return members
 
     def _merged(self, source: yaml.Node) -> Iterator[Node]:

@@ -60,7 +60,10 @@ def test_every_node_knows_its_line_and_column() -> None:
 
 def test_a_merge_key_adds_only_keys_that_the_mapping_lacks() -> None:
     text = "x: &x {a: 1, b: 1}\ny: &y {b: 2, c: 2}\nz: {<<: [*x, *y], a: 0}"
-    assert load(text)["z"] == {"a": 0, "b": 1, "c": 2}
+    # In the order of the text: the order of the keys of a step is that of its work.
+    assert list(load(text)["z"].items()) == [("a", 0), ("b", 1), ("c", 2)]
+    names = [f"key{number}" for number in range(9, 0, -1)]
+    assert list(load(f"x: &x {{{': 1, '.join(names)}: 1}}\ny: {{<<: *x}}")["y"]) == names
 
 
 def test_a_byte_order_mark_windows_line_ends_and_question_marks_in_texts_are_accepted() -> None:
