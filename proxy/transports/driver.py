@@ -69,8 +69,7 @@ class Driver:
         self._on_noise = on_noise
         self._shared = b""  # the facts of the server last written to the store
         self._memory: Key | None = None  # the key of the facts that replicas share
-        self._recalling = asyncio.Lock()
-        self._recalls = 0  # how often that was read
+        self._recalling: asyncio.Task[None] | None = None
 
     async def recall(self, key: Key) -> None:
         """Read from the store what another replica knows of the same server and client.
@@ -79,22 +78,25 @@ class Driver:
         """
         if self._store.remote:
             self._memory = key
-            await self._recall(key)
+            await self._recall_once(key)
+
+    async def _recall_once(self, key: Key) -> None:
+        if self._recalling is None:
+            self._recalling = asyncio.create_task(self._recall(key))
+        # If one waiting task is cancelled, the others still wait for the same read.
+        await asyncio.shield(self._recalling)
 
     async def _recall(self, key: Key) -> None:
-        before = self._recalls
-        async with self._recalling:
-            if self._recalls > before:
-                return  # another task has read it meanwhile
-            try:
-                snapshot = await threaded(self._store.get, key)
-                if snapshot is not None:
-                    self.session.rules.recall(msgspec.json.decode(snapshot.document, type=PeerInfo))
-                    self._shared = snapshot.document
-            except Exception as error:
-                reason = raised(error)
-                self._log.warning(f"what other replicas know of the server was not read: {reason}")
-            self._recalls += 1
+        try:
+            snapshot = await threaded(self._store.get, key)
+            if snapshot is not None:
+                self.session.rules.recall(msgspec.json.decode(snapshot.document, type=PeerInfo))
+                self._shared = snapshot.document
+        except Exception as error:
+            reason = raised(error)
+            self._log.warning(f"what other replicas know of the server was not read: {reason}")
+        finally:
+            self._recalling = None
 
     async def share(self, key: Key) -> None:
         """Write to the store what this replica knows of the server, for other replicas."""
@@ -116,9 +118,9 @@ class Driver:
         """Take a message of the client, which may use the snapshots of `scope`; never raises."""
         # What other replicas know, if the message may depend on it.
         if self._memory is not None and (
-            self._recalling.locked() or (b"tools/call" in raw and not self.session.rules.listed)
+            self._recalling or (b"tools/call" in raw and not self.session.rules.listed)
         ):
-            await self._recall(self._memory)
+            await self._recall_once(self._memory)
         if scope is not None:
             self.session.scope = scope
         return await self._routed(self.session.from_client(raw, exchange))
