@@ -252,7 +252,14 @@ PATTERNS = [rf"\b{re.escape(host)}\b" for host in HOSTS]
 PATTERNS += [rf"(?<![\w.~/-]){folder}(?![\w.-])" for folder in FOLDERS]
 OF_ONE_MACHINE = re.compile("|".join(PATTERNS).encode())
 GENERATED = {
-    *(".cache", ".git", ".hypothesis", ".venv", "build", "dist", "node_modules", "__pycache__"),
+    ".cache",
+    ".git",
+    ".hypothesis",
+    ".venv",
+    "build",
+    "dist",
+    "node_modules",
+    "__pycache__",
 }
 
 

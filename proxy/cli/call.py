@@ -91,20 +91,25 @@ async def _response(client: Any, tool: str, arguments: dict[str, Any]) -> dict[s
 
 
 def parsed(words: list[str]) -> dict[str, Any] | list[tuple[str, str]]:
-    """Return the arguments as one JSON object, or each name and value's text. UnusableCall."""
+    """Return the arguments of a call from one JSON object, else each name with its value's text.
+
+    Raises UnusableCall.
+    """
     if len(words) == 1 and words[0].startswith("{"):
         try:
             whole: dict[str, Any] = json.loads(words[0])
         except ValueError as error:
             raise UnusableCall(f"the arguments are no JSON: {error}") from None
         return whole
-    name = "NAME"
+    pairs: list[tuple[str, str]] = []
     for word in words:
-        if "=" not in word:
+        key, equals, value = word.partition("=")
+        if not equals:
+            name = pairs[-1][0] if pairs else "NAME"
             advice = f"quote a value with spaces: {name}='...', or write JSON"
             raise UnusableCall(f"{word!r} is no argument; write NAME=VALUE; {advice}")
-        name = word.partition("=")[0]
-    return [(each.partition("=")[0], each.partition("=")[2]) for each in words]
+        pairs.append((key, value))
+    return pairs
 
 
 def values_of(name: str, words: list[str], tools: Tools) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from proxy.document.patterns import truthy
 from proxy.document.tokens import tokens
 from proxy.document.tree import Document, loads, plain
 from proxy.errors import AbridgeError, DocumentError
-from proxy.ruleset.clients import CLIENTS, Shows, client_for
+from proxy.ruleset.clients import CLIENTS, client_for
 from proxy.ruleset.guard import Allow
 from proxy.ruleset.rule import Rule
 from proxy.shaping.job import ShapeJob
@@ -171,29 +171,35 @@ def explained(replay: Replay, file: str = "") -> dict[str, Any]:
 
 
 def _guard(replay: Replay) -> dict[str, Any] | None:
+    """Return the query, the query result and the decision of the guard; None if none decided."""
     if not replay.decisions:
         return None
-    last, reply = replay.decisions[-1], None
-    if (result := last.result) is not None:
-        key = "document" if result.failure is None else "failure"
-        reply = {key: getattr(result, key)}
+    last = replay.decisions[-1]
     allowed = isinstance(last.decision, Allow)
-    failed = any(f"the guard {last.name!r} failed: " in line for line in replay.log)
-    return {
+    failure = f"the guard {last.name!r} failed: "
+    failed = any(failure in line for line in replay.log)
+    account: dict[str, Any] = {
         "name": last.name,
         "asks": replay.queries[0] if replay.queries else None,
-        "found": reply,
+        "found": None,
         "decision": "failed" if failed else "forward" if allowed else "answer",
-        "facts": getattr(last.decision, "facts", {}),
+        "facts": last.decision.facts if isinstance(last.decision, Allow) else {},
     }
+    if (result := last.result) is not None:
+        document = {"document": result.document}
+        account["found"] = document if result.failure is None else {"failure": result.failure}
+    return account
 
 
 def _document(replay: Replay, rule: Rule) -> dict[str, Any] | None:
-    if not replay.calls and _runs_on_error(replay, rule):
-        return {"kind": "text", "copies": ["the refusal"]}
-    if replay.calls and replay.before.error is not None and rule.errors:
-        return {"kind": "text", "copies": ["the message of the error"]}
-    located = replay.document(rule) if replay.calls else None
+    """Return the kind and the places of the document that the steps work on; None if none."""
+    if not replay.calls:
+        refusal = {"kind": "text", "copies": ["the refusal"]}
+        return refusal if _runs_on_error(replay, rule) else None
+    if replay.before.error is not None:
+        message = {"kind": "text", "copies": ["the message of the error"]}
+        return message if rule.errors else None
+    located = replay.document(rule)
     if located is None:
         return None
     kind = "text" if located.document.textual else "JSON"
@@ -298,12 +304,15 @@ def _after_response_steps(
 
 def _mistakes(step: Transform, document: Any, arguments: dict[str, Any]) -> list[str]:
     """Return a message for each member that a step's expression names and no value has."""
-    key, single = ("where", False) if isinstance(step, Filter) else (step.name, True)
-    expression = getattr(step, "expression" if isinstance(step, Jmespath) else key, None)
-    if not isinstance(step, Filter | Jmespath) or expression is None:
+    if isinstance(step, Filter) and step.where is not None:
+        key, expression = "where", step.where
+    elif isinstance(step, Jmespath):
+        key, expression = step.name, step.expression
+    else:
         return []
     lookups, fuel, results = Lookups(expression, guess=False), Fuel(), list[Any]()
     evaluate = expression.bind(arguments, fuel, lookups)
+    single = key != "where"
     with suppress(AbridgeError):  # the step itself reports this failure
         for slot in select(Document(document).root, step.at):
             values = [slot.get()] if single else slot.get()
@@ -319,48 +328,58 @@ def _warning_list(warnings: Iterable[Warned]) -> list[dict[str, str]]:
 
 
 def _vocabulary(rule: Rule) -> dict[str, list[str]]:
-    words: dict[str, list[str]] = {}
+    """Return the permitted words at each path of the shapes that the rule's `recast` makes."""
+    words: dict[str, dict[str, None]] = {}
     for step in (*rule.pipeline, *rule.errors):
         for path, permitted in step.vocabulary.items() if isinstance(step, Recast) else ():
-            words[path.text] = list(dict.fromkeys((*words.get(path.text, ()), *permitted)))
-    return words
+            words.setdefault(path.text, {}).update(dict.fromkeys(permitted))
+    return {path: list(permitted) for path, permitted in words.items()}
 
 
 def _sizes(answer: ClientView) -> dict[str, int | None]:
-    size = answer.visible_size
-    sizes = {"structured": size.structured, "text": size.text}
-    return {"wire": len(answer.line), "visible": size.most, **sizes}
+    return {
+        "wire": len(answer.line),
+        "visible": answer.visible_size.most,
+        "structured": answer.visible_size.structured,
+        "text": answer.visible_size.text,
+    }
 
 
 def _for_models(answer: ClientView) -> dict[str, Any]:
-    raw, size = answer.structured, answer.visible_size
-    texts: dict[Shows, str] = {"structured": answer.text, "text": answer.text}
-    if raw is not None:
-        texts["structured"] = bytes(raw).decode()
+    sizes, raw = answer.visible_size, answer.structured
+    structured = answer.text if raw is None else bytes(raw).decode()
     return {
-        kind: {"bytes": size.to(kind), "tokens": tokens(text), "lines": _first_lines(text)}
-        for kind, text in texts.items()
+        kind: {"bytes": size, "tokens": tokens(text), "lines": _first_lines(text)}
+        for kind, size, text in (
+            ("structured", sizes.to("structured"), structured),
+            ("text", sizes.to("text"), answer.text),
+        )
     }
 
 
 def _first_lines(text: str) -> list[str]:
     lines = text.split("\n")
-    rest, more = len(lines) - _MAX_LINES, [max(0, len(line) - _MAX_WIDTH) for line in lines]
     first = [
-        line[:_MAX_WIDTH] + f"… (+{cut} chars)" * (cut > 0)
-        for line, cut in zip(lines[:_MAX_LINES], more, strict=False)
+        line[:_MAX_WIDTH] + f"… (+{len(line) - _MAX_WIDTH} chars)" * (len(line) > _MAX_WIDTH)
+        for line in lines[:_MAX_LINES]
     ]
-    return [*first, f"… (+{rest} lines)"] if rest > 0 else first
+    return first if len(lines) <= _MAX_LINES else [*first, f"… (+{len(lines) - _MAX_LINES} lines)"]
 
 
 def _clients(before: ClientView, after: ClientView) -> Iterator[dict[str, Any]]:
     for client in (each.within(os.environ) for each in CLIENTS):
-        if (limit := client.limit_bytes) is not None:
-            account = {"client": client.name, "limit": limit, "beyond": client.beyond}
-            for key, answer in (("before", before), ("after", after)):
-                size = answer.visible_size.to(client.shows)
-                account |= {key: size, f"over_{key}": size > limit}
-            yield account
+        limit = client.limit_bytes
+        if limit is not None:
+            sizes = before.visible_size.to(client.shows), after.visible_size.to(client.shows)
+            yield {
+                "client": client.name,
+                "limit": limit,
+                "beyond": client.beyond,
+                "before": sizes[0],
+                "after": sizes[1],
+                "over_before": sizes[0] > limit,
+                "over_after": sizes[1] > limit,
+            }
 
 
 def _print(account: dict[str, Any]) -> None:
@@ -395,13 +414,18 @@ def _opening(account: dict[str, Any]) -> Iterator[str]:
     yield f"{account['tool']}({json_text(account['arguments'])})"
     if account["upstream"] not in (None, account["arguments"]):
         yield f"the server sees: {json_text(account['upstream'])}"
-    others = [rule for rule in account["rules"] if rule["reason"].startswith("it is for ")]
-    for rule in (rule for rule in account["rules"] if rule not in others):
-        state = "applies" if rule["applies"] else f"does not: {rule['reason']}"
-        text = f"rule {rule['name']} ({rule['place']}) {state}"
-        yield text if rule["place"] else "no rule applies, so that the budget does"
+    others = 0
+    for rule in account["rules"]:
+        if rule["applies"] and rule["place"]:
+            yield f"rule {rule['name']} ({rule['place']}) applies"
+        elif rule["applies"]:
+            yield "no rule applies, so that the budget does"
+        elif rule["reason"].startswith("it is for "):
+            others += 1
+        else:
+            yield f"rule {rule['name']} ({rule['place']}) does not: {rule['reason']}"
     if others:
-        yield f"{count_text(len(others), 'rule')} for other tools"
+        yield f"{count_text(others, 'rule')} for other tools"
     if account["rule"] is None:
         yield "no rule applies: the response passes as it came"
     for key, value in (account["guard"] or {}).items():

@@ -163,9 +163,11 @@ def _name_others(others: list[str], tools: Tools) -> None:
     reading = [name for name in others if _reads(tools[name])]
     changing = [name for name in others if name not in reading]
     for names, reason in ((reading, "need arguments"), (changing, "do not declare readOnlyHint")):
-        if signatures := [with_needs(name, arguments_of(tools[name])) for name in names]:
+        if names:
+            signatures = [with_needs(name, arguments_of(tools[name])) for name in names]
             _say(f"not called, since they {reason}: {short_list(signatures)}")
-    for name in (reading or others)[:1]:
+    if others:
+        name = (reading or others)[0]
         words = " ".join([name, *(f"{each}='...'" for each in _required(tools[name]))])
         _say(f'--sample "{words}" calls such a tool; JSON will do, too')
 

@@ -55,9 +55,15 @@ class Option:
         many: bool = False,
         separator: str = os.pathsep,
     ) -> None:
-        self.flag, self.short, self.help, self.metavar = flag, short, help, metavar
-        self.read, self.default, self.many = read, default, many
-        self.separator = separator  # of several values in the variable
+        self.flag = flag
+        self.help = help
+        self.metavar = metavar
+        self.read = read
+        self.default = default
+        self.short = short
+        self.many = many
+        self.separator = separator
+        """The separator of several values in the variable."""
         self.name = flag[2:].replace("-", "_")
         self.variable = "MCP_ABRIDGE_" + self.name.upper()
 

@@ -7,8 +7,10 @@ from proxy.cli import PROGRAM, options
 from proxy.cli.run import run as wrap
 from proxy.cli.terminal import refuse
 
-_NAMES = "ledger record_size redact max_message deadline header log_format verbose quiet"
-_OPTIONS = options.by_name(*_NAMES.split())
+_OPTIONS = options.by_name(
+    *("ledger", "record_size", "redact", "max_message", "deadline", "header"),
+    *("log_format", "verbose", "quiet"),
+)
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -200,7 +200,8 @@ class _Rules:
     def __init__(self, options: "Options", log: "Log") -> None:
         from threading import Event
 
-        self._options, self._log = options, log
+        self._options = options
+        self._log = log
         self._selection: Selection | None = None
         self._loaded = Event()
         self.failed = False
@@ -221,10 +222,10 @@ class _Rules:
 
         names, allowed = self._options.rules, self._options.allow_python
         log, warn, budget = self._log.info, self._log.warning, self._options.budget
-        if names in (None, [NO_RULES]):
-            files, budget = (None, budget) if names is None else ((), "off")
-            return Selection(files, budget, log, environ=os.environ)
-        assert names is not None
+        if names == [NO_RULES]:
+            return Selection((), "off", log)
+        if names is None:
+            return Selection(None, budget, log, environ=os.environ)
         if allowed:
             # Stdout carries only messages, so output of rules' Python goes to stderr.
             sys.stdout = sys.stderr

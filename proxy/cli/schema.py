@@ -60,7 +60,9 @@ def schema() -> Schema:
     nested = {"type": "array", "items": {"$ref": "#/definitions/built_in"}}
     steps_of_file = [names, {"type": "object", "propertyNames": names}, nested]
     steps = types.reference("built_in", lambda: {"anyOf": steps_of_file})
-    rule = {"properties": {"response": steps, "errors": steps}}
+    options = fields(rule_model.RuleSpec)
+    keys = {key: steps for key, field in options.items() if field.type is rule_model.Steps}
+    rule = {"properties": keys}
     rules = {"items": rule, **rule}  # a list of rules, or one
     strict = {"properties": {"rules": rules, "defaults": rule}}
     head |= {"if": {"not": {"required": ["transforms"]}}, "then": strict}

@@ -196,19 +196,23 @@ def _config(file: str | None, top: Mapping[str, Any]) -> Config:
 
 
 def _route(spec: RouteSpec) -> Route:
-    listen, upstream = spec.listen or ListenAddress("127.0.0.1:8808"), spec.upstream
+    listen = spec.listen or ListenAddress("127.0.0.1:8808")
+    upstream = spec.upstream
     assert upstream is not None
     hosts = spec.hosts or (LOOPBACK if listen.loopback else None)
-    same = ("path", "rules", "budget", "tools", "passes")
     return Route(
+        path=spec.path,
         upstream=upstream.command if isinstance(upstream, Command) else upstream,
+        rules=spec.rules,
+        budget=spec.budget,
+        tools=spec.tools,
         deadline=spec.deadline_seconds,
         auth=spec.auth or "none",
         access=Access(hosts=hosts, origins=spec.origins or (), tokens=spec.tokens),
         headers=tuple((spec.headers or {}).items()),
         listen=listen,
         malformed_status=spec.malformed_status or 400,
-        **{key: getattr(spec, key) for key in same},
+        passes=spec.passes,
     )
 
 
@@ -238,13 +242,15 @@ def _with_rules(
         if route.tools is not None:
             name = f"route {route.path}"
             limit = RuleFile(name=name, expose=route.tools, unexposed=_NOT_ALLOWED)
-        files: Any = () if route.rules == (NO_RULES,) else None
         try:
-            if files is None and route.rules is not None:
-                files, refresh = (reloading := read(route.rules)).files, reloading.refresh
-                route = replace(route, refresh=refresh)
-            budget = "off" if files == () else route.budget
-            rules.append(Selection(files, budget, log.info, limit))
+            if route.rules == (NO_RULES,):
+                rules.append(Selection((), "off", log.info, limit))
+            elif route.rules is None:
+                rules.append(Selection(None, route.budget, log.info, limit))
+            else:
+                reloading = read(route.rules)
+                rules.append(Selection(reloading.files, route.budget, log.info, limit))
+                route = replace(route, refresh=reloading.refresh)
             complete.append(route)
         except RuleErrors as errors:
             problems |= dict.fromkeys(errors.problems)

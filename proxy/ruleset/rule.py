@@ -136,7 +136,9 @@ class CircuitBreaker:
     __slots__ = ("failures", "open")
 
     def __init__(self) -> None:
-        self.failures, self.open = 0, False
+        self.failures = 0
+        self.open = False
+        """True if the rule is disabled. Not derived: every call reads it."""
 
     def record_failure(self) -> bool:
         self.failures += 1

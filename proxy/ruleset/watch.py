@@ -31,8 +31,10 @@ class Watch:
         *,
         allow_python: bool = False,
     ) -> None:
-        self._names, self._allow_python = names, allow_python
-        self._log, self._warn = log, warn
+        self._names = names
+        self._allow_python = allow_python
+        self._log = log
+        self._warn = warn
         self._stamps = self._all_stamps()
         self.files: tuple[RuleFile, ...] = self._load()
         """The rules of the last version without a mistake."""

@@ -35,20 +35,49 @@ OWN_MEMBERS = ("_abridged", "_dropped", "_elided", "pagination", "truncation")
 
 # The keywords that still hold if anything is cut: a value that stays keeps its type, and a number.
 _FIRM = {
-    *("$ref", "$schema", "allOf", "anyOf", "exclusiveMaximum", "exclusiveMinimum", "items"),
-    *("maxItems", "maximum", "minimum", "multipleOf", "oneOf", "properties", "type"),
+    "$ref",
+    "$schema",
+    "allOf",
+    "anyOf",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "items",
+    "maxItems",
+    "maximum",
+    "minimum",
+    "multipleOf",
+    "oneOf",
+    "properties",
+    "type",
     *DEFINITIONS,
     *(NOTES - {"default", "examples"}),
 }
 _OF_MEMBERS = {
-    *("additionalProperties", "dependentRequired", "maxProperties", "minProperties"),
-    *("patternProperties", "properties", "propertyNames", "required"),
+    "additionalProperties",
+    "dependentRequired",
+    "maxProperties",
+    "minProperties",
+    "patternProperties",
+    "properties",
+    "propertyNames",
+    "required",
 }
 # Keywords that may no longer hold after a change inside, and are hard to derive again.
 _FRAGILE = {
-    *("not", "if", "then", "else", "dependentSchemas", "dependencies", "default", "examples"),
-    *("contains", "minContains", "maxContains", "uniqueItems"),
-    *("unevaluatedItems", "unevaluatedProperties"),
+    "not",
+    "if",
+    "then",
+    "else",
+    "dependentSchemas",
+    "dependencies",
+    "contains",
+    "minContains",
+    "maxContains",
+    "uniqueItems",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "default",
+    "examples",
 }
 _GROUPS = ("allOf", "anyOf", "oneOf")
 _WRAPPED: Schema = {
@@ -73,8 +102,11 @@ def relaxed(schema: Schema, *replaced: str) -> Schema | None:
         if _positional(node):
             changed.pop("items", None)
         if "properties" in changed:
-            others_there = [name for name in changed["properties"] if name.rstrip("_") in others]
-            changed["properties"] = lacking(changed["properties"], others_there)
+            changed["properties"] = {
+                name: inner
+                for name, inner in changed["properties"].items()
+                if name.rstrip("_") not in others
+            }
         if "oneOf" in changed:
             _add_group(changed, "oneOf", changed.pop("oneOf"))
         return changed

@@ -13,19 +13,39 @@ Subschema = Schema | bool
 
 # Which keywords hold schemas (2020-12 and draft-07), and how. All others hold plain values.
 HOLDS_ONE = {
-    *("additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if"),
-    *("items", "not", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"),
+    "additionalItems",
+    "additionalProperties",
+    "contains",
+    "contentSchema",
+    "else",
+    "if",
+    "items",
+    "not",
+    "propertyNames",
+    "then",
+    "unevaluatedItems",
+    "unevaluatedProperties",
 }
 HOLDS_LIST = {"allOf", "anyOf", "items", "oneOf", "prefixItems"}
 DEFINITIONS = ("$defs", "definitions")
 HOLDS_NAMED = {
-    *("dependencies", "dependentSchemas", "patternProperties", "properties"),
-    *DEFINITIONS,
+    "$defs",
+    "definitions",
+    "dependencies",
+    "dependentSchemas",
+    "patternProperties",
+    "properties",
 }
 _OF_THE_ROOT = ("$schema", *DEFINITIONS)
 NOTES = {
-    *("title", "description", "default", "examples"),
-    *("deprecated", "readOnly", "writeOnly", "$comment"),
+    "title",
+    "description",
+    "default",
+    "examples",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+    "$comment",
 }
 """Keywords that only tell the reader something."""
 DYNAMIC = {"$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"}
@@ -49,9 +69,12 @@ def _changed(word: str, value: Any, change: Callable[[Subschema], Subschema]) ->
     if word in HOLDS_ONE:
         return change(checked(value))
     if word in HOLDS_NAMED and isinstance(value, dict):
-        lists = list if word == "dependencies" else ()  # names of members are no schemas
-        items = value.items()
-        return {n: each if isinstance(each, lists) else change(checked(each)) for n, each in items}
+        return {
+            name: inner
+            if word == "dependencies" and isinstance(inner, list)
+            else change(checked(inner))
+            for name, inner in value.items()
+        }
     if word in HOLDS_LIST or word in HOLDS_NAMED:
         raise Unsupported(f"{word} holds no schemas")
     return value

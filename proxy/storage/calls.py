@@ -31,7 +31,9 @@ class RecentCalls:
         wake: Event | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._claim_elsewhere, self._wake, self._clock = claim_elsewhere, wake, clock
+        self._claim_elsewhere = claim_elsewhere
+        self._wake = wake
+        self._clock = clock
         self._lock = Lock()
         self._new: list[tuple[str, str]] = []
         self._times: OrderedDict[bytes, float] = OrderedDict()

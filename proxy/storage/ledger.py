@@ -122,10 +122,15 @@ class Ledger:
         interval: float = 1.0,
         patience: float = 5.0,
     ) -> None:
-        self.unrecorded = 0  # calls
-        self._path, self._meters, self._recent = path, meters, recent
-        self._warn, self._lose = warn, lose
-        self._interval, self._patience = interval, patience
+        self.unrecorded = 0
+        """The number of calls that could not be recorded."""
+        self._path = path
+        self._meters = meters
+        self._warn = warn
+        self._recent = recent
+        self._lose = lose
+        self._interval = interval
+        self._patience = patience
         self._file: LedgerFile | None = None
         self._broken = False
         self._closing = Event()

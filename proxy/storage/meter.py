@@ -45,7 +45,8 @@ class Limiter(Generic[Label]):
     """
 
     def __init__(self, limit: int, reserve: int = 0) -> None:
-        self._limit, self._reserve = limit, reserve
+        self._limit = limit
+        self._reserve = reserve
         self._admitted: set[Label] = set()
         self._lock = Lock()
 
@@ -126,16 +127,25 @@ class Meters:
         observe: Callable[[Row], None] | None = None,
         observe_warning: Callable[[Warnings], None] | None = None,
     ) -> None:
-        # Set by each call and warning, and cleared by the thread that drains before it does. Tool
-        # lists are recorded with the next call, or at the end: none waits for a file to open.
         self.wake_drain = Event()
-        self._observers: dict[type, Any] = {Row: observe, Warnings: observe_warning}
-        self._servers, self._clients = Limiter[str](_MAX_PEERS), Limiter[str](_MAX_PEERS)
+        """Set by each call and warning; the thread that drains waits for it, and clears it first.
+
+        Tool lists are recorded with the next call, or at the end: none waits for a file to open.
+        """
+        self._observers: dict[type, Callable[[Any], None] | None] = {
+            Row: observe,
+            Warnings: observe_warning,
+        }
+        self._servers = Limiter[str](_MAX_PEERS)
+        self._clients = Limiter[str](_MAX_PEERS)
         self._labels = {Row: Limiter[str](_MAX_TOOLS), Warnings: Limiter[str](_MAX_KINDS)}
         # `+=` on a shared sum is not atomic; an uncontended lock costs some 50 ns.
         self._lock = Lock()
-        kinds = (Row, Warnings, Definitions)
-        self._sums: dict[type, dict[tuple[Any, ...], list[int]]] = {kind: {} for kind in kinds}
+        self._sums: dict[type, dict[tuple[Any, ...], list[int]]] = {
+            Row: {},
+            Warnings: {},
+            Definitions: {},
+        }
 
     def of(self, server: str | None, client: str | None) -> "Meter":
         """Return the meter for a server and a client."""
@@ -180,7 +190,9 @@ class Meter:
     __slots__ = ("_client", "_meters", "_server")
 
     def __init__(self, meters: Meters, server: str | None, client: str | None) -> None:
-        self._meters, self._server, self._client = meters, server, client
+        self._meters = meters
+        self._server = server
+        self._client = client
 
     def count_untouched(self, tool: str, wire: int, client_cut: int = 0) -> None:
         """Count a response of `wire` bytes that was not decoded: all of it counts as visible."""

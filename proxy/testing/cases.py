@@ -340,14 +340,15 @@ def _expect_at(trial: PlayedCase, expected: dict[str, Any]) -> Iterator[str]:
 def _expect_keys(trial: PlayedCase, expected: dict[str, int]) -> Iterator[str]:
     document = trial.root
     for text, number in expected.items():
-        values = [plain(slot.get()) for slot in select(document.root, Path.parse(text))]
-        contents = [
-            f"{len(value)}: {', '.join(value)}" if isinstance(value, dict) else abbreviated(value)
-            for value in values
-            if not isinstance(value, dict) or len(value) != number
-        ]
-        for content_text in contents if values else ["nothing"]:
-            yield f"{text}: expected {number} keys, found {content_text}"
+        slots = list(select(document.root, Path.parse(text)))
+        if not slots:
+            yield f"{text}: expected {number} keys, found nothing"
+        for slot in slots:
+            value = slot.open()
+            if not isinstance(value, dict):
+                yield f"{text}: expected {number} keys, found {abbreviated(plain(value))}"
+            elif len(value) != number:
+                yield f"{text}: expected {number} keys, found {len(value)}: {', '.join(value)}"
 
 
 def _absent(trial: PlayedCase, paths: str | list[str]) -> Iterator[str]:

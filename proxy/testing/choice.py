@@ -20,7 +20,8 @@ def choices(rules: RuleSet, tool: str, arguments: dict[str, Any]) -> Iterator[tu
             continue
         try:
             text = rule.when.text if rule.when else ""
-            reason = f"`when` is not true of the arguments: {text}" * (not rule.applies(arguments))
+            mismatch = f"`when` is not true of the arguments: {text}"
+            reason = "" if rule.applies(arguments) else mismatch
             first = None if reason else rule
         except Refusal as error:
             reason = f"`when` failed: {error}"

@@ -89,9 +89,7 @@ class Replay:
         self.calls: list[dict[str, Any]] = []
         self.queries: list[dict[str, Any]] = []
         self.decisions: list[Decided] = []
-        self._query_result = query_result
-        self._options: dict[str, Any] = {"first_call": first_call, "facts": facts}
-        self._options["query_result"] = query_result
+        self._first_call, self._query_result, self._facts = first_call, query_result, facts
         self._store = Memory()
         self._meters = Meters(lambda row: setattr(self, "outcome", row.outcome))
         recording = _recording_guards(rules, self.decisions)
@@ -124,7 +122,13 @@ class Replay:
             for file in self.rules.files
         )
         otherwise = rule if self.rules.otherwise is applied else self.rules.otherwise
-        return Replay(RuleSet(files, otherwise), self.exchange, **self._options)
+        return Replay(
+            RuleSet(files, otherwise),
+            self.exchange,
+            first_call=self._first_call,
+            query_result=self._query_result,
+            facts=self._facts,
+        )
 
     @property
     def applied(self) -> Rule | None:

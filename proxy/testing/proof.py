@@ -35,19 +35,22 @@ def used_values(session: Sequence[ShapedAnswer], definitions: str = "") -> list[
 
     A value that the model had before, or a word of the tools' `definitions`, is none.
     """
-    exchanges = [each.replay.exchange for each in session]
-    usage = Usage([(each.tool, each.arguments) for each in exchanges])
+    calls = [(each.replay.exchange.tool, each.replay.exchange.arguments) for each in session]
+    usage = Usage(calls)
     used: dict[tuple[str, int], UsedValue] = {}
     for number, answer in enumerate(session):
         leaves = list(_leaves(_parts(answer)))
         text = _lines(leaf for _, leaf in leaves)
-        visible = (_leaves(answers.value(each)) for each in answer.visible)
-        after = _lines(leaf for leaves in visible for _, leaf in leaves)
+        after: str | None = None
         for value, index, user in usage.within(number, text):
             if value.isalpha() and value in definitions:
                 continue
+            if after is None:
+                after = _lines(
+                    leaf for each in answer.visible for _, leaf in _leaves(answers.value(each))
+                )
             path = next((path for path, leaf in leaves if has_word(value, leaf)), "")
-            new = UsedValue(value, answer.file, exchanges[number].tool, path, user)
+            new = UsedValue(value, answer.file, answer.replay.exchange.tool, path, user)
             each = used.setdefault((value, index), new)
             if has_word(value, after):
                 each.place = "shown"

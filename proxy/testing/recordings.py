@@ -1,6 +1,7 @@
 """The sessions that `record` wrote: without them, a rule is tested on single answers only."""
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -13,6 +14,8 @@ from proxy.testing.exchange import ExchangeError, RecordedExchange, recorded
 
 TOOLS = "0000-tools.json"
 SESSION = "session.json"
+
+_NUMBER = re.compile(r"\d*")
 
 
 class RecordedSession(Struct):
@@ -44,7 +47,8 @@ def sessions(paths: Iterable[str]) -> Iterator[RecordedSession]:
 
 def _order(name: str) -> tuple[int, str]:
     """Return the number that a file's name begins with, and the name: 9999 is before 10000."""
-    return int("0" + name[: len(name) - len(name.lstrip("0123456789"))]), name
+    number = _NUMBER.match(name)
+    return int(number[0] or 0) if number else 0, name
 
 
 def _session(path: str, files: list[str]) -> RecordedSession:

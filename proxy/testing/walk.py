@@ -130,8 +130,10 @@ _PER_PAGE = frozenset(("abridge", "table"))
 
 def _parsed(rule: Rule, page: Any) -> Any:
     document = _document(page)
-    for step in (each for each in rule.pipeline if each.name == "parse"):
-        step(document.root, Call(tool="", notices=[], missing=[]))
+    call = Call(tool="", notices=[], missing=[])
+    for step in rule.pipeline:
+        if step.name == "parse":
+            step(document.root, call)
     return plain(document.cell[0])
 
 

@@ -102,17 +102,21 @@ def _large(sums: Sums) -> str:
         _CALLS,
         _READ,
         TableColumn("Share", lambda each: _share(each.visible_after, read), _bar),
-        TableColumn("Average", lambda each: each.visible_after // max(each.calls, 1), size_text),
+        TableColumn(
+            "Average", lambda each: round(_share(each.visible_after, each.calls)), size_text
+        ),
         sizes("Largest", "largest"),
         counts("Still cut", "cuts_after"),
         counts("Cut without the proxy", "cuts_before"),
     )
-    tables = (_figures(by, columns, sums, first=_READ) for by in ("tool", "client"))
     return _section(
         "Still large",
         "What the model read, unless its client cut it. A client cuts an answer that is longer "
         "than its limit: an error, a file’s name or a gap stands in place of the rest.",
-        *tables,
+        *(
+            _figures(by, columns, sums.figures[by], total=by == "tool", first=_READ)
+            for by in ("tool", "client")
+        ),
     )
 
 
@@ -138,9 +142,14 @@ def _saved(sums: Sums) -> str:
         TableColumn("Saved share", lambda each: _share(_saved_by(each), each.visible_before), _bar),
         sizes("In shadow mode", "shadow_saves"),
     )
-    note = "What rules and budgets took off. A rule in shadow mode only measures what it would."
-    tables = (_figures(by, columns, sums, first=_SAVED) for by in ("rule", "tool", "server"))
-    return _section("Saved", note, *tables)
+    return _section(
+        "Saved",
+        "What rules and budgets took off. A rule in shadow mode only measures what it would.",
+        *(
+            _figures(by, columns, sums.figures[by], first=_SAVED)
+            for by in ("rule", "tool", "server")
+        ),
+    )
 
 
 def _others(sums: Sums) -> str:
@@ -174,10 +183,17 @@ def _section(title: str, note: str, *parts: str) -> str:
     )
 
 
-def _figures(by: str, columns: Iterable[TableColumn], sums: Sums, first: TableColumn) -> str:
-    rows = sorted(sums.figures[by], key=first.value, reverse=True)
-    total = total_of(rows) if first is _READ and by == "tool" and len(rows) > 1 else None
-    return _table(f"By {by}", (_name(by), *telling(columns, rows)), rows, first, total)
+def _figures(
+    by: str,
+    columns: Iterable[TableColumn],
+    figures: list[Figures],
+    *,
+    first: TableColumn,
+    total: bool = False,
+) -> str:
+    rows = sorted(figures, key=first.value, reverse=True)
+    total_row = total_of(figures) if total and len(figures) > 1 else None
+    return _table(f"By {by}", (_name(by), *telling(columns, rows)), rows, first, total_row)
 
 
 def _table(

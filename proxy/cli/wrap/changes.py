@@ -103,8 +103,12 @@ def _edit(
 
 def describe(server: Server) -> dict[str, Any]:
     """Return the members that `--json` prints of a server."""
-    names = {"client": server.place.client, "scope": server.scope}
-    return {**names, "file": server.file, "server": server.name}
+    return {
+        "client": server.place.client,
+        "scope": server.scope,
+        "file": server.file,
+        "server": server.name,
+    }
 
 
 def _print(rows: list[dict[str, Any]]) -> None:

@@ -271,10 +271,23 @@ def header_name(text: str) -> HeaderName:
 
 
 # They frame a message, or are those of the proxy's own requests.
-_OWN_HEADERS = (
-    *("accept", "accept-encoding", "connection", "content-encoding", "content-length"),
-    *("content-type", "host", "last-event-id", "mcp-method", "mcp-name", "mcp-protocol-version"),
-    *("mcp-session-id", "transfer-encoding", "upgrade"),
+_OWN_HEADERS = frozenset(
+    (
+        "accept",
+        "accept-encoding",
+        "connection",
+        "content-encoding",
+        "content-length",
+        "content-type",
+        "host",
+        "last-event-id",
+        "mcp-method",
+        "mcp-name",
+        "mcp-protocol-version",
+        "mcp-session-id",
+        "transfer-encoding",
+        "upgrade",
+    )
 )
 
 

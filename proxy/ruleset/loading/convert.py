@@ -47,7 +47,8 @@ class NodeConverter:
     """
 
     def __init__(self, file: str, readers: Mapping[Any, Reader]) -> None:
-        self.file, self.readers = file, readers
+        self.file = file
+        self.readers = readers
         self._problems: dict[Problem, None] = {}
 
     @property

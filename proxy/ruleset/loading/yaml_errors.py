@@ -21,7 +21,8 @@ class SourceError(AbridgeError):
 
     def __init__(self, message: str, line: int = 1, column: int = 1) -> None:
         super().__init__(message)
-        self.line, self.column = line, column
+        self.line = line
+        self.column = column
 
 
 def error_at(mark: yaml.Mark, message: str) -> SourceError:
