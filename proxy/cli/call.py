@@ -38,8 +38,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--direct", action="store_true", help="print the server's own answer")
     parser.add_argument("--save", metavar="FILE", help="write the call and the server's answer")
-    names = ("rules", "allow_python", "budget", "deadline", "header")
-    options.add(parser, options.by_name(*names))
+    names = ("rules", "allow_python", "budget", "header")
+    options.add(parser, [*options.by_name(*names), options.LISTING_DEADLINE])
 
 
 def run(arguments: argparse.Namespace) -> int:

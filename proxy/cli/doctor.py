@@ -19,9 +19,7 @@ _SHOWN = 5  # how many names of tools are printed
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb: those of the wrapper that matter to a diagnosis."""
-    options.add_server(
-        parser, "rules", "allow_python", "budget", "ledger", "max_message", "deadline", "header"
-    )
+    options.add_server(parser, "rules", "allow_python", "budget", "ledger", "max_message")
     parser.epilog = options.VARIABLES
 
 

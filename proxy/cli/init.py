@@ -25,7 +25,7 @@ Plan = list[tuple[str, dict[str, Any]]]
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
-    options.add_server(parser, "record", "redact", "deadline", "header")
+    options.add_server(parser, "record", "redact")
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="the rule file to write (default: SERVER.yaml)"
     )

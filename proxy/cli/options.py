@@ -212,6 +212,14 @@ OPTIONS = (
     Option("--quiet", "log errors only", default=False, short="-q"),
 )
 
+LISTING_DEADLINE = Option(
+    "--deadline",
+    "limit of the server's start (default: 10), and of a call without progress (default: never)",
+    "SECONDS",
+    _seconds,
+)
+"""The option of verbs that start a server for its tools, and wait for them."""
+
 _FLAGS = {flag: option for option in OPTIONS for flag in (option.flag, option.short) if flag}
 
 
@@ -357,11 +365,11 @@ def complete(parser: "argparse.ArgumentParser", arguments: "argparse.Namespace")
 
 
 def add_server(parser: "argparse.ArgumentParser", *names: str) -> None:
-    """Declare the URL of a server, and the options of these names, for a verb that starts one."""
+    """Declare the URL of a server, its options, and those of these names, for a verb on it."""
     parser.usage = f"{parser.prog} [OPTION]... (URL | [--] COMMAND [ARG]...)"
     parser.allow_abbrev = False
     parser.add_argument("url", nargs="?", metavar="URL", help="the server's URL")
-    add(parser, by_name(*names))
+    add(parser, [*by_name(*names, "header"), LISTING_DEADLINE])
 
 
 def server_words(arguments: "argparse.Namespace", *flags: str) -> list[str]:

@@ -61,14 +61,16 @@ async def listing(
 ) -> Listed:
     """Return the tools listed through a wrapper without rules, by the words that name the server.
 
-    `deadline` is the time limit in seconds to connect, and again to list the tools. `client` is the
-    name that the client tells the server. Raises Silent, or the AbridgeError of `further`.
+    `deadline` is the time limit in seconds to connect, again to list the tools, and of a call
+    without progress. `client` is the name that the client tells the server. Raises Silent, or the
+    AbridgeError of `further`.
     """
     from mcp import StdioServerParameters
     from mcp.client.stdio import stdio_client
 
     patience = deadline or _PATIENCE
-    arguments = ["-m", "proxy", "run", "--rules", NO_RULES, *words]
+    limited = ["--deadline", str(deadline)] if deadline else []
+    arguments = ["-m", "proxy", "run", "--rules", NO_RULES, *limited, *words]
     wrapper = StdioServerParameters(
         command=sys.executable, args=arguments, env={**os.environ, "MCP_ABRIDGE_LEDGER": "off"}
     )

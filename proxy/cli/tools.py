@@ -17,7 +17,7 @@ _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
-    options.add_server(parser, "rules", "allow_python", "budget", "deadline", "header")
+    options.add_server(parser, "rules", "allow_python", "budget")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

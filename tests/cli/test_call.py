@@ -39,6 +39,8 @@ def list_books(count, shelf="a", tags=()):
 def call(name, arguments):
     if name == "list_books" and "count" not in arguments:
         raise LookupError("count is required")
+    if arguments.get("shelf") == "far":
+        sys.stdin.read()  # no answer before the client ends
     text = "no such shelf" if name == "fail" else json.dumps(list_books(**arguments), indent=2)
     return {"content": [{"type": "text", "text": text}], "isError": name == "fail"}
 
@@ -127,6 +129,13 @@ def test_call_applies_the_rules_or_none_and_shows_an_error(
     # Without rules there is no budget either, as in `run`.
     out = run("call", "list_books", "count=300", "--rules", "none", *server).out
     assert len(json.loads(out)["books"]) == 300
+
+
+def test_a_call_without_an_answer_is_cancelled_after_the_deadline(
+    server: list[str], run: Run
+) -> None:
+    words = ["call", "list_books", "count=1", "shelf=far", "--deadline", "4", *server]
+    assert run(*words, code=1).out.startswith("no answer within 4 seconds and no progress; ")
 
 
 def test_a_call_takes_the_arguments_that_rules_add_and_the_server_does_not_get_them(
