@@ -19,6 +19,7 @@ Shape = tuple[Schema, st.SearchStrategy[Any]]
 _DIALECT = jsonschema.Draft202012Validator
 _SCALARS: list[Shape] = [
     ({"type": "integer", "minimum": 0}, st.integers(0, 9)),
+    ({"type": "number", "exclusiveMaximum": 9, "multipleOf": 0.5}, st.sampled_from([0.5, 7.5])),
     ({"type": "string", "minLength": 1}, st.sampled_from(["k", "long", "z/y"])),
     ({"enum": ["open", "closed", None]}, st.sampled_from(["open", "closed", None])),
     ({"type": "boolean"}, st.booleans()),

@@ -72,9 +72,10 @@ class Call(Struct):
     take, if the rule has a bound. `structured`: clients may get a structuredContent. `blocks`: the
     document is an array of the texts of several blocks. `names` maps the rule's argument names to
     the advertised names if they differ. `member` is the member of structuredContent that holds the
-    document, if the document is a text. `fuel` is the budget of all steps together. `error`: the
-    document is an error, whose end matters more than its middle. `reader` is the shell command that
-    answers views if no call of the tool can; "" otherwise.
+    document, if the document is a text. `viewable`: notices may offer views. `breadth`: a
+    size budget shows all rows in brief, not the first rows whole. `fuel` is the budget of all steps
+    together. `error`: the document is an error, whose end matters more than its middle. `reader` is
+    the shell command that answers views if no call of the tool can; "" otherwise.
     """
 
     tool: str
@@ -142,6 +143,9 @@ class Transform(Struct, frozen=True):
 
     cuts: ClassVar[bool] = False
     """True if it leaves out content that a view could still show."""
+
+    works_on_pages: ClassVar[bool] = False
+    """True if it gives the same for a page as for the whole: it may follow a window."""
 
     burns: ClassVar[bool] = False
     """True if its work is paid for in fuel: the size of the document does not bound it."""

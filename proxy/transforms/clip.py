@@ -26,6 +26,7 @@ class Clip(Transform, frozen=True):
 
     name: ClassVar[str] = "clip"
     cuts: ClassVar[bool] = True
+    works_on_pages: ClassVar[bool] = True
 
     at: Path = ROOT
     """The texts, or arrays of texts."""

@@ -31,6 +31,7 @@ class Replace(Transform, frozen=True):
 
     name: ClassVar[str] = "replace"
     burns: ClassVar[bool] = True
+    works_on_pages: ClassVar[bool] = True
 
     pattern: Pattern
     """The matches to replace."""

@@ -26,6 +26,7 @@ class Table(Transform, frozen=True):
 
     name: ClassVar[str] = "table"
     shorthand: ClassVar[str | None] = "at"
+    works_on_pages: ClassVar[bool] = True
 
     at: Path = ROOT
     """The array of like objects."""

@@ -172,19 +172,25 @@ _RARE = {
 }
 
 
+def _option(dice: Dice, word: str, name: str, kind: Any = None) -> Any:
+    pool = POOLS.get(f"{word}.{name}", POOLS.get(name))
+    if pool is None:
+        assert kind is bool, f"POOLS has no values for the option {word}.{name}"
+        pool = (True, False)
+    return pool(dice) if callable(pool) else dice.pick(pool)
+
+
 def step(dice: Dice, word: str) -> Step:
     kind = TRANSFORMS[word]
     options = {
-        name: pool(dice) if callable(pool) else dice.pick(pool)
+        name: _option(dice, word, name, option.type)
         for name, option in fields(kind).items()
         if option.required or dice.one_in(8 if name in _RARE else 2)
-        for pool in [POOLS.get(f"{word}.{name}", POOLS.get(name, (True, False)))]
     }
     if word in _ONE_OF and (word == "filter" or not {*_ONE_OF[word]} & {*options}):
         name = dice.pick(_ONE_OF[word])
-        pool = POOLS[name]
         others = {key: each for key, each in options.items() if key not in _ONE_OF[word]}
-        options = {**others, name: pool(dice) if callable(pool) else dice.pick(pool)}
+        options = {**others, name: _option(dice, word, name)}
     if kind.shorthand is not None and list(options) == [kind.shorthand] and dice.one_in(2):
         return {word: options[kind.shorthand]}
     return {word: options}
@@ -192,6 +198,7 @@ def step(dice: Dice, word: str) -> Step:
 
 WINDOWS = tuple(word for word, kind in TRANSFORMS.items() if kind.window)
 BEFORE = tuple(word for word, kind in TRANSFORMS.items() if not kind.window)
+AFTER = tuple(word for word, kind in TRANSFORMS.items() if kind.works_on_pages)
 
 
 def steps(dice: Dice, *, windows: bool = True) -> list[Any]:
@@ -203,7 +210,7 @@ def steps(dice: Dice, *, windows: bool = True) -> list[Any]:
     if not windows or (before and dice.one_in(2)):
         return before
     window = step(dice, dice.pick(("paginate", *WINDOWS)))
-    after = [step(dice, dice.pick(("clip", "replace", "table"))) for _ in range(dice.below(5) // 4)]
+    after = [step(dice, dice.pick(AFTER)) for _ in range(dice.below(5) // 4)]
     return [*before, window, *after]
 
 

@@ -13,10 +13,10 @@ from proxy.ruleset.loading.convert import INVALID, NodeConverter, node_at
 from proxy.ruleset.loading.jmespath_lint import condition_mistake
 from proxy.ruleset.loading.yaml_nodes import Node
 from proxy.ruleset.rule import Bounds, Definition
+from proxy.transforms import TRANSFORMS
 from proxy.transforms.base import Transform
 from proxy.transforms.contract import normalised
 
-AFTER_A_WINDOW = frozenset(("clip", "table", "replace"))  # they work on a page as on the whole
 PlacedSteps = Sequence[tuple[Node, Transform]]
 
 
@@ -65,8 +65,9 @@ def windows(converter: NodeConverter, steps: PlacedSteps) -> None:
     earlier: list[Transform] = []
     for index, (node, step) in enumerate(steps):
         last_abridge = step.name == "abridge" and index == len(steps) - 1
-        if earlier and not (step.window or last_abridge or step.name in AFTER_A_WINDOW):
-            allowed = "after a window only clip, replace and table run"
+        if earlier and not (step.window or last_abridge or getattr(step, "works_on_pages", False)):
+            names = sorted(name for name, kind in TRANSFORMS.items() if kind.works_on_pages)
+            allowed = f"after a window only {', '.join(names[:-1])} and {names[-1]} run"
             converter.report(node, f"{step.name!r} cannot follow {earlier[0].name!r}; {allowed}")
         if step.window:
             for path in _paths(step):
