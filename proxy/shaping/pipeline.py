@@ -110,15 +110,15 @@ def _from_response(job: ShapeJob, context: ShapeContext) -> ShapeResult:
         raise
     if not is_final(response.members):
         return job.original("untouched")
-    failed = is_error(response.members)
-    if failed and not (rule.errors or rule.structures):
+    is_error_result = is_error(response.members)
+    if is_error_result and not (rule.errors or rule.structures):
         return job.original("error")
     located = locate(response.members, rule.document, response.content)
     if located is not None and response.content is not None and not located.frame.document_blocks:
         # The document is elsewhere: the decoded text must stay as the server sent it.
         response = parse(job.raw, intact=True)
         located = locate(response.members, rule.document)
-    if failed:
+    if is_error_result:
         return error_results.of_result(job, response, located, context)
     if located is None:
         _check_no_document(rule, context)
@@ -127,7 +127,8 @@ def _from_response(job: ShapeJob, context: ShapeContext) -> ShapeResult:
         located = locate(response.members, "blocks", response.content)
         if located is None:
             return job.original("untouched")
-        located.frame.bare, rule = True, rule.for_no_document
+        located.frame.bare = True
+        rule = rule.for_no_document
         job = replace(job, rule=rule)
     if (
         rule.only_abridges
@@ -136,7 +137,7 @@ def _from_response(job: ShapeJob, context: ShapeContext) -> ShapeResult:
     ):
         # As one of the blocks, the text that crowds the document out can be viewed too.
         located = locate(response.members, "blocks", response.content) or located
-    if rule.error_if is not None and _is_error(rule.error_if, located.document, context.fuel):
+    if rule.error_if is not None and _matches(rule.error_if, located.document, context.fuel):
         return error_results.of_result(job, response, located, context)
     fits = rule.passes_small and budget.overrun(job, located.size) <= 0
     if fits and job.view is None:
@@ -207,7 +208,7 @@ def _send(
         return replace(job.original("shadow", None, before), visible_after=after)
     raw = encode({**response.envelope, "result": page.result})
     if len(raw) > len(job.raw) and len(raw) > (limit := growth_limit(len(job.raw))):
-        raise AbridgeError(f"the end: a result of {len(raw)} bytes, more than {limit}")
+        raise AbridgeError(f"the result has {len(raw)} bytes, more than {limit}")
     return ShapeResult(
         raw=raw,
         outcome="shaped" if job.view is None else "view",
@@ -263,7 +264,7 @@ def _refusal(job: ShapeJob, reason: str, warnings: list[Warned]) -> ShapeResult:
     return ShapeResult(raw=line, outcome="refused", visible_after=len(line))
 
 
-def _is_error(condition: Expression | Pattern, document: Document, fuel: Fuel) -> bool:
+def _matches(condition: Expression | Pattern, document: Document, fuel: Fuel) -> bool:
     if isinstance(condition, Expression):
         evaluate = evaluator("error_if", condition, Call("", fuel=fuel))
         try:

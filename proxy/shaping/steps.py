@@ -17,14 +17,15 @@ from proxy.transforms.base import Call, Transform
 
 # Steps that select the parts to keep or remove.
 _REMOVING = frozenset(("keep", "drop", "project"))
-# Steps that keep a text whole. A rule that withholds must not: it may be JSON that is too deep.
+# Steps that leave a text as it is. A rule that withholds refuses it then: it may be JSON that is
+# nested too deeply to be read.
 _PICKING = frozenset(("drop", "filter"))
 _BYTES_PER_FUEL = 128  # at most
 _NOTHING = (b"null", b'""', b"{}")
 
 
 def call(job: ShapeJob, frame: Frame, context: ShapeContext, excess: int = 0) -> Call:
-    """Return the context of `job` for its steps; `excess` as in `budget.document_budget`."""
+    """Return the Call of `job` for its steps; `excess` as in `budget.document_budget`."""
     rule = job.rule
     limited = rule.max_bytes is not None
     viewable = job.viewable and rule.snapshot_step.viewable

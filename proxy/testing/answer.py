@@ -54,9 +54,7 @@ def read(line: bytes) -> ClientView:
     blocks = level(result["content"]) if "content" in result else []
     if not isinstance(blocks, list):
         raise DocumentError("content is no array")
-    structured = result.get("structuredContent")
-    if structured is not None and bytes(structured) == b"null":
-        structured = None
+    structured = frame.structured_of(result)
     texts = tuple(text for block in blocks if (text := text_of(block)) is not None)
     return ClientView(line, texts, structured, frame.visible_size(result, blocks), is_error(result))
 

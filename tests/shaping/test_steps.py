@@ -87,7 +87,7 @@ def test_many_keys_for_many_small_rows_are_a_failure_beyond_the_bound() -> None:
     raw = answer(document([{"a": 1}] * 5_000))
     outcome = shape(job(rule(f"name: r\nresponse: [{{project: [a, {keys}]}}]"), raw))
     assert (outcome.raw, outcome.outcome) == (raw, "failed")
-    assert str(outcome.log_line).startswith("r: t: failed at the end: a result of ")
+    assert str(outcome.log_line).startswith("r: t: failed at the result has ")
 
 
 REMOVES = [

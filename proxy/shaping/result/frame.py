@@ -38,6 +38,12 @@ def content_of(result: dict[str, Raw]) -> tuple[list[Raw], dict[int, str]]:
     return blocks, {index: content for index, content in texts if content is not None}
 
 
+def structured_of(result: dict[str, Raw]) -> Raw | None:
+    """Return the structuredContent of a result, None if there is none or it is null."""
+    value = result.get("structuredContent")
+    return None if value is None or bytes(memoryview(value)[:5]) == b"null" else value
+
+
 def text_of(block: Raw) -> str | None:
     """Return the text of a text block or of an embedded text resource, None if it has none."""
     try:
@@ -167,10 +173,7 @@ class Frame(Struct):
     @property
     def structured(self) -> Raw | None:
         """The structuredContent, None if there is none or it is null."""
-        structured = self.members.get("structuredContent")
-        if structured is None or bytes(memoryview(structured)[:5]) == b"null":
-            return None
-        return structured
+        return structured_of(self.members)
 
     def encode(self, facts: dict[str, Value] | None = None) -> bytes:
         """Return the frame as bytes, without the copies of the document, but with `facts`."""

@@ -12,7 +12,15 @@ from proxy.document.message import members, outer_members
 from proxy.document.surrogates import replace_lone
 from proxy.document.tree import ABSENT, Document, Value, compact, encode, level, loads, text
 from proxy.errors import DocumentError
-from proxy.shaping.result.frame import Copy, Frame, VisibleSize, content_of, size_of, text_of
+from proxy.shaping.result.frame import (
+    Copy,
+    Frame,
+    VisibleSize,
+    content_of,
+    size_of,
+    structured_of,
+    text_of,
+)
 
 Kind = Literal["auto", "structured", "text", "blocks"]
 Place = tuple[Document, tuple[Copy, ...]]
@@ -126,9 +134,7 @@ def locate(
     no CallToolResult that can be read.
     """
     blocks, texts = content_of(result) if content is None else content
-    structured = result.get("structuredContent")
-    if structured is not None and bytes(memoryview(structured)[:4]) == b"null":
-        structured = None
+    structured = structured_of(result)
     place = _find(texts, structured, kind)
     if place is None:
         return None

@@ -18,6 +18,7 @@ from proxy.shaping.result.frame import (
     VisibleSize,
     content_of,
     notice_block,
+    structured_of,
     visible_size,
     with_text,
 )
@@ -182,26 +183,24 @@ def add_structured(line: bytes, *, replaces: bool = False) -> tuple[bytes, Visib
     """Return a response with structuredContent added, and its size as a model sees it.
 
     A document that is no object becomes `{text}`. None for an error, for an incomplete result, and
-    if there is structuredContent already; `replaces`: unless that holds the document, an object,
-    only as the text of a member. Raises DocumentError if the line cannot be read.
+    if there is structuredContent already. `replaces`: one that carries the document, an object,
+    only as the text of a member is replaced. Raises DocumentError if the line cannot be read.
     """
     parsed = parse(line, intact=True)
     result = parsed.members
-    own = result.get("structuredContent")
-    has_own = own is not None and bytes(own) != b"null"
+    has_own = structured_of(result) is not None
     if is_error(result) or not is_final(result) or (has_own and not replaces):
         return None
     blocks, texts = content_of(result)
     located = locate(result, "auto", (blocks, texts))
-    is_object = located is not None and located.document.kind == "object"
-    if has_own and (
-        not is_object or located is None or not any(copy.member for copy in located.frame.copies)
-    ):
-        return None
-    if is_object and located is not None:
-        value = Raw(located.document.encode())
-    else:
+    if located is None or located.document.kind != "object":
+        if has_own:
+            return None
         value = Raw(encode({"text": "\n".join(texts.values())}))
+    elif has_own and not any(copy.member for copy in located.frame.copies):
+        return None
+    else:
+        value = Raw(located.document.encode())
     whole = {**result, "structuredContent": value}
     return encode({**parsed.envelope, "result": whole}), visible_size(whole, blocks)
 
@@ -222,8 +221,8 @@ def mended(line: bytes, needs: Collection[Need]) -> bytes:
 
 def _missing(result: dict[str, Raw], needs: Collection[Need]) -> dict[str, Raw]:
     blocks, texts = content_of(result)
-    structured = result.get("structuredContent")
-    if structured is not None and bytes(structured) != b"null":
+    structured = structured_of(result)
+    if structured is not None:
         if "text" not in needs or blocks:
             return {}
         return {"content": Raw(encode([{"type": "text", "text": bytes(structured).decode()}]))}
