@@ -8,6 +8,8 @@ from proxy.errors import RuleErrors
 from proxy.ruleset.loading import rulefile
 from proxy.ruleset.rule import Rule, RuleFile, RuleSet
 
+EMPTY = RuleSet()
+
 
 def rules(text: str) -> RuleSet:
     """Return the rules of a file whose list of rules is `text`, in YAML."""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from time import monotonic
 
-from proxy.ruleset.rule import EMPTY, RuleSet
+from proxy.ruleset.rule import RuleSet
 from proxy.session.outputs import (
     ClaimCall,
     DropSnapshots,
@@ -24,6 +24,7 @@ from proxy.shaping.pipeline import shape
 from proxy.storage.calls import RecentCalls
 from proxy.storage.meter import Meters, Row
 from proxy.storage.snapshots import Memory
+from tests.builders import EMPTY
 
 
 class Talk:
@@ -99,9 +100,9 @@ class Talk:
         """Have the last probe go without an answer."""
         self._take(self.session.unanswered(self.probes[-1].token, cause))
 
-    def overdue(self, exchange: bytes = b"", ids: list[bytes] | None = None) -> None:
+    def expire(self, exchange: bytes = b"", ids: list[bytes] | None = None) -> None:
         """Have the calls answered that have waited for too long."""
-        self._take(self.session.overdue(exchange, ids))
+        self._take(self.session.expire(exchange, ids))
 
     def counted(self) -> list[Row]:
         """Return the rows of the meter since the last time."""

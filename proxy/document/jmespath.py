@@ -60,10 +60,14 @@ class Interpreter(TreeInterpreter):
         """Return `value` in a form whose elements can be read; a subclass may decode it."""
         return value
 
-    def _corrected(self, node: Any, base: Any, *, single: bool = False, firm: bool = False) -> Any:
+    def _corrected(
+        self, node: Any, base: Any, *, single: bool = False, required: bool = False
+    ) -> Any:
         if self.lookups is None or not isinstance(base, list):
             return node
-        return self.lookups.corrected(node, base, self.open, self.fuel, single=single, firm=firm)
+        return self.lookups.corrected(
+            node, base, self.open, self.fuel, single=single, required=required
+        )
 
     def visit_comparator(self, node: Any, value: Any) -> Any:
         sign = node["value"]
@@ -99,7 +103,7 @@ class Interpreter(TreeInterpreter):
         elements = [element for element in base if not false(visit(condition, element))]
         # If the condition keeps no element, no member can be missing.
         return self._projected(
-            elements, self._corrected(result, base, firm=True) if elements else result
+            elements, self._corrected(result, base, required=True) if elements else result
         )
 
     def visit_projection(self, node: Any, value: Any) -> Any:
@@ -111,13 +115,13 @@ class Interpreter(TreeInterpreter):
             and isinstance(base, self.whole)
         ):
             return base
-        return self._projected(base, self._corrected(result, base, firm=True))
+        return self._projected(base, self._corrected(result, base, required=True))
 
     def visit_value_projection(self, node: Any, value: Any) -> Any:
         array, result = node["children"]
         members = self.open(self.visit(array, value))
         base = [*members.values()] if isinstance(members, dict) else None
-        return self._projected(base, self._corrected(result, base, firm=True))
+        return self._projected(base, self._corrected(result, base, required=True))
 
     def _projected(self, base: Any, result: Any) -> list[Any] | None:
         if not isinstance(base, list):
@@ -166,7 +170,9 @@ class Interpreter(TreeInterpreter):
         for by, over in ((0, 1), (1, 0)) if len(arguments) == 2 else ():
             if children[by]["type"] == "expref":  # evaluated over the other's elements
                 expression = arguments[by].expression
-                arguments[by].expression = self._corrected(expression, arguments[over], firm=True)
+                arguments[by].expression = self._corrected(
+                    expression, arguments[over], required=True
+                )
         functions: MeteredFunctions = self._functions  # type: ignore[attr-defined]
         functions.current = value
         return functions.call_function(node["value"], arguments)

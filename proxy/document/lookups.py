@@ -42,17 +42,17 @@ class Lookups:
         fuel: Fuel,
         *,
         single: bool = False,
-        firm: bool = False,
+        required: bool = False,
     ) -> Node:
         """Return `node` with slips corrected, before it is evaluated over each element of `base`.
 
         A quoted name in a comparison is a text if no element has that member. `single`: `base` is
-        one value, and no array. `firm`: a member that is named by itself is required; else it may
-        be a test for presence.
+        one value, and no array. `required`: a member that is named by itself is required; else it
+        may be a test for presence.
         """
         place = self._places.get(id(node))
         if place is None:
-            place = _Place(node, single, firm, self._quoted, self._guess)
+            place = _Place(node, single, required, self._quoted, self._guess)
             self._places[id(node)] = place
         if place.missing:
             place.scan(base, open, fuel)
@@ -62,30 +62,34 @@ class Lookups:
     @property
     def slips(self) -> list[str]:
         """A sentence for each required member that no element has."""
-        return self._messages(firm=True)
+        return self._messages(required=True)
 
     @property
     def absences(self) -> list[str]:
         """A sentence for each optional member that no element has: presence tests, defaults."""
-        return self._messages(firm=False)
+        return self._messages(required=False)
 
-    def _messages(self, *, firm: bool) -> list[str]:
-        messages = (message for each in self._places.values() for message in each.messages(firm))
+    def _messages(self, *, required: bool) -> list[str]:
+        messages = (
+            message for each in self._places.values() for message in each.messages(required)
+        )
         return list(dict.fromkeys(islice(messages, _MESSAGES)))
 
 
 class _Place:
     """A part of an expression that is evaluated over each element of arrays."""
 
-    def __init__(self, node: Node, single: bool, firm: bool, quoted: set[str], guess: bool) -> None:
+    def __init__(
+        self, node: Node, single: bool, required: bool, quoted: set[str], guess: bool
+    ) -> None:
         self._single, self._quoted, self._guess = single, quoted, guess
         # The members that no element has so far; True if a member is required.
         self.missing: dict[Names, bool] = {}
         self._pairs: list[tuple[Node, Node]] = []
-        for each, at, firm_here in _alongside(node, firm):
+        for each, at, required_here in _alongside(node, required):
             if each["type"] == "field":
                 path = (*at, each["value"])
-                self.missing[path] = firm_here or self.missing.get(path, False)
+                self.missing[path] = required_here or self.missing.get(path, False)
             elif not at:
                 self._pairs += compared(each)
         # The members of the objects that lack a wanted one; none if there is no object.
@@ -102,9 +106,9 @@ class _Place:
                 if not self.missing:
                     return
             elif value is not None:
-                self._lacking = {
-                    path: {} for path in self.missing if len(path) == 1
-                } | self._lacking
+                for path in self.missing:
+                    if len(path) == 1:
+                        self._lacking.setdefault(path, {})
 
     def _seek(self, path: Names, value: Any, open: Callable[[Any], Any]) -> None:
         for name in path[:-1]:
@@ -128,12 +132,12 @@ class _Place:
                 literals[id(node)] = {"type": "literal", "value": name, "children": []}
         return literals
 
-    def messages(self, firm: bool) -> Iterator[str]:
+    def messages(self, required: bool) -> Iterator[str]:
         literals = self.literals
         corrected = {(node["value"],) for node, _ in self._pairs if id(node) in literals}
         others = [(node["value"],) for node, other in self._pairs if _open(other, literals)]
-        for path, firm_here in self.missing.items():
-            if firm_here == firm and path not in corrected and path in self._lacking:
+        for path, required_here in self.missing.items():
+            if required_here == required and path not in corrected and path in self._lacking:
                 yield self._message(path, compared=path in others)
 
     def _message(self, path: Names, *, compared: bool) -> str:
@@ -148,9 +152,9 @@ class _Place:
 
 
 def renamed(tree: Node, names: Collection[str]) -> Node:
-    """Return an expression in which these members of the value that it applies to are the value."""
+    """Return an expression with each of these member names of its value replaced by `@`."""
     current = {"type": "current", "children": []}
-    inside = (node for node, at, _ in _alongside(tree, firm=False) if not at)
+    inside = (node for node, at, _ in _alongside(tree, required=False) if not at)
     fields = (node for node in inside if node["type"] == "field")
     return _replaced(tree, {id(node): current for node in fields if node.get("value") in names})
 
@@ -165,18 +169,18 @@ def compared(node: Node) -> list[tuple[Node, Node]]:
     return [pair for pair in ((second, first), (first, second)) if pair[0]["type"] == "field"]
 
 
-def _alongside(node: Node, firm: bool, at: Names = ()) -> Iterator[tuple[Node, Names, bool]]:
+def _alongside(node: Node, required: bool, at: Names = ()) -> Iterator[tuple[Node, Names, bool]]:
     """Yield the nodes that are evaluated over the same value as `node`, or over its members."""
-    yield node, at, firm
+    yield node, at, required
     kind, children = node["type"], node.get("children", [])
     if kind == "subexpression":
         for child in children:
-            yield from _alongside(child, firm, at)
+            yield from _alongside(child, required, at)
             if child["type"] != "field":
                 return
             at = (*at, child["value"])
     elif kind in FIRST_ALONE:
-        yield from _alongside(children[0], firm, at)
+        yield from _alongside(children[0], required, at)
     elif kind == "comparator":
         # A comparison with null tests if the member is present.
         first, second = children
@@ -184,12 +188,12 @@ def _alongside(node: Node, firm: bool, at: Names = ()) -> Iterator[tuple[Node, N
         yield from _alongside(second, not _null(first), at)
     elif kind != "expref":
         if kind == "function_expression":
-            firm = node["value"] not in ("not_null", "type")
+            required = node["value"] not in ("not_null", "type")
         elif kind in ("and_expression", "or_expression", "not_expression"):
-            firm = False
+            required = False
         for child in children:
             if isinstance(child, dict):
-                yield from _alongside(child, firm, at)
+                yield from _alongside(child, required, at)
 
 
 def _open(node: Node, literals: dict[int, Any]) -> bool:

@@ -71,7 +71,7 @@ class Message(Struct, gc=False):
         return self.method is ABSENT and (self.result is not ABSENT or self.error is not ABSENT)
 
     @property
-    def speaks(self) -> bool:
+    def is_message(self) -> bool:
         """True for a request, a notification or a response; other objects are no messages."""
         return self.method is not ABSENT or self.responds
 
@@ -223,10 +223,10 @@ def params(raw: bytes) -> Raw:
     return content.params
 
 
-def behind_noise(raw: bytes) -> int | None:
+def offset_after_noise(raw: bytes) -> int | None:
     """Return the offset in `raw` of a message after noise; None if there is just noise.
 
-    >>> behind_noise(b'debug {1} {"method":"ping"}')
+    >>> offset_after_noise(b'debug {1} {"method":"ping"}')
     10
     """
     for begins in islice(_BEGINS.finditer(raw, 1), _TRIES):
@@ -235,17 +235,17 @@ def behind_noise(raw: bytes) -> int | None:
             content = read(raw[offset:])
         except DocumentError:
             continue
-        if isinstance(content, Message) and content.speaks:
+        if isinstance(content, Message) and content.is_message:
             return offset
     return None
 
 
-def behind_first(raw: bytes) -> int | None:
+def end_of_first(raw: bytes) -> int | None:
     """Find the end of the JSON text at the start of a line with more content after it.
 
     None if the line is one JSON text, or does not begin with one.
 
-    >>> behind_first(b'{"id":1,"result":{}} {"id":2}'), behind_first(b'{"id":1}')
+    >>> end_of_first(b'{"id":1,"result":{}} {"id":2}'), end_of_first(b'{"id":1}')
     (21, None)
     """
     try:
@@ -256,12 +256,12 @@ def behind_first(raw: bytes) -> int | None:
     return None
 
 
-def second(raw: bytes) -> bool:
+def may_hold_another(raw: bytes) -> bool:
     """Return True if another message may follow the first one of a long line (a quick check)."""
     return raw.find(b'{"jsonrpc"', 1) > 0
 
 
-def not_alone(end: int, size: int) -> str:
+def trailing_bytes_reason(end: int, size: int) -> str:
     """Return the message on a response that ends at byte `end` of `size` bytes (line or body)."""
     return (
         f"the server's answer is not JSON: {size - end} bytes follow its end at byte {end}; "
@@ -304,12 +304,12 @@ def error(id: bytes | Raw, code: int, text: str) -> bytes:
     return encode({"jsonrpc": "2.0", "id": Raw(bytes(id)), "error": body})
 
 
-def thrown_away(size: int, limit: int, source: str = "") -> str:
+def drop_reason(size: int, limit: int, source: str = "") -> str:
     """Return the reason for dropping a message: it is over the limit, or memory is too small.
 
-    >>> thrown_away(30, 20, " from the server")
+    >>> drop_reason(30, 20, " from the server")
     'a message of 30 bytes from the server is over the limit of 20 bytes'
-    >>> thrown_away(30, 200)
+    >>> drop_reason(30, 200)
     'there is no memory for a message of 30 bytes'
     """
     what = f"a message of {size} bytes{source}"

@@ -76,8 +76,7 @@ class Client(Struct, frozen=True):
         return replace(self, limit_bytes=limit, budget_bytes=min(self.budget_bytes, limit))
 
 
-# Below every known limit, with room for the header that some clients put before a result.
-_SMALL = 8_000
+_SMALL = 8_000  # the smallest known limit
 _ROOMY = 10_000
 _LEAST = 300
 _BYTES_PER_TOKEN = 2  # of rows of numbers; Claude Code counts no result below that
@@ -267,6 +266,9 @@ CLIENTS: tuple[Client, ...] = (
         for name in ("zed*", "cline*", "roo?code*", "@librechat/*")
     ),
 )
+
+SHOWN_BY_ALL = min(each.limit_bytes for each in CLIENTS if each.limit_bytes is not None)
+"""The bytes of a result that every client shows whole."""
 
 
 @lru_cache(64)

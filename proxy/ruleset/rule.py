@@ -363,6 +363,3 @@ class RuleSet(Struct, frozen=True):
                 for tool in getattr(step, "drop_on", None) or ():
                     names[tool] = (*names.get(tool, ()), rule.name)
         return names
-
-
-EMPTY = RuleSet()

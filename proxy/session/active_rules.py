@@ -113,7 +113,8 @@ class ActiveRules:
         """Return the facts of `tool` from a tool list, None if it was not listed."""
         return self._facts.get(tool)
 
-    def now(self) -> RuleSet:
+    def select(self) -> RuleSet:
+        """Select the rules for the next message; may block while files are read."""
         selected = self._rules(self.server, self.client)
         if self._ruleset is None or selected is not self._selected:
             if self._selected is not None and selected is not self._selected:
@@ -133,8 +134,7 @@ class ActiveRules:
         self._selected = self._ruleset = None
         self._by_tool.clear()
 
-    # The following use the rules of the last call of `now`: one message uses one version of the
-    # rule files.
+    # The following use the rules of the last `select`: one message uses one version of the files.
 
     @property
     def budget(self) -> Rule | None:
@@ -164,7 +164,7 @@ class ActiveRules:
 
     @property
     def _ruleset_in_use(self) -> RuleSet:
-        return self.now() if self._ruleset is None else self._ruleset
+        return self.select() if self._ruleset is None else self._ruleset
 
 
 @lru_cache(4096)

@@ -12,7 +12,7 @@ from proxy.document.message import SERVER_INFO, string_at
 from proxy.ruleset.guard import QueryResult
 from proxy.session import guards, requests
 from proxy.session.outputs import ClaimCall, Output
-from proxy.session.state import PendingRequest, Question, SessionState
+from proxy.session.state import OwnRequest, PendingRequest, SessionState
 from proxy.session.tools import definitions
 from proxy.session.tools.definitions import ToolFacts
 
@@ -63,7 +63,7 @@ def _ask_for_tools(
 ) -> tuple[Output, ...]:
     params: dict[str, Any] = {"cursor": cursor} if cursor else {}
     resume = partial(_listed, page=page)
-    return guards.hold(state, line, pending, Question("tools/list", params, _read_page, resume))
+    return guards.hold(state, line, pending, OwnRequest("tools/list", params, _read_page, resume))
 
 
 def _read_page(result: Raw) -> tuple[dict[str, ToolFacts], str | None, str | None]:

@@ -12,7 +12,7 @@ from proxy.document.tree import ABSENT, encode, loads, plain, text
 from proxy.errors import Refusal, raised
 from proxy.ruleset.guard import Allow, Guard, Query, QueryResult, Respond, run_guard
 from proxy.session.outputs import Output, Probe, RunInBackground, ToClient
-from proxy.session.state import ID_IN_USE, PendingRequest, Question, SessionState
+from proxy.session.state import ID_IN_USE, OwnRequest, PendingRequest, SessionState
 from proxy.session.tools.arguments import with_value, without, without_ours
 from proxy.shaping.result.read import is_error, is_final, locate
 from proxy.shaping.result.write import own_result
@@ -98,7 +98,7 @@ def _query(
     params = {"name": query.tool, "arguments": query.arguments}
     resume = partial(_decide_again, tool=query.tool)
     return hold(
-        state, raw, pending, Question("tools/call", params, _document, resume, query.seconds)
+        state, raw, pending, OwnRequest("tools/call", params, _document, resume, query.seconds)
     )
 
 
@@ -114,24 +114,24 @@ def _decide_again(
 
 
 def hold(
-    state: SessionState, raw: bytes, pending: PendingRequest, question: Question
+    state: SessionState, raw: bytes, pending: PendingRequest, own_request: OwnRequest
 ) -> tuple[Output, ...]:
     """Hold a call with the line `raw`, and ask the server under an id that no client can choose."""
     if state.collides(pending):
         return (ToClient(pending.error(ID_IN_USE)),)
     id = state.inflight.queries.new()
     request = PendingRequest(
-        pending.exchange, id, question.method, held_call=pending, question=question
+        pending.exchange, id, own_request.method, held_call=pending, own_request=own_request
     )
-    params = dict(question.params)
+    params = dict(own_request.params)
     meta = members(message.params(raw)).get("_meta")
     if meta is not None:
         # The stateless protocol requires it of every request. The progress is not the call's.
         params["_meta"] = {key: value for key, value in members(meta).items() if key != _TOKEN}
-    line = encode({"jsonrpc": "2.0", "id": Raw(id), "method": question.method, "params": params})
+    line = encode({"jsonrpc": "2.0", "id": Raw(id), "method": own_request.method, "params": params})
     pending.line, pending.query = raw, request.slot
     state.inflight.add(pending)
-    state.inflight.add(request, question.seconds)
+    state.inflight.add(request, own_request.seconds)
     return (Probe(line, request.slot),)
 
 
@@ -145,8 +145,8 @@ def cancellation(id: bytes, reason: str | None = None) -> bytes:
 
 def query_answered(state: SessionState, query: PendingRequest, raw: bytes) -> tuple[Output, ...]:
     """Process the response to a query."""
-    assert query.question is not None
-    read = partial(read_answer, query.question.read, raw)
+    assert query.own_request is not None
+    read = partial(read_answer, query.own_request.read, raw)
     return (RunInBackground(read, partial(resume, state, query), len(raw)),)
 
 
@@ -179,7 +179,7 @@ def resume(state: SessionState, query: PendingRequest, result: QueryResult) -> t
     """Continue a held call after its query. Never raises."""
     pending = query.held_call
     assert pending is not None
-    assert query.question is not None
+    assert query.own_request is not None
     pending.query = b""
     state.inflight.retire(query.slot)
     if state.inflight.find(pending.slot) is not pending:
@@ -187,7 +187,7 @@ def resume(state: SessionState, query: PendingRequest, result: QueryResult) -> t
     state.inflight.retire(pending.slot)
     line, pending.line = pending.line, b""
     try:
-        return query.question.resume(state, pending, line, result)
+        return query.own_request.resume(state, pending, line, result)
     except Exception as error:
         return (ToClient(state.give_up(pending, error)),)
 

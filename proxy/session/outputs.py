@@ -33,7 +33,8 @@ class Notify(Struct, frozen=True):
 class Probe(Struct, frozen=True):
     """Send `raw`, a request of the proxy's own, to the server, whichever side caused it.
 
-    If it can have no response, call `Session.unanswered(token)`; `Session.patience` is its time.
+    If it can have no response, call `Session.unanswered(token)`; it is overdue after
+    `Session.time_left()` seconds.
     """
 
     raw: bytes

@@ -34,32 +34,32 @@ def may_call(raw: bytes) -> bool:
     return b"tools" in raw or b"\\u" in raw
 
 
-def take(state: SessionState, raw: bytes, read: Message, exchange: bytes) -> tuple[Output, ...]:
-    """Process one message, parsed as `read`."""
+def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) -> tuple[Output, ...]:
+    """Process one message, parsed as `envelope`."""
     if may_call(raw) and _guards_calls(state) and _is_ambiguous(raw):
-        return _refuse_ambiguous(state, read, exchange)
-    method, key = read.verb, read.key
+        return _refuse_ambiguous(state, envelope, exchange)
+    method, key = envelope.verb, envelope.key
     if not method:
         return (ToServer(raw),)
     if key is None or key == b"null":
-        return _notification(state, raw, read, exchange, method)
+        return _notification(state, raw, envelope, exchange, method)
     pending = PendingRequest(exchange, key, method)
     if method == "tools/call":
-        outputs = call(state, raw, read, pending)
+        outputs = call(state, raw, envelope, pending)
         return (*announce_changes(state), *outputs) if state.rules.outdated else outputs
     if method == "initialize":
-        state.rules.rename(client=string_at(read.params, "clientInfo", "name"))
+        state.rules.rename(client=string_at(envelope.params, "clientInfo", "name"))
     elif method in ("server/discover", "tools/list"):
-        state.rules.rename(client=string_at(read.params, "_meta", CLIENT_INFO, "name"))
-        pending.next_page = string_at(read.params, "cursor") is not None
+        state.rules.rename(client=string_at(envelope.params, "_meta", CLIENT_INFO, "name"))
+        pending.next_page = string_at(envelope.params, "cursor") is not None
     elif method == "tasks/result":
-        task = string_at(read.params, "taskId") or ""
+        task = string_at(envelope.params, "taskId") or ""
         pending = responses.call_of_task(state, task, pending)
     return state.send(raw, pending)
 
 
 def _guards_calls(state: SessionState) -> bool:
-    state.rules.now()
+    state.rules.select()
     return state.rules.guards
 
 
@@ -70,25 +70,27 @@ def _is_ambiguous(raw: bytes) -> bool:
     return ambiguous(raw)
 
 
-def _refuse_ambiguous(state: SessionState, read: Message, exchange: bytes) -> tuple[Output, ...]:
-    tool = string_at(read.params, "name") or ""
+def _refuse_ambiguous(
+    state: SessionState, envelope: Message, exchange: bytes
+) -> tuple[Output, ...]:
+    tool = string_at(envelope.params, "name") or ""
     state.log(f"{tool or 'a message'}: refused: {_AMBIGUOUS}")
-    if read.key is None or read.responds:
+    if envelope.key is None or envelope.responds:
         return ()
-    return state.refuse(PendingRequest(exchange, read.key, "tools/call", tool), _AMBIGUOUS)
+    return state.refuse(PendingRequest(exchange, envelope.key, "tools/call", tool), _AMBIGUOUS)
 
 
 def _notification(
-    state: SessionState, raw: bytes, read: Message, exchange: bytes, method: str
+    state: SessionState, raw: bytes, envelope: Message, exchange: bytes, method: str
 ) -> tuple[Output, ...]:
     if method == "notifications/cancelled":
-        query = _cancel(state, read, exchange)
+        query = _cancel(state, envelope, exchange)
         if query is not None:
             # The server has not received the call yet.
             return (ToServer(guards.cancellation(query)),)
     if method == "tools/call":
         # It expects no response, but a server may run it all the same.
-        outputs = call(state, raw, read, PendingRequest(exchange, b"null", method))
+        outputs = call(state, raw, envelope, PendingRequest(exchange, b"null", method))
         state.inflight.retire(exchange + b"null")
         for output in outputs:
             if isinstance(output, LoadSnapshot):
@@ -97,9 +99,9 @@ def _notification(
     return (ToServer(raw),)
 
 
-def _cancel(state: SessionState, read: Message, exchange: bytes) -> bytes | None:
+def _cancel(state: SessionState, envelope: Message, exchange: bytes) -> bytes | None:
     try:
-        id = message.members(read.params)["requestId"]
+        id = message.members(envelope.params)["requestId"]
     except (DocumentError, KeyError):
         return None
     slot = exchange + id_key(bytes(id))
@@ -132,11 +134,11 @@ _PARAMS = msgspec.json.Decoder(_Params)
 
 
 def call(
-    state: SessionState, raw: bytes, read: Message, pending: PendingRequest
+    state: SessionState, raw: bytes, envelope: Message, pending: PendingRequest
 ) -> tuple[Output, ...]:
     """Refuse a call, load its snapshot, or send it on, as its rule demands."""
     try:
-        params = _PARAMS.decode(read.params)
+        params = _PARAMS.decode(envelope.params)
         tool = None if params.name is ABSENT else text(params.name)
     except (msgspec.DecodeError, DocumentError):
         return state.send(raw, pending)
@@ -144,7 +146,7 @@ def call(
     if params.meta is not ABSENT:
         _read_meta(state, params.meta, pending)
     rules = state.rules
-    rules.now()
+    rules.select()
     if tool is None:
         return state.send(raw, pending)
     covering = rules.covering(tool)
@@ -161,12 +163,12 @@ def call(
             arguments = {}
         if arguments and rules.facts(tool) is None:
             covering = rules.covering(tool, implied(arguments))
-        pending.rule, plan = _applying(state, tool, covering.plans, arguments)
+        pending.rule, plan = _first_applicable(state, tool, covering.plans, arguments)
         completed = Completed(arguments, arguments)
         if any(each.entries for _, each in covering.plans):
             others = [other for _, other in covering.plans if other is not plan]
             completed = complete(plan, others, arguments)
-        return _send_completed(state, raw, read, params, pending, plan, completed)
+        return _send_completed(state, raw, envelope, params, pending, plan, completed)
     except Refusal as refusal:
         return state.refuse(pending, str(refusal))
     except (DocumentError, RecursionError) as error:
@@ -184,7 +186,7 @@ def _read_meta(state: SessionState, meta: Raw, pending: PendingRequest) -> None:
         pending.progress_token = pending.exchange + token if token else b""
 
 
-def _applying(
+def _first_applicable(
     state: SessionState, tool: str, plans: Plans, arguments: dict[str, Any]
 ) -> tuple[Rule | None, ArgumentPlan]:
     for rule, plan in plans:
@@ -202,7 +204,7 @@ def _applying(
 def _send_completed(
     state: SessionState,
     raw: bytes,
-    read: Message,
+    envelope: Message,
     params: _Params,
     pending: PendingRequest,
     plan: ArgumentPlan,
@@ -213,8 +215,8 @@ def _send_completed(
         rule = pending.rule = None if view is None else _unbounded(rule)
     client_line = raw
     if completed.changed:
-        raw = message.with_arguments(raw, read.params, completed.upstream)
-    pending.call = _shortened(encode([pending.tool, completed.upstream], ordered=True))
+        raw = message.with_arguments(raw, envelope.params, completed.upstream)
+    pending.call = _call_key(encode([pending.tool, completed.upstream], ordered=True))
     pending.as_task = params.task is not ABSENT
     pending.cacheable = params.answers is ABSENT and params.state is ABSENT
     if rule is None:
@@ -224,7 +226,7 @@ def _send_completed(
     pending.view = view
     if rule.snapshot_step.restart is not None:
         # Without windows and views; a snapshot of an earlier rule of the same name may hold more.
-        own = _shortened(encode(completed.own, ordered=True)) if completed.own else ""
+        own = _call_key(encode(completed.own, ordered=True)) if completed.own else ""
         pending.key = Key(pending.scope, rule.name, pending.call + own + rule.snapshot_key)
     if pending.key is not None and pending.cacheable and (view is not None or completed.resumes):
         pending.line = client_line
@@ -260,7 +262,7 @@ def _unbounded(budget: Rule) -> Rule:
     return replace(budget, pipeline=(Abridge(),), max_bytes=None)
 
 
-def _shortened(call: bytes) -> str:
+def _call_key(call: bytes) -> str:
     if len(call) <= _MOST_KEY:
         return call.decode()
     # Imported late: it takes 3 ms, and few calls are as long.
@@ -294,11 +296,11 @@ def again(
     state: SessionState, pending: PendingRequest, line: bytes, *, listed: bool = False
 ) -> tuple[Output, ...]:
     """Process a call anew by its line: its snapshot was searched, perhaps the tools listed."""
-    read = message.read(line)
-    assert isinstance(read, Message)
+    envelope = message.read(line)
+    assert isinstance(envelope, Message)
     anew = PendingRequest(pending.exchange, pending.id, pending.method, scope=pending.scope)
     anew.searched_key, anew.listed = pending.key, listed
-    return call(state, line, read, anew)
+    return call(state, line, envelope, anew)
 
 
 def _is_repeatable(state: SessionState, pending: PendingRequest, rule: Rule) -> bool:
@@ -343,9 +345,9 @@ def take_irregular(
 def requests_in(raw: bytes, exchange: bytes) -> list[PendingRequest]:
     """Return the requests in a line: one, those of a batch, or one whose id an end shows."""
     try:
-        read = message.read(raw)
-        batch = [] if isinstance(read, Message) else [bytes(each) for each in read]
-        elements = [message.read(each) for each in batch if each[:1] == b"{"] or [read]
+        envelope = message.read(raw)
+        batch = [] if isinstance(envelope, Message) else [bytes(each) for each in envelope]
+        elements = [message.read(each) for each in batch if each[:1] == b"{"] or [envelope]
     except DocumentError:
         id = message.request_id(raw[: message.ENDS], raw[-message.ENDS :])
         return [] if id is None else [PendingRequest(exchange, id, "")]

@@ -23,23 +23,23 @@ _TOKEN = "progressToken"
 _MOST_STORED = 1000  # keys of stored snapshots; the oldest is forgotten first
 
 
-def take(state: SessionState, raw: bytes, read: Message, exchange: bytes) -> tuple[Output, ...]:
-    """Process one message, parsed as `read`."""
-    if not read.responds:
-        _record_progress(state, read, exchange)
+def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) -> tuple[Output, ...]:
+    """Process one message, parsed as `envelope`."""
+    if not envelope.responds:
+        _record_progress(state, envelope, exchange)
         return (ToClient(raw),)
-    key = read.key
+    key = envelope.key
     pending = None if key is None else state.inflight.find(exchange + key)
     if pending is None:
         is_stray = key is not None and state.inflight.is_stray(exchange, key)
         return () if is_stray else (ToClient(raw),)
-    is_error = read.result is ABSENT or read.error is not ABSENT
+    is_error = envelope.result is ABSENT or envelope.error is not ABSENT
     if pending.held_call is not None:
         outputs = guards.query_answered(state, pending, raw)
-    elif pending.plain or (is_error and not _shapes_error(pending, read, len(raw))):
+    elif pending.only_counted or (is_error and not _shapes_error(pending, envelope, len(raw))):
         outputs = _untouched(state, raw, pending)
     else:
-        outputs = _response(state, raw, read, pending)
+        outputs = _response(state, raw, envelope, pending)
     # Only now: if this failed, the request must still be known.
     state.inflight.answer(pending.slot)
     return outputs
@@ -50,8 +50,8 @@ def unprocessed(
 ) -> tuple[Output, ...]:
     """Process a message that cannot be read, or on which the proxy failed."""
     try:
-        read = message.read(raw)
-        key = read.key if isinstance(read, Message) and read.responds else None
+        envelope = message.read(raw)
+        key = envelope.key if isinstance(envelope, Message) and envelope.responds else None
     except DocumentError:
         key = message.responds_to(raw)
     pending = None if key is None else state.inflight.answer(exchange + key)
@@ -75,28 +75,28 @@ def _usable(state: SessionState, raw: bytes) -> bytes:
     return mended(raw, needs) if needs else raw
 
 
-def _shapes_error(pending: PendingRequest, read: Message, size: int) -> bool:
+def _shapes_error(pending: PendingRequest, envelope: Message, size: int) -> bool:
     rule = pending.rule
     if rule is None:
         return False
     # With both members, one must not disclose the content withheld in the other.
-    if rule.errors or (rule.failure_policy.withholds and read.result is not ABSENT):
+    if rule.errors or (rule.failure_policy.withholds and envelope.result is not ABSENT):
         return True
-    return rule.max_bytes is not None and size > rule.max_bytes and read.result is ABSENT
+    return rule.max_bytes is not None and size > rule.max_bytes and envelope.result is ABSENT
 
 
 def _response(
-    state: SessionState, raw: bytes, read: Message, pending: PendingRequest
+    state: SessionState, raw: bytes, envelope: Message, pending: PendingRequest
 ) -> tuple[Output, ...]:
     try:
         if pending.method == "initialize":
-            state.rules.rename(server=string_at(read.result, "serverInfo", "name"))
-            state.tool_list = tool_lists.new_history(read.result)
+            state.rules.rename(server=string_at(envelope.result, "serverInfo", "name"))
+            state.tool_list = tool_lists.new_history(envelope.result)
         elif pending.method == "server/discover":
-            state.rules.rename(server=string_at(read.result, "_meta", SERVER_INFO, "name"))
+            state.rules.rename(server=string_at(envelope.result, "_meta", SERVER_INFO, "name"))
         elif pending.method == "tools/list":
-            return tool_lists.listed(state, raw, read, pending)
-        elif pending.as_task and _starts_task(state, read, pending):
+            return tool_lists.listed(state, raw, envelope, pending)
+        elif pending.as_task and _starts_task(state, envelope, pending):
             pass
         elif pending.rule is not None:
             return to_shape(state, raw, pending, pending.rule)
@@ -114,10 +114,10 @@ def progress_token(meta: Raw) -> bytes:
     return b"" if token is None else message.id_key(bytes(token))
 
 
-def _record_progress(state: SessionState, read: Message, exchange: bytes) -> None:
-    if state.inflight.deadline is None or read.id is not ABSENT or read.verb != PROGRESS:
+def _record_progress(state: SessionState, envelope: Message, exchange: bytes) -> None:
+    if state.inflight.deadline is None or envelope.id is not ABSENT or envelope.verb != PROGRESS:
         return
-    token = progress_token(read.params)
+    token = progress_token(envelope.params)
     if token:
         state.inflight.progress(exchange + token)
 
@@ -188,9 +188,9 @@ def shaped(
 # Tasks: tasks/result returns the result of a task's call (MCP 2025-11-25)
 
 
-def _starts_task(state: SessionState, read: Message, pending: PendingRequest) -> bool:
+def _starts_task(state: SessionState, envelope: Message, pending: PendingRequest) -> bool:
     """Record the call of a task; False if the server answered at once. Raises DocumentError."""
-    task = message.members(read.result).get("task")
+    task = message.members(envelope.result).get("task")
     name = None if task is None else string_at(task, "taskId")
     if name is not None:
         state.tasks.add(_task_key(name), pending)
@@ -215,10 +215,10 @@ def _task_key(name: str) -> bytes:
 def read_ends(state: SessionState, raw: bytes, exchange: bytes) -> Message | None:
     """Return a long response as far as its head and tail show it, None if that is not enough."""
     key = message.responds_to(raw)
-    if key is None or message.second(raw):
+    if key is None or message.may_hold_another(raw):
         return None
     pending = state.inflight.find(exchange + key)
-    if not (pending is None or pending.plain):
+    if not (pending is None or pending.only_counted):
         shapes = pending.rule is not None and not pending.as_task
         if not shapes or not message.succeeds(raw[: message.ENDS]):
             return None
@@ -233,16 +233,16 @@ def take_first(
     Returns the outputs and the rest to process; nothing of it if it may be the withheld response.
     """
     try:
-        read = message.read(raw[:end])
+        envelope = message.read(raw[:end])
     except DocumentError:
         return (), raw
-    key = read.key if isinstance(read, Message) and read.responds else None
+    key = envelope.key if isinstance(envelope, Message) and envelope.responds else None
     pending = None if key is None else state.inflight.retire(exchange + key)
     if pending is None:
         return (), raw
     # The line may hold a second response to the same call.
     state.inflight.replace_response(pending.slot)
-    rest, reason = raw[end:], message.not_alone(end, len(raw))
+    rest, reason = raw[end:], message.trailing_bytes_reason(end, len(raw))
     state.log(f"{pending.tool or pending.method}: {reason}")
     if pending.withholds:
         other = message.responds_to(rest)
@@ -263,7 +263,7 @@ def noise_size(raw: bytes) -> int:
     """
     if b'"jsonrpc"' not in raw:
         return len(raw)
-    offset = message.behind_noise(raw)
+    offset = message.offset_after_noise(raw)
     if offset is not None:
         return offset
     return 0 if raw.lstrip()[:1] in (b"{", b"[") else len(raw)

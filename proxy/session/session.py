@@ -36,11 +36,11 @@ class Session(SessionState):
         """Process one line from the client."""
         try:
             try:
-                read = message.read(raw)
+                envelope = message.read(raw)
             except DocumentError as error:
                 return requests.take_irregular(self, raw, exchange, error)
-            if isinstance(read, Message):
-                return requests.take(self, raw, read, exchange)
+            if isinstance(envelope, Message):
+                return requests.take(self, raw, envelope, exchange)
             return requests.take_irregular(self, raw, exchange)
         except Exception as error:  # a message must never cost any request its answer
             return self._failed(raw, exchange, error)
@@ -66,14 +66,14 @@ class Session(SessionState):
     def _from_server(self, raw: bytes, exchange: bytes) -> tuple[Output, ...]:
         try:
             ends = responses.read_ends(self, raw, exchange) if len(raw) > _SMALL else None
-            read = message.read(raw) if ends is None else ends
+            envelope = message.read(raw) if ends is None else ends
         except DocumentError as error:
             return self._unreadable(raw, exchange, error)
-        if b'"jsonrpc"' not in raw and not (isinstance(read, Message) and read.speaks):
+        if b'"jsonrpc"' not in raw and not (isinstance(envelope, Message) and envelope.is_message):
             return (Noise(raw),)
-        if isinstance(read, Message):
-            return responses.take(self, raw, read, exchange)
-        batch = [each for each in map(bytes, read) if each[:1] == b"{"]
+        if isinstance(envelope, Message):
+            return responses.take(self, raw, envelope, exchange)
+        batch = [each for each in map(bytes, envelope) if each[:1] == b"{"]
         outputs = [output for each in batch for output in self.from_server(each, exchange)]
         unchanged = [output for output in outputs if isinstance(output, ToClient | Noise)]
         if len(unchanged) == len(outputs) and [each.raw for each in unchanged] == batch:
@@ -83,7 +83,7 @@ class Session(SessionState):
     def _unreadable(self, raw: bytes, exchange: bytes, error: DocumentError) -> tuple[Output, ...]:
         if not raw.strip():
             return ()
-        end = message.behind_first(raw)
+        end = message.end_of_first(raw)
         if end is not None:
             outputs, rest = responses.take_first(self, raw, end, exchange)
             if len(rest) < len(raw):
@@ -157,7 +157,7 @@ class Session(SessionState):
         if key is None or inflight.is_stray(exchange, key):
             return False
         pending = inflight.find(exchange + key)
-        streams = pending is None or pending.plain
+        streams = pending is None or pending.only_counted
         # The response has begun: a call whose answer is partly sent must not get another one.
         (inflight.stop if streams else inflight.renew)(exchange + key)
         return streams
@@ -191,11 +191,13 @@ class Session(SessionState):
         for id in ids:
             self.inflight.renew(exchange + id)
 
-    def patience(self, exchange: bytes = b"", ids: Collection[bytes] | None = None) -> float | None:
+    def time_left(
+        self, exchange: bytes = b"", ids: Collection[bytes] | None = None
+    ) -> float | None:
         """Return the seconds until a call, of all or of these, or its query may be overdue."""
         return self.inflight.time_left(_slots(exchange, ids))
 
-    def overdue(
+    def expire(
         self, exchange: bytes = b"", ids: Collection[bytes] | None = None
     ) -> tuple[Output, ...]:
         """Answer and cancel calls, of all or of these, without a response or progress for long.
@@ -218,13 +220,13 @@ class Session(SessionState):
 
     # The end
 
-    def ended(
+    def fail_pending(
         self,
         cause: str,
         exchange: bytes | None = None,
         ids: Collection[bytes] | None = None,
     ) -> list[bytes]:
-        """Return an error for each pending request, of all, an exchange, or these in it."""
+        """Forget pending requests, all or some of an exchange; return an error for each."""
         return [pending.error(cause) for pending in self.inflight.release(exchange, ids)]
 
     def rest(self) -> None:
@@ -232,8 +234,8 @@ class Session(SessionState):
         self.inflight.rest()
         self.rules.rest()
 
-    def dropped(self, exchange: bytes, ids: Collection[bytes] | None = None) -> None:
-        """Forget the pending requests of an exchange: no answer to them is expected any more."""
+    def forget_pending(self, exchange: bytes, ids: Collection[bytes] | None = None) -> None:
+        """Forget pending requests of an exchange without an error: nobody expects an answer."""
         self.inflight.release(exchange, ids)
         if exchange:
             # The exchange is over: no late response can come in it either.

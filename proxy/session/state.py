@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from proxy.document import message
 from proxy.errors import DocumentError, RuleErrors, raised
-from proxy.ruleset.clients import client_for
+from proxy.ruleset.clients import SHOWN_BY_ALL, client_for
 from proxy.ruleset.guard import FACTS, QueryResult
 from proxy.ruleset.rule import MAX_FAILURES, Rule
 from proxy.session.active_rules import ActiveRules, Rules
@@ -43,13 +43,12 @@ _MOST_PENDING = 20_000  # the oldest request is forgotten first
 _MOST_ANSWERED = 1000  # requests that may be answered again, or whose response names a task
 _MOST_ANSWERED_SIZE = 1 << 20  # bytes of these together; the newest always stays
 _MOST_REPLACED = 1000  # requests that the proxy answered in place of the server
-_SHOWN_BY_ALL = 8_000  # bytes of a result that every client shows whole
 _MOST_WARNINGS = 1000  # kinds of warnings that are logged
 
 _READ = frozenset({"initialize", "server/discover", "tools/list"})
 
 
-class Question(Struct, frozen=True):
+class OwnRequest(Struct, frozen=True):
     """A request of the proxy's own, before a held call.
 
     `read` makes the document of its result, or raises Refusal; `resume` continues the call with it.
@@ -68,9 +67,9 @@ class PendingRequest(Struct):
     `is_repeat`: a response was received before. `next_page`: it continues a tool list. `size` is
     the length of its line in bytes; `line` is kept only while it is suspended. `call` is the tool
     and its arguments, the same for each repetition. A held call has the slot of the proxy's query
-    in `query`, and the query has the call as its `held_call` and what to do then as its `question`.
-    `searched_key`: there is no snapshot of that key. `listed`: the server was asked for its
-    tools. `due` is the time at which it is overdue, if calls have a deadline.
+    in `query`, and the query has the call as its `held_call` and its `own_request`. `searched_key`:
+    there is no snapshot of that key. `listed`: the server was asked for its tools. `due` is the
+    time at which it is overdue, if calls have a deadline.
     """
 
     exchange: bytes
@@ -98,7 +97,7 @@ class PendingRequest(Struct):
     progress_token: bytes = b""
     due: float | None = None
     held_call: "PendingRequest | None" = None
-    question: Question | None = None
+    own_request: OwnRequest | None = None
 
     @property
     def slot(self) -> bytes:
@@ -110,7 +109,7 @@ class PendingRequest(Struct):
         return self.scope.partition("\n")[0]
 
     @property
-    def plain(self) -> bool:
+    def only_counted(self) -> bool:
         """True if nothing in the response matters but its size."""
         return (
             self.rule is None
@@ -160,7 +159,7 @@ class PendingRequest(Struct):
 
 
 class Bounded(Generic[K, V]):
-    """Values by their keys: the oldest go beyond a number or the sum of sizes, the newest stays."""
+    """A mapping that drops its oldest values above a number or a sum of sizes, never the newest."""
 
     def __init__(self, number: int, size: int, size_of: Callable[[K, V], int]) -> None:
         self._number, self._size = number, size
@@ -285,7 +284,7 @@ class InFlight:
             return pending
         if pending is None:
             return self._answered.get(slot)
-        if not pending.plain:
+        if not pending.only_counted:
             self._answered.add(slot, replace(pending, is_repeat=True))
         return pending
 
@@ -311,7 +310,7 @@ class InFlight:
     # Deadlines
 
     def _due(self, slots: Iterable[bytes] | None) -> Iterator[tuple[float, PendingRequest]]:
-        """Yield what has a deadline among all requests, or among these and their queries."""
+        """Yield each request with a deadline, of all or of these and their queries, with that."""
         requests = self._pending.values() if slots is None else map(self._pending.get, slots)
         for pending in requests:
             if pending is not None and slots is not None and pending.query:
@@ -328,8 +327,8 @@ class InFlight:
     def renew(self, slot: bytes) -> None:
         """Restart the time of a call, if it is still pending."""
         for _, pending in self._due([slot]):
-            question = pending.question
-            seconds = self.deadline if question is None else question.seconds
+            own_request = pending.own_request
+            seconds = self.deadline if own_request is None else own_request.seconds
             pending.due = self._clock() + (seconds or 0.0)
 
     def stop(self, slot: bytes) -> None:
@@ -360,7 +359,7 @@ class InFlight:
             self.deadline is None
             and not self.queries
             and not self._replaced
-            and all(pending.plain for pending in self._pending.values())
+            and all(pending.only_counted for pending in self._pending.values())
         )
 
     def is_stray(self, exchange: bytes, key: bytes) -> bool:
@@ -508,7 +507,7 @@ class SessionState:
         self._record_outcome(job, result)
 
     def _client_cut(self, size: int) -> int:
-        return client_for(self.rules.client).cut(size) if size > _SHOWN_BY_ALL else 0
+        return client_for(self.rules.client).cut(size) if size > SHOWN_BY_ALL else 0
 
     def _record_outcome(self, job: ShapeJob, result: ShapeResult) -> None:
         rule = job.rule
@@ -569,7 +568,7 @@ class SessionState:
         lists = isinstance(error, RuleErrors) or self.rules.guards
         if pending.withholds or (lists and pending.method == "tools/list"):
             return (ToClient(pending.error(reason or f"the list cannot be read: {error}")),)
-        if malformed and not pending.plain:
+        if malformed and not pending.only_counted:
             self.log(f"{place}: left as it came: {error}")
         self.count_untouched(pending, len(raw))
         return (ToClient(raw),)

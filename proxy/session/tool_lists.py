@@ -43,16 +43,16 @@ def edit(original: Raw, rules: RuleSet) -> RewrittenToolList:
 
 
 def listed(
-    state: SessionState, raw: bytes, read: Message, pending: PendingRequest
+    state: SessionState, raw: bytes, envelope: Message, pending: PendingRequest
 ) -> tuple[Output, ...]:
     """Process a response to tools/list."""
-    state.rules.rename(server=string_at(read.result, "_meta", SERVER_INFO, "name"))
-    tools = None if pending.next_page else definitions.names(read.result)
+    state.rules.rename(server=string_at(envelope.result, "_meta", SERVER_INFO, "name"))
+    tools = None if pending.next_page else definitions.names(envelope.result)
     if tools is not None:
         state.rules.offer(tools)
-    rules = state.rules.now()
+    rules = state.rules.select()
     send = partial(_send, state, raw, pending, rules)
-    return (RunInBackground(partial(edit, read.result, rules), send, len(raw)),)
+    return (RunInBackground(partial(edit, envelope.result, rules), send, len(raw)),)
 
 
 def _send(
@@ -75,7 +75,7 @@ def _send(
         if state.tool_list is not None:
             state.tool_list.record(edited.original, edited.result, next_page=pending.next_page)
             # The rules may have changed meanwhile; without a list the client got no notification.
-            state.rules.outdated = rules is not state.rules.now()
+            state.rules.outdated = rules is not state.rules.select()
         if edited.result is not None:
             raw = message.replaced(raw, result=edited.result)
     except Exception as error:
@@ -89,7 +89,7 @@ def announce_changes(state: SessionState) -> tuple[Output, ...]:
     tool_list = state.tool_list
     if tool_list is None:
         return ()
-    rules = state.rules.now()
+    rules = state.rules.select()
     differs = partial(tool_list.differs, lambda result: edit(result, rules).result)
     return (RunInBackground(differs, partial(_announce, state), tool_list.size),)
 

@@ -4,7 +4,7 @@ Beside the sums, it has hashes of the calls of the last hour, which all processe
 
 Invariant: no call waits for the ledger, and no call fails because of it. Any error with the file
 ends the recording, with one line in the log and a count of the calls that were not recorded. The
-pages in use have no more than MAX_BYTES and one flush.
+pages in use take at most MAX_BYTES plus one flush.
 """
 
 import os
@@ -39,7 +39,7 @@ _APPLICATION_ID = 0x6D616272  # "mabr": distinguishes a ledger from any other da
 _VERSION = 5
 
 Counts = Row | Warnings | Definitions
-# The tables: of each kind of counts, the texts are a key beside the time, and the numbers sums.
+# One table for each kind of counts: the time and the text fields are its key, int fields are sums.
 _TABLES: dict[str, type[Counts]] = {"calls": Row, "warnings": Warnings, "definitions": Definitions}
 _SUMS = {
     table: [field.name for field in fields(kind) if field.type is int]

@@ -97,9 +97,10 @@ def brief(rows: list[Raw], room: int, place: str, *, table: bool) -> Brief | Non
         except _Misfit as error:
             if error.column is None:
                 return None
-            if not error.column.constant:
+            if error.column.constant:
+                error.column.constant = False  # a later row has another value
+            else:
                 fitting.remove(error.column)
-            error.column.constant = False
             continue
         count = len(lines.contents)
         if count == len(rows) or not selection.whole:
@@ -113,8 +114,8 @@ def _choose(
 ) -> "_Selection | None":
     """Choose the columns with which `count` rows take about `target` bytes.
 
-    If the two of most worth do not fit, or not `whole`, fewer rows have some more. None if there
-    are none.
+    If the two best columns do not fit, or `whole` is False, fewer rows are shown, with a few
+    columns. None without columns.
     """
     same = _same(columns, target // 10) if table else []
     varied = [column for column in columns if (not column.constant if table else not column.each)]
@@ -320,7 +321,7 @@ def _cells(column: RowColumn, levels: _Levels) -> _Cells:
 def _as_objects(
     cells: dict[Names, _Cells], levels: _Levels, outer: Names = ()
 ) -> list[dict[str, Any]]:
-    """Return rows as objects; of inner objects that are null or empty in a row, these themselves.
+    """Return rows as objects; an inner object that is null or empty in a row stays as it is.
 
     `cells` are the columns in the objects at the path `outer`.
     """

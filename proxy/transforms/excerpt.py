@@ -52,8 +52,9 @@ def excerpt(
     failures = _failures(text, head, tail)
     if failures and not between and room >= _LEAST:
         between = _quoted(text, failures, room // 6)
-        inner, (head, tail) = (head, tail), both_ends(text, room - encoded_size(between))
-        failures = _more_failures(text, head, tail, failures, inner)
+        searched = head, tail
+        head, tail = both_ends(text, room - encoded_size(between))
+        failures = _more_failures(text, head, tail, failures, searched)
         between = _quoted(text, failures, encoded_size(between))
     # As much as a view may show, its notice included.
     window = text[head : head + max(max(bound, room + notes) - WINDOW, WINDOW)]
@@ -118,11 +119,12 @@ def _quoted(text: str, places: list[_Span], room: int) -> str:
 
 
 def _more_failures(
-    text: str, start: int, end: int, failures: list[_Span], inner: _Span
+    text: str, start: int, end: int, failures: list[_Span], searched: tuple[int, int]
 ) -> list[_Span]:
-    if not text[inner[0] - 1] == "\n" == text[inner[1] : inner[1] + 1]:
+    first, last = searched
+    if not text[first - 1] == "\n" == text[last : last + 1]:
         return _failures(text, start, end)
-    before, after = _failures(text, start, inner[0]), _failures(text, inner[1], end)
+    before, after = _failures(text, start, first), _failures(text, last, end)
     return [*before, *failures, *after][:_MOST_FAILURES]
 
 

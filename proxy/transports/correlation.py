@@ -122,7 +122,7 @@ def error_for_long_line(
     Each such line is examined when it is found to be too long and, since some servers write the id
     last, when it has ended.
     """
-    reason = message.thrown_away(line.size, limit, " from the server")
+    reason = message.drop_reason(line.size, limit, " from the server")
     if line.state == "too long":
         log.warning(reason)
     key = message.response_key(line.start, line.end)
@@ -133,7 +133,7 @@ def refusal_of_long_line(line: LongLine, limit: int, log: Log) -> list[bytes]:
     """Return an error response to a request that was discarded, once it has ended."""
     if line.state == "too long":
         return []
-    reason = message.thrown_away(line.size, limit)
+    reason = message.drop_reason(line.size, limit)
     log.warning(f"from the client: {reason}")
     id = message.request_id(line.start, line.end)
     return [] if id is None else [message.error(id, message.PROXY_ERROR, reason)]

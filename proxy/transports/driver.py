@@ -133,16 +133,16 @@ class Driver:
     async def fail(self, ids: Collection[bytes], cause: str) -> Routed:
         """End requests without a response: each gets an error, the call of a query goes on."""
         outputs = [output for id in ids for output in self.session.unanswered(id, cause)]
-        errors = self.session.ended(cause, b"", ids)
+        errors = self.session.fail_pending(cause, b"", ids)
         return await self._routed([*map(ToClient, errors), *outputs])
 
     async def unanswered(self, token: bytes, cause: str) -> Routed:
         """Continue without a response to a probe, see `Session.unanswered`; never raises."""
         return await self._routed(self.session.unanswered(token, cause))
 
-    async def overdue(self, exchange: bytes = b"", ids: Collection[bytes] | None = None) -> Routed:
-        """Return the messages about calls without a response in time, see `Session.overdue`."""
-        return await self._routed(self.session.overdue(exchange, ids))
+    async def expire(self, exchange: bytes = b"", ids: Collection[bytes] | None = None) -> Routed:
+        """Return the messages about calls without a response in time, see `Session.expire`."""
+        return await self._routed(self.session.expire(exchange, ids))
 
     async def _routed(self, outputs: Sequence[Output]) -> Routed:
         routed = Routed([], [], [], [])
@@ -220,7 +220,7 @@ class Timer:
         """Wait for the first call or query that will be overdue."""
         if self._waking is not None:
             self._waking.cancel()
-        seconds = self._driver.session.patience(self._exchange, self._ids)
+        seconds = self._driver.session.time_left(self._exchange, self._ids)
         loop = asyncio.get_running_loop()
         self._waking = None if seconds is None else loop.call_later(seconds, self._wake)
 
@@ -233,7 +233,7 @@ class Timer:
         self._tasks.spawn(self._expire())
 
     async def _expire(self) -> None:
-        routed = await self._driver.overdue(self._exchange, self._ids)
+        routed = await self._driver.expire(self._exchange, self._ids)
         # Calls with progress in the meantime have more time.
         self.start()
         if any(routed):

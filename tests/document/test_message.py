@@ -32,7 +32,7 @@ def test_a_message_is_a_request_a_notification_a_response_or_nothing(
     raw: bytes, key: bytes | None, verb: str, responds: bool, speaks: bool
 ) -> None:
     read = envelope(raw)
-    assert (read.key, read.verb, read.responds, read.speaks) == (key, verb, responds, speaks)
+    assert (read.key, read.verb, read.responds, read.is_message) == (key, verb, responds, speaks)
 
 
 @pytest.mark.parametrize(

@@ -97,10 +97,10 @@ def wait(world: World, dice: Dice) -> None:
     world.now += dice.pick((1.0, 3.0, 6.0))
     for exchange in world.exchanges:
         ids = None if exchange == b"" else world.ids_of(exchange)
-        patience = world.session.patience(exchange, ids)
-        outputs = world.session.overdue(exchange, ids)
-        if bool(outputs) != (patience == 0.0):
-            raise Wrong("what is due is answered, and nothing else", f"{patience} {outputs}")
+        seconds = world.session.time_left(exchange, ids)
+        outputs = world.session.expire(exchange, ids)
+        if bool(outputs) != (seconds == 0.0):
+            raise Wrong("what is due is answered, and nothing else", f"{seconds} {outputs}")
         world.account.late(outputs, exchange)
         world.take(outputs, exchange)
 
@@ -121,7 +121,7 @@ def leave(world: World, dice: Dice) -> None:
         world.tasks.remove(task)
     world.inbox = [each for each in world.inbox if each.exchange != exchange]
     world.account.over(exchange, excused=True)
-    world.session.dropped(exchange, world.ids_of(exchange))
+    world.session.forget_pending(exchange, world.ids_of(exchange))
 
 
 def hang_up(world: World, dice: Dice) -> None:
@@ -131,7 +131,7 @@ def hang_up(world: World, dice: Dice) -> None:
         world.flush(exchange)
         world.inbox = [each for each in world.inbox if each.exchange != exchange]
         world.account.over(exchange)
-        lines = world.session.ended("the stream ended", exchange, world.ids_of(exchange))
+        lines = world.session.fail_pending("the stream ended", exchange, world.ids_of(exchange))
         world.take(tuple(map(ToClient, lines)), exchange)
 
 

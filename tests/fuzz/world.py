@@ -224,7 +224,7 @@ class World:
             self.flush()
         for exchange in self.exchanges:
             cause = "the server is gone"
-            self.take(tuple(map(ToClient, self.session.ended(cause, exchange))), exchange)
+            self.take(tuple(map(ToClient, self.session.fail_pending(cause, exchange))), exchange)
         self.flush()
         self.account.settle()
         inflight = self.session.inflight

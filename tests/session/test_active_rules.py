@@ -19,10 +19,10 @@ def test_long_names_are_stored_in_part_and_their_plans_not_at_all() -> None:
 
     active = ActiveRules(select, print)
     active.rename(server="s" * 1_000_000, client="c" * 1_000_000)
-    active.now()
+    active.select()
     assert peers == [("s" * 200, "c" * 200)]
     active.rename(server="s" * 1_000_000, client="c" * 200)
-    active.now()
+    active.select()
     assert len(peers) == 2
     name = "t" * 1_000_000
     assert [rule.name for rule, _ in active.covering(name).plans] == ["all"]

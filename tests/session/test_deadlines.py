@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from proxy.ruleset.rule import EMPTY, RuleSet
-from tests.builders import answer, call, document, line, rules, texts
+from proxy.ruleset.rule import RuleSet
+from tests.builders import EMPTY, answer, call, document, line, rules, texts
 from tests.talk import Talk
 
 LATE = (
@@ -33,7 +33,7 @@ class DeadlineTalk(Talk):
     def wait(self, seconds: float, exchange: bytes = b"", ids: list[bytes] | None = None) -> None:
         """Let some time pass."""
         self.clock.now += seconds
-        self.overdue(exchange, ids)
+        self.expire(exchange, ids)
 
     @property
     def cancelled(self) -> list[Any]:
@@ -52,7 +52,7 @@ def test_only_calls_of_tools_are_timed() -> None:
     for id, method in enumerate(("initialize", "tools/list", "tasks/result", "prompts/get")):
         talk.client(line(id=id, method=method, params={}))
     talk.client(line(method="tools/call", params={"name": "of nobody"}))
-    assert talk.session.patience() is None
+    assert talk.session.time_left() is None
     talk.wait(1000)
     assert (talk.to_client, talk.cancelled) == ([], [])
 
@@ -118,7 +118,7 @@ def test_the_beginning_of_a_long_response_counts_as_progress() -> None:
     talk.client(call("get", id=7))
     talk.wait(20)
     assert talk.session.may_stream(answer(document("x" * 9000), 7)[:512]) is False
-    assert talk.session.patience() == 30.0
+    assert talk.session.time_left() == 30.0
     talk.wait(30)
     assert texts(talk.to_client[-1]) == [LATE]
 
@@ -128,9 +128,9 @@ def test_equal_ids_of_two_exchanges_are_timed_apart() -> None:
     talk.client(call("a", id=7, _meta={"progressToken": 1}), b"1:")
     talk.wait(10)
     talk.client(call("b", id=7, _meta={"progressToken": 1}), b"2:")
-    assert talk.session.patience(b"1:", [b"7"]) == 20.0
-    assert talk.session.patience(b"2:", [b"7", b"8"]) == 30.0
-    assert talk.session.patience(b"3:", [b"7"]) is None
+    assert talk.session.time_left(b"1:", [b"7"]) == 20.0
+    assert talk.session.time_left(b"2:", [b"7", b"8"]) == 30.0
+    assert talk.session.time_left(b"3:", [b"7"]) is None
     talk.server(progress(1), b"2:")
     talk.wait(25, b"2:", [b"7"])
     assert talk.cancelled == []
@@ -148,4 +148,4 @@ def test_the_time_that_a_call_waits_in_the_proxy_does_not_count() -> None:
     talk.client(call("a", id=7), b"1:")
     talk.clock.now += 29
     talk.session.restart_deadlines(b"1:", [b"7", b"8"])
-    assert talk.session.patience() == 30.0
+    assert talk.session.time_left() == 30.0

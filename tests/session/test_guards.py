@@ -188,7 +188,7 @@ def test_a_guard_continues_without_an_answer_to_its_query(late: bool) -> None:
     guarded.client(REINDEX)
     id = json.loads(guarded.probes[0].raw)["id"]
     if late:
-        guarded.overdue(b"", [b"1"])
+        guarded.expire(b"", [b"1"])
     else:
         guarded.silence()
     cause = "no answer in time" if late else "the server is gone"
@@ -206,7 +206,7 @@ def test_a_guard_continues_without_an_answer_to_its_query(late: bool) -> None:
 def test_the_end_of_the_server_is_an_error_for_the_held_call_alone() -> None:
     guarded = asking(lambda query_result: Allow())
     guarded.client(REINDEX)
-    [raw] = guarded.session.ended("the server died")
+    [raw] = guarded.session.fail_pending("the server died")
     reply = json.loads(raw)
     assert (reply["id"], reply["result"]["content"][0]["text"]) == (1, "the server died")
 

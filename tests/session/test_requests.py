@@ -307,7 +307,7 @@ def test_a_batch_passes_as_it_is_both_ways_and_its_calls_are_counted() -> None:
         ("get", "untouched"),
         ("other", "untouched"),
     }
-    assert talk.session.ended("gone") == []
+    assert talk.session.fail_pending("gone") == []
 
 
 PING = line(id=2, method="ping")

@@ -100,4 +100,4 @@ def test_an_answer_that_was_streamed_is_counted_and_its_call_is_over() -> None:
         5000,
         5000,
     )
-    assert talk.session.ended("gone") == []
+    assert talk.session.fail_pending("gone") == []

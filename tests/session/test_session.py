@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.errors import RuleErrors
-from proxy.ruleset.rule import EMPTY, RuleSet
+from proxy.ruleset.rule import RuleSet
 from proxy.session.tools.definitions import ToolFacts
 from proxy.storage.calls import RecentCalls
-from tests.builders import answer, call, line, result, rules, texts, tool_result
+from tests.builders import EMPTY, answer, call, line, result, rules, texts, tool_result
 from tests.samples import DROP, PAGES, SECRET
 from tests.talk import Talk
 
@@ -65,10 +65,10 @@ def test_only_the_requests_with_the_ids_of_the_exchange_are_ended() -> None:
     for exchange, id in ((b"1:", 1), (b"1:", 2), (b"2:", 1)):
         talk.client(call("get", id=id), exchange)
     session = talk.session
-    assert ids(session.ended("gone", b"1:", [b"2", b"7"])) == [2]
-    assert ids(session.ended("gone", b"1:")) == [1]
-    assert ids(session.ended("gone")) == [1]
-    assert ids(session.ended("gone")) == []
+    assert ids(session.fail_pending("gone", b"1:", [b"2", b"7"])) == [2]
+    assert ids(session.fail_pending("gone", b"1:")) == [1]
+    assert ids(session.fail_pending("gone")) == [1]
+    assert ids(session.fail_pending("gone")) == []
 
 
 def ids(lines: list[bytes]) -> list[Any]:
@@ -91,7 +91,7 @@ def test_requests_that_are_never_answered_do_not_pile_up() -> None:
     for id in range(21_000):
         talk.session.from_client(call("get", id=id))
 
-    assert len(talk.session.ended("gone")) == 20_000
+    assert len(talk.session.fail_pending("gone")) == 20_000
 
 
 class Failing(Talk):
@@ -130,7 +130,7 @@ def test_a_call_on_which_the_proxy_fails_is_answered_and_forgotten(
     reply = json.loads(talk.replied(call("get", id=7)))
     assert (reply["id"], reply["error"]["message"]) == (7, reason)
     assert talk.log == log
-    assert talk.session.ended("gone") == []
+    assert talk.session.fail_pending("gone") == []
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_response_on_which_the_proxy_fails_passes_unless_its_rule_withholds(
     # Not the list: it may show hidden tools.
     unedited = answer({"tools": []}, 9)
     assert talk.receive(unedited) == (unedited if ruleset is EMPTY else line(id=9, error=ERROR))
-    assert talk.session.ended("gone") == []
+    assert talk.session.fail_pending("gone") == []
 
 
 @pytest.mark.fault(34, "inside")
@@ -190,7 +190,7 @@ def test_a_call_that_waits_is_answered_with_an_error_if_its_continuation_fails(
     monkeypatch.setattr(f"proxy.session.{name}", fail)
     response = json.loads(talk.replied(call("list", {"offset": 2}, id=7)))
     assert (response["id"], response["result"]) == (7, {**tool_result(REASON), "isError": True})
-    assert talk.session.ended("gone") == []
+    assert talk.session.fail_pending("gone") == []
 
 
 def test_a_list_that_could_not_be_edited_is_an_error_if_rules_cannot_be_used() -> None:

@@ -6,10 +6,10 @@ import pytest
 from msgspec import Raw
 from msgspec.json import encode
 
-from proxy.ruleset.rule import EMPTY, Rule, RuleFile, RuleSet
+from proxy.ruleset.rule import Rule, RuleFile, RuleSet
 from proxy.session.tool_lists import ToolListHistory
 from proxy.storage.meter import Definitions
-from tests.builders import answer, call, file, line, texts
+from tests.builders import EMPTY, answer, call, file, line, texts
 from tests.samples import HIDE, ITEMS, PAGES, SECRET, items, last_arguments, list_tools, own
 from tests.talk import Talk
 from tests.tool_list import tool

@@ -8,14 +8,14 @@ from collections.abc import Callable
 import pytest
 
 from proxy.errors import StoreError
-from proxy.ruleset.rule import EMPTY, RuleSet
+from proxy.ruleset.rule import RuleSet
 from proxy.session.session import Session
 from proxy.storage.meter import Meters
 from proxy.storage.snapshots import Key, Memory, Snapshot
 from proxy.transports.driver import Driver
 from proxy.transports.log import Log
 from proxy.transports.workers.pool import Workers
-from tests.builders import answer, call, document, line, rules, texts
+from tests.builders import EMPTY, answer, call, document, line, rules, texts
 
 PAGES = rules("- {name: pages, tools: list, response: [{paginate: {at: items, limit: 2}}]}")
 DROPPED = rules(

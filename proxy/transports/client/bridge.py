@@ -138,7 +138,7 @@ class Bridge:
             if isinstance(line, bytes):
                 await self._driver.from_client(line)
             await asyncio.sleep(0)  # the reader may wait to add another line
-        lines = self._driver.session.ended(end.reason)
+        lines = self._driver.session.fail_pending(end.reason)
         if lines:
             self._log.error(f"{end.reason}; requests answered with an error: {len(lines)}")
         elif end.code in (_LOST, _FAILED):

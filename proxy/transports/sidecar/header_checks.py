@@ -58,7 +58,7 @@ def status_of(response: bytes) -> int:
 def check(post: PostedBody, received: Headers, parameters: Mapping[str, ParameterHeaders]) -> None:
     """Check headers and envelope, given the known parameters of tools; raises RequestRefused."""
     first = post.first
-    if first is None or not first.speaks or first.responds:
+    if first is None or not first.is_message or first.responds:
         reason = "the body must be a single request or notification"
         raise RequestRefused(400, INVALID_REQUEST, reason)
     if not post.ids:

@@ -42,10 +42,10 @@ class RequestContext(Struct):
         return self.driver.session.withholds(self.id_prefix, self.post.ids)
 
     def end(self, cause: str) -> list[bytes]:
-        return self.driver.session.ended(cause, self.id_prefix, self.post.ids)
+        return self.driver.session.fail_pending(cause, self.id_prefix, self.post.ids)
 
     def drop(self) -> None:
-        self.driver.session.dropped(self.id_prefix, self.post.ids)
+        self.driver.session.forget_pending(self.id_prefix, self.post.ids)
 
 
 class SessionRegistry:

@@ -97,8 +97,8 @@ class Relay:
         self._output = PipeReader(child.stdout)
         self._shutdown = Shutdown(child, self._server, self._output, log, cause)
         self._watches = session.deadline is not None
-        self._alarms, self._alarm = os.pipe()  # for the thread that watches the time
-        os.set_blocking(self._alarm, False)
+        self._wake_read, self._wake_write = os.pipe()  # for the thread that watches the time
+        os.set_blocking(self._wake_write, False)
 
     def run(self) -> int:
         """Move lines until both sides have ended; return the exit code of the proxy."""
@@ -137,7 +137,7 @@ class Relay:
             self._log.error("calls in flight were not answered: a message is still being looked at")
             return
         try:
-            lines = self._session.ended(
+            lines = self._session.fail_pending(
                 f"{reason}; its stderr ends with:\n{tail}" if tail else reason
             )
         finally:
@@ -173,7 +173,7 @@ class Relay:
                 self._shutdown.report("client began")
         # Keep the server's input open a while for calls that are suspended.
         until = monotonic() + _SUSPENDED
-        while self._enter(lambda: self._session.holds_calls) and monotonic() < until:
+        while self._locked(lambda: self._session.holds_calls) and monotonic() < until:
             sleep(0.01)
         # The server may have stopped reading.
         run_with_timeout(_PATIENCE, self._server.send)
@@ -181,7 +181,7 @@ class Relay:
         self._shutdown.report("client ended")
 
     def _read_server(self) -> None:
-        lines = Lines(self._limit, lambda line: bool(self._enter(self._session.may_stream, line)))
+        lines = Lines(self._limit, lambda line: bool(self._locked(self._session.may_stream, line)))
         for event in _events(self._output, lines):
             batch: list[bytes] = []
             if type(event) is list:
@@ -189,7 +189,7 @@ class Relay:
             elif type(event) is Chunk:
                 self._client.send_chunk(event.raw, event.last)
             elif type(event) is LongLine and event.state == "streamed":
-                self._enter(self._session.streamed, event.start, event.end, event.size)
+                self._locked(self._session.streamed, event.start, event.end, event.size)
             elif type(event) is LongLine:
                 batch = error_for_long_line(event, self._limit, self._log, self._awaits)
             elif type(event) is LineTruncated:
@@ -203,7 +203,7 @@ class Relay:
         self._shutdown.report("output over")
 
     def _awaits(self, id: bytes) -> bool:
-        return bool(self._enter(self._session.awaits, b"", (id,)))
+        return bool(self._locked(self._session.awaits, b"", (id,)))
 
     def _send_to_server(self, outputs: tuple[Output, ...]) -> tuple[Output, ...]:
         """Send the lines for the server among the outputs; return the rest.
@@ -223,22 +223,22 @@ class Relay:
                 Thread(target=self._guarded, args=(self._watch_calls,), daemon=True).start()
                 self._watches = True
         with suppress(BlockingIOError):
-            os.write(self._alarm, b"\n")
+            os.write(self._wake_write, b"\n")
 
     def _watch_calls(self) -> None:
         from select import POLLIN, poll
 
         alarm = poll()  # `select` takes no descriptor above 1023
-        alarm.register(self._alarms, POLLIN)
+        alarm.register(self._wake_read, POLLIN)
         while True:
-            self._carry_out(self._session.overdue, self._server.send_later)
+            self._enter_and_send(self._session.expire, self._server.send_later)
             with self._entry:
-                seconds = self._session.patience()
+                seconds = self._session.time_left()
             # A call that begins meanwhile is due later than this, and a probe wakes this thread.
             # `sleep` fails if the clock jumps, and locks then do not wait.
             times = (seconds, self._session.deadline, _LONGEST)
             if alarm.poll(1000 * min(each for each in times if each is not None)):
-                os.read(self._alarms, _WAKES)
+                os.read(self._wake_read, _WAKES)
 
     def _read_stderr(self) -> None:
         stderr = PipeReader(self._child.stderr)
@@ -248,7 +248,7 @@ class Relay:
                 return
             self._log.pass_on(bytes(memoryview(buffer)[:size]))
 
-    def _enter(self, enter: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+    def _locked(self, enter: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
         try:
             with self._entry:
                 return enter(*args, **kwargs)
@@ -257,6 +257,7 @@ class Relay:
             return None
 
     def _take(self, batch: list[bytes], *, of_client: bool) -> None:
+        """Pass lines of one side through the session; consecutive lines onward are sent at once."""
         to_server = self._server.send if of_client else self._server.send_later
         onward = ToServer if of_client else ToClient
         send = to_server if of_client else self._client.send
@@ -274,17 +275,19 @@ class Relay:
                     if ready:
                         send(ready)
                         ready = []
-                    self._do(output, to_server)
+                    self._perform(output, to_server)
         if ready:
             send(ready)
 
-    def _carry_out(self, enter: Callable[[], tuple[Output, ...]], to_server: Send) -> None:
+    def _enter_and_send(self, enter: Callable[[], tuple[Output, ...]], to_server: Send) -> None:
+        """Call a method of the session, and perform its outputs."""
         with self._entry:
             outputs = self._send_to_server(enter())
         for output in outputs:
-            self._do(output, to_server)
+            self._perform(output, to_server)
 
-    def _do(self, output: Output, to_server: Send) -> None:
+    def _perform(self, output: Output, to_server: Send) -> None:
+        """Do what the session returned; the result of shaping or of the store goes back to it."""
         if isinstance(output, ToServer):
             to_server([output.raw])
         elif isinstance(output, ToClient | Notify):
@@ -296,10 +299,10 @@ class Relay:
             self._log.noise(output.raw)
         elif isinstance(output, Shape):
             result = pipeline.shape(output.job)
-            self._carry_out(partial(self._session.shaped, output.job, result), to_server)
+            self._enter_and_send(partial(self._session.shaped, output.job, result), to_server)
         else:
             enter = carry_out(output, self._session, self._store, self._log)
-            self._carry_out(enter, to_server)
+            self._enter_and_send(enter, to_server)
 
 
 def _events(inlet: PipeReader, lines: Lines) -> Iterator[Event]:

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from proxy.ruleset.rule import EMPTY, RuleSet
+from proxy.ruleset.rule import RuleSet
 from proxy.session.session import Session
 from proxy.storage.meter import Meters
 from proxy.storage.snapshots import Memory
@@ -19,7 +19,7 @@ from proxy.transports.driver import Driver
 from proxy.transports.http.sse import Event
 from proxy.transports.log import Level, Log
 from proxy.transports.workers.pool import Workers
-from tests.builders import rules
+from tests.builders import EMPTY, rules
 from tests.raw_http import (
     ACCEPTED,
     INITIALIZE,

@@ -15,7 +15,7 @@ from aiohttp.test_utils import RawTestServer, TestClient
 from yarl import URL
 
 from proxy.ruleset.loading.config_model import LimitsSpec
-from proxy.ruleset.rule import EMPTY, RuleSet
+from proxy.ruleset.rule import RuleSet
 from proxy.storage.calls import RecentCalls
 from proxy.storage.meter import Meters
 from proxy.storage.snapshots import Memory, Store
@@ -27,6 +27,7 @@ from proxy.transports.sidecar.request import RequestRefused
 from proxy.transports.sidecar.route import AccessRecord, Handler, Route, Services
 from proxy.transports.sidecar.url.route_handler import UrlRoute
 from proxy.transports.workers.pool import Workers
+from tests.builders import EMPTY
 
 TALKATIVE = (sys.executable, str(Path(__file__).with_name("talkative.py")))
 STREAM = "text/event-stream"

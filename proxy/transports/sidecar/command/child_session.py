@@ -253,7 +253,7 @@ class ChildSession:
         self.over = True
         cause = self._cause or self._child.cause
         count = len(self._pending)
-        for raw in self.driver.session.ended(cause):
+        for raw in self.driver.session.fail_pending(cause):
             self._deliver(raw)
         for id in list(self._pending):
             self._deliver(message.error(id, -1, cause))

@@ -201,12 +201,12 @@ class PooledServer:
 
         The first is replaced by an error, as it would be with a server of its own.
         """
-        is_checked = len(line) <= _LARGE or message.second(line)
-        end = message.behind_first(line) if is_checked else None
+        is_checked = len(line) <= _LARGE or message.may_hold_another(line)
+        end = message.end_of_first(line) if is_checked else None
         key = None if end is None else correlate(line[:end]).answers
         if end is None or key not in self._requests:
             return elements(line) or [line]
-        text = message.not_alone(end, len(line))
+        text = message.trailing_bytes_reason(end, len(line))
         self._log.warning(text)
         return [message.error(key, -1, text), *self._messages(line[end:])]
 
@@ -313,4 +313,4 @@ def _is_message(raw: bytes) -> bool:
         read = message.read(raw)
     except DocumentError:
         return False
-    return isinstance(read, Message) and read.speaks
+    return isinstance(read, Message) and read.is_message

@@ -93,7 +93,7 @@ class CommandRoute:
 
     async def _post(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
         read = await post.read(request, self._route, self._shared.limits, record)
-        if not read.messages or not all(each.speaks for each in read.messages):
+        if not read.messages or not all(each.is_message for each in read.messages):
             raise RequestRefused(400, INVALID, "the body is no JSON-RPC message")
         if not _decodes(read.raw):
             # Some servers exit on invalid UTF-8, and end the calls of others.

@@ -118,11 +118,11 @@ class _Answering:
 
     @property
     def _patience(self) -> float | None:
-        return self._driver.session.patience(self._id_prefix, self._read.ids)
+        return self._driver.session.time_left(self._id_prefix, self._read.ids)
 
     async def _pass_on(self, pooled: PooledRequest, send: Send) -> None:
         while pooled.forwarded or self._query is not None:
-            overdue = await self._driver.overdue(self._id_prefix, self._read.ids)
+            overdue = await self._driver.expire(self._id_prefix, self._read.ids)
             if any(overdue):
                 query = self._query
                 await self._continue_call(overdue, send)

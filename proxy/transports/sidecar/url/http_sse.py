@@ -79,7 +79,7 @@ class SseSessions:
                     await self._dispatch(stream, routed._replace(to_client=[]))
         except (ConnectionLost, TooLong) as broken:
             record.failure = f"the server's stream broke off: {broken}"
-            await answer.add_messages(driver.session.ended(record.failure))
+            await answer.add_messages(driver.session.fail_pending(record.failure))
         finally:
             timer.stop()
             stream.tasks.cancel()

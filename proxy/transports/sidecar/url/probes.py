@@ -63,7 +63,7 @@ class GuardQueries:
         Messages of the server to the client meanwhile are added to `aside`.
         """
         id = query.token.removeprefix(context.id_prefix)
-        seconds = context.driver.session.patience(context.id_prefix, context.post.ids)
+        seconds = context.driver.session.time_left(context.id_prefix, context.post.ids)
         task = self._awaited[id] = asyncio.create_task(self._ask(context, query.raw, id, aside))
         try:
             await asyncio.wait({task}, timeout=seconds)

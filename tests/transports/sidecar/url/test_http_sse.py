@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from proxy.ruleset.rule import EMPTY, RuleSet
-from tests.builders import answer, call, document, line, rules, tool_result
+from proxy.ruleset.rule import RuleSet
+from tests.builders import EMPTY, answer, call, document, line, rules, tool_result
 from tests.transports.guarded import guarded, onward, respond
 from tests.transports.http.raw_upstream import (
     STREAM_HEAD,
