@@ -3,6 +3,7 @@
 import argparse
 import os
 import shlex
+import sys
 
 from msgspec.structs import replace
 
@@ -35,7 +36,10 @@ def run(arguments: argparse.Namespace) -> int:
         return refuse("view", f"{name}: no such file; `hook` keeps an answer for an hour")
     except ExchangeError as error:
         return refuse("view", f"{name}: {error}")
-    answer = answer_of(replay_of(exchange, arguments), command(arguments, name))
+    reader = command(arguments, name)
+    if arguments.budget == "off":
+        arguments.budget = sys.maxsize  # no budget, no views
+    answer = answer_of(replay_of(exchange, arguments), reader)
     print(answer.text)
     return int(answer.failed)
 

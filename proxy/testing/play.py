@@ -16,6 +16,7 @@ from proxy.session import outputs
 from proxy.session.guards import LATE
 from proxy.session.outputs import Output
 from proxy.session.session import Session
+from proxy.session.tools.arguments import implied
 from proxy.session.tools.definitions import ToolFacts
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.shaping.pipeline import shape
@@ -82,6 +83,9 @@ class Replay:
         facts: ToolFacts | None = None,
     ) -> None:
         """Make the call; without a `first_call`, that one alone. Raises AbridgeError."""
+        if facts is None and first_call:
+            # A recorded answer may be given again for a view, unlike that of an unknown tool.
+            facts = ToolFacts(implied(exchange.arguments), repeatable=True)
         self.rules, self.exchange = rules, exchange
         self.log: list[str] = []
         self.shaped: list[tuple[ShapeJob, ShapeResult]] = []

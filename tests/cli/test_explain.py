@@ -426,6 +426,8 @@ def test_a_view_is_answered_as_the_next_call_would_be(run: Run) -> None:
     output = run("explain", *words, stdin=json.dumps(ISSUES).encode()).out
 
     assert json.loads(output) == {"view": ["Crash 58", "Crash 59"]}
+    short = run("explain", "--show", "--view", "a", stdin=b'{"a":1}').out
+    assert json.loads(short) == {"view": 1}
 
 
 def test_options_may_stand_between_the_rules_and_the_file(tmp_path: Path, run: Run) -> None:

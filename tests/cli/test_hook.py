@@ -127,6 +127,16 @@ def test_answers_are_kept_for_an_hour_for_their_owner_alone(
     assert run("view", first, "items[0]", code=2) == ("", error)
 
 
+def test_an_answer_within_the_budget_has_views_and_so_has_one_without_a_budget(
+    tmp_path: Path, run: Run
+) -> None:
+    file = tmp_path / "answer"
+    for text, words in (('{"a": 1}', ()), (WHOLE, ("--budget", "off"))):
+        file.write_text(text)
+        [(name, value)] = json.loads(text).items()
+        assert json.loads(run("view", file, name, *words).out) == {"view": value}
+
+
 def test_a_view_that_cannot_be_made_is_refused(tmp_path: Path, run: Run) -> None:
     file = tmp_path / "answer"
     file.write_text(WHOLE)
