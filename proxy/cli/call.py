@@ -58,7 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
         for _, plan in plans_for(rules, name, facts[name]):
             upstream = without_ours(plan, upstream)
         response = await _response(client, name, upstream)
-        replay = Replay(rules, _exchange(name, values, response), facts=facts[name])
+        exchange = _exchange(name, values, response)
+        replay = Replay(rules, exchange, facts=facts[name], client=arguments.client)
         return _exchange(name, upstream, response), replay, facts[name].app
 
     parsed(words)
@@ -151,7 +152,7 @@ def _print(replay: Replay, arguments: argparse.Namespace) -> int:
     both = (replay.before, replay.answer)
     before, answer = ("\n".join(each.texts_for(client.shows)) for each in both)
     print(before if arguments.direct else answer)
-    size, rest = len(before.encode()), len(answer.encode())
+    size, rest = (each.visible_size.to(client.shows) for each in both)
     cut = client.cut(size)
     alone = f" ({client.name.rstrip('*')} alone would show {size - cut:,})" if cut else ""
     say(

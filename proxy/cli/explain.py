@@ -3,7 +3,7 @@
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,7 +28,7 @@ from proxy.document.patterns import truthy
 from proxy.document.tokens import tokens
 from proxy.document.tree import Document, loads, plain
 from proxy.errors import AbridgeError, DocumentError
-from proxy.ruleset.clients import CLIENTS, client_for
+from proxy.ruleset.clients import CLIENTS, Shows
 from proxy.ruleset.guard import Allow
 from proxy.ruleset.rule import Rule
 from proxy.shaping.job import ShapeJob
@@ -107,10 +107,11 @@ def run(arguments: argparse.Namespace) -> int:
     name = arguments.file or (arguments.rules.pop() if arguments.rules else "-")
     if name == "-" and sys.stdin.isatty():
         return refuse("explain", "name a file with an answer, or pipe one")
-    rules = options.selection(arguments, os.environ)(None, arguments.client)
+    selection = options.selection(arguments, os.environ)
     raw = content(name)
     try:
         if (limit := arguments.definitions) is not None:
+            rules = selection(None, arguments.client)
             tools = definitions.explained(raw, rules, limit)
             show(arguments, tools, partial(definitions.show, limit=limit))
             return 0
@@ -122,22 +123,31 @@ def run(arguments: argparse.Namespace) -> int:
             view = {**exchange.arguments, "view": arguments.view}
             exchange = recorded(recording, tool, view)
         result = None if arguments.found is None else text_result(arguments.found)
-        replay = Replay(rules, exchange, query_result=result)
+
+        def replay_for(client: str | None) -> Replay:
+            return Replay(selection(None, client), exchange, query_result=result, client=client)
+
+        replay = replay_for(arguments.client)
         if arguments.show:
-            _print_lines(console(), replay.answer.texts_for(client_for(arguments.client).shows))
+            _print_lines(console(), replay.answer.texts_for(replay.shows))
             return 0
-        account = explained(replay, name)
+        account = explained(replay, name, replay_for)
     except AbridgeError as error:
         return refuse("explain", f"{name}: {error}")
     show(arguments, account, _print)
     return 0
 
 
-def explained(replay: Replay, file: str = "") -> dict[str, Any]:
-    """Return the account of a call and its response; the keys are the same for every call."""
+def explained(
+    replay: Replay, file: str = "", replay_for: Callable[[str], Replay] | None = None
+) -> dict[str, Any]:
+    """Return the account of a call and its response; the keys are the same for every call.
+
+    `replay_for` replays the call for a client of this name, whose budget may be another.
+    """
     exchange, rule = replay.exchange, replay.applied
     notices: list[Any] = []
-    steps = [] if rule is None else list(_accounts(_states(replay, rule, notices)))
+    steps = [] if rule is None else list(_accounts(_states(replay, rule, notices), replay.shows))
     untouched = replay.outcome == "untouched"
     of_guard = (each for decision in replay.decisions for each in decision.warnings)
     of_steps = (each for _, result in replay.shaped for each in result.warnings)
@@ -163,10 +173,10 @@ def explained(replay: Replay, file: str = "") -> dict[str, Any]:
         "warnings": _warning_list(dict.fromkeys((*of_guard, *of_steps))),
         "vocabulary": {} if rule is None else _vocabulary(rule),
         "log": list(dict.fromkeys(replay.log)),
-        "before": _sizes(replay.before),
-        "after": _sizes(replay.answer),
+        "before": _sizes(replay.before, replay.shows),
+        "after": _sizes(replay.answer, replay.shows),
         "shown": _for_models(replay.answer),
-        "clients": list(_clients(replay.before, replay.answer)),
+        "clients": list(_clients(replay_for or (lambda _: replay))),
     }
 
 
@@ -235,7 +245,7 @@ class _State(NamedTuple):
     message: str | None = None
 
 
-def _accounts(states: Iterable[_State]) -> Iterator[dict[str, Any]]:
+def _accounts(states: Iterable[_State], shows: Shows) -> Iterator[dict[str, Any]]:
     key, missing, warnings = None, 0, 0
     for state in states:
         if state.key != key:
@@ -243,7 +253,7 @@ def _accounts(states: Iterable[_State]) -> Iterator[dict[str, Any]]:
         yield {
             "step": state.step,
             "key": key,
-            **_sizes(state.answer),
+            **_sizes(state.answer, shows),
             "missing": list(state.missing[missing:]),
             "warnings": _warning_list(state.warnings[warnings:]),
             "said": state.message,
@@ -336,10 +346,10 @@ def _vocabulary(rule: Rule) -> dict[str, list[str]]:
     return {path: list(permitted) for path, permitted in words.items()}
 
 
-def _sizes(answer: ClientView) -> dict[str, int | None]:
+def _sizes(answer: ClientView, shows: Shows) -> dict[str, int | None]:
     return {
         "wire": len(answer.line),
-        "visible": answer.visible_size.most,
+        "visible": answer.visible_size.to(shows),
         "structured": answer.visible_size.structured,
         "text": answer.visible_size.text,
     }
@@ -366,11 +376,13 @@ def _first_lines(text: str) -> list[str]:
     return first if len(lines) <= _MAX_LINES else [*first, f"… (+{len(lines) - _MAX_LINES} lines)"]
 
 
-def _clients(before: ClientView, after: ClientView) -> Iterator[dict[str, Any]]:
+def _clients(replay_for: Callable[[str], Replay]) -> Iterator[dict[str, Any]]:
     for client in (each.within(os.environ) for each in CLIENTS):
         limit = client.limit_bytes
         if limit is not None:
-            sizes = before.visible_size.to(client.shows), after.visible_size.to(client.shows)
+            replay = replay_for(client.name.rstrip("*"))
+            both = replay.before, replay.answer
+            sizes = [answer.visible_size.to(client.shows) for answer in both]
             yield {
                 "client": client.name,
                 "limit": limit,
@@ -395,7 +407,7 @@ def _print(account: dict[str, Any]) -> None:
     if account["steps"]:
         stdout.print(rows)
     at_steps = (f"at {title}: {message}" for message, title in remarks.items() if message)
-    _print_lines(stdout, (*at_steps, *_findings(account), *_in_models(account["shown"])))
+    _print_lines(stdout, (*at_steps, *_findings(account), *_in_models(account)))
     rows = table("client", ">limit", ">before", ">after", "what is over the limit")
     keys = ("before", "after")
     for client in account["clients"]:
@@ -454,11 +466,13 @@ def _findings(account: dict[str, Any]) -> Iterator[str]:
         yield f"words of {path}: {', '.join(words)}"
 
 
-def _in_models(texts: dict[str, dict[str, Any]]) -> Iterator[str]:
+def _in_models(account: dict[str, Any]) -> Iterator[str]:
+    texts = account["shown"]
     structured = "clients that show structuredContent where there is some"
     names = {"structured": structured, "text": "clients that show text"}
     if texts["structured"] == texts["text"]:
-        names = {"text": "every client"}
+        single = account["after"]["structured"] is None
+        names = {"text": "every client" if single else "clients that show one copy"}
     for kind, name in names.items():
         size = f"{texts[kind]['bytes']:,} bytes, about {texts[kind]['tokens']:,} tokens"
         yield f"\nwhat the model reads in {name}, {size}:"

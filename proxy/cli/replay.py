@@ -12,7 +12,6 @@ from proxy.cli.terminal import console, json_text, printable, refuse, show, tabl
 from proxy.document.sizes import size
 from proxy.document.tokens import tokens
 from proxy.errors import AbridgeError
-from proxy.ruleset.clients import client_for
 from proxy.ruleset.rule import RuleSet
 from proxy.ruleset.selection import Selection
 from proxy.testing.fit import RuleFit
@@ -20,7 +19,6 @@ from proxy.testing.play import Replay
 from proxy.testing.proof import ShapedAnswer, UsedValue, used_values
 from proxy.testing.recordings import RecordedSession, sessions
 
-Texts = tuple[str, ...]
 FINDINGS = ("loss", "rot", "drift")
 _FAIL_ON = ["loss", "rot"]
 _SHOWN = 10  # of a kind of finding
@@ -56,19 +54,17 @@ class Account:
         name = self._client or session.client
         rules = self._selection(session.server, name)
         rules = self._active(rules.fitting(session.tools) if session.tools else rules)
-        shows = client_for(name).shows
         answered = []
         for file, exchange in session.exchanges:
             try:
-                replay = Replay(rules, exchange)
-                before, after = replay.before.texts_for(shows), replay.answer.texts_for(shows)
+                replay = Replay(rules, exchange, client=name)
             except AbridgeError as error:
                 raise AbridgeError(f"{file}: {error}") from error
-            self._count(file, replay, before, after)
+            self._count(file, replay)
             rule = replay.applied
             if rule is not None and (fit := self.fits.get((rule.place, rule.name))) is not None:
                 fit.add(file, replay)
-            answered.append(ShapedAnswer(file, replay, after))
+            answered.append(ShapedAnswer(file, replay))
         self.used += used_values(answered, json_text(session.tools))
         self.sessions += bool(answered)
 
@@ -81,16 +77,17 @@ class Account:
                 self.fits.setdefault((rule.place, rule.name), RuleFit(rule, file))
         return replace(rules, files=tuple(files))
 
-    def _count(self, file: str, replay: Replay, before: Texts, after: Texts) -> None:
+    def _count(self, file: str, replay: Replay) -> None:
         tool, rule = replay.exchange.tool, replay.applied
         key = tool, None if rule is None else rule.name
         sizes = self._sizes.setdefault(key, ToolSizes(*key))
-        size_after = _bytes(after)
+        before, after = replay.before, replay.answer
+        size_after = after.visible_size.to(replay.shows)
         sizes.calls += 1
-        sizes.before += _bytes(before)
+        sizes.before += before.visible_size.to(replay.shows)
         sizes.after += size_after
-        sizes.tokens_before += sum(map(tokens, before))
-        sizes.tokens_after += sum(map(tokens, after))
+        sizes.tokens_before += sum(map(tokens, before.texts_for(replay.shows)))
+        sizes.tokens_after += sum(map(tokens, after.texts_for(replay.shows)))
         sizes.largest = max(sizes.largest, size_after)
         if self._limit is not None and size_after > self._limit:
             self.over.append({"file": file, "tool": tool, "bytes": size_after})
@@ -108,10 +105,6 @@ class Account:
             "drift": [each for fit in self.fits.values() for each in fit.drift()],
             "over": self.over,
         }
-
-
-def _bytes(texts: Texts) -> int:
-    return sum(len(text.encode(errors="replace")) for text in texts)
 
 
 def add(parser: argparse.ArgumentParser) -> None:

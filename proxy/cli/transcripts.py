@@ -15,7 +15,7 @@ from proxy.cli.terminal import json_text
 from proxy.ruleset.clients import client_for
 from proxy.testing import recordings
 from proxy.testing.answer import read
-from proxy.testing.exchange import make, text_result
+from proxy.testing.exchange import RecordedExchange, make, text_result
 from proxy.testing.recordings import SESSION, RecordedSession
 
 ENDING = ".jsonl"
@@ -31,7 +31,8 @@ _WORDS = (b'"mcp__', b'"tool_result"', b'"function_call_output"')
 class ToolAnswer(NamedTuple):
     """An answer as the model read it: the tool as `server/tool`, and whether the client cut it.
 
-    `whole` is the answer of the server, if the client has saved it and it is still there.
+    `whole` is the answer of the server, if the client has saved it and it is still there;
+    `exchange` is the call if it was recorded.
     """
 
     client: str
@@ -40,6 +41,7 @@ class ToolAnswer(NamedTuple):
     cut: bool
     whole: str | None
     arguments: dict[str, Any]
+    exchange: RecordedExchange | None = None
 
 
 def folders(environment: "os._Environ[str]") -> list[str]:
@@ -107,7 +109,7 @@ def _recorded(folder: str) -> Iterator[ToolAnswer]:
         for _, exchange in session.exchanges:
             text = _encodable("\n".join(read(exchange.response).texts_for(shows)))
             tool, client = f"{session.server}/{exchange.tool}", session.client or ""
-            yield ToolAnswer(client, tool, text, False, text, exchange.arguments)
+            yield ToolAnswer(client, tool, text, False, text, exchange.arguments, exchange)
 
 
 def _claude(record: dict[str, Any], tools: "dict[str, _Call]") -> Iterator[ToolAnswer | str]:

@@ -46,7 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def replay_of(exchange: RecordedExchange, arguments: argparse.Namespace) -> Replay:
     """Answer a recorded call as Claude Code gets it. Raises RuleErrors."""
-    return Replay(options.selection(arguments, os.environ)(None, _CLIENT), exchange)
+    rules = options.selection(arguments, os.environ)(None, _CLIENT)
+    return Replay(rules, exchange, client=_CLIENT)
 
 
 def answer_of(replay: Replay, reader: str) -> ClientView:

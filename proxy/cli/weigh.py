@@ -95,8 +95,9 @@ def _in_budget(answer: ToolAnswer, text: str) -> int:
     if len(text) * 4 <= client_for(answer.client).budget_bytes:
         return len(text.encode())
     rules = Selection((), None, lambda _: None)(None, answer.client)
-    tool = answer.tool.rpartition("/")[2]
-    return len(Replay(rules, make(tool, {}, text_result(text))).answer.text.encode())
+    exchange = answer.exchange or make(answer.tool, {}, text_result(text))
+    replay = Replay(rules, exchange, client=answer.client)
+    return replay.answer.visible_size.to(replay.shows)
 
 
 def _print(weights: list[Weight], sessions: int, period: Span) -> None:

@@ -30,10 +30,14 @@ class ClientView(Struct, frozen=True):
         return "\n".join(self.texts) if self.error is None else self.error
 
     def texts_for(self, shows: Shows) -> tuple[str, ...]:
-        """Return the texts that the model of a client of this kind reads."""
-        if self.structured is not None and shows not in ("text", "blocks"):
-            return (bytes(self.structured).decode(),)
-        return self.texts if self.error is None else (self.error,)
+        """Return the texts that the model of a client of this kind reads, without escapes."""
+        structured = () if self.structured is None else (bytes(self.structured).decode(),)
+        texts = self.texts if self.error is None else (self.error,)
+        if shows in ("text", "blocks"):
+            return texts
+        if shows in ("both", "result") or (shows == "once" and structured != texts):
+            return (*structured, *texts)
+        return structured or texts
 
 
 def read(line: bytes) -> ClientView:
@@ -47,7 +51,8 @@ def read(line: bytes) -> ClientView:
         error = members["error"]
         text = message.string_at(error, "message")
         text = bytes(error).decode(errors="replace") if text is None else text
-        return ClientView(line, failed=True, error=text)
+        size = frame.size_of(None, (text,))
+        return ClientView(line, visible_size=size, failed=True, error=text)
     if "result" not in members:
         raise DocumentError("a response has a result or an error")
     result = message.members(members["result"])

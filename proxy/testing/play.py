@@ -10,6 +10,7 @@ from proxy.document import message
 from proxy.document.message import members
 from proxy.document.tree import plain
 from proxy.errors import AbridgeError
+from proxy.ruleset.clients import Shows, client_for
 from proxy.ruleset.guard import Decision, Guard, QueryResult
 from proxy.ruleset.rule import Rule, RuleSet
 from proxy.session import outputs
@@ -70,7 +71,8 @@ class Replay:
     `calls` are the arguments of every call that reached the server, `queries` those of guards.
     `answer` is the response that the client got. A call for a later page or a view is preceded by
     the call for the first page, as a model would make it, whose answer is `opening`. `shaped` are
-    the responses that a rule was run on, `outcome` is that of the last call.
+    the responses that a rule was run on, `outcome` is that of the last call. `client` is the name
+    that a client sends: it decides which copies of an answer count, as in a live session.
     """
 
     def __init__(
@@ -81,12 +83,13 @@ class Replay:
         first_call: bool = True,
         query_result: Raw | None = None,
         facts: ToolFacts | None = None,
+        client: str | None = None,
     ) -> None:
         """Make the call; without a `first_call`, that one alone. Raises AbridgeError."""
         if facts is None and first_call:
             # A recorded answer may be given again for a view, unlike that of an unknown tool.
             facts = ToolFacts(implied(exchange.arguments), repeatable=True)
-        self.rules, self.exchange = rules, exchange
+        self.rules, self.exchange, self.client = rules, exchange, client
         self.log: list[str] = []
         self.shaped: list[tuple[ShapeJob, ShapeResult]] = []
         self.outcome: OutcomeKind = "untouched"
@@ -98,6 +101,7 @@ class Replay:
         self._meters = Meters(lambda row: setattr(self, "outcome", row.outcome))
         recording = _recording_guards(rules, self.decisions)
         self._session = Session(lambda *_: recording, self._meters.of, self.log.append)
+        self._session.rules.rename(client=client)
         if facts is not None:
             self._session.rules.learn({exchange.tool: facts})
         arguments, applied = exchange.arguments, self.applied
@@ -132,7 +136,12 @@ class Replay:
             first_call=self._first_call,
             query_result=self._query_result,
             facts=self._facts,
+            client=self.client,
         )
+
+    @property
+    def shows(self) -> Shows:
+        return client_for(self.client).shows
 
     @property
     def applied(self) -> Rule | None:

@@ -23,11 +23,10 @@ class UsedValue(Struct):
 
 
 class ShapedAnswer(Struct):
-    """An answer with its recorded file; `visible` are the texts that the model sees."""
+    """An answer with its recorded file."""
 
     file: str
     replay: Replay
-    visible: tuple[str, ...]
 
 
 def used_values(session: Sequence[ShapedAnswer], definitions: str = "") -> list[UsedValue]:
@@ -46,9 +45,8 @@ def used_values(session: Sequence[ShapedAnswer], definitions: str = "") -> list[
             if value.isalpha() and value in definitions:
                 continue
             if after is None:
-                after = _lines(
-                    leaf for each in answer.visible for _, leaf in _leaves(answers.value(each))
-                )
+                texts = answer.replay.answer.texts_for(answer.replay.shows)
+                after = _lines(leaf for each in texts for _, leaf in _leaves(answers.value(each)))
             path = next((path for path, leaf in leaves if has_word(value, leaf)), "")
             new = UsedValue(value, answer.file, answer.replay.exchange.tool, path, user)
             each = used.setdefault((value, index), new)

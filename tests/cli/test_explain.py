@@ -1,6 +1,7 @@
 """`explain`: the steps with their bytes, why a rule applies, what each kind of client shows."""
 
 import json
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,16 @@ import pytest
 from msgspec.json import encode
 
 from proxy.cli.explain import explained
+from proxy.ruleset.clients import client_for
 from proxy.ruleset.rule import RuleSet
+from proxy.ruleset.selection import Selection
 from proxy.testing import exchange
+from proxy.testing.answer import read
 from proxy.testing.play import Replay
 from tests.builders import answer, call, document, line, rules, tool_result
 from tests.cli.conftest import Printed, Run
 from tests.rulecases import PYTHON
+from tests.talk import Talk
 
 RULES = """\
 version: 1
@@ -428,6 +433,29 @@ def test_a_view_is_answered_as_the_next_call_would_be(run: Run) -> None:
     assert json.loads(output) == {"view": ["Crash 58", "Crash 59"]}
     short = run("explain", "--show", "--view", "a", stdin=b'{"a":1}').out
     assert json.loads(short) == {"view": 1}
+
+
+@pytest.mark.parametrize("client", ["@cline/core", "github-copilot", "inspector-cli", "codex"])
+def test_sizes_are_those_of_a_session_with_the_client(
+    client: str, tmp_path: Path, run: Run
+) -> None:
+    text = "".join(f"{n}: a line of a log\n" for n in range(5000))
+    result = answer(tool_result(text, structuredContent={"result": text}))
+    file, session = tmp_path / "0001.json", {"server": "crm", "client": client}
+    (tmp_path / "session.json").write_text(json.dumps(session))
+    exchange = {"request": call("read").decode(), "response": result.decode()}
+    file.write_text(json.dumps(exchange))
+    talk = Talk(Selection((), None, print)(None, client))
+    talk.client(line(id=0, method="initialize", params={"clientInfo": {"name": client}}))
+    live = read(talk.exchange(call("read"), result)).visible_size.to(client_for(client).shows)
+
+    account = json.loads(run("explain", "--client", client, "--json", file).out)
+    of_clients = json.loads(run("explain", "--json", file).out)["clients"]
+    rows = [row["after"] for row in of_clients if fnmatch(client, row["client"])]
+    [tool] = json.loads(run("replay", "--json", tmp_path).out)["tools"]
+    [weight] = json.loads(run("weigh", "--json", tmp_path).out)
+    sizes = account["after"]["visible"], tool["after"], weight["in_budget"]
+    assert {*sizes, *rows} == {live}
 
 
 def test_options_may_stand_between_the_rules_and_the_file(tmp_path: Path, run: Run) -> None:

@@ -27,7 +27,7 @@ def session(*calls: Call, by: RuleSet = EMPTY) -> list[ShapedAnswer]:
             text = content if isinstance(content, str) else json.dumps(content)
             result = text_result(text)
         replay = Replay(by, make(tool, arguments, result))
-        answered.append(ShapedAnswer(f"{number}.json", replay, replay.answer.texts_for("either")))
+        answered.append(ShapedAnswer(f"{number}.json", replay))
     return answered
 
 
