@@ -17,7 +17,7 @@ def envelope(raw: bytes) -> Message:
 
 
 @pytest.mark.parametrize(
-    ("raw", "key", "verb", "responds", "speaks"),
+    ("raw", "key", "verb", "responds", "is_message"),
     [
         (b'{"id":7,"method":"tools/call","params":{"name":"t"}}', b"7", "tools/call", False, True),
         (b'{"method":"notifications/initialized"}', None, "notifications/initialized", False, True),
@@ -29,10 +29,15 @@ def envelope(raw: bytes) -> Message:
     ],
 )
 def test_a_message_is_a_request_a_notification_a_response_or_nothing(
-    raw: bytes, key: bytes | None, verb: str, responds: bool, speaks: bool
+    raw: bytes, key: bytes | None, verb: str, responds: bool, is_message: bool
 ) -> None:
     read = envelope(raw)
-    assert (read.key, read.verb, read.responds, read.is_message) == (key, verb, responds, speaks)
+    assert (read.key, read.verb, read.responds, read.is_message) == (
+        key,
+        verb,
+        responds,
+        is_message,
+    )
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ PLANTED: list[tuple[str, Any, str, Any, str]] = [
         "what the model sees is counted",
     ),
     ("pairs", pipeline, "shape", shaped(lambda raw: raw[:-1] + b",}"), "what is sent is JSON"),
-    ("traces", Session, "ended", lambda *_: (), "each request is answered"),
+    ("traces", Session, "fail_pending", lambda *_: (), "each request is answered"),
     ("traces", Session, "from_server", twice, "what no rule is for goes to the client as it came"),
     ("traces", InFlight, "is_stray", lambda *_: False, "no client sees a question of the proxy's"),
     ("traces", Session, "streamed", lambda *_: None, "no request is answered twice"),
