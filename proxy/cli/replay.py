@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from proxy.cli import PROGRAM, options
+from proxy.cli import options
 from proxy.cli.terminal import console, json_text, printable, refuse, show, table
 from proxy.document.sizes import size
 from proxy.document.tokens import tokens
@@ -17,7 +17,7 @@ from proxy.ruleset.selection import Selection
 from proxy.testing.fit import RuleFit
 from proxy.testing.play import Replay
 from proxy.testing.proof import ShapedAnswer, UsedValue, used_values
-from proxy.testing.recordings import RecordedSession, sessions
+from proxy.testing.recordings import NO_CALL, RecordedSession, sessions
 
 FINDINGS = ("loss", "rot", "drift")
 _FAIL_ON = ["loss", "rot"]
@@ -141,10 +141,9 @@ def run(arguments: argparse.Namespace) -> int:
         account.add(session)
         if sys.stderr.isatty():
             print(f"\r{account.sessions} sessions\r", end="", file=sys.stderr, flush=True)
-    report = account.report()
     if not account.sessions:
-        advice = f"`{PROGRAM} record` makes recordings"
-        return refuse("replay", f"no recorded call in {', '.join(arguments.paths)}; {advice}")
+        return refuse("replay", NO_CALL.format(", ".join(arguments.paths)))
+    report = account.report()
     show(arguments, report, _print)
     return int(bool(report["over"] or any(report[kind] for kind in arguments.fail_on)))
 

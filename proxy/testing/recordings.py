@@ -15,6 +15,8 @@ from proxy.testing.exchange import ExchangeError, RecordedExchange, recorded
 TOOLS = "0000-tools.json"
 SESSION = "session.json"
 
+NO_CALL = "no recorded call in {}; `mcp-abridge record` makes recordings"
+
 _NUMBER = re.compile(r"\d*")
 
 

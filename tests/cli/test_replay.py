@@ -132,8 +132,9 @@ def test_a_file_that_cannot_be_replayed_is_refused(
 ) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
-    error = run("replay", str(empty), code=2).err
-    assert f"no recorded call in {empty}; `mcp-abridge record` makes recordings" in error
+    for verb in ("replay", "suggest"):
+        error = run(verb, str(empty), code=2).err
+        assert f"no recorded call in {empty}; `mcp-abridge record` makes recordings" in error
     (empty / "0001-t.json").write_text("{")
     error = run("replay", str(empty), code=2).err
     assert f"{empty}/0001-t.json: neither a recorded exchange nor JSON" in error

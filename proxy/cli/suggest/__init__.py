@@ -13,7 +13,7 @@ from proxy.document.tree import plain
 from proxy.errors import AbridgeError, did_you_mean
 from proxy.ruleset.rule import Rule
 from proxy.testing import answer
-from proxy.testing.recordings import RecordedSession, sessions
+from proxy.testing.recordings import NO_CALL, RecordedSession, sessions
 from proxy.testing.usage import Usage
 
 
@@ -36,6 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output:
         check_output(arguments.output, force=arguments.force)
     recordings = list(_sessions(arguments.paths))
+    if not any(session.exchanges for session, _ in recordings):
+        raise AbridgeError(NO_CALL.format(", ".join(arguments.paths)))
     servers = list(dict.fromkeys(each.server for each, _ in recordings if each.server))
     names, server = ", ".join(servers), arguments.server
     if server is None and len(servers) > 1:
