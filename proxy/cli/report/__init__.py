@@ -159,7 +159,7 @@ def _print_table(figures: list[Figures], period: Span, by: str) -> None:
     smaller = after and before / after >= 1.05
     times = f", {times_text(before, after)} times as much" if smaller else ""
     stdout.print(
-        f"In {period.words} the model read {size_text(after)} ({tokens_text(after)}) in "
+        f"In {period.words} the model read at most {size_text(after)} ({tokens_text(after)}) in "
         f"{calls}{largest}.\nThe servers sent {size_text(before)}{times}; on the wire, {wire} "
         f"became {size_text(total.wire_after)}."
     )

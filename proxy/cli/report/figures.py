@@ -32,8 +32,12 @@ def tokens_text(size: int) -> str:
 
 
 def times_text(before: int, after: int) -> str:
-    """Return how many times smaller something became."""
-    return f"{before / after:,.1f}" if after else "–"
+    """Return how many times smaller something became, if there was something before and after.
+
+    >>> times_text(780, 160), times_text(0, 130)
+    ('4.9', '–')
+    """
+    return f"{before / after:,.1f}" if before and after else "–"
 
 
 def size_text(count: int) -> str:

@@ -81,7 +81,7 @@ def _totals(total: Figures, definitions: list[Definitions]) -> str:
     listed = sum(each.before for each in definitions), sum(each.after for each in definitions)
     read = f"{tokens_text(after)} in {count_text(total.calls, 'call')}"
     rows = [
-        ("Model read", size_text(after), read),
+        ("Model read at most", size_text(after), read),
         ("Largest answer", size_text(total.largest), "as the client got it"),
         ("Cut by clients", f"{total.cuts_after:,}", f"{total.cuts_before:,} without the proxy"),
         ("Servers sent", size_text(before), f"{times_text(before, after)} times as much"),
@@ -112,7 +112,8 @@ def _large(sums: Sums) -> str:
     return _section(
         "Still large",
         "What the model read, unless its client cut it. A client cuts an answer that is longer "
-        "than its limit: an error, a file’s name or a gap stands in place of the rest.",
+        "than its limit: an error, a file’s name or a gap stands in place of the rest. "
+        "An answer that passed unparsed counts with its envelope and every copy.",
         *(
             _figures(by, columns, sums.figures[by], total=by == "tool", first=_READ)
             for by in ("tool", "client")

@@ -68,8 +68,8 @@ def test_the_report_leads_with_the_tools_of_which_the_model_read_most(
     filled(path, SHAPED, VIEWED, UNTOUCHED)
     lines = printed().splitlines()
     assert lines[:2] == [
-        "In the last 7 days the model read 160 kB (about 50,000 tokens) in 302 calls, 8.00 kB in"
-        " the largest.",
+        "In the last 7 days the model read at most 160 kB (about 50,000 tokens) in 302 calls,"
+        " 8.00 kB in the largest.",
         "The servers sent 780 kB, 4.9 times as much; on the wire, 850 kB became 161 kB.",
     ]
     assert [" ".join(line.split()) for line in lines[2:] if line.strip(" ─")] == [
@@ -151,7 +151,7 @@ def test_what_shadow_rules_would_save_and_what_rules_warned_of_is_told_apart(
 ) -> None:
     filled(path, SHAPED, SHADOWED)
     out = printed("--by", "rule")
-    assert "the model read 98.0 kB (about 31,000 tokens) in 2 calls" in out
+    assert "the model read at most 98.0 kB (about 31,000 tokens) in 2 calls" in out
     assert out.endswith("\nRules in shadow mode would have saved 86.0 kB more.\n")
 
     warned(path, ("[b]\x1b[2J", "a", 1_234), *(("jobs", f"{n}", n) for n in range(1, 23)))
