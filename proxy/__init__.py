@@ -79,7 +79,8 @@ To add
   cli/wrap/places.py, and a configuration for its test in tests/cli/wrap/; a class in
   tests/clients/programs.py, for which `make clients` shows what the model reads.
 - a verb: a file in cli/ with `add(parser)` and `run(arguments)`, a line in cli/__init__.py (an
-  example and a sentence), and tests/cli/test_NAME.py with the fixture `run`.
+  example and a sentence; `--help` has at most 60 lines), and tests/cli/test_NAME.py with the
+  fixture `run`.
 - a guarantee: a sentence in README, and a test named after what a user would see; what can go
   wrong from outside is a row in tests/faults/rows.py, and its tests are marked with the row and
   the way, `@pytest.mark.fault(36, "inside")`.

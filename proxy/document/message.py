@@ -20,6 +20,9 @@ CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
 
+PROGRESS_TOKEN = "progressToken"
+"""The key of the token that pairs progress notifications with their request."""
+
 LISTEN = "subscriptions/listen"
 """The method of a request whose response comes only when the client needs no more messages."""
 

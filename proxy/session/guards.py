@@ -21,8 +21,6 @@ from proxy.transforms.base import Call
 LATE = "no answer in time"
 """The failure of a query without a response in its time."""
 
-_TOKEN = "progressToken"
-
 
 def decide(
     state: SessionState,
@@ -127,7 +125,9 @@ def hold(
     meta = members(message.params(raw)).get("_meta")
     if meta is not None:
         # The stateless protocol requires it of every request. The progress is not the call's.
-        params["_meta"] = {key: value for key, value in members(meta).items() if key != _TOKEN}
+        params["_meta"] = {
+            key: value for key, value in members(meta).items() if key != message.PROGRESS_TOKEN
+        }
     line = encode({"jsonrpc": "2.0", "id": Raw(id), "method": own_request.method, "params": params})
     pending.line, pending.query = raw, request.slot
     state.inflight.add(pending)

@@ -19,7 +19,6 @@ from proxy.storage.snapshots import Snapshot
 
 PROGRESS = "notifications/progress"
 
-_TOKEN = "progressToken"
 _MOST_STORED = 1000  # keys of stored snapshots; the oldest is forgotten first
 
 
@@ -108,7 +107,7 @@ def _response(
 def progress_token(meta: Raw) -> bytes:
     """Return the progress token in a request's `_meta` as an id_key; empty if there is none."""
     try:
-        token = message.members(meta).get(_TOKEN)
+        token = message.members(meta).get(message.PROGRESS_TOKEN)
     except DocumentError:
         return b""
     return b"" if token is None else message.id_key(bytes(token))

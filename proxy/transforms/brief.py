@@ -119,7 +119,7 @@ def _choose(
     """
     same = _same(columns, target // 10) if table else []
     varied = [column for column in columns if (not column.constant if table else not column.each)]
-    rest = target - 40 - 3 * count - sum(len(c.name) + len(c.values[0]) + 4 for c in same)
+    rest = target - 40 - 3 * count - sum(column.constant_size for column in same)
     picks: list[RowColumn] = []
     for column in varied if whole else ():
         cost = column.cost(_CLIPS[0], table) * count + len(column.name) + 3
@@ -144,10 +144,9 @@ def _choose(
 def _same(columns: list[RowColumn], room: int) -> list[RowColumn]:
     picks = []
     for column in columns:
-        cost = len(column.name) + len(column.values[0]) + 4
-        if column.constant and cost <= room:
+        if column.constant and column.constant_size <= room:
             picks.append(column)
-            room -= cost
+            room -= column.constant_size
     return picks
 
 

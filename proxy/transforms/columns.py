@@ -56,6 +56,11 @@ class RowColumn(Struct):
         return f"{name}[].{spelled(self.each)}" if self.each else name
 
     @property
+    def constant_size(self) -> int:
+        """The bytes of a constant that stands once for all rows."""
+        return len(self.name) + len(self.values[0]) + 4
+
+    @property
     def words(self) -> list[str]:
         return [word.lower() for word in _WORD.findall(self.path[-1])]
 

@@ -63,7 +63,7 @@ def correlate(raw: bytes, *, glued: bool = True) -> Correlation:
     try:
         params = members(read.params)
         if read.verb == "notifications/progress":
-            return Correlation(token=_key(params.get("progressToken")))
+            return Correlation(token=_key(params.get(message.PROGRESS_TOKEN)))
         if read.verb == "notifications/cancelled":
             return Correlation(cancels=_key(params.get("requestId")))
         meta = members(params["_meta"]) if "_meta" in params else {}
@@ -76,7 +76,7 @@ def progress_token(request: Message) -> bytes | None:
     """Return the progress token of a request as an id_key; None if it has none."""
     try:
         meta = members(members(request.params)["_meta"])
-        return _key(meta.get("progressToken"))
+        return _key(meta.get(message.PROGRESS_TOKEN))
     except (DocumentError, KeyError):
         return None
 

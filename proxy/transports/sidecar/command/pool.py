@@ -164,7 +164,9 @@ class PooledServer:
             line = _with_member(line, own, "id")
             if request.token is not None:
                 self._requests[request.own_token] = request
-                line = _with_member(line, request.own_token, "params", "_meta", "progressToken")
+                line = _with_member(
+                    line, request.own_token, "params", "_meta", message.PROGRESS_TOKEN
+                )
         request.awaited.add(own)
         self._requests[own] = request
         return line
