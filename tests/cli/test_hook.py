@@ -168,13 +168,30 @@ def test_wrap_adds_the_hook_to_the_settings_and_unwrap_restores_them_to_the_byte
     edited = path.read_bytes().decode()
     [command] = re.findall(r'"command": "(\S*mcp-abridge hook --rules github)"', edited)
     assert len(edited) - len(settings) < len(command) + 120
-    run("wrap", "--hook")
-    assert path.read_bytes().decode() == edited
-    run("unwrap", "--hook")
+    assert run("wrap", "--hook").out == "the hook is there already\n"
+    run("wrap", "--hook", "--rules", "slack")
+    assert path.read_bytes().decode() == edited.replace("github", "slack")
+    assert run("unwrap", "--hook").err.endswith("\nrestart the clients\n")
     assert path.read_bytes() == settings.encode()
 
 
 def test_wrap_makes_the_settings_for_the_hook_if_there_are_none(tmp_path: Path, run: Run) -> None:
-    run("unwrap", "--hook", CLAUDE_CONFIG_DIR=f"{tmp_path}/none", code=1)
-    run("wrap", "--hook")
-    assert list(json.loads((tmp_path / "none" / "settings.json").read_text())) == ["hooks"]
+    file = tmp_path / "none" / "settings.json"
+    out = run("unwrap", "--hook", CLAUDE_CONFIG_DIR=str(file.parent)).out
+    assert out == "the hook is not there\n"
+    assert '+{"hooks"' in run("wrap", "--hook", "--dry-run").out
+    assert not file.parent.exists()
+    words = run("wrap", "--hook").err
+    assert words.endswith("restart the clients; `mcp-abridge unwrap --hook` restores\n")
+    assert list(json.loads(file.read_text())) == ["hooks"]
+    run("unwrap", "--hook")
+    assert not file.exists()
+
+    file.write_text("{\n")
+    assert f"{file}:2:1: " in run("wrap", "--hook", code=1).err
+
+
+@pytest.mark.parametrize("word", ["fs", "--all", "--json", "--login", "--print", "--client=codex"])
+def test_wrap_refuses_what_does_not_go_with_the_hook(word: str, run: Run) -> None:
+    words = run("wrap", "--hook", word, code=2).err
+    assert words.endswith("only --dry-run and --rules may follow\n")

@@ -33,10 +33,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Wrap, print or list. Returns 1 if a server or a file was left as it is, 2 for misuse."""
     rules = [word for name in arguments.rules or () for word in ("--rules", _absolute(name))]
-    if arguments.print:
-        return _print_lines(arguments, [*entry.launcher(shared=False), *rules])
     if arguments.hook:
         return hooks.install(arguments, entry.launcher(shared=False), rules)
+    if arguments.print:
+        return _print_lines(arguments, [*entry.launcher(shared=False), *rules])
     if not arguments.names and not arguments.all:
         return _list(arguments)
     launchers = {shared: entry.launcher(shared=shared) for shared in (False, True)}

@@ -78,13 +78,19 @@ def change(verb: str, arguments: argparse.Namespace, edit: Edit) -> int:
             for row in (each for each in rows if each["file"] == path):
                 row |= {"result": str(error), "left": True}
     show(arguments, rows, _print)
+    changed = any(file.text != file.before for file in configs.files.values())
+    words = "--all" if arguments.all else shlex.join(arguments.names)
+    print_next_step(verb, words, changed=changed, dry_run=dry_run)
+    return int(bool(configs.problems) or any(row["left"] for row in rows))
+
+
+def print_next_step(verb: str, words: str, *, changed: bool, dry_run: bool) -> None:
+    """Print what the user does after the verb with these words."""
     if dry_run:
         print("nothing is written (--dry-run)", file=sys.stderr)
-    changed = any(file.text != file.before for file in configs.files.values())
-    if verb == "wrap" and changed and not dry_run:
-        words = "--all" if arguments.all else shlex.join(arguments.names)
-        print(f"restart the clients; `{PROGRAM} unwrap {words}` restores", file=sys.stderr)
-    return int(bool(configs.problems) or any(row["left"] for row in rows))
+    elif changed:
+        back = f"; `{PROGRAM} unwrap {words}` restores" if verb == "wrap" else ""
+        print(f"restart the clients{back}", file=sys.stderr)
 
 
 def _edit(

@@ -25,13 +25,17 @@ _BACKUPS = 10  # of each file
 class ConfigFile:
     """A configuration that is read, edited and written. Raises OSError and ValueError on reading.
 
-    `text` is without the byte order mark, and has the file's own newlines.
+    `text` is without the byte order mark, and has the file's own newlines. `absent` is read in
+    place of a file that is not there.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, absent: bytes | None = None) -> None:
         self.path = path
-        with open(path, "rb") as file:
-            self.raw = file.read()
+        if absent is not None and not os.path.exists(path):
+            self.raw = absent
+        else:
+            with open(path, "rb") as file:
+                self.raw = file.read()
         text = self.raw.decode()
         self._mark = "\ufeff" if text.startswith("\ufeff") else ""
         self.text = self.before = text.removeprefix("\ufeff")

@@ -4,50 +4,73 @@ import argparse
 import os
 import re
 import shlex
+import sys
 from typing import Any
 
 from proxy.cli import PROGRAM
 from proxy.cli.terminal import json_text, refuse
+from proxy.cli.wrap.changes import print_next_step
 from proxy.cli.wrap.entry import NotPossible
 from proxy.cli.wrap.files import ConfigFile
-from proxy.cli.wrap.text import Json, entry_at
+from proxy.cli.wrap.text import Json, SyntaxProblem, entry_at
 from proxy.errors import AbridgeError
 
 _EVENT = ("hooks", "PostToolUse")
+_EMPTY = b"{}\n"
 
 
 def install(arguments: argparse.Namespace, launch: list[str], rules: list[str]) -> int:
-    """Add the hook that `launch` starts. Returns 1 if the settings cannot be edited."""
+    """Add the hook that `launch` starts. Returns 1 if the settings cannot be edited, 2 for misuse.
+
+    A hook with other rules is replaced if there are `rules`.
+    """
     command = shlex.join([*launch, "hook", *rules])
     group = {"matcher": "mcp__.*", "hooks": [{"type": "command", "command": command}]}
-    return _edit("wrap", arguments, lambda text, settings: _with_hook(text, settings, group))
+
+    def edit(text: str, settings: Any) -> str:
+        if rules:
+            text = _without_hook(text, settings)
+            settings = Json().read(text)
+        return _with_hook(text, settings, group)
+
+    return _edit("wrap", arguments, edit)
 
 
 def uninstall(arguments: argparse.Namespace) -> int:
-    """Remove the hook. Returns 1 if the settings cannot be edited."""
+    """Remove the hook. Returns 1 if the settings cannot be edited, 2 for misuse."""
     return _edit("unwrap", arguments, _without_hook)
 
 
 def _edit(verb: str, arguments: argparse.Namespace, edit: Any) -> int:
+    others = ("names", "all", "client", "json", "login", "print")
+    if any(getattr(arguments, name, None) for name in others):
+        words = "--dry-run and --rules" if verb == "wrap" else "--dry-run"
+        return refuse(verb, f"--hook is for all servers of Claude Code: only {words} may follow")
     folder = os.environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude")
     path = os.path.realpath(os.path.join(folder, "settings.json"))
-    if not os.path.exists(path) and verb == "wrap" and not arguments.dry_run:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "x", encoding="utf-8") as new:
-            new.write("{}\n")
     try:
-        file = ConfigFile(path)
+        file = ConfigFile(path, absent=_EMPTY)
         file.text = edit(file.text, file.read())
         file.read()
         file.show()
-        if not arguments.dry_run:
+        if file.text != file.before and not arguments.dry_run:
+            if not os.path.exists(path):
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "xb") as new:
+                    new.write(_EMPTY)
             file.write()
+            if file.text.encode() == _EMPTY:
+                os.unlink(path)
+                print(f"{path} has nothing else, and is removed", file=sys.stderr)
     except (AbridgeError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
         reason = str(error) if isinstance(error, AbridgeError | OSError) else "an unusual form"
-        refuse(verb, f"{path}: {reason}; edit it by hand")
+        place = f":{error.line}:{error.column}" if isinstance(error, SyntaxProblem) else ""
+        refuse(verb, f"{path}{place}: {reason}; edit it by hand")
         return 1
-    if file.text == file.before:
+    changed = file.text != file.before
+    if not changed:
         print(f"the hook {'is there already' if verb == 'wrap' else 'is not there'}")
+    print_next_step(verb, "--hook", changed=changed, dry_run=arguments.dry_run)
     return 0
 
 
