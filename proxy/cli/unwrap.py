@@ -32,7 +32,5 @@ def _unwrap(file: ConfigFile, server: entry.Server, records: Records) -> str:
         deepcopy(file).change(text, server.path)
         return True
 
-    if (text := records.restore(server, file, is_original)) is None:
-        raise entry.NotPossible("its original entry is not recorded; write it by hand")
-    file.change(text, server.path)
+    file.change(records.restore(server, file, is_original), server.path)
     return "restored"

@@ -42,6 +42,10 @@ def run(arguments: argparse.Namespace) -> int:
     launchers = {shared: entry.launcher(shared=shared) for shared in (False, True)}
 
     def edit(file: ConfigFile, server: entry.Server, records: Records) -> str:
+        if server.own_words is not None:
+            if server.own_words[: len(rules)] != rules:
+                raise entry.NotPossible("is wrapped already, with other rules; unwrap it first")
+            return "is wrapped already"
         launch = [*launchers[server.place.scope == "project"], *rules]
         return _wrap(file, server, records, launch, login=arguments.login)
 
@@ -51,8 +55,6 @@ def run(arguments: argparse.Namespace) -> int:
 def _wrap(
     file: ConfigFile, server: entry.Server, records: Records, launch: list[str], *, login: bool
 ) -> str:
-    if server.own_words is not None:
-        return "is wrapped already"
     text = entry.wrap(file.syntax, file.text, server, launch, login=login)
     if changes.entry_in(file, text, server).own_words is None:
         raise entry.NotPossible("its entry has an unusual form; edit it by hand")

@@ -130,12 +130,14 @@ class Records:
             first, last = file.syntax.locate(before, server.path)
             record += [before[first:last], entry_at(file.syntax.read(after), server.path)]
 
-    def restore(self, server: Server, file: ConfigFile, is_original: Any) -> str | None:
-        """Return the text with the server's original; None if there is no record that fits it."""
-        before, after, *whole = self._entries.get(_key(server), ("", ""))
-        for match in re.finditer(f"(?={re.escape(after)})", file.text) if after else ():
+    def restore(self, server: Server, file: ConfigFile, is_original: Any) -> str:
+        """Return the text with the server's original. Raises NotPossible."""
+        if _key(server) not in self._entries:
+            raise NotPossible("its original entry is not recorded; write it by hand")
+        before, after, *whole = self._entries[_key(server)]
+        for match in re.finditer(f"(?={re.escape(after)})", file.text):
             end = match.start() + len(after)
-            text = file.text[: match.start()] + before + file.text[end:]
+            text: str = file.text[: match.start()] + before + file.text[end:]
             with suppress(AbridgeError, AttributeError, TypeError):
                 if is_original(text):
                     return text
@@ -143,7 +145,11 @@ class Records:
             # The client has written the whole file in a layout of its own.
             start, end = file.syntax.locate(file.text, server.path)
             return f"{file.text[:start]}{whole[0]}{file.text[end:]}"
-        return None
+        backups = os.path.join(os.path.dirname(self._path), "backups")
+        raise NotPossible(
+            f"its entry was changed since; write it by hand: {self._path} has the original, and"
+            f" {backups} the file as it was"
+        )
 
     def save(self) -> None:
         """Write the records, readable by their owner alone: entries may have secrets."""

@@ -183,6 +183,23 @@ def test_without_its_record_an_entry_is_left(home: Path, run: Run) -> None:
     assert words.count("its original entry is not recorded; write it by hand") == len(before)
 
 
+def test_an_entry_whose_own_command_was_edited_is_left(home: Path, run: Run) -> None:
+    file = write(home, ".cursor/mcp.json", ONE)
+    run("wrap", "a")
+    file.write_text(file.read_text().replace('"x"', '"y"'))
+    words = run("unwrap", "a", code=1).err
+    assert "a (cursor, user): its entry was changed since; write it by hand: " in words
+    assert f"{state_folder()}/originals.json has the original, and {state_folder()}/backup" in words
+
+
+def test_other_rules_for_a_wrapped_server_are_refused(home: Path, run: Run) -> None:
+    write(home, ".cursor/mcp.json", ONE)
+    run("wrap", "a", "--rules", "github")
+    assert run("wrap", "a", "--rules", "github").err.endswith(": is wrapped already\n")
+    words = run("wrap", "a", "--rules", "slack", code=1).err
+    assert words.endswith(": is wrapped already, with other rules; unwrap it first\n")
+
+
 def test_a_name_means_all_scopes_or_those_of_one_client(home: Path, run: Run) -> None:
     user = write(home, ".cursor/mcp.json", ONE)
     project = write(home, "project/.cursor/mcp.json", ONE)
