@@ -14,12 +14,13 @@ AbridgeError
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import islice
 
 from msgspec import Struct
 
 _MAX_WORDS = 500
+_MAX_LISTED = 40
 
 
 def nearest(word: str, words: Iterable[str]) -> str | None:
@@ -43,6 +44,17 @@ def did_you_mean(word: str, words: Iterable[str]) -> str:
     """
     match = nearest(word, words)
     return f"; did you mean {match!r}?" if match else ""
+
+
+def did_you_mean_or_known(word: str, words: Collection[str]) -> str:
+    """Return the same end of a message, or the known words if none is similar.
+
+    >>> did_you_mean_or_known("zebra", ["paginate", "project"]), did_you_mean_or_known("zebra", [])
+    ('; known: paginate, project', '; known: none')
+    """
+    names = list(islice(words, _MAX_LISTED))
+    more = ", ..." if len(words) > _MAX_LISTED else ""
+    return did_you_mean(word, words) or f"; known: {', '.join(names) or 'none'}{more}"
 
 
 BESIDE_RULES = "beside_rules_"

@@ -12,7 +12,7 @@ from proxy.cli import PROGRAM, options
 from proxy.cli.server import Listed, Tools, edited, listing
 from proxy.cli.terminal import check_output, say
 from proxy.document.tokens import tokens
-from proxy.errors import AbridgeError, did_you_mean
+from proxy.errors import AbridgeError, did_you_mean_or_known
 from proxy.ruleset.clients import client_for
 from proxy.session.tools.arguments import without_ours
 from proxy.session.tools.definitions import plans_for
@@ -31,7 +31,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.allow_abbrev = False
     parser.add_argument("tool", metavar="TOOL", help="the tool's name")
     parser.add_argument(
-        "arguments", nargs="*", metavar="NAME=VALUE", help="arguments, or all as one JSON object"
+        "arguments",
+        nargs="*",
+        default=[],  # else argparse calls them required
+        metavar="NAME=VALUE",
+        help="arguments, or all as one JSON object",
     )
     parser.add_argument(
         "--client", metavar="NAME", help="the client, as in its clientInfo: codex-mcp-client"
@@ -116,7 +120,7 @@ def parsed(words: list[str]) -> dict[str, Any] | list[tuple[str, str]]:
 def values_of(name: str, words: list[str], tools: Tools) -> dict[str, Any]:
     """Return the arguments, each of the type that the inputSchema says. Raises UnusableCall."""
     if name not in tools:
-        raise UnusableCall(f"the server has no tool {name!r}{did_you_mean(name, tools)}")
+        raise UnusableCall(f"the server has no tool {name!r}{did_you_mean_or_known(name, tools)}")
     pairs = parsed(words)
     if isinstance(pairs, dict):
         return pairs
@@ -124,7 +128,7 @@ def values_of(name: str, words: list[str], tools: Tools) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for key, value in pairs:
         if key not in properties:
-            advice = did_you_mean(key, properties) or f"; known: {', '.join(properties) or 'none'}"
+            advice = did_you_mean_or_known(key, properties)
             raise UnusableCall(f"{name} has no argument {key!r}{advice}")
         values[key] = _value(key, value, properties[key])
     return values

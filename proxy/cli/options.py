@@ -89,8 +89,13 @@ _LEAST_BUDGET = 300  # as of a rule's `max_bytes`: less has no room for a notice
 
 
 def _budget(text: str) -> object:
-    budget = text if text in ("auto", "off") else size(text)
-    if isinstance(budget, int) and budget < _LEAST_BUDGET:
+    if text in ("auto", "off"):
+        return text
+    try:
+        budget = size(text)
+    except ValueError as error:
+        raise ValueError(f"{error}, or auto or off") from None
+    if budget < _LEAST_BUDGET:
         raise ValueError(f"{text!r} is less than the minimum of {_LEAST_BUDGET} bytes")
     return budget
 

@@ -30,6 +30,8 @@ def run(arguments: argparse.Namespace) -> int:
         settings = options.read(words, os.environ)
     except ValueError as error:
         return refuse("record", str(error))
+    if os.path.exists(arguments.folder) and not os.path.isdir(arguments.folder):
+        return refuse("record", f"{arguments.folder} is a file; name a folder, or a new one")
     os.makedirs(arguments.folder, mode=0o700, exist_ok=True)
     for option in _OPTIONS:
         setattr(settings, option.name, getattr(arguments, option.name))

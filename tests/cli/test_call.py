@@ -162,6 +162,9 @@ def test_a_call_that_cannot_be_made_or_saved_is_refused(server: list[str], run: 
     assert run(*words, code=2).err.endswith("nowhere/a.json: there is no folder nowhere\n")
     complaint = "the server has no tool 'list_book'; did you mean 'list_books'?"
     assert run("call", "list_book", *server, code=2) == ("", f"mcp-abridge call: {complaint}\n")
+    error = run("call", "x", *server, code=2).err
+    assert error.endswith("the server has no tool 'x'; known: list_books, fail\n")
+    assert run("call", code=2).err.endswith("the following arguments are required: TOOL\n")
     error = run("call", "list_books", "count=1", "shelf-server", "--db-path", "x", code=2).err
     assert error.endswith("unexpected '--db-path'; what is the server's goes after --\n")
 

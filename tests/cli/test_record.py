@@ -194,7 +194,7 @@ def test_a_folder_that_cannot_be_used(server: list[str], tmp_path: Path, run: Ru
     [answer], error = speak(wrapped(server, "--record", str(file)), call("list"))
     assert len(books(answer)) == 1
     assert error.startswith("mcp-abridge: warning: --record: an exchange was not recorded in ")
-    refusal = f"mcp-abridge record: {file}: File exists\n"
+    refusal = f"mcp-abridge record: {file} is a file; name a folder, or a new one\n"
     assert run("record", file, "--", *server, code=2) == ("", refusal)
 
 

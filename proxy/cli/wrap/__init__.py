@@ -114,12 +114,12 @@ def _print_lines(arguments: argparse.Namespace, launch: list[str]) -> int:
     command = words[words.index("--") + 1 :] if "--" in words else []
     names = arguments.names[: len(arguments.names) - len(command)]
     if not command:
-        every = changes.Configs(arguments.client).servers
-        server = next((one for one in every if one.name in names and one.own_words is None), None)
+        configs = changes.Configs(arguments.client)
+        bare = (one for one in configs.servers if one.name in names and one.own_words is None)
+        server = next(bare, None)
         if server is None:
-            return refuse(
-                "wrap", "--print takes the NAME of a server that is not wrapped, or -- COMMAND"
-            )
+            reason = configs.unknown(names) or "--print needs a server that is not wrapped"
+            return refuse("wrap", f"{reason}; for another, write its command or URL after --")
         command = server.words or [server.entry[entry.usable_url(server)]]
         if any(server.secrets()):
             print("its environment or headers are not in these lines: add them", file=sys.stderr)

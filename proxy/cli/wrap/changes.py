@@ -12,7 +12,7 @@ from proxy.cli.wrap.entry import NotPossible, Server, servers
 from proxy.cli.wrap.files import ConfigFile, Records
 from proxy.cli.wrap.places import CLIENTS, files
 from proxy.cli.wrap.text import SyntaxProblem, entry_at
-from proxy.errors import AbridgeError, did_you_mean
+from proxy.errors import AbridgeError, did_you_mean_or_known
 
 Edit = Callable[[ConfigFile, Server, Records], str]
 """Changes one server in a file, and returns a word on it. Raises NotPossible."""
@@ -47,6 +47,14 @@ class Configs:
                 problems[path] = f"{path}: {error}; left as it is"
         self.problems = list(problems.values())
 
+    def unknown(self, names: list[str]) -> str | None:
+        """Return why no server can be found by the first of these names that is unknown."""
+        all_names = sorted({server.name for server in self.servers})
+        for name in names:
+            if name not in all_names:
+                return f"no client has a server {name!r}{did_you_mean_or_known(name, all_names)}"
+        return None
+
     def report_problems(self, verb: str) -> None:
         for problem in self.problems:
             refuse(verb, problem)
@@ -56,11 +64,8 @@ def change(verb: str, arguments: argparse.Namespace, edit: Edit) -> int:
     """Edit the servers that are named. Returns 1 if one was left, 2 if a name is unknown."""
     configs = Configs(arguments.client)
     configs.report_problems(verb)
-    names = {server.name for server in configs.servers}
-    for name in arguments.names:
-        if name not in names:
-            advice = did_you_mean(name, names) or f"; known: {', '.join(sorted(names)) or 'none'}"
-            return refuse(verb, f"no client has a server {name!r}{advice}")
+    if problem := configs.unknown(arguments.names):
+        return refuse(verb, problem)
     selection = [one for one in configs.servers if arguments.all or one.name in arguments.names]
     if not selection:
         refuse(verb, "no client has a server here")

@@ -87,6 +87,8 @@ class Toml:
             return tomlkit.parse(text).unwrap()
         except ParseError as error:
             reason = str(error).partition(" at line ")[0].lower()
+            if reason.startswith("control characters"):  # mostly the end of the line
+                reason = "its quote is not closed, or it has a control character"
             raise SyntaxProblem(error.line, error.col, reason) from None
 
     def locate(self, text: str, path: Path) -> tuple[int, int]:

@@ -239,7 +239,7 @@ def test_a_file_that_changes_meanwhile_is_left(home: Path) -> None:
 
 def test_files_that_cannot_be_used_are_named_and_the_others_go_on(home: Path, run: Run) -> None:
     broken = write(home, ".cursor/mcp.json", '{\n  "mcpServers": {"a": ]}\n}')
-    toml = write(home, ".codex/config.toml", "[mcp_servers.a]\ncommand = \n")
+    toml = write(home, ".codex/config.toml", '[mcp_servers.a]\ncommand = "npx\n')
     latin = write(home, ".gemini/settings.json", "{}")
     latin.write_bytes(b'{"\xff": 1}')
     locked = write(home, ".qwen/settings.json", ONE)
@@ -249,7 +249,7 @@ def test_files_that_cannot_be_used_are_named_and_the_others_go_on(home: Path, ru
     (home / ".claude.json").symlink_to(target)
     words = run("wrap", "--all", code=1).err
     assert f"{broken}:2:23: expecting value; left as it is" in words
-    assert re.search(rf"{toml}:2:\d+: .*; left as it is", words)
+    assert f"{toml}:2:14: its quote is not closed, or it has a control character; left" in words
     assert f"{latin}: 'utf-8' codec can't decode byte" in words
     assert f"a (qwen-code, user): {locked} is read-only, and stays as it is" in words
     assert "a (claude-code, user): wrapped" in words
@@ -370,7 +370,10 @@ def test_print_has_a_line_for_each_client_and_links(home: Path, run: Run) -> Non
 
     write(home, ".cursor/mcp.json", '{"mcpServers": {"a": {"url": "https://example.org/mcp"}}}')
     assert f"codex mcp add a -- {us} https://example.org/mcp\n" in run("wrap", "--print", "a").out
-    run("wrap", "--print", "b", code=2)
+    advice = "; for another, write its command or URL after --\n"
+    refusal = run("wrap", "--print", "b", "https://b", code=2).err
+    assert refusal == f"mcp-abridge wrap: no client has a server 'b'; known: a{advice}"
+    assert run("wrap", "--print", code=2).err.endswith(f" that is not wrapped{advice}")
     write(home, ".cursor/mcp.json", '{"mcpServers": {"a": {"command": "x", "env": {"K": "v3ry"}}}}')
     out, advice = run("wrap", "--print", "a")
     assert "v3ry" not in out
