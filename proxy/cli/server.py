@@ -145,6 +145,8 @@ def _outputs(errors: Any) -> tuple[list[Finding], list[str]]:
     for line in map(str.rstrip, errors):
         before, _, text = line.partition(f"{PROGRAM}: ")
         level, _, message = text.partition(": ")
+        # The cause of an early end may have a line of its own before.
+        message = message.partition("; requests answered with an error: ")[0]
         if before:
             stderr.append(line)
         elif level in ("warning", "error"):

@@ -141,7 +141,7 @@ def test_doctor_reports_a_server_that_cannot_be_reached_or_started(doctor: Docto
         (["--", "no-such-command"], "'no-such-command' cannot be started: no such file or"),
         ([f"http://{address}/mcp"], f"the server at http://{address}/mcp gave no answer: "),
     ):
-        assert f"error: {error}" in "\n".join(doctor("--ledger", "off", *words))
+        assert "\n".join(doctor("--ledger", "off", *words)).count(f"error: {error}") == 1
 
 
 def test_noise_on_stdout_and_a_ledger_that_cannot_be_written_are_named(

@@ -139,6 +139,7 @@ def test_bad_rules_are_logged_with_every_problem_and_end_the_server(tmp_path: Pa
     errors = wire.errors.decode()
     assert f"error: {file}:2:1: " in errors
     assert f"error: {file}:4:5: " in errors
+    assert "SIG" not in errors
 
 
 def test_an_unknown_name_of_rules_is_an_error_though_the_server_ends_at_once() -> None:

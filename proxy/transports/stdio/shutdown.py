@@ -184,7 +184,7 @@ class Shutdown:
         self._deadline = monotonic() + wait
 
     def _send(self, number: int, text: str) -> None:
-        if not self._child.ended():
+        if self._refusal is None and not self._child.ended():
             self._log.warning(text)
         self._child.signal(number)
 
