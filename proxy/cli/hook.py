@@ -11,7 +11,7 @@ import re
 import sys
 import time
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypedDict
 
 from proxy.cli import options
 from proxy.cli.terminal import say
@@ -22,6 +22,14 @@ _SECONDS = 3600  # that an answer is kept
 _SAVED = re.compile(r"Error: result \([^)]*\) exceeds maximum allowed tokens\. .* to (.+)\.\n")
 
 Block = dict[str, Any]
+
+
+class Event(TypedDict):
+    """The members that are read of an event."""
+
+    tool_name: str
+    tool_input: Block
+    tool_response: Any
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -51,15 +59,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _in_brief(raw: bytes, arguments: argparse.Namespace) -> list[Block] | None:
-    from msgspec import Raw
+    from msgspec import Raw, convert
 
     from proxy.cli.view import answer_of, command, replay_of
     from proxy.document.tree import loads
     from proxy.testing import exchange
     from proxy.testing.differences import to_json
 
-    event = loads(raw)
-    tool = event["tool_name"].split("__", 2)[2]  # mcp__SERVER__TOOL
+    event = convert(loads(raw), Event)
+    name = event["tool_name"]
+    if not re.match("mcp__.+__", name):
+        raise AbridgeError(f"{name!r} is no tool of a server; set the hook's matcher to mcp__.*")
+    tool = name.split("__", 2)[2]
     content = [_as_mcp(block) for block in _blocks(event["tool_response"])]
     result = Raw(to_json({"content": content}))
     recording = exchange.make(tool, event["tool_input"], result)
@@ -70,9 +81,11 @@ def _in_brief(raw: bytes, arguments: argparse.Namespace) -> list[Block] | None:
     return [_as_sent(block) for block in loads(answer.line)["result"]["content"]]
 
 
-def _blocks(response: str | list[Block]) -> list[Block]:
-    if isinstance(response, list):
+def _blocks(response: Any) -> list[Block]:
+    if isinstance(response, list) and all(isinstance(block, dict) for block in response):
         return response
+    if not isinstance(response, str):
+        raise AbridgeError("its tool_response is neither a text nor a list of content blocks")
     if match := _SAVED.match(response):
         with open(match[1], encoding="utf-8") as file:
             response = file.read()
@@ -81,13 +94,13 @@ def _blocks(response: str | list[Block]) -> list[Block]:
 
 def _as_mcp(block: Block) -> Block:
     source = block.get("source", {})
-    if block["type"] != "image" or source.get("type") != "base64":
+    if block.get("type") != "image" or source.get("type") != "base64":
         return block
     return {"type": "image", "data": source["data"], "mimeType": source["media_type"]}
 
 
 def _as_sent(block: Block) -> Block:
-    if block["type"] != "image" or "data" not in block:
+    if block.get("type") != "image" or "data" not in block:
         return block
     source = {"type": "base64", "media_type": block["mimeType"], "data": block["data"]}
     return {"type": "image", "source": source}

@@ -143,9 +143,22 @@ def test_a_view_that_cannot_be_made_is_refused(tmp_path: Path, run: Run) -> None
     assert "items[" in run("view", file, "items[", code=1).out
 
 
-def test_an_event_that_cannot_be_used_leaves_the_answer_as_it_is(run_hook: RunHook) -> None:
-    output, error = run_hook(SAVED % (9, "/nowhere.txt"), code=1)
-    assert (output, "the answer stays as it is" in error) == (None, True)
+@pytest.mark.parametrize(
+    ("response", "tool", "reason"),
+    [
+        (SAVED % (9, "/nowhere.txt"), "mcp__a__b", "[Errno 2] No such file or directory"),
+        ({"stdout": WHOLE}, "Bash", "'Bash' is no tool of a server; set the hook's matcher to mcp"),
+        ({"text": WHOLE}, "mcp__a__b", "its tool_response is neither a text nor a list of content"),
+        ([WHOLE], "mcp__a__b", "its tool_response is neither a text nor a list of content"),
+        (blocks(WHOLE), None, "Expected `str`, got `null` - at `$.tool_name`"),
+    ],
+)
+def test_an_event_that_cannot_be_used_leaves_the_answer_as_it_is(
+    response: Any, tool: Any, reason: str, run_hook: RunHook
+) -> None:
+    output, error = run_hook(response, tool=tool, code=1)
+    prefix = "mcp-abridge hook: the answer stays as it is: "
+    assert (output, error.startswith(prefix + reason)) == (None, True), error
 
 
 @pytest.mark.parametrize(
