@@ -94,6 +94,7 @@ class _Place:
                 self._pairs += compared(each)
         # The members of the objects that lack a wanted one; none if there is no object.
         self._lacking: dict[Names, dict[str, None]] = {}
+        self._names_of = "members"
 
     def scan(self, base: Sequence[Any], open: Callable[[Any], Any], fuel: Fuel) -> None:
         for element in base:
@@ -106,9 +107,12 @@ class _Place:
                 if not self.missing:
                     return
             elif value is not None:
+                first = open(value[0]) if isinstance(value, list) and value else None
+                names = first if self._single and isinstance(first, dict) else {}
+                self._names_of = "members of its elements" if names else "members"
                 for path in self.missing:
                     if len(path) == 1:
-                        self._lacking.setdefault(path, {})
+                        self._lacking.setdefault(path, dict.fromkeys(islice(names, _NAMES)))
 
     def _seek(self, path: Names, value: Any, open: Callable[[Any], Any]) -> None:
         for name in path[:-1]:
@@ -145,7 +149,7 @@ class _Place:
         word, names = repr(_shortened(name)), [*filter(str.isprintable, self._lacking[path])]
         inside = f" in {_shortened('.'.join(parents))!r}" if parents else ""
         message = f"{'there is no' if self._single else 'no element has'} {word}{inside}; "
-        message += f"members: {_listed(names) or 'none'}"
+        message += f"{self._names_of}: {_listed(names) or 'none'}"
         like = "" if compared and name in self._quoted else did_you_mean(name, names)
         text = f"; did you mean the text {word}, in single quotes?" if compared else ""
         return message + (like or text)

@@ -20,6 +20,7 @@ from proxy.errors import DocumentError, OutOfFuel, Refusal
 _OF_THE_WHOLE = frozenset(("grep", "head", "lines", "outline", "tail"))
 _OF_ARRAYS = frozenset(("items", "rows"))  # names of an array in a shortened result
 _LONGEST = 4000  # characters of an expression
+_FEW = 20  # rows
 _TOLD = 200  # characters of the library's error message
 
 
@@ -189,7 +190,18 @@ def usage(document: Document) -> str:
         examples = ["tail(40)", "grep('(?i)error')"]
     elif names:
         listed = ", ".join(names[:2])
-        examples = [f"{array}[*].[{listed}]", f"count_by({array or '@'}, &{names[:2][-1]})"]
+        count = f"count_by({array or '@'}, &{_repetitive(rows, names)})"
+        examples = [f"{array}[*].[{listed}]", count]
     else:
         examples = ["outline()", _example(document)]
     return _USAGE + " or ".join(examples)
+
+
+def _repetitive(rows: list[Value], names: list[str]) -> str:
+    """Return the name of a member whose texts repeat in the first rows, the second if none does."""
+    few = [row for row in map(opened, rows[:_FEW]) if isinstance(row, dict)]
+    for name in names:
+        texts = [value for row in few if isinstance(value := opened(row.get(name)), str)]
+        if 1 < len(set(texts)) <= len(texts) // 2:
+            return name
+    return names[:2][-1]
