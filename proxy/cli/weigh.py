@@ -53,8 +53,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the tools whose answers were largest. Returns 1 if there are none."""
+    """Print the tools whose answers were largest. Returns 1 if there are none; raises OSError."""
     paths = arguments.paths or transcripts.folders(os.environ)
+    for path in paths:
+        os.stat(path)  # if there is no such folder, it should not be taken for an empty one
     period: Span = arguments.since
     since = period.since(time.time()) or 0.0
     endings = (transcripts.ENDING, SESSION)

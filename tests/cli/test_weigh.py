@@ -93,6 +93,7 @@ def test_a_table_shows_the_largest_and_what_to_do_next(
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path))
     monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
     assert "no answer of an MCP tool in 0 sessions" in run("weigh", code=1).err
+    assert "nowhere: No such file or directory" in run("weigh", "nowhere", code=2).err
 
     (tmp_path / "projects" / "p").mkdir(parents=True)
     path = tmp_path / "projects" / "p" / "s.jsonl"
