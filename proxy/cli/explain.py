@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -47,6 +48,7 @@ from proxy.transforms.recast import Recast
 if TYPE_CHECKING:
     from rich.console import Console
 
+_RULES = re.compile(rb"^rules:", re.MULTILINE)  # in a rule file
 _MAX_LINES = 8
 _MAX_WIDTH = 160
 
@@ -105,6 +107,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Explain the response. Returns 2 for a recording of no use; raises RuleErrors or OSError."""
     # The last word is the file: argparse gives all words to the rules.
     name = arguments.file or (arguments.rules.pop() if arguments.rules else "-")
+    if name.endswith((".yaml", ".yml")) and _RULES.search(content(name)):
+        arguments.rules, name = [*(arguments.rules or ()), name], "-"
     if name == "-" and sys.stdin.isatty():
         return refuse("explain", "name a file with an answer, or pipe one")
     selection = options.selection(arguments, os.environ)
@@ -117,11 +121,11 @@ def run(arguments: argparse.Namespace) -> int:
             return 0
         recording = as_json(raw)
         # Without rules, the budget treats the answers of all tools alike.
-        tool = arguments.tool if arguments.rules else arguments.tool or "tool"
-        exchange = recorded(recording, tool, arguments.arguments)
+        any_tool = None if arguments.rules else "tool"
+        exchange = recorded(recording, arguments.tool, arguments.arguments, any_tool)
         if arguments.view is not None:
             view = {**exchange.arguments, "view": arguments.view}
-            exchange = recorded(recording, tool, view)
+            exchange = recorded(recording, exchange.tool, view)
         result = None if arguments.found is None else text_result(arguments.found)
 
         def replay_for(client: str | None) -> Replay:
@@ -217,7 +221,7 @@ def _document(replay: Replay, rule: Rule) -> dict[str, Any] | None:
 
 
 def _place(copy: Copy) -> str:
-    numbers = ", ".join(str(index + 1) for index in copy.blocks)
+    numbers = _numbers([index + 1 for index in copy.blocks])
     match copy.where:
         case "structured":
             return "structuredContent"
@@ -227,6 +231,12 @@ def _place(copy: Copy) -> str:
         case _ if len(copy.blocks) > 1:
             return f"content blocks {numbers}, an element each"
     return f"content block {numbers}{', as a JSON string' if copy.quoted else ''}"
+
+
+def _numbers(numbers: list[int]) -> str:
+    if len(numbers) > 2 and numbers == [*range(numbers[0], numbers[-1] + 1)]:
+        return f"{numbers[0]} to {numbers[-1]}"
+    return ", ".join(map(str, numbers))
 
 
 def _runs_on_error(replay: Replay, rule: Rule) -> bool:

@@ -121,6 +121,7 @@ def test_every_rule_is_listed_with_the_reason_why_it_does_not_apply(verb: Explai
         (document(ITEMS, structured=True), "JSON", ["structuredContent", "content block 1"]),
         (tool_result('"a"'), "text", ["content block 1, as a JSON string"]),
         (tool_result("[1]", "[2]"), "JSON", ["content blocks 1, 2, an element each"]),
+        (tool_result(*["[1]"] * 9), "JSON", ["content blocks 1 to 9, an element each"]),
         (
             tool_result("a", structuredContent={"result": "a"}),
             "text",
@@ -433,6 +434,16 @@ def test_a_view_is_answered_as_the_next_call_would_be(run: Run) -> None:
     assert json.loads(output) == {"view": ["Crash 58", "Crash 59"]}
     short = run("explain", "--show", "--view", "a", stdin=b'{"a":1}').out
     assert json.loads(short) == {"view": 1}
+
+
+def test_of_a_rule_file_alone_the_answer_is_on_stdin(verb: Explain, run: Run) -> None:
+    record("log", tool_result("a text of more than ten characters"))
+    answer = Path("recorded.json").read_bytes()
+    account = json.loads(run("explain", "rules.yaml", "--json", stdin=answer).out)
+    assert {**account, "file": "recorded.json"} == verb.json()
+
+    without_rules = json.loads(run("explain", "recorded.json", "--json").out)
+    assert (without_rules["tool"], without_rules["rule"]) == ("log", "budget")
 
 
 @pytest.mark.parametrize("client", ["@cline/core", "github-copilot", "inspector-cli", "codex"])
