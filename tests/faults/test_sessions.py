@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.faults.bad_answers import CHUNKED, NOTE, chunk
+from tests.faults.naughty import result
 from tests.faults.processes import marked, still, until
 from tests.faults.routes import Remote, answer_of, modern
 from tests.faults.scale import scaled
@@ -142,6 +143,22 @@ def test_a_stateless_call_whose_client_goes_away_is_cancelled_at_once(remote: Re
                 until(lambda: bool(disconnects))
                 assert disconnects.pop()
                 assert len(remote.server.faults()) == 1
+
+
+@pytest.mark.fault(30, "http")
+def test_a_client_that_goes_away_after_its_whole_answer_is_no_failure(remote: Remote) -> None:
+    def open_end(request: RawRequest) -> Iterator[bytes]:
+        yield CHUNKED + chunk(event(result(request.id)))
+        assert request.closed_by_client()
+        yield b""
+
+    with remote.sound(open_end), remote.sidecar.client() as client:
+        client.send(post(call(2, "fault")))
+        client.until(b"\n\n")
+        client.reset()
+        [line] = remote.sidecar.requests()
+    assert (line["status"], "failure" in line) == (200, False)
+    assert line["sent"] == line["received"] == len(event(result(b"2")))
 
 
 @pytest.mark.fault(29, "http")

@@ -19,6 +19,7 @@ from proxy.errors import DocumentError
 from proxy.transports.correlation import elements
 from proxy.transports.http.negotiation import JSON, STREAM, Wanted
 from proxy.transports.http.sse import Event, encode_event
+from proxy.transports.sidecar.route import AccessRecord
 
 _STREAM_HEADERS = {
     "Content-Type": f"{STREAM}; charset=utf-8",
@@ -38,13 +39,15 @@ class ResponseWriter:
 
     `accepts` is the form that the client accepts. `streams` means that the upstream chose an event
     stream, `expected` is the number of responses that the POST is owed, `batch` means that it was
-    an array. Methods that send raise ConnectionError or CancelledError if the client has gone.
+    an array. `record` counts the bytes of the body. Methods that send raise ConnectionError or
+    CancelledError if the client has gone.
     """
 
     def __init__(
         self,
         request: web.BaseRequest,
         accepts: Wanted,
+        record: AccessRecord,
         *,
         streams: bool,
         expected: int,
@@ -52,9 +55,8 @@ class ResponseWriter:
         status: int = 200,
         headers: Mapping[str, str] | Iterable[tuple[str, str]] = (),
     ) -> None:
-        self.bytes_sent = 0
-        """Bytes of the body so far."""
         self._request = request
+        self._record = record
         self._streams = streams
         self._expected = expected
         self._batch = batch
@@ -144,7 +146,7 @@ class ResponseWriter:
         body = self._body()
         status = self._status if self._responses else 502
         if len(body) <= _PIECE:
-            self.bytes_sent = len(body)
+            self._record.bytes_sent = len(body)
             self._response = web.Response(status=status, headers=headers, body=body)
             return self._response
         headers["Content-Length"] = str(len(body))
@@ -162,7 +164,7 @@ class ResponseWriter:
             assert self._response is not None
             await self._send(pieces)
             await self._response.write_eof(rest)
-            self.bytes_sent += len(rest)
+            self._record.bytes_sent += len(rest)
         return self._response
 
     async def _write(self, event: Event) -> None:
@@ -176,7 +178,7 @@ class ResponseWriter:
         rest = deque(_slices(pieces))
         try:
             while rest:
-                self.bytes_sent += len(rest[0])
+                self._record.bytes_sent += len(rest[0])
                 await self._response.write(rest.popleft())
         except asyncio.CancelledError:
             # Even if cancelled, complete the event that has begun.

@@ -80,7 +80,8 @@ class Services(Struct, frozen=True):
 class AccessRecord(Struct):
     """The facts of one HTTP request and its answer, for the log; the handler fills them in.
 
-    `bytes_received` counts the upstream's answer, `bytes_sent` the proxy's.
+    `bytes_received` counts the upstream's answer, `bytes_sent` the proxy's. `complete` means that
+    all responses are sent, though their stream may go on.
     """
 
     id: bytes = b"null"
@@ -92,6 +93,7 @@ class AccessRecord(Struct):
     bytes_sent: int = 0
     answered_by: Literal["upstream", "proxy"] = "upstream"
     failure: str = ""
+    complete: bool = False
 
 
 class Handler(Protocol):

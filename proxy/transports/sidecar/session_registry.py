@@ -41,6 +41,12 @@ class RequestContext(Struct):
         """True if one of its requests awaits an answer that its rule may withhold."""
         return self.driver.session.withholds(self.id_prefix, self.post.ids)
 
+    @property
+    def complete(self) -> bool:
+        """True once none of its requests awaits an answer; False if there are none."""
+        ids = self.post.ids
+        return bool(ids) and not self.driver.session.awaits(self.id_prefix, ids)
+
     def end(self, cause: str) -> list[bytes]:
         return self.driver.session.fail_pending(cause, self.id_prefix, self.post.ids)
 

@@ -221,8 +221,10 @@ class Sidecar:
                 record.bytes_sent = response.content_length or 0
             return response
         except (ConnectionError, asyncio.CancelledError):
-            record.failure = record.failure or "the client went away"
-            if record.failure == _ENDED and (request.method == "GET" or record.method == LISTEN):
+            if not record.complete:
+                record.failure = record.failure or "the client went away"
+            endless = request.method == "GET" or record.method == LISTEN
+            if record.complete or (record.failure == _ENDED and endless):
                 status = 200  # a stream has no end of its own
             raise
         finally:

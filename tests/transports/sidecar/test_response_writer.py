@@ -12,6 +12,7 @@ from pytest_aiohttp import AiohttpClient, AiohttpRawServer
 from proxy.transports.http.negotiation import Wanted
 from proxy.transports.http.sse import Event, Events, encode_event
 from proxy.transports.sidecar.response_writer import ResponseWriter, message_event
+from proxy.transports.sidecar.route import AccessRecord
 
 RESPONSE = b'{"jsonrpc":"2.0","id":1,"result":{"n": 1.0}}'
 SECOND = b'{"jsonrpc":"2.0","id":2,"error":{"code":-1,"message":"no"}}'
@@ -60,24 +61,27 @@ def respond(request_from: Request) -> Respond:
     async def respond(
         accepts: Wanted, *events: bytes, **options: Any
     ) -> tuple[ClientResponse, ResponseWriter]:
+        record = AccessRecord()
         writers: list[ResponseWriter] = []
 
         async def handle(request: web.BaseRequest) -> web.StreamResponse:
             writer = ResponseWriter(
-                request, accepts, **{"streams": False, "expected": 1, **options}
+                request, accepts, record, **{"streams": False, "expected": 1, **options}
             )
             writers.append(writer)
             for each in events:
                 await writer.add(event(each))
             return await writer.end()
 
-        return await request_from(handle), writers[0]
+        response = await request_from(handle)
+        assert record.bytes_sent == len(await response.read())
+        return response, writers[0]
 
     return respond
 
 
 async def test_a_stream_is_one_frame_and_these_headers(respond: Respond) -> None:
-    response, writer = await respond("stream", RESPONSE)
+    response, _ = await respond("stream", RESPONSE)
 
     assert response.status == 200
     assert await response.read() == b"event: message\ndata: " + RESPONSE + b"\n\n"
@@ -85,7 +89,6 @@ async def test_a_stream_is_one_frame_and_these_headers(respond: Respond) -> None
     assert response.headers.getall("Cache-Control") == ["no-cache, no-transform"]
     assert response.headers.getall("X-Accel-Buffering") == ["no"]
     assert not {"Connection", "Content-Length"} & response.headers.keys()
-    assert writer.bytes_sent == len(await response.read())
 
 
 Case = tuple[Wanted, bool, int, list[bytes], str]
@@ -134,7 +137,6 @@ async def test_an_answer_takes_its_form(
     else:
         assert await response.read() == b"".join(event(each).raw for each in events)
     assert response.status == 200
-    assert writer.bytes_sent == len(await response.read())
     assert writer.started
 
 
@@ -264,7 +266,7 @@ async def test_an_event_is_written_whole_though_its_sender_is_cancelled(
     framed: bool, request_from: Request
 ) -> None:
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        writer = ResponseWriter(request, "stream", streams=True, expected=1)
+        writer = ResponseWriter(request, "stream", AccessRecord(), streams=True, expected=1)
         sender = asyncio.create_task(writer.add(event(LONG) if framed else message_event(LONG)))
         transport = request.transport
         assert isinstance(transport, asyncio.WriteTransport)

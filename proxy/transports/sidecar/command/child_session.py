@@ -122,6 +122,7 @@ class ChildSession:
             request,
             # A command chooses no form: see `negotiation.Wanted`.
             "prefer json" if read.accepts == "either" else read.accepts,
+            record,
             streams=True,
             expected=len(read.ids),
             batch=read.batch,
@@ -163,7 +164,9 @@ class ChildSession:
         record.session = digest(self.id)
         record.client = self.driver.session.rules.client or ""
         headers = {} if self.single else {SESSION: self.id}
-        answer = ResponseWriter(request, "stream", streams=True, expected=0, headers=headers)
+        answer = ResponseWriter(
+            request, "stream", record, streams=True, expected=0, headers=headers
+        )
         if last is None and (version or "") >= PRIMED:
             stream.add(b"")
         try:

@@ -169,10 +169,7 @@ class _Answering:
         if not self._responded and self._read.method != LISTEN and not ended:
             await self._say(message.error(self._key, FAILED, reason or "there is no answer"))
         self._answer = self._answer or self._begin("stream")
-        try:
-            return await self._answer.end()
-        finally:
-            self._record.bytes_sent = self._answer.bytes_sent
+        return await self._answer.end()
 
     async def _say(self, *lines: bytes) -> None:
         for line in lines:
@@ -188,7 +185,9 @@ class _Answering:
     def _begin(self, form: str, status: int = 200) -> ResponseWriter:
         json = form == "json" or self._read.accepts == "json"
         accepts: Wanted = "json" if json else "stream"
-        return ResponseWriter(self._request, accepts, streams=not json, expected=1, status=status)
+        return ResponseWriter(
+            self._request, accepts, self._record, streams=not json, expected=1, status=status
+        )
 
     @property
     def _streams(self) -> bool:

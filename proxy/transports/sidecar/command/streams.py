@@ -158,7 +158,7 @@ class EventStream:
                 await answer.add(event)
             response = await answer.end(await self._tell(request, answer, pings=pings))
         finally:
-            record.bytes_sent, record.bytes_received = answer.bytes_sent, self.received
+            record.bytes_received = self.received
             self._leave(request)
         return response
 

@@ -112,12 +112,12 @@ class UrlRoute:
                 record.answered_by = "proxy"
                 if not read.ids:
                     return web.Response(status=202)
-                return await _finish(_writer(request, read), exchange.ours, record)
+                return await _finish(_writer(request, read, record), exchange.ours)
             raw = routed.to_server[0]
             async with self._deadline(exchange), self._upstream.ask(request, raw, read) as upstream:
                 return await self._answered(exchange, upstream)
             record.answered_by, record.failure = "proxy", _LATE
-            return await _finish(exchange.answer or _writer(request, read), exchange.ours, record)
+            return await _finish(exchange.answer or _writer(request, read, record), exchange.ours)
         except Rejected as rejected:
             return self._rejected(exchange, rejected)
         except ConnectionLost:
@@ -192,13 +192,13 @@ class UrlRoute:
                 record.failure = reason
             if reason:
                 lines = [*ours, *context.end(reason)]
-                return await _finish(_writer(request, read), lines, record)
+                return await _finish(_writer(request, read, record), lines)
         elif read.ids:
-            answer = _writer(request, read, upstream)
+            answer = _writer(request, read, record, upstream)
             if upstream.content_type == STREAM:
                 return await self._streamed(exchange, answer, upstream)
             lines = await self._whole(exchange, upstream)
-            return await _finish(answer, [*ours, *lines], record)
+            return await _finish(answer, [*ours, *lines])
         context.drop()
         return await self._upstream.pass_on(request, upstream, record)
 
@@ -210,7 +210,7 @@ class UrlRoute:
         while exchange.ours:
             await answer.add(message_event(exchange.ours.pop(0)))
         await self._events(exchange, answer, upstream)
-        return await _finish(answer, exchange.ours, exchange.record)
+        return await _finish(answer, exchange.ours)
 
     async def _whole(self, exchange: Exchange, upstream: HttpResponse) -> list[bytes]:
         # Nothing is sent before the answer is complete: a failure can still become an error.
@@ -244,6 +244,7 @@ class UrlRoute:
                     await answer.add(each)
                 if answer.complete:
                     return
+                record.complete = context.complete
         except (ConnectionLost, sse.TooLong) as broken:
             cause = f"the server's stream broke off: {broken}"
             record.failure = cause
@@ -276,14 +277,14 @@ class UrlRoute:
             streams = upstream.content_type == STREAM and not self._route.passes
             if not streams or not 200 <= upstream.status < 300:
                 return await self._upstream.pass_on(request, upstream, record)
-            answer = _writer(request, post.NOTHING, upstream)
+            answer = _writer(request, post.NOTHING, record, upstream)
             await answer.begin()
             if session is not None:
                 context = await self._registry.of_session(request, post.NOTHING, session)
                 await self._events(Exchange(context, record), answer, upstream)
             else:
                 await self._legacy.follow(request, answer, upstream, record)
-            return await _finish(answer, [], record)
+            return await _finish(answer, [])
 
     def _forget_ended(self, request: web.BaseRequest, upstream: HttpResponse) -> None:
         session = request.headers.get(SESSION)
@@ -299,11 +300,15 @@ def _empty(upstream: HttpResponse) -> bool:
 
 
 def _writer(
-    request: web.BaseRequest, read: PostedBody, upstream: HttpResponse | None = None
+    request: web.BaseRequest,
+    read: PostedBody,
+    record: AccessRecord,
+    upstream: HttpResponse | None = None,
 ) -> ResponseWriter:
     return ResponseWriter(
         request,
         read.accepts,
+        record,
         streams=upstream is not None and upstream.content_type == STREAM,
         expected=len(read.ids),
         batch=read.batch,
@@ -312,11 +317,7 @@ def _writer(
     )
 
 
-async def _finish(
-    answer: ResponseWriter, lines: list[bytes], record: AccessRecord
-) -> web.StreamResponse:
+async def _finish(answer: ResponseWriter, lines: list[bytes]) -> web.StreamResponse:
     await answer.add_messages(lines[:-1])
     await others(len(lines[-1]) if lines else 0)
-    response = await answer.end(message_event(lines[-1]) if lines else None)
-    record.bytes_sent = answer.bytes_sent
-    return response
+    return await answer.end(message_event(lines[-1]) if lines else None)

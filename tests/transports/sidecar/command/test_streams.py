@@ -70,9 +70,10 @@ async def connection(
     connected = asyncio.Event()
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        writer = ResponseWriter(request, "stream", streams=True, expected=0)
+        record = AccessRecord()
+        writer = ResponseWriter(request, "stream", record, streams=True, expected=0)
         asyncio.get_running_loop().call_soon(connected.set)
-        return await stream.serve(request, writer, AccessRecord(), pings=True)
+        return await stream.serve(request, writer, record, pings=True)
 
     server = await aiohttp_raw_server(handle)
     reader, writer = await asyncio.open_connection(server.host, server.port, limit=1 << 16)
