@@ -135,6 +135,18 @@ def test_a_view_does_not_repeat_a_call_of_another_session_of_the_user(
     assert server.calls == ["plain", "plain", "reads", "plain"]
 
 
+def test_the_log_says_how_the_sessions_of_a_sidecar_share_answers(
+    server: Counting, tmp_path: Path
+) -> None:
+    with FRONTS["http to a command"](server.command, [], tmp_path, "--ledger", "off") as front:
+        with front.connect("legacy") as client:
+            client.call("plain", {})
+        with front.connect("legacy") as client:
+            assert refusal(client, "plain") == MADE_BEFORE
+        assert front.sidecar is not None
+        assert "in `serve` by a token" in front.sidecar.messages()[-1]
+
+
 def test_with_a_store_a_later_session_looks_into_the_answer_of_an_earlier_one(
     server: Counting, tmp_path: Path
 ) -> None:

@@ -26,7 +26,8 @@ _MADE_BEFORE = (
 )
 _ELSEWHERE = (
     "a part was asked for of an answer that this session does not have; if the client opens a "
-    "session for each call, as LangChain's get_tools() does, add --store"
+    "session for each call, as LangChain's get_tools() does, let its sessions share answers: in "
+    "`run` by --store DIR, in `serve` by a token (MCP_ABRIDGE_TOKEN, or token_file in --config)"
 )
 
 
