@@ -296,10 +296,11 @@ def read(words: list[str], environment: "Mapping[str, str]") -> Options:
         options.url = config_model.url(urls[0])
         options.headers = [header(text, environment) for text in options.header or ()]
     elif "header" in lists:
-        raise ValueError("--header is for a server behind a URL, which has a ://")
+        raise ValueError(HEADER_TO_COMMAND)
     return options
 
 
+HEADER_TO_COMMAND = "--header is for a server behind a URL, which has a ://"
 _ONE_SERVER = "one server: give its URL, or write its command after --"
 AFTER_DASHES = "; what is the server's goes after --"
 

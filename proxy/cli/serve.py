@@ -162,6 +162,8 @@ def _upstream(arguments: argparse.Namespace) -> config_model.Url | Command | Non
         if command:
             raise AbridgeError("a server is a URL, or a command, not both")
         return config_model.url(arguments.url)
+    if command and arguments.header:
+        raise AbridgeError(options.HEADER_TO_COMMAND)
     if not command and not arguments.config:
         raise AbridgeError("no server: give its URL, or write its command after --, or --config")
     return Command(tuple(command)) if command else None

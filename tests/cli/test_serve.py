@@ -171,6 +171,7 @@ def test_every_mistake_in_rules_and_configuration_is_named_with_its_place(failur
         (["server"], "'server' is neither a URL, such as http://server:3000/mcp, nor a program on"),
         (["http://a", "--", "b"], "a server is a URL, or a command, not both"),
         (["--header", "X", "http://a"], HEADER),
+        (["--header", "X: y", "--", "cat"], "--header is for a server behind a URL"),
         (["--listen", "80", "http://a"], "expected HOST:PORT, found '80'; write 127.0.0.1:80"),
         (["--store", "file", "http://a"], "expected memory or a URL such as redis://redis:6379/0"),
         (["--listen", "0.0.0.0:0", "http://a"], "/mcp on 0.0.0.0:0 would be open to whoever can"),
