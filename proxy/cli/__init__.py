@@ -40,6 +40,9 @@ VERBS = {
 _TAKE_A_SERVER = frozenset(("serve", "doctor", "tools", "init"))
 _TAKE_A_DASHED_SERVER = frozenset(("call", "record"))
 
+# Names that other programs have for a flag.
+_OTHER_NAMES = {"--host": "--listen", "--port": "--listen"}
+
 
 def main(words: list[str] | None = None) -> int:
     """Run a command line; return its exit code."""
@@ -134,6 +137,7 @@ def _unexpected(
     if key:
         parser.error(f"unexpected {flag!r}: it is the key {key!r} in the file of --config")
     flags = [flag for flag in parser._option_string_actions if flag.startswith("--")]
+    flag = _OTHER_NAMES.get(flag, flag)
     advice = did_you_mean(flag, flags) if word.startswith("-") else ""
     parser.error(f"unexpected {word!r}{advice or options.AFTER_DASHES * dashed}")
 

@@ -172,7 +172,9 @@ def test_every_mistake_in_rules_and_configuration_is_named_with_its_place(failur
         (["http://a", "--", "b"], "a server is a URL, or a command, not both"),
         (["--header", "X", "http://a"], HEADER),
         (["--header", "X: y", "--", "cat"], "--header is for a server behind a URL"),
-        (["--listen", "80", "http://a"], "expected HOST:PORT, found '80'; write 127.0.0.1:80"),
+        (["--listen", "80", "http://a"], "found '80'; write 127.0.0.1:80"),
+        (["--listen", "99999", "http://a"], "expected HOST:PORT, PORT up to 65535, found '99999'"),
+        (["--port", "3", "http://a"], "unexpected '--port'; did you mean '--listen'?"),
         (["--store", "file", "http://a"], "expected memory or a URL such as redis://redis:6379/0"),
         (["--listen", "0.0.0.0:0", "http://a"], "/mcp on 0.0.0.0:0 would be open to whoever can"),
         (["--listn", "a", "http://a"], "unexpected '--listn'; did you mean '--listen'?"),
@@ -188,7 +190,7 @@ def test_an_unusable_command_line_is_refused(
 
 def test_an_unusable_variable_is_refused_by_its_name(failure: Failure) -> None:
     assert failure("http://a", MCP_ABRIDGE_HEADER="A: 1\nB") == f"mcp-abridge serve: {HEADER}\n"
-    reason = "mcp-abridge serve: MCP_ABRIDGE_LISTEN: expected HOST:PORT, found 'x'"
+    reason = "mcp-abridge serve: MCP_ABRIDGE_LISTEN: expected HOST:PORT, PORT up to 65535"
     assert failure("http://a", MCP_ABRIDGE_LISTEN="x").startswith(reason)
 
 

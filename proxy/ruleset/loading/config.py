@@ -86,6 +86,11 @@ def _readers(folder: Path, environment: Mapping[str, str]) -> dict[Any, Reader]:
 
 
 def _text(read: Callable[[str], Any], converter: NodeConverter, node: Node, label: str) -> Any:
+    if type(node.value) is int:
+        # What is wrong with it as a text comes before the advice to quote it.
+        as_text = replace(node, value=str(node.value))
+        if converter.read_text(as_text, read, label) is INVALID:
+            return INVALID
     text = converter.convert(node, str, label)
     return INVALID if text is INVALID else converter.read_text(node, read, label)
 
@@ -113,7 +118,10 @@ def _config(overrides: Mapping[str, Any], converter: NodeConverter, root: Node) 
     for node in nodes or [replace(root, value=single)]:
         nearer = _overridden(node.value, {*defaults, *overrides}) if nodes else set()
         inherited = {key: each for key, each in defaults.items() if key not in nearer}
-        whole = merged(replace(root, value=inherited), node)
+        for key in node.value.keys() & keys.keys():
+            converter.report(node.keys[key], f"{key!r} stands at the top of the file only")
+        own = {key: each for key, each in node.value.items() if key not in keys}
+        whole = merged(replace(root, value=inherited), replace(node, value=own))
         values = {key: value for key, value in overrides.items() if key not in nearer}
         values |= converter.members(whole, RouteSpec, "a route", "key")
         route = _route(converter, node, values)

@@ -23,6 +23,7 @@ _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\U0010ffff]*")
 _BEARER = re.compile(r"[\x21-\x7e]+")
 _HOST = re.compile(r"(\*\.)?([A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?")
+_MAX_PORT = 65535
 _VARIABLE = re.compile(r"\$\{([^}]*)(\}?)")
 
 
@@ -199,10 +200,11 @@ NO_DEFAULTS = frozenset(("path", "passes"))
 
 def listen_address(text: str) -> ListenAddress:
     """Read the address to listen on."""
-    host, colon, port = text.rpartition(":")
-    if not (colon and _is_host(host) and port.isascii() and port.isdigit() and int(port) < 65536):
-        advice = f"; write 127.0.0.1:{text}" if text.isascii() and text.isdigit() else ""
-        raise TextError(f"expected HOST:PORT, found {text!r}{advice}")
+    host, _, port = text.rpartition(":")
+    is_port = port.isascii() and port.isdigit() and int(port) <= _MAX_PORT
+    if not (is_port and _is_host(host)):
+        advice = f"; write 127.0.0.1:{port}" if is_port and text == port else ""
+        raise TextError(f"expected HOST:PORT, PORT up to {_MAX_PORT}, found {text!r}{advice}")
     return ListenAddress(text)
 
 

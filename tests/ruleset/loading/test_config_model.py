@@ -35,6 +35,7 @@ def test_an_address_has_a_host_and_a_port() -> None:
     ("read", "texts", "message"),
     [
         (listen_address, ",8808,:8808,localhost,localhost:,a:b,a:65536,::1:8808,*:80", "HOST:PORT"),
+        (listen_address, "65536,99999", "65535, found '.*'$"),
         (
             url,
             ",a,a:80/mcp,ftp://a,redis://a,http://,http://a:0,http://a:x,http://a/ b,http://a#b,"
