@@ -54,7 +54,7 @@ class Access(Struct, frozen=True):
             return AccessRefused(400, "the request names several hosts")
         host = hosts[0] if hosts else ""
         if self.hosts is not None and not _allowed(host, ("80", "443"), self.hosts):
-            return AccessRefused(403, "the Host of the request is not allowed")
+            return AccessRefused(403, "the Host of the request is not allowed (hosts in --config)")
         if not all(self._trusts(origin, host) for origin in headers.getall("Origin", [])):
             return AccessRefused(403, "the Origin of the request is not allowed")
         candidates = [] if path_token is None else [path_token]

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from proxy.document.message import LISTEN
 from proxy.errors import AbridgeError
-from proxy.ruleset.loading.config_model import LimitsSpec, ListenAddress
+from proxy.ruleset.loading.config_model import TOKEN, LimitsSpec, ListenAddress
 from proxy.transports.aio import Tasks, threaded
 from proxy.transports.client.endpoint import os_error_text
 from proxy.transports.http.negotiation import STREAM
@@ -209,7 +209,7 @@ class Sidecar:
         match = mounts.find(path)
         try:
             try:
-                response = await self._answered(match, request, record)
+                response = await self._answered(mounts, match, request, record)
             except RequestRefused as refused:
                 record.answered_by = "proxy"
                 record.failure = record.failure or str(refused)
@@ -231,11 +231,16 @@ class Sidecar:
             self._say(match[0].route.path if match else "", request, record, status, started)
 
     async def _answered(
-        self, match: tuple[Mount, str | None] | None, request: web.BaseRequest, record: AccessRecord
+        self,
+        mounts: Router,
+        match: tuple[Mount, str | None] | None,
+        request: web.BaseRequest,
+        record: AccessRecord,
     ) -> web.StreamResponse:
         check_framing(request)
         if match is None:
-            raise RequestRefused(404, INVALID, "nothing is served at this path")
+            reason = f"nothing is served at this path{_paths(mounts, request)}"
+            raise RequestRefused(404, INVALID, reason)
         mount, token = match
         denied = mount.route.access.refusal(request.headers, token)
         if denied is not None:
@@ -363,6 +368,13 @@ class Sidecar:
         # Writing a thousand series takes a while.
         raw, media_type = await threaded(self._metrics.exposition)
         return web.Response(body=raw, headers={hdrs.CONTENT_TYPE: media_type})
+
+
+def _paths(mounts: Router, request: web.BaseRequest) -> str:
+    """Return the end of a message on an unknown path: those that the client may use anyway."""
+    routes = [mount.route for mount in mounts.all if TOKEN not in mount.route.path]
+    usable = [each.path for each in routes if each.access.refusal(request.headers) is None]
+    return f", but at {', '.join(usable)}" if usable else ""
 
 
 def _listens(request: web.BaseRequest) -> bool:

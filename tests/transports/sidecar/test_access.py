@@ -8,7 +8,7 @@ from rich.pretty import pretty_repr
 
 from proxy.transports.sidecar.access import LOOPBACK, Access, AccessRefused
 
-HOST = AccessRefused(403, "the Host of the request is not allowed")
+HOST = AccessRefused(403, "the Host of the request is not allowed (hosts in --config)")
 ORIGIN = AccessRefused(403, "the Origin of the request is not allowed")
 TOKEN = AccessRefused(
     401, "a bearer token is needed", (("WWW-Authenticate", 'Bearer realm="mcp-abridge"'),)

@@ -27,10 +27,20 @@ async def waiting(server: RunningSidecar) -> RawClient:
 async def test_a_path_without_a_route_is_404_and_is_not_repeated() -> None:
     async with serve_sidecar() as server:
         response = await server.post("/secret?key=secret", b"{}")
-        assert response.error == (404, -32600, "nothing is served at this path")
+        assert response.error == (404, -32600, "nothing is served at this path, but at /mcp")
         (line,) = server.events("request")
         assert "secret" not in str(line)
         assert line["sent"] == len(response.body)
+
+
+async def test_paths_that_a_client_may_not_use_are_not_named() -> None:
+    tokens = Access(tokens=("right",))
+    routes = [sidecar_route(path=path, access=tokens) for path in ("/one", "/{token}/two")]
+    async with serve_sidecar(*routes, sidecar_route(access=Access(hosts=("a.example",)))) as server:
+        response = await server.post("/else", b"{}")
+        assert response.json["error"]["message"] == "nothing is served at this path"
+        response = await server.post("/else", b"{}", "Authorization: Bearer right")
+        assert response.json["error"]["message"].endswith(", but at /one")
 
 
 async def test_requests_over_the_limit_are_refused_with_retry_after() -> None:

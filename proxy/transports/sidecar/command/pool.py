@@ -258,7 +258,7 @@ class Pool:
         return sum(not each.reading.done() for each in self._servers)
 
     async def open(self, request: PooledRequest) -> PooledServer:
-        """Return the least busy server, to which `request` is added; raises OSError.
+        """Return the least busy server, to which `request` is added; raises what `start` raises.
 
         If that one is busy, another one is started for later requests.
         """

@@ -159,8 +159,6 @@ class CommandRoute:
         self._starting += 1
         try:
             child = await self._child()
-        except OSError as error:
-            raise RequestRefused(502, FAILED, f"the server cannot be started: {error}") from None
         finally:
             self._starting -= 1
         id = secrets.token_urlsafe(24)
@@ -176,9 +174,10 @@ class CommandRoute:
         try:
             child = await ChildServer.start(self._command, self._guardian, log, limit)
         except OSError as error:
-            self._unready = f"the command {self._command[0]!r} cannot be started: {error.strerror}"
+            reason = (error.strerror or str(error)).lower()
+            self._unready = f"the command {self._command[0]!r} cannot be started: {reason}"
             log.error(self._unready)
-            raise
+            raise RequestRefused(502, FAILED, self._unready) from None
         self._unready = None
         return child
 

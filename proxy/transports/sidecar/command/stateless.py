@@ -91,10 +91,7 @@ class _Answering:
         assert read.first is not None
         lasts = read.method == LISTEN
         pooled = PooledRequest(self._key, progress_token(read.first), self._abort, lasts=lasts)
-        try:
-            server = await self._route.pool.open(pooled)
-        except OSError as error:
-            raise RequestRefused(502, FAILED, f"the server cannot be started: {error}") from None
+        server = await self._route.pool.open(pooled)
         send = partial(server.send, pooled)
         try:
             self._send(routed, send)

@@ -112,8 +112,10 @@ async def test_a_server_that_cannot_be_started_is_an_error_with_the_id_of_the_re
         [message] = await response.messages()
         assert response.status == 502
         assert message["id"] == "first"
-        assert message["error"]["message"].startswith("the server cannot be started: [Errno 2]")
-        assert (await proxy.client().modern(1, "ping")).status == 502
+        reason = "the command '/nowhere/at-all' cannot be started: no such file or directory"
+        assert message["error"]["message"] == reason
+        modern = await proxy.client().modern(1, "ping")
+        assert (modern.status, (await modern.messages())[0]["error"]["message"]) == (502, reason)
 
 
 async def test_a_server_that_refuses_the_handshake_gives_no_session(caller: Client) -> None:
