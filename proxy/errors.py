@@ -20,7 +20,6 @@ from itertools import islice
 from msgspec import Struct
 
 _MAX_WORDS = 500
-_MAX_LISTED = 40
 
 
 def nearest(word: str, words: Iterable[str]) -> str | None:
@@ -52,9 +51,7 @@ def did_you_mean_or_known(word: str, words: Collection[str]) -> str:
     >>> did_you_mean_or_known("zebra", ["paginate", "project"]), did_you_mean_or_known("zebra", [])
     ('; known: paginate, project', '; known: none')
     """
-    names = list(islice(words, _MAX_LISTED))
-    more = ", ..." if len(words) > _MAX_LISTED else ""
-    return did_you_mean(word, words) or f"; known: {', '.join(names) or 'none'}{more}"
+    return did_you_mean(word, words) or f"; known: {', '.join(words) or 'none'}"
 
 
 BESIDE_RULES = "beside_rules_"

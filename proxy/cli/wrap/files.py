@@ -25,17 +25,15 @@ _BACKUPS = 10  # of each file
 class ConfigFile:
     """A configuration that is read, edited and written. Raises OSError and ValueError on reading.
 
-    `text` is without the byte order mark, and has the file's own newlines. `absent` is read in
-    place of a file that is not there.
+    `text` is without the byte order mark, and has the file's own newlines. `raw` stands for a
+    file that is not there yet.
     """
 
-    def __init__(self, path: str, absent: bytes | None = None) -> None:
-        self.path = path
-        if absent is not None and not os.path.exists(path):
-            self.raw = absent
-        else:
+    def __init__(self, path: str, raw: bytes | None = None) -> None:
+        if raw is None:
             with open(path, "rb") as file:
-                self.raw = file.read()
+                raw = file.read()
+        self.path, self.raw = path, raw
         text = self.raw.decode()
         self._mark = "\ufeff" if text.startswith("\ufeff") else ""
         self.text = self.before = text.removeprefix("\ufeff")

@@ -49,7 +49,7 @@ def _edit(verb: str, arguments: argparse.Namespace, edit: Any) -> int:
     folder = os.environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude")
     path = os.path.realpath(os.path.join(folder, "settings.json"))
     try:
-        file = ConfigFile(path, absent=_EMPTY)
+        file = ConfigFile(path, None if os.path.exists(path) else _EMPTY)
         file.text = edit(file.text, file.read())
         file.read()
         file.show()
