@@ -164,7 +164,7 @@ def test_an_event_that_cannot_be_used_leaves_the_answer_as_it_is(
 @pytest.mark.parametrize(
     "settings",
     [
-        "{}",
+        "{}\n",
         '{\n  // mine\n  "model": "opus",\n  "hooks": {\n    "Stop": []\n  }\n}\n',
         '{\r\n\t"hooks": {"PostToolUse": [{"matcher": "Edit", "hooks": []}], },\r\n}',
         '{"hooks": { }, "a": 1}',

@@ -16,7 +16,7 @@ from proxy.cli.wrap.text import Json, SyntaxProblem, entry_at
 from proxy.errors import AbridgeError
 
 _EVENT = ("hooks", "PostToolUse")
-_EMPTY = b"{}\n"
+_EMPTY = b"{ }\n"  # of a file that `wrap` makes; the space tells it from a user's own
 
 
 def install(arguments: argparse.Namespace, launch: list[str], rules: list[str]) -> int:
