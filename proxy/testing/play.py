@@ -86,9 +86,8 @@ class Replay:
         client: str | None = None,
     ) -> None:
         """Make the call; without a `first_call`, that one alone. Raises AbridgeError."""
-        if facts is None and first_call:
-            # A recorded answer may be given again for a view, unlike that of an unknown tool.
-            facts = ToolFacts(implied(exchange.arguments), repeatable=True)
+        # A view of a short answer makes the call again, which a replay can always answer.
+        facts = facts or ToolFacts(implied(exchange.arguments), repeatable=first_call)
         self.rules, self.exchange, self.client = rules, exchange, client
         self.log: list[str] = []
         self.shaped: list[tuple[ShapeJob, ShapeResult]] = []
@@ -102,11 +101,9 @@ class Replay:
         recording = _recording_guards(rules, self.decisions)
         self._session = Session(lambda *_: recording, self._meters.of, self.log.append)
         self._session.rules.rename(client=client)
-        if facts is not None:
-            self._session.rules.learn({exchange.tool: facts})
+        self._session.rules.learn({exchange.tool: facts})
         arguments, applied = exchange.arguments, self.applied
-        own = () if facts is None else facts.arguments
-        first = arguments if applied is None else walk.start(applied, arguments, own)
+        first = arguments if applied is None else walk.start(applied, arguments, facts.arguments)
         if first == arguments or not first_call:
             self.opening = self.answer = self._call(exchange.request)
         else:
@@ -190,8 +187,6 @@ class Replay:
 
     def _serve_query(self, line: bytes) -> bytes | None:
         call = members(line)
-        if bytes(call["method"]) != b'"tools/call"':
-            return None  # nothing is known of the server's tools
         params = members(call["params"])
         query = {"tool": plain(params["name"]), "arguments": plain(params["arguments"])}
         self.queries.append(query)
