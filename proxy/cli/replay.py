@@ -162,6 +162,8 @@ def _print(report: dict[str, Any]) -> None:
         f"Values of answers that later calls used: {sum(used.values())}; still shown:"
         f" {used['shown']}, a view or page away: {used['view']}, lost: {used['lost']}."
     ]
+    if {each["rule"] for each in report["tools"]} <= {None, "budget"}:
+        lines.append("No rule applied: the rule files are for other servers, or for other tools.")
     for kind, line in (
         ("loss", "lost: {file}: {path}: {value}: {user}"),
         ("rot", "rot: {place}: {rule}: {reason}, in {answers} answers"),

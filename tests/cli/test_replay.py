@@ -63,8 +63,9 @@ def account(run: Run, *words: str, code: int = 0) -> Any:
 
 
 def test_the_budget_alone_loses_nothing(recordings: str, run: Run) -> None:
-    out, error = run("replay", recordings)
+    out, error = run("replay", recordings, "--rules", "github")
     assert error == ""
+    assert "No rule applied: the rule files are for other servers, or for other tools.\n" in out
     assert "later calls used: 1; still shown: 1, a view or page away: 0, lost: 0" in out
 
     both = account(run, recordings)
@@ -81,6 +82,7 @@ def test_a_lost_value_rotten_paths_and_new_members_are_findings(
 ) -> None:
     lossy = rules(tmp_path, "books.title", "books.author")
     out = run("replay", recordings, *lossy, code=1).out
+    assert "No rule applied" not in out
 
     [path] = Path(recordings).glob("*/0001-list_books.json")
     place = f"{tmp_path}/rules.yaml:4"
