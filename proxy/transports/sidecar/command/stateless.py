@@ -76,7 +76,9 @@ class _Answering:
         self._driver = context.driver
         self._id_prefix = context.id_prefix
         self._record = record
-        self._answer: ResponseWriter | None = None
+        # A command chooses no form: see `negotiation.Wanted`.
+        accepts = "prefer json" if self._read.accepts == "either" else self._read.accepts
+        self._answer = self._writer(accepts)
         self._responded = False
         self._query: bytes | None = None  # the id of the proxy's query while it is pending
 
@@ -127,15 +129,13 @@ class _Answering:
                     continue
                 self._record.answered_by, self._record.failure = "proxy", _LATE
                 return
-            patience, ping = self._patience, PING if self._streams else None
-            seconds = min((each for each in (patience, ping) if each is not None), default=None)
+            patience = self._patience
+            seconds = PING if patience is None else min(patience, PING)
             try:
                 raw = await pooled.next(seconds)
             except TimeoutError:
                 if seconds == PING:
-                    # For intermediaries, which would take silence for the end.
-                    self._answer = self._answer or self._begin("stream")
-                    await self._answer.add(SILENCE)
+                    await self._answer.keep_alive(SILENCE)
                 continue
             if raw is None:
                 return
@@ -147,7 +147,7 @@ class _Answering:
                 await self._continue_call(routed, send)
                 continue
             # While a call is held, it may still be answered as JSON.
-            if self._query is None or (self._answer is not None and self._answer.started):
+            if self._query is None or self._answer.started:
                 await self._say(*routed.to_client)
 
     async def _continue_call(self, routed: Routed, send: Send) -> None:
@@ -162,35 +162,25 @@ class _Answering:
 
     async def _finish(self, lines: list[bytes], reason: str = "") -> web.StreamResponse:
         await self._say(*lines)
-        ended = self._answer is not None and self._answer.started and not reason
+        ended = self._answer.started and not reason
         if not self._responded and self._read.method != LISTEN and not ended:
             await self._say(message.error(self._key, FAILED, reason or "there is no answer"))
-        self._answer = self._answer or self._begin("stream")
         return await self._answer.end()
 
     async def _say(self, *lines: bytes) -> None:
         for line in lines:
             await others(len(line))
-            responds = correlate(line).answers == self._key
-            self._responded |= responds
-            if self._answer is None:
-                status = header_checks.status_of(line) if responds else 200
-                json = status != 200 or (responds and self._read.accepts != "stream")
-                self._answer = self._begin("json" if json else "stream", status)
+            if correlate(line).answers == self._key:
+                self._responded = True
+                status = header_checks.status_of(line)
+                if status != 200 and not self._answer.started:
+                    self._answer = self._writer("json", status)
             await self._answer.add(message_event(line))
 
-    def _begin(self, form: str, status: int = 200) -> ResponseWriter:
-        json = form == "json" or self._read.accepts == "json"
-        accepts: Wanted = "json" if json else "stream"
+    def _writer(self, accepts: Wanted, status: int = 200) -> ResponseWriter:
         return ResponseWriter(
-            self._request, accepts, self._record, streams=not json, expected=1, status=status
+            self._request, accepts, self._record, streams=True, expected=1, status=status
         )
-
-    @property
-    def _streams(self) -> bool:
-        if self._answer is not None:
-            return self._answer.started
-        return self._read.accepts in ("stream", "either")
 
     def _abort(self) -> None:
         if self._request.transport is not None:
