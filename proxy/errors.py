@@ -46,7 +46,7 @@ def did_you_mean(word: str, words: Iterable[str]) -> str:
 
 
 def did_you_mean_or_known(word: str, words: Collection[str]) -> str:
-    """Return the same end of a message, or the known words if none is similar.
+    """Return the end of a message on an unknown word: a similar word, or else all known ones.
 
     >>> did_you_mean_or_known("zebra", ["paginate", "project"]), did_you_mean_or_known("zebra", [])
     ('; known: paginate, project', '; known: none')

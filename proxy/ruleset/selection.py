@@ -77,7 +77,7 @@ def paths(name: str) -> "list[Path]":
     """Return the files that a name refers to, see `load`; raises AbridgeError if there are none."""
     from pathlib import Path
 
-    from proxy.errors import did_you_mean
+    from proxy.errors import did_you_mean_or_known
 
     path = Path(name)
     if "/" in name or path.suffix or len(path.parts) != 1:
@@ -90,7 +90,7 @@ def paths(name: str) -> "list[Path]":
     bundled = library()
     if name in bundled:
         return [bundled[name]]
-    advice = did_you_mean(name, bundled) or f"; known: {', '.join(bundled)}"
+    advice = did_you_mean_or_known(name, bundled)
     if path.exists():
         advice += f"; for what lies in this directory write ./{name}"
     raise _NoFile(f"no bundled rule file has this name{advice}")

@@ -11,7 +11,7 @@ from proxy.document.gather import values_at
 from proxy.document.paths import Path
 from proxy.document.patterns import Expression, Pattern, truthy
 from proxy.document.tree import Slot, Value, compact, encode, opened, raw, text
-from proxy.errors import OptionError, OptionErrors, TransformError, did_you_mean
+from proxy.errors import OptionError, OptionErrors, TransformError, did_you_mean_or_known
 from proxy.transforms import shapes
 from proxy.transforms.base import Call, Schema, Transform, evaluator
 from proxy.transforms.project import FromExpression, FromPath
@@ -229,7 +229,7 @@ def _unknown(leaf: Leaf, case: RecastCase, number: int) -> Iterator[OptionError]
 
 
 def _no_capture(name: str, captures: list[str], number: int) -> str:
-    advice = did_you_mean(name, captures) or f"; known: {', '.join(captures)}"
+    advice = did_you_mean_or_known(name, captures)
     return f"{name!r} is no capture of case {number + 1}{advice}"
 
 
@@ -247,8 +247,7 @@ def _unworded(
     for leaf, rest in pairs:
         other = shapes.unknown_word(shapes.constant(leaf, rest), words)
         if other is not None:
-            advice = did_you_mean(other, words) if isinstance(other, str) else ""
-            advice = advice or f"; known: {', '.join(words)}"
+            advice = did_you_mean_or_known(other if isinstance(other, str) else "", words)
             message = f"{_excerpt(other)} is none of the words of {path.text!r}{advice}"
             yield OptionError(leaf.at, message)
 

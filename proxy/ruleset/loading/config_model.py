@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from msgspec import Meta, Struct
 
 from proxy.document.sizes import Size
-from proxy.errors import AbridgeError, did_you_mean
+from proxy.errors import AbridgeError, did_you_mean, did_you_mean_or_known
 from proxy.ruleset.selection import NO_RULES, library
 
 TOKEN = "{token}"  # the segment of a path that may hold the token of a client
@@ -349,6 +349,6 @@ def rule_file_name(text: str, folder: Path) -> RuleFileName:
         return str(path) if "/" in str(path) or path.suffix else f"./{path}"
     names = [*library(), NO_RULES]
     if text not in names:
-        advice = did_you_mean(text, names) or f"; known: {', '.join(names)}"
+        advice = did_you_mean_or_known(text, names)
         raise TextError(f"no bundled rule file is named {text!r}{advice}")
     return text

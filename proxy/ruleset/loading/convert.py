@@ -14,7 +14,15 @@ from msgspec.structs import replace
 from proxy.document.paths import Path
 from proxy.document.patterns import Expression, Pattern
 from proxy.document.sizes import size
-from proxy.errors import AbridgeError, OptionError, OptionErrors, Problem, did_you_mean, nearest
+from proxy.errors import (
+    AbridgeError,
+    OptionError,
+    OptionErrors,
+    Problem,
+    did_you_mean,
+    did_you_mean_or_known,
+    nearest,
+)
 from proxy.ruleset.loading import yaml_nodes
 from proxy.ruleset.loading.jmespath_lint import read_expression
 from proxy.ruleset.loading.yaml_errors import MAX_PROBLEMS, SourceError, quote, too_many
@@ -71,7 +79,7 @@ class NodeConverter:
         if node.value in TRANSFORMS and "response" in names:
             advice = f"; it is a step: response: [{{{node.value}: ...}}]"
         else:
-            advice = did_you_mean(node.value, names) or f"; known: {', '.join(names)}"
+            advice = did_you_mean_or_known(node.value, names)
         return self.report(node, f"unknown {noun} {value_text(node)}{of}{advice}")
 
     def convert(self, node: Node, kind: Any, label: str) -> Any:
