@@ -79,7 +79,7 @@ def test_without_descriptors_clients_go_on_and_the_next_is_answered_later(local:
         assert seconds(sidecar) - busy < 0.25, "it is busy with what it cannot do"
         assert warned(sidecar, NO_MORE) == 1
         there.send(post(INITIALIZE))
-        assert "Too many open files" in failure(there.answer().body, 1)
+        assert "too many open files" in failure(there.answer().body, 1)
         open.close()
         with soon(3.0):
             assert sidecar.ask(get("/healthz")).status == 200

@@ -12,6 +12,7 @@ from tests.faults.processes import marked, still, until
 from tests.faults.routes import Remote, answer_of, modern
 from tests.faults.scale import scaled
 from tests.faults.sidecar import (
+    EVENTS,
     INITIALIZE,
     Client,
     Resources,
@@ -146,19 +147,26 @@ def test_a_stateless_call_whose_client_goes_away_is_cancelled_at_once(remote: Re
 
 
 @pytest.mark.fault(30, "http")
-def test_a_client_that_goes_away_after_its_whole_answer_is_no_failure(remote: Remote) -> None:
+@pytest.mark.parametrize(
+    ("request_sent", "message"),
+    [(post(call(2, "fault")), result(b"2")), (get("/mcp", EVENTS), NOTE)],
+    ids=["after its whole answer", "from a stream that listens"],
+)
+def test_a_client_that_goes_away_is_no_failure(
+    request_sent: bytes, message: bytes, remote: Remote
+) -> None:
     def open_end(request: RawRequest) -> Iterator[bytes]:
-        yield CHUNKED + chunk(event(result(request.id)))
+        yield CHUNKED + chunk(event(message))
         assert request.closed_by_client()
         yield b""
 
     with remote.sound(open_end), remote.sidecar.client() as client:
-        client.send(post(call(2, "fault")))
+        client.send(request_sent)
         client.until(b"\n\n")
         client.reset()
         [line] = remote.sidecar.requests()
     assert (line["status"], "failure" in line) == (200, False)
-    assert line["sent"] == line["received"] == len(event(result(b"2")))
+    assert line["sent"] == len(event(message))
 
 
 @pytest.mark.fault(29, "http")

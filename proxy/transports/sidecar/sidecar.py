@@ -221,11 +221,11 @@ class Sidecar:
                 record.bytes_sent = response.content_length or 0
             return response
         except (ConnectionError, asyncio.CancelledError):
-            if not record.complete:
+            # A stream that listens has no end of its own.
+            if record.complete or _listens(request) or record.method == LISTEN:
+                status = 200
+            else:
                 record.failure = record.failure or "the client went away"
-            endless = request.method == "GET" or record.method == LISTEN
-            if record.complete or (record.failure == _ENDED and endless):
-                status = 200  # a stream has no end of its own
             raise
         finally:
             self._say(match[0].route.path if match else "", request, record, status, started)
