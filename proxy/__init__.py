@@ -16,8 +16,8 @@ testing     the tests in rule files, and recordings, played through a session
 transports  the I/O of messages: stdio, http, client (a URL for stdio), sidecar (HTTP), workers
 cli         one file for each verb
 
-A session does nothing itself: each of its methods returns Outputs (session/outputs.py), which the
-transport performs, and gives their results back to the session.
+A session does nothing itself: its methods for messages return Outputs (session/outputs.py); the
+transport performs them, and gives the results back to the session.
 
 One call: transports.stdio.relay reads a line and gives it to the Session (session/session.py);
 session.requests finds the tool, its rule and arguments, and returns a ToServer with the line. Its

@@ -137,8 +137,8 @@ def _unexpected(
     if key:
         parser.error(f"unexpected {flag!r}: it is the key {key!r} in the file of --config")
     flags = [flag for flag in parser._option_string_actions if flag.startswith("--")]
-    flag = _OTHER_NAMES.get(flag, flag)
-    advice = did_you_mean(flag, flags) if word.startswith("-") else ""
+    other = _OTHER_NAMES.get(flag)
+    advice = did_you_mean(other if other in flags else flag, flags) if word.startswith("-") else ""
     parser.error(f"unexpected {word!r}{advice or options.AFTER_DASHES * dashed}")
 
 

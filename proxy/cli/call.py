@@ -10,7 +10,7 @@ import msgspec
 
 from proxy.cli import PROGRAM, options
 from proxy.cli.server import Listed, Tools, edited, listing
-from proxy.cli.terminal import check_output, say
+from proxy.cli.terminal import check_output, printable, say
 from proxy.document.tokens import tokens
 from proxy.errors import AbridgeError, did_you_mean_or_known
 from proxy.ruleset.clients import client_for
@@ -120,7 +120,8 @@ def parsed(words: list[str]) -> dict[str, Any] | list[tuple[str, str]]:
 def values_of(name: str, words: list[str], tools: Tools) -> dict[str, Any]:
     """Return the arguments, each of the type that the inputSchema says. Raises UnusableCall."""
     if name not in tools:
-        raise UnusableCall(f"the server has no tool {name!r}{did_you_mean_or_known(name, tools)}")
+        advice = printable(did_you_mean_or_known(name, tools))
+        raise UnusableCall(f"the server has no tool {name!r}{advice}")
     pairs = parsed(words)
     if isinstance(pairs, dict):
         return pairs
@@ -128,7 +129,7 @@ def values_of(name: str, words: list[str], tools: Tools) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for key, value in pairs:
         if key not in properties:
-            advice = did_you_mean_or_known(key, properties)
+            advice = printable(did_you_mean_or_known(key, properties))
             raise UnusableCall(f"{name} has no argument {key!r}{advice}")
         values[key] = _value(key, value, properties[key])
     return values

@@ -48,7 +48,7 @@ from proxy.transforms.recast import Recast
 if TYPE_CHECKING:
     from rich.console import Console
 
-_RULES = re.compile(rb"^rules:", re.MULTILINE)  # in a rule file
+_OF_RULES = [re.compile(line, re.MULTILINE) for line in (rb"^version: *1\s", rb"^rules:")]
 _MAX_LINES = 8
 _MAX_WIDTH = 160
 
@@ -107,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Explain the response. Returns 2 for a recording of no use; raises RuleErrors or OSError."""
     # The last word is the file: argparse gives all words to the rules.
     name = arguments.file or (arguments.rules.pop() if arguments.rules else "-")
-    if name.endswith((".yaml", ".yml")) and _RULES.search(content(name)):
+    if name.endswith((".yaml", ".yml")) and all(each.search(content(name)) for each in _OF_RULES):
         arguments.rules, name = [*(arguments.rules or ()), name], "-"
     if name == "-" and sys.stdin.isatty():
         return refuse("explain", "name a file with an answer, or pipe one")

@@ -219,7 +219,7 @@ OPTIONS = (
 
 LISTING_DEADLINE = Option(
     "--deadline",
-    "limit of the server's start (default: 10), and of a call without progress (default: never)",
+    "limit of the server's start and tool list (default: 10), and of a call (default: never)",
     "SECONDS",
     _seconds,
 )

@@ -8,12 +8,12 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from proxy.cli import options
-from proxy.cli.terminal import console, json_text, printable, refuse, show, table
+from proxy.cli.terminal import console, json_text, printable, refuse, say, show, table
 from proxy.document.sizes import size
 from proxy.document.tokens import tokens
 from proxy.errors import AbridgeError
 from proxy.ruleset.rule import RuleSet
-from proxy.ruleset.selection import Selection
+from proxy.ruleset.selection import NO_RULES, Selection
 from proxy.testing.fit import RuleFit
 from proxy.testing.play import Replay
 from proxy.testing.proof import ShapedAnswer, UsedValue, used_values
@@ -145,6 +145,9 @@ def run(arguments: argparse.Namespace) -> int:
         return refuse("replay", NO_CALL.format(", ".join(arguments.paths)))
     report = account.report()
     show(arguments, report, _print)
+    applied = any(each["rule"] not in (None, "budget") for each in report["tools"])
+    if not applied and arguments.rules not in (None, [NO_RULES]):
+        say("replay", "no rule applied: the rule files are for other servers or other tools")
     return int(bool(report["over"] or any(report[kind] for kind in arguments.fail_on)))
 
 
@@ -162,8 +165,6 @@ def _print(report: dict[str, Any]) -> None:
         f"Values of answers that later calls used: {sum(used.values())}; still shown:"
         f" {used['shown']}, a view or page away: {used['view']}, lost: {used['lost']}."
     ]
-    if {each["rule"] for each in report["tools"]} <= {None, "budget"}:
-        lines.append("No rule applied: the rule files are for other servers, or for other tools.")
     for kind, line in (
         ("loss", "lost: {file}: {path}: {value}: {user}"),
         ("rot", "rot: {place}: {rule}: {reason}, in {answers} answers"),

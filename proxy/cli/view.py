@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from proxy.cli import PROGRAM, options
 from proxy.cli.terminal import content, refuse
+from proxy.ruleset.selection import NO_RULES
 from proxy.shaping.pipeline import shape
 from proxy.testing import answer as answers
 from proxy.testing.answer import ClientView
@@ -37,6 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
     except ExchangeError as error:
         return refuse("view", f"{name}: {error}")
     reader = command(arguments, name)
+    if arguments.rules == [NO_RULES]:
+        arguments.rules, arguments.budget = [], "off"
     if arguments.budget == "off":
         arguments.budget = sys.maxsize  # no budget, no views
     answer = answer_of(replay_of(exchange, arguments), reader)

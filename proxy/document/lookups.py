@@ -150,7 +150,8 @@ class _Place:
         inside = f" in {_shortened('.'.join(parents))!r}" if parents else ""
         message = f"{'there is no' if self._single else 'no element has'} {word}{inside}; "
         message += f"{self._names_of}: {_listed(names) or 'none'}"
-        like = "" if compared and name in self._quoted else did_you_mean(name, names)
+        suggests = name not in names and not (compared and name in self._quoted)
+        like = did_you_mean(name, names) if suggests else ""
         text = f"; did you mean the text {word}, in single quotes?" if compared else ""
         return message + (like or text)
 

@@ -226,7 +226,7 @@ class Session(SessionState):
         exchange: bytes | None = None,
         ids: Collection[bytes] | None = None,
     ) -> list[bytes]:
-        """Forget pending requests, all or some of an exchange; return an error for each."""
+        """Forget pending requests (all, an exchange's, or these), and return an error for each."""
         return [pending.error(cause) for pending in self.inflight.release(exchange, ids)]
 
     def rest(self) -> None:

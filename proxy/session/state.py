@@ -310,7 +310,7 @@ class InFlight:
     # Deadlines
 
     def _due(self, slots: Iterable[bytes] | None) -> Iterator[tuple[float, PendingRequest]]:
-        """Yield each request with a deadline, of all or of these and their queries, with that."""
+        """Yield the deadlines and their requests: of all, or of these and their queries."""
         requests = self._pending.values() if slots is None else map(self._pending.get, slots)
         for pending in requests:
             if pending is not None and slots is not None and pending.query:

@@ -17,8 +17,8 @@ from proxy.transforms.base import Call, Transform
 
 # Steps that select the parts to keep or remove.
 _REMOVING = frozenset(("keep", "drop", "project"))
-# Steps that leave a text as it is. A rule that withholds refuses it then: it may be JSON that is
-# nested too deeply to be read.
+# Steps that leave a text as it is. A rule that withholds refuses such a text: it may be JSON that
+# is nested too deeply to be read.
 _PICKING = frozenset(("drop", "filter"))
 _BYTES_PER_FUEL = 128  # at most
 _NOTHING = (b"null", b'""', b"{}")

@@ -75,7 +75,7 @@ class Row(Struct, frozen=True, gc=False):
     """The calls of one tool, rule and outcome, by one client of one server, and their sizes.
 
     The sizes are bytes of the message on the wire, and of its part for the model: of the whole
-    message if it was not parsed, as is so for most that are `untouched`. Of these the client alone
+    message if it was not parsed, as most `untouched` ones are not. Of these the client alone
     would have left out `client_cut`, in `cuts_before` responses; in `cuts_after` it still leaves
     something out. The model read `largest` bytes of the largest response.
     """

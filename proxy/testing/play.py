@@ -87,7 +87,8 @@ class Replay:
     ) -> None:
         """Make the call; without a `first_call`, that one alone. Raises AbridgeError."""
         # A view of a short answer makes the call again, which a replay can always answer.
-        facts = facts or ToolFacts(implied(exchange.arguments), repeatable=first_call)
+        own_facts = ToolFacts(implied(exchange.arguments), structured=True, repeatable=first_call)
+        facts = facts or own_facts
         self.rules, self.exchange, self.client = rules, exchange, client
         self.log: list[str] = []
         self.shaped: list[tuple[ShapeJob, ShapeResult]] = []

@@ -146,15 +146,15 @@ class Driver:
 
     async def _routed(self, outputs: Sequence[Output]) -> Routed:
         routed = Routed([], [], [], [])
-        await self._carry_out(outputs, routed)
+        await self._perform_all(outputs, routed)
         return routed
 
-    async def _carry_out(self, outputs: Sequence[Output], routed: Routed) -> None:
+    async def _perform_all(self, outputs: Sequence[Output], routed: Routed) -> None:
         try:
             for output in outputs:
                 if isinstance(output, Noise) and self._on_noise is None and len(outputs) > 1:
                     continue  # it preceded a message, and must not be taken for the message
-                await self._do(output, routed)
+                await self._perform(output, routed)
                 if isinstance(output, Shape) and len(outputs) > 1:
                     # Each message of a batch may have been just short enough to be shaped here.
                     await asyncio.sleep(0)
@@ -164,7 +164,7 @@ class Driver:
                     self.session.given_up(output)
             raise
 
-    async def _do(self, output: Output, routed: Routed) -> None:
+    async def _perform(self, output: Output, routed: Routed) -> None:
         if isinstance(output, ToServer):
             routed.to_server.append(output.raw)
         elif isinstance(output, ToClient):
@@ -178,7 +178,7 @@ class Driver:
                 outcome = await self._workers.shape(output.job)
             except Exception as error:  # no thread or no memory to reach a worker, ...
                 outcome = replace(pipeline.failure(output.job, error), blameless=True)
-            await self._carry_out(self.session.shaped(output.job, outcome), routed)
+            await self._perform_all(self.session.shaped(output.job, outcome), routed)
         elif isinstance(output, Noise):
             if self._on_noise is None:
                 routed.to_client.append(output.raw)
@@ -192,7 +192,7 @@ class Driver:
                 long = output.size > LARGE
             args = output, self.session, self._store, self._log
             enter = await threaded(carry_out, *args) if long else carry_out(*args)
-            await self._carry_out(enter(), routed)
+            await self._perform_all(enter(), routed)
 
 
 class Timer:

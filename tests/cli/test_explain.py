@@ -442,6 +442,9 @@ def test_of_a_rule_file_alone_the_answer_is_on_stdin(verb: Explain, run: Run) ->
     account = json.loads(run("explain", "rules.yaml", "--json", stdin=answer).out)
     assert {**account, "file": "recorded.json"} == verb.json()
 
+    Path("role.yaml").write_text("version: 1.2\nkind: Role\nrules: []\n")
+    assert json.loads(run("explain", "role.yaml", "--json").out)["file"] == "role.yaml"
+
     without_rules = json.loads(run("explain", "recorded.json", "--json").out)
     assert (without_rules["tool"], without_rules["rule"]) == ("log", "budget")
 

@@ -131,7 +131,8 @@ def test_an_answer_within_the_budget_has_views_and_so_has_one_without_a_budget(
     tmp_path: Path, run: Run
 ) -> None:
     file = tmp_path / "answer"
-    for text, words in (('{"a": 1}', ()), (WHOLE, ("--budget", "off"))):
+    off = ("--budget", "off"), ("--rules", "none")
+    for text, words in (('{"a": 1}', ()), *((WHOLE, words) for words in off)):
         file.write_text(text)
         [(name, value)] = json.loads(text).items()
         assert json.loads(run("view", file, name, *words).out) == {"view": value}
@@ -202,6 +203,10 @@ def test_wrap_makes_the_settings_for_the_hook_if_there_are_none(tmp_path: Path, 
 
     file.write_text("{\n")
     assert f"{file}:2:1: " in run("wrap", "--hook", code=1).err
+    for text in ("", "[]", '{"hooks": null}'):
+        file.write_text(text)
+        assert f"{file}: an unusual form; edit" in run("wrap", "--hook", code=1).err
+        assert file.read_text() == text
 
 
 @pytest.mark.parametrize("word", ["fs", "--all", "--json", "--login", "--print", "--client=codex"])

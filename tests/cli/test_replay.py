@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.builders import answer, call, tool_result
 from tests.cli.conftest import Run
 from tests.python_client import connected
 from tests.wrapped import START
@@ -64,8 +65,8 @@ def account(run: Run, *words: str, code: int = 0) -> Any:
 
 def test_the_budget_alone_loses_nothing(recordings: str, run: Run) -> None:
     out, error = run("replay", recordings, "--rules", "github")
-    assert error == ""
-    assert "No rule applied: the rule files are for other servers, or for other tools.\n" in out
+    line = "no rule applied: the rule files are for other servers or other tools"
+    assert error == f"mcp-abridge replay: {line}\n"
     assert "later calls used: 1; still shown: 1, a view or page away: 0, lost: 0" in out
 
     both = account(run, recordings)
@@ -77,12 +78,20 @@ def test_the_budget_alone_loses_nothing(recordings: str, run: Run) -> None:
     assert (book["before"], book["after"]) == (book["after"], book["before"])
 
 
+def test_a_structured_content_of_null_takes_no_bytes(tmp_path: Path, run: Run) -> None:
+    result = {**tool_result("x" * 40), "structuredContent": None}
+    record = {"request": json.loads(call("t")), "response": json.loads(answer(result))}
+    (tmp_path / "0001-t.json").write_text(json.dumps(record))
+    [row] = account(run, str(tmp_path), "--client", "claude-code")["tools"]
+    assert (row["before"], row["after"]) == (40, 40)
+
+
 def test_a_lost_value_rotten_paths_and_new_members_are_findings(
     recordings: str, tmp_path: Path, run: Run
 ) -> None:
     lossy = rules(tmp_path, "books.title", "books.author")
-    out = run("replay", recordings, *lossy, code=1).out
-    assert "No rule applied" not in out
+    out, error = run("replay", recordings, *lossy, code=1)
+    assert error == ""
 
     [path] = Path(recordings).glob("*/0001-list_books.json")
     place = f"{tmp_path}/rules.yaml:4"

@@ -198,6 +198,8 @@ def test_an_address_that_is_in_use_is_refused(failure: Failure) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         listen = f"127.0.0.1:{server.getsockname()[1]}"
         reason = failure("--listen", listen, "http://127.0.0.1:1")
+        # The variable is for servers at a URL, and no mistake before a command.
+        assert reason == failure("--listen", listen, "--", "cat", MCP_ABRIDGE_HEADER="X: y")
     assert reason.endswith(
         f"cannot listen on {listen}: address already in use; --listen says where\n"
     )

@@ -311,6 +311,7 @@ def test_of_an_array_the_members_of_its_elements_are_named_and_one_whose_texts_r
     [remark] = answered("titel", rows)[1]
     expected = "there is no 'titel'; members of its elements: id, title, state"
     assert remark == f"{expected}; did you mean 'title'?"
+    assert answered("title == 'x'", rows)[1] == [expected.replace("titel", "title")]
     assert plain(look(Document.read(encode(rows)), "help")).endswith(" or count_by(@, &state)")
 
 

@@ -1,13 +1,17 @@
 """One call replayed: the first call before a later page, what the server saw, what came back."""
 
 import json
-from typing import Any
+from typing import Any, ClassVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
+from proxy.ruleset.guard import QueryResult, Respond
+from proxy.ruleset.rule import RuleSet
 from proxy.session.tools.definitions import ToolFacts
 from proxy.testing.exchange import RecordedExchange, make, text_result
 from proxy.testing.play import Replay
+from proxy.transforms.base import Call
 from tests.builders import rules, texts
 
 PAGES = rules(
@@ -18,6 +22,21 @@ ITEMS = {"items": [1, 2, 3, 4, 5]}
 
 def exchange(**arguments: object) -> RecordedExchange:
     return make("list", arguments, text_result(json.dumps(ITEMS)))
+
+
+class _Blocked(Struct, frozen=True):
+    name: ClassVar[str] = "blocked"
+    parameters: ClassVar[dict[str, Any]] = {}
+
+    def __call__(self, call: Call, result: QueryResult | None) -> Respond:
+        return Respond({"status": "blocked"})
+
+
+def test_the_answer_of_a_guard_is_structured_as_in_a_session_that_knows_no_tools() -> None:
+    [rule] = PAGES.files[0].rules
+    guarded = RuleSet((replace(PAGES.files[0], rules=(replace(rule, guard=_Blocked()),)),))
+    result = json.loads(Replay(guarded, exchange()).answer.line)["result"]
+    assert result["structuredContent"] == {"status": "blocked"}
 
 
 def items(raw: bytes) -> Any:

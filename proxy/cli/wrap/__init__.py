@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     def edit(file: ConfigFile, server: entry.Server, records: Records) -> str:
         if server.own_words is not None:
             if server.own_words[: len(rules)] != rules:
-                raise entry.NotPossible("is wrapped already, with other rules; unwrap it first")
+                raise entry.NotPossible("is wrapped already, with other options; unwrap it first")
             return "is wrapped already"
         launch = [*launchers[server.place.scope == "project"], *rules]
         return _wrap(file, server, records, launch, login=arguments.login)
@@ -118,8 +118,12 @@ def _print_lines(arguments: argparse.Namespace, launch: list[str]) -> int:
         bare = (one for one in configs.servers if one.name in names and one.own_words is None)
         server = next(bare, None)
         if server is None:
-            reason = configs.unknown(names) or "--print needs a server that is not wrapped"
-            return refuse("wrap", f"{reason}; for another, write its command or URL after --")
+            reason = (
+                configs.unknown(names) or "--print needs the name of a server that is not wrapped"
+            )
+            return refuse(
+                "wrap", f"{reason}; for one without an entry, write its command or URL after --"
+            )
         command = server.words or [server.entry[entry.usable_url(server)]]
         if any(server.secrets()):
             print("its environment or headers are not in these lines: add them", file=sys.stderr)

@@ -52,7 +52,8 @@ class Configs:
         all_names = sorted({server.name for server in self.servers})
         for name in names:
             if name not in all_names:
-                return f"no client has a server {name!r}{did_you_mean_or_known(name, all_names)}"
+                advice = printable(did_you_mean_or_known(name, all_names))
+                return f"no client has a server {name!r}{advice}"
         return None
 
     def report_problems(self, verb: str) -> None:

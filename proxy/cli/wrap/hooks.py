@@ -51,7 +51,7 @@ def _edit(verb: str, arguments: argparse.Namespace, edit: Any) -> int:
     try:
         file = ConfigFile(path, None if os.path.exists(path) else _EMPTY)
         file.text = edit(file.text, file.read())
-        file.read()
+        _check(verb, file)
         file.show()
         if file.text != file.before and not arguments.dry_run:
             if not os.path.exists(path):
@@ -72,6 +72,16 @@ def _edit(verb: str, arguments: argparse.Namespace, edit: Any) -> int:
         print(f"the hook {'is there already' if verb == 'wrap' else 'is not there'}")
     print_next_step(verb, "--hook", changed=changed, dry_run=arguments.dry_run)
     return 0
+
+
+def _check(verb: str, file: ConfigFile) -> None:
+    """Raise NotPossible if edited settings are broken, or hide the hook by a key that is null."""
+    try:
+        group = _own_group(file.read())
+    except SyntaxProblem:
+        raise NotPossible("an unusual form") from None
+    if verb == "wrap" and group is None:
+        raise NotPossible("an unusual form")
 
 
 def _own_group(settings: Any) -> Any:

@@ -66,7 +66,7 @@ def read(file: str, raw: bytes) -> tuple[Node | None, list[Problem]]:
             message = f"{text[error.position]!r} cannot stand in YAML"
             raise _error_after(text[: error.position], message) from None
         if source is None:
-            raise SourceError("an empty file; it begins with 'version: 1'")
+            raise SourceError("the file is empty; its first line is 'version: 1'")
         root = _NodeBuilder(composer).node(source)
     except SourceError as error:
         errors.append(error)

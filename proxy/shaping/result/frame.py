@@ -118,7 +118,7 @@ class VisibleSize(Struct, frozen=True):
 
 def visible_size(result: dict[str, Raw], blocks: list[Raw]) -> VisibleSize:
     """Return the size of a result as a model sees it."""
-    structured = result.get("structuredContent")
+    structured = structured_of(result)
     texts = (text_of(block) for block in blocks)
     return size_of(structured, tuple(content for content in texts if content is not None))
 

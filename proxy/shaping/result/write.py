@@ -183,8 +183,8 @@ def add_structured(line: bytes, *, replaces: bool = False) -> tuple[bytes, Visib
     """Return a response with structuredContent added, and its size as a model sees it.
 
     A document that is no object becomes `{text}`. None for an error, for an incomplete result, and
-    if there is structuredContent already. `replaces`: one that carries the document, an object,
-    only as the text of a member is replaced. Raises DocumentError if the line cannot be read.
+    if there is structuredContent already. `replaces`: structuredContent is replaced if it has the
+    document, an object, only as the text of a member. Raises DocumentError for an unreadable line.
     """
     parsed = parse(line, intact=True)
     result = parsed.members

@@ -89,6 +89,16 @@ class PostedBody(Struct):
         return "" if self.first is None else self.first.verb
 
     @property
+    def accepts_from_command(self) -> negotiation.Wanted:
+        """The form that the client accepts, if the server is a command, which chooses none."""
+        return "prefer json" if self.accepts == "either" else self.accepts
+
+    @property
+    def keeps_alive(self) -> bool:
+        """True if the answer may become an event stream only to break a long silence."""
+        return self.accepts in ("stream", "either")
+
+    @property
     def initializes(self) -> bool:
         """True for the request that begins a session of the handshake era."""
         return self.method == "initialize"

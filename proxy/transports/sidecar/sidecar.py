@@ -222,7 +222,9 @@ class Sidecar:
             return response
         except (ConnectionError, asyncio.CancelledError):
             # A stream that listens has no end of its own.
-            if record.complete or _listens(request) or record.method == LISTEN:
+            endless = _listens(request) or record.method == LISTEN
+            ended = endless and request.writer.output_size and record.failure in ("", _ENDED)
+            if record.complete or ended:
                 status = 200
             else:
                 record.failure = record.failure or "the client went away"

@@ -197,7 +197,7 @@ def test_other_rules_for_a_wrapped_server_are_refused(home: Path, run: Run) -> N
     run("wrap", "a", "--rules", "github")
     assert run("wrap", "a", "--rules", "github").err.endswith(": is wrapped already\n")
     words = run("wrap", "a", "--rules", "slack", code=1).err
-    assert words.endswith(": is wrapped already, with other rules; unwrap it first\n")
+    assert words.endswith(": is wrapped already, with other options; unwrap it first\n")
 
 
 def test_a_name_means_all_scopes_or_those_of_one_client(home: Path, run: Run) -> None:
@@ -370,7 +370,7 @@ def test_print_has_a_line_for_each_client_and_links(home: Path, run: Run) -> Non
 
     write(home, ".cursor/mcp.json", '{"mcpServers": {"a": {"url": "https://example.org/mcp"}}}')
     assert f"codex mcp add a -- {us} https://example.org/mcp\n" in run("wrap", "--print", "a").out
-    advice = "; for another, write its command or URL after --\n"
+    advice = "; for one without an entry, write its command or URL after --\n"
     refusal = run("wrap", "--print", "b", "https://b", code=2).err
     assert refusal == f"mcp-abridge wrap: no client has a server 'b'; known: a{advice}"
     assert run("wrap", "--print", code=2).err.endswith(f" that is not wrapped{advice}")

@@ -95,7 +95,7 @@ NESTED = b"- &a0 []\n" + b"".join(b"- &a%d [*a%d]\n" % (n, n - 1) for n in range
         (NESTED, "61:3: nested more than 60 levels deep"),
         (b"a: \xff", "1:4: byte 0xff is not UTF-8; save the file in that encoding"),
         (b"a: 1\nb: \x01", "2:4: '\\x01' cannot stand in YAML"),
-        (b"", "1:1: an empty file; it begins with 'version: 1'"),
+        (b"", "1:1: the file is empty; its first line is 'version: 1'"),
     ],
 )
 def test_invalid_yaml_is_one_problem(raw: bytes, message: str) -> None:

@@ -120,8 +120,7 @@ class ChildSession:
             stream.add(b"")
         answer = ResponseWriter(
             request,
-            # A command chooses no form: see `negotiation.Wanted`.
-            "prefer json" if read.accepts == "either" else read.accepts,
+            read.accepts_from_command,
             record,
             streams=True,
             expected=len(read.ids),
@@ -129,9 +128,8 @@ class ChildSession:
             headers={SESSION: self.id},
         )
         self._tasks.spawn(self._enter(read.raw, record))
-        streams = read.accepts in ("stream", "either")
         try:
-            return await stream.serve(request, answer, record, pings=streams)
+            return await stream.serve(request, answer, record, pings=read.keeps_alive)
         finally:
             self._touch()
             record.client = self.driver.session.rules.client or ""

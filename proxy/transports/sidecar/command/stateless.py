@@ -76,9 +76,7 @@ class _Answering:
         self._driver = context.driver
         self._id_prefix = context.id_prefix
         self._record = record
-        # A command chooses no form: see `negotiation.Wanted`.
-        accepts = "prefer json" if self._read.accepts == "either" else self._read.accepts
-        self._answer = self._writer(accepts)
+        self._answer = self._writer(self._read.accepts_from_command)
         self._responded = False
         self._query: bytes | None = None  # the id of the proxy's query while it is pending
 
@@ -134,7 +132,7 @@ class _Answering:
             try:
                 raw = await pooled.next(seconds)
             except TimeoutError:
-                if seconds == PING:
+                if seconds == PING and (self._read.keeps_alive or self._answer.started):
                     await self._answer.keep_alive(SILENCE)
                 continue
             if raw is None:

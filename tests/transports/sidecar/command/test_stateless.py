@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from proxy.transports.sidecar.command import stateless
 from tests.builders import rules
 from tests.transports.http.route_server import BOTH, JSON, STREAM, Client, serve_command
 
@@ -37,6 +38,19 @@ async def test_a_response_is_json_if_no_progress_precedes_it_unless_the_client_r
     assert [each.get("id") for each in await response.messages()] == (ids or [1])
     assert response.status == 200
     assert response.ids == []
+
+
+@pytest.mark.parametrize(("accept", "kind"), [(BOTH, STREAM), ("*/*", JSON), (JSON, JSON)])
+async def test_silence_is_broken_for_a_client_that_does_not_prefer_json(
+    accept: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stateless, "PING", 0.1)
+    async with serve_command(children=1) as proxy:
+        client = proxy.client()
+        pending = asyncio.create_task(client.modern_call(1, "hold", accept=accept))
+        await asyncio.sleep(0.3)
+        await client.modern_call(2, "release")
+        assert (await pending).headers["Content-Type"].partition(";")[0] == kind
 
 
 async def test_a_form_that_the_client_refuses_is_not_acceptable(caller: Client) -> None:
