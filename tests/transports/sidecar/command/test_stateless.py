@@ -47,8 +47,9 @@ async def test_silence_is_broken_for_a_client_that_does_not_prefer_json(
     monkeypatch.setattr(stateless, "PING", 0.1)
     async with serve_command(children=1) as proxy:
         client = proxy.client()
+        assert await server_messages(client)  # the server runs
         pending = asyncio.create_task(client.modern_call(1, "hold", accept=accept))
-        await asyncio.sleep(0.3)
+        await asyncio.wait([pending], timeout=30.0 if kind == STREAM else 0.3)
         await client.modern_call(2, "release")
         assert (await pending).headers["Content-Type"].partition(";")[0] == kind
 
