@@ -107,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Explain the response. Returns 2 for a recording of no use; raises RuleErrors or OSError."""
     # The last word is the file: argparse gives all words to the rules.
     name = arguments.file or (arguments.rules.pop() if arguments.rules else "-")
-    if name.endswith((".yaml", ".yml")) and all(each.search(content(name)) for each in _OF_RULES):
+    if _is_rule_file(name):
         arguments.rules, name = [*(arguments.rules or ()), name], "-"
     if name == "-" and sys.stdin.isatty():
         return refuse("explain", "name a file with an answer, or pipe one")
@@ -140,6 +140,13 @@ def run(arguments: argparse.Namespace) -> int:
         return refuse("explain", f"{name}: {error}")
     show(arguments, account, _print)
     return 0
+
+
+def _is_rule_file(name: str) -> bool:
+    if not name.endswith((".yaml", ".yml")):
+        return False
+    raw = content(name)
+    return all(each.search(raw) for each in _OF_RULES)
 
 
 def explained(
