@@ -40,5 +40,5 @@ ENTRYPOINT ["sh", "-c", "\
 rules=/etc/mcp-abridge/rules.d; \
 [ -n \"${MCP_ABRIDGE_RULES+given}\" ] || ! ls $rules/*.yaml >/dev/null 2>&1 || export MCP_ABRIDGE_RULES=$rules; \
 [ $# -gt 0 ] || [ -z \"${MCP_ABRIDGE_CONFIG-}\" ] || set -- serve; \
-[ $# -gt 0 ] || set -- -- python -m proxy.examples.fullsync.server; \
+[ $# -gt 0 ] || set -- -- python -m mcp_abridge.examples.fullsync.server; \
 exec mcp-abridge \"$@\"", "mcp-abridge"]

@@ -4,9 +4,9 @@ import json
 from textwrap import dedent
 from typing import Any
 
-from proxy.errors import RuleErrors
-from proxy.ruleset.loading import rulefile
-from proxy.ruleset.rule import Rule, RuleFile, RuleSet
+from mcp_abridge.errors import RuleErrors
+from mcp_abridge.ruleset.loading import rulefile
+from mcp_abridge.ruleset.rule import Rule, RuleFile, RuleSet
 
 EMPTY = RuleSet()
 

@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-PROXY = ROOT / "proxy"
+PACKAGE = ROOT / "proxy" / "mcp_abridge"
 RULE = "{tools: list, response: [{keep: items.id}]}"
 SERVER = """
 import json, sys
@@ -34,14 +34,15 @@ class Profile:
 
     def __call__(self, frame: FrameType, event: str, argument: Any) -> None:
         name = frame.f_code.co_filename
-        if event == "call" and name.startswith(str(PROXY)):
-            self.files.add(os.path.relpath(name, PROXY))
+        if event == "call" and name.startswith(str(PACKAGE)):
+            self.files.add(os.path.relpath(name, PACKAGE))
 
 
 def of_response() -> list[str]:
     """Return the files that shape one response."""
-    from proxy.shaping.job import ShapeJob
-    from proxy.shaping.pipeline import shape
+    from mcp_abridge.shaping.job import ShapeJob
+    from mcp_abridge.shaping.pipeline import shape
+
     from tests.builders import answer, document, rule
 
     raw = answer(document({"items": [{"id": 1, "more": 2}]}))
@@ -61,12 +62,13 @@ def of_stdio() -> list[str]:
 
     The process is its own client: pipes take the places of its stdin and stdout.
     """
-    from proxy.session.session import Session
-    from proxy.storage.meter import Meters
-    from proxy.storage.snapshots import Memory
-    from proxy.transports.log import Log
-    from proxy.transports.stdio import child
-    from proxy.transports.stdio.relay import Relay
+    from mcp_abridge.session.session import Session
+    from mcp_abridge.storage.meter import Meters
+    from mcp_abridge.storage.snapshots import Memory
+    from mcp_abridge.transports.log import Log
+    from mcp_abridge.transports.stdio import child
+    from mcp_abridge.transports.stdio.relay import Relay
+
     from tests.builders import call, rules
 
     server = child.spawn([sys.executable, "-c", SERVER], child.hold_signals())

@@ -3,9 +3,8 @@
 import json
 
 from hypothesis import strategies as st
-
-from proxy.document.tree import Document, Slot
-from proxy.transforms.base import Call, Transform
+from mcp_abridge.document.tree import Document, Slot
+from mcp_abridge.transforms.base import Call, Transform
 
 # What a decoder that is not careful would write differently.
 SPELLINGS = [

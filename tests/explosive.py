@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from proxy.document.fuel import Fuel
-from proxy.document.patterns import Expression
-from proxy.errors import OutOfFuel
+from mcp_abridge.document.fuel import Fuel
+from mcp_abridge.document.patterns import Expression
+from mcp_abridge.errors import OutOfFuel
 
 
 def piped(*steps: str | int) -> str:

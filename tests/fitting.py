@@ -6,10 +6,10 @@ from typing import Any
 import jsonschema
 from hypothesis import assume
 from hypothesis import strategies as st
+from mcp_abridge.document.paths import ROOT, Path
+from mcp_abridge.errors import ShapeMismatch
+from mcp_abridge.transforms.base import Schema, Transform
 
-from proxy.document.paths import ROOT, Path
-from proxy.errors import ShapeMismatch
-from proxy.transforms.base import Schema, Transform
 from tests.documents import shaped
 
 NAMES = ["a", "b", "c", "items"]

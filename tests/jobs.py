@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from mcp_abridge.ruleset.rule import Rule
+from mcp_abridge.shaping.job import ShapeJob, ShapeResult
+from mcp_abridge.shaping.pipeline import shape
+from mcp_abridge.storage.snapshots import Snapshot
+from mcp_abridge.transforms.base import Parameter
 
-from proxy.ruleset.rule import Rule
-from proxy.shaping.job import ShapeJob, ShapeResult
-from proxy.shaping.pipeline import shape
-from proxy.storage.snapshots import Snapshot
-from proxy.transforms.base import Parameter
 from tests.builders import answer, result, rule, texts
 
 CONTRACT = """

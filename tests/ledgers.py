@@ -8,8 +8,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from proxy.storage.ledger import Counts, LedgerFile
-from proxy.storage.meter import Row
+from mcp_abridge.storage.ledger import Counts, LedgerFile
+from mcp_abridge.storage.meter import Row
 
 
 def query(path: str, sql: str, *values: Any) -> list[Any]:

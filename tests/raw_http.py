@@ -8,8 +8,7 @@ from contextlib import suppress
 from typing import Any, Self
 
 import msgspec
-
-from proxy.document.message import PROTOCOL_VERSION
+from mcp_abridge.document.message import PROTOCOL_VERSION
 
 CHUNK = 1 << 16
 SECONDS = 60.0

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from proxy.transforms import TRANSFORMS
+from mcp_abridge.transforms import TRANSFORMS
 
 _CASES = Path(__file__).parent / "cases"
 BAD = sorted((_CASES / "bad").glob("*.yaml"))

@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable
 from time import monotonic
 
-from proxy.ruleset.rule import RuleSet
-from proxy.session.outputs import (
+from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.session.outputs import (
     ClaimCall,
     DropSnapshots,
     LoadSnapshot,
@@ -19,11 +19,12 @@ from proxy.session.outputs import (
     ToClient,
     ToServer,
 )
-from proxy.session.session import Session
-from proxy.shaping.pipeline import shape
-from proxy.storage.calls import RecentCalls
-from proxy.storage.meter import Meters, Row
-from proxy.storage.snapshots import Memory
+from mcp_abridge.session.session import Session
+from mcp_abridge.shaping.pipeline import shape
+from mcp_abridge.storage.calls import RecentCalls
+from mcp_abridge.storage.meter import Meters, Row
+from mcp_abridge.storage.snapshots import Memory
+
 from tests.builders import EMPTY
 
 

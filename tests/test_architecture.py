@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "proxy" / "mcp_abridge"
 
 # From the bottom to the top. A module may import its own level and those below; a folder counts
 # for everything in it.
@@ -33,21 +34,21 @@ WHOLE = {"answers", "clients", "faults", "fuzz", "reference", "soak"}
 # What starting the wrapper must not load: together they would cost more than a second.
 SLOW = {
     *("aiohttp", "asyncio", "dataclasses", "importlib.resources", "jmespath", "jsonschema_rs"),
-    *("mcp", "orjson", "proxy.testing.recorder", "pydantic", "re2", "sqlite3", "subprocess"),
+    *("mcp", "orjson", "mcp_abridge.testing.recorder", "pydantic", "re2", "sqlite3", "subprocess"),
     "yaml",
 }
 WRAPPER = (
-    "proxy.cli, proxy.cli.run, proxy.transports.stdio.relay, proxy.session.session, "
-    "proxy.storage.ledger"
+    "mcp_abridge.cli, mcp_abridge.cli.run, mcp_abridge.transports.stdio.relay, "
+    "mcp_abridge.session.session, mcp_abridge.storage.ledger"
 )
 
 
 def name_of(file: Path) -> str:
-    parts = file.relative_to(ROOT).with_suffix("").parts
+    parts = file.relative_to(PACKAGE.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-MODULES = {name_of(file): file for file in sorted((ROOT / "proxy").rglob("*.py"))}
+MODULES = {name_of(file): file for file in sorted(PACKAGE.rglob("*.py"))}
 PYTHON = (*MODULES.values(), *sorted((ROOT / "tests").rglob("*.py")))
 
 
@@ -63,7 +64,7 @@ def test_imports_go_one_way() -> None:
         if part_of(name) and part_of(target) and level[part_of(target)] > level[part_of(name)]
     ]
     assert not upwards, "\n".join(["imports that go up:", *upwards])
-    assert [*imports("proxy")] == []
+    assert [*imports("mcp_abridge")] == []
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
@@ -73,7 +74,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 
 def part_of(name: str) -> str:
-    """Name the file or folder right under proxy/ that a module belongs to."""
+    """Name the file or folder right in the package that a module belongs to."""
     return name.partition(".")[2].partition(".")[0]
 
 
@@ -110,7 +111,7 @@ def loaded(body: list[ast.stmt]) -> list[ast.stmt]:
 
 
 def test_tests_lie_in_folders_of_the_names_of_packages() -> None:
-    packages = {str(module.parent.relative_to(ROOT / "proxy")) for module in MODULES.values()}
+    packages = {str(module.parent.relative_to(PACKAGE)) for module in MODULES.values()}
     folders = {
         parent.as_posix()
         for file in (ROOT / "tests").rglob("test_*.py")
@@ -209,15 +210,15 @@ def bound_names(tree: ast.Module) -> Iterator[tuple[str, int]]:
 
 # Who looks at the clock of the day, which may jump: to record when something was, nothing else.
 DATED = {
-    "proxy/cli/hook.py": "deletes answers that later processes may read for an hour",
-    "proxy/cli/report/__init__.py": "counts back from now to what was recorded since",
-    "proxy/cli/weigh.py": "counts back from now to transcripts that were written since",
-    "proxy/cli/wrap/files.py": "names backups in the order of their times",
-    "proxy/storage/folder.py": "says when a file was used last, for other processes",
-    "proxy/storage/ledger.py": "says when a call was, and how old a row is",
-    "proxy/testing/recorder.py": "says when a session began, in the name of its folder",
-    "proxy/storage/snapshots.py": "says how old an answer in another process is",
-    "proxy/transports/log.py": "begins a line with the time",
+    "proxy/mcp_abridge/cli/hook.py": "deletes answers that later processes may read for an hour",
+    "proxy/mcp_abridge/cli/report/__init__.py": "counts back from now to what was recorded since",
+    "proxy/mcp_abridge/cli/weigh.py": "counts back from now to transcripts that were written since",
+    "proxy/mcp_abridge/cli/wrap/files.py": "names backups in the order of their times",
+    "proxy/mcp_abridge/storage/folder.py": "says when a file was used last, for other processes",
+    "proxy/mcp_abridge/storage/ledger.py": "says when a call was, and how old a row is",
+    "proxy/mcp_abridge/testing/recorder.py": "says when a session began, in the name of its folder",
+    "proxy/mcp_abridge/storage/snapshots.py": "says how old an answer in another process is",
+    "proxy/mcp_abridge/transports/log.py": "begins a line with the time",
 }
 CLOCKS = {"time.time", "time.time_ns", "time.localtime", "time.gmtime", "time.ctime"}
 CLOCKS |= {f"{kind}.{now}" for kind in ("datetime", "date") for now in ("now", "utcnow", "today")}

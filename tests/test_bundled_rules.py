@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 import orjson
 import pytest
+from mcp_abridge.cli import main
+from mcp_abridge.cli.explain import explained
+from mcp_abridge.document.paths import matches
+from mcp_abridge.ruleset import selection
+from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.testing.exchange import recorded
+from mcp_abridge.testing.play import Replay
 
-from proxy.cli import main
-from proxy.cli.explain import explained
-from proxy.document.paths import matches
-from proxy.ruleset import selection
-from proxy.ruleset.rule import RuleSet
-from proxy.testing.exchange import recorded
-from proxy.testing.play import Replay
 from tests import servers
 from tests.servers import (
     atlassian_api,

@@ -10,12 +10,12 @@ from uuid import uuid4
 
 import orjson
 import pytest
+from mcp_abridge.document.tree import Document
+from mcp_abridge.ruleset.selection import load
+from mcp_abridge.storage import ledger
+from mcp_abridge.transforms.base import Call
 
 from examples.codebase import transitions
-from proxy.document.tree import Document
-from proxy.ruleset.selection import load
-from proxy.storage import ledger
-from proxy.transforms.base import Call
 from tests import servers
 from tests.python_client import Mode, System, connected, logged, reaching
 from tests.serving import FRONTS, upstream

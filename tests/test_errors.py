@@ -1,8 +1,7 @@
 """The text of exceptions and of suggestions."""
 
 import pytest
-
-from proxy.errors import (
+from mcp_abridge.errors import (
     BESIDE_RULES,
     nearest,
     raised,

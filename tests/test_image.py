@@ -176,7 +176,7 @@ def venv_in(folder: Path) -> Path:
 
 def test_it_has_the_bundled_rules_and_the_store(image: Image) -> None:
     assert image.runs("check", "github", "filesystem").returncode == 0
-    code = "import proxy, proxy.storage.redis; print(proxy.__file__)"
+    code = "import mcp_abridge.storage.redis; print(mcp_abridge.__file__)"
     completed = subprocess.run(
         [image.bin / "python", "-c", code],
         cwd=image.home, env=image.variables, capture_output=True, text=True, check=False,

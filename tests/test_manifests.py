@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 import yaml
+from mcp_abridge.cli import serve
+from mcp_abridge.ruleset.loading.config_model import LimitsSpec
 
-from proxy.cli import serve
-from proxy.ruleset.loading.config_model import LimitsSpec
 from tests.test_image import ROOT, environment, only
 
 FOLDER = ROOT / "examples" / "sidecar"

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
-from proxy.ruleset.guard import Decision
-from proxy.ruleset.loading.plugins import KINDS
+from mcp_abridge.ruleset.guard import Decision
+from mcp_abridge.ruleset.loading.plugins import KINDS
 
 ROOT = Path(__file__).resolve().parents[1]
 USERS = [*ROOT.glob("examples/*/*.py"), *ROOT.glob("tests/cases/python/*.py")]
@@ -32,9 +32,9 @@ def blocks() -> Iterator[tuple[str, str, str]]:
 def output_of(words: str, folder: Path) -> str:
     """Run a command in a folder; return what it says, with no time in it."""
     completed = subprocess.run(
-        [sys.executable, "-m", "proxy", *words.split()],
+        [sys.executable, "-m", "mcp_abridge", *words.split()],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**os.environ, "PYTHONPATH": str(ROOT / "proxy"), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
         timeout=60,
@@ -69,4 +69,4 @@ def test_the_page_has_every_member_and_every_decision() -> None:
 def test_python_of_users_imports_from_the_plugin_module_alone() -> None:
     for file in [*USERS, ROOT / "rules" / "PYTHON.md"]:
         modules = set(re.findall(r"^from (proxy\S*) import", file.read_text(), re.MULTILINE))
-        assert modules <= {"proxy.plugin"}, file
+        assert modules <= {"mcp_abridge.plugin"}, file

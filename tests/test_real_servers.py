@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 import pytest
+from mcp_abridge.ruleset import selection as ruleset
 
-from proxy.ruleset import selection as ruleset
 from tests import servers
 from tests.history import with_history
 from tests.wire import Ended, Wire

@@ -101,7 +101,7 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
             listen, rules = f"127.0.0.1:{port}", str(FOLDER / "rules.yaml")
             options = ["--listen", listen, "--rules", rules, "--store", redis.url]
             upstream = f"http://127.0.0.1:{current.server}/mcp"
-            start(listen, port, sys.executable, "-m", "proxy", "serve", *options, upstream)
+            start(listen, port, sys.executable, "-m", "mcp_abridge", "serve", *options, upstream)
         here = ["-p", str(folder), "-c", str(current.configured()), "-e", "stderr", "-g", alone]
         start("nginx", int(current.url.split(":")[2].partition("/")[0]), nginx, *here)
         yield current

@@ -7,17 +7,16 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-
-from proxy.cli.report.figures import BYTES_PER_TOKEN
-from proxy.document.tokens import tokens
-from proxy.ruleset.loading import rulefile
-from proxy.ruleset.rule import Rule, RuleFile, RuleSet
-from proxy.ruleset.selection import load, readings
-from proxy.testing import cases
-from proxy.testing.answer import ClientView
-from proxy.testing.cases import Case
-from proxy.testing.exchange import recorded
-from proxy.testing.play import Replay
+from mcp_abridge.cli.report.figures import BYTES_PER_TOKEN
+from mcp_abridge.document.tokens import tokens
+from mcp_abridge.ruleset.loading import rulefile
+from mcp_abridge.ruleset.rule import Rule, RuleFile, RuleSet
+from mcp_abridge.ruleset.selection import load, readings
+from mcp_abridge.testing import cases
+from mcp_abridge.testing.answer import ClientView
+from mcp_abridge.testing.cases import Case
+from mcp_abridge.testing.exchange import recorded
+from mcp_abridge.testing.play import Replay
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()

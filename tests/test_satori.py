@@ -12,13 +12,13 @@ from typing import Any
 import orjson
 import pytest
 import yaml
+from mcp_abridge.cli import main
+from mcp_abridge.document.tree import Document
+from mcp_abridge.errors import RuleErrors
+from mcp_abridge.ruleset.selection import load
+from mcp_abridge.transforms.base import Call
 
 from examples.satori import gitignore, noise
-from proxy.cli import main
-from proxy.document.tree import Document
-from proxy.errors import RuleErrors
-from proxy.ruleset.selection import load
-from proxy.transforms.base import Call
 from tests.python_client import Mode, PythonClient, System
 from tests.serving import FRONTS
 from tests.wrapped import ROOT, texts

@@ -7,7 +7,8 @@ import json
 import subprocess
 from pathlib import Path
 
-from proxy.document.tokens import tokens
+from mcp_abridge.document.tokens import tokens
+
 from tests.answers import structured, texts
 from tests.servers import install
 
@@ -32,7 +33,7 @@ def corpus() -> dict[str, list[str]]:
         "JSON": [json.dumps(each, separators=(",", ":")) for each in records],
         "indented JSON": [json.dumps(each, indent=2) for each in records],
         "prose": [path.read_text() for path in sorted(ROOT.glob("*.md"))],
-        "code": [path.read_text() for path in sorted((ROOT / "proxy/document").glob("*.py"))],
+        "code": [path.read_text() for path in sorted(ROOT.glob("proxy/mcp_abridge/document/*.py"))],
         "logs": [texts.build_log()[:40_000], texts.deploy_log()[:40_000]],
         "CSV and YAML": [structured.customers_csv()[:40_000], structured.pods_yaml()[:40_000]],
         "Chinese, Japanese, Korean": list(OTHER_SCRIPTS),

@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
+from mcp_abridge.document.tree import encode
+from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.session.tool_lists import edit
 from msgspec import Raw
 
-from proxy.document.tree import encode
-from proxy.ruleset.rule import RuleSet
-from proxy.session.tool_lists import edit
 from tests.builders import rules
 
 PAGES = "- {tools: list, response: [{paginate: {at: items, limit: 20}}]}"

@@ -15,7 +15,7 @@ TEE = Path(__file__).parent / "fixtures" / "tee.py"
 START = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})
-from proxy.cli import main
+from mcp_abridge.cli import main
 sys.exit(main())
 """
 

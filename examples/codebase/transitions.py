@@ -4,9 +4,8 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
+from mcp_abridge.plugin import ROOT, Call, Parameter, Path, Schema, Slot, plain, select
 from msgspec import Struct
-
-from proxy.plugin import ROOT, Call, Parameter, Path, Schema, Slot, plain, select
 
 # The nine steps that a job can take; None is where it is before there is one.
 STEPS: Mapping[str | None, frozenset[str]] = {

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
 from typing import Annotated, Any, ClassVar
 
+from mcp_abridge.plugin import Call, Parameter, Path, Schema, Slot, plain, select, text
 from msgspec import Meta, Struct
-
-from proxy.plugin import Call, Parameter, Path, Schema, Slot, plain, select, text
 
 from .gitignore import RootIgnores, matching
 

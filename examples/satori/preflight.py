@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from mcp_abridge.plugin import Allow, Call, Decision, Parameter, Query, QueryResult, Respond
 from msgspec import Struct
-
-from proxy.plugin import Allow, Call, Decision, Parameter, Query, QueryResult, Respond
 
 OVERRIDE = "allowUnnecessaryReindex"
 UNNECESSARY = "reindex_unnecessary_ignore_only"

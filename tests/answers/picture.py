@@ -7,9 +7,9 @@ model reads: examples/answer.svg.
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+from mcp_abridge.document.tokens import tokens
 from msgspec import Struct
 
-from proxy.document.tokens import tokens
 from tests.answers.arm import Arm, Call, Look, Reply
 from tests.answers.direct import Direct
 from tests.answers.ours import LookThenView

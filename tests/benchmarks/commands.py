@@ -65,7 +65,7 @@ def proxy(rules: str, upstream: Sequence[str], *verb: str) -> list[str]:
     file = RULES / f"{rules}.yaml"
     # With rules, tools that no rule covers have no budget: what is measured passes untouched.
     options = ["--rules", str(file) if file.is_file() else rules, "--budget", "off"]
-    return [sys.executable, "-m", "proxy", *verb, *(options if rules else ()), *upstream]
+    return [sys.executable, "-m", "mcp_abridge", *verb, *(options if rules else ()), *upstream]
 
 
 def sidecar(port: int) -> tuple[str, ...]:

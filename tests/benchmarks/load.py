@@ -64,7 +64,7 @@ def main() -> int:
     origin, port = free_port(), free_port()
     server = [sys.executable, str(EXAMPLE / "server.py"), "--http", str(origin)]
     own = ["--budget", "off", "--rules", str(EXAMPLE / "rules.yaml")]
-    serve = [sys.executable, "-m", "proxy", *sidecar(port), *own, url(origin)]
+    serve = [sys.executable, "-m", "mcp_abridge", *sidecar(port), *own, url(origin)]
     rows: list[tuple[str, ...]] = []
     notes: list[str] = []
     failed = False

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import pytest
-
-from proxy.cli import main
+from mcp_abridge.cli import main
 
 
 class Printed(NamedTuple):

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from mcp_abridge.cli.call import UnusableCall, values_of
 
-from proxy.cli.call import UnusableCall, values_of
 from tests.cli.conftest import Run
 from tests.plain_server import IMPORT
 

@@ -10,9 +10,9 @@ ROOT = Path(__file__).parents[2]
 
 def test_the_demo_shows_real_calls_before_and_after(tmp_path: Path) -> None:
     output = subprocess.run(
-        [sys.executable, "-m", "proxy", "demo"],
+        [sys.executable, "-m", "mcp_abridge", "demo"],
         cwd=tmp_path,
-        env={"PYTHONPATH": str(ROOT), "PATH": "", "HOME": str(tmp_path), "NO_COLOR": "1"},
+        env={"PYTHONPATH": str(ROOT / "proxy"), "PATH": "", "HOME": str(tmp_path), "NO_COLOR": "1"},
         capture_output=True,
         text=True,
         check=True,

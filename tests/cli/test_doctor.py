@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from mcp_abridge.cli import server as listing
 
-from proxy.cli import server as listing
 from tests.cli.conftest import Run
 from tests.plain_server import IMPORT
 

@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp_abridge.cli.explain import explained
+from mcp_abridge.ruleset.clients import client_for
+from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.selection import Selection
+from mcp_abridge.testing import exchange
+from mcp_abridge.testing.answer import read
+from mcp_abridge.testing.play import Replay
 from msgspec.json import encode
 
-from proxy.cli.explain import explained
-from proxy.ruleset.clients import client_for
-from proxy.ruleset.rule import RuleSet
-from proxy.ruleset.selection import Selection
-from proxy.testing import exchange
-from proxy.testing.answer import read
-from proxy.testing.play import Replay
 from tests.builders import answer, call, document, line, rules, tool_result
 from tests.cli.conftest import Printed, Run
 from tests.rulecases import PYTHON

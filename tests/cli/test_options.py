@@ -5,10 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
+from mcp_abridge.cli import VERBS
+from mcp_abridge.cli.options import OPTIONS, header, read
+from mcp_abridge.errors import AbridgeError
 
-from proxy.cli import VERBS
-from proxy.cli.options import OPTIONS, header, read
-from proxy.errors import AbridgeError
 from tests.cli.conftest import Run
 
 ONE_SERVER = "one server: give its URL, or write its command after --"

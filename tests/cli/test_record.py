@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp_abridge.testing.recordings import RecordedSession, sessions
 
-from proxy.testing.recordings import RecordedSession, sessions
 from tests.builders import call, line, texts
 from tests.cli.conftest import Run
 from tests.serving import FRONTS

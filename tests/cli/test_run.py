@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from mcp_abridge.cli import VERBS
+from mcp_abridge.storage.ledger import rows
 
-from proxy.cli import VERBS
-from proxy.storage.ledger import rows
 from tests.cli.conftest import Run
 from tests.raw_http import RawServer, whole
 from tests.rulecases import PYTHON
 from tests.wire import Wire
 
 ROOT = Path(__file__).resolve().parents[2]
-RUN = [sys.executable, "-m", "proxy"]
+RUN = [sys.executable, "-m", "mcp_abridge"]
 NAUGHTY = [sys.executable, str(ROOT / "tests" / "faults" / "naughty.py")]
 CALL = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"ok"}}\n'
 ANSWER = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"ok"}]}}\n'
@@ -170,7 +170,7 @@ def test_a_call_is_recorded_though_the_client_kills_the_wrapper_50_ms_later(
 # Starts the proxy anew, without some of its standard files.
 EXEC = (
     "import os, sys; [os.close(n) for n in %s];"
-    "os.execv(sys.executable, [sys.executable, '-m', 'proxy', *sys.argv[1:]])"
+    "os.execv(sys.executable, [sys.executable, '-m', 'mcp_abridge', *sys.argv[1:]])"
 )
 
 
@@ -197,19 +197,19 @@ def test_a_hangup_that_was_ignored_stays_so() -> None:
 
 def test_nothing_slow_is_imported_before_the_server_is_started() -> None:
     code = (
-        "import sys; own = set(sys.modules); import proxy.cli.run, proxy.cli.options; "
+        "import sys; own = set(sys.modules); import mcp_abridge.cli.run, mcp_abridge.cli.options; "
         "print(*sorted(set(sys.modules) - own))"
     )
     assert run_program([], program=[sys.executable, "-c", code]).stdout.decode().split() == [
-        "proxy",
-        "proxy.cli",
-        "proxy.cli.options",
-        "proxy.cli.run",
-        "proxy.document",
-        "proxy.document.sizes",
-        "proxy.transports",
-        "proxy.transports.stdio",
-        "proxy.transports.stdio.child",
+        "mcp_abridge",
+        "mcp_abridge.cli",
+        "mcp_abridge.cli.options",
+        "mcp_abridge.cli.run",
+        "mcp_abridge.document",
+        "mcp_abridge.document.sizes",
+        "mcp_abridge.transports",
+        "mcp_abridge.transports.stdio",
+        "mcp_abridge.transports.stdio.child",
     ]
 
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft7Validator
+from mcp_abridge.cli import schema
+from mcp_abridge.ruleset.loading.yaml_nodes import plain_value, read
+from mcp_abridge.ruleset.selection import library
 
-from proxy.cli import schema
-from proxy.ruleset.loading.yaml_nodes import plain_value, read
-from proxy.ruleset.selection import library
 from tests.cli.conftest import Run
 from tests.reference.__main__ import RULES, SIDECAR
 from tests.rulecases import BAD, GOOD, PYTHON, editor

@@ -9,9 +9,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from proxy.cli.transcripts import answers, files
-from proxy.cli.weigh import weigh
-from proxy.ruleset.clients import client_for
+from mcp_abridge.cli.transcripts import answers, files
+from mcp_abridge.cli.weigh import weigh
+from mcp_abridge.ruleset.clients import client_for
+
 from tests.clients.model import Step, VisibleResult, unescaped
 from tests.clients.programs import Client, Talk, converse
 from tests.clients.server import RESULTS, Json

@@ -5,7 +5,8 @@ The page keeps the rows of clients that did not run; a client that could not run
 
 from pathlib import Path
 
-from proxy.ruleset.clients import client_for
+from mcp_abridge.ruleset.clients import client_for
+
 from tests.clients import install
 from tests.clients.cases import SMALL, Bench, Check, plain
 from tests.clients.programs import CLIENTS, Client, Talk

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from proxy.cli.wrap.places import CLIENTS
+from mcp_abridge.cli.wrap.places import CLIENTS
+
 from tests.clients.cases import Bench, Case, Check, ends, plain
 from tests.clients.model import COMMAND, VIEW, Model, Step, VisibleResult, unescaped
 from tests.clients.programs import SERVER, Client, Place, environment, run, write

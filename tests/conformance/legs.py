@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tests.conformance.install import everything_on_stdio
 
 RULES = Path(__file__).resolve().parent / "rules.yaml"
-PROXY = [sys.executable, "-m", "proxy"]
+PROXY = [sys.executable, "-m", "mcp_abridge"]
 REVISIONS = {"2025-11-25": (33, 84), "2026-07-28": (40, 152)}
 """The revisions of the protocol that are run: how many scenarios and passed checks each has."""
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jmespath.visitor import TreeInterpreter
+from mcp_abridge.document.fuel import LITTLE, Fuel
+from mcp_abridge.document.patterns import Expression
+from mcp_abridge.errors import Refusal
 
-from proxy.document.fuel import LITTLE, Fuel
-from proxy.document.patterns import Expression
-from proxy.errors import Refusal
 from tests.explosive import EXPLOSIVE, ended
 
 

@@ -3,11 +3,10 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mcp_abridge.document import message
+from mcp_abridge.document.message import Message
+from mcp_abridge.errors import DocumentError
 from msgspec import Raw
-
-from proxy.document import message
-from proxy.document.message import Message
-from proxy.errors import DocumentError
 
 
 def envelope(raw: bytes) -> Message:

@@ -8,9 +8,8 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-
-from proxy.document import notations as literals
-from proxy.errors import DocumentError
+from mcp_abridge.document import notations as literals
+from mcp_abridge.errors import DocumentError
 
 JSON_LIKE = st.recursive(
     st.none()

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp_abridge.document.paths import Path, Paths, bare, find, matches, places, select
+from mcp_abridge.document.tree import Document, Slot
+from mcp_abridge.errors import PathError
 
-from proxy.document.paths import Path, Paths, bare, find, matches, places, select
-from proxy.document.tree import Document, Slot
-from proxy.errors import PathError
 from tests.fitting import fitting, paths
 
 DOCUMENT = {

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp_abridge.document.fuel import LITTLE, MOST, Fuel
+from mcp_abridge.document.patterns import Expression, Pattern, PatternError
+from mcp_abridge.errors import OutOfFuel, Refusal
 
-from proxy.document.fuel import LITTLE, MOST, Fuel
-from proxy.document.patterns import Expression, Pattern, PatternError
-from proxy.errors import OutOfFuel, Refusal
 from tests.faults.scale import scaled
 
 TOKENS = ["a", "b", "*", ".", "[", "]", "[?", "[::0]", "`1`", "'x'", "sum(", "max_by(", ")", ","]

@@ -1,8 +1,7 @@
 """Sizes as people write them, and what is said of those that are none."""
 
 import pytest
-
-from proxy.document.sizes import size
+from mcp_abridge.document.sizes import size
 
 
 @pytest.mark.parametrize(

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from proxy.document.surrogates import replace_lone
-from proxy.document.tree import (
+from mcp_abridge.document.surrogates import replace_lone
+from mcp_abridge.document.tree import (
     Document,
     compact,
     encode,
     have_room,
     loads,
 )
-from proxy.errors import DocumentError
+from mcp_abridge.errors import DocumentError
+
 from tests.documents import SCALARS, SURROGATES, open_all, values
 
 
@@ -60,7 +60,7 @@ def test_circles_are_collected_though_large_documents_come_without_a_pause(
         def __init__(self) -> None:
             self.itself = self
 
-    monkeypatch.setattr("proxy.document.tree._PAUSE", 0.05)
+    monkeypatch.setattr("mcp_abridge.document.tree._PAUSE", 0.05)
     large = b"[%s1]" % (b"1," * 200_000)
     circle = weakref.ref(Circle())
     end = time.monotonic() + 20

@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp_abridge.document.fuel import LITTLE, MOST, Fuel
+from mcp_abridge.document.lookups import Lookups
+from mcp_abridge.document.patterns import Expression
+from mcp_abridge.document.tree import Document, encode, plain
+from mcp_abridge.document.view import look
+from mcp_abridge.errors import OutOfFuel, Refusal
+from mcp_abridge.transforms.parse import Parse
 
-from proxy.document.fuel import LITTLE, MOST, Fuel
-from proxy.document.lookups import Lookups
-from proxy.document.patterns import Expression
-from proxy.document.tree import Document, encode, plain
-from proxy.document.view import look
-from proxy.errors import OutOfFuel, Refusal
-from proxy.transforms.parse import Parse
 from tests.documents import TEXTS, call, values
 from tests.explosive import EXPLOSIVE
 from tests.faults.scale import scaled

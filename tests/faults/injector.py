@@ -14,9 +14,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import proxy
+import mcp_abridge
 
-INSIDE = str(Path(proxy.__file__).parent)
+INSIDE = str(Path(mcp_abridge.__file__).parent)
 ERRORS = (MemoryError, RecursionError, RuntimeError, KeyError)
 READING = (
     *(f"document/{name}.py" for name in ("message", "surrogates", "tree")),

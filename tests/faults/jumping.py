@@ -37,6 +37,6 @@ if __name__ == "__main__":
     time.time_ns = lambda: int(jumping() * 1e9)
     datetime.datetime = Jumping  # type: ignore[misc]
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-    from proxy.cli import main
+    from mcp_abridge.cli import main
 
     sys.exit(main())

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from time import monotonic
 from typing import ClassVar
 
+from mcp_abridge.document.tree import Slot
+from mcp_abridge.ruleset.guard import Allow, Decision, Query, QueryResult, Respond
+from mcp_abridge.transforms.base import Call, Parameter, Schema
 from msgspec import Struct
-
-from proxy.document.tree import Slot
-from proxy.ruleset.guard import Allow, Decision, Query, QueryResult, Respond
-from proxy.transforms.base import Call, Parameter, Schema
 
 
 class Gate(Struct, frozen=True):

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from mcp_abridge.shaping.job import ShapeJob, ShapeResult
+from mcp_abridge.shaping.pipeline import shape
 from msgspec.structs import replace
 
-from proxy.shaping.job import ShapeJob, ShapeResult
-from proxy.shaping.pipeline import shape
 from tests.builders import answer, call, document, line, rule, rules, texts, tool_result
 from tests.faults.injector import Injector
 from tests.faults.scale import scaled

@@ -6,10 +6,10 @@ Clients name tools, methods, themselves, sessions, ids and tokens as they like.
 from pathlib import Path
 
 import pytest
+from mcp_abridge.storage.ledger import rows
+from mcp_abridge.storage.meter import OTHER
 from prometheus_client.parser import text_string_to_metric_families
 
-from proxy.storage.ledger import rows
-from proxy.storage.meter import OTHER
 from tests.faults.processes import until
 from tests.faults.routes import META, modern
 from tests.faults.scale import scaled

@@ -14,8 +14,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from mcp_abridge.storage.ledger import rows
 
-from proxy.storage.ledger import rows
 from tests.faults.asking import Client, Start, each_way, on_stdio
 from tests.faults.naughty import result
 from tests.faults.processes import until

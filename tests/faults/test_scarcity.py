@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
+from mcp_abridge.storage.ledger import LedgerError
+from mcp_abridge.storage.ledger import rows as totals
 
-from proxy.storage.ledger import LedgerError
-from proxy.storage.ledger import rows as totals
 from tests.builders import texts
 from tests.faults.asking import Start, each_way, over_http
 from tests.faults.naughty import table

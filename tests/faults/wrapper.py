@@ -24,7 +24,7 @@ from tests.faults.sidecar import ROOT, log_messages
 from tests.wire import SECONDS, Wire
 
 NAUGHTY = Path(__file__).with_name("naughty.py")
-OWN = (sys.executable, "-m", "proxy", "--log-format", "json", "--ledger", "off")
+OWN = (sys.executable, "-m", "mcp_abridge", "--log-format", "json", "--ledger", "off")
 _ENDS = 400  # bytes at either end of a line that tell whose it is
 _VALUE = rb' ?("[^"]{0,99}"|[^,}" ]{1,99})'
 _ID = re.compile(

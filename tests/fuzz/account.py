@@ -9,11 +9,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from mcp_abridge.document import message
+from mcp_abridge.document.tree import ABSENT
+from mcp_abridge.session.outputs import Output, ToClient
 from msgspec import Struct
 
-from proxy.document import message
-from proxy.document.tree import ABSENT
-from proxy.session.outputs import Output, ToClient
 from tests.fuzz import reading
 from tests.fuzz.covered import FREE
 from tests.fuzz.fuzzer import Wrong

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Hashable, Iterator
 
-from proxy.session.outputs import ClaimCall, LoadSnapshot, Shape, ToClient
+from mcp_abridge.session.outputs import ClaimCall, LoadSnapshot, Shape, ToClient
+
 from tests.fuzz import speech
 from tests.fuzz.fuzzer import Wrong
 from tests.fuzz.grammar import Dice

@@ -2,10 +2,10 @@
 
 from functools import lru_cache
 
+from mcp_abridge.ruleset.guard import Allow, Decision, QueryResult, Respond
+from mcp_abridge.ruleset.rule import Rule, RuleFile, RuleSet
 from msgspec.structs import replace
 
-from proxy.ruleset.guard import Allow, Decision, QueryResult, Respond
-from proxy.ruleset.rule import Rule, RuleFile, RuleSet
 from tests.builders import file
 from tests.fuzz.grammar import Dice
 from tests.transports.guarded import querying

@@ -4,16 +4,16 @@ from collections.abc import Hashable, Iterator
 from functools import lru_cache
 from typing import Any, get_args
 
+from mcp_abridge.errors import Refusal
+from mcp_abridge.ruleset.clients import Shows
+from mcp_abridge.ruleset.loading import rulefile
+from mcp_abridge.ruleset.rule import Rule
+from mcp_abridge.session.tools import arguments as argument
+from mcp_abridge.shaping import pipeline
+from mcp_abridge.shaping.job import ShapeJob, ShapeResult
 from msgspec import Struct
 from msgspec.structs import replace
 
-from proxy.errors import Refusal
-from proxy.ruleset.clients import Shows
-from proxy.ruleset.loading import rulefile
-from proxy.ruleset.rule import Rule
-from proxy.session.tools import arguments as argument
-from proxy.shaping import pipeline
-from proxy.shaping.job import ShapeJob, ShapeResult
 from tests.fuzz import results, rules, verdicts
 from tests.fuzz.fuzzer import Wrong
 from tests.fuzz.grammar import Dice, grow

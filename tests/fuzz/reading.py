@@ -8,12 +8,11 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 
+from mcp_abridge.document import message
+from mcp_abridge.document.message import Message
+from mcp_abridge.document.tree import ABSENT
+from mcp_abridge.errors import DocumentError
 from msgspec import Raw, Struct
-
-from proxy.document import message
-from proxy.document.message import Message
-from proxy.document.tree import ABSENT
-from proxy.errors import DocumentError
 
 OURS = re.compile(rb"abridge-[0-9a-f]{24}-")  # the ids of the proxy's own requests
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import yaml
+from mcp_abridge.ruleset.loading.convert import fields
+from mcp_abridge.transforms import TRANSFORMS
 
-from proxy.ruleset.loading.convert import fields
-from proxy.transforms import TRANSFORMS
 from tests.fuzz.grammar import Dice, grow
 
 Step = dict[str, Any]

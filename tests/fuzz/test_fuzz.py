@@ -4,14 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from mcp_abridge.session.active_rules import ActiveRules, ToolRules
+from mcp_abridge.session.outputs import Output
+from mcp_abridge.session.session import Session
+from mcp_abridge.session.state import InFlight
+from mcp_abridge.shaping import pipeline
+from mcp_abridge.shaping.job import ShapeJob, ShapeResult
 from msgspec.structs import replace
 
-from proxy.session.active_rules import ActiveRules, ToolRules
-from proxy.session.outputs import Output
-from proxy.session.session import Session
-from proxy.session.state import InFlight
-from proxy.shaping import pipeline
-from proxy.shaping.job import ShapeJob, ShapeResult
 from tests.fuzz.__main__ import FUZZERS
 from tests.fuzz.fuzzer import run
 

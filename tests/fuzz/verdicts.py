@@ -6,11 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from proxy.document.surrogates import replace_lone
-from proxy.ruleset.clients import Shows
-from proxy.ruleset.rule import Rule
-from proxy.shaping import pipeline
-from proxy.shaping.job import ShapeJob, ShapeResult
+from mcp_abridge.document.surrogates import replace_lone
+from mcp_abridge.ruleset.clients import Shows
+from mcp_abridge.ruleset.rule import Rule
+from mcp_abridge.shaping import pipeline
+from mcp_abridge.shaping.job import ShapeJob, ShapeResult
+
 from tests.fuzz.fuzzer import Wrong
 from tests.fuzz.reading import Response, bare, members, numbers, valid
 

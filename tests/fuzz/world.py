@@ -4,10 +4,8 @@ from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 
-from msgspec import Struct
-
-from proxy.document import message
-from proxy.session.outputs import (
+from mcp_abridge.document import message
+from mcp_abridge.session.outputs import (
     ClaimCall,
     DropSnapshots,
     LoadSnapshot,
@@ -21,11 +19,13 @@ from proxy.session.outputs import (
     ToClient,
     ToServer,
 )
-from proxy.session.session import Session
-from proxy.shaping import pipeline
-from proxy.storage.calls import RecentCalls
-from proxy.storage.meter import Meters
-from proxy.storage.snapshots import Memory
+from mcp_abridge.session.session import Session
+from mcp_abridge.shaping import pipeline
+from mcp_abridge.storage.calls import RecentCalls
+from mcp_abridge.storage.meter import Meters
+from mcp_abridge.storage.snapshots import Memory
+from msgspec import Struct
+
 from tests.fuzz import covered
 from tests.fuzz.account import Account, Request
 from tests.fuzz.fuzzer import Wrong

@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 import yaml
+from mcp_abridge.document.paths import Path
+from mcp_abridge.document.patterns import Expression, Pattern
+from mcp_abridge.document.tree import Slot
+from mcp_abridge.ruleset.loading.convert import fields
+from mcp_abridge.transforms.base import Call, Transform
 from msgspec import NODEFAULT, UNSET, Raw, Struct
 
-from proxy.document.paths import Path
-from proxy.document.patterns import Expression, Pattern
-from proxy.document.tree import Slot
-from proxy.ruleset.loading.convert import fields
-from proxy.transforms.base import Call, Transform
 from tests.reference.markdown import WIDTH, wrapped
 
 _LARGEST = 400  # bytes of a document that is shown

@@ -11,15 +11,13 @@ from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
-from msgspec import Meta, Struct, UnsetType
-
-from proxy.cli.schema import descriptions
-from proxy.document.paths import ROOT, Path
-from proxy.document.sizes import Size
-from proxy.ruleset.clients import CLIENTS, UNKNOWN, Shows
-from proxy.ruleset.loading import config_model
-from proxy.ruleset.loading.convert import LISTS, MAPS, TEXTS, UNIONS, fields
-from proxy.ruleset.loading.rule_model import (
+from mcp_abridge.cli.schema import descriptions
+from mcp_abridge.document.paths import ROOT, Path
+from mcp_abridge.document.sizes import Size
+from mcp_abridge.ruleset.clients import CLIENTS, UNKNOWN, Shows
+from mcp_abridge.ruleset.loading import config_model
+from mcp_abridge.ruleset.loading.convert import LISTS, MAPS, TEXTS, UNIONS, fields
+from mcp_abridge.ruleset.loading.rule_model import (
     CaseSpec,
     Defaults,
     GuardSpec,
@@ -29,11 +27,13 @@ from proxy.ruleset.loading.rule_model import (
     RuleSpec,
     Steps,
 )
-from proxy.ruleset.rule import Bounds
-from proxy.transforms import TRANSFORMS
-from proxy.transforms.base import Transform
-from proxy.transforms.project import Field
-from proxy.transforms.shapes import Part
+from mcp_abridge.ruleset.rule import Bounds
+from mcp_abridge.transforms import TRANSFORMS
+from mcp_abridge.transforms.base import Transform
+from mcp_abridge.transforms.project import Field
+from mcp_abridge.transforms.shapes import Part
+from msgspec import Meta, Struct, UnsetType
+
 from tests.reference import examples
 from tests.reference.markdown import anchor, filled, table
 

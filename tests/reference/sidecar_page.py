@@ -9,17 +9,17 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
+from mcp_abridge.cli import options, serve
+from mcp_abridge.cli.options import Option
+from mcp_abridge.cli.schema import descriptions
+from mcp_abridge.ruleset.loading.config_model import ConfigSpec, LimitsSpec, RouteSpec
+from mcp_abridge.ruleset.loading.convert import fields
+from mcp_abridge.storage.meter import Row, Warnings
+from mcp_abridge.transports.sidecar.metrics import Metrics
+from mcp_abridge.transports.sidecar.route import AccessRecord, Route
 from msgspec import Struct
 from prometheus_client.parser import text_string_to_metric_families
 
-from proxy.cli import options, serve
-from proxy.cli.options import Option
-from proxy.cli.schema import descriptions
-from proxy.ruleset.loading.config_model import ConfigSpec, LimitsSpec, RouteSpec
-from proxy.ruleset.loading.convert import fields
-from proxy.storage.meter import Row, Warnings
-from proxy.transports.sidecar.metrics import Metrics
-from proxy.transports.sidecar.route import AccessRecord, Route
 from tests.reference.markdown import table
 from tests.reference.rules_page import words
 

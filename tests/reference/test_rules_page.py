@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 import yaml
+from mcp_abridge.document.paths import Path
+from mcp_abridge.ruleset.loading import rulefile
+from mcp_abridge.ruleset.rule import RuleFile
+from mcp_abridge.schema.keywords import FORMATS
+from mcp_abridge.testing import cases
+from mcp_abridge.transforms import TRANSFORMS
 
-from proxy.document.paths import Path
-from proxy.ruleset.loading import rulefile
-from proxy.ruleset.rule import RuleFile
-from proxy.schema.keywords import FORMATS
-from proxy.testing import cases
-from proxy.transforms import TRANSFORMS
 from tests.reference.__main__ import PAGES, RULES, current
 from tests.reference.markdown import anchor
 

@@ -5,17 +5,17 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from mcp_abridge.cli import options, serve
+from mcp_abridge.document.sizes import size
+from mcp_abridge.ruleset.loading import config
+from mcp_abridge.ruleset.loading.config_model import RESERVED, LimitsSpec, RoutePath, RouteSpec, Url
+from mcp_abridge.ruleset.loading.convert import fields
+from mcp_abridge.storage.meter import OutcomeKind
+from mcp_abridge.transports.log import Log
+from mcp_abridge.transports.sidecar import sidecar as served
+from mcp_abridge.transports.sidecar.metrics import Metrics
+from mcp_abridge.transports.sidecar.route import Route
 
-from proxy.cli import options, serve
-from proxy.document.sizes import size
-from proxy.ruleset.loading import config
-from proxy.ruleset.loading.config_model import RESERVED, LimitsSpec, RoutePath, RouteSpec, Url
-from proxy.ruleset.loading.convert import fields
-from proxy.storage.meter import OutcomeKind
-from proxy.transports.log import Log
-from proxy.transports.sidecar import sidecar as served
-from proxy.transports.sidecar.metrics import Metrics
-from proxy.transports.sidecar.route import Route
 from tests.reference import sidecar_page as sidecar
 from tests.reference.__main__ import SIDECAR
 from tests.transports.http.sidecar_server import LISTEN, serve_sidecar, sidecar_route

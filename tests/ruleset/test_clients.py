@@ -1,8 +1,7 @@
 """The table of clients: each known name finds its entry, and every entry is usable."""
 
 import pytest
-
-from proxy.ruleset.clients import CLIENTS, UNKNOWN, Client, client_for
+from mcp_abridge.ruleset.clients import CLIENTS, UNKNOWN, Client, client_for
 
 # What clients really send, by the name of the row that it finds.
 NAMES = {

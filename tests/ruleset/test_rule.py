@@ -2,12 +2,11 @@ import inspect
 from pathlib import Path
 
 import pytest
-
-from proxy.document.patterns import Expression
-from proxy.errors import Refusal
-from proxy.ruleset.loading.rulefile import read
-from proxy.ruleset.rule import Rule, RuleFile, RuleSet
-from proxy.transforms import TRANSFORMS
+from mcp_abridge.document.patterns import Expression
+from mcp_abridge.errors import Refusal
+from mcp_abridge.ruleset.loading.rulefile import read
+from mcp_abridge.ruleset.rule import Rule, RuleFile, RuleSet
+from mcp_abridge.transforms import TRANSFORMS
 
 
 def load(text: str) -> RuleFile:

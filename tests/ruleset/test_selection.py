@@ -3,12 +3,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from proxy.errors import RuleErrors
-from proxy.ruleset import selection as ruleset
-from proxy.ruleset.clients import client_for
-from proxy.ruleset.rule import RuleFile, ServerMatch
-from proxy.ruleset.selection import Selection, library, load, readings
+from mcp_abridge.errors import RuleErrors
+from mcp_abridge.ruleset import selection as ruleset
+from mcp_abridge.ruleset.clients import client_for
+from mcp_abridge.ruleset.rule import RuleFile, ServerMatch
+from mcp_abridge.ruleset.selection import Selection, library, load, readings
 
 RULES = "version: 1\nrules: [{{tools: {}}}]\n"
 

@@ -4,10 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
+from mcp_abridge.errors import RuleErrors
+from mcp_abridge.ruleset.rule import RuleFile
+from mcp_abridge.ruleset.watch import Watch
 
-from proxy.errors import RuleErrors
-from proxy.ruleset.rule import RuleFile
-from proxy.ruleset.watch import Watch
 from tests.rulecases import PYTHON
 
 ONE = "version: 1\nrules: [{name: one, tools: a}]\n"

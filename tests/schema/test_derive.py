@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from mcp_abridge.document.paths import ROOT, Path
+from mcp_abridge.schema.derive import advertised, at, projected, relaxed, renamed
+from mcp_abridge.schema.keywords import DIALECT
+from mcp_abridge.schema.references import Schema, Unsupported, bundle, references
 
-from proxy.document.paths import ROOT, Path
-from proxy.schema.derive import advertised, at, projected, relaxed, renamed
-from proxy.schema.keywords import DIALECT
-from proxy.schema.references import Schema, Unsupported, bundle, references
 from tests.fitting import fits
 
 STRING: Schema = {"type": "string"}

@@ -3,11 +3,10 @@
 from typing import Any
 
 import pytest
-
-from proxy.document.fuel import Fuel
-from proxy.errors import OutOfFuel
-from proxy.schema.keywords import DIALECTS
-from proxy.schema.violations import Checker, decoded
+from mcp_abridge.document.fuel import Fuel
+from mcp_abridge.errors import OutOfFuel
+from mcp_abridge.schema.keywords import DIALECTS
+from mcp_abridge.schema.violations import Checker, decoded
 
 TEXT = {"type": "string"}
 DRAFT_7 = {"$schema": "http://json-schema.org/draft-07/schema#"}

@@ -3,9 +3,9 @@
 import tracemalloc
 
 import pytest
+from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.session.active_rules import ActiveRules
 
-from proxy.ruleset.rule import RuleSet
-from proxy.session.active_rules import ActiveRules
 from tests.builders import rules
 
 

@@ -1,8 +1,7 @@
 """Calls that two readers may take for two different ones are recognised."""
 
 import pytest
-
-from proxy.session.ambiguity import ambiguous
+from mcp_abridge.session.ambiguity import ambiguous
 
 
 @pytest.mark.parametrize(

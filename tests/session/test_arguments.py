@@ -5,9 +5,9 @@ from random import Random
 from typing import Any
 
 import pytest
+from mcp_abridge.errors import Refusal
+from mcp_abridge.session.tools.arguments import ArgumentPlan, Completed, complete, plan
 
-from proxy.errors import Refusal
-from proxy.session.tools.arguments import ArgumentPlan, Completed, complete, plan
 from tests.builders import rule
 
 PAGES = "response: [{paginate: {limit: 20, max_limit: 50}}]"

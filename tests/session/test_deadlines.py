@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 import pytest
+from mcp_abridge.ruleset.rule import RuleSet
 
-from proxy.ruleset.rule import RuleSet
 from tests.builders import EMPTY, answer, call, document, line, rules, texts
 from tests.talk import Talk
 

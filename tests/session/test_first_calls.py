@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 import pytest
+from mcp_abridge.session.outputs import ClaimCall, LoadSnapshot, Probe, RunInBackground
+from mcp_abridge.storage.calls import RecentCalls
 
-from proxy.session.outputs import ClaimCall, LoadSnapshot, Probe, RunInBackground
-from proxy.storage.calls import RecentCalls
 from tests.builders import answer, call, document, rules, texts
 from tests.samples import BOUND, ITEMS, PAGES, items, last_arguments, list_tools, own
 from tests.talk import Talk

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from mcp_abridge.ruleset.guard import Allow, Decision, QueryResult, Respond
+from mcp_abridge.ruleset.rule import RuleFile, RuleSet
+from mcp_abridge.session import outputs
+from mcp_abridge.transforms.base import Call, Parameter
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from proxy.ruleset.guard import Allow, Decision, QueryResult, Respond
-from proxy.ruleset.rule import RuleFile, RuleSet
-from proxy.session import outputs
-from proxy.transforms.base import Call, Parameter
 from tests.builders import answer, call, document, line, result, rule, texts, tool_result
 from tests.talk import Talk
 from tests.transports.guarded import ScriptedGuard, onward, querying

@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 import pytest
+from mcp_abridge.ruleset.rule import Hidden, RuleFile, RuleSet
+from mcp_abridge.ruleset.selection import Selection
 
-from proxy.ruleset.rule import Hidden, RuleFile, RuleSet
-from proxy.ruleset.selection import Selection
 from tests.builders import answer, call, document, file, line, result, rules, texts
 from tests.samples import (
     ABS_PAGES,

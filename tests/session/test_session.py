@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp_abridge.errors import RuleErrors
+from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.session.tools.definitions import ToolFacts
+from mcp_abridge.storage.calls import RecentCalls
 
-from proxy.errors import RuleErrors
-from proxy.ruleset.rule import RuleSet
-from proxy.session.tools.definitions import ToolFacts
-from proxy.storage.calls import RecentCalls
 from tests.builders import EMPTY, answer, call, line, result, rules, texts, tool_result
 from tests.samples import DROP, PAGES, SECRET
 from tests.talk import Talk
@@ -163,7 +163,7 @@ def test_a_response_on_which_the_proxy_fails_passes_unless_its_rule_withholds(
     def fails(*arguments: Any) -> Any:
         raise KeyError("x")
 
-    monkeypatch.setattr("proxy.session.responses.take", fails)
+    monkeypatch.setattr("mcp_abridge.session.responses.take", fails)
     reply = talk.receive(raw)
     if ruleset is EMPTY:
         assert reply == raw
@@ -187,7 +187,7 @@ def test_a_call_that_waits_is_answered_with_an_error_if_its_continuation_fails(
     def fail(*_: object, **options: object) -> None:
         raise KeyError("x")
 
-    monkeypatch.setattr(f"proxy.session.{name}", fail)
+    monkeypatch.setattr(f"mcp_abridge.session.{name}", fail)
     response = json.loads(talk.replied(call("list", {"offset": 2}, id=7)))
     assert (response["id"], response["result"]) == (7, {**tool_result(REASON), "isError": True})
     assert talk.session.fail_pending("gone") == []

@@ -1,9 +1,9 @@
 """Counts and log entries of a session, and rules that are out of service."""
 
 import pytest
+from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.storage.meter import Warnings
 
-from proxy.ruleset.rule import RuleSet
-from proxy.storage.meter import Warnings
 from tests.builders import answer, call, document, line, result, rules, texts, tool_result
 from tests.samples import (
     ABS,

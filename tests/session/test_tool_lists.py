@@ -3,12 +3,12 @@
 from typing import Any
 
 import pytest
+from mcp_abridge.ruleset.rule import Rule, RuleFile, RuleSet
+from mcp_abridge.session.tool_lists import ToolListHistory
+from mcp_abridge.storage.meter import Definitions
 from msgspec import Raw
 from msgspec.json import encode
 
-from proxy.ruleset.rule import Rule, RuleFile, RuleSet
-from proxy.session.tool_lists import ToolListHistory
-from proxy.storage.meter import Definitions
 from tests.builders import EMPTY, answer, call, file, line, texts
 from tests.samples import HIDE, ITEMS, PAGES, SECRET, items, last_arguments, list_tools, own
 from tests.talk import Talk

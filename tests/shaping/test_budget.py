@@ -4,12 +4,12 @@ import json
 from typing import Any
 
 import pytest
+from mcp_abridge.ruleset.clients import CLIENTS, Client, Shows
+from mcp_abridge.ruleset.selection import Selection
+from mcp_abridge.shaping.job import ShapeJob
+from mcp_abridge.shaping.pipeline import shape
 from msgspec.structs import replace
 
-from proxy.ruleset.clients import CLIENTS, Client, Shows
-from proxy.ruleset.selection import Selection
-from proxy.shaping.job import ShapeJob
-from proxy.shaping.pipeline import shape
 from tests.builders import answer, document, result, rule, texts, tool_result
 from tests.jobs import CONTRACT, job, shaped, structured
 from tests.omissions import check_notes, check_text, left_out

@@ -5,11 +5,11 @@ import re
 from typing import Any
 
 import pytest
+from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.selection import Selection
+from mcp_abridge.shaping.pipeline import shape
+from mcp_abridge.storage.meter import Warnings
 
-from proxy.ruleset.rule import RuleSet
-from proxy.ruleset.selection import Selection
-from proxy.shaping.pipeline import shape
-from proxy.storage.meter import Warnings
 from tests.builders import answer, call, document, line, result, rule, rules, texts, tool_result
 from tests.jobs import job
 from tests.omissions import check_text

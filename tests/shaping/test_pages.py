@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 import pytest
+from mcp_abridge.shaping.job import ShapeJob, ShapeResult
+from mcp_abridge.shaping.pipeline import shape
 
-from proxy.shaping.job import ShapeJob, ShapeResult
-from proxy.shaping.pipeline import shape
 from tests.builders import document, result, rule, texts, tool_result
 from tests.jobs import Raises, page, shaped, snapshot_of, with_step
 

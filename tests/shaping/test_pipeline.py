@@ -5,9 +5,9 @@ from asyncio import CancelledError
 from typing import Any
 
 import pytest
+from mcp_abridge.errors import Refusal
+from mcp_abridge.shaping.pipeline import shape
 
-from proxy.errors import Refusal
-from proxy.shaping.pipeline import shape
 from tests.builders import answer, document, line, result, rule, texts, tool_result
 from tests.jobs import CONTRACT, Raises, job, shaped, structured, with_step, withheld
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from mcp_abridge.document.fuel import LITTLE
+from mcp_abridge.document.tree import Slot
+from mcp_abridge.shaping.pipeline import shape
+from mcp_abridge.transforms.base import Parameter
 
-from proxy.document.fuel import LITTLE
-from proxy.document.tree import Slot
-from proxy.shaping.pipeline import shape
-from proxy.transforms.base import Parameter
 from tests.builders import answer, document, rule, texts, tool_result
 from tests.jobs import job, shaped, structured, with_step, withheld
 

@@ -8,10 +8,10 @@ from io import StringIO
 from typing import Any
 
 import pytest
+from mcp_abridge.ruleset.selection import Selection
+from mcp_abridge.shaping.job import ShapeResult
+from mcp_abridge.shaping.pipeline import shape
 
-from proxy.ruleset.selection import Selection
-from proxy.shaping.job import ShapeResult
-from proxy.shaping.pipeline import shape
 from tests.builders import answer, result, texts, tool_result
 from tests.jobs import job
 

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from random import Random
 from typing import Any
 
-from proxy.document.message import responds_to
+from mcp_abridge.document.message import responds_to
+
 from tests.benchmarks.web_client import WrongAnswer
 from tests.builders import call as tool_call
 from tests.builders import line

@@ -27,8 +27,8 @@ def test_every_call_is_answered_as_it_must_be_and_nothing_is_left_of_it(way: Way
 # The proxy, with something left open by every fourth message of the client.
 LEAK = """
 import itertools, os, subprocess, sys, threading
-from proxy.cli import main
-from proxy.session.session import Session
+from mcp_abridge.cli import main
+from mcp_abridge.session.session import Session
 take, numbers, left = Session.from_client, itertools.count(1), []
 def leaking(*arguments):
     if next(numbers) % 4 == 0:

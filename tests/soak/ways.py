@@ -30,7 +30,7 @@ WAYS: dict[Way, str] = {
 }
 SERVER = "tests.soak.server"
 PYTHON = (sys.executable, "-m")
-PROXY = (*PYTHON, "proxy")
+PROXY = (*PYTHON, "mcp_abridge")
 CLIENTS = 4  # at once, over HTTP
 FAULTS = re.compile(rb"Traceback|the proxy failed|was never (awaited|retrieved)|Error in ")
 

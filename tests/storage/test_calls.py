@@ -6,10 +6,10 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from mcp_abridge.storage import calls
+from mcp_abridge.storage.calls import RecentCalls
+from mcp_abridge.storage.ledger import LedgerFile, claim_call
 
-from proxy.storage import calls
-from proxy.storage.calls import RecentCalls
-from proxy.storage.ledger import LedgerFile, claim_call
 from tests.ledgers import filled, query
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from proxy.storage.ledger import (
+from mcp_abridge.storage.ledger import (
     KEPT_DAYS,
     Figures,
     Ledger,
@@ -22,7 +21,8 @@ from proxy.storage.ledger import (
     rows,
     warnings,
 )
-from proxy.storage.meter import Definitions, Meters, Row, Warnings
+from mcp_abridge.storage.meter import Definitions, Meters, Row, Warnings
+
 from tests.faults.processes import until
 from tests.ledgers import BAD, filled, query, row
 
@@ -138,8 +138,8 @@ def test_the_ledger_lies_in_the_xdg_state_folder(
 def test_eight_processes_write_one_new_ledger_at_once(path: str) -> None:
     script = """
 import sys
-from proxy.storage.ledger import Ledger
-from proxy.storage.meter import Meters
+from mcp_abridge.storage.ledger import Ledger
+from mcp_abridge.storage.meter import Meters
 meters = Meters()
 meter = meters.of(sys.argv[2], None)
 ledger = Ledger(sys.argv[1], meters, warn=print, interval=0.001, patience=60)

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from threading import Event, Thread, current_thread
 
 import pytest
-
-from proxy.storage.meter import Meters, Row, Warnings
+from mcp_abridge.storage.meter import Meters, Row, Warnings
 
 SIZES = (1_000, 100), (900, 90)
 

@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Thread
 
 import pytest
+from mcp_abridge.errors import StoreError
+from mcp_abridge.storage.calls import RecentCalls
+from mcp_abridge.storage.redis import Redis
+from mcp_abridge.storage.snapshots import Key, Snapshot
 from redis import Redis as Client
 
-from proxy.errors import StoreError
-from proxy.storage.calls import RecentCalls
-from proxy.storage.redis import Redis
-from proxy.storage.snapshots import Key, Snapshot
 from tests.conformance.suite import free_port
 from tests.faults.processes import until
 from tests.redis_server import RedisServer, redis_server

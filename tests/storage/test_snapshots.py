@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from mcp_abridge.errors import StoreError
+from mcp_abridge.storage.folder import Folder
+from mcp_abridge.storage.redis import Redis
+from mcp_abridge.storage.snapshots import Key, Memory, Snapshot, Store
 from redis import Redis as Client
 
-from proxy.errors import StoreError
-from proxy.storage.folder import Folder
-from proxy.storage.redis import Redis
-from proxy.storage.snapshots import Key, Memory, Snapshot, Store
 from tests.redis_server import RedisServer, redis_server
 
 SECONDS = 100
@@ -43,7 +43,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr("proxy.storage.snapshots.time.monotonic", lambda: clock.now)
+    monkeypatch.setattr("mcp_abridge.storage.snapshots.time.monotonic", lambda: clock.now)
     return clock
 
 

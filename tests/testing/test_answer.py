@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 import pytest
+from mcp_abridge.errors import DocumentError
+from mcp_abridge.testing import answer as answers
+from mcp_abridge.testing.answer import ClientView
 
-from proxy.errors import DocumentError
-from proxy.testing import answer as answers
-from proxy.testing.answer import ClientView
 from tests.builders import answer, line, rule, tool_result
 
 

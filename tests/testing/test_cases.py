@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 import yaml
+from mcp_abridge.ruleset.loading import rulefile
+from mcp_abridge.ruleset.rule import RuleFile
+from mcp_abridge.testing import cases
+from mcp_abridge.testing.cases import CaseResult
 
-from proxy.ruleset.loading import rulefile
-from proxy.ruleset.rule import RuleFile
-from proxy.testing import cases
-from proxy.testing.cases import CaseResult
 from tests.builders import answer, call, document, file, line
 from tests.rulecases import PYTHON
 

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from proxy.ruleset.rule import RuleSet
-from proxy.testing.choice import applying, choices
+from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.testing.choice import applying, choices
+
 from tests.builders import rules
 
 

@@ -3,9 +3,8 @@
 from typing import Any
 
 import pytest
-
-from proxy.document.tree import Number
-from proxy.testing.differences import differences, same
+from mcp_abridge.document.tree import Number
+from mcp_abridge.testing.differences import differences, same
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 import pytest
+from mcp_abridge.testing import exchange
+from mcp_abridge.testing.exchange import ExchangeError
 
-from proxy.testing import exchange
-from proxy.testing.exchange import ExchangeError
 from tests.builders import answer, call, line, tool_result
 
 REQUEST, RESPONSE = call("t", {"x": 1}, id=7), answer(tool_result("a"), 7)

@@ -4,9 +4,8 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-
-from proxy.ruleset.selection import load
-from proxy.testing import filling
+from mcp_abridge.ruleset.selection import load
+from mcp_abridge.testing import filling
 
 
 def fill(tmp_path: Path, text: str) -> tuple[str, list[str]]:

@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from proxy.ruleset.rule import RuleSet
-from proxy.testing.differences import to_json
-from proxy.testing.exchange import make, text_result
-from proxy.testing.fit import RuleFit
-from proxy.testing.play import Replay
+from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.testing.differences import to_json
+from mcp_abridge.testing.exchange import make, text_result
+from mcp_abridge.testing.fit import RuleFit
+from mcp_abridge.testing.play import Replay
+
 from tests.builders import file
 
 RULE = """

@@ -3,15 +3,15 @@
 import json
 from typing import Any, ClassVar
 
+from mcp_abridge.ruleset.guard import QueryResult, Respond
+from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.session.tools.definitions import ToolFacts
+from mcp_abridge.testing.exchange import RecordedExchange, make, text_result
+from mcp_abridge.testing.play import Replay
+from mcp_abridge.transforms.base import Call
 from msgspec import Struct
 from msgspec.structs import replace
 
-from proxy.ruleset.guard import QueryResult, Respond
-from proxy.ruleset.rule import RuleSet
-from proxy.session.tools.definitions import ToolFacts
-from proxy.testing.exchange import RecordedExchange, make, text_result
-from proxy.testing.play import Replay
-from proxy.transforms.base import Call
 from tests.builders import rules, texts
 
 PAGES = rules(

@@ -4,13 +4,13 @@ import json
 from typing import Any
 
 import pytest
+from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.testing.differences import to_json
+from mcp_abridge.testing.exchange import make, text_result
+from mcp_abridge.testing.play import Replay
+from mcp_abridge.testing.proof import ShapedAnswer, used_values
 from msgspec import Raw
 
-from proxy.ruleset.rule import RuleSet
-from proxy.testing.differences import to_json
-from proxy.testing.exchange import make, text_result
-from proxy.testing.play import Replay
-from proxy.testing.proof import ShapedAnswer, used_values
 from tests.builders import EMPTY, rules
 
 Call = tuple[str, dict[str, Any], Any]

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp_abridge.testing.exchange import ExchangeError
+from mcp_abridge.testing.recordings import RecordedSession, sessions
 
-from proxy.testing.exchange import ExchangeError
-from proxy.testing.recordings import RecordedSession, sessions
 from tests.builders import answer, call, line, tool_result
 
 ABOUT = {"server": "shelf", "client": "codex", "started": "2026-01-02T03:04:05Z"}

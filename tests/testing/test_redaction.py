@@ -1,8 +1,8 @@
 """Redaction: which members and texts are masked, and that nothing else of a message changes."""
 
 import pytest
+from mcp_abridge.testing.redaction import Redaction
 
-from proxy.testing.redaction import Redaction
 from tests.builders import answer, call, line
 
 MASKED = Redaction(["password", "api_key", "sk-[a-z0-9]+"])

@@ -3,13 +3,13 @@
 from typing import Any
 
 import pytest
+from mcp_abridge.errors import AbridgeError
+from mcp_abridge.testing import answer as answers
+from mcp_abridge.testing import walk
+from mcp_abridge.testing.exchange import make, text_result
+from mcp_abridge.testing.play import Replay
 from msgspec import Raw
 
-from proxy.errors import AbridgeError
-from proxy.testing import answer as answers
-from proxy.testing import walk
-from proxy.testing.exchange import make, text_result
-from proxy.testing.play import Replay
 from tests.builders import answer, document, rules, tool_result
 
 PAGES = rules("- {tools: t, response: [{paginate: {at: items, limit: 2}}]}")

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp_abridge.document.patterns import Pattern
+from mcp_abridge.document.tree import Document, encode
+from mcp_abridge.document.view import look
+from mcp_abridge.transforms.abridge import Abridge, abridge
+from mcp_abridge.transforms.base import Call, Notice
+from mcp_abridge.transforms.parse import Parse
 
-from proxy.document.patterns import Pattern
-from proxy.document.tree import Document, encode
-from proxy.document.view import look
-from proxy.transforms.abridge import Abridge, abridge
-from proxy.transforms.base import Call, Notice
-from proxy.transforms.parse import Parse
 from tests.documents import SCALARS, SURROGATES, call, shaped, values
 from tests.omissions import characters, check_notes, check_text, left_out
 

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp_abridge.document.paths import Path
+from mcp_abridge.document.patterns import Pattern
+from mcp_abridge.document.surrogates import replace_lone
+from mcp_abridge.document.tree import Document, compact
+from mcp_abridge.errors import ShapeMismatch
+from mcp_abridge.transforms.base import Call, Notice, Transform
+from mcp_abridge.transforms.clip import Clip
+from mcp_abridge.transforms.keep import Keep
+from mcp_abridge.transforms.replace import Replace
 
-from proxy.document.paths import Path
-from proxy.document.patterns import Pattern
-from proxy.document.surrogates import replace_lone
-from proxy.document.tree import Document, compact
-from proxy.errors import ShapeMismatch
-from proxy.transforms.base import Call, Notice, Transform
-from proxy.transforms.clip import Clip
-from proxy.transforms.keep import Keep
-from proxy.transforms.replace import Replace
 from tests.builders import rule
 from tests.documents import SCALARS, SURROGATES, call, open_all, shaped, shaped_text, values
 

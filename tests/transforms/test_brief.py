@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp_abridge.document.tree import Document, encode, loads
+from mcp_abridge.document.view import look
+from mcp_abridge.transforms.abridge import Abridge
+from mcp_abridge.transforms.base import Call
 
-from proxy.document.tree import Document, encode, loads
-from proxy.document.view import look
-from proxy.transforms.abridge import Abridge
-from proxy.transforms.base import Call
 from tests.documents import shaped
 from tests.omissions import check_notes, left_out
 

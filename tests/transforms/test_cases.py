@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+from mcp_abridge.document.tree import Document
+from mcp_abridge.errors import DocumentError
+from mcp_abridge.ruleset.rule import Rule, RuleFile
+from mcp_abridge.testing.cases import Case, cases, check_case
 
-from proxy.document.tree import Document
-from proxy.errors import DocumentError
-from proxy.ruleset.rule import Rule, RuleFile
-from proxy.testing.cases import Case, cases, check_case
 from tests.builders import file
 from tests.documents import call, open_all
 

@@ -4,13 +4,13 @@ from random import Random
 from typing import Any
 
 import pytest
+from mcp_abridge.document.fuel import LITTLE, Fuel
+from mcp_abridge.document.tree import Document
+from mcp_abridge.errors import OutOfFuel, Refusal
+from mcp_abridge.schema.violations import Checker
+from mcp_abridge.transforms.base import Call, Warned
+from mcp_abridge.transforms.contract import Contract, normalised
 
-from proxy.document.fuel import LITTLE, Fuel
-from proxy.document.tree import Document
-from proxy.errors import OutOfFuel, Refusal
-from proxy.schema.violations import Checker
-from proxy.transforms.base import Call, Warned
-from proxy.transforms.contract import Contract, normalised
 from tests.builders import rule
 
 JOBS: dict[str, Any] = {

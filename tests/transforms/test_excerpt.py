@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp_abridge.document.tree import Document, encode
+from mcp_abridge.document.view import look
+from mcp_abridge.transforms.abridge import Abridge, abridge
+from mcp_abridge.transforms.base import Call
 
-from proxy.document.tree import Document, encode
-from proxy.document.view import look
-from proxy.transforms.abridge import Abridge, abridge
-from proxy.transforms.base import Call
 from tests.omissions import check_text
 
 LINE = "a line of a text that goes on for a while\n"

@@ -2,12 +2,12 @@ import json
 from random import Random
 
 import pytest
+from mcp_abridge.document.fuel import LITTLE, Fuel
+from mcp_abridge.document.tree import Document
+from mcp_abridge.errors import Refusal
+from mcp_abridge.transforms.base import Argument
+from mcp_abridge.transforms.filter import Filter
 
-from proxy.document.fuel import LITTLE, Fuel
-from proxy.document.tree import Document
-from proxy.errors import Refusal
-from proxy.transforms.base import Argument
-from proxy.transforms.filter import Filter
 from tests.documents import call, shaped
 
 # A glob, and the paths among PATHS that it fits.

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp_abridge.document.tree import Document
+from mcp_abridge.document.view import look
+from mcp_abridge.transforms.abridge import abridge
+from mcp_abridge.transforms.base import Call
+from mcp_abridge.transforms.media import description
 
-from proxy.document.tree import Document
-from proxy.document.view import look
-from proxy.transforms.abridge import abridge
-from proxy.transforms.base import Call
-from proxy.transforms.media import description
 from tests.omissions import LeftOut, below, check_notes, left_out
 
 NOISE = random.Random(1).randbytes(900)

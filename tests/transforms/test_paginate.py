@@ -4,14 +4,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp_abridge.document.paths import Path
+from mcp_abridge.document.patterns import Pattern
+from mcp_abridge.document.tree import Document
+from mcp_abridge.transforms.base import Transform
+from mcp_abridge.transforms.clip import Clip
+from mcp_abridge.transforms.paginate import Paginate
+from mcp_abridge.transforms.parse import Parse
 
-from proxy.document.paths import Path
-from proxy.document.patterns import Pattern
-from proxy.document.tree import Document
-from proxy.transforms.base import Transform
-from proxy.transforms.clip import Clip
-from proxy.transforms.paginate import Paginate
-from proxy.transforms.parse import Parse
 from tests.documents import call, shaped, values
 
 FILES = Path.parse("files")

@@ -4,13 +4,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp_abridge.document.fuel import Fuel
+from mcp_abridge.document.paths import Path
+from mcp_abridge.document.patterns import Pattern
+from mcp_abridge.document.tree import Document, Pieces
+from mcp_abridge.errors import OutOfFuel, ShapeMismatch
+from mcp_abridge.transforms.parse import Parse
 
-from proxy.document.fuel import Fuel
-from proxy.document.paths import Path
-from proxy.document.patterns import Pattern
-from proxy.document.tree import Document, Pieces
-from proxy.errors import OutOfFuel, ShapeMismatch
-from proxy.transforms.parse import Parse
 from tests.documents import call, shaped_text, values
 
 CONTENT = Path.parse("content")

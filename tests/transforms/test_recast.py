@@ -1,10 +1,10 @@
 import pytest
+from mcp_abridge.document.tree import Document
+from mcp_abridge.errors import TransformError
+from mcp_abridge.ruleset.loading.rulefile import read
+from mcp_abridge.transforms.base import Call, Warned
+from mcp_abridge.transforms.recast import Recast
 
-from proxy.document.tree import Document
-from proxy.errors import TransformError
-from proxy.ruleset.loading.rulefile import read
-from proxy.transforms.base import Call, Warned
-from proxy.transforms.recast import Recast
 from tests.documents import shaped
 
 

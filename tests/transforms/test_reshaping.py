@@ -6,25 +6,25 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp_abridge.document.paths import ROOT, Path
+from mcp_abridge.document.patterns import Expression, Pattern
+from mcp_abridge.transforms import TRANSFORMS
+from mcp_abridge.transforms.abridge import Abridge
+from mcp_abridge.transforms.base import Transform
+from mcp_abridge.transforms.clip import Clip
+from mcp_abridge.transforms.drop import Drop
+from mcp_abridge.transforms.elide import Elide
+from mcp_abridge.transforms.filter import Filter
+from mcp_abridge.transforms.keep import Keep
+from mcp_abridge.transforms.paginate import Paginate
+from mcp_abridge.transforms.parse import Parse
+from mcp_abridge.transforms.project import FromExpression, FromPath, Project
+from mcp_abridge.transforms.rename import Rename
+from mcp_abridge.transforms.replace import Replace
+from mcp_abridge.transforms.sort import Sort
+from mcp_abridge.transforms.table import Table
+from mcp_abridge.transforms.truncate import Truncate
 
-from proxy.document.paths import ROOT, Path
-from proxy.document.patterns import Expression, Pattern
-from proxy.transforms import TRANSFORMS
-from proxy.transforms.abridge import Abridge
-from proxy.transforms.base import Transform
-from proxy.transforms.clip import Clip
-from proxy.transforms.drop import Drop
-from proxy.transforms.elide import Elide
-from proxy.transforms.filter import Filter
-from proxy.transforms.keep import Keep
-from proxy.transforms.paginate import Paginate
-from proxy.transforms.parse import Parse
-from proxy.transforms.project import FromExpression, FromPath, Project
-from proxy.transforms.rename import Rename
-from proxy.transforms.replace import Replace
-from proxy.transforms.sort import Sort
-from proxy.transforms.table import Table
-from proxy.transforms.truncate import Truncate
 from tests.builders import rule
 from tests.documents import call, shaped
 from tests.fitting import NAMES, arrays, assert_reshaped, fits, fitting, there, where

@@ -4,10 +4,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp_abridge.document.paths import Path
+from mcp_abridge.transforms.base import Call
+from mcp_abridge.transforms.truncate import Truncate
 
-from proxy.document.paths import Path
-from proxy.transforms.base import Call
-from proxy.transforms.truncate import Truncate
 from tests.documents import TEXTS, call, shaped, shaped_text
 
 CONTENT = Path.parse("content")

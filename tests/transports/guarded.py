@@ -4,12 +4,12 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
+from mcp_abridge.ruleset.guard import Allow, Decision, Query, QueryResult, Respond
+from mcp_abridge.ruleset.rule import RuleFile, RuleSet
+from mcp_abridge.transforms.base import Call, Parameter
 from msgspec import Struct
 from msgspec.structs import replace
 
-from proxy.ruleset.guard import Allow, Decision, Query, QueryResult, Respond
-from proxy.ruleset.rule import RuleFile, RuleSet
-from proxy.transforms.base import Call, Parameter
 from tests.builders import rule
 
 

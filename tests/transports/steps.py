@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
-from proxy.document.tree import Slot
-from proxy.transforms.base import Call, Schema, Transform
+from mcp_abridge.document.tree import Slot
+from mcp_abridge.transforms.base import Call, Schema, Transform
 
 
 class Step(Transform, frozen=True):

@@ -3,16 +3,15 @@
 import json
 
 import pytest
-
-from proxy.document.message import error
-from proxy.transports.correlation import (
+from mcp_abridge.document.message import error
+from mcp_abridge.transports.correlation import (
     NOWHERE,
     Correlation,
     correlate,
     error_for_long_line,
 )
-from proxy.transports.log import Log
-from proxy.transports.stdio.pipes import LongLine
+from mcp_abridge.transports.log import Log
+from mcp_abridge.transports.stdio.pipes import LongLine
 
 SUBSCRIBED = {"_meta": {"io.modelcontextprotocol/subscriptionId": "a"}}
 

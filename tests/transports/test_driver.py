@@ -6,15 +6,15 @@ import time
 from collections.abc import Callable
 
 import pytest
+from mcp_abridge.errors import StoreError
+from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.session.session import Session
+from mcp_abridge.storage.meter import Meters
+from mcp_abridge.storage.snapshots import Key, Memory, Snapshot
+from mcp_abridge.transports.driver import Driver
+from mcp_abridge.transports.log import Log
+from mcp_abridge.transports.workers.pool import Workers
 
-from proxy.errors import StoreError
-from proxy.ruleset.rule import RuleSet
-from proxy.session.session import Session
-from proxy.storage.meter import Meters
-from proxy.storage.snapshots import Key, Memory, Snapshot
-from proxy.transports.driver import Driver
-from proxy.transports.log import Log
-from proxy.transports.workers.pool import Workers
 from tests.builders import EMPTY, answer, call, document, line, rules, texts
 
 PAGES = rules("- {name: pages, tools: list, response: [{paginate: {at: items, limit: 2}}]}")

@@ -7,8 +7,8 @@ import threading
 import time
 
 import pytest
+from mcp_abridge.transports.log import TAIL, Level, Log
 
-from proxy.transports.log import TAIL, Level, Log
 from tests.transports.processes import fill
 
 

@@ -3,9 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
-from msgspec import Meta, Struct
-
-from proxy.plugin import (
+from mcp_abridge.plugin import (
     Allow,
     Call,
     Decision,
@@ -17,6 +15,7 @@ from proxy.plugin import (
     Schema,
     Slot,
 )
+from msgspec import Meta, Struct
 
 
 class Noise(Struct, frozen=True):

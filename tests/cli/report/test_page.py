@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp_abridge import cli
+from mcp_abridge.cli.report import page
+from mcp_abridge.storage.ledger import LedgerFile
+from mcp_abridge.storage.meter import Definitions, Row, Warnings
 
-from proxy import cli
-from proxy.cli.report import page
-from proxy.storage.ledger import LedgerFile
-from proxy.storage.meter import Definitions, Row, Warnings
 from tests.cli.conftest import Run
 from tests.ledgers import filled
 from tests.servers import install

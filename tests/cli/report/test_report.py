@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp_abridge.storage.ledger import LedgerFile
+from mcp_abridge.storage.meter import Definitions, Row, Warnings
 from msgspec import structs
 
-from proxy.storage.ledger import LedgerFile
-from proxy.storage.meter import Definitions, Row, Warnings
 from tests import ledgers
 from tests.cli.conftest import Run
 

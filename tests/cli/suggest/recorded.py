@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from proxy.cli.server import listing
+from mcp_abridge.cli.server import listing
 
 Calls = Sequence[tuple[str, dict[str, Any]]]
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp_abridge.cli import main
+from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.selection import load
+from mcp_abridge.testing.play import Replay
+from mcp_abridge.testing.recordings import sessions
 
-from proxy.cli import main
-from proxy.ruleset.rule import RuleSet
-from proxy.ruleset.selection import load
-from proxy.testing.play import Replay
-from proxy.testing.recordings import sessions
 from tests import servers
 from tests.cli.conftest import Run
 from tests.cli.suggest.recorded import Calls, record, write

@@ -12,11 +12,11 @@ from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
+from mcp_abridge.cli.options import read
+from mcp_abridge.cli.wrap.entry import NotPossible
+from mcp_abridge.cli.wrap.files import ConfigFile
+from mcp_abridge.cli.wrap.places import CLIENTS, PLACES
 
-from proxy.cli.options import read
-from proxy.cli.wrap.entry import NotPossible
-from proxy.cli.wrap.files import ConfigFile
-from proxy.cli.wrap.places import CLIENTS, PLACES
 from tests.cli.conftest import Run
 from tests.cli.wrap.samples import SAMPLES
 from tests.raw_http import RawServer, always, whole
@@ -345,7 +345,7 @@ def test_from_the_cache_of_uvx_the_command_is_uvx(
 ) -> None:
     file = write(home, ".cursor/mcp.json", ONE)
     monkeypatch.setattr("sys.prefix", "/x/uv/archive-v0/Abc")
-    monkeypatch.setattr("proxy.cli.wrap.entry._origin", list)
+    monkeypatch.setattr("mcp_abridge.cli.wrap.entry._origin", list)
     run("wrap", "a")
     entry = json.loads(file.read_text())["mcpServers"]["a"]
     assert entry["command"].split("/")[-1] == "uvx"

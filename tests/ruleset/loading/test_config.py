@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from proxy.ruleset.loading.config import Config, read
-from proxy.ruleset.loading.config_model import (
+from mcp_abridge.ruleset.loading.config import Config, read
+from mcp_abridge.ruleset.loading.config_model import (
     Command,
     LimitsSpec,
     ListenAddress,
     RouteSpec,
     Secret,
 )
-from proxy.ruleset.loading.convert import fields
+from mcp_abridge.ruleset.loading.convert import fields
+
 from tests.rulecases import expected
 
 CASES = Path(__file__).parents[2] / "cases" / "config"

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from proxy.errors import AbridgeError
-from proxy.ruleset.loading.config_model import (
+from mcp_abridge.errors import AbridgeError
+from mcp_abridge.ruleset.loading.config_model import (
     header_name,
     header_value,
     host,

@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from proxy.document.fuel import Fuel
-from proxy.ruleset.loading.output_schema import problems
-from proxy.schema import keywords
-from proxy.schema.derive import advertised
-from proxy.schema.violations import Checker
-from proxy.transforms.contract import normalised
+from mcp_abridge.document.fuel import Fuel
+from mcp_abridge.ruleset.loading.output_schema import problems
+from mcp_abridge.schema import keywords
+from mcp_abridge.schema.derive import advertised
+from mcp_abridge.schema.violations import Checker
+from mcp_abridge.transforms.contract import normalised
 
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 
@@ -40,7 +39,7 @@ def test_a_right_schema_has_no_problems(members: dict[str, Any]) -> None:
 def test_a_rule_file_without_a_schema_loads_no_checker() -> None:
     code = """
         import sys
-        from proxy.ruleset.loading.rulefile import read
+        from mcp_abridge.ruleset.loading.rulefile import read
         for keys in ("", ", output_schema: {type: object}"):
             reading = read("r.yaml", ("version: 1\\nrules: [{tools: a%s}]" % keys).encode())
             assert reading.rules is not None

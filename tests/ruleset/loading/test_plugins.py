@@ -4,10 +4,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from mcp_abridge.ruleset.loading.plugins import PluginLoader, PythonError, check_parameters
+from mcp_abridge.transforms.base import Parameter
 from msgspec import Struct
 
-from proxy.ruleset.loading.plugins import PluginLoader, PythonError, check_parameters
-from proxy.transforms.base import Parameter
 from tests.rulecases import PYTHON
 
 BOTH = (PYTHON / "own.py").read_text()

@@ -11,13 +11,13 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp_abridge.ruleset.loading.convert import fields
+from mcp_abridge.ruleset.loading.rule_model import CaseSpec, RuleFileSpec, RuleSpec
+from mcp_abridge.ruleset.loading.rulefile import read
+from mcp_abridge.ruleset.loading.yaml_errors import MAX_PROBLEMS
+from mcp_abridge.ruleset.rule import Rule, RuleFile
+from mcp_abridge.transforms import TRANSFORMS
 
-from proxy.ruleset.loading.convert import fields
-from proxy.ruleset.loading.rule_model import CaseSpec, RuleFileSpec, RuleSpec
-from proxy.ruleset.loading.rulefile import read
-from proxy.ruleset.loading.yaml_errors import MAX_PROBLEMS
-from proxy.ruleset.rule import Rule, RuleFile
-from proxy.transforms import TRANSFORMS
 from tests.faults.scale import scaled
 from tests.rulecases import BAD, GOOD, PYTHON, expected
 
@@ -80,7 +80,7 @@ LARGE = {
 def test_a_large_file_is_read_in_bounded_time(tmp_path: Path) -> None:
     for name, text in LARGE.items():
         (tmp_path / f"{name}.yaml").write_text(f"version: 1\n{text}")
-    code = "import sys\nfrom proxy.ruleset.loading.rulefile import read\n"
+    code = "import sys\nfrom mcp_abridge.ruleset.loading.rulefile import read\n"
     code += "for file in sys.argv[1:]: read(file, open(file, 'rb').read())"
 
     def limited() -> None:

@@ -1,9 +1,9 @@
 """Steps and guards that a rule file names itself; tests/cases/bad has the wrong ones of ours."""
 
 import pytest
+from mcp_abridge.ruleset.loading.rulefile import LoadedRules, read
+from mcp_abridge.ruleset.rule import Rule
 
-from proxy.ruleset.loading.rulefile import LoadedRules, read
-from proxy.ruleset.rule import Rule
 from tests.rulecases import PYTHON
 
 HEAD = """version: 1

@@ -1,9 +1,8 @@
 from typing import Any
 
 import pytest
-
-from proxy.ruleset.loading.yaml_errors import MAX_PROBLEMS
-from proxy.ruleset.loading.yaml_nodes import MAX_BYTES, plain_value, read
+from mcp_abridge.ruleset.loading.yaml_errors import MAX_PROBLEMS
+from mcp_abridge.ruleset.loading.yaml_nodes import MAX_BYTES, plain_value, read
 
 
 def load(text: str) -> Any:

@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
+from mcp_abridge.document.tree import encode
+from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.session.tools.definitions import ToolFacts
 
-from proxy.document.tree import encode
-from proxy.ruleset.rule import RuleSet
-from proxy.session.tools.definitions import ToolFacts
 from tests.builders import file, rule, rules
 from tests.tool_list import PAGES, Listing, listed, tool
 

@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 import pytest
+from mcp_abridge.ruleset.guard import Respond
+from mcp_abridge.ruleset.rule import RuleSet
 from msgspec.structs import replace
 
-from proxy.ruleset.guard import Respond
-from proxy.ruleset.rule import RuleSet
 from tests.builders import rules
 from tests.tool_list import PAGES, Listing, listed, tool
 from tests.transports.guarded import ScriptedGuard

@@ -2,10 +2,9 @@
 
 from typing import Any
 
+from mcp_abridge.document.tree import encode
+from mcp_abridge.shaping.result.read import Kind, LocatedDocument, locate
 from msgspec import Raw
-
-from proxy.document.tree import encode
-from proxy.shaping.result.read import Kind, LocatedDocument, locate
 
 
 def members(value: dict[str, Any]) -> dict[str, Raw]:

@@ -4,12 +4,12 @@ import json
 from typing import Any
 
 import pytest
+from mcp_abridge.document.tree import plain
+from mcp_abridge.errors import DocumentError
+from mcp_abridge.shaping.result.frame import Copy
+from mcp_abridge.shaping.result.read import Kind, locate
 from msgspec import Raw
 
-from proxy.document.tree import plain
-from proxy.errors import DocumentError
-from proxy.shaping.result.frame import Copy
-from proxy.shaping.result.read import Kind, locate
 from tests.builders import tool_result
 from tests.shaping.result.results import members, reading
 

@@ -4,11 +4,11 @@ import json
 from typing import Any
 
 import pytest
+from mcp_abridge.document.tree import Document, encode
+from mcp_abridge.shaping.result.frame import Frame
+from mcp_abridge.shaping.result.write import write
+from mcp_abridge.transforms.base import Notice
 
-from proxy.document.tree import Document, encode
-from proxy.shaping.result.frame import Frame
-from proxy.shaping.result.write import write
-from proxy.transforms.base import Notice
 from tests.builders import answer, document, result, tool_result
 from tests.jobs import CONTRACT, shaped, structured
 from tests.shaping.result.results import reading

@@ -46,7 +46,7 @@ SERVER = ROOT / "tests" / "fixtures" / "sdk_server.py"
 
 def bridge(url: str) -> list[str]:
     """Return the command that wraps a remote server; it must be started in ROOT."""
-    return [sys.executable, "-m", "proxy", "run", "--rules", "none", url]
+    return [sys.executable, "-m", "mcp_abridge", "run", "--rules", "none", url]
 
 
 @contextmanager

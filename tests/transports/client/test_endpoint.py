@@ -5,12 +5,12 @@ from contextlib import asynccontextmanager
 
 import aiohttp
 import pytest
-
-from proxy.transports.client.endpoint import (
+from mcp_abridge.transports.client.endpoint import (
     HttpClient,
     RedirectRefused,
     reason,
 )
+
 from tests.raw_http import Answer, RawRequest, RawServer, always, whole
 
 HERE = always(whole(b"here"))

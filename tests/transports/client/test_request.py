@@ -1,8 +1,7 @@
 """A line as it is read before it is posted, and the responses to it."""
 
 import pytest
-
-from proxy.transports.client.request import answered, read, refuses
+from mcp_abridge.transports.client.request import answered, read, refuses
 
 
 @pytest.mark.parametrize(

@@ -8,17 +8,17 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
 import pytest
+from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.session.session import Session
+from mcp_abridge.storage.meter import Meters
+from mcp_abridge.storage.snapshots import Memory
+from mcp_abridge.transports.client.endpoint import HttpClient
+from mcp_abridge.transports.client.streamable import Streamable, StreamPosition
+from mcp_abridge.transports.driver import Driver
+from mcp_abridge.transports.http.sse import Event
+from mcp_abridge.transports.log import Level, Log
+from mcp_abridge.transports.workers.pool import Workers
 
-from proxy.ruleset.rule import RuleSet
-from proxy.session.session import Session
-from proxy.storage.meter import Meters
-from proxy.storage.snapshots import Memory
-from proxy.transports.client.endpoint import HttpClient
-from proxy.transports.client.streamable import Streamable, StreamPosition
-from proxy.transports.driver import Driver
-from proxy.transports.http.sse import Event
-from proxy.transports.log import Level, Log
-from proxy.transports.workers.pool import Workers
 from tests.builders import EMPTY, rules
 from tests.raw_http import (
     ACCEPTED,

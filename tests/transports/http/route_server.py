@@ -12,21 +12,21 @@ import aiohttp
 import msgspec
 from aiohttp import web
 from aiohttp.test_utils import RawTestServer, TestClient
+from mcp_abridge.ruleset.loading.config_model import LimitsSpec
+from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.storage.calls import RecentCalls
+from mcp_abridge.storage.meter import Meters
+from mcp_abridge.storage.snapshots import Memory, Store
+from mcp_abridge.transports.http.sse import Event, Events
+from mcp_abridge.transports.log import Log
+from mcp_abridge.transports.sidecar.access import Access
+from mcp_abridge.transports.sidecar.command.route_handler import CommandRoute
+from mcp_abridge.transports.sidecar.request import RequestRefused
+from mcp_abridge.transports.sidecar.route import AccessRecord, Handler, Route, Services
+from mcp_abridge.transports.sidecar.url.route_handler import UrlRoute
+from mcp_abridge.transports.workers.pool import Workers
 from yarl import URL
 
-from proxy.ruleset.loading.config_model import LimitsSpec
-from proxy.ruleset.rule import RuleSet
-from proxy.storage.calls import RecentCalls
-from proxy.storage.meter import Meters
-from proxy.storage.snapshots import Memory, Store
-from proxy.transports.http.sse import Event, Events
-from proxy.transports.log import Log
-from proxy.transports.sidecar.access import Access
-from proxy.transports.sidecar.command.route_handler import CommandRoute
-from proxy.transports.sidecar.request import RequestRefused
-from proxy.transports.sidecar.route import AccessRecord, Handler, Route, Services
-from proxy.transports.sidecar.url.route_handler import UrlRoute
-from proxy.transports.workers.pool import Workers
 from tests.builders import EMPTY
 
 TALKATIVE = (sys.executable, str(Path(__file__).with_name("talkative.py")))

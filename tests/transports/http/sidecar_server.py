@@ -8,15 +8,15 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from aiohttp import web
+from mcp_abridge.ruleset.loading.config_model import LimitsSpec
+from mcp_abridge.transports.http import body
+from mcp_abridge.transports.log import Log
+from mcp_abridge.transports.sidecar.access import LOOPBACK, Access
+from mcp_abridge.transports.sidecar.metrics import Metrics
+from mcp_abridge.transports.sidecar.route import AccessRecord, Route
+from mcp_abridge.transports.sidecar.router import Mount
+from mcp_abridge.transports.sidecar.sidecar import Sidecar
 
-from proxy.ruleset.loading.config_model import LimitsSpec
-from proxy.transports.http import body
-from proxy.transports.log import Log
-from proxy.transports.sidecar.access import LOOPBACK, Access
-from proxy.transports.sidecar.metrics import Metrics
-from proxy.transports.sidecar.route import AccessRecord, Route
-from proxy.transports.sidecar.router import Mount
-from proxy.transports.sidecar.sidecar import Sidecar
 from tests.faults.sidecar import request
 from tests.raw_http import parsed
 from tests.transports.http.route_server import Response

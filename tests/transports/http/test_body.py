@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator
 from functools import partial
 
 import pytest
-
-from proxy.transports.http.body import PIECE, TooLarge, Unreadable, chunks, whole
+from mcp_abridge.transports.http.body import PIECE, TooLarge, Unreadable, chunks, whole
 
 TEXT = b'{"jsonrpc":"2.0","id":1,"result":{}}' * 40
 MANY = bytes(range(256)) * 4096  # a megabyte, in several pieces

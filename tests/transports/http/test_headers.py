@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp.shared import inbound
-
-from proxy.document.message import PROTOCOL_VERSION
-from proxy.transports.http.headers import (
+from mcp_abridge.document.message import PROTOCOL_VERSION
+from mcp_abridge.transports.http.headers import (
     Parameters,
     declared,
     decoded,

@@ -1,9 +1,8 @@
 """Headers that pass, and those that belong to one connection."""
 
 import pytest
+from mcp_abridge.transports.http import hop_headers
 from multidict import CIMultiDict
-
-from proxy.transports.http import hop_headers
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from proxy.transports.http.negotiation import Wanted, negotiate
+from mcp_abridge.transports.http.negotiation import Wanted, negotiate
 
 CASES: dict[Wanted, list[str | None]] = {
     "json": [

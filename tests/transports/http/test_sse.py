@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-
-from proxy.transports.http.sse import Event, Events, TooLong, encode_event
+from mcp_abridge.transports.http.sse import Event, Events, TooLong, encode_event
 
 BIG = 20 << 20
 

@@ -3,10 +3,9 @@
 from typing import Any
 
 import pytest
+from mcp_abridge.transports.sidecar.access import LOOPBACK, Access, AccessRefused
 from multidict import CIMultiDict
 from rich.pretty import pretty_repr
-
-from proxy.transports.sidecar.access import LOOPBACK, Access, AccessRefused
 
 HOST = AccessRefused(403, "the Host of the request is not allowed (hosts in --config)")
 ORIGIN = AccessRefused(403, "the Origin of the request is not allowed")

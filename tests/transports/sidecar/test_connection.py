@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 from aiohttp import web
+from mcp_abridge.transports.sidecar import connection
+from mcp_abridge.transports.sidecar.connection import BodyStalled, BodyTimeout
 from pytest_aiohttp import AiohttpRawServer
 
-from proxy.transports.sidecar import connection
-from proxy.transports.sidecar.connection import BodyStalled, BodyTimeout
 from tests.transports.http.sidecar_server import RawClient, serve_sidecar
 
 START = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n"

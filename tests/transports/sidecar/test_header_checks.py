@@ -4,11 +4,10 @@ import json
 from typing import Any
 
 import pytest
+from mcp_abridge.document import message
+from mcp_abridge.transports.sidecar.header_checks import check, status_of
+from mcp_abridge.transports.sidecar.request import PostedBody, RequestRefused
 from multidict import CIMultiDict
-
-from proxy.document import message
-from proxy.transports.sidecar.header_checks import check, status_of
-from proxy.transports.sidecar.request import PostedBody, RequestRefused
 
 VERSION = "2026-07-28"
 META = {

@@ -3,11 +3,10 @@
 from collections import defaultdict
 
 import pytest
+from mcp_abridge.storage.meter import OTHER, Meters, OutcomeKind, Row, Warnings
+from mcp_abridge.transports.sidecar.metrics import Metrics
+from mcp_abridge.transports.sidecar.route import AccessRecord
 from prometheus_client.parser import text_string_to_metric_families
-
-from proxy.storage.meter import OTHER, Meters, OutcomeKind, Row, Warnings
-from proxy.transports.sidecar.metrics import Metrics
-from proxy.transports.sidecar.route import AccessRecord
 
 SECONDS = "mcp_server_operation_duration_seconds"
 BYTES = "mcp_abridge_response_bytes_total"

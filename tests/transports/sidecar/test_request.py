@@ -8,12 +8,12 @@ import pytest
 from aiohttp import StreamReader, web
 from aiohttp.base_protocol import BaseProtocol
 from aiohttp.test_utils import make_mocked_request
+from mcp_abridge.ruleset.loading.config_model import LimitsSpec
+from mcp_abridge.transports.sidecar import request as post
+from mcp_abridge.transports.sidecar.request import PostedBody, RequestRefused
+from mcp_abridge.transports.sidecar.route import AccessRecord
 from multidict import CIMultiDict
 
-from proxy.ruleset.loading.config_model import LimitsSpec
-from proxy.transports.sidecar import request as post
-from proxy.transports.sidecar.request import PostedBody, RequestRefused
-from proxy.transports.sidecar.route import AccessRecord
 from tests.builders import call, line
 from tests.transports.http.route_server import route
 

@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 from aiohttp import ClientResponse, web
 from aiohttp.test_utils import TestClient
+from mcp_abridge.transports.http.negotiation import Wanted
+from mcp_abridge.transports.http.sse import Event, Events, encode_event
+from mcp_abridge.transports.sidecar.response_writer import ResponseWriter, message_event
+from mcp_abridge.transports.sidecar.route import AccessRecord
 from pytest_aiohttp import AiohttpClient, AiohttpRawServer
-
-from proxy.transports.http.negotiation import Wanted
-from proxy.transports.http.sse import Event, Events, encode_event
-from proxy.transports.sidecar.response_writer import ResponseWriter, message_event
-from proxy.transports.sidecar.route import AccessRecord
 
 RESPONSE = b'{"jsonrpc":"2.0","id":1,"result":{"n": 1.0}}'
 SECOND = b'{"jsonrpc":"2.0","id":2,"error":{"code":-1,"message":"no"}}'

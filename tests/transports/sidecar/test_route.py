@@ -3,10 +3,9 @@
 import re
 
 import pytest
-
-from proxy.cli.schema import descriptions
-from proxy.document.sizes import size
-from proxy.ruleset.loading.config_model import LimitsSpec
+from mcp_abridge.cli.schema import descriptions
+from mcp_abridge.document.sizes import size
+from mcp_abridge.ruleset.loading.config_model import LimitsSpec
 
 LIMITS = (
     *("body", "message", "concurrent", "sessions", "idle_seconds", "children", "drain_seconds"),

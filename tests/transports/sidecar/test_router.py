@@ -1,10 +1,10 @@
 """Which route a path belongs to, however the path is spelled."""
 
 import pytest
+from mcp_abridge.transports.sidecar.access import Access
+from mcp_abridge.transports.sidecar.route import Route
+from mcp_abridge.transports.sidecar.router import Mount, Router
 
-from proxy.transports.sidecar.access import Access
-from proxy.transports.sidecar.route import Route
-from proxy.transports.sidecar.router import Mount, Router
 from tests.transports.http.sidecar_server import StubHandler
 
 ROUTES = (

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 import pytest
+from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.transports.sidecar.url.route_handler import UrlRoute
 
-from proxy.ruleset.rule import RuleSet
-from proxy.transports.sidecar.url.route_handler import UrlRoute
 from tests.builders import answer, call, document, line, rules
 from tests.transports.http.raw_upstream import Request, raw_response, upstream
 from tests.transports.http.route_server import make_services, route, serve_handler, serve_url

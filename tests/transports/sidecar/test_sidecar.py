@@ -4,8 +4,8 @@ import asyncio
 from ipaddress import ip_address
 
 import pytest
+from mcp_abridge.transports.sidecar.access import Access
 
-from proxy.transports.sidecar.access import Access
 from tests.transports.http.sidecar_server import (
     RawClient,
     RunningSidecar,

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 
 import pytest
+from mcp_abridge.transports.stdio import child
+from mcp_abridge.transports.stdio.child import ChildProcess
 
-from proxy.transports.stdio import child
-from proxy.transports.stdio.child import ChildProcess
 from tests.faults.processes import until
 
 # What starts a server has one thread; whatever runs the tests may have more.

@@ -4,9 +4,8 @@ from collections.abc import Iterable
 
 from hypothesis import given
 from hypothesis import strategies as st
-
-from proxy.document.message import ENDS
-from proxy.transports.stdio.pipes import (
+from mcp_abridge.document.message import ENDS
+from mcp_abridge.transports.stdio.pipes import (
     Chunk,
     Event,
     Lines,

@@ -5,8 +5,8 @@ import threading
 from collections.abc import Callable
 
 import pytest
+from mcp_abridge.transports.stdio.pipes import PipeReader, PipeWriter
 
-from proxy.transports.stdio.pipes import PipeReader, PipeWriter
 from tests.threadless import threadless
 from tests.transports.processes import fill
 

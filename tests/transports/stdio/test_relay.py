@@ -3,7 +3,8 @@
 import threading
 import time
 
-from proxy.transports.stdio.relay import run_with_timeout
+from mcp_abridge.transports.stdio.relay import run_with_timeout
+
 from tests.threadless import threadless
 
 SECONDS = 60.0

@@ -3,8 +3,9 @@
 import json
 from typing import Any
 
-from proxy.ruleset.rule import Rule
-from proxy.shaping.job import ShapeJob, ShapeResult
+from mcp_abridge.ruleset.rule import Rule
+from mcp_abridge.shaping.job import ShapeJob, ShapeResult
+
 from tests.builders import answer, document, texts
 from tests.transports.steps import Step
 

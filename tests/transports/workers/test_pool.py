@@ -10,14 +10,14 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from mcp_abridge.document.patterns import Expression
+from mcp_abridge.shaping import pipeline
+from mcp_abridge.shaping.job import ShapeJob
+from mcp_abridge.transforms.jmespath import Jmespath
+from mcp_abridge.transports.workers import pool
+from mcp_abridge.transports.workers.pool import Workers
 from msgspec.structs import replace
 
-from proxy.document.patterns import Expression
-from proxy.shaping import pipeline
-from proxy.shaping.job import ShapeJob
-from proxy.transforms.jmespath import Jmespath
-from proxy.transports.workers import pool
-from proxy.transports.workers.pool import Workers
 from tests.builders import answer, document, rule
 from tests.faults.processes import until
 from tests.transports.processes import alive, wait_gone
@@ -220,7 +220,7 @@ async def test_a_response_that_is_shaped_at_the_end_goes_out_unshaped(
 
 KILLED = """
 import asyncio, sys
-from proxy.transports.workers.pool import Workers
+from mcp_abridge.transports.workers.pool import Workers
 from tests.transports.workers.doing import doing, step_document
 
 async def main():
@@ -293,7 +293,7 @@ async def test_the_number_of_abandoned_threads_is_bounded(
 
 ENDING = """
 import asyncio
-from proxy.transports.workers.pool import Workers
+from mcp_abridge.transports.workers.pool import Workers
 from tests.transports.workers.doing import doing
 
 async def main():

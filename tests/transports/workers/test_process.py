@@ -4,12 +4,12 @@ import pickle
 from pathlib import Path
 
 import pytest
+from mcp_abridge.document.tree import encode, loads
+from mcp_abridge.ruleset.selection import load
+from mcp_abridge.shaping.job import ShapeJob, ShapeResult
+from mcp_abridge.shaping.pipeline import shape
+from mcp_abridge.testing import cases
 
-from proxy.document.tree import encode, loads
-from proxy.ruleset.selection import load
-from proxy.shaping.job import ShapeJob, ShapeResult
-from proxy.shaping.pipeline import shape
-from proxy.testing import cases
 from tests.builders import rule
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -6,10 +6,10 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from proxy.transports.log import Log
-from proxy.transports.sidecar.command.child import HASTY, ChildServer
-from proxy.transports.stdio.child import Guardian
-from proxy.transports.stdio.pipes import Event
+from mcp_abridge.transports.log import Log
+from mcp_abridge.transports.sidecar.command.child import HASTY, ChildServer
+from mcp_abridge.transports.stdio.child import Guardian
+from mcp_abridge.transports.stdio.pipes import Event
 
 
 @asynccontextmanager

@@ -5,8 +5,8 @@ import json
 from typing import Any
 
 import pytest
+from mcp_abridge.transports.sidecar.command import streams
 
-from proxy.transports.sidecar.command import streams
 from tests.transports.http.route_server import (
     BOTH,
     EVENTS,
@@ -171,7 +171,7 @@ async def test_a_batch_is_answered_as_one() -> None:
 async def test_a_cancelled_call_is_answered_by_the_proxy_if_the_server_is_silent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("proxy.transports.sidecar.command.child_session._LAST_ANSWER", 0.05)
+    monkeypatch.setattr("mcp_abridge.transports.sidecar.command.child_session._LAST_ANSWER", 0.05)
     async with serve_command() as proxy:
         client = await proxy.client().initialize()
         response = await client.call(1, "hold")
@@ -184,8 +184,8 @@ async def test_a_cancelled_call_is_answered_by_the_proxy_if_the_server_is_silent
 
 
 async def test_the_open_requests_of_a_session_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("proxy.transports.sidecar.command.child_session._MOST_ASKED", 3)
-    monkeypatch.setattr("proxy.transports.sidecar.command.child_session._LAST_ANSWER", 0.05)
+    monkeypatch.setattr("mcp_abridge.transports.sidecar.command.child_session._MOST_ASKED", 3)
+    monkeypatch.setattr("mcp_abridge.transports.sidecar.command.child_session._LAST_ANSWER", 0.05)
     async with serve_command() as proxy:
         client = await proxy.client().initialize()
         for id in (1, 2, 3):

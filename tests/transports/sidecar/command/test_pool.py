@@ -8,10 +8,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-
-from proxy.transports.log import Log
-from proxy.transports.sidecar.command.child import ChildServer
-from proxy.transports.sidecar.command.pool import Pool, PooledRequest, PooledServer
+from mcp_abridge.transports.log import Log
+from mcp_abridge.transports.sidecar.command.child import ChildServer
+from mcp_abridge.transports.sidecar.command.pool import Pool, PooledRequest, PooledServer
 
 # Answers each request with the messages that it was sent, or with the text of `raw`, in which $ID
 # and $TOKEN are those of the request; a `quiet` request is not answered.
@@ -115,7 +114,7 @@ async def test_a_late_response_reaches_no_client() -> None:
 async def test_a_client_that_does_not_read_is_disconnected_and_delays_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("proxy.transports.sidecar.command.pool._MOST_BEHIND", 1000)
+    monkeypatch.setattr("mcp_abridge.transports.sidecar.command.pool._MOST_BEHIND", 1000)
     cut = asyncio.Event()
     note = '{"method":"notifications/progress","params":{"progressToken":$TOKEN,"x":"%s"}}'
     async with open_pool() as pool:

@@ -6,8 +6,8 @@ import sys
 from typing import Any
 
 import pytest
+from mcp_abridge.transports.sidecar.command import stateless
 
-from proxy.transports.sidecar.command import stateless
 from tests.builders import rules
 from tests.transports.http.route_server import BOTH, JSON, STREAM, Client, serve_command
 

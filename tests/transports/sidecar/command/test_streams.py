@@ -8,13 +8,12 @@ import pytest
 from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp_abridge.transports.log import Log
+from mcp_abridge.transports.sidecar.command import streams
+from mcp_abridge.transports.sidecar.command.streams import EventStore, EventStream
+from mcp_abridge.transports.sidecar.response_writer import ResponseWriter
+from mcp_abridge.transports.sidecar.route import AccessRecord
 from pytest_aiohttp import AiohttpRawServer
-
-from proxy.transports.log import Log
-from proxy.transports.sidecar.command import streams
-from proxy.transports.sidecar.command.streams import EventStore, EventStream
-from proxy.transports.sidecar.response_writer import ResponseWriter
-from proxy.transports.sidecar.route import AccessRecord
 
 SILENT = Log("error")
 

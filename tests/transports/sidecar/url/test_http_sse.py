@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from mcp_abridge.ruleset.rule import RuleSet
 
-from proxy.ruleset.rule import RuleSet
 from tests.builders import EMPTY, answer, call, document, line, rules, tool_result
 from tests.transports.guarded import guarded, onward, respond
 from tests.transports.http.raw_upstream import (

@@ -10,10 +10,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from mcp_abridge.ruleset.guard import Allow
+from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.transports.http.sse import encode_event
 
-from proxy.ruleset.guard import Allow
-from proxy.ruleset.rule import RuleSet
-from proxy.transports.http.sse import encode_event
 from tests.builders import answer, call, document, line, texts, tool_result
 from tests.transports.guarded import guarded, onward, query_id, respond
 from tests.transports.http.raw_upstream import (

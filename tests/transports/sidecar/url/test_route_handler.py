@@ -5,8 +5,8 @@ import json
 from typing import Any
 
 import pytest
+from mcp_abridge.transports.http.sse import encode_event
 
-from proxy.transports.http.sse import encode_event
 from tests.builders import answer, call, document, line, rules, texts
 from tests.transports.http.raw_upstream import (
     STREAM_HEAD,

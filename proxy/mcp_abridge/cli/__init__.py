@@ -1,0 +1,201 @@
+"""The command `mcp-abridge`: one module per verb, imported only if the verb is used."""
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+PROGRAM = "mcp-abridge"
+
+VERBS = {
+    "run": ("-- npx -y some-server", "wrap a server; the verb may be left out"),
+    "serve": ("-- npx -y some-server", "serve MCP over HTTP, for one server or several"),
+    "wrap": ("--all --dry-run", "wrap servers in clients' configurations"),
+    "unwrap": ("--all", "restore clients' configurations"),
+    "check": ("rules.yaml", "list every mistake in rule files"),
+    "test": ("rules.yaml", "run the tests in rule files"),
+    "explain": ("answer.json --show", "show what the model gets of a saved answer"),
+    "schema": ("--reference", "print the JSON Schema of rules, or the reference"),
+    "tools": ("-- npx -y some-server", "list a server's tools, and what they cost"),
+    "call": ("TOOL name=value URL", "call a tool once, show what a model gets"),
+    "record": ("DIR -- npx my-server", "wrap a server unchanged, and keep each call"),
+    "suggest": ("DIR -o rules.yaml", "draft rules from what was recorded"),
+    "init": ("-- npx -y some-server", "call a server's tools, draft rules for them"),
+    "replay": ("DIR --rules R", "show what rules do to recorded calls"),
+    "weigh": ("", "list the largest answers in your transcripts"),
+    "report": ("--since 7d", "show what is still large, and what was saved"),
+    "doctor": ("-- npx -y some-server", "find what is wrong with a server or its rules"),
+    "hook": ("", "cut answers for Claude Code, of any server"),
+    "view": ("answer.json help", "print a part of a saved answer"),
+    "demo": ("", "make real calls, before and after"),
+    "completion": ("bash", "print a script that completes verbs and flags"),
+}
+"""Each verb: the words of an example after it, and what the verb does."""
+
+
+# These verbs take the command of a server as well, the second ones only after --.
+_TAKE_A_SERVER = frozenset(("serve", "doctor", "tools", "init"))
+_TAKE_A_DASHED_SERVER = frozenset(("call", "record"))
+
+# Names that other programs have for a flag.
+_OTHER_NAMES = {"--host": "--listen", "--port": "--listen"}
+
+
+def main(words: list[str] | None = None) -> int:
+    """Run a command line; return its exit code."""
+    try:
+        return _run(sys.argv[1:] if words is None else words)
+    except RuntimeError as error:
+        if str(error) != "can't start new thread":
+            raise
+    reason = "no thread can be started; the limit of processes or of memory may be too low"
+    os.write(2, f"{PROGRAM}: error: {reason}\n".encode())
+    # Exit without joining threads. A server that was started sees its stdin close.
+    os._exit(1)
+
+
+def _run(words: list[str]) -> int:
+    verb = words[0] if words else ""
+    if verb in VERBS and verb != "run":
+        return _verb(verb, words[1:])
+    from mcp_abridge.cli import options, run
+
+    try:
+        settings = options.read(words[1:] if verb == "run" else words, os.environ)
+    except ValueError as error:
+        parser, reason = _parser(), str(error)
+        if reason in options.HELP:
+            parser.parse_args([reason])
+        parser.error(reason)
+    return run.run(settings, first_word=verb)
+
+
+def _verb(verb: str, words: list[str]) -> int:
+    import argparse
+    from importlib import import_module
+
+    from mcp_abridge.cli import options
+    from mcp_abridge.errors import AbridgeError
+
+    module = import_module(f"mcp_abridge.cli.{verb}")
+    example, help = VERBS[verb]
+    parser = argparse.ArgumentParser(
+        prog=f"{PROGRAM} {verb}",
+        description=f"{help[0].upper()}{help[1:]}.",
+        epilog=f"example: {PROGRAM} {verb} {example}".rstrip(),
+    )
+    module.add(parser)
+    ours = words
+    command: list[str] = []
+    dashed = verb in _TAKE_A_DASHED_SERVER
+    if dashed and "--" in words:
+        at = words.index("--")
+        ours, command = words[:at], words[at + 1 :]
+    elif verb in _TAKE_A_SERVER:
+        ours, command = options.split(parser, words)
+    try:
+        namespace = argparse.Namespace(command=command, words=words)
+        # In `explain R --tool T FILE`, argparse would take FILE as absent before the option.
+        mixed = verb in ("explain", "call")
+        parse = parser.parse_known_intermixed_args if mixed else parser.parse_known_args
+        arguments, others = parse(ours, namespace)
+        if others:
+            key = getattr(module, "config_key", None)
+            _unexpected(parser, others[0], key, dashed=dashed and not command)
+        options.complete(parser, arguments)
+        code: int = module.run(arguments)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader has closed the pipe, as `| head` does. Buffered output goes to /dev/null, or
+        # Python would report an error when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141  # the exit code in a shell of a program that SIGPIPE ended
+    except (AbridgeError, OSError) as error:
+        from mcp_abridge.cli.terminal import refuse_error
+
+        return refuse_error(verb, error)
+    return code
+
+
+def _unexpected(
+    parser: "argparse.ArgumentParser",
+    word: str,
+    config_key: "Callable[[str], str | None] | None",
+    *,
+    dashed: bool,
+) -> None:
+    from mcp_abridge.cli import options
+    from mcp_abridge.errors import did_you_mean
+
+    flag = word.partition("=")[0]
+    key = config_key(flag) if config_key and flag.startswith("--") else None
+    if key:
+        parser.error(f"unexpected {flag!r}: it is the key {key!r} in the file of --config")
+    flags = [flag for flag in parser._option_string_actions if flag.startswith("--")]
+    other = _OTHER_NAMES.get(flag)
+    advice = did_you_mean(other if other in flags else flag, flags) if word.startswith("-") else ""
+    parser.error(f"unexpected {word!r}{advice or options.AFTER_DASHES * dashed}")
+
+
+def takes_rules(parser: "argparse.ArgumentParser", count: str = "+") -> None:
+    """Declare the arguments for rule files, and the flag that permits the Python they name."""
+    from mcp_abridge.cli import options
+
+    parser.add_argument(
+        "rules",
+        nargs=count,
+        metavar="R",
+        help="a rule file, a directory of them, or the name of a bundled one, such as github",
+    )
+    options.add(parser, options.by_name("allow_python"))
+
+
+def _parser() -> "argparse.ArgumentParser":
+    import argparse
+
+    from mcp_abridge.cli import options
+
+    examples = {f"{verb} {example}": help for verb, (example, help) in VERBS.items()}
+    width = max(map(len, examples))
+    verbs = "\n".join(f"  {example:<{width}}  {help}" for example, help in examples.items())
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        usage=f"{PROGRAM} [run] [OPTION]... [--] COMMAND [ARG]...\n"
+        f"       {PROGRAM} [run] [OPTION]... URL\n       {PROGRAM} VERB ...",
+        description="Wrap an MCP server: its long answers reach the model short.\n\n"
+        f"verbs, each with an example ({PROGRAM} VERB --help says more):\n{verbs}",
+        epilog=options.VARIABLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {_version()}")
+    options.add(parser)
+    return parser
+
+
+def whole_parsers() -> "list[argparse.ArgumentParser]":
+    """Return the parser of the whole command line, and those of its verbs."""
+    from importlib import import_module
+
+    parser = _parser()
+    parsers = [parser]
+    verbs = parser.add_subparsers()
+    for verb, (_, help) in VERBS.items():
+        if verb != "run":
+            parsers.append(verbs.add_parser(verb, help=help))
+            import_module(f"mcp_abridge.cli.{verb}").add(parsers[-1])
+    return parsers
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(PROGRAM)
+    except PackageNotFoundError:
+        return "(not installed)"

@@ -1,0 +1,168 @@
+"""`call`: without it, an answer cannot be seen before a client and a model are set up."""
+
+import argparse
+import asyncio
+import json  # orjson rounds long integers
+import os
+from typing import Any
+
+import msgspec
+
+from mcp_abridge.cli import PROGRAM, options
+from mcp_abridge.cli.server import Listed, Tools, edited, listing
+from mcp_abridge.cli.terminal import check_output, printable, say
+from mcp_abridge.document.tokens import tokens
+from mcp_abridge.errors import AbridgeError, did_you_mean_or_known
+from mcp_abridge.ruleset.clients import client_for
+from mcp_abridge.session.tools.arguments import without_ours
+from mcp_abridge.session.tools.definitions import plans_for
+from mcp_abridge.testing.differences import to_json
+from mcp_abridge.testing.exchange import RecordedExchange, request
+from mcp_abridge.testing.play import Replay
+
+
+class UnusableCall(AbridgeError):
+    """A call that cannot be made: a tool or an argument that the server does not have."""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.usage = f"{PROGRAM} call TOOL [NAME=VALUE]... [OPTION]... (URL | -- COMMAND [ARG]...)"
+    parser.allow_abbrev = False
+    parser.add_argument("tool", metavar="TOOL", help="the tool's name")
+    parser.add_argument(
+        "arguments",
+        nargs="*",
+        default=[],  # else argparse calls them required
+        metavar="NAME=VALUE",
+        help="arguments, or all as one JSON object",
+    )
+    parser.add_argument(
+        "--client", metavar="NAME", help="the client, as in its clientInfo: codex-mcp-client"
+    )
+    parser.add_argument("--direct", action="store_true", help="print the server's own answer")
+    parser.add_argument("--save", metavar="FILE", help="write the call and the server's answer")
+    names = ("rules", "allow_python", "budget", "header")
+    options.add(parser, [*options.by_name(*names), options.LISTING_DEADLINE])
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the answer. Returns 1 if it is an error; raises AbridgeError if there is no call."""
+    urls = [each for each in arguments.arguments if each.startswith(("http://", "https://"))]
+    words = [word for word in arguments.arguments if word not in urls]
+    arguments.url = urls[0] if urls and not arguments.command else None
+    server = options.server_words(arguments, "header")
+    name = arguments.tool
+
+    async def call(client: Any, listed: Listed) -> tuple[RecordedExchange, Replay, bool]:
+        rules = selection(listed.server, arguments.client).fitting(listed.tools)
+        client_tools, edit = edited(listed.tools, rules)
+        facts = edit.facts
+        values = upstream = values_of(name, words, {**listed.tools, **client_tools})
+        for _, plan in plans_for(rules, name, facts[name]):
+            upstream = without_ours(plan, upstream)
+        response = await _response(client, name, upstream)
+        exchange = _exchange(name, values, response)
+        replay = Replay(rules, exchange, facts=facts[name], client=arguments.client)
+        return _exchange(name, upstream, response), replay, facts[name].app
+
+    parsed(words)
+    if arguments.save:
+        check_output(arguments.save, force=True)
+    selection = options.selection(arguments, os.environ)
+    listed = asyncio.run(listing(server, arguments.deadline, call, arguments.client or ""))
+    exchange, replay, app = listed.answer
+    if arguments.save:
+        with open(arguments.save, "wb") as file:
+            file.write(msgspec.json.format(exchange.saved, indent=1) + b"\n")
+    code = _print(replay, arguments)
+    if app and replay.applied is replay.rules.otherwise is not None:
+        reason = "a widget shows its answers (MCP Apps), so that it has no budget"
+        say("call", f"{name}: {reason} unless a rule names it")
+    return code
+
+
+async def _response(client: Any, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    from mcp import MCPError
+    from mcp_types import CONNECTION_CLOSED
+
+    try:
+        result = await client.call_tool(tool, arguments)
+        return {"result": result.model_dump(mode="json", by_alias=True, exclude_none=True)}
+    except MCPError as error:
+        if error.code == CONNECTION_CLOSED:
+            raise
+        return {"error": error.error.model_dump(mode="json", exclude_none=True)}
+
+
+def parsed(words: list[str]) -> dict[str, Any] | list[tuple[str, str]]:
+    """Return the arguments of a call from one JSON object, else each name with its value's text.
+
+    Raises UnusableCall.
+    """
+    if len(words) == 1 and words[0].startswith("{"):
+        try:
+            whole: dict[str, Any] = json.loads(words[0])
+        except ValueError as error:
+            raise UnusableCall(f"the arguments are no JSON: {error}") from None
+        return whole
+    pairs: list[tuple[str, str]] = []
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals:
+            name = pairs[-1][0] if pairs else "NAME"
+            advice = f"quote a value with spaces: {name}='...', or write JSON"
+            raise UnusableCall(f"{word!r} is no argument; write NAME=VALUE; {advice}")
+        pairs.append((key, value))
+    return pairs
+
+
+def values_of(name: str, words: list[str], tools: Tools) -> dict[str, Any]:
+    """Return the arguments, each of the type that the inputSchema says. Raises UnusableCall."""
+    if name not in tools:
+        advice = printable(did_you_mean_or_known(name, tools))
+        raise UnusableCall(f"the server has no tool {name!r}{advice}")
+    pairs = parsed(words)
+    if isinstance(pairs, dict):
+        return pairs
+    properties = tools[name].get("inputSchema", {}).get("properties", {})
+    values: dict[str, Any] = {}
+    for key, value in pairs:
+        if key not in properties:
+            advice = printable(did_you_mean_or_known(key, properties))
+            raise UnusableCall(f"{name} has no argument {key!r}{advice}")
+        values[key] = _value(key, value, properties[key])
+    return values
+
+
+def _value(name: str, text: str, schema: Any) -> Any:
+    kind = schema.get("type") if isinstance(schema, dict) else None
+    if kind == "string" or (isinstance(kind, list) and "string" in kind):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        if kind is None:
+            return text
+        raise UnusableCall(f"{name} is of type {kind}, and {text!r} is not") from None
+
+
+def _exchange(tool: str, arguments: dict[str, Any], response: dict[str, Any]) -> RecordedExchange:
+    line = to_json({"jsonrpc": "2.0", "id": 1, **response})
+    return RecordedExchange(tool, arguments, request(1, tool, arguments), line)
+
+
+def _print(replay: Replay, arguments: argparse.Namespace) -> int:
+    client = client_for(arguments.client)
+    both = (replay.before, replay.answer)
+    before, answer = ("\n".join(each.texts_for(client.shows)) for each in both)
+    print(before if arguments.direct else answer)
+    size, rest = (each.visible_size.to(client.shows) for each in both)
+    cut = client.cut(size)
+    alone = f" ({client.name.rstrip('*')} alone would show {size - cut:,})" if cut else ""
+    say(
+        "call",
+        f"{size:,} bytes, about {tokens(before):,} tokens{alone};"
+        f" {rest:,} bytes, about {tokens(answer):,} tokens, as the model gets it",
+    )
+    return int(replay.answer.failed)

@@ -1,0 +1,35 @@
+"""`mcp-abridge check`: load rule files, or list every problem in them with its place."""
+
+import argparse
+import sys
+
+from mcp_abridge.cli import takes_rules
+from mcp_abridge.cli.terminal import count_text
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb."""
+    takes_rules(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print a line for each valid file, and every problem of the other files.
+
+    Returns 1 if there are problems, 2 if a file could not be read at all.
+    """
+    from mcp_abridge.ruleset.selection import readings
+    from mcp_abridge.testing.cases import absent_files
+
+    code = 0
+    for reading in readings(arguments.rules, allow_python=arguments.allow_python):
+        absent = [] if reading.rules is None else list(absent_files(reading.rules))
+        for problem in (*reading.problems, *absent):
+            print(problem, file=sys.stderr)
+        if reading.rules is not None and not absent:
+            rules = reading.rules.rules
+            tests = sum(len(rule.tests) for rule in rules)
+            counts = f"{count_text(len(rules), 'rule')}, {count_text(tests, 'test')}"
+            print(f"ok: {reading.rules.name}: {counts}")
+        else:
+            code = max(code, 1 if reading.readable else 2)
+    return code

@@ -1,0 +1,140 @@
+"""`mcp-abridge doctor`: diagnose a set-up: its server, its rules, this machine."""
+
+import argparse
+import asyncio
+import os
+from collections.abc import Iterator
+
+from mcp_abridge.cli import PROGRAM, options
+from mcp_abridge.cli.server import Finding, Level, Listed, Silent, Tools, edited, json_size, listing
+from mcp_abridge.cli.terminal import printable
+from mcp_abridge.document.paths import matches
+from mcp_abridge.errors import RuleErrors, did_you_mean
+from mcp_abridge.ruleset.clients import client_for
+from mcp_abridge.ruleset.selection import NO_RULES, Selection
+from mcp_abridge.session.tools.definitions import MOST_INPUT_SCHEMA
+
+_SHOWN = 5  # how many names of tools are printed
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb: those of the wrapper that matter to a diagnosis."""
+    options.add_server(parser, "rules", "allow_python", "budget", "ledger", "max_message")
+    parser.epilog = options.VARIABLES
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print a line for each finding. Returns 1 if one is a warning or an error."""
+    worst = 0
+    for level, text in _findings(arguments):
+        print(f"{level}: {text}", flush=True)
+        worst = max(worst, level != "ok")
+    return worst
+
+
+def _findings(settings: argparse.Namespace) -> Iterator[Finding]:
+    server = options.server_words(settings, "header")
+    yield _ledger(settings)
+    selection = None
+    try:
+        selection = options.selection(settings)
+    except RuleErrors as errors:
+        yield from (("error", str(each)) for each in errors.problems)
+    try:
+        bare = asyncio.run(listing(server, settings.deadline))
+    except Silent as silent:
+        yield from silent.log
+        if all(level != "error" for level, _ in silent.log):
+            yield "error", f"the server does not list its tools: {silent.cause}"
+        yield from _quoted("error", silent.stderr)
+        return
+    yield from bare.log
+    yield from _quoted("ok", bare.stderr)
+    about = f"server {bare.server!r} {bare.version}, revision {bare.revision}"
+    yield "ok", f"{about}: {_tools(bare.tools)} after {bare.seconds:.1f} s"
+    if selection is not None and settings.rules != [NO_RULES]:
+        yield from _rules(selection, bare)
+    if selection is not None:
+        yield from _clients(settings)
+
+
+def _ledger(settings: argparse.Namespace) -> Finding:
+    from mcp_abridge.storage.ledger import LedgerFile, default_path
+
+    if settings.ledger == "off":
+        return "ok", "no ledger"
+    path = settings.ledger or default_path()
+    try:
+        LedgerFile(path).close()
+    except Exception as error:  # from SQLite, the system, or the proxy
+        return "warning", f"the ledger {path} cannot be written, nothing is recorded: {error}"
+    return "ok", f"ledger {path}"
+
+
+def _quoted(level: Level, stderr: list[str]) -> Iterator[Finding]:
+    if stderr:
+        lines = map(printable, stderr)
+        yield level, "\n    ".join(("what the server wrote beside its messages:", *lines))
+
+
+def _tools(tools: Tools) -> str:
+    return f"{len(tools)} tools in {sum(map(json_size, tools.values())):,} bytes"
+
+
+def _rules(selection: Selection, bare: Listed) -> Iterator[Finding]:
+    ruleset = selection(bare.server, None).fitting(bare.tools)
+    client_tools, edit = edited(bare.tools, ruleset)
+    if edit.error is not None:
+        yield "error", f"with the rules, its tools are not listed: {edit.error}"
+    yield from (("warning", line) for line in edit.log_lines)
+    yield "ok", f"with the rules: {_tools(client_tools)}"
+    for file in selection(None, None).files:
+        if file not in ruleset.files:
+            yield "warning", f"{file.name}: it is for another server; none of its rules apply"
+    for file in ruleset.files:
+        yield "ok", f"{file.name} applies"
+        for place, pattern in [(rule.place, each) for rule in file.rules for each in rule.tools]:
+            if not any(matches(pattern, tool) for tool in bare.tools):
+                reason = f"{pattern!r}{did_you_mean(pattern, bare.tools)}"
+                yield "warning", f"{place}: no tool of this server is called {reason}"
+    covering = {tool: ruleset.covering(tool) for tool in bare.tools}
+    alone = sorted(tool for tool, rules in covering.items() if not rules)
+    bounded = [tool for tool, rules in covering.items() if rules[:1] == (ruleset.otherwise,)]
+    ruled = len(covering) - len(alone) - len(bounded)
+    yield "ok", f"tools with a rule: {ruled}; with the budget alone: {len(bounded)}"
+    if alone:
+        examples = ", ".join(alone[:_SHOWN]) + ", ..." * (len(alone) > _SHOWN)
+        many = f"tools whose answers pass whatever their length: {len(alone)} ({examples})"
+        yield "ok", f"{many}; --budget auto bounds them"
+    for name, tool in bare.tools.items():
+        size = json_size(tool.get("inputSchema"))
+        if size > MOST_INPUT_SCHEMA and client_tools.get(name) == tool:  # of others, the edit warns
+            reason = f"is {size} bytes; claude.ai drops tools above {MOST_INPUT_SCHEMA}"
+            yield "warning", f"{name}: the server's own inputSchema {reason}"
+
+
+# The names that clients say, if these are not those of their configurations.
+_CLIENT_INFO = {
+    "claude-desktop": "claude-ai",
+    "cline": "@cline/core",
+    "qwen-code": "qwen-cli-mcp-client",
+    "vscode": "Visual Studio Code",
+}
+
+
+def _clients(settings: argparse.Namespace) -> Iterator[Finding]:
+    from mcp_abridge.cli.wrap.changes import Configs
+
+    servers: dict[str, dict[str, bool]] = {}
+    for each in Configs(None).servers:
+        servers.setdefault(each.place.client, {})[each.name] = each.own_words is not None
+    for name, every in servers.items():
+        client = client_for(_CLIENT_INFO.get(name, name)).within(os.environ)
+        budget: object = settings.budget
+        if budget in (None, "auto"):
+            limit = client.limit_bytes
+            reason = f"its limit is {limit:,}" if limit else "it has no known limit"
+            budget = f"{client.budget_bytes:,} bytes, since {reason}"
+        bare = [printable(server) for server, is_own in every.items() if not is_own]
+        advice = f"; not wrapped: {', '.join(bare[:_SHOWN])}, see {PROGRAM} wrap" if bare else ""
+        yield "ok", f"{name}: {len(every)} servers, budget {budget}{advice}"

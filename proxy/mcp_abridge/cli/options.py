@@ -1,0 +1,419 @@
+"""The options of `run`, from the command line and the environment.
+
+A client waits while `run` starts, so they are read without argparse, which other verbs use.
+"""
+
+import os
+
+from mcp_abridge.document.sizes import size
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any, Literal
+
+    from mcp_abridge.ruleset.selection import Selection
+
+
+class Options:
+    """The options of `run`, as read from the command line and the environment."""
+
+    rules: list[str] | None
+    budget: "int | Literal['auto', 'off'] | None"
+    ledger: str | None
+    record: str | None
+    record_size: int
+    redact: list[str] | None
+    max_message: int
+    deadline: float | None
+    snapshots: int
+    snapshot_age: float
+    store: str | None
+    log_format: "Literal['text', 'json']"
+    verbose: bool
+    quiet: bool
+    allow_python: bool
+    header: list[str] | None
+    headers: list[tuple[str, str]]
+    command: list[str]
+    url: str | None
+
+
+class Option:
+    """One option; `read` raises ValueError, and without it the flag takes no value."""
+
+    def __init__(
+        self,
+        flag: str,
+        help: str,
+        metavar: str = "",
+        read: "Callable[[str], object] | None" = None,
+        default: object = None,
+        *,
+        short: str = "",
+        many: bool = False,
+        separator: str = os.pathsep,
+    ) -> None:
+        self.flag = flag
+        self.help = help
+        self.metavar = metavar
+        self.read = read
+        self.default = default
+        self.short = short
+        self.many = many
+        self.separator = separator
+        """The separator of several values in the variable."""
+        self.name = flag[2:].replace("-", "_")
+        self.variable = "MCP_ABRIDGE_" + self.name.upper()
+
+    def absent(self, environment: "Mapping[str, str]") -> object:
+        """Return the value of the variable, or the default. Raises ValueError."""
+        text = environment.get(self.variable)
+        if not text:
+            return self.default
+        if self.read is None:
+            return text.lower() not in _FALSE
+        try:
+            if not self.many:
+                return self.read(text)
+            parts = map(str.strip, text.split(self.separator))
+            return [self.read(part) for part in parts if part]
+        except ValueError as error:
+            raise ValueError(f"{self.variable}: {error}") from None
+
+
+VARIABLES = "Each flag is also a variable: --log-format is MCP_ABRIDGE_LOG_FORMAT."
+_FALSE = ("0", "false", "no", "off")
+_LEAST_BUDGET = 300  # as of a rule's `max_bytes`: less has no room for a notice of the omissions
+
+
+def _budget(text: str) -> object:
+    if text in ("auto", "off"):
+        return text
+    try:
+        budget = size(text)
+    except ValueError as error:
+        raise ValueError(f"{error}, or auto or off") from None
+    if budget < _LEAST_BUDGET:
+        raise ValueError(f"{text!r} is less than the minimum of {_LEAST_BUDGET} bytes")
+    return budget
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise ValueError(f"{text!r} is no number of seconds above 0, such as 30 or 2.5")
+    return seconds
+
+
+def _folder(text: str) -> str:
+    if "://" in text or not text:
+        raise ValueError(f"{text!r} is no folder; a store at a URL is for `serve`")
+    return os.path.expanduser(text)
+
+
+def _mask(text: str) -> str:
+    # Imported late: the engine of regular expressions takes 30 ms.
+    from mcp_abridge.errors import AbridgeError
+    from mcp_abridge.testing.redaction import Redaction
+
+    try:
+        Redaction([text])
+    except AbridgeError as error:
+        raise ValueError(str(error)) from None
+    return text
+
+
+def _form(text: str) -> str:
+    if text not in ("text", "json"):
+        raise ValueError(f"{text!r} is neither text nor json")
+    return text
+
+
+OPTIONS = (
+    Option(
+        "--rules",
+        "rule file, directory of them, name of a bundled one (github), or none (default: the "
+        "bundled file that fits the server)",
+        "R",
+        str,
+        many=True,
+    ),
+    Option(
+        "--allow-python", "run the Python that rule files name, with your rights", default=False
+    ),
+    Option(
+        "--budget",
+        "most bytes of a response that no rule covers: a size, auto (by the client) or off "
+        "(default: auto)",
+        "SIZE",
+        _budget,
+    ),
+    Option(
+        "--ledger",
+        "file that records the sizes of calls, or off (default: in the XDG state folder)",
+        "PATH",
+        str,
+    ),
+    Option("--record", "folder of whole calls and answers (default: none)", "DIR", _folder),
+    Option(
+        "--record-size", "most bytes in that folder (default: 200MB)", "SIZE", size, 200_000_000
+    ),
+    Option(
+        "--redact",
+        "mask members of this name, or matches of an expression",
+        "NAME|REGEX",
+        _mask,
+        many=True,
+        separator="\n",
+    ),
+    Option(
+        "--max-message",
+        "most bytes of one message; a longer one is answered with an error (default: 256MB)",
+        "SIZE",
+        size,
+        256_000_000,
+    ),
+    Option(
+        "--deadline",
+        "cancel a call that has no answer and no progress for so long (default: never)",
+        "SECONDS",
+        _seconds,
+    ),
+    Option(
+        "--snapshots",
+        "most bytes of answers that are kept for later pages and views (default: 256MB)",
+        "SIZE",
+        size,
+        256_000_000,
+    ),
+    Option(
+        "--snapshot-age",
+        "how long after its last use such an answer is kept (default: 1800)",
+        "SECONDS",
+        _seconds,
+        1800.0,
+    ),
+    Option(
+        "--store",
+        "folder of such answers, which later sessions share (default: in memory)",
+        "DIR",
+        _folder,
+    ),
+    Option(
+        "--header",
+        "header for a server at a URL, such as 'X-Key: ${KEY}'",
+        "HEADER",
+        str,
+        many=True,
+        separator="\n",
+    ),
+    Option("--log-format", "text or json (default: text)", "FORM", _form, "text"),
+    Option("--verbose", "log more", default=False, short="-v"),
+    Option("--quiet", "log errors only", default=False, short="-q"),
+)
+
+LISTING_DEADLINE = Option(
+    "--deadline",
+    "limit of the server's start and tool list (default: 10), and of a call (default: never)",
+    "SECONDS",
+    _seconds,
+)
+"""The option of verbs that start a server for its tools, and wait for them."""
+
+_FLAGS = {flag: option for option in OPTIONS for flag in (option.flag, option.short) if flag}
+
+
+def by_name(*names: str) -> "list[Option]":
+    """Return the options of these names, for a verb that takes some of them."""
+    options = {option.name: option for option in OPTIONS}
+    return [options[name] for name in names]
+
+
+HELP = ("-h", "--help", "--version")
+
+
+def read(words: list[str], environment: "Mapping[str, str]") -> Options:
+    """Return the options of a command line.
+
+    >>> read(["--rules", "github", "-v", "--", "server", "--port"], {}).command
+    ['server', '--port']
+    >>> read(["-v", "server", "--rules", "its own"], {}).command
+    ['server', '--rules', 'its own']
+    >>> read(["--rules", "github", "https://example.org/mcp"], {}).url
+    'https://example.org/mcp'
+
+    Raises ValueError with the reason, or with the flag if it is one of HELP.
+    """
+    options = Options()
+    for option in OPTIONS:
+        setattr(options, option.name, option.absent(environment))
+    options.headers, options.url = [], None
+    lists: dict[str, list[str]] = {}
+    urls: list[str] = []
+    at = 0
+    while at < len(words) and words[at] != "--":
+        word = words[at]
+        if word[:1] not in ("", "-") and not _locates(word):
+            at -= 1  # as if -- preceded it
+            break
+        at += 1
+        if _locates(word):
+            urls.append(word)
+            continue
+        flag, equals, value = word.partition("=")
+        if flag not in _FLAGS:
+            raise ValueError(flag if flag in HELP else _unknown(word))
+        option = _FLAGS[flag]
+        if option.read is None:
+            if equals:
+                raise ValueError(f"argument {flag}: takes no value")
+            setattr(options, option.name, True)
+            continue
+        if not equals:
+            if at == len(words) or words[at] == "--":
+                raise ValueError(f"argument {flag}: expected one argument")
+            value = words[at]
+            at += 1
+        try:
+            setting = option.read(value)
+        except ValueError as error:
+            raise ValueError(f"argument {flag}: {error}") from None
+        if option.many:
+            setting = lists.setdefault(option.name, [])
+            setting.append(value)
+        setattr(options, option.name, setting)
+    options.command = words[at + 1 :]
+    if len(urls) + bool(options.command) != 1:
+        raise ValueError(_ONE_SERVER)
+    if urls:
+        from mcp_abridge.ruleset.loading import config_model
+
+        options.url = config_model.url(urls[0])
+        options.headers = [header(text, environment) for text in options.header or ()]
+    elif "header" in lists:
+        raise ValueError(HEADER_TO_COMMAND)
+    return options
+
+
+HEADER_TO_COMMAND = "--header is for a server behind a URL, which has a ://"
+_ONE_SERVER = "one server: give its URL, or write its command after --"
+AFTER_DASHES = "; what is the server's goes after --"
+
+
+def _unknown(word: str) -> str:
+    from mcp_abridge.errors import did_you_mean
+
+    advice = did_you_mean(word.partition("=")[0], _FLAGS) if word else ""
+    return f"unexpected {word!r}{advice or AFTER_DASHES}"
+
+
+def _locates(word: str) -> bool:
+    return "://" in word and word[0] != "-"
+
+
+def header(text: str, environment: "Mapping[str, str]") -> tuple[str, str]:
+    """Return the name and the value of a header, with `${NAME}` taken from the environment.
+
+    >>> name, value = header("Authorization: Bearer ${TOKEN}", {"TOKEN": "x"})
+    >>> name, str(value), value
+    ('Authorization', 'Bearer x', '***')
+
+    Raises TextError, without the value, which may be secret.
+    """
+    from mcp_abridge.ruleset.loading import config_model
+
+    name, colon, value = text.partition(":")
+    if not colon:
+        raise config_model.TextError("a header is written like 'Authorization: Bearer ${TOKEN}'")
+    name = config_model.header_name(name.strip())
+    return name, config_model.header_value(value.strip(), environment)
+
+
+def add(parser: "argparse.ArgumentParser", options: "Iterable[Option]" = OPTIONS) -> None:
+    """Declare `options` for argparse."""
+    import argparse
+
+    def reading(read: "Callable[[str], object]") -> "Callable[[str], object]":
+        def checked(text: str) -> object:
+            try:
+                return read(text)
+            except ValueError as error:
+                raise argparse.ArgumentTypeError(str(error)) from None
+
+        return checked
+
+    for option in options:
+        names = (option.short, option.flag) if option.short else (option.flag,)
+        how: dict[str, Any] = {"action": "store_true"}
+        if option.read is not None:
+            how = {"action": "append" if option.many else "store", "metavar": option.metavar}
+            how["type"] = reading(option.read)
+        action = parser.add_argument(*names, help=option.help, **how)
+        action.option = option  # type: ignore[attr-defined]
+
+
+def complete(parser: "argparse.ArgumentParser", arguments: "argparse.Namespace") -> None:
+    """Give absent flags the values of their variables, or the defaults. Raises AbridgeError."""
+    from mcp_abridge.errors import AbridgeError
+
+    for action in parser._actions:
+        option = getattr(action, "option", None)
+        try:
+            if option is not None and getattr(arguments, option.name) in (None, False):
+                setattr(arguments, option.name, option.absent(os.environ))
+        except ValueError as error:
+            raise AbridgeError(str(error)) from None
+
+
+def add_server(parser: "argparse.ArgumentParser", *names: str) -> None:
+    """Declare the URL of a server, its options, and those of these names, for a verb on it."""
+    parser.usage = f"{parser.prog} [OPTION]... (URL | [--] COMMAND [ARG]...)"
+    parser.allow_abbrev = False
+    parser.add_argument("url", nargs="?", metavar="URL", help="the server's URL")
+    add(parser, [*by_name(*names, "header"), LISTING_DEADLINE])
+
+
+def server_words(arguments: "argparse.Namespace", *flags: str) -> list[str]:
+    """Return a wrapper's words for a server, with these flags. AbridgeError unless it is one."""
+    from mcp_abridge.errors import AbridgeError
+
+    if bool(arguments.command) == bool(arguments.url):
+        raise AbridgeError(_ONE_SERVER)
+    texts = ((name, text) for name in flags for text in getattr(arguments, name) or ())
+    words = [word for name, text in texts for word in (f"--{name}", text)]
+    return [*words, *(["--", *arguments.command] if arguments.command else [arguments.url])]
+
+
+def selection(
+    arguments: "argparse.Namespace", environment: "Mapping[str, str] | None" = None
+) -> "Selection":
+    """Return the rules that the options choose, in a client's environment; raises RuleErrors."""
+    from mcp_abridge.ruleset.selection import NO_RULES, Selection, load
+
+    names, budget = arguments.rules, arguments.budget
+    if names == [NO_RULES]:
+        names, budget = [], "off"
+    files = None if names is None else load(names, allow_python=arguments.allow_python)
+    return Selection(files, budget, lambda _: None, environ=environment or {})
+
+
+def split(parser: "argparse.ArgumentParser", words: list[str]) -> tuple[list[str], list[str]]:
+    """Split off a server's command, or argparse would read its flags as the proxy's.
+
+    The command begins after --, or with the first word that is no option, option value or URL.
+    """
+    at = 0
+    while at < len(words) and words[at] != "--":
+        word = words[at]
+        if word[:1] not in ("", "-") and not _locates(word):
+            return words[:at], words[at:]
+        flag, equals, _ = word.partition("=")
+        action = parser._option_string_actions.get(flag)
+        takes_value = action is not None and action.nargs is None and not equals
+        at += 2 if takes_value and words[at + 1 : at + 2] != ["--"] else 1
+    return words[:at], words[at + 1 :]

@@ -1,0 +1,181 @@
+"""`replay`: without it, nobody knows if a rule still fits its server, or hides what is needed."""
+
+import argparse
+import sys
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from mcp_abridge.cli import options
+from mcp_abridge.cli.terminal import console, json_text, printable, refuse, say, show, table
+from mcp_abridge.document.sizes import size
+from mcp_abridge.document.tokens import tokens
+from mcp_abridge.errors import AbridgeError
+from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.selection import NO_RULES, Selection
+from mcp_abridge.testing.fit import RuleFit
+from mcp_abridge.testing.play import Replay
+from mcp_abridge.testing.proof import ShapedAnswer, UsedValue, used_values
+from mcp_abridge.testing.recordings import NO_CALL, RecordedSession, sessions
+
+FINDINGS = ("loss", "rot", "drift")
+_FAIL_ON = ["loss", "rot"]
+_SHOWN = 10  # of a kind of finding
+_WIDTH = 60  # characters of a value
+
+
+class ToolSizes(Struct):
+    """The answers of a tool under a rule: bytes and tokens that models saw, before and after."""
+
+    tool: str
+    rule: str | None
+    calls: int = 0
+    before: int = 0
+    after: int = 0
+    tokens_before: int = 0
+    tokens_after: int = 0
+    largest: int = 0
+
+
+class Account:
+    """Adds up what rules do to recordings, session by session."""
+
+    def __init__(self, selection: Selection, client: str | None, limit: int | None) -> None:
+        self._selection, self._client, self._limit = selection, client, limit
+        self._sizes: dict[tuple[str, str | None], ToolSizes] = {}
+        self.fits: dict[tuple[str, str], RuleFit] = {}
+        self.sessions = 0
+        self.used: list[UsedValue] = []
+        self.over: list[dict[str, Any]] = []
+
+    def add(self, session: RecordedSession) -> None:
+        """Replay the calls of a session. Raises AbridgeError."""
+        name = self._client or session.client
+        rules = self._selection(session.server, name)
+        rules = self._active(rules.fitting(session.tools) if session.tools else rules)
+        answered = []
+        for file, exchange in session.exchanges:
+            try:
+                replay = Replay(rules, exchange, client=name)
+            except AbridgeError as error:
+                raise AbridgeError(f"{file}: {error}") from error
+            self._count(file, replay)
+            rule = replay.applied
+            if rule is not None and (fit := self.fits.get((rule.place, rule.name))) is not None:
+                fit.add(file, replay)
+            answered.append(ShapedAnswer(file, replay))
+        self.used += used_values(answered, json_text(session.tools))
+        self.sessions += bool(answered)
+
+    def _active(self, rules: RuleSet) -> RuleSet:
+        files = []
+        for file in rules.files:
+            copies = tuple(replace(rule, mode="active") for rule in file.rules)
+            files.append(replace(file, rules=copies))
+            for rule in copies:
+                self.fits.setdefault((rule.place, rule.name), RuleFit(rule, file))
+        return replace(rules, files=tuple(files))
+
+    def _count(self, file: str, replay: Replay) -> None:
+        tool, rule = replay.exchange.tool, replay.applied
+        key = tool, None if rule is None else rule.name
+        sizes = self._sizes.setdefault(key, ToolSizes(*key))
+        before, after = replay.before, replay.answer
+        size_after = after.visible_size.to(replay.shows)
+        sizes.calls += 1
+        sizes.before += before.visible_size.to(replay.shows)
+        sizes.after += size_after
+        sizes.tokens_before += sum(map(tokens, before.texts_for(replay.shows)))
+        sizes.tokens_after += sum(map(tokens, after.texts_for(replay.shows)))
+        sizes.largest = max(sizes.largest, size_after)
+        if self._limit is not None and size_after > self._limit:
+            self.over.append({"file": file, "tool": tool, "bytes": size_after})
+
+    def report(self) -> dict[str, Any]:
+        """Return the sizes by tool and rule, the largest first, and each kind of findings."""
+        places = [each.place for each in self.used]
+        sizes = sorted(self._sizes.values(), key=lambda each: -each.before)
+        return {
+            "sessions": self.sessions,
+            "tools": [asdict(each) for each in sizes],
+            "used": {place: places.count(place) for place in ("shown", "view", "lost")},
+            "loss": [asdict(each) for each in self.used if each.place == "lost"],
+            "rot": [each for fit in self.fits.values() for each in fit.rot()],
+            "drift": [each for fit in self.fits.values() for each in fit.drift()],
+            "over": self.over,
+        }
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.add_argument("paths", nargs="+", metavar="DIR", help="recordings: folders or files")
+    options.add(parser, options.by_name("rules", "allow_python", "budget"))
+    parser.add_argument("--client", metavar="NAME", help="the client, in place of the recorded one")
+    parser.add_argument(
+        "--fail-over", type=size, metavar="SIZE", help="fail if an answer is still larger, as 8kB"
+    )
+    parser.add_argument(
+        "--fail-on",
+        type=_kinds,
+        default=_FAIL_ON,
+        metavar="KINDS",
+        help="fail on these of loss, rot, drift, or none (default: loss,rot)",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _kinds(text: str) -> list[str]:
+    kinds = [] if text == "none" else text.split(",")
+    if unknown := [kind for kind in kinds if kind not in FINDINGS]:
+        choice = ", ".join(FINDINGS)
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {choice}; or write none")
+    return kinds
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what the rules do. Returns 1 if they fail; raises AbridgeError or OSError."""
+    selection = options.selection(arguments)
+    account = Account(selection, arguments.client, arguments.fail_over)
+    for session in sessions(arguments.paths):
+        account.add(session)
+        if sys.stderr.isatty():
+            print(f"\r{account.sessions} sessions\r", end="", file=sys.stderr, flush=True)
+    if not account.sessions:
+        return refuse("replay", NO_CALL.format(", ".join(arguments.paths)))
+    report = account.report()
+    show(arguments, report, _print)
+    applied = any(each["rule"] not in (None, "budget") for each in report["tools"])
+    if not applied and arguments.rules not in (None, [NO_RULES]):
+        say("replay", "no rule applied: the rule files are for other servers or other tools")
+    return int(bool(report["over"] or any(report[kind] for kind in arguments.fail_on)))
+
+
+def _print(report: dict[str, Any]) -> None:
+    rows = table("tool", "rule", ">calls", ">bytes", ">after", ">about tokens", ">after", ">saved")
+    for each in report["tools"]:
+        sizes = ("calls", "before", "after", "tokens_before", "tokens_after")
+        saved = f"{1 - each['after'] / max(1, each['before']):.0%}"
+        counts = (f"{each[name]:,}" for name in sizes)
+        rows.add_row(printable(each["tool"]), printable(each["rule"] or ""), *counts, saved)
+    stdout = console()
+    stdout.print(rows)
+    used = report["used"]
+    lines = [
+        f"Values of answers that later calls used: {sum(used.values())}; still shown:"
+        f" {used['shown']}, a view or page away: {used['view']}, lost: {used['lost']}."
+    ]
+    for kind, line in (
+        ("loss", "lost: {file}: {path}: {value}: {user}"),
+        ("rot", "rot: {place}: {rule}: {reason}, in {answers} answers"),
+        ("drift", "new: {place}: {rule}: {member}, as in {file}"),
+        ("over", "over: {file}: {tool}: {bytes:,} bytes"),
+    ):
+        findings = report[kind]
+        for each in findings[:_SHOWN]:
+            cut = {"value": str(each.get("value"))[:_WIDTH]}
+            lines.append(line.format(**{**each, **cut}))
+        if len(findings) > _SHOWN:
+            lines.append(f"  and {len(findings) - _SHOWN} more (--json has all)")
+    for text in lines:
+        stdout.print(printable(text), soft_wrap=True)

@@ -1,0 +1,277 @@
+"""`run`: start the server, load everything else while it boots, then join client and server.
+
+A server behind a URL is not started; the rules load during its first request.
+"""
+
+import os
+import sys
+
+from mcp_abridge.transports.stdio import child
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable
+    from typing import NoReturn
+
+    from mcp_abridge.cli.options import Options
+    from mcp_abridge.ruleset.rule import RuleSet
+    from mcp_abridge.ruleset.selection import Selection
+    from mcp_abridge.session.session import Session
+    from mcp_abridge.storage.ledger import Ledger
+    from mcp_abridge.storage.snapshots import Store
+    from mcp_abridge.testing.recorder import Recorder
+    from mcp_abridge.transports.log import Level, Log
+
+_BAD_RULES = 2
+_NOT_FOUND = 127
+_TERMINAL = (
+    "an MCP client is expected on stdin, which is a terminal; this command belongs into a client's "
+    "configuration. `mcp-abridge demo` shows it at work; Ctrl-C ends it"
+)
+
+
+def run(options: "Options", first_word: str = "") -> "NoReturn":
+    """Wrap the server until either side ends, then exit with the server's code.
+
+    That is 128 + n for a signal, 127 if the server could not be started, 2 if the rules cannot be
+    used. `first_word` of the command line may be a mistyped verb.
+    """
+    _open_standard()
+    mask = child.hold_signals()
+    if options.url is not None:
+        _bridge(options, options.url)
+    cause = None
+    try:
+        server = child.spawn(options.command, mask)
+    except (OSError, ValueError) as error:
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        cause = f"{options.command[0]!r} cannot be started: {reason}"
+        if options.command[0] == first_word:
+            from mcp_abridge.cli import VERBS
+            from mcp_abridge.errors import did_you_mean
+
+            cause += f"; nor is it a verb of mcp-abridge{did_you_mean(first_word, VERBS)}"
+        server = _stillborn(cause)
+    log, rules, records, session = _session(options)
+    from mcp_abridge.transports.stdio.relay import Relay
+
+    if cause is not None:
+        log.error(cause)
+    else:
+        log.debug(f"started {options.command[0]!r} as process {server.pid}")
+        if server.guardian is None:
+            log.warning("no /bin/sh: nothing ends the server if this process is killed")
+    relay = Relay(server, session, _store(options, log), log, options.max_message, cause)
+    rules.refuse = relay.refuse
+    _end(rules, records, log, relay.run)
+
+
+def _stillborn(cause: str) -> child.ChildProcess:
+    try:
+        server = child.stillborn()
+        # Check that descriptors are left: shutdown and later imports need at least four.
+        for descriptor in (*os.pipe(), *os.pipe()):
+            os.close(descriptor)
+        return server
+    except OSError:
+        # No descriptors are left, not even to send the client a response.
+        os.write(2, f"mcp-abridge: error: {cause}\n".encode())
+        os._exit(_NOT_FOUND)
+
+
+def _bridge(options: "Options", url: str) -> "NoReturn":
+    """Join the client and a server behind a URL until either ends, then exit.
+
+    The exit code is as above, or 1 if the server cannot be reached or has ended the session.
+    """
+    log, rules, records, session = _session(options)
+    from mcp_abridge.transports.client.bridge import Bridge
+    from mcp_abridge.transports.client.endpoint import HttpClient
+    from mcp_abridge.transports.driver import Driver
+    from mcp_abridge.transports.workers.pool import Workers
+
+    # No other session has to wait for a large document. Further messages of this client are
+    # handled while a thread shapes a document that takes very long.
+    workers = Workers(processes=0, max_here=sys.maxsize)
+    driver = Driver(session, _store(options, log), workers, log, log.put_aside)
+    bridge = Bridge(HttpClient(url, options.headers), driver, log, options.max_message)
+    rules.refuse = bridge.refuse
+    _end(rules, records, log, bridge.run)
+
+
+def _store(options: "Options", log: "Log") -> "Store":
+    if options.store is not None:
+        from mcp_abridge.errors import StoreError
+        from mcp_abridge.storage.folder import Folder
+
+        try:
+            return Folder(options.store, size=options.snapshots, seconds=options.snapshot_age)
+        except StoreError as error:
+            log.warning(f"{error}; this session keeps its answers in memory")
+    from mcp_abridge.storage.snapshots import Memory
+
+    return Memory(size=options.snapshots, seconds=options.snapshot_age, ages=True)
+
+
+def _session(options: "Options") -> "tuple[Log, _Rules, list[Ledger | Recorder], Session]":
+    _import_msgspec()
+
+    from functools import partial
+
+    from mcp_abridge.storage.calls import RecentCalls
+    from mcp_abridge.storage.ledger import Ledger, claim_call, default_path
+    from mcp_abridge.storage.meter import Meters
+    from mcp_abridge.transports.log import Log
+
+    level: Level = "error" if options.quiet else "debug" if options.verbose else "info"
+    log = Log(level, options.log_format)
+    if os.isatty(0):
+        log.info(_TERMINAL)
+    rules, meters, calls = _Rules(options, log), Meters(), RecentCalls()
+    records: list[Ledger] = []
+    if options.ledger != "off":
+        path = options.ledger or default_path()
+        calls = RecentCalls(partial(claim_call, path), meters.wake_drain)
+        records.append(Ledger(path, meters, warn=log.warning, recent=calls))
+    recorders, new_session = recording(options, log)
+    scope, deadline = _server(options), options.deadline
+    session = new_session(
+        rules, meters.of, log.warning, scope=scope, calls=calls, deadline=deadline
+    )
+    return log, rules, [*records, *recorders], session
+
+
+def recording(
+    settings: "Options | Namespace", log: "Log"
+) -> "tuple[list[Recorder], Callable[..., Session]]":
+    """Return the recorder that `--record` asks for, and the function that makes sessions."""
+    if not settings.record:
+        from mcp_abridge.session.session import Session
+
+        return [], Session
+    from functools import partial
+
+    from mcp_abridge.testing.recorder import Recorder
+    from mcp_abridge.testing.recording_session import RecordingSession
+    from mcp_abridge.testing.redaction import Redaction
+
+    masks = Redaction(settings.redact or ())
+    recorder = Recorder(settings.record, settings.record_size, masks, log.warning)
+    return [recorder], partial(RecordingSession, recorder)
+
+
+def _server(options: "Options") -> str:
+    """Return a text that is the same for each process that wraps the same server."""
+    if options.url is not None:
+        from mcp_abridge.storage.snapshots import digest
+
+        return digest(options.url, *(str(part) for header in options.headers for part in header))
+    from contextlib import suppress
+
+    folder = ""
+    with suppress(OSError):  # it may have been deleted
+        folder = os.getcwd()
+    return repr((options.command, folder))
+
+
+def _end(
+    rules: "_Rules", records: "list[Ledger | Recorder]", log: "Log", relay: "Callable[[], int]"
+) -> "NoReturn":
+    from threading import Thread
+
+    loading = Thread(target=rules.load, name="rules", daemon=True)
+    loading.start()
+    code = relay()
+    # The server may end before the rules are read; their problems are logged all the same.
+    loading.join(1.0)
+    if rules.failed and code == 0:
+        code = _BAD_RULES
+    for each in records:
+        each.close()
+    log.flush()
+    # Do not join threads: one may wait for a client that keeps stdin open. All output is written.
+    os._exit(code)
+
+
+class _Rules:
+    """The rules of the session; callers wait until the rule files are read."""
+
+    def __init__(self, options: "Options", log: "Log") -> None:
+        from threading import Event
+
+        self._options = options
+        self._log = log
+        self._selection: Selection | None = None
+        self._loaded = Event()
+        self.failed = False
+        self.refuse: Callable[[int, str], None]
+        """Ends the session with an exit code and a reason; called if the rules cannot be used."""
+
+    def load(self) -> None:
+        try:
+            self._selection = self._read()
+        except Exception as error:  # callers would wait for the rules for ever
+            self._fail(error)
+        finally:
+            self._loaded.set()
+
+    def _read(self) -> "Selection":
+        from mcp_abridge.ruleset.selection import NO_RULES, Selection
+        from mcp_abridge.ruleset.watch import Watch
+
+        names, allowed = self._options.rules, self._options.allow_python
+        log, warn, budget = self._log.info, self._log.warning, self._options.budget
+        if names == [NO_RULES]:
+            return Selection((), "off", log)
+        if names is None:
+            return Selection(None, budget, log, environ=os.environ)
+        if allowed:
+            # Stdout carries only messages, so output of rules' Python goes to stderr.
+            sys.stdout = sys.stderr
+        watch = Watch(names, log, warn, allow_python=allowed)
+        return Selection(watch.look, budget, log, environ=os.environ)
+
+    def __call__(self, server: str | None, client: str | None) -> "RuleSet":
+        # On the path of every tool call: do not wait if the rules are loaded.
+        if self._selection is None:
+            self._loaded.wait()
+        from mcp_abridge.errors import RuleErrors
+
+        if self._selection is None:
+            raise RuleErrors([])
+        try:
+            return self._selection(server, client)
+        except RuleErrors as errors:
+            self._fail(errors)
+            raise
+
+    def _fail(self, error: Exception) -> None:
+        from mcp_abridge.errors import RuleErrors
+
+        self.failed = True
+        lines = [f"{RuleErrors.brief}: {type(error).__name__}: {error}"]
+        for line in error.problems if isinstance(error, RuleErrors) else lines:
+            self._log.error(str(line))
+        self.refuse(_BAD_RULES, RuleErrors.brief)
+
+
+def _open_standard() -> None:
+    """Open /dev/null in place of a missing standard stream; a pipe would get its descriptor."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
+def _import_msgspec() -> None:
+    # msgspec imports typing_extensions, which takes 8 ms, for names that Python 3.11 has itself.
+    name = "typing_extensions"
+    absent = name not in sys.modules
+    if absent:
+        sys.modules[name] = None  # type: ignore[assignment]
+    import msgspec.json  # noqa: F401
+
+    if absent:
+        del sys.modules[name]

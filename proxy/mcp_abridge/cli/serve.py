@@ -1,0 +1,348 @@
+"""`mcp-abridge serve`: an HTTP sidecar for one server, or for several by a configuration."""
+
+import argparse
+import asyncio
+import errno
+import logging
+import os
+import resource
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from math import ceil
+from shutil import which
+from threading import Event, Thread
+from typing import Any
+
+from msgspec.structs import replace
+from yarl import URL
+
+from mcp_abridge.cli import PROGRAM, options
+from mcp_abridge.cli.options import Option
+from mcp_abridge.cli.run import recording
+from mcp_abridge.cli.terminal import refuse
+from mcp_abridge.errors import AbridgeError, Problem, RuleErrors
+from mcp_abridge.ruleset.loading import config, config_model
+from mcp_abridge.ruleset.loading.config import Config
+from mcp_abridge.ruleset.loading.config_model import Command, LimitsSpec, ListenAddress, RouteSpec
+from mcp_abridge.ruleset.loading.convert import fields
+from mcp_abridge.ruleset.loading.yaml_nodes import MAX_BYTES
+from mcp_abridge.ruleset.rule import Hidden, RuleFile
+from mcp_abridge.ruleset.selection import NO_RULES, Selection, content, read_library
+from mcp_abridge.ruleset.watch import Watch
+from mcp_abridge.storage.calls import RecentCalls
+from mcp_abridge.storage.ledger import Ledger, default_path
+from mcp_abridge.storage.meter import Meters
+from mcp_abridge.storage.snapshots import Memory, Store
+from mcp_abridge.testing.recorder import Recorder
+from mcp_abridge.transports.client.endpoint import os_error_text, redacted
+from mcp_abridge.transports.log import Level, Log
+from mcp_abridge.transports.sidecar import sidecar as trimming
+from mcp_abridge.transports.sidecar.access import LOOPBACK, Access
+from mcp_abridge.transports.sidecar.metrics import Metrics
+from mcp_abridge.transports.sidecar.reload import Reloading
+from mcp_abridge.transports.sidecar.route import Handler, Route, Rules, Services
+from mcp_abridge.transports.sidecar.router import Mount
+from mcp_abridge.transports.sidecar.sidecar import Sidecar
+from mcp_abridge.transports.workers.pool import Workers
+
+_UNUSABLE = 2
+TOKEN_VARIABLE = "MCP_ABRIDGE_TOKEN"
+"""The variable with the token that opens every route without one of its own."""
+
+_SNAPSHOTS = 1000
+_DESCRIPTORS = 65_536
+_AGAIN = 60.0  # seconds before the same warning is logged again
+_SWITCH = 0.001  # seconds until a thread yields to the others, 0.005 by default
+_NOT_ALLOWED = Hidden(code=-32601, message="{tool} is not allowed")
+
+
+OPTIONS = (
+    Option(
+        "--listen",
+        "address to listen on (default: 127.0.0.1:8808)",
+        "HOST:PORT",
+        config_model.listen_address,
+    ),
+    Option("--config", "YAML file of routes, limits and all else", "F", str),
+    *options.by_name("rules", "allow_python", "budget", "header", "deadline"),
+    Option(
+        "--store",
+        "redis://HOST:PORT/N of all replicas (default: memory)",
+        "URL",
+        config_model.store_url,
+    ),
+    *options.by_name("ledger", "record", "record_size", "redact"),
+    Option("--insecure", "let others than this machine connect without a token", default=False),
+    *options.by_name("log_format", "verbose", "quiet"),
+)
+
+# Flags that replace a key at the top of a configuration, and that key.
+KEYS = {
+    "listen": "listen",
+    "rules": "rules",
+    "budget": "budget",
+    "deadline": "deadline_seconds",
+    "header": "headers",
+}
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb."""
+    parser.usage = f"{PROGRAM} serve [OPTION]... (URL | [--] COMMAND [ARG]... | --config F)"
+    parser.allow_abbrev = False
+    parser.add_argument("url", nargs="?", metavar="URL", help=argparse.SUPPRESS)
+    options.add(parser, OPTIONS)
+    parser.epilog = f"{options.VARIABLES} Clients must send the token in {TOKEN_VARIABLE}, if set."
+
+
+def config_key(flag: str) -> str | None:
+    """Return the key of a configuration that does what `flag` would do, or None.
+
+    >>> config_key("--sessions"), config_key("--hosts"), config_key("--colour")
+    ('limits.sessions', 'hosts', None)
+    """
+    key = flag[2:].replace("-", "_")
+    if key in fields(LimitsSpec):
+        return f"limits.{key}"
+    return key if key in fields(RouteSpec) else None
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until a signal. Returns 0 then, 2 if an option, a file or an address is unusable."""
+    try:
+        top = _top(arguments, _upstream(arguments))
+    except ValueError as error:
+        return refuse("serve", str(error))
+    level: Level = "error" if arguments.quiet else "debug" if arguments.verbose else "info"
+    log = Log(level, arguments.log_format, dated=True)
+    try:
+        settings = _config(arguments.config, top)
+        routes = [_route(route) for route in settings.routes]
+        _require_tokens(routes, insecure=arguments.insecure)
+        routes, rules = _with_rules(routes, log, allow_python=arguments.allow_python)
+        store, calls = _store(arguments.store or settings.store, settings.limits)
+    except RuleErrors as errors:
+        for problem in errors.problems:
+            log.error(str(problem))
+        return _UNUSABLE
+    except AbridgeError as error:
+        log.error(str(error))
+        return _UNUSABLE
+    _prepare()
+    metrics = Metrics()
+    meters = Meters(metrics.observe, metrics.warned)
+    records: list[Ledger | Recorder] = []
+    if arguments.ledger != "off":
+        path = arguments.ledger or default_path()
+        records.append(Ledger(path, meters, warn=log.warning, lose=metrics.unrecorded))
+    workers = Workers()
+    recorders, new_session = recording(arguments, log)
+    records += recorders
+    services = Services(meters, store, calls, workers, log, settings.limits, new_session)
+    try:
+        pairs = zip(routes, rules, strict=True)
+        mounts = [Mount(route, _handler(route, ruleset, services)) for route, ruleset in pairs]
+        return asyncio.run(_serve(Sidecar(mounts, settings.limits, log, metrics), log))
+    finally:
+        workers.close()
+        for record in records:
+            record.close()
+        log.flush()
+
+
+def _upstream(arguments: argparse.Namespace) -> config_model.Url | Command | None:
+    command = arguments.command
+    if command and "--" not in arguments.words and which(command[0]) is None:
+        raise AbridgeError(
+            f"{command[0]!r} is neither a URL, such as http://server:3000/mcp, nor a program on "
+            "the PATH; a command after -- is run in any case"
+        )
+    if arguments.url is not None:
+        if command:
+            raise AbridgeError("a server is a URL, or a command, not both")
+        return config_model.url(arguments.url)
+    if command and arguments.header and "MCP_ABRIDGE_HEADER" not in os.environ:
+        raise AbridgeError(options.HEADER_TO_COMMAND)
+    if not command and not arguments.config:
+        raise AbridgeError("no server: give its URL, or write its command after --, or --config")
+    return Command(tuple(command)) if command else None
+
+
+def _top(
+    arguments: argparse.Namespace, upstream: config_model.Url | Command | None
+) -> dict[str, Any]:
+    top: dict[str, Any] = {key: getattr(arguments, name) for name, key in KEYS.items()}
+    top["upstream"] = upstream
+    if top["rules"] is not None:
+        top["rules"] = tuple(top["rules"])
+    if top["headers"] is not None:
+        top["headers"] = dict(options.header(text, os.environ) for text in top["headers"])
+    if os.environ.get(TOKEN_VARIABLE):
+        top["token_env"] = config_model.token_from_env(TOKEN_VARIABLE, os.environ)
+    return {key: value for key, value in top.items() if value is not None}
+
+
+def _config(file: str | None, top: Mapping[str, Any]) -> Config:
+    if file is None:
+        return Config((RouteSpec(path="/mcp", **top),))
+    try:
+        raw = content(file, MAX_BYTES + 1)
+    except (OSError, AbridgeError) as error:
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        raise RuleErrors([Problem(file, 0, 0, reason)]) from None
+    whole, problems = config.read(file, raw, os.environ, top)
+    if whole is None:
+        raise RuleErrors(list(problems))
+    return whole
+
+
+def _route(spec: RouteSpec) -> Route:
+    listen = spec.listen or ListenAddress("127.0.0.1:8808")
+    upstream = spec.upstream
+    assert upstream is not None
+    hosts = spec.hosts or (LOOPBACK if listen.loopback else None)
+    return Route(
+        path=spec.path,
+        upstream=upstream.command if isinstance(upstream, Command) else upstream,
+        rules=spec.rules,
+        budget=spec.budget,
+        tools=spec.tools,
+        deadline=spec.deadline_seconds,
+        auth=spec.auth or "none",
+        access=Access(hosts=hosts, origins=spec.origins or (), tokens=spec.tokens),
+        headers=tuple((spec.headers or {}).items()),
+        listen=listen,
+        malformed_status=spec.malformed_status or 400,
+        passes=spec.passes,
+    )
+
+
+def _require_tokens(routes: Sequence[Route], *, insecure: bool) -> None:
+    for route in routes:
+        if not (insecure or route.access.tokens or ListenAddress(route.listen).loopback):
+            raise AbridgeError(
+                f"{route.path} on {route.listen} would be open to whoever can connect: give it a "
+                f"token ({TOKEN_VARIABLE}, or token_file in --config), listen on 127.0.0.1, or say "
+                "--insecure"
+            )
+
+
+def _with_rules(
+    routes: Sequence[Route], log: Log, *, allow_python: bool
+) -> tuple[list[Route], list[Rules]]:
+    problems: dict[Problem, None] = {}
+    complete: list[Route] = []
+    rules: list[Rules] = []
+
+    @cache
+    def read(names: tuple[str, ...]) -> Reloading:
+        return Reloading(Watch(names, log.info, log.warning, allow_python=allow_python))
+
+    for route in routes:
+        limit = None
+        if route.tools is not None:
+            name = f"route {route.path}"
+            limit = RuleFile(name=name, expose=route.tools, unexposed=_NOT_ALLOWED)
+        try:
+            if route.rules == (NO_RULES,):
+                rules.append(Selection((), "off", log.info, limit))
+            elif route.rules is None:
+                rules.append(Selection(None, route.budget, log.info, limit))
+            else:
+                reloading = read(route.rules)
+                rules.append(Selection(reloading.files, route.budget, log.info, limit))
+                route = replace(route, refresh=reloading.refresh)
+            complete.append(route)
+        except RuleErrors as errors:
+            problems |= dict.fromkeys(errors.problems)
+    if problems:
+        raise RuleErrors(list(problems))
+    if any(route.rules is None for route in routes):
+        # No daemon: its compilation of regular expressions must not be cut off by process exit.
+        Thread(target=read_library, name="library").start()
+    return complete, rules
+
+
+def _store(url: str | None, limits: LimitsSpec) -> tuple[Store, RecentCalls]:
+    """Return the store, and the record of calls: replicas with a common store share it."""
+    seconds = limits.snapshot_seconds
+    if url in (None, config_model.MEMORY):
+        memory = Memory(number=_SNAPSHOTS, size=limits.snapshots, seconds=seconds, ages=True)
+        return memory, RecentCalls()
+    from mcp_abridge.storage.redis import Redis
+
+    store = Redis(str(url), seconds=ceil(seconds))
+    calls = RecentCalls(store.claim, Event())
+    Thread(target=calls.share, args=(store.remember,), name="calls", daemon=True).start()
+    return store, calls
+
+
+def _handler(route: Route, rules: Rules, shared: Services) -> Handler:
+    if isinstance(route.upstream, str):
+        from mcp_abridge.transports.sidecar.url.route_handler import UrlRoute
+
+        return UrlRoute(route, rules, shared)
+    from mcp_abridge.transports.sidecar.command.route_handler import CommandRoute
+
+    return CommandRoute(route, rules, shared)
+
+
+def _prepare() -> None:
+    """Raise the limit of descriptors, silence the log of libraries, and set up threads.
+
+    Threads that run Python must neither hold up the event loop nor have memory arenas of their own.
+    """
+    trimming.share()
+    sys.setswitchinterval(_SWITCH)
+    logging.getLogger().addHandler(logging.NullHandler())
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    target = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < target:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
+
+
+async def _serve(sidecar: Sidecar, log: Log) -> int:
+    logged: dict[str, float] = {}
+
+    def on_exception(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        trouble, now = _trouble(context), loop.time()
+        if now - logged.get(trouble, -_AGAIN) >= _AGAIN:
+            logged.clear()
+            logged[trouble] = now
+            log.warning(trouble)
+
+    asyncio.get_running_loop().set_exception_handler(on_exception)
+    sidecar.heed_signals()
+    try:
+        await sidecar.start()
+    except AbridgeError as error:
+        log.error(str(error))
+        await sidecar.close()
+        return _UNUSABLE
+    for mount in sidecar.mounts:
+        log.event("serving", **dict(_described(sidecar, mount.route)))
+    sidecar.unready()
+    await sidecar.until_signal()
+    await sidecar.close()
+    return 0
+
+
+def _trouble(context: dict[str, Any]) -> str:
+    error = context.get("exception")
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        many = os_error_text(error)
+        return f"no connection can be taken: {many}; `ulimit -n` says how many there may be"
+    return f"{context['message']}: {type(error).__name__}: {error}"
+
+
+def _described(sidecar: Sidecar, route: Route) -> Iterator[tuple[str, Any]]:
+    """Yield the facts of a route to log; not a command's arguments, which may be secret."""
+    yield "url", f"http://{sidecar.address(route.listen)}{route.path}"
+    upstream = route.upstream
+    yield "upstream", redacted(URL(upstream)) if isinstance(upstream, str) else upstream[0]
+    if not route.passes:
+        yield "rules", "bundled" if route.rules is None else ", ".join(route.rules)
+    if route.tools is not None:
+        yield "tools", ", ".join(route.tools)
+    yield "token", "yes" if route.access.tokens else "no"

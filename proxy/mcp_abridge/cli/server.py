@@ -1,0 +1,183 @@
+"""A server as the official client sees it through the wrapper: its tools, and one answer."""
+
+import asyncio
+import os
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+from msgspec import Raw
+
+from mcp_abridge.cli import PROGRAM
+from mcp_abridge.document.tree import loads
+from mcp_abridge.errors import AbridgeError
+from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.selection import NO_RULES
+from mcp_abridge.session import tool_lists
+from mcp_abridge.session.tool_lists import RewrittenToolList
+from mcp_abridge.testing.differences import to_json
+
+_PATIENCE = 10.0  # seconds to connect, and again to list the tools, without --deadline
+_DISCOVER = 8.0  # of them for server/discover, which a server of an earlier revision may ignore
+_STDERR_LINES = 10
+
+Level = Literal["ok", "warning", "error"]
+Finding = tuple[Level, str]
+Tools = dict[str, dict[str, Any]]
+
+
+class Listed(NamedTuple):
+    """The tools that a client was sent, with the server, the revision and the seconds it took.
+
+    `log` are the wrapper's lines, `stderr` the last of the server. `answer` is of `further`.
+    """
+
+    server: str
+    version: str
+    revision: str
+    seconds: float
+    tools: Tools
+    log: list[Finding]
+    stderr: list[str]
+    answer: Any = None
+
+
+Further = Callable[[Any, Listed], Awaitable[Any]]
+"""The further work with the client, after the tools are listed."""
+
+
+class Silent(AbridgeError):
+    """A server did not list its tools: the wrapper's first error, else the cause, and stderr."""
+
+    def __init__(self, cause: str, log: list[Finding], stderr: list[str]) -> None:
+        reason = next((text for level, text in log if level == "error"), cause)
+        super().__init__("\n".join([reason, *stderr]))
+        self.cause, self.log, self.stderr = cause, log, stderr
+
+
+async def listing(
+    words: Sequence[str], deadline: float | None, further: Further | None = None, client: str = ""
+) -> Listed:
+    """Return the tools listed through a wrapper without rules, by the words that name the server.
+
+    `deadline` is the time limit in seconds to connect, again to list the tools, and of a call
+    without progress. `client` is the name that the client tells the server. Raises Silent, or the
+    AbridgeError of `further`.
+    """
+    from mcp import StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
+    patience = deadline or _PATIENCE
+    limited = ["--deadline", str(deadline)] if deadline else []
+    arguments = ["-m", "mcp_abridge", "run", "--rules", NO_RULES, *limited, *words]
+    wrapper = StdioServerParameters(
+        command=sys.executable, args=arguments, env={**os.environ, "MCP_ABRIDGE_LEDGER": "off"}
+    )
+    with tempfile.TemporaryFile("w+", errors="replace") as errors:
+        try:
+            async with asyncio.timeout(patience) as limit:
+                transport = stdio_client(wrapper, errors)
+                listed = await _tools_of(transport, limit, patience, further, client)
+        except TimeoutError:
+            log, stderr = _outputs(errors)
+            # The wrapper's errors only report that it was terminated here.
+            log = [each for each in log if each[0] != "error"]
+            raise Silent(_MUTE.format(patience), log, stderr) from None
+        except Exception as error:  # from the client, alone or in an exception group
+            reason: BaseException = error
+            while isinstance(reason, BaseExceptionGroup):
+                reason = reason.exceptions[0]
+            if isinstance(reason, AbridgeError):
+                raise reason from None
+            cause = f"it does not answer as an MCP server: {str(reason) or type(reason).__name__}"
+            raise Silent(cause, *_outputs(errors)) from error
+        log, stderr = _outputs(errors)
+        # A server/discover that was ignored is open until the end.
+        log = [each for each in log if "the server ended with exit code 0" not in each[1]]
+        return listed._replace(log=log, stderr=stderr)
+
+
+_MUTE = (
+    "it gave no answer within {:g} s; is it an MCP server, and does it speak stdio if it is a"
+    " command? --deadline 120 gives more time to one that is installed or loaded first"
+)
+
+
+async def _tools_of(
+    transport: Any, limit: asyncio.Timeout, patience: float, further: Further | None, name: str
+) -> Listed:
+    from mcp import Client
+    from mcp.client import session
+    from mcp_types import Implementation
+
+    clock = asyncio.get_running_loop().time
+    started = clock()
+    tools: Tools = {}
+    client_info = Implementation(name=name, version="1") if name else None
+    # The SDK has no parameter for it.
+    default, session.DISCOVER_TIMEOUT_SECONDS = session.DISCOVER_TIMEOUT_SECONDS, _DISCOVER
+    try:
+        async with Client(transport, client_info=client_info) as client:
+            limit.reschedule(clock() + patience)
+            page = await client.list_tools()
+            listed_tools = page.tools
+            while page.next_cursor is not None:
+                page = await client.list_tools(cursor=page.next_cursor)
+                listed_tools += page.tools
+            for tool in listed_tools:
+                tools[tool.name] = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
+            seconds, server = clock() - started, client.server_info
+            limit.reschedule(None)
+            title, version = (server.name, server.version) if server else ("unnamed", "")
+            listed = Listed(title, version, str(client.protocol_version), seconds, tools, [], [])
+            answer = await further(client, listed) if further is not None else None
+    finally:
+        session.DISCOVER_TIMEOUT_SECONDS = default
+    return listed._replace(answer=answer)
+
+
+def _outputs(errors: Any) -> tuple[list[Finding], list[str]]:
+    """Return the wrapper's warnings and errors, and the last lines of the server on stderr."""
+    errors.seek(0)
+    log: dict[Finding, None] = {}
+    stderr: list[str] = []
+    for line in map(str.rstrip, errors):
+        before, _, text = line.partition(f"{PROGRAM}: ")
+        level, _, message = text.partition(": ")
+        # The cause of an early end may have a line of its own before.
+        message = message.partition("; requests answered with an error: ")[0]
+        if before:
+            stderr.append(line)
+        elif level in ("warning", "error"):
+            log[level, message] = None  # type: ignore[index]
+    return list(log), stderr[-_STDERR_LINES:]
+
+
+def arguments_of(tool: dict[str, Any]) -> dict[str, bool]:
+    """Return the names of a tool's arguments, True for those that are required."""
+    schema = tool.get("inputSchema") or {}
+    required = schema.get("required") or ()
+    return {name: name in required for name in (*required, *(schema.get("properties") or ()))}
+
+
+def with_needs(name: str, arguments: dict[str, bool]) -> str:
+    """Return the name of a tool with its required arguments.
+
+    >>> with_needs("list_books", {"shelf": True, "count": False})
+    'list_books (shelf)'
+    """
+    needs = ", ".join(each for each, required in arguments.items() if required)
+    return f"{name} ({needs})" if needs else name
+
+
+def edited(tools: Tools, rules: RuleSet) -> tuple[Tools, RewrittenToolList]:
+    """Return the tools as rules send them to a client, and the whole outcome of the edit."""
+    edit = tool_lists.edit(Raw(to_json({"tools": list(tools.values())})), rules)
+    after = list(tools.values()) if edit.result is None else loads(bytes(edit.result))["tools"]
+    return {tool["name"]: tool for tool in after}, edit
+
+
+def json_size(value: Any) -> int:
+    """Return the bytes of a value as JSON, as compact as servers send it."""
+    return len(to_json(value))

@@ -1,0 +1,143 @@
+"""`suggest`: without it, somebody has to read answers of 500 kB to write the first rule."""
+
+import argparse
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+from mcp_abridge.cli import transcripts
+from mcp_abridge.cli.suggest.draft import SMALL, Answered, drafted, short_list
+from mcp_abridge.cli.suggest.rules import DraftedRule, page, rules_of
+from mcp_abridge.cli.terminal import check_output, say, show
+from mcp_abridge.document.tree import plain
+from mcp_abridge.errors import AbridgeError, did_you_mean
+from mcp_abridge.ruleset.rule import Rule
+from mcp_abridge.testing import answer
+from mcp_abridge.testing.recordings import NO_CALL, RecordedSession, sessions
+from mcp_abridge.testing.usage import Usage
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.add_argument(
+        "paths",
+        nargs="+",
+        metavar="PATH",
+        help="recordings: folders of `record`, saved calls, or transcripts (.jsonl)",
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the rules to a new file")
+    parser.add_argument("--server", metavar="NAME", help="the server, if there are several")
+    parser.add_argument("--force", action="store_true", help="replace FILE if it is there")
+    parser.add_argument("--json", action="store_true", help="print the evidence as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print a rule file. Raises AbridgeError or OSError if the recordings are of no use for one."""
+    if arguments.output:
+        check_output(arguments.output, force=arguments.force)
+    recordings = list(_sessions(arguments.paths))
+    if not any(session.exchanges for session, _ in recordings):
+        raise AbridgeError(NO_CALL.format(", ".join(arguments.paths)))
+    servers = list(dict.fromkeys(each.server for each, _ in recordings if each.server))
+    names, server = ", ".join(servers), arguments.server
+    if server is None and len(servers) > 1:
+        choice = f"choose one by --server: {names}"
+        raise AbridgeError(f"these are recordings of several servers; {choice}")
+    if server not in (*servers, None):
+        advice = did_you_mean(server, servers) or f"; there are: {names}"
+        raise AbridgeError(f"no recording of a server {server!r}{advice}")
+    server = server or next(iter(servers), None)
+    suggestion = suggest([each for each in recordings if each[0].server in (server, None)])
+    show(arguments, suggestion.rows(), lambda _: _write(suggestion, arguments))
+    return 0
+
+
+def _write(suggestion: "Suggestion", arguments: argparse.Namespace) -> None:
+    if suggestion.rules and arguments.output:
+        suggestion.write(arguments.output, force=arguments.force)
+    elif suggestion.rules:
+        print(suggestion.text, end="")
+    suggestion.show()
+
+
+class Suggestion:
+    """The rules that recordings suggest: `small` are the tools that need none."""
+
+    def __init__(self, server: str | None, rules: list[DraftedRule], small: list[str]) -> None:
+        self.server, self.rules, self.small = server, rules, small
+        self.text = page(server, rules, small)
+
+    def write(self, path: str, *, force: bool) -> None:
+        """Write the rule file. Raises OSError if it is there already, unless `force`."""
+        with open(path, "w" if force else "x", encoding="utf-8") as file:
+            file.write(self.text)
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "tools": rule.tools,
+                "answers": sum(len(each.answers) for each in rule.drafts),
+                "before": rule.before,
+                "after": rule.after,
+                "misfits": rule.misfits,
+                "evidence": [line for each in rule.drafts for line in each.evidence],
+                "used": [line for each in rule.drafts for line in each.users],
+                "steps": rule.steps,
+            }
+            for rule in self.rules
+        ]
+
+    def show(self) -> None:
+        if self.small:
+            names = ", ".join(self.small)
+            say("suggest", f"no rule for {names}: no answer above {SMALL:,} bytes")
+        for rule in self.rules:
+            off = 1000 * (rule.before - rule.after) // max(rule.before, 1) / 10
+            line = f"{rule.before:,} bytes become {rule.after:,}, {off:g} % less"
+            line += f"; {rule.misfits} do not fit and stay" if rule.misfits else ""
+            if drops := [path for step in rule.steps for path in step.get("drop", ())]:
+                line += f"; no view brings back {short_list(drops)}"
+            say("suggest", f"{', '.join(rule.tools)}: {line}")
+
+
+Words = list[tuple[int, str]]
+"""Texts of the model, each with the number of the call that it comes before."""
+
+
+def suggest(
+    recordings: Iterable[tuple[RecordedSession, Words]], *, used: bool = True
+) -> Suggestion:
+    """Draft rules from the recordings of one server; `used`: by a model, which chose the calls."""
+    tools: dict[str, list[Answered]] = {}
+    server = None
+    for session, words in recordings:
+        if not session.path.endswith(transcripts.ENDING):  # it has the client's name of a server
+            server = session.server
+        calls = [(each.tool, each.arguments) for _, each in session.exchanges]
+        usage = Usage(calls, words)
+        for number, (_, exchange) in enumerate(session.exchanges):
+            view = answer.read(exchange.response)
+            located = None if view.failed else answer.located(exchange.response, _ANY)
+            if located is not None:
+                value = plain(located.document.root.get())
+                size = view.visible_size.most
+                later = used and (number + 1 < len(calls) or any(n > number for n, _ in words))
+                each = Answered(exchange, value, size, partial(usage.user, number), later)
+                tools.setdefault(exchange.tool, []).append(each)
+    small = sorted(tool for tool, each in tools.items() if max(a.size for a in each) <= SMALL)
+    noisy = [drafted(*each) for each in tools.items() if each[0] not in small]
+    noisy.sort(key=lambda draft: -sum(each.size for each in draft.answers))
+    return Suggestion(server, list(rules_of(noisy)), small)
+
+
+_ANY = Rule(name="any", tools=("*",))
+
+
+def _sessions(paths: list[str]) -> Iterator[tuple[RecordedSession, Words]]:
+    for path in paths:
+        talks = [*transcripts.files([path], 0.0)]
+        for file in talks:
+            yield from transcripts.sessions(file)
+        # Beside transcripts, other files are the client's own.
+        for session in sessions([path]) if not talks else ():
+            yield session, []

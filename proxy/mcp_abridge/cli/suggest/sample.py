@@ -1,0 +1,85 @@
+"""Makes the test of a drafted rule from a recorded answer: shortened, with secrets masked."""
+
+import json  # orjson rounds long integers
+import re
+from typing import Any
+
+import yaml
+
+from mcp_abridge.cli.suggest.draft import CLIP, FEW, MAX_BYTES, Draft, structure
+from mcp_abridge.cli.terminal import json_text
+from mcp_abridge.document.paths import spelled
+from mcp_abridge.document.tree import encode
+from mcp_abridge.testing.redaction import Redaction
+
+_LONGEST = 80  # characters of a text that no step shortens
+_MEMBERS = 40  # of an object
+_DEEPEST = 8
+_SECRETS = Redaction(
+    [
+        *("password", "passwd", "secret", "token", "authorization", "cookie", "credentials"),
+        *("api_key", "apikey", "access_key", "private_key", "client_secret", "access_token"),
+        *("refresh_token", "session_token", "email", "phone"),
+        r"\b(?:gh[pousr]_|github_pat_|glpat-|sk-|xox[a-z]-|AKIA|AIza|ya29\.)[\w.-]{8,}",
+        r"\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*",
+        r"(?i)\b(?:bearer|basic) [\w.~+/=-]{8,}",
+        r"(?s)-----BEGIN[^-]*PRIVATE KEY-----.*?-----END[^-]*-----",
+        r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
+    ]
+)
+
+
+def _shortened(draft: Draft, value: Any) -> Any:
+    """Return a part of an answer that is small, and still shows each step at work, masked."""
+    shortening = {name: {step["at"] for step in draft.options(name)} for name in ("clip", "elide")}
+
+    def part(value: Any, names: tuple[str, ...]) -> Any:
+        path = ".".join(names)
+        if isinstance(value, str):
+            return value[: CLIP + 20 if path in shortening["clip"] else _LONGEST]
+        if isinstance(value, list):
+            objects = bool(value) and isinstance(value[0], dict)
+            few = FEW + 1 if path in shortening["elide"] else FEW - objects
+            return [part(each, names) for each in value[:few]]
+        if not isinstance(value, dict):
+            return value
+        if len(names) > _DEEPEST:
+            return {}
+        members = [each for each in value.items() if each[0] != "$repeat"][:_MEMBERS]
+        return {name: part(member, (*names, spelled(name))) for name, member in members}
+
+    return json.loads(_SECRETS.text(encode(part(value, ())).decode()))
+
+
+def case_of(draft: Draft) -> dict[str, Any]:
+    """Return a test without its expectation: the call, and the answer that it gives."""
+    largest = draft.largest
+    call: dict[str, Any] = {"tool": draft.tool}
+    if draft.options("paginate"):
+        call["arguments"] = {"limit": 1}
+    elif draft.options("truncate"):
+        call["arguments"] = {"maxLength": 40}
+    if draft.form == "value":
+        row = _shortened(draft, largest.value)
+        if draft.steps:
+            return {**call, "given": row}
+        return {**call, "given": {"$repeat": row, "times": 3 * MAX_BYTES // len(encode(row)) + 1}}
+    return {**call, "given_text": _text(draft, largest.value)}
+
+
+def _text(draft: Draft, text: str) -> Any:
+    if draft.form in ("lines", "records"):
+        split = draft.steps[0]["parse"].get("split", "(?m)^")
+        return "".join(re.split(split, _SECRETS.text(text))[: FEW + 1])
+    if draft.form in ("rows", "text"):
+        part = _SECRETS.text(text)[:200].rpartition("\n")[0] or _SECRETS.text(text)[:200]
+        return {"$repeat": f"{part}\n", "times": 3 * MAX_BYTES // len(part) + 1}
+    inner, _, before = structure(text)
+    short = _shortened(draft, inner)
+    match draft.form:
+        case "python":
+            return repr(short)
+        case "yaml":
+            return str(yaml.safe_dump(short, allow_unicode=True, sort_keys=False))
+    end = "\n```" if "```" in before else ""
+    return f"{_SECRETS.text(before)}{json_text(short)}{end}"

@@ -1,0 +1,113 @@
+"""Prints of verbs (tables, untrusted text, why one cannot do its work), and the files they read."""
+
+import json
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mcp_abridge.cli import PROGRAM
+from mcp_abridge.errors import AbridgeError, RuleErrors
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+
+T = TypeVar("T")
+
+
+def say(verb: str, message: str) -> None:
+    """Print a line of a verb on stderr."""
+    print(f"{PROGRAM} {verb}: {message}", file=sys.stderr)
+
+
+def refuse(verb: str, message: str) -> int:
+    """Print why a verb cannot do its work, and return the exit code 2."""
+    say(verb, message)
+    return 2
+
+
+def refuse_error(verb: str, error: AbridgeError | OSError) -> int:
+    """Print the error that has ended a verb, or each problem of rules; return the exit code 2."""
+    if isinstance(error, RuleErrors):
+        print(*error.problems, sep="\n", file=sys.stderr)
+        return 2
+    if isinstance(error, OSError) and error.filename is not None:
+        return refuse(verb, f"{error.filename}: {error.strerror or error}")
+    return refuse(verb, str(error))
+
+
+def check_output(path: str, *, force: bool) -> None:
+    """Raise AbridgeError if a file cannot be made: its work should not be done in vain."""
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        raise AbridgeError(f"{path}: there is no folder {folder}")
+    if os.path.exists(path) and not force:
+        raise AbridgeError(f"{path} is there already; --force replaces it, -o names another")
+
+
+def content(name: str) -> bytes:
+    """Return the bytes of a file, of stdin if its name is `-`. Raises OSError."""
+    if name == "-":
+        return sys.stdin.buffer.read()
+    with open(name, "rb") as file:
+        return file.read()
+
+
+def count_text(number: int, noun: str) -> str:
+    """Return a number and its noun, in the plural if it is not one."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def json_text(value: Any, indent: int | None = None) -> str:
+    """Return a value as JSON for people; what JSON does not know has its repr."""
+    # Names, arguments and answers of servers may hold what orjson refuses: integers beyond 64 bits
+    # and lone surrogates. These stay escapes, since no stream would take them.
+    text = json.dumps(value, ensure_ascii=False, default=repr, indent=indent)
+    return text.encode(errors="backslashreplace").decode()
+
+
+def show(arguments: Namespace, value: T, text: Callable[[T], object]) -> None:
+    """Print a value as JSON if --json is set; else `text` prints it."""
+    if arguments.json:
+        print(json_text(value, indent=2))
+    else:
+        text(value)
+
+
+def console() -> "Console":
+    """Return a console for stdout that prints texts as they are, and whole lines into a pipe."""
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    if not console.is_terminal:
+        # The reader of a pipe expects whole lines, not lines wrapped at 80 columns.
+        console.width = max(console.width, 160)
+    return console
+
+
+def table(*columns: str, title: str | None = None, footers: Sequence[str] = ()) -> "Table":
+    """Return a table; a column whose title begins with `>` has numbers."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(title=title, show_footer=bool(footers), box=SIMPLE_HEAD, pad_edge=False)
+    table.padding = (0, 0, 0, 1)
+    for column, footer in zip_longest(columns, footers, fillvalue=""):
+        if column.startswith(">"):
+            table.add_column(column[1:], footer, justify="right", no_wrap=True)
+        else:
+            table.add_column(column, footer, overflow="fold")
+    return table
+
+
+def printable(text: str) -> str:
+    """Replace the characters of an untrusted line that a terminal would interpret.
+
+    >>> printable("a\\x1b[31mb\\tc")
+    'a�[31mb\\tc'
+    """
+    return "".join(each if each.isprintable() or each == "\t" else "\ufffd" for each in text)

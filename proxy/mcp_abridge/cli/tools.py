@@ -1,0 +1,69 @@
+"""`tools`: without it, nobody sees what the definitions of a server cost in each request."""
+
+import argparse
+import asyncio
+from functools import partial
+from typing import Any
+
+from mcp_abridge.cli import options
+from mcp_abridge.cli.server import Listed, arguments_of, edited, json_size, listing, with_needs
+from mcp_abridge.cli.terminal import console, printable, show, table
+from mcp_abridge.document.tokens import tokens
+from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.testing.differences import to_json
+
+_HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb."""
+    options.add_server(parser, "rules", "allow_python", "budget")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print a line for each tool. Raises Silent if the server does not list its tools."""
+    bare = asyncio.run(listing(options.server_words(arguments, "header"), arguments.deadline))
+    rules = options.selection(arguments)(bare.server, None)
+    show(arguments, _rows(bare, rules.fitting(bare.tools)), partial(_print, bare))
+    return 0
+
+
+def _rows(bare: Listed, rules: RuleSet) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    client_tools, _ = edited(bare.tools, rules)
+    for name, tool in bare.tools.items():
+        definition = to_json(tool)
+        hints, edit = tool.get("annotations") or {}, client_tools.get(name)
+        arguments = arguments_of(tool).items()
+        rows.append(
+            {
+                "tool": name,
+                "arguments": [{"name": each, "required": need} for each, need in arguments],
+                "bytes": len(definition),
+                "tokens": tokens(definition.decode()),
+                "as_sent": None if edit is None else json_size(edit),
+                "hints": [hint.removesuffix("Hint") for hint in _HINTS if hints.get(hint)],
+                "rules": [rule.name for rule in rules.covering(name)],
+            }
+        )
+    return sorted(rows, key=lambda row: -row["bytes"])
+
+
+def _print(bare: Listed, rows: list[dict[str, Any]]) -> None:
+    printed = table("tool", ">bytes", ">about tokens", ">as sent", "hints", "rules")
+    for row in rows:
+        as_sent = "hidden" if row["as_sent"] is None else f"{row['as_sent']:,}"
+        sizes = (f"{row['bytes']:,}", f"{row['tokens']:,}", as_sent)
+        needs = {each["name"]: each["required"] for each in row["arguments"]}
+        name = printable(with_needs(row["tool"], needs))
+        printed.add_row(name, *sizes, ", ".join(row["hints"]), ", ".join(row["rules"]))
+    console().print(printed)
+    total, count = sum(row["bytes"] for row in rows), sum(row["tokens"] for row in rows)
+    as_sent_total = sum(row["as_sent"] or 0 for row in rows)
+    print(
+        f"{bare.server} {bare.version}: {len(rows)} tools in {total:,} bytes, about {count:,}"
+        f" tokens; {as_sent_total:,} bytes as sent.\n"
+        "As sent: the bytes that a client gets, with arguments that rules add, such as view; the"
+        " rule budget cuts the answers of tools that no rule file covers."
+    )

@@ -1,0 +1,185 @@
+"""The answers of MCP tools in the transcripts that clients keep on disk, and in recordings.
+
+Claude Code: a line for each message, in the form of the Messages API. Codex: items of the Responses
+API.
+"""
+
+import json  # orjson refuses lone surrogates, and rounds long integers
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from mcp_abridge.cli.terminal import json_text
+from mcp_abridge.ruleset.clients import client_for
+from mcp_abridge.testing import recordings
+from mcp_abridge.testing.answer import read
+from mcp_abridge.testing.exchange import RecordedExchange, make, text_result
+from mcp_abridge.testing.recordings import SESSION, RecordedSession
+
+ENDING = ".jsonl"
+
+_CLAUDE_FILE = re.compile(r"(?:Output has been|Full output) saved to:? ([^\n]+?)\.?\n")
+_CLAUDE_CUT = re.compile(r"Error: result \([^)]*\) exceeds|<persisted-output>")
+_CODEX_CUT = re.compile(r"…\d+ tokens truncated…|^Warning: truncated output")
+_CODEX_HEAD = re.compile(r"Wall time: [^\n]*\nOutput:\n?")
+# Lines without these words hold no call and no answer of a tool; most lines are such.
+_WORDS = (b'"mcp__', b'"tool_result"', b'"function_call_output"')
+
+
+class ToolAnswer(NamedTuple):
+    """An answer as the model read it: the tool as `server/tool`, and whether the client cut it.
+
+    `whole` is the answer of the server, if the client has saved it and it is still there;
+    `exchange` is the call if it was recorded.
+    """
+
+    client: str
+    tool: str
+    text: str
+    cut: bool
+    whole: str | None
+    arguments: dict[str, Any]
+    exchange: RecordedExchange | None = None
+
+
+def folders(environment: "os._Environ[str]") -> list[str]:
+    """Return the folders in which clients keep transcripts, those that exist."""
+    claude = environment.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude")
+    codex = environment.get("CODEX_HOME") or os.path.expanduser("~/.codex")
+    every = (os.path.join(claude, "projects"), os.path.join(codex, "sessions"))
+    return [folder for folder in every if os.path.isdir(folder)]
+
+
+def files(paths: Iterable[str], since: float, ending: str = ENDING) -> Iterator[str]:
+    """Yield the files with an `ending` in files and folders, written after a time in seconds."""
+    for path in paths:
+        if os.path.isdir(path):
+            for folder, _, names in os.walk(path):
+                every = (os.path.join(folder, name) for name in sorted(names))
+                yield from files(every, since, ending)
+        elif path.endswith(ending) and os.path.getmtime(path) >= since:
+            yield path
+
+
+def answers(path: str) -> Iterator[ToolAnswer]:
+    """Return the answers of MCP tools in a transcript or a recording. Raises ExchangeError."""
+    if os.path.basename(path) == SESSION:
+        return _recorded(os.path.dirname(path))
+    return (event for event in _events(path, _WORDS) if isinstance(event, ToolAnswer))
+
+
+def sessions(path: str) -> Iterator[tuple[RecordedSession, list[tuple[int, str]]]]:
+    """Yield a session for each server in a transcript, with the model's own words.
+
+    Each text of the model has the number of the call that it comes before; the arguments of calls
+    that are not in the session are such texts.
+    """
+    events = list(_events(path, (b"{",)))
+    tools = (event.tool for event in events if isinstance(event, ToolAnswer))
+    for server in dict.fromkeys(tool.partition("/")[0] for tool in tools):
+        session, words = RecordedSession(path, server, None, {}, []), []
+        for event in events:
+            if isinstance(event, str):
+                words.append((len(session.exchanges), event))
+            elif event.whole is None or event.tool.partition("/")[0] != server:
+                words.append((len(session.exchanges), json_text(event.arguments)))
+            else:
+                tool = event.tool.partition("/")[2]
+                exchange = make(tool, event.arguments, text_result(event.whole))
+                session.exchanges.append((path, exchange))
+        yield session, words
+
+
+def _events(path: str, lines_with: tuple[bytes, ...]) -> Iterator[ToolAnswer | str]:
+    tools: dict[str, _Call] = {}  # by the call's id
+    with open(path, "rb") as file:
+        for line in file:
+            if not any(word in line for word in lines_with):
+                continue
+            record = _object(line)
+            yield from _claude(record, tools)
+            yield from _codex(record.get("payload"), tools)
+
+
+def _recorded(folder: str) -> Iterator[ToolAnswer]:
+    for session in recordings.sessions([folder]):
+        shows = client_for(session.client).shows
+        for _, exchange in session.exchanges:
+            text = _encodable("\n".join(read(exchange.response).texts_for(shows)))
+            tool, client = f"{session.server}/{exchange.tool}", session.client or ""
+            yield ToolAnswer(client, tool, text, False, text, exchange.arguments, exchange)
+
+
+def _claude(record: dict[str, Any], tools: "dict[str, _Call]") -> Iterator[ToolAnswer | str]:
+    message = record.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    for block in content if isinstance(content, list) else ():
+        match block.get("type"):
+            case "text" if record.get("type") == "assistant":
+                yield str(block.get("text"))
+            case "tool_use" if str(block.get("name")).startswith("mcp__"):
+                tools[block["id"]] = (_name(block["name"]), block.get("input") or {})
+            case "tool_use":
+                yield json_text(block.get("input"))
+            case "tool_result" if (call := tools.pop(block["tool_use_id"], None)) is not None:
+                text = _text(block.get("content"))
+                cut = _CLAUDE_CUT.match(text) is not None
+                whole = _saved(text) if cut else text
+                yield ToolAnswer("claude-code", call[0], text, cut, whole, call[1])
+
+
+def _codex(payload: Any, tools: "dict[str, _Call]") -> Iterator[ToolAnswer | str]:
+    match payload.get("type") if isinstance(payload, dict) else None:
+        case "message" if payload.get("role") == "assistant":
+            yield _text(payload.get("content"))
+        case "function_call":
+            name = str(payload.get("name"))
+            if str(payload.get("namespace")).startswith("mcp__"):
+                name = f"{payload['namespace']}__{name}"
+            if name.startswith("mcp__"):
+                tools[payload["call_id"]] = (_name(name), _object(payload.get("arguments")))
+            else:
+                yield str(payload.get("arguments"))
+        case "function_call_output" if (call := tools.pop(payload["call_id"], None)) is not None:
+            text = _CODEX_HEAD.sub("", _text(payload.get("output")), count=1).removeprefix("\n")
+            cut = _CODEX_CUT.search(text) is not None
+            whole = None if cut else text
+            yield ToolAnswer("codex-mcp-client", call[0], text, cut, whole, call[1])
+
+
+_Call = tuple[str, dict[str, Any]]
+
+
+def _object(text: Any) -> dict[str, Any]:
+    with suppress(TypeError, ValueError):
+        value = json.loads(text)
+        return value if isinstance(value, dict) else {}
+    return {}
+
+
+def _name(name: str) -> str:
+    """Return `server/tool` for `mcp__server__tool`."""
+    return name.removeprefix("mcp__").replace("__", "/", 1)
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return _encodable(content)
+    blocks = content if isinstance(content, list) else ()
+    texts = (block["text"] for block in blocks if isinstance(block.get("text"), str))
+    return _encodable("\n".join(texts))
+
+
+def _encodable(text: str) -> str:
+    """Return a text with a question mark in place of each lone surrogate."""
+    return text.encode(errors="replace").decode()
+
+
+def _saved(text: str) -> str | None:
+    match = _CLAUDE_FILE.search(text)
+    path = match[1] if match else ""
+    with suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+    return None

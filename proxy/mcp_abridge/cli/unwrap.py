@@ -1,0 +1,36 @@
+"""`unwrap`: without it, what `wrap` did to a client's configuration would be undone by hand."""
+
+import argparse
+from copy import deepcopy
+
+from mcp_abridge.cli.terminal import refuse
+from mcp_abridge.cli.wrap import changes, entry, hooks
+from mcp_abridge.cli.wrap.files import ConfigFile, Records
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb."""
+    changes.add(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Restore servers. Returns 1 if a server or a file was left as it is, 2 for misuse."""
+    if arguments.hook:
+        return hooks.uninstall(arguments)
+    if not arguments.names and not arguments.all:
+        return refuse("unwrap", "say which: NAME, or --all (`mcp-abridge wrap` lists them)")
+    return changes.change("unwrap", arguments, _unwrap)
+
+
+def _unwrap(file: ConfigFile, server: entry.Server, records: Records) -> str:
+    if server.own_words is None:
+        return "is not wrapped"
+
+    def is_original(text: str) -> bool:
+        if changes.entry_in(file, text, server).own_words is not None:
+            return False
+        deepcopy(file).change(text, server.path)
+        return True
+
+    file.change(records.restore(server, file, is_original), server.path)
+    return "restored"

@@ -1,0 +1,75 @@
+"""`view`: without it, a model could not read the rest of an answer that `hook` has cut."""
+
+import argparse
+import os
+import shlex
+import sys
+
+from msgspec.structs import replace
+
+from mcp_abridge.cli import PROGRAM, options
+from mcp_abridge.cli.terminal import content, refuse
+from mcp_abridge.ruleset.selection import NO_RULES
+from mcp_abridge.shaping.pipeline import shape
+from mcp_abridge.testing import answer as answers
+from mcp_abridge.testing.answer import ClientView
+from mcp_abridge.testing.exchange import ExchangeError, RecordedExchange, as_json, recorded
+from mcp_abridge.testing.play import Replay
+
+_CLIENT = "claude-code"  # the client whose hooks may replace an answer
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.add_argument("file", metavar="FILE", help="a saved answer, or - for stdin")
+    parser.add_argument("view", metavar="VIEW", help="items[0:20], grep('error'), help ...")
+    options.add(parser, options.by_name("rules", "allow_python", "budget"))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the view. Returns 1 if it is refused; raises AbridgeError or OSError."""
+    name = arguments.file
+    try:
+        recording = as_json(content(name))
+        first = recorded(recording, otherwise="tool")
+        exchange = recorded(recording, first.tool, {**first.arguments, "view": arguments.view})
+    except FileNotFoundError:
+        return refuse("view", f"{name}: no such file; `hook` keeps an answer for an hour")
+    except ExchangeError as error:
+        return refuse("view", f"{name}: {error}")
+    reader = command(arguments, name)
+    if arguments.rules == [NO_RULES]:
+        arguments.rules, arguments.budget = [], "off"
+    if arguments.budget == "off":
+        arguments.budget = sys.maxsize  # no budget, no views
+    answer = answer_of(replay_of(exchange, arguments), reader)
+    print(answer.text)
+    return int(answer.failed)
+
+
+def replay_of(exchange: RecordedExchange, arguments: argparse.Namespace) -> Replay:
+    """Answer a recorded call as Claude Code gets it. Raises RuleErrors."""
+    rules = options.selection(arguments, os.environ)(None, _CLIENT)
+    return Replay(rules, exchange, client=_CLIENT)
+
+
+def answer_of(replay: Replay, reader: str) -> ClientView:
+    """Return the answer, with notices that name the command `reader` in place of a call."""
+    if not replay.shaped:
+        return replay.answer
+    return answers.read(shape(replace(replay.shaped[-1][0], reader=reader)).raw)
+
+
+def command(arguments: argparse.Namespace, file: str) -> str:
+    """Return the command line, but for the view, that reads `file` with the same options."""
+    from mcp_abridge.cli.wrap.entry import NotPossible, launcher
+
+    try:
+        program = launcher(shared=True)
+    except NotPossible:
+        program = [PROGRAM]
+    names = arguments.rules or ()
+    flags = [f"--rules={os.path.abspath(n) if os.path.exists(n) else n}" for n in names]
+    flags += ["--allow-python"] if arguments.allow_python else []
+    flags += [f"--budget={arguments.budget}"] if arguments.budget else []
+    return shlex.join([*program, "view", *flags, file])

@@ -1,0 +1,134 @@
+"""Choosing servers, showing the difference, writing the files: the same in `wrap` and `unwrap`."""
+
+import argparse
+import shlex
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from mcp_abridge.cli import PROGRAM
+from mcp_abridge.cli.terminal import printable, refuse, show
+from mcp_abridge.cli.wrap.entry import NotPossible, Server, servers
+from mcp_abridge.cli.wrap.files import ConfigFile, Records
+from mcp_abridge.cli.wrap.places import CLIENTS, files
+from mcp_abridge.cli.wrap.text import SyntaxProblem, entry_at
+from mcp_abridge.errors import AbridgeError, did_you_mean_or_known
+
+Edit = Callable[[ConfigFile, Server, Records], str]
+"""Changes one server in a file, and returns a word on it. Raises NotPossible."""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of both verbs."""
+    parser.add_argument("names", nargs="*", metavar="NAME", help="a server, in all scopes")
+    parser.add_argument("--all", action="store_true", help="every server")
+    parser.add_argument("--hook", action="store_true", help="the hook of Claude Code, not servers")
+    parser.add_argument(
+        "--client", metavar="C", choices=CLIENTS, help=f"only this one: {', '.join(CLIENTS)}"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="show the changes, write nothing")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+class Configs:
+    """The configurations on this machine: `files` that parse, their `servers`, and `problems`."""
+
+    def __init__(self, client: str | None) -> None:
+        self.files: dict[str, ConfigFile] = {}
+        self.servers: list[Server] = []
+        problems: dict[str, str] = {}
+        for place, path in files(client):
+            try:
+                file = self.files.setdefault(path, ConfigFile(path))
+                self.servers += servers(place, path, file.read())
+            except SyntaxProblem as error:
+                problems[path] = f"{path}:{error.line}:{error.column}: {error}; left as it is"
+            except (OSError, ValueError) as error:
+                problems[path] = f"{path}: {error}; left as it is"
+        self.problems = list(problems.values())
+
+    def unknown(self, names: list[str]) -> str | None:
+        """Return why no server can be found by the first of these names that is unknown."""
+        all_names = sorted({server.name for server in self.servers})
+        for name in names:
+            if name not in all_names:
+                advice = printable(did_you_mean_or_known(name, all_names))
+                return f"no client has a server {name!r}{advice}"
+        return None
+
+    def report_problems(self, verb: str) -> None:
+        for problem in self.problems:
+            refuse(verb, problem)
+
+
+def change(verb: str, arguments: argparse.Namespace, edit: Edit) -> int:
+    """Edit the servers that are named. Returns 1 if one was left, 2 if a name is unknown."""
+    configs = Configs(arguments.client)
+    configs.report_problems(verb)
+    if problem := configs.unknown(arguments.names):
+        return refuse(verb, problem)
+    selection = [one for one in configs.servers if arguments.all or one.name in arguments.names]
+    if not selection:
+        refuse(verb, "no client has a server here")
+    records, dry_run = Records(), bool(arguments.dry_run)
+    rows = [_edit(configs.files[one.file], one, records, edit, dry_run) for one in selection]
+    secrets = {text for server in selection for text in server.secrets() if len(text) > 3}
+    for file in () if arguments.json else configs.files.values():
+        file.show(secrets)
+    if not dry_run:
+        records.save()
+    for path, file in () if dry_run else configs.files.items():
+        try:
+            file.write()
+        except (OSError, NotPossible) as error:
+            for row in (each for each in rows if each["file"] == path):
+                row |= {"result": str(error), "left": True}
+    show(arguments, rows, _print)
+    changed = any(file.text != file.before for file in configs.files.values())
+    words = "--all" if arguments.all else shlex.join(arguments.names)
+    print_next_step(verb, words, changed=changed, dry_run=dry_run)
+    return int(bool(configs.problems) or any(row["left"] for row in rows))
+
+
+def print_next_step(verb: str, words: str, *, changed: bool, dry_run: bool) -> None:
+    """Print what the user does after the verb with these words."""
+    if dry_run:
+        print("nothing is written (--dry-run)", file=sys.stderr)
+    elif changed:
+        back = f"; `{PROGRAM} unwrap {words}` restores" if verb == "wrap" else ""
+        print(f"restart the clients{back}", file=sys.stderr)
+
+
+def _edit(
+    file: ConfigFile, server: Server, records: Records, edit: Edit, dry_run: bool
+) -> dict[str, Any]:
+    text, unchanged = file.text, True
+    try:
+        result, unchanged = edit(file, server, records), False
+        result = f"would be {result}" if dry_run and file.text != text else result
+    except NotPossible as error:
+        result = str(error)
+    except (AbridgeError, AttributeError, LookupError, TypeError, ValueError):
+        result = "its entry has an unusual form; edit it by hand"
+    return {**describe(server), "left": unchanged, "result": result}
+
+
+def describe(server: Server) -> dict[str, Any]:
+    """Return the members that `--json` prints of a server."""
+    return {
+        "client": server.place.client,
+        "scope": server.scope,
+        "file": server.file,
+        "server": server.name,
+    }
+
+
+def _print(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        where = f"{row['client']}, {row['scope']}"
+        print(f"{printable(row['server'])} ({where}): {row['result']}", file=sys.stderr)
+
+
+def entry_in(file: ConfigFile, text: str, server: Server) -> Server:
+    """Return the server as it is in another text of its file; raises SyntaxProblem."""
+    return server._replace(entry=entry_at(file.syntax.read(text), server.path))

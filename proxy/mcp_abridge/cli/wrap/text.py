@@ -1,0 +1,187 @@
+"""Edits of JSON and TOML as text: without it, a client's file would lose its comments and layout.
+
+A path is the names from the root of a file to one value. JSON may have comments and trailing
+commas, as the files of VS Code, Zed, opencode and others do.
+"""
+
+import json  # orjson rounds long integers, and refuses lone surrogates
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import ParseError
+
+from mcp_abridge.cli.terminal import json_text
+from mcp_abridge.errors import AbridgeError
+
+Path = tuple[str, ...]
+
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_COMMENT = re.compile(_STRING + r"|//[^\n]*|/\*.*?\*/", re.DOTALL)
+_TRAILING = re.compile(_STRING + r"|,(?=\s*[}\]])", re.DOTALL)
+_SPACE = re.compile(r"\s*")
+_VISIBLE = re.compile(r"[^\r\n]")
+_GAP = re.compile(r"(?:\s|(?://|#)[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
+_MARK = "\N{OBJECT REPLACEMENT CHARACTER}"
+
+
+class SyntaxProblem(AbridgeError):
+    """A file that does not parse: `line` and `column` say where."""
+
+    def __init__(self, line: int, column: int, reason: str) -> None:
+        super().__init__(reason)
+        self.line, self.column = line, column
+
+
+def entry_at(document: Any, path: Path) -> Any:
+    """Return the value at a path of a document; None if there is none."""
+    for name in path:
+        document = document.get(name) if isinstance(document, dict) else None
+    return document
+
+
+class Json:
+    """Reads and edits JSON."""
+
+    comma, assign, quote = ",", ": ", '"'
+
+    def read(self, text: str) -> Any:
+        try:
+            return json.loads(_plain(text) if text.strip() else "{}", strict=False)
+        except json.JSONDecodeError as error:
+            raise SyntaxProblem(error.lineno, error.colno, error.msg.lower()) from None
+
+    def locate(self, text: str, path: Path) -> tuple[int, int]:
+        plain = _plain(text)
+        start = end = _skip(plain, 0)
+        for name in path:
+            places = {key: (first, last) for key, first, last in _members(plain, start)}
+            start, end = places[name]
+        return start, end
+
+    def literal(self, value: Any) -> str:
+        return json_text(value)
+
+    def own_line(self, lead: str) -> bool:
+        """Return True if a member begins a line, which begins with `lead`."""
+        return not lead.strip()
+
+    def remove(self, text: str, path: Path) -> str:
+        (start, end), plain = self.locate(text, path), _plain(text)
+        start = _key_start(plain, start, path[-1])
+        if comma := re.compile(r"\s*,").match(plain, end):
+            blank = re.compile(r"[ \t]*(?:\r?\n)?[ \t]*").match(text, comma.end())
+            return text[:start] + text[blank.end() if blank else comma.end() :]
+        at = plain.rindex(",", 0, start)
+        return text[:at] + text[at + 1 : start].rstrip() + text[end:]
+
+
+class Toml:
+    """Reads and edits TOML."""
+
+    comma, assign, quote = "", " = ", ""
+
+    def read(self, text: str) -> Any:
+        try:
+            return tomlkit.parse(text).unwrap()
+        except ParseError as error:
+            reason = str(error).partition(" at line ")[0].lower()
+            if reason.startswith("control characters"):  # mostly the end of the line
+                reason = "its quote is not closed, or it has a control character"
+            raise SyntaxProblem(error.line, error.col, reason) from None
+
+    def locate(self, text: str, path: Path) -> tuple[int, int]:
+        document, parent = self._parent(text, path)
+        length = len(parent[path[-1]].as_string())
+        parent[path[-1]] = _MARK  # it stands in the text at the start of the value
+        start = tomlkit.dumps(document).index(f'"{_MARK}"')
+        return start, start + length
+
+    def literal(self, value: Any) -> str:
+        if isinstance(value, dict):
+            members = (f"{json_text(key)} = {self.literal(value[key])}" for key in value)
+            return f"{{ {', '.join(members)} }}"
+        return json_text(value)
+
+    def own_line(self, lead: str) -> bool:
+        """Return True if a member is not inside an inline table; `lead` is its line so far."""
+        return "{" not in lead
+
+    def remove(self, text: str, path: Path) -> str:
+        document, parent = self._parent(text, path)
+        del parent[path[-1]]
+        return tomlkit.dumps(document)
+
+    def _parent(self, text: str, path: Path) -> tuple[tomlkit.TOMLDocument, Any]:
+        parent: Any = (document := tomlkit.parse(text))
+        for name in path[:-1]:
+            parent = parent[name]
+        return document, parent
+
+
+Syntax = Json | Toml
+
+
+def replace(syntax: Syntax, text: str, path: Path, members: Mapping[str, Any]) -> str:
+    """Return the text with `members` in place of the member at a path; {} removes that."""
+    if not members:
+        return syntax.remove(text, path)
+    start, end = syntax.locate(text, path)
+    key = _key_start(_plain(text) if isinstance(syntax, Json) else text, start, path[-1])
+    lead = text[text.rfind("\n", 0, key) + 1 : key]
+    newline = "\r\n" if "\r\n" in text else "\n"
+    separator = f"{syntax.comma}{newline}{lead}" if syntax.own_line(lead) else ", "
+    quote, assign = syntax.quote, syntax.assign
+    words = [f"{quote}{name}{quote}{assign}{syntax.literal(members[name])}" for name in members]
+    if path[-1] in members:
+        # The first keeps its key, and the space around its colon.
+        words[0] = text[key:start] + syntax.literal(members[path[-1]])
+    return text[:key] + separator.join(words) + text[end:]
+
+
+def put_first(syntax: Syntax, text: str, path: Path, words: list[str]) -> str:
+    """Return the text with words before the elements of the array at a path, in its layout."""
+    start, _ = syntax.locate(text, path)
+    gap = _GAP.match(text, start + 1)
+    at = gap.end() if gap else start + 1
+    literals = [syntax.literal(word) for word in words]
+    if text[at] == "]":
+        return text[: start + 1] + ", ".join(literals) + text[start + 1 :]
+    indent = re.search(r"\r?\n[ \t]*$", text[start + 1 : at])
+    between = f",{indent[0] if indent else ' '}"
+    return text[:at] + "".join(literal + between for literal in literals) + text[at:]
+
+
+def _key_start(text: str, value: int, key: str) -> int:
+    at = text.rindex(key, 0, value)
+    return at - (text[at - 1] in "\"'")
+
+
+def _plain(text: str) -> str:
+    """Return JSON of the same length: comments and trailing commas are blank."""
+    for pattern in (_COMMENT, _TRAILING):
+        text = pattern.sub(
+            lambda match: match[0] if match[0][0] == '"' else _VISIBLE.sub(" ", match[0]), text
+        )
+    return text
+
+
+def _members(text: str, at: int) -> Iterator[tuple[str, int, int]]:
+    decoder = json.JSONDecoder(strict=False)
+    if text[at] != "{":
+        return
+    at = _skip(text, at + 1)
+    while text[at] != "}":
+        key, at = decoder.raw_decode(text, at)
+        start = _skip(text, _skip(text, at) + 1)
+        _, end = decoder.raw_decode(text, start)
+        yield key, start, end
+        at = _skip(text, end)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+
+
+def _skip(text: str, at: int) -> int:
+    space = _SPACE.match(text, at)
+    return space.end() if space else at

@@ -1,0 +1,235 @@
+"""Detection of slips in expressions: members that no element has, and texts in double quotes.
+
+Without it, an expression with a slip finds nothing and reads as "none": a misspelled member, or a
+text in double quotes, which JMESPath takes for the name of a member.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from mcp_abridge.document.fuel import Fuel
+from mcp_abridge.document.patterns import FIRST_ALONE, Expression
+from mcp_abridge.errors import did_you_mean
+
+Node = dict[str, Any]
+Names = tuple[str, ...]  # names of members, each inside the previous one
+
+_SCANNED = 2  # units for a search for members in one element
+_NAMES = 200  # member names that are kept of the elements without a wanted member
+_SHOWN = 300  # characters of member names in a message
+_LONGEST = 60  # characters of one name in a message
+_MESSAGES = 3  # messages per evaluation: the search for a similar name is slow
+
+
+class Lookups:
+    """The members that one evaluation of an expression looks for, and those that it did not find.
+
+    A member exists if one element of the array has it, even as null: an optional member is no slip.
+    """
+
+    def __init__(self, expression: Expression, *, guess: bool = True) -> None:
+        """Take the expression. Without `guess`, a quoted name that no element has is reported."""
+        self._quoted = expression.quoted
+        self._guess = guess
+        self._places: dict[int, _Place] = {}
+
+    def corrected(
+        self,
+        node: Node,
+        base: Sequence[Any],
+        open: Callable[[Any], Any],
+        fuel: Fuel,
+        *,
+        single: bool = False,
+        required: bool = False,
+    ) -> Node:
+        """Return `node` with slips corrected, before it is evaluated over each element of `base`.
+
+        A quoted name in a comparison is a text if no element has that member. `single`: `base` is
+        one value, and no array. `required`: a member that is named by itself is required; else it
+        may be a test for presence.
+        """
+        place = self._places.get(id(node))
+        if place is None:
+            place = _Place(node, single, required, self._quoted, self._guess)
+            self._places[id(node)] = place
+        if place.missing:
+            place.scan(base, open, fuel)
+        literals = place.literals if base else {}
+        return _replaced(node, literals) if literals else node
+
+    @property
+    def slips(self) -> list[str]:
+        """A sentence for each required member that no element has."""
+        return self._messages(required=True)
+
+    @property
+    def absences(self) -> list[str]:
+        """A sentence for each optional member that no element has: presence tests, defaults."""
+        return self._messages(required=False)
+
+    def _messages(self, *, required: bool) -> list[str]:
+        messages = (
+            message for each in self._places.values() for message in each.messages(required)
+        )
+        return list(dict.fromkeys(islice(messages, _MESSAGES)))
+
+
+class _Place:
+    """A part of an expression that is evaluated over each element of arrays."""
+
+    def __init__(
+        self, node: Node, single: bool, required: bool, quoted: set[str], guess: bool
+    ) -> None:
+        self._single, self._quoted, self._guess = single, quoted, guess
+        # The members that no element has so far; True if a member is required.
+        self.missing: dict[Names, bool] = {}
+        self._pairs: list[tuple[Node, Node]] = []
+        for each, at, required_here in _alongside(node, required):
+            if each["type"] == "field":
+                path = (*at, each["value"])
+                self.missing[path] = required_here or self.missing.get(path, False)
+            elif not at:
+                self._pairs += compared(each)
+        # The members of the objects that lack a wanted one; none if there is no object.
+        self._lacking: dict[Names, dict[str, None]] = {}
+        self._names_of = "members"
+
+    def scan(self, base: Sequence[Any], open: Callable[[Any], Any], fuel: Fuel) -> None:
+        for element in base:
+            fuel.burn(_SCANNED)
+            value = open(element)
+            if isinstance(value, dict):
+                fuel.burn(len(self.missing) * (1 + (len(value) >> 4)))
+                for path in [*self.missing]:
+                    self._seek(path, value, open)
+                if not self.missing:
+                    return
+            elif value is not None:
+                first = open(value[0]) if isinstance(value, list) and value else None
+                names = first if self._single and isinstance(first, dict) else {}
+                self._names_of = "members of its elements" if names else "members"
+                for path in self.missing:
+                    if len(path) == 1:
+                        self._lacking.setdefault(path, dict.fromkeys(islice(names, _NAMES)))
+
+    def _seek(self, path: Names, value: Any, open: Callable[[Any], Any]) -> None:
+        for name in path[:-1]:
+            value = open(value.get(name))
+            if not isinstance(value, dict):
+                return
+        if path[-1] in value:
+            del self.missing[path]
+            return
+        names = self._lacking.setdefault(path, {})
+        if len(names) < _NAMES:
+            names.update(dict.fromkeys(islice(value, _NAMES)))
+
+    @property
+    def literals(self) -> dict[int, Node]:
+        literals: dict[int, Node] = {}
+        for node, other in self._pairs if self._guess else ():
+            name = node["value"]
+            # A name beside a text is a member. Of two such names, the right one is the text.
+            if name in self._quoted and (name,) in self.missing and _open(other, literals):
+                literals[id(node)] = {"type": "literal", "value": name, "children": []}
+        return literals
+
+    def messages(self, required: bool) -> Iterator[str]:
+        literals = self.literals
+        corrected = {(node["value"],) for node, _ in self._pairs if id(node) in literals}
+        others = [(node["value"],) for node, other in self._pairs if _open(other, literals)]
+        for path, required_here in self.missing.items():
+            if required_here == required and path not in corrected and path in self._lacking:
+                yield self._message(path, compared=path in others)
+
+    def _message(self, path: Names, *, compared: bool) -> str:
+        *parents, name = path
+        word, names = repr(_shortened(name)), [*filter(str.isprintable, self._lacking[path])]
+        inside = f" in {_shortened('.'.join(parents))!r}" if parents else ""
+        message = f"{'there is no' if self._single else 'no element has'} {word}{inside}; "
+        message += f"{self._names_of}: {_listed(names) or 'none'}"
+        suggests = name not in names and not (compared and name in self._quoted)
+        like = did_you_mean(name, names) if suggests else ""
+        text = f"; did you mean the text {word}, in single quotes?" if compared else ""
+        return message + (like or text)
+
+
+def renamed(tree: Node, names: Collection[str]) -> Node:
+    """Return an expression with each of these member names of its value replaced by `@`."""
+    current = {"type": "current", "children": []}
+    inside = (node for node, at, _ in _alongside(tree, required=False) if not at)
+    fields = (node for node in inside if node["type"] == "field")
+    return _replaced(tree, {id(node): current for node in fields if node.get("value") in names})
+
+
+def compared(node: Node) -> list[tuple[Node, Node]]:
+    """Return the names that `node` compares, each with the other operand; the right name first."""
+    kind = node["type"]
+    compares = kind == "function_expression" and node["value"] in _COMPARING
+    if not (compares or kind == "comparator") or len(node["children"]) != 2:
+        return []
+    first, second = node["children"]
+    return [pair for pair in ((second, first), (first, second)) if pair[0]["type"] == "field"]
+
+
+def _alongside(node: Node, required: bool, at: Names = ()) -> Iterator[tuple[Node, Names, bool]]:
+    """Yield the nodes that are evaluated over the same value as `node`, or over its members."""
+    yield node, at, required
+    kind, children = node["type"], node.get("children", [])
+    if kind == "subexpression":
+        for child in children:
+            yield from _alongside(child, required, at)
+            if child["type"] != "field":
+                return
+            at = (*at, child["value"])
+    elif kind in FIRST_ALONE:
+        yield from _alongside(children[0], required, at)
+    elif kind == "comparator":
+        # A comparison with null tests if the member is present.
+        first, second = children
+        yield from _alongside(first, not _null(second), at)
+        yield from _alongside(second, not _null(first), at)
+    elif kind != "expref":
+        if kind == "function_expression":
+            required = node["value"] not in ("not_null", "type")
+        elif kind in ("and_expression", "or_expression", "not_expression"):
+            required = False
+        for child in children:
+            if isinstance(child, dict):
+                yield from _alongside(child, required, at)
+
+
+def _open(node: Node, literals: dict[int, Any]) -> bool:
+    """Return True if a node reads the element, so that the other operand may be a text."""
+    return node["type"] != "literal" and id(node) not in literals
+
+
+def _null(node: Node) -> bool:
+    return (node["type"], node.get("value")) in (("literal", None), ("field", "null"))
+
+
+def _replaced(node: Node, by: dict[int, Node]) -> Node:
+    if id(node) in by:
+        return by[id(node)]
+    children = node.get("children", [])
+    parts = [_replaced(part, by) if isinstance(part, dict) else part for part in children]
+    same = all(part is child for part, child in zip(parts, children, strict=True))
+    return node if same else {**node, "children": parts}
+
+
+def _listed(names: list[str]) -> str:
+    listed = ""
+    for name in map(_shortened, names):
+        if len(listed) + len(name) > _SHOWN:
+            return f"{listed}, …"
+        listed = f"{listed}, {name}" if listed else name
+    return listed
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+
+
+_COMPARING = {"contains", "starts_with", "ends_with"}

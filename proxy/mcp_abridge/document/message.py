@@ -1,0 +1,334 @@
+"""Raw JSON-RPC messages, of which just the envelope is decoded.
+
+The values inside stay the bytes that were received. An id is identified by its spelling: `5`, `"5"`
+and `5.0` are three ids.
+"""
+
+import re
+from itertools import islice
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from mcp_abridge.document.surrogates import replace_lone
+from mcp_abridge.document.tree import ABSENT, compact, encode, level, text
+from mcp_abridge.errors import DocumentError
+
+# Keys in `_meta` of a stateless request and its response (MCP 2026-07-28).
+CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
+SERVER_INFO = "io.modelcontextprotocol/serverInfo"
+PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
+
+PROGRESS_TOKEN = "progressToken"
+"""The key of the token that pairs progress notifications with their request."""
+
+LISTEN = "subscriptions/listen"
+"""The method of a request whose response comes only when the client needs no more messages."""
+
+ENDS = 512
+"""The number of first and of last bytes of a message that usually suffice to classify it."""
+
+LONGEST_NAME = 200
+"""The number of characters that are kept of the name of a client, a server or a tool."""
+
+# Error codes of JSON-RPC 2.0, of MCP, and of the proxy itself.
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+CANCELLED = -32800
+HEADER_MISMATCH = -32020
+PROXY_ERROR = -1
+
+
+class Message(Struct, gc=False):
+    """The envelope of one message; members that are absent are ABSENT."""
+
+    id: Raw = ABSENT
+    method: Raw = ABSENT
+    params: Raw = ABSENT
+    result: Raw = ABSENT
+    error: Raw = ABSENT
+
+    @property
+    def key(self) -> bytes | None:
+        """The key that pairs a request with its response; None without an id."""
+        return None if self.id is ABSENT else id_key(bytes(self.id))
+
+    @property
+    def verb(self) -> str:
+        """The method's name; empty for a response, or if it is no string."""
+        if self.method is ABSENT:
+            return ""
+        if bytes(self.method) == b'"tools/call"':  # nearly every request
+            return "tools/call"
+        try:
+            name = level(self.method)
+        except DocumentError:
+            return ""
+        return name if isinstance(name, str) else ""
+
+    @property
+    def responds(self) -> bool:
+        return self.method is ABSENT and (self.result is not ABSENT or self.error is not ABSENT)
+
+    @property
+    def is_message(self) -> bool:
+        """True for a request, a notification or a response; other objects are no messages."""
+        return self.method is not ABSENT or self.responds
+
+
+_MESSAGE = msgspec.json.Decoder(Message)
+_BATCH = msgspec.json.Decoder(list[Raw])
+_MEMBERS = msgspec.json.Decoder(dict[str, Raw])
+_ID = rb'("(?:[^"\\]|\\.){0,256}"|-?\d[\d.eE+-]{0,64})'
+_MEMBER = rb'(?:"jsonrpc"\s*+:\s*+"2\.0"|"id"\s*+:\s*+%b)' % _ID
+# The members may come in any order: some servers sort them by name, or write the id last.
+_HEAD = re.compile(rb'\s*+\{\s*+(?:%b\s*+,\s*+){0,2}+"(result|error|method)"\s*+:' % _MEMBER)
+_OF_REQUESTS, _OF_RESPONSES = (b"method",), (b"result", b"error")
+_TAIL = re.compile(rb"\}\s*+(?:,\s*+%b\s*+){1,2}+\}\s*+\Z" % _MEMBER)
+_TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
+_TRIES = 32  # places that are tried for the start of a message after noise
+_BEGINS = re.compile(rb'\{\s*"(?:jsonrpc|id|method|params|result|error)"\s*:')
+_ONE_LINE = bytes(0x20 if byte in b"\r\n" else byte for byte in range(256))
+
+
+def read(raw: bytes) -> Message | list[Raw]:
+    """Decode the envelope of a message, or the elements of a batch. Raises DocumentError."""
+    try:
+        return _read(raw)
+    except msgspec.ValidationError:
+        raise DocumentError("neither an object nor an array") from None
+    except msgspec.DecodeError as error:
+        repaired = replace_lone(raw)
+        if repaired is raw:
+            raise DocumentError(f"not JSON: {error}") from error
+        return read(repaired)
+    except RecursionError as error:
+        raise DocumentError("nested too deeply") from error
+
+
+def _read(raw: bytes) -> Message | list[Raw]:
+    return _BATCH.decode(raw) if raw.lstrip()[:1] == b"[" else _MESSAGE.decode(raw)
+
+
+def members(raw: bytes | Raw) -> dict[str, Raw]:
+    """Decode the outermost level of a JSON object. Raises DocumentError if `raw` is none."""
+    try:
+        return _MEMBERS.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DocumentError(f"not a JSON object: {error}") from error
+
+
+def outer_members(raw: bytes) -> dict[str, Raw]:
+    """Decode a message's outermost level; lone surrogates become U+FFFD. Raises DocumentError."""
+    try:
+        return members(raw)
+    except DocumentError:
+        repaired = replace_lone(raw)
+        if repaired is raw:
+            raise
+        return members(repaired)
+
+
+def string_at(raw: Raw, *names: str) -> str | None:
+    """Return the string at the end of a chain of members, None if there is none.
+
+    >>> string_at(Raw(b'{"clientInfo": {"name": "x"}}'), "clientInfo", "name")
+    'x'
+    """
+    try:
+        for name in names:
+            raw = members(raw)[name]
+        return text(raw)
+    except (DocumentError, KeyError):
+        return None
+
+
+def id_key(raw: bytes) -> bytes:
+    """Return the key of an id: its spelling, with escapes that JSON allows in two ways unified."""
+    if raw[:1] != b'"' or b"\\" not in raw:
+        return raw
+    try:
+        return compact(encode(level(Raw(replace_lone(raw)))))
+    except DocumentError:
+        return raw
+
+
+def responds_to(raw: bytes) -> bytes | None:
+    """Return the id of the request that `raw` responds to, if its two ends show it; else None."""
+    return response_key(raw[:ENDS], raw[-ENDS:])
+
+
+def response_key(start: bytes, end: bytes) -> bytes | None:
+    """Read the id of a response off the first and last bytes of its line, or None if unsure.
+
+    A server's own request may carry the same id, so the head must show `result` or `error`.
+    """
+    id = _id_at_an_end(start, end, _OF_RESPONSES)
+    return None if id is None else id_key(id)
+
+
+def request_id(start: bytes, end: bytes) -> bytes | None:
+    """Read the id of a request off the first and last bytes of its line, or None if unsure.
+
+    >>> request_id(b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{', b'}}')
+    b'7'
+    >>> request_id(b'{"jsonrpc":"2.0","id":7,"result":{', b'}}') is None
+    True
+    """
+    return _id_at_an_end(start, end, _OF_REQUESTS)
+
+
+def _id_at_an_end(start: bytes, end: bytes, members: tuple[bytes, ...]) -> bytes | None:
+    match = _HEAD.match(start)
+    if match is None or match[2] not in members:
+        return None
+    if match[1] is None:
+        match = _TAIL.search(end)
+    return None if match is None else match[1]
+
+
+def _member_at(start: bytes) -> bytes | None:
+    match = _HEAD.match(start)
+    return None if match is None else match[2]
+
+
+def asks(start: bytes) -> bool:
+    """Return True if a line that begins with `start` is surely a request or a notification."""
+    return _member_at(start) == b"method"
+
+
+def answers(start: bytes) -> bool:
+    """Return True if a line that begins with `start` is surely a response, its id at either end."""
+    return _member_at(start) in _OF_RESPONSES
+
+
+def succeeds(start: bytes) -> bool:
+    """Return True if a response that begins with `start` carries a result, not an error."""
+    return _member_at(start) == b"result"
+
+
+def one_line(raw: bytes) -> bytes:
+    r"""Return a message as one line: JSON has line ends only between tokens.
+
+    >>> one_line(b'{"jsonrpc":\r\n  "2.0"}\n')
+    b'{"jsonrpc":    "2.0"} '
+    """
+    return raw.translate(_ONE_LINE) if b"\n" in raw or b"\r" in raw else raw
+
+
+def params(raw: bytes) -> Raw:
+    """Return the params of a readable request or notification; ABSENT without any."""
+    content = read(raw)
+    assert isinstance(content, Message)
+    return content.params
+
+
+def offset_after_noise(raw: bytes) -> int | None:
+    """Return the offset in `raw` of a message after noise; None if there is just noise.
+
+    >>> offset_after_noise(b'debug {1} {"method":"ping"}')
+    10
+    """
+    for begins in islice(_BEGINS.finditer(raw, 1), _TRIES):
+        offset = begins.start()
+        try:
+            content = read(raw[offset:])
+        except DocumentError:
+            continue
+        if isinstance(content, Message) and content.is_message:
+            return offset
+    return None
+
+
+def end_of_first(raw: bytes) -> int | None:
+    """Find the end of the JSON text at the start of a line with more content after it.
+
+    None if the line is one JSON text, or does not begin with one.
+
+    >>> end_of_first(b'{"id":1,"result":{}} {"id":2}'), end_of_first(b'{"id":1}')
+    (21, None)
+    """
+    try:
+        _read(raw)
+    except (msgspec.DecodeError, RecursionError) as error:
+        match = _TRAILING.search(str(error))
+        return None if match is None else int(match[1]) - 1  # it counts the next byte too
+    return None
+
+
+def may_hold_another(raw: bytes) -> bool:
+    """Return True if another message may follow the first one of a long line (a quick check)."""
+    return raw.find(b'{"jsonrpc"', 1) > 0
+
+
+def trailing_bytes_reason(end: int, size: int) -> str:
+    """Return the message on a response that ends at byte `end` of `size` bytes (line or body)."""
+    return (
+        f"the server's answer is not JSON: {size - end} bytes follow its end at byte {end}; "
+        "the server must send each message on a line, or in a body, of its own"
+    )
+
+
+def fails(raw: bytes) -> bool:
+    """Return True if a message is a response that carries an error, and no result beside it.
+
+    >>> fails(b'{"id":null,"error":{"code":1}}'), fails(b'{"id":1,"result":{}}'), fails(b'null')
+    (True, False, False)
+    """
+    try:
+        content = read(raw)
+    except DocumentError:
+        return False
+    return isinstance(content, Message) and content.error is not ABSENT and content.result is ABSENT
+
+
+def replaced(raw: bytes, **values: Any) -> bytes:
+    """Return the object `raw` with these members set, every other member unchanged."""
+    return encode({**outer_members(raw), **values})
+
+
+def with_arguments(raw: bytes, params: Raw, arguments: dict[str, Any]) -> bytes:
+    """Return the call `raw`, which has these `params`, with other arguments."""
+    changed = replaced(bytes(params), arguments=Raw(encode(arguments)))
+    return replaced(raw, params=Raw(changed))
+
+
+def result(id: bytes | Raw, value: Any) -> bytes:
+    """Return a response that carries `value`."""
+    return encode({"jsonrpc": "2.0", "id": Raw(bytes(id)), "result": value})
+
+
+def error(id: bytes | Raw, code: int, text: str) -> bytes:
+    """Return an error response."""
+    body = {"code": code, "message": text}
+    return encode({"jsonrpc": "2.0", "id": Raw(bytes(id)), "error": body})
+
+
+def drop_reason(size: int, limit: int, source: str = "") -> str:
+    """Return the reason for dropping a message: it is over the limit, or memory is too small.
+
+    >>> drop_reason(30, 20, " from the server")
+    'a message of 30 bytes from the server is over the limit of 20 bytes'
+    >>> drop_reason(30, 200)
+    'there is no memory for a message of 30 bytes'
+    """
+    what = f"a message of {size} bytes{source}"
+    if size > limit:
+        return f"{what} is over the limit of {limit} bytes"
+    return f"there is no memory for {what}"
+
+
+def refusal(id: bytes | Raw, text: str, modern: bool) -> bytes:
+    """Return a tool result with `isError` and `text` (MCP: Tools, Error Handling).
+
+    `modern` is true for requests of revision 2026-07-28, whose results name their `resultType`.
+    """
+    return completed(id, {"content": [{"type": "text", "text": text}], "isError": True}, modern)
+
+
+def completed(id: bytes | Raw, value: dict[str, Any], modern: bool) -> bytes:
+    """Return a response with a tool result that the proxy made; `modern` as in `refusal`."""
+    return result(id, {"resultType": "complete", **value} if modern else value)

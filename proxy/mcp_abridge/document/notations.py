@@ -1,0 +1,336 @@
+r"""Conversion of other notations to JSON text: YAML, CSV, Python literals, JSON with text after it.
+
+Each function takes a text and returns its content as JSON, and the offset at which the content
+ends. Nothing is evaluated, and the work grows with the length of the text, not with its nesting.
+Errors of JSON itself (a missing comma, unbalanced brackets) are left to its decoder.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from msgspec import DecodeError, Raw
+from msgspec.json import decode, encode
+
+from mcp_abridge.document.measure import exceeds
+from mcp_abridge.document.tree import Value, row_type, uncollected
+from mcp_abridge.errors import DocumentError
+
+MOST_YAML = 1 << 19  # characters; the pure Python reader takes about 4 s for them
+_DEEPEST_YAML = 100  # levels: the reader's time for a token grows with its depth
+_QUOTED = r"""'[^'\\]*+(?:\\.[^'\\]*+)*+'|"[^"\\]*+(?:\\.[^"\\]*+)*+\""""
+_GROWTH = 4  # how many times longer than the YAML its JSON may be, since aliases repeat parts
+
+
+def json(text: str) -> tuple[str, int]:
+    """Return the JSON value that `text` begins with. Raises DocumentError if there is none."""
+    content = text.strip()
+    try:
+        decode(content, type=Raw)
+        return content, len(text.rstrip())
+    except (DecodeError, UnicodeEncodeError):
+        pass
+    import json
+
+    start = len(text) - len(text.lstrip())
+    try:
+        end = json.JSONDecoder().raw_decode(text, start)[1]
+    except ValueError as error:
+        raise DocumentError(f"not JSON: {error}") from error
+    return text[start:end], end
+
+
+def python(text: str) -> tuple[str, int]:
+    r"""Return the Python literal `text` as JSON: dicts, lists, tuples, strings, numbers.
+
+    A call, such as `Decimal('1.10')` or `datetime.date(2024, 1, 31)`, becomes a string: a date or a
+    time as ISO 8601 has it, any other its one string argument, else its spelling. Bytes become
+    strings too.
+
+    Raises DocumentError for a character that no literal has.
+    """
+    tokens = re.compile(
+        rf"\s*+(?:(?P<mark>[\[\](){{}}:,])|(?P<quoted>b?(?:{_QUOTED}))"
+        r"|(?P<number>-?[0-9][0-9.eE+\-]*+)|(?P<word>[A-Za-z_][\w.]*+)|(?P<end>\Z))",
+        re.DOTALL,
+    )
+    out: list[str] = []
+    position, valued = 0, False
+    while True:
+        match = tokens.match(text, position)
+        if match is None:
+            near = text[position : position + 20]
+            raise DocumentError(f"not a Python literal at character {position}: {near!r}")
+        kind, token = match.lastgroup, match[match.lastgroup or 0]
+        start, position = match.start(kind or 0), match.end()
+        if valued and kind not in ("mark", "end"):
+            raise DocumentError(f"two values without a comma at character {start}: {token[:20]!r}")
+        valued = kind != "mark"
+        if kind == "end":
+            return "".join(out), len(text.rstrip())
+        if kind == "mark":
+            closes = token in ")]}"
+            if closes and token != "}" and out and out[-1] == ",":
+                out.pop()  # the comma of (1,)
+            if token == ":" and out and not out[-1].endswith('"'):
+                out[-1] = encode(out[-1]).decode()  # a key that is not a string
+            out.append({"(": "[", ")": "]"}.get(token, token))
+        elif kind == "quoted":
+            out.append(encode(token).decode() if token[0] == "b" else _string(token[1:-1]))
+        elif kind == "number":
+            out.append(token)
+        elif token in _WORDS:
+            out.append(_WORDS[token])
+        elif text[position : position + 1] == "(":
+            position = _call_end(text, position)
+            inside = tokens.match(text, match.end() + 1)
+            alone = inside is not None and inside.lastgroup == "quoted"
+            if inside is not None and alone and text[inside.end() : position].strip() == ")":
+                out.append(_string(inside["quoted"][1:-1]))
+            else:
+                out.append(encode(_iso(text[start:position])).decode())
+        else:
+            raise DocumentError(f"not a Python literal at character {start}: {token[:20]!r}")
+
+
+_WORDS = {"None": "null", "True": "true", "False": "false"}
+
+
+def _call_end(text: str, position: int) -> int:
+    depth = 0
+    for match in re.compile(rf"{_QUOTED}|[()\[\]{{}}]", re.DOTALL).finditer(text, position):
+        depth += (match[0] in "([{") - (match[0] in ")]}")
+        if depth == 0 and len(match[0]) == 1:
+            return match.end()
+    raise DocumentError("a call in a Python literal is not closed")
+
+
+def _iso(call: str) -> str:
+    """Return a date, a time or both as ISO 8601 writes them; any other call as it is spelled.
+
+    >>> _iso("datetime.datetime(2024, 1, 31, 9, 5, 0, 25, tzinfo=datetime.timezone.utc)")
+    '2024-01-31T09:05:00.000025Z'
+    >>> _iso("datetime.datetime(2024, 1, 31, 9, 5, tzinfo=zoneinfo.ZoneInfo(key='Europe/Berlin'))")
+    '2024-01-31T09:05[Europe/Berlin]'
+    >>> _iso("datetime.time(9, 5)"), _iso("datetime.timedelta(days=1)")
+    ('09:05', 'datetime.timedelta(days=1)')
+    """
+    match = re.fullmatch(_MOMENT, call)
+    if match is None:
+        return call
+    parts = [each.zfill(2) for each in match["numbers"].split(", ")]
+    day, time = ([], parts) if match["kind"] == "time" else (parts[:3], parts[3:])
+    day[:1] = [year.zfill(4) for year in day[:1]]
+    clock = ".".join([":".join(time[:3]), *(each.zfill(6) for each in time[3:])])
+    zone = "Z" if match["utc"] else match["zone"] and f"[{match['zone']}]"
+    return "T".join(filter(None, ["-".join(day), clock])) + (zone or "")
+
+
+_MOMENT = (
+    r"datetime\.(?P<kind>date|datetime|time)\((?P<numbers>[0-9]+(?:, [0-9]+){1,6})"
+    r"(?:, tzinfo=(?:(?P<utc>datetime\.timezone\.utc|zoneinfo\.ZoneInfo\(key='(?:Etc/)?UTC'\))"
+    r"|zoneinfo\.ZoneInfo\(key='(?P<zone>[\w/+\-]+)'\)))?\)"
+)
+
+
+def _string(body: str) -> str:
+    r"""Write the inside of a Python string as a JSON string.
+
+    >>> _string(r"it\'s \x41 \U0001f600 \ud83d\ude00 \ud800")
+    '"it\'s A 😀 😀 \ufffd"'
+    """
+    if "\\" not in body:
+        return encode(body).decode()
+    escapes = re.match(rf"(?:[^\\]|\\(?:{_ESCAPE}))*+", body, re.DOTALL)
+    end = escapes.end() if escapes else 0
+    if end < len(body):
+        raise DocumentError(f"a Python string with the escape {body[end : end + 2]!r}")
+    text = body.encode("latin-1", "backslashreplace").decode("unicode_escape")
+    # Joins the halves of characters; a lone one becomes U+FFFD.
+    return encode(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")).decode()
+
+
+_ESCAPE = r"""['"\\abfnrtv\n]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}"""
+
+
+def csv(text: str, *, fewest: int = 0) -> tuple[str, int]:
+    r"""Return the rows of CSV or TSV below its head of names as a JSON array of objects.
+
+    A column of numbers becomes numbers with all their digits, its empty cells null; all other cells
+    stay strings.
+
+    >>> csv('id,note\n1.50,"a, b"\n,\n')[0]
+    '[{"id":1.50,"note":"a, b"},{"id":null,"note":""}]'
+    >>> csv("")[0]
+    '[]'
+
+    A blank text has no rows. Raises DocumentError if the head is none, there are fewer rows than
+    `fewest`, or a row has more or fewer cells than the head.
+    """
+    if not (fewest or text.strip()):
+        return "[]", len(text.rstrip())
+    import csv as reader
+    from io import StringIO
+    from itertools import starmap
+
+    first = text.partition("\n")[0]
+    separator = next((each for each in "\t,;" if each in first), ",")
+    rows = reader.reader(StringIO(text, newline=""), delimiter=separator, strict=True)
+    try:
+        head = next(rows, [])
+        if not _is_head(head):
+            raise DocumentError(
+                f"a head of {len(head)} columns without a name each: {first[:80]!r}"
+            )
+        with uncollected():
+            body = []
+            for row in rows:
+                if row and len(row) != len(head):
+                    line = f"line {rows.line_num}"
+                    raise DocumentError(f"{line} has {len(row)} cells, the head has {len(head)}")
+                body.append(row)
+            while body and not body[-1]:
+                body.pop()
+            if len(body) < fewest or not all(body):
+                raise DocumentError(f"{len(body)} rows, or an empty one among them")
+            columns = [_column(cells) for cells in zip(*body, strict=True)]
+            rows_of = starmap(row_type(head), zip(*columns, strict=True))
+            return encode([*rows_of]).decode(), len(text.rstrip())
+    except reader.Error as error:
+        raise DocumentError(f"not CSV: {error}") from error
+
+
+def _is_head(cells: list[str]) -> bool:
+    names = {cell for cell in cells if len(cell) <= 60 and re.fullmatch(_COLUMN, cell)}
+    return len(cells) > 1 and len(names) == len(cells)
+
+
+_COLUMN = r"[^\W\d](?:[\w./()%#:-]| (?! ))*(?<! )"
+
+
+def _column(cells: tuple[str, ...]) -> list[Value]:
+    """Return the cells of a column: numbers as they are spelled if all but the empty are numbers.
+
+    >>> _column(("007", "8")), [bytes(cell) for cell in _column(("1.50", "-2"))]
+    (['007', '8'], [b'1.50', b'-2'])
+    """
+    is_number = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?").fullmatch
+    filled = [cell for cell in cells if cell]
+    if not filled or not all(map(is_number, filled)):
+        return [*cells]
+    return [Raw(cell.encode()) if cell else None for cell in cells]
+
+
+def yaml(text: str, *, strict: bool = False) -> tuple[str, int]:
+    r"""Return the one document of a YAML text as JSON; plain scalars follow YAML 1.2 core.
+
+    Raises DocumentError if the text is not YAML, holds several documents, is longer than 512K
+    characters, or grows by its aliases.
+
+    `strict`: for a text that may be no YAML at all. It is read quickly, by the parser in C, and is
+    an error too if it is no mapping with nested values, nor a list of mappings, or if a key is
+    repeated: then one of the values would be lost.
+    """
+    import yaml as pyyaml
+
+    loader: Any = getattr(pyyaml, "CBaseLoader", None) if strict else None
+    if len(text) > MOST_YAML:
+        raise DocumentError(f"{len(text)} characters of YAML are more than {MOST_YAML}")
+    try:
+        value = _yaml_value(pyyaml.parse(text, Loader=loader or pyyaml.BaseLoader), strict=strict)
+        if exceeds(value, _GROWTH * len(text) + 1000):
+            raise DocumentError("YAML that grows by its aliases")
+        if strict and not _is_nested(value):
+            raise DocumentError("YAML of one level")
+        return encode(value).decode(), len(text.rstrip())
+    except (pyyaml.YAMLError, ValueError) as error:
+        raise DocumentError(f"not YAML: {' '.join(str(error).split())}") from error
+
+
+def _is_nested(value: Value) -> bool:
+    if isinstance(value, list):
+        return bool(value) and all(isinstance(each, dict) for each in value)
+    inner = value.values() if isinstance(value, dict) else ()
+    return any(isinstance(each, dict | list) and each for each in inner)
+
+
+def _yaml_value(events: Iterable[Any], *, strict: bool = False) -> Value:
+    """Return the value of the one document in `events`, in one pass without recursion.
+
+    `strict`: a repeated key is an error. An alias is the same object as its anchor: it may contain
+    itself.
+    """
+    documents: list[Value] = []
+    # Each open value, and its parts: keys and values in turn for a mapping.
+    levels: list[tuple[Value, list[Value]]] = [(documents, documents)]
+    anchored: dict[str, Value] = {}
+    for event in events:
+        kind = type(event).__name__
+        outer, parts = levels[-1]
+        is_key = isinstance(outer, dict) and len(parts) % 2 == 0
+        value: Value
+        if kind in ("SequenceEndEvent", "MappingEndEvent"):
+            levels.pop()
+            if isinstance(outer, dict):
+                outer.update(zip(parts[::2], parts[1::2], strict=True))
+                if strict and 2 * len(outer) != len(parts):
+                    raise DocumentError("a YAML key that is repeated")
+            continue
+        if kind == "ScalarEvent":
+            plain = event.implicit[0] and not is_key
+            value = Raw(_scalar(event.value).encode()) if plain else event.value
+        elif kind == "AliasEvent":
+            if event.anchor not in anchored:
+                raise DocumentError(f"a YAML alias *{event.anchor} to nothing before it")
+            value = anchored[event.anchor]
+        elif kind in ("SequenceStartEvent", "MappingStartEvent"):
+            if len(levels) > _DEEPEST_YAML:
+                raise DocumentError(f"YAML nested more than {_DEEPEST_YAML} levels deep")
+            value = {} if kind == "MappingStartEvent" else []
+            levels.append((value, value if isinstance(value, list) else []))
+        else:
+            continue
+        if is_key and not isinstance(value, str):
+            raise DocumentError("a YAML key that is no scalar")
+        parts.append(value)
+        if event.anchor is not None:
+            anchored[event.anchor] = value
+    if len(documents) > 1:
+        raise DocumentError("several YAML documents in one text")
+    return documents[0] if documents else None
+
+
+def _scalar(text: str) -> str:
+    kind = scalar_kind(text)
+    if kind == "text":
+        return encode(text).decode()
+    if kind in ("null", "boolean"):
+        return "null" if kind == "null" else text.lower()
+    if re.fullmatch(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?", text):
+        return text
+    if kind == "based":
+        return str(int(text, 0))
+    # What JSON does not spell so: `+12`, `.5`, `1.`, `01.50`.
+    sign, digits = "-" * text.startswith("-"), text.lstrip("+-").lstrip("0")
+    return sign + re.sub(r"\.(?!\d)", "", re.sub(r"^(?!\d)", "0", digits))
+
+
+ScalarKind = Literal["null", "boolean", "integer", "based", "float", "text"]
+
+
+def scalar_kind(text: str) -> ScalarKind:
+    """Return the kind of a plain YAML scalar by the core schema (YAML 1.2, section 10.3.2)."""
+    if text in ("", "~", "null", "Null", "NULL"):
+        return "null"
+    if text in ("true", "True", "TRUE", "false", "False", "FALSE"):
+        return "boolean"
+    if text[0] not in "0123456789+-.":
+        return "text"
+    match = re.fullmatch(_NUMBER, text)
+    return "text" if match is None else match.lastgroup or "float"  # type: ignore[return-value]
+
+
+_NUMBER = (
+    r"(?P<integer>[-+]?[0-9]+)|(?P<based>0o[0-7]+|0x[0-9a-fA-F]+)"
+    r"|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+)

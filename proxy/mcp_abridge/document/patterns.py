@@ -1,0 +1,272 @@
+"""Regular expressions and JMESPath expressions of rule files, checked on creation."""
+
+from collections.abc import Callable, Iterator, Mapping
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any
+
+from mcp_abridge.document.fuel import Fuel, characters
+from mcp_abridge.errors import AbridgeError, OutOfFuel, Refusal
+
+if TYPE_CHECKING:
+    from mcp_abridge.document.lookups import Lookups
+
+_SHOWN = 60  # characters of a value that a message repeats
+_READ = 300  # characters of an expression
+_CONTINUING = bytes(range(0x80, 0xC0))  # the bytes of a character in UTF-8 after its first
+
+
+class PatternError(AbridgeError):
+    """A regular or JMESPath expression that cannot be used."""
+
+
+class Pattern:
+    """A regular expression of the linear-time engine (RE2 syntax)."""
+
+    __slots__ = ("_compiled", "_worst", "text")
+
+    def __init__(self, text: str, *, modest: bool = False) -> None:
+        """Compile `text`. Raises PatternError if it is no regular expression of that engine.
+
+        `modest`: limit its memory to an eighth, for an expression that comes from a model.
+        """
+        import re2
+
+        options = re2.Options()
+        options.log_errors = False
+        if modest:
+            options.max_mem >>= 3
+        try:
+            self._compiled = re2.compile(text, options)
+        except re2.error as error:
+            reason = error.args[0] if error.args else error
+            reason = reason.decode() if isinstance(reason, bytes) else str(reason)
+            raise PatternError(
+                f"{_clipped(text)!r} is not a regular expression RE2 takes: {_clipped(reason)}"
+            ) from None
+        # Nanoseconds per byte if all states of the expression are active, and each holds the
+        # positions of its groups; measured, and rounded up.
+        self._worst = self._compiled.programsize * (10 + self._compiled.groups * 3 // 10)
+        self.text = text
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        r"""The names of its groups, in alphabetical order."""
+        return tuple(sorted(self._compiled.groupindex))
+
+    def search(self, subject: str | bytes, fuel: Fuel | None = None, at: int = 0) -> Any:
+        """Return the first match from `at` on, or None. Raises OutOfFuel if it may take long."""
+        if fuel is None:
+            return self._compiled.search(subject)
+        self._try(subject, fuel)
+        start_ns = perf_counter_ns()
+        match = self._compiled.search(subject, at)
+        fuel.burn_since(start_ns)
+        return match
+
+    def finditer(self, subject: str, fuel: Fuel) -> Iterator[Any]:
+        """Yield every match. Raises OutOfFuel: all searches together may take quadratic time."""
+        self._try(subject, fuel)
+        return self._each(subject, fuel)
+
+    def spans(self, subject: str, fuel: Fuel) -> Iterator[tuple[int, int]]:
+        """Yield the start and the end of every match in `subject`, as `finditer` finds them.
+
+        An empty match at the end of another one is none.
+        """
+        fuel.burn(characters(subject))
+        # The engine takes bytes: to count all characters at each match takes most of its time.
+        content, wide = subject.encode(), not subject.isascii()
+        self._try(content, fuel)
+        counted = at = 0  # in bytes, in characters
+        before = -1
+        for match in self._each(content, fuel):
+            start, end = match.span()
+            if start == end == before:
+                continue  # the engine reports an empty match twice
+            before = end
+            if wide:
+                at += _length(content[counted:start])
+                counted, length = start, _length(content[start:end])
+                start, end = at, at + length
+            yield start, end
+
+    def replace(self, subject: str, replacement: str, fuel: Fuel) -> str:
+        r"""Replace every match; `\1` is a group. Raises OutOfFuel if it takes or makes too much."""
+        parts: list[str] = []
+        end, last, groups = 0, None, replacement.count("\\")
+        for match in self.finditer(subject, fuel):
+            # The engine reports an empty match twice unless it is right at the previous match.
+            if match.span() != last:
+                start, stop = last = match.span()
+                # A group is at most as long as the match: its fuel is burned before it is copied.
+                fuel.burn(4 + (len(replacement) + groups * (stop - start)) // 4)
+                parts += subject[end:start], match.expand(replacement)
+                end = stop
+        return "".join(parts) + subject[end:]
+
+    def _each(self, subject: str | bytes, fuel: Fuel) -> Iterator[Any]:
+        start_ns = perf_counter_ns()
+        for match in self._compiled.finditer(subject):
+            fuel.burn_since(start_ns)
+            yield match
+            start_ns = perf_counter_ns()
+        fuel.burn_since(start_ns)
+
+    def _try(self, subject: str | bytes, fuel: Fuel) -> None:
+        """Search part by part if all may take too much fuel: a search cannot be stopped."""
+        wide = isinstance(subject, str) and not subject.isascii()
+        worst = 4 * self._worst if wide else self._worst  # per character, or per byte
+        if len(subject) * worst > fuel.remaining * 1000:
+            part = fuel.remaining * 1000 // worst + 1
+            for start in range(0, len(subject), part):
+                for _ in self._each(subject[start : start + part], fuel):
+                    pass
+
+    def __repr__(self) -> str:
+        return f"Pattern({self.text!r})"
+
+    def __reduce__(self) -> tuple[type["Pattern"], tuple[str]]:
+        return Pattern, (self.text,)
+
+
+class Expression:
+    """A JMESPath expression; `argument('name')` in it is the call's argument."""
+
+    __slots__ = ("_parsed", "text")
+
+    def __init__(self, text: str) -> None:
+        """Parse `text`. Raises PatternError if it is no JMESPath expression."""
+        import warnings
+
+        import jmespath
+        import jmespath.exceptions
+
+        try:
+            with warnings.catch_warnings():
+                # `text` in backticks without quotes is an older way to write 'text'; it works.
+                warnings.simplefilter("ignore", PendingDeprecationWarning)
+                self._parsed = jmespath.compile(text)
+            # The library caches the last 512; expressions of a model may take a megabyte each.
+            jmespath.parser.Parser.purge()
+        except RecursionError:
+            raise PatternError("nested too deeply") from None
+        except ValueError as error:
+            # Python's own error if a number has too many digits, else an error of the library.
+            if not isinstance(error, jmespath.exceptions.JMESPathError):
+                raise PatternError(f"{_clipped(text)!r} has a number too long to read") from None
+            # The library repeats the expression, with a mark under it: one line has neither.
+            reason = str(error).partition("\n")[0].rpartition("jmespath expression: ")[2]
+            reason = reason.removesuffix(":").removesuffix(", for expression")
+            advice = "; did you mean '=='?" if reason == "Unknown token '='" else ""
+            if getattr(error, "token_type", None) == "NUMBER":
+                advice = "; a number stands in backticks, such as `5`"
+            message = f"{_clipped(text)!r} is not a JMESPath expression: {_clipped(reason)}{advice}"
+            raise PatternError(message) from None
+        self.text = text
+
+    @property
+    def tree(self) -> dict[str, Any]:
+        return dict(self._parsed.parsed)
+
+    @property
+    def quoted(self) -> set[str]:
+        """The names in double quotes: they are members, though a text may be meant."""
+        import warnings
+
+        from jmespath.lexer import Lexer
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PendingDeprecationWarning)
+            tokens = list(Lexer().tokenize(self.text))
+        return {each["value"] for each in tokens if each["type"] == "quoted_identifier"}
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """The members of an object that the expression reads; None if it may read any."""
+        try:
+            names = _names(self.tree)
+        except RecursionError:
+            return None
+        return None if None in names else tuple(name for name in names if name is not None)
+
+    def bind(
+        self, arguments: Mapping[str, Any], fuel: Fuel, lookups: "Lookups | None" = None
+    ) -> Callable[[Any], Any]:
+        """Return the function that evaluates this expression over plain values.
+
+        It records missing members in `lookups`. It raises Refusal with the reason if the
+        expression does not fit the value (a wrong type, an unknown function), and OutOfFuel.
+        """
+        from mcp_abridge.document.jmespath import Interpreter
+
+        # One interpreter for all values: it caches the method for each kind of node.
+        visit, parsed = Interpreter(fuel, arguments, lookups).visit, self._parsed.parsed
+
+        def evaluate(value: Any) -> Any:
+            try:
+                return visit(parsed, value)
+            except OutOfFuel:
+                raise
+            except Exception as error:
+                # Not just JMESPathError: a slice with step 0 raises Python's ValueError, the
+                # maximum of texts and numbers a TypeError.
+                raise Refusal(_error_text(error)) from error
+
+        return evaluate
+
+    def search(self, value: Any, fuel: Fuel | None = None) -> Any:
+        return self.bind({}, fuel or Fuel())(value)
+
+    def __repr__(self) -> str:
+        return f"Expression({self.text!r})"
+
+    def __reduce__(self) -> tuple[type["Expression"], tuple[str]]:
+        return Expression, (self.text,)
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= _READ else f"{text[:_SHOWN]}…"
+
+
+def _error_text(error: Exception) -> str:
+    """Return the reason on one line; the library would repeat the value, maybe a whole document."""
+    value = getattr(error, "current_value", None)
+    if isinstance(value, dict | list):
+        error.current_value = "an object" if isinstance(value, dict) else "an array"  # type: ignore[attr-defined]
+    elif isinstance(value, str) and len(value) > _SHOWN:
+        error.current_value = f"{value[:_SHOWN]}…"  # type: ignore[attr-defined]
+    return " ".join(str(error).split())
+
+
+FIRST_ALONE = {
+    "filter_projection",
+    "flatten",
+    "index_expression",
+    "pipe",
+    "projection",
+    "value_projection",
+}
+"""Kinds of nodes of which only the first child is evaluated over the same value as the node."""
+
+
+def _names(node: dict[str, Any]) -> dict[str | None, None]:
+    """Return the members that `node` reads, in order; None among them for the whole value."""
+    kind = node["type"]
+    if kind == "field":
+        return {node["value"]: None}
+    if kind in ("literal", "expref"):
+        return {}
+    if kind in ("current", "identity", "index", "slice"):
+        return {None: None}
+    first_alone = kind in FIRST_ALONE or kind == "subexpression"
+    children = node["children"][:1] if first_alone else node["children"]
+    return {name: None for child in children for name in _names(child)}
+
+
+def truthy(value: Any) -> bool:
+    """Return True if `value` is true in JMESPath: all but null, false and empty values."""
+    return not (value is None or value is False or value == "" or value == [] or value == {})
+
+
+def _length(content: bytes) -> int:
+    return len(content.translate(None, _CONTINUING))

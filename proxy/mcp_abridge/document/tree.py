@@ -1,0 +1,414 @@
+r"""The value inside a tool result, decoded one level at a time along the paths that a rule reads.
+
+Unopened parts stay the bytes that the upstream sent, so that a kept value keeps its spelling
+(`1.0`, `1e400`, 23 digits, `-0`, `\/`) and costs nothing.
+"""
+
+import gc
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from mcp_abridge.document.fuel import Fuel
+from mcp_abridge.document.surrogates import replace_lone
+from mcp_abridge.errors import DocumentError
+
+if TYPE_CHECKING:
+    from mcp_abridge.document.measure import TextWriteback
+
+_LARGE = 256 << 10  # bytes of JSON from which time and memory need care
+_TIMES = 8  # bytes of memory for each byte of a document, nearly always at most
+
+
+def have_room(size: int) -> None:
+    """Raise MemoryError if a document of `size` bytes is likely to exceed the memory."""
+    if size < _LARGE:
+        return
+    try:
+        import mmap
+
+        # Reserves address space alone: nothing is ever written to it.
+        mmap.mmap(-1, _TIMES * size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANON).close()
+    except (ImportError, OSError, OverflowError, ValueError):
+        raise MemoryError(f"for a document of {size} bytes") from None
+
+
+# A plain tree. Members are Raw until they are opened; numbers stay Raw. `rows` turns an array of
+# objects into a list of Structs with Raw fields.
+Value = Any
+
+# The value of a Struct field of type Raw if its member is absent (`Raw | None` decodes wrongly).
+ABSENT = Raw()
+
+_OBJECT = msgspec.json.Decoder(dict[str, Raw])
+_OBJECT_OR_NULL = msgspec.json.Decoder(dict[str, Raw] | None)
+_ARRAY = msgspec.json.Decoder(list[Raw])
+_STRING = msgspec.json.Decoder(str)
+_ANY = msgspec.json.Decoder(Raw)
+_PAUSE = 30.0  # seconds that garbage collection may be delayed
+_collected = monotonic()
+_KINDS = {'"': "string", "{": "object", "[": "array", "n": "null"}
+_WORDS: dict[bytes, Value] = {b"null": None, b"true": True, b"false": False}
+
+
+class Pieces(list[Value]):
+    """The pieces that a text was cut into; they are joined before it is written."""
+
+
+class Slot:
+    """A place in a document: a member of an object, an element of an array, or the root."""
+
+    __slots__ = ("document", "key", "parent")
+
+    def __init__(self, document: "Document", parent: Any, key: str | int) -> None:
+        self.document = document
+        self.parent = parent
+        self.key = key
+
+    def get(self) -> Value:
+        return self.parent[self.key]
+
+    def open(self) -> Value:
+        """Return the value at this place with its outermost level decoded; a number stays Raw.
+
+        Objects and arrays are stored back opened, their members Raw; the stored form of any other
+        value stays unchanged. Raises DocumentError if the bytes are no JSON.
+        """
+        value = self.parent[self.key]
+        document = self.document
+        if document.ready is not None and value is document.source:
+            content, document.ready = document.ready, None
+        else:
+            content = opened(value)
+        if content is not value and isinstance(content, dict | list):
+            self.parent[self.key] = content
+        return content
+
+    def set(self, value: Value) -> None:
+        self.parent[self.key] = value
+        self.document.changed = True
+
+    def remove(self) -> None:
+        del self.parent[self.key]
+        self.document.changed = True
+
+    def rename(self, name: str) -> None:
+        """Rename this member of an object in place; another member of that name is removed."""
+        members = dict(self.parent)
+        self.parent.clear()
+        for key, value in members.items():
+            if key == self.key:
+                self.parent[name] = value
+            elif key != name:
+                self.parent[key] = value
+        self.key = name
+        self.document.changed = True
+
+    def child(self, key: str | int) -> "Slot":
+        """Return the place of a member or element of the value here, which must be opened."""
+        return Slot(self.document, self.parent[self.key], key)
+
+    def children(self) -> Iterator["Slot"]:
+        """Yield the places of all members or elements; none if this is no object or array."""
+        value = self.open()
+        if isinstance(value, dict):
+            for name in list(value):
+                yield Slot(self.document, value, name)
+        elif isinstance(value, list):
+            for position in range(len(value)):
+                yield Slot(self.document, value, position)
+
+
+class Document:
+    """A root value, a flag for changes in it, and what writes parsed texts back."""
+
+    __slots__ = ("cell", "changed", "closers", "ready", "source")
+
+    def __init__(self, value: Value) -> None:
+        self.cell = [value]
+        # Steps change an array in place if it is given opened.
+        self.source = value.copy() if type(value) is list else value
+        self.ready: dict[str, Raw] | None = None  # the source's outermost level, once decoded
+        self.changed = False
+        self.closers: list[TextWriteback] = []
+
+    @classmethod
+    def read(cls, raw: bytes) -> "Document":
+        """Decode one JSON value; a lone surrogate becomes U+FFFD. Raises DocumentError."""
+        try:
+            return cls._read(raw)
+        except msgspec.DecodeError as error:
+            repaired = replace_lone(raw)
+            if repaired is not raw:
+                return cls.read(repaired)
+            raise DocumentError(f"not JSON: {error}") from error
+        except RecursionError as error:
+            raise DocumentError("nested too deeply") from error
+
+    @classmethod
+    def _read(cls, raw: bytes) -> "Document":
+        # Nearly every step opens an object, and to open it also checks that it is one.
+        if raw[:1] != b"{":
+            return cls(_ANY.decode(raw))
+        document = cls(Raw(raw))
+        document.ready = _OBJECT.decode(raw)
+        return document
+
+    @property
+    def root(self) -> Slot:
+        return Slot(self, self.cell, 0)
+
+    @property
+    def textual(self) -> bool:
+        """True if the whole document is a text (or a text read as lines or records)."""
+        return self.kind == "string"
+
+    @property
+    def kind(self) -> str:
+        """The JSON type of the whole document; unopened parts and rows stay as they are."""
+        value = self.cell[0]
+        if type(value) is Raw:
+            return _KINDS.get(chr(memoryview(value)[0]), "scalar")
+        if isinstance(value, str | Pieces):
+            return "string"
+        if isinstance(value, dict | msgspec.Struct):
+            return "object"
+        return "array" if isinstance(value, list) else "null" if value is None else "scalar"
+
+    def close(self) -> None:
+        """Write back the texts that steps read as structure for later steps, the last one first."""
+        while self.closers:
+            self.closers.pop()()
+
+    def encode(self) -> bytes:
+        """Return the document as compact JSON; kept values keep their spelling."""
+        return compact(encode(self.cell[0]))
+
+
+def level(value: Raw) -> Value:
+    """Decode the outermost level of `value`: dict or list of Raw, str, bool, None, Raw numbers."""
+    raw = memoryview(value)
+    head = raw[0]
+    try:
+        # Decoded from the Raw itself: parts decoded from the view would keep the view alive, which
+        # takes several times as much memory.
+        if head == 0x7B:
+            return _OBJECT.decode(value)
+        if head == 0x5B:
+            return _ARRAY.decode(value)
+        if head == 0x22:
+            return _STRING.decode(value)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise DocumentError(f"not JSON: {error}") from error
+    return _WORDS.get(bytes(raw), value) if len(raw) < 6 else value
+
+
+def opened(value: Value) -> Value:
+    """Return `value`, of any form, with its outermost level decoded; see `Slot.open`."""
+    if type(value) is Raw:
+        return level(value)
+    if isinstance(value, msgspec.Struct):
+        return _as_object(value)
+    if isinstance(value, list):
+        first = next((row for row in value if row is not None), None)
+        if isinstance(first, msgspec.Struct):
+            return [_as_object(row) for row in value]
+    return value
+
+
+def text(value: Value) -> str | None:
+    """Return `value` as a string if it is one, else None."""
+    if type(value) is Raw:
+        value = level(value) if memoryview(value)[0] == 0x22 else None
+    return value if isinstance(value, str) else None
+
+
+def encode(value: Value, *, ordered: bool = False) -> bytes:
+    """Return `value` as JSON; Raw parts are embedded unchanged. `ordered`: members by name."""
+    if type(value) is Raw:
+        return bytes(value)
+    # Not the encoder's `encode`, which crashes if there is no memory for the output to grow.
+    output = bytearray()
+    (_ORDERED if ordered else _ENCODER).encode_into(value, output)
+    return bytes(output)
+
+
+def encode_lines(values: list[Value]) -> list[bytes]:
+    """Return each of the values as JSON, which has no line ends unless Raw parts have some."""
+    return _ENCODER.encode_lines(values).splitlines()
+
+
+def compact(raw: bytes) -> bytes:
+    """Return JSON without white space between its tokens; every token keeps its spelling."""
+    return msgspec.json.format(raw, indent=-1)
+
+
+def raw(value: Value) -> Raw:
+    """Return `value` encoded as one Raw."""
+    return value if type(value) is Raw else Raw(encode(value))
+
+
+class Number(float):
+    """A number that keeps its spelling."""
+
+    def __init__(self, spelling: str) -> None:
+        self.spelling = spelling
+
+
+# jmespath identifies types by the name of the class.
+Number.__name__ = "float"
+
+
+def _spelled(value: object) -> Raw:
+    if isinstance(value, Number):
+        return Raw(value.spelling.encode())
+    raise NotImplementedError
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=_spelled)
+_ORDERED = msgspec.json.Encoder(enc_hook=_spelled, order="sorted")
+
+
+def plain(value: Value, row: type[msgspec.Struct] | None = None, fuel: Fuel | None = None) -> Any:
+    """Return `value` fully decoded; numbers that Python would spell differently become `Number`.
+
+    With `row`, an unopened object has just the members of `row`. Raises DocumentError if the bytes
+    are no JSON, OutOfFuel if decoding takes more fuel than there is.
+    """
+    decoded = None if row is None else one_row(value, row)
+    output = encode(value if decoded is None else decoded)
+    if fuel is not None:
+        fuel.burn(len(output) >> 6)
+    return loads(output)
+
+
+def loads(data: bytes) -> Any:
+    """Decode JSON fully; see `plain`."""
+    if len(data) < _LARGE:
+        return _loads(data)
+    with uncollected():
+        return _loads(data)
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Delay garbage collection, which would scan data that is just growing again and again.
+
+    If it did not run for long, it runs first: repeated delays must not stop it for good.
+    """
+    global _collected
+    if not gc.isenabled():
+        yield
+        return
+    if monotonic() > _collected + _PAUSE:
+        gc.collect()
+        _collected = monotonic()
+    gc.disable()
+    try:
+        yield
+    finally:
+        # All objects now count as old: else the collector would scan them all at once.
+        gc.freeze()
+        gc.unfreeze()
+        gc.enable()
+
+
+def _loads(data: bytes) -> Any:
+    import json
+    import re
+
+    try:
+        # The quick decoder drops the sign of the integer -0, and refuses too long an integer.
+        if b"-0" not in data or re.search(rb"-0(?<![^\[:,\s]-0)(?![.eE\d])", data) is None:
+            return _PLAIN.decode(data)
+    except msgspec.ValidationError:
+        pass
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise DocumentError(f"not JSON: {error}") from error
+    try:
+        return json.loads(data, parse_float=Number, parse_int=_integer, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise DocumentError(f"not JSON: {error}") from error
+
+
+def _integer(spelling: str) -> int | Number:
+    return Number(spelling) if spelling == "-0" or len(spelling) > 4000 else int(spelling)
+
+
+def _no_constant(spelling: str) -> float:
+    raise ValueError(f"{spelling} is no JSON")
+
+
+_PLAIN = msgspec.json.Decoder(float_hook=Number)
+
+
+def row_type(
+    fields: Iterable[str],
+    inner: Mapping[str, type[msgspec.Struct]] | None = None,
+    *,
+    strict: bool = False,
+) -> type[msgspec.Struct]:
+    """Make a Struct type with one optional Raw field per name, in this order, for `rows`.
+
+    The fields are called `f0`, `f1` and so on. A name in `inner` holds an object of that type, an
+    array of such objects and nulls, or null. `strict`: an object has all these members, no others.
+    """
+    names = {f"f{index}": name for index, name in enumerate(fields)}
+    kinds: dict[str, Any] = {
+        name: UnsetType | None | row | list[row | None]  # type: ignore[valid-type]
+        for name, row in (inner or {}).items()
+    }
+    return msgspec.defstruct(
+        "Row",
+        [
+            (field, Raw) if strict else (field, kinds.get(name, Raw), UNSET)
+            for field, name in names.items()
+        ],
+        rename=names,
+        forbid_unknown_fields=strict,
+        omit_defaults=True,
+        gc=False,
+    )
+
+
+def rows(value: Value, row: type[msgspec.Struct]) -> list[msgspec.Struct | None] | None:
+    """Decode an unopened array of objects and nulls to Structs; None if it is anything else."""
+    return _decoded(value, 0x5B, list[row | None])  # type: ignore[no-any-return, valid-type]
+
+
+def objects(value: Value) -> list[dict[str, Value] | None] | None:
+    """Decode an unopened array of objects and nulls with their outermost level; see `rows`."""
+    return _decoded(value, 0x5B, list[dict[str, Raw] | None])  # type: ignore[no-any-return]
+
+
+def each_object(values: Iterable[Raw]) -> list[dict[str, Raw] | None] | None:
+    """Decode unopened objects and nulls with their outermost level; None if any is another kind."""
+    try:
+        return [*map(_OBJECT_OR_NULL.decode, values)]
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return None
+
+
+def one_row(value: Value, row: type[msgspec.Struct]) -> msgspec.Struct | None:
+    """Decode an unopened object straight to a Struct; None as for `rows`."""
+    return _decoded(value, 0x7B, row)  # type: ignore[no-any-return]
+
+
+def _decoded(value: Value, head: int, kind: Any) -> Any:
+    if type(value) is not Raw or memoryview(value)[0] != head:
+        return None
+    try:
+        return msgspec.json.decode(value, type=kind)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return None
+
+
+def _as_object(row: msgspec.Struct | Value) -> Value:
+    if not isinstance(row, msgspec.Struct):
+        return row
+    values = zip(row.__struct_encode_fields__, msgspec.structs.astuple(row), strict=True)
+    return {name: value for name, value in values if value is not UNSET}

@@ -1,0 +1,207 @@
+"""Evaluation of views: the part of a document that a model requests by the argument `view`.
+
+A view is a JMESPath expression in which strings can be sliced too. It opens just the parts of the
+document that it reads: values in its result keep the spelling of the upstream.
+"""
+
+import re
+from contextlib import suppress
+from typing import Any
+
+from mcp_abridge.document.fuel import Fuel
+from mcp_abridge.document.lookups import Lookups, renamed
+from mcp_abridge.document.measure import TextFrame, exceeds, growth_limit, size, writeback_at
+from mcp_abridge.document.paths import ROOT, spelled
+from mcp_abridge.document.patterns import FIRST_ALONE, Expression, PatternError
+from mcp_abridge.document.spellings import respelled, translated
+from mcp_abridge.document.tree import Document, Value, opened
+from mcp_abridge.errors import DocumentError, OutOfFuel, Refusal
+
+_OF_THE_WHOLE = frozenset(("grep", "head", "lines", "outline", "tail"))
+_OF_ARRAYS = frozenset(("items", "rows"))  # names of an array in a shortened result
+_LONGEST = 4000  # characters of an expression
+_FEW = 20  # rows
+_TOLD = 200  # characters of the library's error message
+
+
+def look(
+    document: Document,
+    expression: str,
+    name: str = "text",
+    fuel: Fuel | None = None,
+    remarks: list[str] | None = None,
+) -> Value:
+    """Return the result of `expression` over `document`; null if there is none.
+
+    A text is named `text`, and also `name`, the member of structuredContent that holds it; an array
+    is also named `items`. A slice of an array at the end of the expression keeps nulls, so that
+    slices can be joined. `remarks` receives the messages on members that no element has.
+
+    Raises Refusal, with the reason and an advice for the model.
+    """
+    if len(expression) > _LONGEST:
+        raise Refusal(f"view: more than {_LONGEST} characters; {advice(document)}")
+    if expression.strip() in ("help", "help()"):
+        value = opened(document.cell[0])
+        if not (isinstance(value, dict) and "help" in value):
+            return usage(document)
+    expression = respelled(expression)
+    fuel = fuel or Fuel()
+    lookups = None
+    try:
+        parsed = _parsed(expression)
+        lookups = Lookups(parsed)
+        result = _evaluate(document, parsed, name, fuel, lookups)
+        if exceeds(result, growth_limit(0), fuel) and exceeds(
+            result, growth_limit(size(document)), fuel
+        ):
+            raise Refusal(f"view: {expression!r} gives far more than the whole document; narrow it")
+        nothing, slips = result is None or result == [], lookups.slips
+        if slips and nothing:  # a slip must not read as "none"
+            raise Refusal(f"view: {slips[0]}")
+        if remarks is not None:
+            remarks += slips or (lookups.absences if nothing else [])
+        return result
+    except DocumentError:
+        raise
+    except OutOfFuel as error:
+        raise Refusal(f"view: {expression!r} takes too much work; narrow it") from error
+    except PatternError as error:
+        raise Refusal(f"view: {error}; {advice(document)}") from error
+    except RecursionError as error:
+        raise Refusal(f"view: nested too deeply; {advice(document)}") from error
+    except (ValueError, TypeError, ArithmeticError) as error:
+        # Errors that the jmespath library raises, its own classes included.
+        reason = _shortened(str(error))
+        missing = [*lookups.slips, *lookups.absences] if lookups is not None else []
+        cause = missing[0] if missing else advice(document)
+        raise Refusal(f"view: {expression!r} fails: {reason}; {cause}") from error
+
+
+def _parsed(view: str) -> Expression:
+    """Return a view as an expression. Raises PatternError if no translation makes it one."""
+    from mcp_abridge.document.jmespath import function_mistake  # loads the jmespath library
+
+    def parsed(text: str) -> Expression:
+        expression = Expression(text)
+        if reason := function_mistake(expression):
+            raise PatternError(f"{text!r} fails: {reason}")
+        return expression
+
+    try:
+        return parsed(view)
+    except PatternError:
+        with suppress(PatternError):
+            return parsed(translated(view))
+        raise
+
+
+def _evaluate(
+    document: Document, expression: Expression, name: str, fuel: Fuel, lookups: Lookups
+) -> Value:
+    from mcp_abridge.document.jmespath import LazyInterpreter  # loads the jmespath library
+
+    interpreter = LazyInterpreter(fuel, document, lookups)
+    visit, open = interpreter.visit, interpreter.open
+    whole = open(document.cell[0])
+    # A view can also read a text that was parsed as structure as the text.
+    closing = writeback_at(document, ROOT)
+    frame = None if closing is None else closing.whole
+    if frame is not None and _asks_for_text(expression, name, frame, whole):
+        document.close()
+        whole = open(document.cell[0])
+    root = {"text": whole, name: whole} if isinstance(whole, str) else whole
+    tree = expression.tree
+    if isinstance(whole, list):
+        tree = renamed(tree, _OF_ARRAYS)
+    elif isinstance(whole, str) and _begins_with_question(tree):
+        root = whole
+    parsed = lookups.corrected(tree, [root], open, fuel, single=True)
+    result = visit(parsed, root)
+    return visit(parsed, whole) if result is None and isinstance(whole, str) else result
+
+
+def _asks_for_text(expression: Expression, name: str, frame: TextFrame, whole: Value) -> bool:
+    """Return True if a view asks for the text that structure was read from, or for its lines.
+
+    An object has no slices: if it has a member `text`, `[0:2000]` is its own text.
+    """
+    ways = []
+    if not (isinstance(whole, dict) and "text" in whole):
+        ways.append(rf"(?:\w+\(\s*)?(?:text|{re.escape(name)})\b")
+    if isinstance(whole, dict):
+        ways.append(r"@?\[[-\d\s]*:")
+    if frame.form:  # else a rule has made lines or records of it
+        ways.append(r"(?:head|tail|lines)\(")
+    return bool(ways) and re.match(rf"\s*(?:{'|'.join(ways)})", expression.text) is not None
+
+
+def _begins_with_question(node: dict[str, Any]) -> bool:
+    while node["type"] in FIRST_ALONE or node["type"] == "subexpression":
+        node = node["children"][0]
+    return node["type"] == "function_expression" and node["value"] in _OF_THE_WHOLE
+
+
+def _shortened(message: str) -> str:
+    words = " ".join(message[: 2 * _TOLD].split())
+    return words if len(words) <= _TOLD else f"{words[: _TOLD - 1]}…"
+
+
+def advice(document: Document) -> str:
+    """Return an example of a valid view of this document, as the end of a sentence."""
+    return f"write a JMESPath such as {_example(document)}, or help"
+
+
+def _example(document: Document) -> str:
+    if document.textual:
+        return "text[0:2000]"
+    array = _first_array(document)
+    return "keys(@)" if array is None else f"{array[0]}[0:20]"
+
+
+def _first_array(document: Document) -> tuple[str, list[Value]] | None:
+    """Return the name and the elements of an array; the whole document has the name ""."""
+    value = opened(document.cell[0])
+    if isinstance(value, list):
+        return "", value
+    members = value.items() if isinstance(value, dict) else ()
+    pairs = ((name, opened(member)) for name, member in members if spelled(name) == name)
+    return next((pair for pair in pairs if isinstance(pair[1], list)), None)
+
+
+_USAGE = """\
+A view is JMESPath on the result of this call, or one of these:
+grep('pattern'), grep('pattern', 3): search, with lines of context; (?i) ignores case
+head(20), tail(20), lines(100, 140): lines of a text; text[0:2000]: characters of it
+outline(): headings of a text; members, kinds and sizes of structure
+items[?state=='open'].[id, title]: filter; items[?matches(title, '(?i)crash')]
+count_by(items, &state), group_by(items, &state), sum_by(items, &state, &n), unique(items[].state)
+length(items), sort_by(items, &n)[-5:], items[0:20], keys(@)
+Values may be piped: items[3].body | grep('fail')
+For this result: """
+
+
+def usage(document: Document) -> str:
+    """List the functions of views, with two examples in the names of this document."""
+    array, rows = _first_array(document) or ("", [])
+    row = opened(rows[0]) if rows else None
+    names = [name for name in row if spelled(name) == name] if isinstance(row, dict) else []
+    if document.textual:
+        examples = ["tail(40)", "grep('(?i)error')"]
+    elif names:
+        listed = ", ".join(names[:2])
+        count = f"count_by({array or '@'}, &{_repetitive(rows, names)})"
+        examples = [f"{array}[*].[{listed}]", count]
+    else:
+        examples = ["outline()", _example(document)]
+    return _USAGE + " or ".join(examples)
+
+
+def _repetitive(rows: list[Value], names: list[str]) -> str:
+    """Return the name of a member whose texts repeat in the first rows, the second if none does."""
+    few = [row for row in map(opened, rows[:_FEW]) if isinstance(row, dict)]
+    for name in names:
+        texts = [value for row in few if isinstance(value := opened(row.get(name)), str)]
+        if 1 < len(set(texts)) <= len(texts) // 2:
+            return name
+    return names[:2][-1]

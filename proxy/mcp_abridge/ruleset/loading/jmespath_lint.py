@@ -1,0 +1,53 @@
+"""Finds mistakes that the JMESPath grammar accepts."""
+
+import re
+from typing import Any
+
+from mcp_abridge.document.lookups import compared
+from mcp_abridge.document.patterns import Expression
+from mcp_abridge.errors import AbridgeError
+
+
+def read_expression(text: str) -> Expression:
+    """Read an expression. Raises AbridgeError for a mistake in its calls or comparisons, too."""
+    from mcp_abridge.document.jmespath import function_mistake, nodes
+
+    expression = Expression(text)
+    quoted_names = expression.quoted
+    reasons = (_compared_name(node, quoted_names) for node in nodes(expression.tree))
+    if reason := next(filter(None, reasons), None) or function_mistake(expression):
+        raise AbridgeError(reason)
+    return expression
+
+
+def _compared_name(node: dict[str, Any], quoted_names: set[str]) -> str | None:
+    for field, other in compared(node):
+        name = field["value"]
+        if name in ("true", "false") and name not in quoted_names:
+            return f"{name} is a name, and no literal; did you mean `{name}` in backticks?"
+        # On the right side, or beside another name, a quoted name is meant as a text.
+        text = field is node["children"][1] or other["type"] == "field"
+        if name in quoted_names and text and other["type"] != "literal" and _PLAIN.fullmatch(name):
+            reason = f'"{name}" in double quotes is a name, as {name} is'
+            return f"{reason}; did you mean {name!r} in single quotes?"
+    return None
+
+
+def condition_mistake(condition: Expression) -> str | None:
+    """Return the mistake in a rule's `when`, or None."""
+    from mcp_abridge.document.jmespath import nodes
+
+    for node in nodes(condition.tree):
+        if node["type"] == "function_expression" and node["value"] == "argument":
+            return "`when` sees the arguments themselves: write name, not argument('name')"
+        if node["type"] == "comparator":
+            first, second = node["children"]
+            name = second.get("value")
+            if first["type"] in _REFERENCES and second["type"] == "field" and name != "null":
+                return f"{name} is an argument, too; did you mean {name!r} in single quotes?"
+    return None
+
+
+# Such a name needs no quotes: if it has quotes, it is probably meant as a text.
+_PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_REFERENCES = ("field", "subexpression", "index_expression")

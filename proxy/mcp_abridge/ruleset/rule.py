@@ -1,0 +1,365 @@
+"""Loaded and checked rules, and the selection of the rule for a call."""
+
+from collections.abc import Collection, Mapping
+from functools import cached_property
+from typing import Any, Literal
+
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
+
+from mcp_abridge.document.fuel import LITTLE, Fuel
+from mcp_abridge.document.paths import matches
+from mcp_abridge.document.patterns import Expression, Pattern, truthy
+from mcp_abridge.errors import OutOfFuel, Refusal
+from mcp_abridge.ruleset.guard import Guard
+from mcp_abridge.transforms.base import Schema, Transform
+
+
+class Messages(Struct, frozen=True, kw_only=True):
+    """Messages that replace the standard text of a refusal, by the bound that refuses."""
+
+    minimum: str | None = None
+    """For a lesser number."""
+    maximum: str | None = None
+    """For a greater number."""
+    enum: str | None = None
+    """For any other value."""
+    max_length: str | None = None
+    """For a longer text."""
+    pattern: str | None = None
+    """For a text that it does not match anywhere."""
+    type: str | None = None
+    """For a value of another type."""
+
+
+class Bounds(Struct, frozen=True, kw_only=True):
+    """The bounds of one argument (`arguments:` in a rule file)."""
+
+    default: Any = UNSET
+    """The argument's value if the call does not have it."""
+    minimum: int | float | None = None
+    """A lesser number is refused."""
+    maximum: int | float | None = None
+    """A greater number is refused."""
+    enum: tuple[Any, ...] | None = None
+    """Any other value is refused."""
+    max_length: int | None = None
+    """A text of more characters is refused."""
+    pattern: Pattern | None = None
+    """A text that it does not match anywhere is refused."""
+    type: Literal["string", "integer", "number", "boolean", "array", "object"] | None = None
+    """A value of another JSON type is refused."""
+    clamp: bool = False
+    """A value beyond `minimum`, `maximum` or `max_length` is moved to it, not refused."""
+    alias_of: str | None = None
+    """A further name for that argument; the server gets the value by that one."""
+    upstream: bool = True
+    """`false`: the argument is for the rule alone; the server never sees it."""
+    message: str | Messages | None = None
+    """The message of a refusal: one text for all bounds, or one for each."""
+    description: str | None = None
+    """The description of the argument for the client."""
+
+    @property
+    def limits(self) -> bool:
+        words = (self.minimum, self.maximum, self.enum, self.max_length, self.pattern, self.type)
+        return any(word is not None for word in words)
+
+
+class Hidden(Struct, frozen=True):
+    """The error response to a call of a hidden tool; `{tool}` in `message` is the tool's name."""
+
+    code: int = -32602
+    """The code of the JSON-RPC error."""
+    message: str = "Unknown tool: {tool}"
+    """Its message; `{tool}` in it is the tool's name."""
+
+
+class Definition(Struct, frozen=True, kw_only=True):
+    """Edits of a tool's entry in tools/list (`definition:` in a rule file)."""
+
+    description: str | None = None
+    """The new description of the tool."""
+    max_description: int | None = None
+    """The most characters of the description."""
+    max_bytes: int | None = None
+    """The most bytes of prose: descriptions end earlier, titles and examples go. May stand in
+    `defaults`, and beside `when`."""
+    drop: tuple[str, ...] = ()
+    """Keywords to drop from the schemas, such as `examples`; properties always stay."""
+    meta: dict[str, Any] | None = None
+    """Members to put into the tool's `_meta`."""
+
+
+class FailurePolicy(Struct, frozen=True):
+    """The failures after which a rule refuses rather than passes (fails closed).
+
+    It `withholds` a response that it could not process, and a document that its own steps do not
+    fit (`withholds_misfits`). It `protects` if it refuses anything when in doubt.
+    """
+
+    withholds: bool = False
+    withholds_misfits: bool = False
+    protects: bool = False
+
+
+class SnapshotStep(Struct, frozen=True):
+    """The step of a pipeline before which the snapshot for later pages and views is taken.
+
+    A later page runs the steps from `restart` on: that is `cut`, the first step that leaves
+    something out, or the `parse` before it. Views show the document before `cut`. The `windows` are
+    the steps whose remainder a later call can request. If `viewable`, the tool gains `view`.
+    """
+
+    restart: int | None
+    cut: int | None
+    windows: tuple[Transform, ...]
+    viewable: bool
+
+    @property
+    def is_used(self) -> bool:
+        """True if a later call can request a window or a view."""
+        return bool(self.windows) or self.viewable
+
+
+MAX_FAILURES = 5
+
+
+class CircuitBreaker:
+    """Counts consecutive failures of a rule; `open` for good after MAX_FAILURES of them.
+
+    >>> breaker = CircuitBreaker()
+    >>> [breaker.record_failure() for _ in range(MAX_FAILURES + 1)], breaker.open
+    ([False, False, False, False, True, False], True)
+    """
+
+    __slots__ = ("failures", "open")
+
+    def __init__(self) -> None:
+        self.failures = 0
+        self.open = False
+        """True if the rule is disabled. Not derived: every call reads it."""
+
+    def record_failure(self) -> bool:
+        self.failures += 1
+        self.open = self.failures >= MAX_FAILURES
+        return self.failures == MAX_FAILURES
+
+    def record_success(self) -> None:
+        if not self.open:
+            self.failures = 0
+
+
+class Rule(Struct, frozen=True, kw_only=True, dict=True):
+    """The handling of calls of some tools, and of their responses; RuleSpec describes the keys.
+
+    `pipeline` holds the steps of `response` in order, then the check of `validate`, and the
+    `abridge` of `max_bytes` last. `place` is `file:line`. `foreign` is true if a step or the guard
+    comes from Python that the file names: it may depend on this process, so it runs in no other.
+    """
+
+    name: str
+    tools: tuple[str, ...]
+    when: Expression | None = None
+    pipeline: tuple[Transform, ...] = ()
+    arguments: Mapping[str, Bounds] = {}
+    definition: Definition | None = None
+    hide: Hidden | None = None
+    document: Literal["auto", "structured", "text", "blocks"] = "auto"
+    drop_blocks: tuple[str, ...] = ()
+    layout: Literal["compact", "as_sent"] = "compact"
+    error_if: Expression | Pattern | None = None
+    copies: Literal["both", "text", "structured"] = "both"
+    errors: tuple[Transform, ...] = ()
+    guard: Guard | None = None
+    on_failure: Literal["pass", "refuse"] | None = None
+    allow_growth: bool = True
+    mode: Literal["active", "shadow"] = "active"
+    max_bytes: int | None = None
+    view: bool = True
+    breadth: bool = True
+    output_schema: Schema | None = None
+    validate: Literal["warn", "refuse"] | None = None
+    tests: tuple[dict[str, Any], ...] = ()
+    test_lines: tuple[int, ...] = ()
+    place: str = ""
+    foreign: bool = False
+
+    @cached_property
+    def failure_policy(self) -> FailurePolicy:
+        """The failures that end in an error response."""
+        if self.mode == "shadow":
+            return FailurePolicy()
+        withholds = "refuse" in (self.on_failure, self.validate)
+        has_own_steps = len(self.pipeline) > len(self._closing_steps)
+        return FailurePolicy(
+            withholds=withholds,
+            withholds_misfits=has_own_steps and self.on_failure == "refuse",
+            protects=withholds
+            or self.hide is not None
+            or self.guard is not None
+            or any(bounds.limits for bounds in self.arguments.values()),
+        )
+
+    @cached_property
+    def snapshot_step(self) -> SnapshotStep:
+        """The step before which the snapshot for later pages and views is taken."""
+        cut = next((index for index, step in enumerate(self.pipeline) if step.cuts), None)
+        names = [step.name for step in self.pipeline]
+        return SnapshotStep(
+            restart=cut if "parse" not in names[: cut or 0] else names.index("parse"),
+            cut=cut,
+            windows=tuple(step for step in self.pipeline if step.window),
+            viewable=self.view and "abridge" in names,
+        )
+
+    @cached_property
+    def only_abridges(self) -> bool:
+        """True if the pipeline is a single `abridge`."""
+        return len(self.pipeline) == 1 and self.pipeline[0].name == "abridge"
+
+    @cached_property
+    def passes_small(self) -> bool:
+        """True if every response within `max_bytes` stays unchanged."""
+        changes = self.drop_blocks or self.errors or self.copies != "both" or self.structures
+        return self.only_abridges and self.max_bytes is not None and not changes
+
+    @cached_property
+    def snapshot_key(self) -> str:
+        """A checksum of all that determines the document of a snapshot, equal in every process."""
+        # hash() differs between processes, and hashlib takes 3 ms to import.
+        from zlib import crc32
+
+        steps = self.pipeline[: self.snapshot_step.restart]
+        options = (self.document, self.drop_blocks, self.layout, self.error_if, self.copies)
+        return f"{crc32(repr((steps, options)).encode()):08x}"
+
+    @cached_property
+    def circuit_breaker(self) -> CircuitBreaker:
+        """The circuit breaker, shared by all users of the rule until it is loaded again."""
+        return CircuitBreaker()
+
+    @cached_property
+    def costly(self) -> bool:
+        """True if the size of a response does not bound the work on it."""
+        steps = (*self.pipeline, *self.errors)
+        return self.error_if is not None or any(getattr(step, "burns", False) for step in steps)
+
+    @cached_property
+    def structures(self) -> bool:
+        """True if each result must have structuredContent, to fit the advertised schema."""
+        return self.output_schema is not None and self.copies != "text" and self.mode == "active"
+
+    @property
+    def hides(self) -> bool:
+        return self.hide is not None and self.mode == "active"
+
+    @property
+    def _closing_steps(self) -> tuple[Transform, ...]:
+        """The last steps, which apply to a document of any shape: `validate` and `max_bytes`."""
+        count = (self.validate is not None) + (self.max_bytes is not None)
+        return self.pipeline[len(self.pipeline) - count :]
+
+    @cached_property
+    def for_misfits(self) -> "Rule":
+        """The rule for a document that its own steps do not fit: only the closing steps."""
+        return replace(self, pipeline=self._closing_steps, drop_blocks=(), copies="both")
+
+    @cached_property
+    def for_no_document(self) -> "Rule":
+        """The rule for a result without a document: only the `max_bytes` of this rule."""
+        assert self.max_bytes is not None
+        return replace(self, pipeline=self.pipeline[-1:], validate=None)
+
+    @cached_property
+    def for_errors(self) -> "Rule":
+        """The rule for an error: only the `max_bytes` of this rule."""
+        budget = self.pipeline[-1:] if self.max_bytes is not None else ()
+        base = replace(self, pipeline=budget, drop_blocks=(), copies="both", validate=None)
+        return replace(base, output_schema=None, guard=None)
+
+    def at(self, tool: str) -> str:
+        """Return the names of the rule and the tool, the prefix of log lines."""
+        return tool if self.name == tool else f"{self.name}: {tool}"
+
+    def covers(self, tool: str) -> bool:
+        """Return True if the rule is for `tool`, whatever the arguments."""
+        return any(matches(pattern, tool) for pattern in self.tools)
+
+    def applies(self, arguments: Mapping[str, Any]) -> bool:
+        """Return True if `when` holds for the arguments; raises Refusal if it runs out of fuel."""
+        if self.when is None:
+            return True
+        try:
+            # Little fuel: all other calls wait for this decision.
+            return truthy(self.when.search(arguments, Fuel(LITTLE)))
+        except OutOfFuel as spent:
+            raise Refusal(str(spent)) from spent
+
+
+class ServerMatch(Struct, frozen=True):
+    """The server of a rule file: a glob on serverInfo.name, and tools that must exist."""
+
+    name: str = "*"
+    """A glob on the server's name (`serverInfo.name`)."""
+    tools: tuple[str, ...] = ()
+    """Tools (names or globs) that the server must have."""
+
+    def fits(self, tools: Collection[str]) -> bool:
+        return all(any(matches(pattern, tool) for tool in tools) for pattern in self.tools)
+
+
+class RuleFile(Struct, frozen=True, kw_only=True):
+    """One loaded rule file; `unexposed` is the response to calls of tools not in `expose`."""
+
+    name: str
+    rules: tuple[Rule, ...] = ()
+    server: ServerMatch | None = None
+    expose: tuple[str, ...] | None = None
+    unexposed: Hidden = Hidden()
+
+
+class RuleSet(Struct, frozen=True):
+    """Rule files in the order given, and the rule for tools that no file matches, if any."""
+
+    files: tuple[RuleFile, ...] = ()
+    otherwise: Rule | None = None
+
+    @property
+    def guards(self) -> bool:
+        """True if a file has an `expose` list, or any rule protects."""
+        return any(
+            file.expose is not None or any(rule.failure_policy.protects for rule in file.rules)
+            for file in self.files
+        )
+
+    def fitting(self, tools: Collection[str]) -> "RuleSet":
+        """Return the rule set without the files for servers with other tools."""
+        files = tuple(file for file in self.files if not file.server or file.server.fits(tools))
+        return self if len(files) == len(self.files) else RuleSet(files, self.otherwise)
+
+    def covering(self, tool: str) -> tuple[Rule, ...]:
+        """Return every rule that may apply to `tool`, in order; the last may be `otherwise`."""
+        rules: list[Rule] = []
+        for rule in (rule for file in self.files for rule in file.rules if rule.covers(tool)):
+            rules.append(rule)
+            if rule.when is None:  # it applies to all calls that earlier rules leave
+                return tuple(rules)
+        return (*rules, self.otherwise) if self.otherwise is not None else tuple(rules)
+
+    def withheld(self, tool: str) -> Hidden | None:
+        """Return the response to a call of `tool` if some `expose` list omits it, else None."""
+        for file in self.files:
+            if file.expose is not None and not any(matches(each, tool) for each in file.expose):
+                return file.unexposed
+        return None
+
+    @property
+    def droppers(self) -> dict[str, tuple[str, ...]]:
+        """The names of rules whose snapshots a call invalidates, by the called tool (`drop_on`)."""
+        names: dict[str, tuple[str, ...]] = {}
+        for rule in (rule for file in self.files for rule in file.rules):
+            for step in rule.pipeline:
+                for tool in getattr(step, "drop_on", None) or ():
+                    names[tool] = (*names.get(tool, ()), rule.name)
+        return names

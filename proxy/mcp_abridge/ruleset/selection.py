@@ -1,0 +1,205 @@
+"""Selects the rules of a session: the files given, or the bundled file for the server."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
+
+from msgspec.structs import replace
+
+from mcp_abridge.document.paths import matches
+from mcp_abridge.document.tree import uncollected
+from mcp_abridge.errors import AbridgeError, Problem, RuleErrors
+from mcp_abridge.ruleset.rule import Rule, RuleFile, RuleSet
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mcp_abridge.ruleset.loading.rulefile import LoadedRules
+
+Budget = int | Literal["auto", "off"]
+Log = Callable[[str], None]
+
+NO_RULES = "none"
+"""The name in place of rule files if everything passes through."""
+
+_FIRST_LOOK = 2000  # bytes of a text: measured by `make answers`, see rules/REFERENCE.md
+_MAX_CACHED = 256  # endless new client names must not exhaust memory
+
+
+def load(names: Sequence[str], *, allow_python: bool = False) -> tuple[RuleFile, ...]:
+    """Load rule files, in the order given.
+
+    A name is a file, a directory (its *.yaml by name) or a word, which names a file of the bundled
+    library. If `allow_python`, the Python that a file names is run. Raises RuleErrors with every
+    problem of every file.
+    """
+    with uncollected():
+        every = list(readings(names, allow_python=allow_python))
+    if problems := [problem for each in every for problem in each.problems]:
+        raise RuleErrors(problems)
+    return tuple(each.rules for each in every if each.rules is not None)
+
+
+def readings(names: Iterable[str], *, allow_python: bool = False) -> "Iterator[LoadedRules]":
+    """Yield the LoadedRules of each file that `names` refer to, in order; see `load`."""
+    from mcp_abridge.ruleset.loading import rulefile
+
+    for name in names:
+        try:
+            for path in paths(name):
+                # One byte over the limit shows that the file is too long.
+                raw = content(path, rulefile.MAX_BYTES + 1)
+                yield rulefile.read(str(path), raw, allow_python=allow_python)
+        except (OSError, _NoFile) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            problem = Problem(name, 0, 0, reason[:1].lower() + reason[1:])
+            yield rulefile.LoadedRules(None, (problem,), readable=False)
+
+
+class _NoFile(AbridgeError):
+    """A name that refers to no file."""
+
+
+def content(path: "str | Path", limit: int) -> bytes:
+    """Return the first `limit` bytes of a file; raises OSError, AbridgeError if it is no file.
+
+    Only regular files are read: a pipe may have no writer, and a device no end.
+    """
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise _NoFile("a pipe, a device or a directory, not a file")
+    with open(path, "rb") as file:
+        return file.read(limit)
+
+
+def paths(name: str) -> "list[Path]":
+    """Return the files that a name refers to, see `load`; raises AbridgeError if there are none."""
+    from pathlib import Path
+
+    from mcp_abridge.errors import did_you_mean_or_known
+
+    path = Path(name)
+    if "/" in name or path.suffix or len(path.parts) != 1:
+        if not path.is_dir():
+            return [path]
+        files = sorted(path.glob("*.yaml"))
+        if not files:
+            raise _NoFile("a directory without *.yaml files")
+        return files
+    bundled = library()
+    if name in bundled:
+        return [bundled[name]]
+    advice = did_you_mean_or_known(name, bundled)
+    if path.exists():
+        advice += f"; for what lies in this directory write ./{name}"
+    raise _NoFile(f"no bundled rule file has this name{advice}")
+
+
+def shipped(name: str) -> "Path":
+    """Return a file or a folder beside the package, in a wheel and in a checkout alike."""
+    from pathlib import Path
+
+    package = Path(__file__).parents[1]
+    return next(path for path in (package / name, package.parents[1] / name) if path.exists())
+
+
+def library() -> "dict[str, Path]":
+    """Return the bundled rule files by their names."""
+    return {path.stem: path for path in sorted(shipped("rules").glob("*.yaml"))}
+
+
+@cache
+def _of_library(path: "Path") -> tuple[RuleFile, ...]:
+    return load([str(path)])
+
+
+def read_library() -> None:
+    """Read all bundled rule files, so that no session waits for reading; raises RuleErrors."""
+    for path in library().values():
+        _of_library(path)
+
+
+class Selection:
+    """Selects the rules of a session by the names of the server and the client.
+
+    `files` are the requested files, or a function that returns them as they are now, or None for
+    the bundled file that matches the server. Every tool without a rule gets `budget`: bytes, `auto`
+    for the client's default, or `off`; None is `auto`. `log` gets one line for each bundled file
+    that applies, and for each given file that does not. `first` is a file before all others.
+    `environ` is the client's own environment, if that is known: some clients have limits there.
+    """
+
+    def __init__(
+        self,
+        files: tuple[RuleFile, ...] | Callable[[], tuple[RuleFile, ...]] | None,
+        budget: Budget | None,
+        log: Log,
+        first: RuleFile | None = None,
+        environ: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self._current: Callable[[], tuple[RuleFile, ...] | None]
+        self._current = files if callable(files) else lambda: files
+        self._files = self._current()
+        self._environ, self._log = environ, log
+        self._budget: Budget = budget or "auto"
+        self._first = () if first is None else (first,)
+        self._files_for = lru_cache(_MAX_CACHED)(self._choose)
+        self._rules_for = lru_cache(_MAX_CACHED)(self._build)
+
+    def __call__(self, server: str | None, client: str | None) -> RuleSet:
+        """Return the rules for a server and a client of these names, None if unknown.
+
+        Raises RuleErrors if the matching bundled file cannot be used.
+        """
+        if (files := self._current()) is not self._files:
+            self._files = files
+            self._files_for.cache_clear()
+            self._rules_for.cache_clear()
+        return self._rules_for(server, client)
+
+    def _build(self, server: str | None, client: str | None) -> RuleSet:
+        return RuleSet((*self._first, *self._files_for(server)), self._otherwise(client))
+
+    def _choose(self, server: str | None) -> tuple[RuleFile, ...]:
+        if self._files is None:
+            return () if server is None else self._bundled(server)
+        others = [file for file in self._files if not _is_for(file, server)]
+        for file in others:
+            self._log(f"{file.name}: not for server {server!r}, so none of its rules apply")
+        return tuple(file for file in self._files if file not in others)
+
+    def _bundled(self, server: str) -> tuple[RuleFile, ...]:
+        for name, path in library().items():
+            pattern = _server_name(path.read_text(encoding="utf-8"))
+            if pattern is not None and matches(pattern, server):
+                self._log(f"the bundled rules {name!r} apply to server {server!r}")
+                # Copies, since a circuit breaker may disable a rule.
+                [file] = _of_library(path)
+                return (replace(file, rules=tuple(map(replace, file.rules))),)
+        return ()
+
+    def _otherwise(self, client: str | None) -> Rule | None:
+        from mcp_abridge.transforms.abridge import Abridge
+
+        budget, first_look = self._budget, None
+        if budget == "off":
+            return None
+        if budget == "auto":
+            from mcp_abridge.ruleset.clients import client_for
+
+            budget, first_look = client_for(client).within(self._environ).budget_bytes, _FIRST_LOOK
+        steps = (Abridge(max_bytes=budget, first_look=first_look),)
+        return Rule(name="budget", tools=("*",), pipeline=steps, max_bytes=budget)
+
+
+def _is_for(file: RuleFile, server: str | None) -> bool:
+    return file.server is None or server is None or matches(file.server.name, server)
+
+
+def _server_name(text: str) -> str | None:
+    """Return the glob of `server: {name: ...}` without parsing the YAML, which is slow."""
+    import re
+
+    match = re.search(r"""^server:\s*\{?\s*name: *["']?([^"'},\n]+)""", text, re.MULTILINE)
+    return match[1].strip() if match else None

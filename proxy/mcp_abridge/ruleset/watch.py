@@ -1,0 +1,84 @@
+"""Reloading of rule files that change; if a change has a mistake, the old rules stay.
+
+The Python that they name is not loaded again, since its objects may be in use. A check takes a few
+microseconds for each file: it compares size, inode and the time of the last change of either
+content or metadata, since `cp -p` restores the modification time.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from mcp_abridge.errors import AbridgeError, RuleErrors
+from mcp_abridge.ruleset.rule import RuleFile
+from mcp_abridge.ruleset.selection import load, paths
+
+Stamp = tuple[int, int, int] | None
+
+
+class Watch:
+    """The rule files that `names` refer to (see `selection.load`); raises RuleErrors.
+
+    `log` gets a line when changed files apply, `warn` if they do not because of a mistake.
+    `allow_python` (the files may name Python) is fixed for all reloads.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        log: Callable[[str], None],
+        warn: Callable[[str], None],
+        *,
+        allow_python: bool = False,
+    ) -> None:
+        self._names = names
+        self._allow_python = allow_python
+        self._log = log
+        self._warn = warn
+        self._stamps = self._all_stamps()
+        self.files: tuple[RuleFile, ...] = self._load()
+        """The rules of the last version without a mistake."""
+
+    def look(self) -> tuple[RuleFile, ...]:
+        """Check for changes, and return the rules."""
+        if self.changed():
+            self.read()
+        return self.files
+
+    def changed(self) -> bool:
+        if all(_stamp(path) == stamp for path, stamp in self._stamps.items()):
+            return False
+        # Taken before the files are read, so that the next check finds later writes.
+        self._stamps = self._all_stamps()
+        return True
+
+    def read(self) -> None:
+        """Read the files, which may take a while; `files` keeps the old rules meanwhile."""
+        try:
+            self.files = self._load()
+        except RuleErrors as errors:
+            first, *others = map(str, errors.problems)
+            more = f" (and {len(others)} more)" if others else ""
+            self._warn(f"the rules have changed, but the old ones stay: {first}{more}")
+        else:
+            names = ", ".join(file.name for file in self.files)
+            self._log(f"the rules have changed and apply from now on: {names}")
+
+    def _load(self) -> tuple[RuleFile, ...]:
+        return load(self._names, allow_python=self._allow_python)
+
+    def _all_stamps(self) -> dict[str, Stamp]:
+        """Return the stamps of the names, of which a folder changes with a new file, and files."""
+        stamps = {name: _stamp(name) for name in self._names}
+        for name in self._names:
+            with suppress(OSError, AbridgeError):
+                stamps |= {str(path): _stamp(str(path)) for path in paths(name)}
+        return stamps
+
+
+def _stamp(path: str) -> Stamp:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_ctime_ns, status.st_size, status.st_ino

@@ -1,0 +1,75 @@
+"""Compiles JSON Schemas for the validator (jsonschema-rs), which is loaded only if one is checked.
+
+No reference is ever fetched, and patterns run on an engine of linear time.
+"""
+
+from functools import lru_cache
+from typing import Any
+
+from mcp_abridge.schema.references import DEFINITIONS, Schema, Subschema, within
+
+DIALECTS = {
+    "https://json-schema.org/draft/2020-12/schema": "Draft202012Validator",
+    "http://json-schema.org/draft-07/schema": "Draft7Validator",
+}
+"""The supported dialects, without the empty fragment that some schemas append."""
+
+DIALECT = next(iter(DIALECTS))
+
+FORMATS = ("date", "date-time", "ipv4", "ipv6", "time", "uuid")
+"""The formats that are checked; any other is a note to the reader."""
+
+
+def dialect(schema: Schema) -> str:
+    """Return the dialect of `schema`, which must be a supported one."""
+    name: str = schema.get("$schema", DIALECT)
+    return name.removesuffix("#")
+
+
+def compiled(schema: Schema) -> Any:
+    """Return the library's validator for `schema`. Raises ValueError if it cannot use it."""
+    import jsonschema_rs
+
+    return getattr(jsonschema_rs, DIALECTS[dialect(schema)])(
+        _without_notes(schema),
+        validate_formats=True,
+        pattern_options=jsonschema_rs.RegexOptions(),
+        offline=True,
+    )
+
+
+def _without_notes(node: Subschema) -> Any:
+    if isinstance(node, bool):
+        return node
+    checked = within(node, _without_notes)
+    if checked.get("format") not in FORMATS:
+        checked.pop("format", None)
+    return checked
+
+
+@lru_cache
+def metaschema(name: str) -> Schema:
+    """Return the schema of all schemas of a dialect, without references to other documents."""
+    from jsonschema_rs import bundle
+
+    parts: Schema = bundle({"$schema": name, "$ref": name})
+    merged: Schema = {"$schema": name, "type": ["object", "boolean"]}
+    for part in (parts.get("$defs") or parts["definitions"]).values():
+        for keyword in ("properties", *DEFINITIONS):
+            if keyword in part:
+                merged[keyword] = merged.get(keyword, {}) | _to_the_root(part[keyword])
+    return merged
+
+
+def _to_the_root(node: Any) -> Any:
+    """Return a part of a metaschema in which every reference leads to the root or into it."""
+    if isinstance(node, list):
+        return [_to_the_root(element) for element in node]
+    if not isinstance(node, dict):
+        return node
+    if isinstance(node.get("$dynamicRef"), str):
+        return {"$ref": "#"}
+    result = {keyword: _to_the_root(value) for keyword, value in node.items()}
+    if isinstance(node.get("$ref"), str):
+        result["$ref"] = "#" + node["$ref"].partition("#")[2]
+    return result

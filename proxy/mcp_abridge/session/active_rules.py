@@ -1,0 +1,173 @@
+"""The facts of one client and server, and the rules in force for them."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TypeVar
+
+from msgspec import Struct
+
+from mcp_abridge.document.message import LONGEST_NAME
+from mcp_abridge.ruleset.rule import Hidden, Rule, RuleSet
+from mcp_abridge.session.tools.definitions import Plans, ToolFacts, plans_for
+
+_MOST_TOOLS = 1000  # tools whose facts and rules are remembered
+
+Rules = Callable[[str | None, str | None], RuleSet]
+Fact = TypeVar("Fact", ToolFacts, frozenset[str])
+
+
+class PeerInfo(Struct):
+    """The facts of one client and server, from which another session may start."""
+
+    server: str | None = None
+    client: str | None = None
+    tools: frozenset[str] | None = None
+    facts: dict[str, ToolFacts] = {}
+
+
+class ToolRules(Struct, frozen=True):
+    """The rules for one tool, each with its plan; of them the one that hides the tool.
+
+    `guarded`: a rule hides the tool, bounds its arguments, or withholds its results. A call makes
+    the snapshots of the rules in `drops` stale. An unlisted tool has the arguments `implied`.
+    """
+
+    plans: Plans
+    hiding: Rule | None
+    hidden_error: Hidden | None
+    guarded: bool
+    drops: tuple[str, ...] = ()
+    implied: frozenset[str] = frozenset()
+
+
+class ActiveRules:
+    """The rules of a session, selected by the facts of its client and server.
+
+    `rules` and `renamed` are called with the names of server and client; `rules` may block.
+    """
+
+    def __init__(
+        self,
+        rules: Rules,
+        log: Callable[[str], None],
+        renamed: Callable[[str | None, str | None], None] = lambda server, client: None,
+    ) -> None:
+        self._rules = rules
+        self._log = log
+        self._renamed = renamed
+        self._facts: dict[str, ToolFacts] = {}
+        self._by_tool: dict[str, ToolRules] = {}
+        self._selected: RuleSet | None = None
+        self._ruleset: RuleSet | None = None  # the rule files of `_selected` that fit the tools
+        self._tools: frozenset[str] | None = None
+        self.guards = False
+        """True if the rules at the last use include one that a call must not bypass."""
+        self.outdated = False
+        """True if the rules may differ from those in force at their last use."""
+        self.server: str | None = None
+        self.client: str | None = None
+
+    @property
+    def peer_info(self) -> PeerInfo:
+        """The facts learned so far."""
+        return PeerInfo(self.server, self.client, self._tools, dict(self._facts))
+
+    @property
+    def listed(self) -> bool:
+        """True if the server's tools are known."""
+        return self._tools is not None
+
+    def recall(self, info: PeerInfo) -> None:
+        """Adopt the facts that another session learned of the same server and client."""
+        self.rename(client=info.client, server=info.server)
+        if info.tools is not None:
+            self.offer(info.tools)
+        self._facts |= info.facts
+        self._by_tool.clear()
+
+    def rename(self, *, client: str | None = None, server: str | None = None) -> None:
+        """Record the names of client and server, as far as they are given."""
+        server = self.server if server is None else server[:LONGEST_NAME]
+        client = self.client if client is None else client[:LONGEST_NAME]
+        if (server, client) == (self.server, self.client):
+            return
+        self.server, self.client, self._ruleset = server, client, None
+        self._by_tool.clear()
+        self._renamed(server, client)
+
+    def offer(self, tools: frozenset[str]) -> None:
+        """Record the names of the server's tools."""
+        if tools != self._tools:
+            self._tools, self._ruleset = _shared(tools), None
+
+    def learn(self, facts: dict[str, ToolFacts]) -> None:
+        """Record the facts of tools from a tool list."""
+        for tool, fact in facts.items():
+            if self._facts.get(tool) != fact:
+                self._facts[tool] = _shared(fact)
+                self._by_tool.pop(tool, None)
+        while len(self._facts) > _MOST_TOOLS:
+            del self._facts[next(iter(self._facts))]
+
+    def facts(self, tool: str) -> ToolFacts | None:
+        """Return the facts of `tool` from a tool list, None if it was not listed."""
+        return self._facts.get(tool)
+
+    def select(self) -> RuleSet:
+        """Select the rules for the next message; may block while files are read."""
+        selected = self._rules(self.server, self.client)
+        if self._ruleset is None or selected is not self._selected:
+            if self._selected is not None and selected is not self._selected:
+                self.outdated = True
+            self._selected = selected
+            self._ruleset = selected if self._tools is None else selected.fitting(self._tools)
+            for file in selected.files:
+                if file not in self._ruleset.files:
+                    self._log(f"{file.name}: this server has other tools; none of its rules apply")
+            self.guards = self._ruleset.guards
+            self._by_tool.clear()
+        return self._ruleset
+
+    def rest(self) -> None:
+        """Release the rules: they may be replaced many times before their next use."""
+        self.outdated = True
+        self._selected = self._ruleset = None
+        self._by_tool.clear()
+
+    # The following use the rules of the last `select`: one message uses one version of the files.
+
+    @property
+    def budget(self) -> Rule | None:
+        """The rule for tools that no other rule covers."""
+        return self._ruleset_in_use.otherwise
+
+    def covering(self, tool: str, implied: frozenset[str] = frozenset()) -> ToolRules:
+        """Return the rules for `tool`, which has the arguments `implied` if it was not listed."""
+        rules = self._by_tool.get(tool)
+        if rules is not None:
+            if implied <= rules.implied:
+                return rules
+            implied |= rules.implied
+        ruleset = self._ruleset_in_use
+        plans = plans_for(ruleset, tool, self._facts.get(tool) or ToolFacts(implied))
+        hiding = next((rule for rule, _ in plans if rule.hides), None)
+        error = ruleset.withheld(tool)
+        guarded = error is not None or any(rule.failure_policy.protects for rule, _ in plans)
+        if error is None and hiding is not None:
+            error = hiding.hide
+        rules = ToolRules(plans, hiding, error, guarded, ruleset.droppers.get(tool, ()), implied)
+        if len(tool) <= LONGEST_NAME:
+            if len(self._by_tool) > _MOST_TOOLS:
+                self._by_tool.clear()
+            self._by_tool[tool] = rules
+        return rules
+
+    @property
+    def _ruleset_in_use(self) -> RuleSet:
+        return self.select() if self._ruleset is None else self._ruleset
+
+
+@lru_cache(4096)
+def _shared(fact: Fact) -> Fact:
+    """Return an equal object that already exists: thousands of sessions learn the same facts."""
+    return fact

@@ -1,0 +1,360 @@
+"""Messages of the client: calls are refused, answered from a snapshot, or sent on."""
+
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from mcp_abridge.document import message
+from mcp_abridge.document.message import CLIENT_INFO, PROTOCOL_VERSION, Message, id_key, string_at
+from mcp_abridge.document.tree import ABSENT, encode, loads, text
+from mcp_abridge.errors import DocumentError, Refusal
+from mcp_abridge.ruleset.clients import client_for
+from mcp_abridge.ruleset.rule import Rule
+from mcp_abridge.session import guards, responses
+from mcp_abridge.session.outputs import DropSnapshots, LoadSnapshot, Output, Shape, ToServer
+from mcp_abridge.session.state import PendingRequest, SessionState
+from mcp_abridge.session.tool_lists import announce_changes
+from mcp_abridge.session.tools.arguments import VIEW, ArgumentPlan, Completed, complete, implied
+from mcp_abridge.session.tools.definitions import Plans
+from mcp_abridge.storage.snapshots import Key, Snapshot
+
+_MOST_KEY = 500  # bytes of a call in a snapshot's key; a longer one is hashed
+_AMBIGUOUS = "the call is ambiguous: its name or its arguments are given twice"
+_IN_BATCH = "rules guard calls here: send each call in a message of its own"
+
+
+def may_call(raw: bytes) -> bool:
+    """Return True if some reader may see a call or a list of tools; fast, and False is certain.
+
+    >>> may_call(rb'{"method":"t\\u006fols/call"}'), may_call(b'{"method":"ping"}')
+    (True, False)
+    """
+    return b"tools" in raw or b"\\u" in raw
+
+
+def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) -> tuple[Output, ...]:
+    """Process one message, parsed as `envelope`."""
+    if may_call(raw) and _guards_calls(state) and _is_ambiguous(raw):
+        return _refuse_ambiguous(state, envelope, exchange)
+    method, key = envelope.verb, envelope.key
+    if not method:
+        return (ToServer(raw),)
+    if key is None or key == b"null":
+        return _notification(state, raw, envelope, exchange, method)
+    pending = PendingRequest(exchange, key, method)
+    if method == "tools/call":
+        outputs = call(state, raw, envelope, pending)
+        return (*announce_changes(state), *outputs) if state.rules.outdated else outputs
+    if method == "initialize":
+        state.rules.rename(client=string_at(envelope.params, "clientInfo", "name"))
+    elif method in ("server/discover", "tools/list"):
+        state.rules.rename(client=string_at(envelope.params, "_meta", CLIENT_INFO, "name"))
+        pending.next_page = string_at(envelope.params, "cursor") is not None
+    elif method == "tasks/result":
+        task = string_at(envelope.params, "taskId") or ""
+        pending = responses.call_of_task(state, task, pending)
+    return state.send(raw, pending)
+
+
+def _guards_calls(state: SessionState) -> bool:
+    state.rules.select()
+    return state.rules.guards
+
+
+def _is_ambiguous(raw: bytes) -> bool:
+    # Imported late: only rules that guard calls need it, and it loads json.
+    from mcp_abridge.session.ambiguity import ambiguous
+
+    return ambiguous(raw)
+
+
+def _refuse_ambiguous(
+    state: SessionState, envelope: Message, exchange: bytes
+) -> tuple[Output, ...]:
+    tool = string_at(envelope.params, "name") or ""
+    state.log(f"{tool or 'a message'}: refused: {_AMBIGUOUS}")
+    if envelope.key is None or envelope.responds:
+        return ()
+    return state.refuse(PendingRequest(exchange, envelope.key, "tools/call", tool), _AMBIGUOUS)
+
+
+def _notification(
+    state: SessionState, raw: bytes, envelope: Message, exchange: bytes, method: str
+) -> tuple[Output, ...]:
+    if method == "notifications/cancelled":
+        query = _cancel(state, envelope, exchange)
+        if query is not None:
+            # The server has not received the call yet.
+            return (ToServer(guards.cancellation(query)),)
+    if method == "tools/call":
+        # It expects no response, but a server may run it all the same.
+        outputs = call(state, raw, envelope, PendingRequest(exchange, b"null", method))
+        state.inflight.retire(exchange + b"null")
+        for output in outputs:
+            if isinstance(output, LoadSnapshot):
+                del state.suspended[output.token]
+        return tuple(each for each in outputs if isinstance(each, ToServer | DropSnapshots))
+    return (ToServer(raw),)
+
+
+def _cancel(state: SessionState, envelope: Message, exchange: bytes) -> bytes | None:
+    try:
+        id = message.members(envelope.params)["requestId"]
+    except (DocumentError, KeyError):
+        return None
+    slot = exchange + id_key(bytes(id))
+    pending = state.inflight.find(slot)
+    if pending is not None and pending.query:
+        state.inflight.retire(slot)
+        return pending.query.removeprefix(exchange)
+    for token, each in state.suspended.items():
+        if each.line and each.slot == slot:
+            del state.suspended[token]
+            break
+    if pending is not None and pending.withholds:
+        # The rule applies to a late response too.
+        state.inflight.stop(slot)
+    else:
+        state.inflight.retire(slot)
+    return None
+
+
+class _Params(Struct):
+    name: Raw = ABSENT
+    arguments: Raw = ABSENT
+    task: Raw = ABSENT
+    meta: Raw = msgspec.field(default=ABSENT, name="_meta")
+    answers: Raw = msgspec.field(default=ABSENT, name="inputResponses")
+    state: Raw = msgspec.field(default=ABSENT, name="requestState")
+
+
+_PARAMS = msgspec.json.Decoder(_Params)
+
+
+def call(
+    state: SessionState, raw: bytes, envelope: Message, pending: PendingRequest
+) -> tuple[Output, ...]:
+    """Refuse a call, load its snapshot, or send it on, as its rule demands."""
+    try:
+        params = _PARAMS.decode(envelope.params)
+        tool = None if params.name is ABSENT else text(params.name)
+    except (msgspec.DecodeError, DocumentError):
+        return state.send(raw, pending)
+    pending.tool, pending.scope = tool or "", pending.scope or state.scope
+    if params.meta is not ABSENT:
+        _read_meta(state, params.meta, pending)
+    rules = state.rules
+    rules.select()
+    if tool is None:
+        return state.send(raw, pending)
+    covering = rules.covering(tool)
+    if covering.hidden_error is not None:
+        pending.rule = covering.hiding
+        reason = covering.hidden_error.message.replace("{tool}", tool)
+        line = message.error(pending.id, covering.hidden_error.code, reason)
+        return state.reply(pending, "hidden", line)
+    if not covering.plans:
+        return state.send_call(raw, pending)
+    try:
+        arguments = {} if params.arguments is ABSENT else loads(bytes(params.arguments))
+        if not isinstance(arguments, dict):
+            arguments = {}
+        if arguments and rules.facts(tool) is None:
+            covering = rules.covering(tool, implied(arguments))
+        pending.rule, plan = _first_applicable(state, tool, covering.plans, arguments)
+        completed = Completed(arguments, arguments)
+        if any(each.entries for _, each in covering.plans):
+            others = [other for _, other in covering.plans if other is not plan]
+            completed = complete(plan, others, arguments)
+        return _send_completed(state, raw, envelope, params, pending, plan, completed)
+    except Refusal as refusal:
+        return state.refuse(pending, str(refusal))
+    except (DocumentError, RecursionError) as error:
+        if covering.guarded:
+            return state.refuse(pending, f"the call cannot be read: {error}")
+        pending.rule = None
+        return state.send_call(raw, pending)
+
+
+def _read_meta(state: SessionState, meta: Raw, pending: PendingRequest) -> None:
+    state.rules.rename(client=string_at(meta, CLIENT_INFO, "name"))
+    pending.modern = (string_at(meta, PROTOCOL_VERSION) or "") >= "2026"
+    if state.inflight.deadline is not None:
+        token = responses.progress_token(meta)
+        pending.progress_token = pending.exchange + token if token else b""
+
+
+def _first_applicable(
+    state: SessionState, tool: str, plans: Plans, arguments: dict[str, Any]
+) -> tuple[Rule | None, ArgumentPlan]:
+    for rule, plan in plans:
+        try:
+            if rule.when is None or rule.applies(arguments):
+                return rule, plan
+        except Refusal as error:
+            reason = f"{rule.name}: `when` failed: {error}"
+            if rule.failure_policy.protects:
+                raise Refusal(reason) from error
+            state.log(f"{tool}: {reason}")
+    return None, ArgumentPlan()
+
+
+def _send_completed(
+    state: SessionState,
+    raw: bytes,
+    envelope: Message,
+    params: _Params,
+    pending: PendingRequest,
+    plan: ArgumentPlan,
+    completed: Completed,
+) -> tuple[Output, ...]:
+    rule, view = pending.rule, completed.steering.get(VIEW)
+    if rule is not None and rule is state.rules.budget and _in_code_mode(state, params.meta):
+        rule = pending.rule = None if view is None else _unbounded(rule)
+    client_line = raw
+    if completed.changed:
+        raw = message.with_arguments(raw, envelope.params, completed.upstream)
+    pending.call = _call_key(encode([pending.tool, completed.upstream], ordered=True))
+    pending.as_task = params.task is not ABSENT
+    pending.cacheable = params.answers is ABSENT and params.state is ABSENT
+    if rule is None:
+        return state.send_call(raw, pending)
+    pending.arguments = completed.arguments
+    pending.plan = plan
+    pending.view = view
+    if rule.snapshot_step.restart is not None:
+        # Without windows and views; a snapshot of an earlier rule of the same name may hold more.
+        own = _call_key(encode(completed.own, ordered=True)) if completed.own else ""
+        pending.key = Key(pending.scope, rule.name, pending.call + own + rule.snapshot_key)
+    if pending.key is not None and pending.cacheable and (view is not None or completed.resumes):
+        pending.line = client_line
+        if pending.searched_key != pending.key:
+            return (LoadSnapshot(state.suspend(pending), pending.key),)
+        if not _is_repeatable(state, pending, rule):
+            # Imported late: few calls come this far.
+            from mcp_abridge.session import first_calls
+
+            return first_calls.decide(state, pending, raw)
+        pending.line = b""
+    return send_or_guard(state, raw, pending, rule)
+
+
+def send_or_guard(
+    state: SessionState, raw: bytes, pending: PendingRequest, rule: Rule
+) -> tuple[Output, ...]:
+    """Send a call on, unless its rule's guard decides otherwise."""
+    if rule.guard is not None and rule.mode == "active":
+        return guards.decide(state, raw, pending, rule.guard, None)
+    return state.send_call(raw, pending)
+
+
+def _in_code_mode(state: SessionState, meta: Raw) -> bool:
+    """Return True if a program gets the result: it would not notice that parts are missing."""
+    mark = None if meta is ABSENT else client_for(state.rules.client).code_mode
+    return mark is not None and (string_at(meta, *mark[0]) or "").startswith(mark[1])
+
+
+def _unbounded(budget: Rule) -> Rule:
+    from mcp_abridge.transforms.abridge import Abridge
+
+    return replace(budget, pipeline=(Abridge(),), max_bytes=None)
+
+
+def _call_key(call: bytes) -> str:
+    if len(call) <= _MOST_KEY:
+        return call.decode()
+    # Imported late: it takes 3 ms, and few calls are as long.
+    from hashlib import sha256
+
+    return sha256(call).hexdigest()
+
+
+def loaded(
+    state: SessionState, pending: PendingRequest, snapshot: Snapshot | None, failure: str | None
+) -> tuple[Output, ...]:
+    """Continue a call that waited for its snapshot; `failure` is why it could not be looked up."""
+    rule = pending.rule
+    assert rule is not None
+    advice = pending.start_again
+    if rule.circuit_breaker.open:
+        reason = f"nothing is shown in parts while rule {rule.name!r} is out of service; "
+        return state.refuse(pending, reason + advice.removesuffix(" first"))
+    if snapshot is not None and (pending.view is not None or not _is_error(snapshot)):
+        return (Shape(responses.job(state, pending, rule, snapshot=snapshot)),)
+    if failure is not None:
+        # A second run of the tool might give other pages than those already read, or repeat its
+        # side effects.
+        reason = f"what was kept of the earlier answer is out of reach: {failure}; try again later"
+        repeatable = _is_repeatable(state, pending, rule)
+        return state.refuse(pending, f"{reason}, or {advice}" if repeatable else reason)
+    return again(state, pending, pending.line)
+
+
+def again(
+    state: SessionState, pending: PendingRequest, line: bytes, *, listed: bool = False
+) -> tuple[Output, ...]:
+    """Process a call anew by its line: its snapshot was searched, perhaps the tools listed."""
+    envelope = message.read(line)
+    assert isinstance(envelope, Message)
+    anew = PendingRequest(pending.exchange, pending.id, pending.method, scope=pending.scope)
+    anew.searched_key, anew.listed = pending.key, listed
+    return call(state, line, envelope, anew)
+
+
+def _is_repeatable(state: SessionState, pending: PendingRequest, rule: Rule) -> bool:
+    facts = state.rules.facts(pending.tool)
+    if facts is not None and facts.repeatable:
+        return True
+    return any(getattr(step, "refetch", None) for step in rule.pipeline)
+
+
+def _is_error(snapshot: Snapshot) -> bool:
+    """Return True if the snapshot is of an error, which has no pages: a new call may succeed."""
+    from mcp_abridge.shaping.result.frame import Frame
+
+    return Frame.decode(snapshot.frame).error
+
+
+def take_irregular(
+    state: SessionState, raw: bytes, exchange: bytes, error: DocumentError | None = None
+) -> tuple[Output, ...]:
+    """Process a batch, or a line that cannot be read for the reason `error`.
+
+    It is forwarded unless it may hold a call that a rule must stop; then each request in it is
+    refused. Batches exist in revision 2025-03-26 alone: their calls are counted, not shaped.
+    """
+    requests = requests_in(raw, exchange)
+    refuses = may_call(raw) and _guards_calls(state)
+    if not refuses and not any(map(state.collides, requests)):
+        for pending in requests if error is None else ():
+            state.inflight.send(pending)
+        return (ToServer(raw),)
+    code, reason = message.INVALID_REQUEST, _IN_BATCH
+    if error is not None:
+        code, reason = message.PARSE_ERROR, f"the message cannot be read: {error}"
+    state.log(f"refused: {reason}")
+    outputs: list[Output] = []
+    for pending in requests or [PendingRequest(exchange, b"null", "")]:
+        line = message.error(pending.id, code, reason)
+        outputs += state.reply(pending, "refused", line)
+    return tuple(outputs)
+
+
+def requests_in(raw: bytes, exchange: bytes) -> list[PendingRequest]:
+    """Return the requests in a line: one, those of a batch, or one whose id an end shows."""
+    try:
+        envelope = message.read(raw)
+        batch = [] if isinstance(envelope, Message) else [bytes(each) for each in envelope]
+        elements = [message.read(each) for each in batch if each[:1] == b"{"] or [envelope]
+    except DocumentError:
+        id = message.request_id(raw[: message.ENDS], raw[-message.ENDS :])
+        return [] if id is None else [PendingRequest(exchange, id, "")]
+    requests: list[PendingRequest] = []
+    for each in elements:
+        if isinstance(each, Message) and each.method is not ABSENT:
+            tool = string_at(each.params, "name") if each.verb == "tools/call" else None
+            if each.key is not None and each.key != b"null":
+                requests.append(PendingRequest(exchange, each.key, "", tool or ""))
+    return requests

@@ -1,0 +1,268 @@
+"""Messages of the server: responses are shaped, stored or withheld; all else is forwarded."""
+
+import msgspec
+from msgspec import Raw
+from msgspec.structs import replace
+
+from mcp_abridge.document import message
+from mcp_abridge.document.message import SERVER_INFO, Message, string_at
+from mcp_abridge.document.tree import ABSENT
+from mcp_abridge.errors import DocumentError
+from mcp_abridge.ruleset.clients import client_for
+from mcp_abridge.ruleset.rule import Rule
+from mcp_abridge.session import guards, tool_lists
+from mcp_abridge.session.outputs import DropSnapshots, Output, Shape, StoreSnapshot, ToClient
+from mcp_abridge.session.state import PendingRequest, SessionState
+from mcp_abridge.shaping.job import ShapeJob, ShapeResult
+from mcp_abridge.shaping.result.write import mended
+from mcp_abridge.storage.snapshots import Snapshot
+
+PROGRESS = "notifications/progress"
+
+_MOST_STORED = 1000  # keys of stored snapshots; the oldest is forgotten first
+
+
+def take(state: SessionState, raw: bytes, envelope: Message, exchange: bytes) -> tuple[Output, ...]:
+    """Process one message, parsed as `envelope`."""
+    if not envelope.responds:
+        _record_progress(state, envelope, exchange)
+        return (ToClient(raw),)
+    key = envelope.key
+    pending = None if key is None else state.inflight.find(exchange + key)
+    if pending is None:
+        is_stray = key is not None and state.inflight.is_stray(exchange, key)
+        return () if is_stray else (ToClient(raw),)
+    is_error = envelope.result is ABSENT or envelope.error is not ABSENT
+    if pending.held_call is not None:
+        outputs = guards.query_answered(state, pending, raw)
+    elif pending.only_counted or (is_error and not _shapes_error(pending, envelope, len(raw))):
+        outputs = _untouched(state, raw, pending)
+    else:
+        outputs = _response(state, raw, envelope, pending)
+    # Only now: if this failed, the request must still be known.
+    state.inflight.answer(pending.slot)
+    return outputs
+
+
+def unprocessed(
+    state: SessionState, raw: bytes, exchange: bytes, error: Exception
+) -> tuple[Output, ...]:
+    """Process a message that cannot be read, or on which the proxy failed."""
+    try:
+        envelope = message.read(raw)
+        key = envelope.key if isinstance(envelope, Message) and envelope.responds else None
+    except DocumentError:
+        key = message.responds_to(raw)
+    pending = None if key is None else state.inflight.answer(exchange + key)
+    if pending is not None and pending.held_call is not None:
+        return guards.give_up(state, pending, f"the answer cannot be read: {error}")
+    if pending is None and (
+        state.inflight.queries.within(raw)
+        or (key is not None and state.inflight.is_stray(exchange, key))
+    ):
+        return ()
+    return state.unprocessed(raw, pending, error)
+
+
+def _untouched(state: SessionState, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
+    state.count_untouched(pending, len(raw))
+    return (ToClient(raw if pending.rule is None else _usable(state, raw)),)
+
+
+def _usable(state: SessionState, raw: bytes) -> bytes:
+    needs = client_for(state.rules.client).needs
+    return mended(raw, needs) if needs else raw
+
+
+def _shapes_error(pending: PendingRequest, envelope: Message, size: int) -> bool:
+    rule = pending.rule
+    if rule is None:
+        return False
+    # With both members, one must not disclose the content withheld in the other.
+    if rule.errors or (rule.failure_policy.withholds and envelope.result is not ABSENT):
+        return True
+    return rule.max_bytes is not None and size > rule.max_bytes and envelope.result is ABSENT
+
+
+def _response(
+    state: SessionState, raw: bytes, envelope: Message, pending: PendingRequest
+) -> tuple[Output, ...]:
+    try:
+        if pending.method == "initialize":
+            state.rules.rename(server=string_at(envelope.result, "serverInfo", "name"))
+            state.tool_list = tool_lists.new_history(envelope.result)
+        elif pending.method == "server/discover":
+            state.rules.rename(server=string_at(envelope.result, "_meta", SERVER_INFO, "name"))
+        elif pending.method == "tools/list":
+            return tool_lists.listed(state, raw, envelope, pending)
+        elif pending.as_task and _starts_task(state, envelope, pending):
+            pass
+        elif pending.rule is not None:
+            return to_shape(state, raw, pending, pending.rule)
+    except (DocumentError, msgspec.DecodeError) as error:
+        return state.unprocessed(raw, pending, error)
+    return _untouched(state, raw, pending)
+
+
+def progress_token(meta: Raw) -> bytes:
+    """Return the progress token in a request's `_meta` as an id_key; empty if there is none."""
+    try:
+        token = message.members(meta).get(message.PROGRESS_TOKEN)
+    except DocumentError:
+        return b""
+    return b"" if token is None else message.id_key(bytes(token))
+
+
+def _record_progress(state: SessionState, envelope: Message, exchange: bytes) -> None:
+    if state.inflight.deadline is None or envelope.id is not ABSENT or envelope.verb != PROGRESS:
+        return
+    token = progress_token(envelope.params)
+    if token:
+        state.inflight.progress(exchange + token)
+
+
+def to_shape(
+    state: SessionState, raw: bytes, pending: PendingRequest, rule: Rule
+) -> tuple[Output, ...]:
+    """Have a response shaped, unless its rule only bounds its size and it surely fits."""
+    # The part of a line that a model sees is never longer than the line.
+    short = rule.max_bytes is not None and len(raw) <= rule.max_bytes and rule.passes_small
+    windowed = pending.view is not None or pending.key in state.stored
+    if short and not windowed and not rule.failure_policy.withholds:
+        return _untouched(state, raw, pending)
+    return (Shape(job(state, pending, rule, raw=raw)),)
+
+
+def job(
+    state: SessionState,
+    pending: PendingRequest,
+    rule: Rule,
+    *,
+    raw: bytes | None = None,
+    snapshot: Snapshot | None = None,
+) -> ShapeJob:
+    """Suspend a call, and return the job that shapes its response; see mcp_abridge.shaping.job."""
+    facts = state.rules.facts(pending.tool)
+    return ShapeJob(
+        rule=rule,
+        tool=pending.tool,
+        id=pending.id,
+        raw=raw,
+        snapshot=snapshot,
+        arguments=pending.step_arguments,
+        names=pending.names,
+        view=pending.view,
+        viewable=pending.cacheable,
+        dates=facts is None or not facts.reads_only,
+        keep=pending.cacheable and pending.key is not None and rule.snapshot_step.is_used,
+        shows=client_for(state.rules.client).shows,
+        modern=pending.modern,
+        token=state.suspend(pending),
+        bypass=rule.circuit_breaker.open,
+    )
+
+
+def shaped(
+    state: SessionState, job: ShapeJob, result: ShapeResult, pending: PendingRequest | None
+) -> tuple[Output, ...]:
+    """Process the result of a job; `pending` is the suspended call, None if it was given up."""
+    if pending is None or not pending.is_repeat:
+        state.count_shaped(job, result)
+    forward = ToClient(_usable(state, result.raw))
+    key = None if pending is None else pending.key
+    if key is None:
+        return (forward,)
+    if result.snapshot is not None:
+        state.stored[key] = None
+        if len(state.stored) > _MOST_STORED:
+            state.stored.popitem(last=False)
+        return StoreSnapshot(key, result.snapshot), forward
+    if key in state.stored and job.raw is not None and result.outcome != "error":
+        # The server answered the same call again: a view of the old response would mislead.
+        del state.stored[key]
+        return DropSnapshots(key), forward
+    return (forward,)
+
+
+# Tasks: tasks/result returns the result of a task's call (MCP 2025-11-25)
+
+
+def _starts_task(state: SessionState, envelope: Message, pending: PendingRequest) -> bool:
+    """Record the call of a task; False if the server answered at once. Raises DocumentError."""
+    task = message.members(envelope.result).get("task")
+    name = None if task is None else string_at(task, "taskId")
+    if name is not None:
+        state.tasks.add(_task_key(name), pending)
+    return task is not None
+
+
+def call_of_task(state: SessionState, task: str, pending: PendingRequest) -> PendingRequest:
+    """Return the call of a task under the id of `pending`; `pending` if the task is unknown."""
+    call = state.tasks.get(_task_key(task))
+    if call is None:
+        return pending
+    return replace(
+        call, exchange=pending.exchange, id=pending.id, method=pending.method, as_task=False
+    )
+
+
+def _task_key(name: str) -> bytes:
+    # A JSON string may hold a lone surrogate.
+    return name.encode("utf-8", "surrogatepass")
+
+
+def read_ends(state: SessionState, raw: bytes, exchange: bytes) -> Message | None:
+    """Return a long response as far as its head and tail show it, None if that is not enough."""
+    key = message.responds_to(raw)
+    if key is None or message.may_hold_another(raw):
+        return None
+    pending = state.inflight.find(exchange + key)
+    if not (pending is None or pending.only_counted):
+        shapes = pending.rule is not None and not pending.as_task
+        if not shapes or not message.succeeds(raw[: message.ENDS]):
+            return None
+    return Message(id=Raw(key), result=Raw(b"{}"))
+
+
+def take_first(
+    state: SessionState, raw: bytes, end: int, exchange: bytes
+) -> tuple[tuple[Output, ...], bytes]:
+    """Answer a call whose response ends before its line does: no client could parse that line.
+
+    Returns the outputs and the rest to process; nothing of it if it may be the withheld response.
+    """
+    try:
+        envelope = message.read(raw[:end])
+    except DocumentError:
+        return (), raw
+    key = envelope.key if isinstance(envelope, Message) and envelope.responds else None
+    pending = None if key is None else state.inflight.retire(exchange + key)
+    if pending is None:
+        return (), raw
+    # The line may hold a second response to the same call.
+    state.inflight.replace_response(pending.slot)
+    rest, reason = raw[end:], message.trailing_bytes_reason(end, len(raw))
+    state.log(f"{pending.tool or pending.method}: {reason}")
+    if pending.withholds:
+        other = message.responds_to(rest)
+        if other is None or not state.inflight.holds(exchange + other):
+            rest = b""  # it may be the withheld response
+    return guards.give_up(state, pending, reason), rest
+
+
+def noise_size(raw: bytes) -> int:
+    """Return the number of bytes that are no message in an unreadable line of the server's stdout.
+
+    It is 0 if only the proxy cannot parse the line.
+
+    >>> noise_size(b"listening"), noise_size(b'debug {"jsonrpc":"2.0","method":"ping"}')
+    (9, 6)
+    >>> noise_size(b'{"jsonrpc":"2.0","id":1,"result":NaN}')
+    0
+    """
+    if b'"jsonrpc"' not in raw:
+        return len(raw)
+    offset = message.offset_after_noise(raw)
+    if offset is not None:
+        return offset
+    return 0 if raw.lstrip()[:1] in (b"{", b"[") else len(raw)

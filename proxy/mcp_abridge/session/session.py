@@ -1,0 +1,251 @@
+"""The session of one client with one server: lines in, outputs out. No I/O, no threads.
+
+Invariants: no id is invented, renumbered or retyped; each request gets exactly one answer; nothing
+here raises for any input. If one session serves many exchanges, as for the stateless requests of
+one caller, equal ids are distinguished by the `exchange` of each message; otherwise that is b"".
+"""
+
+from collections.abc import Callable, Collection
+
+from mcp_abridge.document import message
+from mcp_abridge.document.message import Message
+from mcp_abridge.errors import DocumentError
+from mcp_abridge.session import guards, requests, responses
+from mcp_abridge.session.outputs import (
+    ClaimCall,
+    LoadSnapshot,
+    Noise,
+    Output,
+    Shape,
+    ToClient,
+    ToServer,
+)
+from mcp_abridge.session.state import PendingRequest, SessionState
+from mcp_abridge.shaping.job import ShapeJob, ShapeResult
+from mcp_abridge.storage.snapshots import Snapshot
+
+_SMALL = 4096  # bytes; longer lines are identified by their head and tail if that is certain
+
+
+class Session(SessionState):
+    """The conversation of one client with one server."""
+
+    # Incoming messages. Nothing may be called outside of `try`: failures end here.
+
+    def from_client(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
+        """Process one line from the client."""
+        try:
+            try:
+                envelope = message.read(raw)
+            except DocumentError as error:
+                return requests.take_irregular(self, raw, exchange, error)
+            if isinstance(envelope, Message):
+                return requests.take(self, raw, envelope, exchange)
+            return requests.take_irregular(self, raw, exchange)
+        except Exception as error:  # a message must never cost any request its answer
+            return self._failed(raw, exchange, error)
+
+    def _failed(self, raw: bytes, exchange: bytes, error: Exception) -> tuple[Output, ...]:
+        reason = self.fail(error)
+        pending = requests.requests_in(raw, exchange)
+        if not pending:
+            return () if requests.may_call(raw) else (ToServer(raw),)
+        for each in pending:
+            self.inflight.retire(each.slot)
+        return tuple(
+            ToClient(message.error(each.id, message.PROXY_ERROR, reason)) for each in pending
+        )
+
+    def from_server(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
+        """Process one line from the server."""
+        try:
+            return self._from_server(raw, exchange)
+        except Exception as error:
+            return responses.unprocessed(self, raw, exchange, error)
+
+    def _from_server(self, raw: bytes, exchange: bytes) -> tuple[Output, ...]:
+        try:
+            ends = responses.read_ends(self, raw, exchange) if len(raw) > _SMALL else None
+            envelope = message.read(raw) if ends is None else ends
+        except DocumentError as error:
+            return self._unreadable(raw, exchange, error)
+        if b'"jsonrpc"' not in raw and not (isinstance(envelope, Message) and envelope.is_message):
+            return (Noise(raw),)
+        if isinstance(envelope, Message):
+            return responses.take(self, raw, envelope, exchange)
+        batch = [each for each in map(bytes, envelope) if each[:1] == b"{"]
+        outputs = [output for each in batch for output in self.from_server(each, exchange)]
+        unchanged = [output for output in outputs if isinstance(output, ToClient | Noise)]
+        if len(unchanged) == len(outputs) and [each.raw for each in unchanged] == batch:
+            return (ToClient(raw),)
+        return tuple(outputs)
+
+    def _unreadable(self, raw: bytes, exchange: bytes, error: DocumentError) -> tuple[Output, ...]:
+        if not raw.strip():
+            return ()
+        end = message.end_of_first(raw)
+        if end is not None:
+            outputs, rest = responses.take_first(self, raw, end, exchange)
+            if len(rest) < len(raw):
+                return (*outputs, *self.from_server(rest, exchange))
+        size = responses.noise_size(raw)
+        if size == len(raw):
+            return (Noise(raw),)
+        if size:
+            return (Noise(raw[:size]), *self.from_server(raw[size:], exchange))
+        return responses.unprocessed(self, raw, exchange, error)
+
+    def unanswered(self, token: bytes, cause: str) -> tuple[Output, ...]:
+        """Continue a held call if its Probe has this token, which can have no response."""
+        query = self.inflight.find(token)
+        if query is None or query.held_call is None:
+            return ()
+        return guards.give_up(self, query, cause)
+
+    def loaded(
+        self, token: int, snapshot: Snapshot | None, failure: str | None = None
+    ) -> tuple[Output, ...]:
+        """Continue a call that waits for its snapshot.
+
+        `failure` is the reason why the snapshot could not be looked up.
+        """
+        return self._resume(
+            token, lambda pending: requests.loaded(self, pending, snapshot, failure)
+        )
+
+    def claimed(self, token: int, *, first: bool) -> tuple[Output, ...]:
+        """Continue a call that waits for its ClaimCall; if `first`, nobody has made it before."""
+        from mcp_abridge.session import first_calls
+
+        return self._resume(token, lambda pending: first_calls.claimed(self, pending, first=first))
+
+    def _resume(
+        self, token: int, resume: Callable[[PendingRequest], tuple[Output, ...]]
+    ) -> tuple[Output, ...]:
+        pending = self.suspended.pop(token, None)
+        if pending is None:
+            return ()  # cancelled
+        try:
+            return resume(pending)
+        except Exception as error:
+            return (ToClient(self.give_up(pending, error)),)
+
+    def shaped(self, job: ShapeJob, result: ShapeResult) -> tuple[Output, ...]:
+        """Process the result of a Shape: the response for the client."""
+        try:
+            return responses.shaped(self, job, result, self.suspended.pop(job.token, None))
+        except Exception as error:
+            self.fail(error)
+            return (ToClient(result.raw),)
+
+    def given_up(self, output: LoadSnapshot | ClaimCall | Shape) -> None:
+        """Forget a call whose output will not be carried out: no answer is expected."""
+        token = output.job.token if isinstance(output, Shape) else output.token
+        self.suspended.pop(token, None)
+
+    # Lines of the server that are too long to buffer
+
+    def may_stream(self, start: bytes, exchange: bytes = b"") -> bool:
+        """Return True if a line of the server that begins with `start` needs no inspection."""
+        inflight = self.inflight
+        if message.asks(start):
+            return inflight.deadline is None or responses.PROGRESS.encode() not in start
+        if inflight.may_stream():
+            # A request whose response has no readable id would stay pending forever.
+            return message.answers(start)
+        key = message.response_key(start, b"")
+        if key is None or inflight.is_stray(exchange, key):
+            return False
+        pending = inflight.find(exchange + key)
+        streams = pending is None or pending.only_counted
+        # The response has begun: a call whose answer is partly sent must not get another one.
+        (inflight.stop if streams else inflight.renew)(exchange + key)
+        return streams
+
+    def streamed(self, start: bytes, end: bytes, size: int, exchange: bytes = b"") -> None:
+        """Record the end of a streamed line: its first and last bytes, and its size."""
+        key = message.response_key(start, end)
+        pending = None if key is None else self.inflight.retire(exchange + key)
+        if pending is not None:
+            self.count_untouched(pending, size)
+
+    # Pending requests and their deadlines
+
+    def awaits(self, exchange: bytes, ids: Collection[bytes]) -> bool:
+        """Return True if a request in an exchange with one of these ids is pending."""
+        return any(self.inflight.holds(exchange + id) for id in ids)
+
+    @property
+    def holds_calls(self) -> bool:
+        """True while the server has yet to get a call that waits for something."""
+        return bool(self.suspended) or self.inflight.holds_calls
+
+    def withholds(self, exchange: bytes, ids: Collection[bytes]) -> bool:
+        """Return True if one of these requests is pending and its rule withholds responses."""
+        slots = [exchange + id for id in ids if self.inflight.holds(exchange + id)]
+        pending = map(self.inflight.find, slots)
+        return any(each is not None and each.withholds for each in pending)
+
+    def restart_deadlines(self, exchange: bytes, ids: Collection[bytes]) -> None:
+        """Record that calls of an exchange are sent only now, and restart their time."""
+        for id in ids:
+            self.inflight.renew(exchange + id)
+
+    def time_left(
+        self, exchange: bytes = b"", ids: Collection[bytes] | None = None
+    ) -> float | None:
+        """Return the seconds until a call, of all or of these, or its query may be overdue."""
+        return self.inflight.time_left(_slots(exchange, ids))
+
+    def expire(
+        self, exchange: bytes = b"", ids: Collection[bytes] | None = None
+    ) -> tuple[Output, ...]:
+        """Answer and cancel calls, of all or of these, without a response or progress for long.
+
+        A call whose query has no response goes on.
+        """
+        outputs: list[Output] = []
+        for pending in self.inflight.expire(_slots(exchange, ids)):
+            if pending.held_call is not None:
+                outputs.append(ToServer(guards.cancellation(pending.id)))
+                outputs += guards.give_up(self, pending, guards.LATE)
+                continue
+            reason = f"no answer within {_in_words(self.deadline or 0.0)} and no progress"
+            text = f"{reason}; the call was cancelled"
+            self.log(f"{pending.tool}: {text}")
+            text += ". Whether it took effect is not known: find out before you call again"
+            outputs += self.reply(pending, "late", self.refusal(pending, text))
+            outputs.append(ToServer(guards.cancellation(pending.id, reason)))
+        return tuple(outputs)
+
+    # The end
+
+    def fail_pending(
+        self,
+        cause: str,
+        exchange: bytes | None = None,
+        ids: Collection[bytes] | None = None,
+    ) -> list[bytes]:
+        """Forget pending requests (all, an exchange's, or these), and return an error for each."""
+        return [pending.error(cause) for pending in self.inflight.release(exchange, ids)]
+
+    def rest(self) -> None:
+        """Release answered requests and the rules; facts of the server and pending calls stay."""
+        self.inflight.rest()
+        self.rules.rest()
+
+    def forget_pending(self, exchange: bytes, ids: Collection[bytes] | None = None) -> None:
+        """Forget pending requests of an exchange without an error: nobody expects an answer."""
+        self.inflight.release(exchange, ids)
+        if exchange:
+            # The exchange is over: no late response can come in it either.
+            for id in ids or ():
+                self.inflight.forget_response(exchange + id)
+
+
+def _slots(exchange: bytes, ids: Collection[bytes] | None) -> list[bytes] | None:
+    return None if ids is None else [exchange + id for id in ids]
+
+
+def _in_words(seconds: float) -> str:
+    return f"{seconds:.12g} second" + "s" * (seconds != 1)

@@ -1,0 +1,109 @@
+"""The room that a rule's `max_bytes` leaves for a document, and for the content beside it."""
+
+from msgspec import Raw
+from msgspec.structs import replace
+
+from mcp_abridge.document.tree import Document, Value, encode, text
+from mcp_abridge.shaping.job import ShapeJob
+from mcp_abridge.shaping.result.frame import Frame, VisibleSize, other_texts, with_other_texts
+from mcp_abridge.transforms.abridge import abridge
+from mcp_abridge.transforms.base import Call
+
+_MINIMUM = 300  # bytes; content beside the document never reduces its room below this
+_TOGETHER = frozenset({"both", "once", "result"})
+
+ESCAPED = frozenset({"blocks", "result"})
+"""The kinds of clients whose models read texts with JSON's escapes."""
+
+
+def document_budget(job: ShapeJob, frame: Frame, excess: int = 0) -> int | None:
+    """Return the most bytes that the document may take, None if its rule has no bound.
+
+    `excess` is the number of bytes by which it was too long when it took that many.
+    """
+    if job.rule.max_bytes is None:
+        return None
+    together = job.shows in _TOGETHER or any(copy.where == "text" for copy in frame.copies)
+    others = _size_of_texts(frame) if together and not _hides_text(job, frame) else 0
+    separate = _separate(frame) if job.shows in _TOGETHER else None
+    others += 0 if separate is None else len(memoryview(separate))
+    return max((job.rule.max_bytes - others) // _copies_shown(job, frame) - excess, _MINIMUM)
+
+
+def overrun(job: ShapeJob, size: VisibleSize, frame: Frame | None = None) -> int:
+    """Return the bytes by which the result is too long, or each copy of the document in `frame`."""
+    if job.rule.max_bytes is None:
+        return 0
+    visible = size.to(job.shows)
+    if job.shows != "structured":
+        # Only a text that is surely hidden is free: some clients read both copies by default.
+        visible = max(visible, size.most)
+    excess = visible - job.rule.max_bytes
+    if frame is None or excess <= 0:
+        return excess
+    if job.shows in ESCAPED:
+        # Each byte of the document is shown as more than one; small steps would take long.
+        excess = max(excess * job.rule.max_bytes // visible, job.rule.max_bytes // 32)
+    return excess // _copies_shown(job, frame) + 1
+
+
+def leaves_no_room(job: ShapeJob, frame: Frame) -> bool:
+    """Return True if the texts beside the document leave it hardly any room."""
+    if job.rule.max_bytes is None or _hides_text(job, frame):
+        return False
+    return _size_of_texts(frame) > job.rule.max_bytes * 3 // 4
+
+
+def trim_other_blocks(job: ShapeJob, frame: Frame) -> Frame:
+    """Return the frame with the content beside the document cut if that is too long."""
+    if job.rule.max_bytes is None:
+        return frame
+    if leaves_no_room(job, frame):
+        frame = _with_short_texts(frame, job.rule.max_bytes // 2)
+    separate = _separate(frame)
+    limit = job.rule.max_bytes // (2 if job.shows in _TOGETHER else 1)
+    if separate is None or len(memoryview(separate)) <= limit:
+        return frame
+    document = Document(separate)
+    abridge(document, max(limit, _MINIMUM), Call("", structured=True, notices=[]))
+    members = {**frame.members, "structuredContent": Raw(encode(document.cell[0]))}
+    return replace(frame, members=members)
+
+
+def _with_short_texts(frame: Frame, limit: int) -> Frame:
+    others = other_texts(frame)
+    texts = list(others.values())
+    whole: Value = texts[0] if len(texts) == 1 else [Raw(encode(each)) for each in texts]
+    document = Document(whole)
+    call = Call("", notices=[], blocks=len(texts) > 1)
+    abridge(document, max(limit, _MINIMUM), call)
+    cut = document.root.open()
+    parts = zip(others, map(text, cut if isinstance(cut, list) else [cut]), strict=False)
+    return with_other_texts(frame, {index: each or "" for index, each in parts}, call.notices)
+
+
+def _size_of_texts(frame: Frame) -> int:
+    return sum(len(content.encode()) for content in other_texts(frame).values())
+
+
+def _hides_text(job: ShapeJob, frame: Frame) -> bool:
+    """Return True if the client shows structuredContent alone, and the result has one."""
+    return job.shows == "structured" and frame.structured is not None
+
+
+def _copies_shown(job: ShapeJob, frame: Frame) -> int:
+    """Count the copies of the document that a model sees, if its client shows both."""
+    if job.shows not in _TOGETHER:
+        return 1
+    if job.shows == "once" and not any(copy.member or copy.each for copy in frame.copies):
+        return 1  # the copies will be equal
+    if job.rule.structures and "structuredContent" not in frame.members:
+        return 2  # one is added once the document is written
+    return 1 if job.rule.copies != "both" else len({copy.where == "text" for copy in frame.copies})
+
+
+def _separate(frame: Frame) -> Raw | None:
+    """Return the structuredContent of a result whose document is elsewhere."""
+    if any(copy.where != "text" for copy in frame.copies):
+        return None
+    return frame.members.get("structuredContent")

@@ -1,0 +1,152 @@
+"""Pages and views cut from a snapshot, which is a document halfway through its rule's steps."""
+
+from collections.abc import Callable
+
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from mcp_abridge.document import message
+from mcp_abridge.document.tree import (
+    ABSENT,
+    Document,
+    Value,
+    encode,
+    have_room,
+    loads,
+    opened,
+    text,
+)
+from mcp_abridge.ruleset.guard import FACTS
+from mcp_abridge.shaping import steps
+from mcp_abridge.shaping.budget import ESCAPED, overrun
+from mcp_abridge.shaping.job import ShapeContext, ShapeJob, ShapeResult
+from mcp_abridge.shaping.result.frame import Frame, VisibleSize
+from mcp_abridge.shaping.result.write import write_for
+from mcp_abridge.storage.snapshots import Snapshot
+from mcp_abridge.transforms.abridge import NAME, Abridge, abridge
+from mcp_abridge.transforms.base import Call, Notice
+from mcp_abridge.transforms.excerpt import WINDOW
+
+
+class Page(Struct, frozen=True):
+    """A written result, its size as a model sees it, and the paths that matched nothing."""
+
+    result: dict[str, Raw]
+    size: VisibleSize
+    missing: tuple[str, ...]
+
+
+def from_snapshot(job: ShapeJob, snapshot: Snapshot, context: ShapeContext) -> ShapeResult:
+    """Return the result of a job for a later page or view. Raises the error of a step."""
+    have_room(snapshot.size)
+    frame = Frame.decode(snapshot.frame)
+    if frame.error:
+        job = replace(job, rule=job.rule.for_errors)
+    elif frame.bare:
+        job = replace(job, rule=job.rule.for_no_document)
+    if job.rule.guard is not None:
+        # The guard does not run for later pages: its decision on the call holds for all of them.
+        facts = {} if frame.facts is ABSENT else loads(bytes(frame.facts))
+        job = replace(job, arguments={**job.arguments, FACTS: facts})
+    page = cut_page(job, snapshot, context)
+    return ShapeResult(
+        raw=message.result(job.id, page.result),
+        outcome="page" if job.view is None else "view",
+        visible_after=page.size.to(job.shows),
+        missing=page.missing,
+    )
+
+
+def cut_page(job: ShapeJob, snapshot: Snapshot, context: ShapeContext, excess: int = 0) -> Page:
+    """Cut the page or view of `job`; again in less room as long as the result is too long."""
+    rule = job.rule
+    frame = Frame.decode(snapshot.frame)
+    while True:
+        document = Document.read(snapshot.document)
+        content = text(document.cell[0])
+        document = document if content is None else Document(content)
+        call = steps.call(job, frame, context, excess)
+        end = None if job.view is None else rule.snapshot_step.cut
+        steps.read_structure(rule, document, call)
+        steps.run(rule, document, call, slice(rule.snapshot_step.restart, end), context.observe)
+        if job.view is None:
+            document.close()
+        else:
+            document = _view(job, document, frame, call)
+            if job.dates and snapshot.age:
+                call.notices.append(_age(snapshot.age, call))
+        result, size = write_for(rule, frame, document, call.notices)
+        more = overrun(job, size, frame)
+        if more <= 0 or excess > (rule.max_bytes or 0):
+            return Page(result, size, tuple(call.missing))
+        excess += max(more, excess // 2) if job.shows in ESCAPED else more
+
+
+def _view(job: ShapeJob, whole: Document, frame: Frame, call: Call) -> Document:
+    """Return the document of a view: a text as text, else `{view: value}`, abridged if need be."""
+    from mcp_abridge.document.view import (
+        look,  # imported for the first view: most sessions have none
+    )
+    from mcp_abridge.document.windows import following
+
+    assert job.view is not None
+    member = next((copy.member for copy in frame.copies if copy.member), "text")
+    bounds = [step.max_bytes for step in job.rule.pipeline if isinstance(step, Abridge)]
+    bound = min((limit for limit in (*bounds, call.bound) if limit is not None), default=None)
+    remarks: list[str] = []
+    value = look(whole, job.view, member, call.fuel, remarks)
+    room = max((bound or 0) - WINDOW, 0)
+    rest = following(whole, job.view, value, member, call.question, room)
+    content = None if call.structured else text(value) or None
+    notices = [Notice(NAME, {"more": rest})] if rest is not None and content is not None else []
+    document = Document(content)
+    if content is None:
+        document = _with_remarks(value, [*remarks, rest] if rest else remarks, whole)
+    if bound is not None:
+        call = replace(call, viewable=job.viewable and job.rule.snapshot_step.viewable)
+        bound -= sum(len(encode({NAME: notice.value})) for notice in notices)
+        abridge(document, bound, call, job.view)
+    if not document.changed:
+        call.notices.extend(notices)
+    elif rest is not None:
+        _remove_remark(document, value)
+    return document
+
+
+def _with_remarks(value: Value, remarks: list[str], whole: Document) -> Document:
+    if value is None:
+        from mcp_abridge.document.view import advice
+
+        remarks = ["null, or nothing there", *remarks, advice(whole)]
+    more = {"more": "; ".join(remarks)} if remarks else {}
+    return Document({"view": value, **more})
+
+
+def _remove_remark(document: Document, value: Value) -> None:
+    """Remove the remark on the next window if this one is shown in part: a notice says so."""
+    members = document.root.open()
+    part = opened(members.get("view")) if isinstance(members, dict) else None
+    if isinstance(part, str | list) and type(part) is type(value) and len(part) < len(value):
+        members.pop("more", None)
+
+
+def _age(seconds: int, call: Call) -> Notice:
+    """Return the notice on the age of the answer that a view is cut from.
+
+    >>> _age(42, Call("get_status")).value
+    '42 s; call without view to run it again'
+    >>> _age(720, Call("get_status", names={"view": "abridged_view"})).value
+    '12 min; call without abridged_view to run it again'
+    """
+    age = f"{seconds} s" if seconds < 120 else f"{seconds // 60} min"
+    return Notice("age", f"{age}; call without {call.advertised_name('view')} to run it again")
+
+
+def freeze(document: Document) -> Callable[[], bytes]:
+    """Return a function that gives the bytes of the current document; free if it is unopened."""
+    source = document.source
+    unopened = type(source) is Raw or isinstance(source, str)
+    if unopened and not (document.changed or document.closers):
+        return lambda: bytes(source) if type(source) is Raw else encode(source)
+    now = document.encode()
+    return lambda: now

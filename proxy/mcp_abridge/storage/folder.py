@@ -1,0 +1,103 @@
+"""Snapshots in a folder, for processes of one user that serve one client one after the other.
+
+A snapshot is a file that only its owner can read. Its name holds no tool or argument in clear text,
+and its modification time is that of its last use.
+"""
+
+import os
+import time
+from contextlib import suppress
+
+from mcp_abridge.errors import StoreError
+from mcp_abridge.storage.snapshots import Key, Snapshot, digest, pack, unpack
+
+_SUFFIX = ".snapshot"
+
+
+class Folder:
+    """A Store in the files of a folder; safe for several processes.
+
+    It holds at most `size` bytes and `number` files; the least recently used ones go first.
+    """
+
+    remote = True
+
+    def __init__(
+        self, path: str, *, number: int = 1000, size: int = 256_000_000, seconds: float = 1800.0
+    ) -> None:
+        """Keep snapshots for `seconds` after their last use. Raises StoreError."""
+        self._path, self._number, self._size, self._seconds = path, number, size, seconds
+        try:
+            os.makedirs(path, mode=0o700, exist_ok=True)
+            status = os.stat(path)
+        except OSError as error:
+            raise StoreError(f"--store {path}: {_reason(error)}") from None
+        if status.st_uid != os.geteuid():
+            raise StoreError(f"--store {path}: the folder belongs to another user")
+        if status.st_mode & 0o077:
+            reason = f"others can open the folder (mode {status.st_mode & 0o777:o})"
+            raise StoreError(f"--store {path}: {reason}; do `chmod 700` first")
+        self._make_room()
+
+    def put(self, key: Key, snapshot: Snapshot) -> None:
+        raw = pack(snapshot)
+        if len(raw) > self._size:
+            self.drop(key)
+            return
+        path = self._file(key)
+        unfinished = f"{path}.{os.getpid()}"
+        try:
+            descriptor = os.open(unfinished, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+            with open(descriptor, "wb") as file:
+                file.write(raw)
+            os.replace(unfinished, path)
+            self._make_room()
+        except OSError as error:
+            with suppress(OSError):
+                os.unlink(unfinished)
+            raise StoreError(f"--store {self._path}: {_reason(error)}") from None
+
+    def get(self, key: Key) -> Snapshot | None:
+        path = self._file(key)
+        try:
+            with open(path, "rb") as file:
+                if os.fstat(file.fileno()).st_mtime < time.time() - self._seconds:
+                    return None
+                raw = file.read()
+            os.utime(path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StoreError(f"--store {self._path}: {_reason(error)}") from None
+        return unpack(raw)
+
+    def drop(self, key: Key) -> None:
+        paths, start = [self._file(key)], digest(key.scope, key.rule)
+        if key.call is None:
+            paths = [each.path for each in os.scandir(self._path) if each.name.startswith(start)]
+        for path in paths:
+            with suppress(FileNotFoundError):
+                os.unlink(path)
+
+    def _file(self, key: Key) -> str:
+        name = f"{digest(key.scope, key.rule)}-{digest(key.call)}{_SUFFIX}"
+        return os.path.join(self._path, name)
+
+    def _make_room(self) -> None:
+        """Delete what has expired, and the least recently used files beyond the limits."""
+        files: list[tuple[float, int, str]] = []
+        for entry in os.scandir(self._path):
+            if _SUFFIX in entry.name:
+                with suppress(FileNotFoundError):
+                    status = entry.stat()
+                    files.append((status.st_mtime, status.st_size, entry.path))
+        expired, size = time.time() - self._seconds, 0
+        for number, (used, bytes_, path) in enumerate(sorted(files, reverse=True)):
+            size += bytes_
+            if used < expired or number >= self._number or size > self._size:
+                with suppress(FileNotFoundError):
+                    os.unlink(path)
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()

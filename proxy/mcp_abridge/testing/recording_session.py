@@ -1,0 +1,69 @@
+"""A session whose exchanges are recorded as the client asked and the server answered."""
+
+from collections import OrderedDict
+from contextlib import suppress
+from typing import Any
+
+from mcp_abridge.document import message
+from mcp_abridge.document.message import Message, string_at
+from mcp_abridge.errors import DocumentError
+from mcp_abridge.session.outputs import Output
+from mcp_abridge.session.session import Session
+from mcp_abridge.testing.recorder import CallRecord, Recorder, SessionRecorder
+
+_MOST_REQUESTS = 1000  # without a response; the oldest is forgotten first
+
+
+class RecordingSession(Session):
+    """A Session that gives each answered call, and each tool list, to a recorder."""
+
+    def __init__(self, recorder: Recorder, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._recorder = SessionRecorder(recorder)
+        self._requests: OrderedDict[bytes, CallRecord] = OrderedDict()
+        self._calls = 0
+
+    def from_client(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
+        try:
+            read = message.read(raw)
+        except DocumentError:
+            read = []
+        if isinstance(read, Message) and read.key is not None and read.verb:
+            slot = exchange + read.key
+            self._requests.pop(slot, None)
+            if read.verb == "tools/call":
+                self._calls += 1
+                tool = string_at(read.params, "name") or ""
+                self._requests[slot] = CallRecord(self._calls, tool, raw, b"")
+            elif read.verb == "tools/list":
+                next_page = string_at(read.params, "cursor") is not None
+                self._requests[slot] = CallRecord(0, "tools", raw, b"", next_page)
+            if len(self._requests) > _MOST_REQUESTS:
+                self._requests.popitem(last=False)
+        return super().from_client(raw, exchange)
+
+    def from_server(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
+        recorded = self._requests.pop(exchange + _key(raw), None) if self._requests else None
+        outputs = super().from_server(raw, exchange)
+        if recorded is not None:
+            self._recorder.record(
+                recorded._replace(response=raw), self.rules.server, self.rules.client
+            )
+        return outputs
+
+    def may_stream(self, start: bytes, exchange: bytes = b"") -> bool:
+        """Return True if a long line need not be read; a response that is recorded must be."""
+        if not self._requests or message.asks(start):
+            return super().may_stream(start, exchange)
+        key = message.response_key(start, b"")
+        if key is not None:
+            self.inflight.renew(exchange + key)
+        return False
+
+
+def _key(raw: bytes) -> bytes:
+    if (key := message.responds_to(raw)) is None:
+        with suppress(DocumentError):
+            read = message.read(raw)
+            key = read.key if isinstance(read, Message) and read.responds else None
+    return key or b""

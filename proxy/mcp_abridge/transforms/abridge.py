@@ -1,0 +1,285 @@
+"""Cuts any document to a number of bytes, with notes on what is left out and how to see it."""
+
+from typing import Annotated, ClassVar
+
+from msgspec import Meta, Raw, Struct
+
+from mcp_abridge.document.measure import TextFrame, chars_that_fit, encoded_size, ending, size
+from mcp_abridge.document.sizes import Size
+from mcp_abridge.document.tree import Document, Slot, Value, compact, encode, level, raw, text
+from mcp_abridge.transforms import cutter
+from mcp_abridge.transforms.base import Call, Notice, Transform, unused_name
+from mcp_abridge.transforms.cutter import (
+    CHARACTERS,
+    COLUMNS,
+    ELEMENTS,
+    MEMBERS,
+    Omission,
+    SizeReducer,
+)
+from mcp_abridge.transforms.excerpt import calls_for_more, excerpt
+from mcp_abridge.transforms.media import description, without_data
+
+NAME = "_abridged"
+
+_LEAST = 300  # bytes: the smallest bound allowed
+_MORE = 320  # bytes for the calls that show more
+_NOTES = 700  # bytes for the notes, or a fifth of the whole if that is less
+
+
+class Abridge(Transform, frozen=True):
+    """Cut the document to `max_bytes`, and to the rule's own bound if it has one.
+
+    The size is that of the encoded document with its notes. An array of objects shows all its rows
+    in brief, those members first that tell most: as a table `{same, columns, rows}`, or as objects
+    with fewer members if the result has structuredContent. Other arrays keep their first elements,
+    and the last plain value, huge maps their first members. Long strings keep their beginning, with
+    1,000 bytes or more also their end. Strings of at most 40 characters are never cut. A string of
+    512 characters or more that is base64 or a data URI becomes a note (`[PNG image, 120 x 80
+    pixels, 34,567 bytes of base64 data left out]`), except members called token or cursor.
+
+    A document that is a text keeps its beginning and its end, 60 to 40, or in place of the end an
+    outline if it has three headings or more (Markdown, HTML) and is no error: those of the first
+    two levels, with their lines. Of the lines between, the notes count those that speak of failure
+    (error, failed, exception, denied, timeout ...), and the first five stand between the two ends.
+
+    `_abridged` states for each path how much of how much is shown (`lines[]`: of the elements of
+    `lines`; `others`: at all other paths together), and how to see the rest if the tool takes a
+    `view`.
+
+    >>> rows = [{"id": n, "name": f"name {n}", "text": "x" * 90} for n in range(500)]
+    >>> document = Document({"items": rows})
+    >>> Abridge(max_bytes=400)(document.root, Call("list", viewable=True, structured=True))
+    >>> notes = document.root.open()["_abridged"]
+    >>> notes["items"], notes["more"].split(";")[0]
+    ('9 of 500; 2 of 3 columns, without text', "call again with view='items[9:18]'")
+    """
+
+    name: ClassVar[str] = "abridge"
+    shorthand: ClassVar[str | None] = "max_bytes"
+    cuts: ClassVar[bool] = True
+
+    max_bytes: Annotated[Size, Meta(ge=_LEAST)] | None = None
+    """The most bytes of the document; without it, the rule's `max_bytes` applies."""
+    first_look: Annotated[Size, Meta(ge=_LEAST)] | None = None
+    """The most bytes of a text that takes twice that or more: a model has to ask for the rest of it
+    anyway."""
+
+    def __call__(self, root: Slot, call: Call) -> None:
+        bounds = [bound for bound in (self.max_bytes, call.bound) if bound is not None]
+        if bounds:
+            abridge(root.document, min(bounds), call, first_look=self.first_look)
+
+
+def abridge(
+    document: Document, bound: int, call: Call, viewed: str = "", first_look: int | None = None
+) -> None:
+    """Cut `document` to `bound` bytes, or a far longer text to `first_look`; see Abridge.
+
+    `viewed`: the document is the result of this view, so that an expression appended to it shows
+    the omitted parts.
+    """
+    frames = [frame for each in document.closers if (frame := each.whole) is not None]
+    read = len(frames) == 1 and not document.textual and frames[0].separator is None
+    inside = frames[0] if read else None
+    form = "" if inside is None else inside.form
+    task = _Task(document, bound, call, viewed, first_look or bound, form)
+    if document.closers:
+        if form and len(document.source) <= bound and encoded_size(document.source) <= bound:
+            return
+        structure = b"" if inside is None else compact(encode(document.cell[0]))
+        if len(structure) <= bound and size(document) <= bound:
+            document.changed |= form != ""  # unchanged, the longer text would be restored
+            return
+        document.close()
+        if inside is not None:
+            notices = task.in_text(Raw(structure), inside)
+            if notices is not None:
+                call.notices.extend(notices)
+                return
+    call.notices.extend(task.whole())
+
+
+def _reserve(bound: int) -> int:
+    return min(_NOTES, max(bound // 5, 150))
+
+
+_VIEW = "view"
+
+
+class _Task(Struct, frozen=True):
+    """One document to cut, the notes on it, and the calls that show what they say."""
+
+    document: Document
+    bound: int
+    call: Call
+    viewed: str
+    first_look: int
+    form: str = ""
+
+    def whole(self) -> list[Notice]:
+        value = self.document.cell[0]
+        content = None if type(value) is Raw and memoryview(value)[0] != 0x22 else text(value)
+        if content is not None:
+            # Every character takes at least one byte.
+            if len(content) <= self.bound and encoded_size(value) <= self.bound:
+                return []
+            return self._text(content)
+        structure = compact(raw(value))
+        if len(structure) <= self.bound:
+            return []
+        fitted, notices = self._structured(Raw(structure), self.bound)
+        if fitted is not None:
+            self.document.root.set(fitted)
+        return notices
+
+    def in_text(self, structure: Raw, outside: TextFrame) -> list[Notice] | None:
+        """Cut structure that was read from a text, and write the text back around it.
+
+        None if that leaves too little room: then the text must be cut as a whole.
+        """
+        if not (outside.before or outside.after):
+            self.document.root.set(structure)
+            return self.whole()
+        around = encoded_size(outside.before + outside.after)
+        room = target = self.bound - around
+        for _ in range(4):
+            if target < _LEAST:
+                return None
+            fitted, notices = self._structured(structure, target)
+            if fitted is None:
+                return None
+            content = outside.text(fitted)
+            beside = sum(encoded_size({NAME: notice.value}) for notice in notices)
+            total_size = encoded_size(content) + beside
+            if total_size <= self.bound:
+                self.document.root.set(content)
+                return notices
+            # In a text, quotes and backslashes are escaped once more.
+            target = target * room * 19 // (max(total_size - around, 1) * 20)
+        return None
+
+    def _text(self, content: str) -> list[Notice]:
+        far = not self.viewed and len(content) >= 2 * self.bound
+        bound = min(self.bound, self.first_look) if far else self.bound
+        reserve = _reserve(bound)
+        frame = len(f'{{"{NAME}":}}')
+        room, notes = bound - reserve, reserve - frame
+        if not self.viewed:
+            cut_text = description(content)
+            note = {"text": f"0 of {len(content)} chars"}
+            if cut_text is None:
+                cut_text, note = excerpt(content, room, notes, self.call, self.bound - frame)
+            self.document.root.set(cut_text)
+            return [Notice(NAME, note)]
+        # The parts that views show must rejoin.
+        end = ending(content, chars_that_fit(content, room - 2))
+        self.document.root.set(content[:end])
+        total = len(content)
+        cut = Omission("text", CHARACTERS, _VIEW, end, total, total - end, end, total)
+        return [Notice(NAME, self._notes([cut], notes))]
+
+    def _structured(self, raw: Raw, bound: int) -> tuple[Value, list[Notice]]:
+        """Return the value cut to fit with its notes; None if it is neither object nor array."""
+        call, reserve = self.call, _reserve(bound)
+        head = memoryview(raw)[0]
+        # An array as whole document is written as {"items": [...]}, with the notes beside.
+        path = "items" if head == 0x5B and not call.blocks else ""
+        omissions: list[Omission] = []
+        exempt = _VIEW if self.viewed else None
+        raw = without_data(raw, (path, ""), omissions, numbered=call.blocks, exempt=exempt)
+        reducer = SizeReducer(
+            blocks=call.blocks,
+            breadth=call.breadth,
+            table=not call.structured,
+            both_ends=not self.viewed,
+            omissions=omissions,
+        )
+        if head == 0x7B:
+            fitted = reducer.fit(raw, bound - reserve, (path, ""))
+            members = level(Raw(fitted or b"{}"))
+            if reducer.cuts:
+                name = unused_name(members, NAME)
+                members[name] = self._notes(reducer.cuts, reserve - len(name) - 4)
+            return members, []
+        if head != 0x5B:
+            return None, []
+        room = bound - reserve - len('{"items":}')
+        fitted = Raw(reducer.fit(raw, room, (path, "")) or b"[]")
+        notes = self._notes(reducer.cuts, reserve - 17)
+        return fitted, [Notice(NAME, notes)] if notes else []
+
+    def _next(self, cut: Omission) -> str | None:
+        place = cut.place
+        if cutter.UNSHOWN in place or (self.viewed and not place.startswith(_VIEW)):
+            return None
+        if self.viewed:
+            place = place.removeprefix(_VIEW).removeprefix(".")
+            if cut.unit == COLUMNS and self.viewed.endswith("]"):
+                return None  # a window: the next one comes first
+        start, rest = cut.first_shown, cut.total - cut.visible
+        if cut.unit == MEMBERS and not place.startswith("entries("):
+            place = f"entries({place or '@'})"
+        elif cut.unit == COLUMNS:
+            start, rest = 0, cut.first_shown
+        # As many as fit: as were shown, or as of those that were not.
+        step = max(start, self.bound * 9 // 10 * rest // max(cut.loss, 1), 1)
+        window = f"[{start}:{min(start + step, cut.first_total)}]"
+        expression = f"{place}{cut.following or window}"
+        if self.viewed:
+            from mcp_abridge.document.windows import within  # for views alone
+
+            expression = within(self.viewed, expression)
+        return expression if len(expression) <= 2 * cutter.LONGEST else None
+
+    def _more(self, cuts: list[Omission]) -> str | None:
+        following = next((each for each in map(self._next, cuts[:3]) if each is not None), None)
+        if following is None:
+            return None
+        text, search = calls_for_more(self.call, following)
+        ways = []
+        if not self.viewed:
+            examples = next((cut.examples for cut in cuts if cut.examples), ())
+            ways = [f"{self.call.question(view)} {effect}" for view, effect in examples]
+            ways.insert(1, search)
+        for way in ways:
+            if len(text) + len(way) + 2 <= _MORE + len(self.call.reader):
+                text = f"{text}; {way}"
+        return text
+
+    def _notes(self, cuts: list[Omission], room: int) -> dict[str, str]:
+        more = self._more(cuts) if self.call.viewable else None
+        way = {} if more is None else {"more": more}
+        if self.form not in ("", "JSON"):
+            hint = f"; {self.call.question('text[0:2000]')} shows it" if self.call.viewable else ""
+            way["read_from"] = f"{self.form}{hint}"
+        for ways in (way, {"more": more.split(";")[0]} if more else {}):
+            notes = _beside(ways, cuts, room)
+            if encoded_size(notes) <= room:
+                return notes
+        return _beside({}, cuts, room)
+
+
+def _beside(way: dict[str, str], cuts: list[Omission], room: int) -> dict[str, str]:
+    notes: dict[str, str] = {}
+    others = list(cuts)
+    for cut in cuts:
+        path = f"@.{cut.path}" if cut.path in ("more", "others", "read_from") else cut.path
+        note = f"{notes[path]}; {cut}" if path in notes else str(cut)
+        rest = [other for other in others if other is not cut]
+        longer = {**notes, path: note}
+        if len(path) <= cutter.LONGEST and encoded_size(longer | _sums(rest) | way) <= room:
+            notes, others = longer, rest
+    return notes | _sums(others) | way
+
+
+def _sums(cuts: list[Omission]) -> dict[str, str]:
+    """Return the note on all paths without a note of their own: the sums shown of each unit."""
+    sums = {
+        unit: (sum(cut.visible for cut in cuts if cut.unit == unit), total)
+        for unit in (ELEMENTS, MEMBERS, COLUMNS, CHARACTERS)
+        if (total := sum(cut.total for cut in cuts if cut.unit == unit))
+    }
+    amounts = ", ".join(f"{visible} of {total}{unit}" for unit, (visible, total) in sums.items())
+    paths = len({cut.path for cut in cuts})
+    return {"others": f"{amounts} at {paths} path{'s' * (paths != 1)}"} if cuts else {}

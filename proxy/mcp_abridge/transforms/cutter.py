@@ -1,0 +1,326 @@
+"""Cuts values to a number of bytes, keeping their structure and types.
+
+Sizes are measured on encoded parts: a part that is left out is decoded only one level deep, to
+count its elements. The members of an object share the room, the small ones first; so do the
+elements of an array if there are few. Of an array of objects all stay in brief, if possible; of any
+other array the first elements stay, and the last one of plain values.
+
+Invariant: at each path, the elements, members and characters shown, plus those that the notes
+count as left out, are the whole.
+"""
+
+from itertools import chain, islice
+
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from mcp_abridge.document.measure import chars_that_fit, encoded_size, ending
+from mcp_abridge.document.paths import spelled
+from mcp_abridge.document.tree import encode, level
+from mcp_abridge.transforms.brief import Brief, Example, brief
+from mcp_abridge.transforms.excerpt import MARK, NOTE_END, both_ends
+
+WHOLE = 40  # characters: a string that short (an id, a date, a status) is never cut
+LONGEST = 100  # characters of a name in a note
+UNSHOWN = "…"  # replaces a longer name
+ELEMENTS, MEMBERS, CHARACTERS, COLUMNS = "", " members", " chars", " columns"
+
+_CONTAINERS = {ELEMENTS: "arrays", MEMBERS: "objects", CHARACTERS: "texts", COLUMNS: "arrays"}
+_NAMED = 6  # columns left out that a note names
+_PLENTY = 20  # plain values of an array that other content stands beside
+_AMPLE = 2000  # bytes: enough of a large element; with less than that or half of it, it is dropped
+_SOME = 150  # bytes: enough of an element if rows in brief take less than a quarter of the room
+_FAIR = 400  # bytes: a smaller element is kept or left out, not cut
+_MOST_MEMBERS = 1000  # an object with more is a map: it keeps its first members
+_RECORD = 60  # members: an object with more is a map if each would get less than _FAIR
+_BOTH_ENDS = 1000  # bytes of a string whose end is shown too
+DEEPEST = 30  # levels; a deeper container that does not fit is emptied
+
+
+Place = tuple[str, str]
+"""The path of a value, without positions, and the view expression of the value."""
+
+_Entry = tuple[bytes, Raw, Place]
+"""A member or element: its encoded name, its value, its place."""
+
+
+class Omission(Struct, frozen=True):
+    """The count of elements, members or characters (`unit`) shown of `total`, at some places.
+
+    `path` is the place without positions, `place` the view expression of the first place, of which
+    `first_shown` of `first_total` are shown. `loss` is in bytes. `last`: of the visible elements
+    or characters, so many stand at the end. `names` are the columns left out, `following` selects
+    some of them; `examples` are questions on all rows.
+    """
+
+    path: str
+    unit: str
+    place: str
+    first_shown: int
+    first_total: int
+    loss: int
+    visible: int
+    total: int
+    count: int = 1
+    last: int = 0
+    names: tuple[str, ...] = ()
+    following: str = ""
+    examples: tuple[Example, ...] = ()
+
+    def __str__(self) -> str:
+        several = f" in {self.count} {_CONTAINERS[self.unit]}" if self.count > 1 else ""
+        visible = str(self.visible)
+        if self.last and self.count == 1:
+            visible = f"first {self.visible - self.last} and last {self.last}"
+        amount = f"{visible} of {self.total}{self.unit}{several}"
+        if not self.names:
+            return amount
+        more = f" and {len(self.names) - _NAMED} more" if len(self.names) > _NAMED else ""
+        return f"{amount}, without {', '.join(self.names[:_NAMED])}{more}"
+
+
+class SizeReducer(Struct, kw_only=True):
+    """Cuts values to a number of bytes, and records each omission.
+
+    `blocks`: the value is an array of the texts of several blocks, which all stay if they can.
+    `breadth`: of arrays of objects all rows stay in brief, as objects or as a `table`.
+    `both_ends`: of a long string the end is shown too, if the room is ample. `omissions` begins
+    with those made before.
+    """
+
+    blocks: bool = False
+    breadth: bool = False
+    table: bool = False
+    both_ends: bool = True
+    omissions: list[Omission] = []
+
+    @property
+    def cuts(self) -> list[Omission]:
+        """The omissions, one for each path and unit; the greatest loss first."""
+        alike: dict[tuple[str, str], list[Omission]] = {}
+        for cut in self.omissions:
+            alike.setdefault((cut.path, cut.unit), []).append(cut)
+        return sorted(map(_sum, alike.values()), key=lambda cut: -cut.loss)
+
+    def fit(
+        self, raw: Raw, room: int, at: Place, depth: int = 0, *, beside: bool = False
+    ) -> bytes | Raw | None:
+        """Return `raw` cut to at most `room` bytes; None if that is impossible.
+
+        Only containers and strings of more than 40 characters are cut: two bytes suffice for them.
+        `beside`: other long values share the room.
+        """
+        size = len(memoryview(raw))
+        if size <= room:
+            return raw
+        if room < 2 or _rigid(raw):
+            return None
+        value = level(raw)
+        if isinstance(value, str):
+            return self._string(value, room, at)
+        if depth > DEEPEST:
+            room = 2  # for an empty one
+        if isinstance(value, dict):
+            return self._object(value, size, room, at, depth)
+        return self._array(value, size, room, at, depth, beside)
+
+    def _string(self, text: str, room: int, at: Place) -> bytes:
+        total = len(text)
+        if total <= room and encoded_size(text) <= room:
+            return encode(text)  # only its original spelling took more bytes
+        room -= len(f'"{MARK}"'.encode())
+        if self.both_ends and room >= _BOTH_ENDS:
+            end, tail = both_ends(text, room)
+        else:
+            end, tail = ending(text, chars_that_fit(text, room)), total
+        last = total - tail
+        self._note(at, end + last, total, CHARACTERS, total - end - last, last)
+        return encode(text[:end] + MARK + text[tail:]) if end else b'""'
+
+    def _object(self, value: dict[str, Raw], size: int, room: int, at: Place, depth: int) -> bytes:
+        entries = [
+            (encode(name) + b":", raw, member_place(at, name))
+            for name, raw in islice(value.items(), room // 4)
+        ]
+        parts = None
+        if len(entries) == len(value) <= _MOST_MEMBERS:
+            parts = self._all(entries, room, depth, 2 if len(value) <= _RECORD else _FAIR)
+        if parts is None and self.breadth and self.table:
+            # Each member as a row, as the function `entries` of views has it.
+            members = [
+                Raw(b'{"key":%b,"value":%b}' % (prefix[:-1], raw)) for prefix, raw, _ in entries
+            ]
+            place = f"entries({at[1] or '@'})"
+            rows = brief(members, room, place, table=True)
+            if rows is not None:
+                return self._rows(rows, len(value), size, (at[0], place), MEMBERS)
+        if parts is None:
+            parts = self._first(entries, room, depth)
+        loss = size - sum(map(len, parts))
+        self._note(at, len(parts), len(value), MEMBERS, loss)
+        return b"{%b}" % b",".join(parts)
+
+    def _array(
+        self, value: list[Raw], size: int, room: int, at: Place, depth: int, beside: bool
+    ) -> bytes:
+        numbered = self.blocks and depth == 0
+        count, last = len(value), []
+        # The last one may stay if both ends are plain values.
+        plain = count > 2 and _rigid(value[0]) and _rigid(value[-1])
+        few = count <= room // WHOLE
+        entries = _elements(value, at, numbered) if few else []
+        parts = self._all(entries, room, depth, _FAIR if numbered else _AMPLE) if few else None
+        if parts is None and self.breadth:
+            rows = brief(value, room, at[1], table=self.table)
+            if rows is not None:
+                slim = few and rows.omitted and len(rows.value) < room // 4
+                parts = self._all(entries, room, depth, _SOME) if slim else None
+                if parts is None:
+                    return self._rows(rows, count, size, at)
+            elif plain and not numbered and len(memoryview(value[-1])) + 3 <= room:
+                last = [bytes(value[-1])]
+                room -= len(last[0]) + 1
+                value = value[: _PLENTY if beside else -1]
+        if parts is None:
+            entries = _elements(value[: room // 2], at, numbered)
+            parts = self._first(entries, room, depth) + last
+        loss = size - sum(map(len, parts))
+        examples = _greatest_point(value, at[1])
+        self._note(at, len(parts), count, ELEMENTS, loss, len(last), examples)
+        return b"[%b]" % b",".join(parts)
+
+    def _rows(self, rows: Brief, count: int, size: int, at: Place, unit: str = ELEMENTS) -> bytes:
+        path, place = at
+        visible = rows.first + rows.last
+        loss = size - len(rows.value) - rows.loss
+        self._note(at, visible, count, unit, loss, rows.last, rows.examples)
+        names = tuple(".".join(map(spelled, path)) for path in rows.omitted)
+        total = rows.columns + len(names)
+        cut = Omission(path or "@", COLUMNS, place, visible, count, rows.loss, rows.columns, total)
+        if names:
+            cut = replace(cut, names=names, following=rows.following, examples=rows.examples)
+            self.omissions.append(cut)
+        for index, column, visible, total in rows.clips:
+            below = f"{path}[]", f"{place}[{index if index < rows.first else -1}]"
+            for name in column:
+                below = member_place(below, name)
+            self._note(below, visible, total, CHARACTERS, total - visible)
+        return rows.value
+
+    def _all(self, entries: list[_Entry], room: int, depth: int, least: int) -> list[bytes] | None:
+        """Return all entries, the large ones cut to a fair share; None if that is below `least`."""
+        sizes = [len(memoryview(raw)) for _, raw, _ in entries]
+        rest = room - 1 - sum(len(prefix) + 1 for prefix, _, _ in entries)
+        elastic = [index for index, (_, raw, _) in enumerate(entries) if not _rigid(raw)]
+        elastic.sort(key=sizes.__getitem__)
+        rest -= sum(sizes) - sum(sizes[index] for index in elastic)
+        if _share([sizes[index] for index in elastic], rest) < least:
+            return None
+        parts = [prefix + bytes(raw) for prefix, raw, _ in entries]
+        before = len(self.omissions)
+        for number, index in enumerate(elastic):
+            prefix, raw, at = entries[index]
+            fair, beside = rest // (len(elastic) - number), len(elastic) > 1
+            cut = self.fit(raw, fair, at, depth + 1, beside=beside)
+            if cut is None:
+                del self.omissions[before:]
+                return None
+            parts[index] = prefix + bytes(cut)
+            rest -= len(memoryview(cut))
+        return parts
+
+    def _first(self, entries: list[_Entry], room: int, depth: int) -> list[bytes]:
+        """Return as many of the first entries as fit; large entries are cut to fit more."""
+        rest = room - 1
+        limit = max(_AMPLE, rest // 3)
+        parts: list[bytes] = []
+        for prefix, raw, at in entries:
+            rest -= len(prefix) + 1
+            most, needed_size = rest, len(memoryview(raw))
+            if needed_size > min(rest, limit * 3 // 2):
+                if parts and (needed_size < _FAIR or rest < min(needed_size // 2, _AMPLE)):
+                    break
+                most = min(rest, limit)
+            cut = self.fit(raw, most, at, depth + 1)
+            if cut is None:
+                break
+            parts.append(prefix + bytes(cut))
+            rest -= len(memoryview(cut))
+        return parts
+
+    def _note(
+        self,
+        at: Place,
+        visible: int,
+        total: int,
+        unit: str,
+        loss: int,
+        last: int = 0,
+        examples: tuple[Example, ...] = (),
+    ) -> None:
+        if visible < total:
+            path, place = at
+            cut = Omission(path or "@", unit, place, visible - last, total, loss, visible, total)
+            self.omissions.append(replace(cut, last=last, examples=examples))
+
+
+def _greatest_point(points: list[Raw], place: str) -> tuple[Example, ...]:
+    point = level(points[0]) if points and memoryview(points[0])[0] == 0x5B else []
+    if len(point) != 2 or not bytes(point[1]).lstrip(b"-")[:1].isdigit():
+        return ()
+    return ((f"max_by({place or '@'}, &[1])", "finds the greatest"),)
+
+
+def _sum(cuts: list[Omission]) -> Omission:
+    visible, total = sum(cut.visible for cut in cuts), sum(cut.total for cut in cuts)
+    loss, names = sum(cut.loss for cut in cuts), chain.from_iterable(cut.names for cut in cuts)
+    first = replace(cuts[0], loss=loss, names=tuple(dict.fromkeys(names)))
+    return replace(first, visible=visible, total=total, count=len(cuts))
+
+
+def _rigid(raw: Raw) -> bool:
+    """Return True if a value cannot be cut: a number, a literal, an empty or short string."""
+    head, length = memoryview(raw)[0], len(memoryview(raw))
+    if head == 0x22:
+        # A character takes from one byte to six.
+        if not WHOLE + 2 < length <= 6 * WHOLE + 2:
+            return length <= WHOLE + 2
+        return len(text := level(raw)) <= WHOLE or text.endswith(NOTE_END)
+    return head not in (0x7B, 0x5B) or length <= 2
+
+
+def _share(sizes: list[int], room: int) -> int:
+    """Return the most bytes that each may take if all together take at most `room`.
+
+    >>> _share([10, 100, 1000], 500), _share([10, 20], 500)
+    (390, 490)
+    """
+    for position, needed_size in enumerate(sorted(sizes)):
+        share = room // (len(sizes) - position)
+        if needed_size > share:
+            return share
+        room -= needed_size
+    return room + max(sizes, default=0)
+
+
+def _elements(value: list[Raw], at: Place, numbered: bool) -> list[_Entry]:
+    return [(b"", raw, element_place(at, index, numbered)) for index, raw in enumerate(value)]
+
+
+def element_place(at: Place, index: int, numbered: bool) -> Place:
+    """Return the place of an element; `numbered`: it has a path of its own."""
+    return f"{at[0]}[{index if numbered else ''}]", f"{at[1]}[{index}]"
+
+
+def member_place(at: Place, name: str) -> Place:
+    """Return the place of a member, spelled as in JMESPath.
+
+    In paths, a name after an array applies to each element (`items.title`).
+    """
+    path, place = at
+    while path.endswith("[]") and path != "[]":
+        path = path.removesuffix("[]")
+    member = spelled(name)
+    if len(member) > LONGEST:
+        member = UNSHOWN  # not shown, and no view reaches it
+    return (f"{path}.{member}" if path else member, f"{place}.{member}" if place else member)

@@ -1,0 +1,265 @@
+"""One HTTP server: requests that never leave its origin, and texts for failures."""
+
+import asyncio
+import os
+import re
+import socket
+import ssl
+from base64 import b64encode
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
+
+import aiohttp
+from multidict import CIMultiDict
+from yarl import URL
+
+from mcp_abridge.errors import AbridgeError
+from mcp_abridge.transports.http import body, sse
+
+_CONNECTION_ERRORS = (aiohttp.ClientError, OSError)  # TimeoutError is an OSError
+
+_CONNECT = 30.0  # seconds
+_IDLE = 4.0  # seconds; many servers close a connection that was idle for 5, and a POST that
+# meets such an end could not be sent again, since it may have arrived
+_REDIRECTS = 5
+_OWN = {"User-Agent": "mcp-abridge", "Accept-Encoding": "gzip"}
+_AUTOMATIC = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
+_REDIRECT_STATUS = (301, 302, 303, 307, 308)
+_LOSSLESS_STATUS = (307, 308)  # redirects of any method, with its body
+_BUFFER = 1 << 20  # bytes of a response body that are read ahead
+_LONG_HEADER = 64 << 10
+_LONG_REFUSAL = 1 << 20
+_REFUSAL_TIME = 5.0  # seconds for the body of a refusal
+_EXCERPT = 200  # characters that are shown of a body or a URL
+_URL = re.compile(r"[a-z]+://\S+")
+
+_ADVICE = {
+    401: "it wants credentials that it knows: give them as in `--header 'Authorization: Bearer "
+    "${TOKEN}'`; where it wants OAuth, wrap `npx -y mcp-remote URL` after -- instead of the URL",
+    403: "it refuses this caller: look at --header and at the URL; where it wants OAuth, wrap "
+    "`npx -y mcp-remote URL` after -- instead of the URL",
+}
+
+
+class ConnectionLost(AbridgeError):
+    """The server cannot be reached, or its response broke off; the text is the reason."""
+
+
+class RedirectRefused(AbridgeError):
+    """A redirect that is not followed; `brief` is the reason without the server's address."""
+
+    def __init__(self, reason: str, brief: str) -> None:
+        super().__init__(reason)
+        self.brief = brief
+
+
+class HttpResponse(aiohttp.ClientResponse):
+    """A response of the server, with its body decompressed; `received` counts the bytes so far."""
+
+    received = 0
+
+    async def whole(self, limit: int) -> bytes:
+        """Return the body; raises ConnectionLost, body.TooLarge, body.Unreadable."""
+        with _translated():
+            raw = await body.whole(self.content, self.headers.get("Content-Encoding"), limit)
+        self.received += len(raw)
+        return raw
+
+    async def events(self, limit: int) -> AsyncGenerator[sse.Event]:
+        """Yield the events of a stream; raises ConnectionLost, body.Unreadable, sse.TooLong."""
+        events = sse.Events(limit)
+        with _translated():
+            async for chunk in body.chunks(self.content, self.headers.get("Content-Encoding")):
+                self.received += len(chunk)
+                for event in events.feed(chunk):
+                    yield event
+        if rest := events.end():
+            raise ConnectionLost(f"it ended within an event, after {len(rest)} bytes of it")
+
+    async def encoded_chunks(self) -> AsyncGenerator[bytes]:
+        """Yield the body as it arrives, not decompressed; raises ConnectionLost."""
+        with _translated():
+            async for chunk in self.content.iter_any():
+                self.received += len(chunk)
+                yield chunk
+
+    async def refusal(self) -> bytes:
+        """Return the body of a refusal; empty if it is too long or cannot be read."""
+        try:
+            async with asyncio.timeout(_REFUSAL_TIME):
+                return await self.whole(_LONG_REFUSAL)
+        except (AbridgeError, TimeoutError):
+            return b""
+
+    def describe(self, raw: bytes) -> str:
+        """Describe the status, with the start of the body `raw`, and advice for the user."""
+        text = f"the server answered HTTP {self.status} {self.reason or ''}".rstrip()
+        after = self.headers.get("Retry-After")
+        if after is not None:
+            text += f" (Retry-After: {after})"
+        if start := excerpt(raw):
+            text += f": {start}"
+        advice = _ADVICE.get(self.status)
+        return f"{text}; {advice}" if advice else text
+
+
+class HttpClient:
+    """An HTTP client of one URL; its `headers` are sent to no other origin. Close it after use.
+
+    No request has a total timeout, none is sent twice. A `transparent` client adds no headers and
+    keeps no cookies, since it serves many clients.
+    """
+
+    def __init__(
+        self, url: str, headers: Iterable[tuple[str, str]] = (), *, transparent: bool = False
+    ) -> None:
+        self._transparent = transparent
+        full = URL(url)
+        self.url = full.with_user(None)
+        self._headers = dict(headers)
+        if full.user is not None:
+            pair = f"{full.user}:{full.password or ''}".encode()
+            self._headers.setdefault("Authorization", f"Basic {b64encode(pair).decode()}")
+        self._http: aiohttp.ClientSession | None = None
+
+    @asynccontextmanager
+    async def request(
+        self,
+        method: str,
+        headers: Mapping[str, str],
+        raw: bytes | None = None,
+        upload: asyncio.Event | None = None,
+        url: URL | None = None,
+    ) -> AsyncIterator[HttpResponse]:
+        """Send a request, and open its response; `upload` is set once the request was sent.
+
+        Redirects within the origin are followed if they leave the request unchanged. Raises
+        RedirectRefused for other redirects, and ConnectionLost.
+        """
+        all_headers = CIMultiDict(headers)
+        for name, value in self._headers.items():
+            all_headers.setdefault(name, value)
+        if raw is not None and upload is not None:
+            all_headers["Content-Length"] = str(len(raw))
+        url = url or self.url
+        for _ in range(_REDIRECTS):
+            with _translated():
+                response = await self._client().request(
+                    method,
+                    url,
+                    data=raw if raw is None or upload is None else _body(raw, upload),
+                    headers=all_headers,
+                    allow_redirects=False,
+                )
+            assert isinstance(response, HttpResponse)
+            async with response:
+                location = response.headers.get("Location")
+                if location is None or response.status not in _REDIRECT_STATUS:
+                    yield response
+                    return
+                url = self.within(location, response.url)
+                if method != "GET" and response.status not in _LOSSLESS_STATUS:
+                    brief = f"the server answers a {method} with {response.status}"
+                    brief += ", which would lose what was sent"
+                    target = redacted(url)
+                    raise RedirectRefused(f"{brief}; if {target} is right, give that URL", brief)
+        brief = f"the server redirects more than {_REDIRECTS} times"
+        raise RedirectRefused(f"{brief}, at last to {redacted(url)}", brief)
+
+    def within(self, location: str, base: URL | None = None) -> URL:
+        """Return the URL that the server names; raises RedirectRefused if its origin differs."""
+        origin, target = self.url.origin(), repr(location[:_EXCERPT])
+        with suppress(ValueError):  # of what is no URL, or one without a host
+            url = (self.url if base is None else base).join(URL(location))
+            if url.origin() == origin:
+                return url.with_user(None)
+            target = redacted(url)
+        raise RedirectRefused(
+            f"the server points to {target}, which is another origin than {origin}: nothing is "
+            "sent there; if it is right, give that URL",
+            "the server redirects to another origin; that is refused",
+        )
+
+    async def close(self) -> None:
+        if self._http is not None:
+            await self._http.close()
+
+    def _client(self) -> aiohttp.ClientSession:
+        if self._http is None:
+            self._http = aiohttp.ClientSession(
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT),
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE),
+                headers=None if self._transparent else _OWN,
+                cookie_jar=aiohttp.DummyCookieJar() if self._transparent else None,
+                skip_auto_headers=_AUTOMATIC if self._transparent else None,
+                auto_decompress=False,
+                response_class=HttpResponse,
+                read_bufsize=_BUFFER,
+                max_line_size=_LONG_HEADER,
+                max_field_size=_LONG_HEADER,
+            )
+        return self._http
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except _CONNECTION_ERRORS as error:
+        raise ConnectionLost(reason(error)) from None
+    except MemoryError:
+        raise body.Unreadable("there is no memory for it") from None
+
+
+async def _body(raw: bytes, upload: asyncio.Event) -> AsyncIterator[bytes]:
+    yield raw
+    # aiohttp wants more, so the system has all of it, or a buffer that is nearly empty.
+    upload.set()
+
+
+def excerpt(raw: bytes) -> str:
+    """Return the first characters of a body, for a message."""
+    return raw[: 4 * _EXCERPT].decode("utf-8", "replace").strip()[:_EXCERPT]
+
+
+def redacted(url: URL) -> str:
+    """Return a URL without its parts that may be secret.
+
+    >>> redacted(URL("https://user:word@example.org:8443/mcp?key=1#x"))
+    'https://example.org:8443/mcp'
+    """
+    return str(url.with_user(None).with_query(None).with_fragment(None))
+
+
+def reason(error: BaseException) -> str:
+    """Return the reason, in plain words, why a request failed with an error of the connection."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return f"its certificate is not trusted: {error.certificate_error}"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return f"no connection to {error.host}:{error.port}: {os_error_text(error.os_error)}"
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return "the server closed the connection without an answer"
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        return f"no connection within {_CONNECT:g} seconds"
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return "the connection broke off in the middle of the answer"
+    if isinstance(error, aiohttp.ClientResponseError):
+        # The rest is text of the server, which may repeat the request.
+        return f"the server does not speak HTTP as it should: {error.message.partition(':')[0]}"
+    text = str(error) or type(error).__name__
+    if isinstance(error, OSError):
+        text = os_error_text(error)
+    # A library may name the URL, which may hold a secret.
+    return f"the connection failed: {_URL.sub('the server', text.lower())}"
+
+
+def os_error_text(error: OSError) -> str:
+    """Return the system's text for an error: the error's own text may be a library's.
+
+    >>> os_error_text(ConnectionRefusedError(111, "Connect call failed ('127.0.0.1', 3999)"))
+    'connection refused'
+    """
+    # The excluded classes have error numbers of their own.
+    if error.errno and not isinstance(error, socket.gaierror | ssl.SSLError):
+        return os.strerror(error.errno).lower()
+    return (error.strerror or str(error) or type(error).__name__).lower()

@@ -1,0 +1,143 @@
+"""The open request that a message of the server belongs to, as far as the message states it."""
+
+from collections.abc import Callable
+
+from msgspec import Raw, Struct
+
+from mcp_abridge.document import message
+from mcp_abridge.document.message import Message, id_key, members
+from mcp_abridge.document.tree import ABSENT
+from mcp_abridge.errors import DocumentError
+from mcp_abridge.transports.log import Log
+from mcp_abridge.transports.stdio.pipes import LongLine
+
+_LARGE = 4096  # bytes from which a response is identified by its head and tail, if certain
+_BEGINS = b'{"jsonrpc"'  # the start of a message that follows noise on the same line
+
+SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+
+
+class Correlation(Struct, frozen=True):
+    """The request that a message of the server belongs to; keys are `message.id_key`s.
+
+    `answers` is the id of a response; `token` and `subscription` are those of a notification;
+    `cancels` is the id of the request that a notification cancels.
+    """
+
+    answers: bytes | None = None
+    token: bytes | None = None
+    subscription: bytes | None = None
+    cancels: bytes | None = None
+    failed: bool = False
+    """True if the message is an error response."""
+
+
+NOWHERE = Correlation()
+
+
+def correlate(raw: bytes, *, glued: bool = True) -> Correlation:
+    """Return the correlation of `raw`; NOWHERE if it states none. Noise may be `glued` before it.
+
+    >>> correlate(b'{"jsonrpc":"2.0","id":7,"result":{}}').answers
+    b'7'
+    >>> correlate(b'{"method":"notifications/progress","params":{"progressToken":"a"}}').token
+    b'"a"'
+    """
+    if len(raw) > _LARGE:
+        key = message.responds_to(raw)
+        if key is not None:
+            return Correlation(answers=key, failed=not message.succeeds(raw[: message.ENDS]))
+    try:
+        read = message.read(raw)
+    except DocumentError:
+        at = raw.find(_BEGINS, 1) if glued else -1
+        if at > 0:
+            return correlate(raw[at:], glued=False)
+        return Correlation(answers=message.responds_to(raw))
+    if not isinstance(read, Message):
+        return NOWHERE
+    if read.responds:
+        return Correlation(answers=read.key, failed=read.error is not ABSENT)
+    if read.id is not ABSENT or read.params is ABSENT:
+        return NOWHERE
+    try:
+        params = members(read.params)
+        if read.verb == "notifications/progress":
+            return Correlation(token=_key(params.get(message.PROGRESS_TOKEN)))
+        if read.verb == "notifications/cancelled":
+            return Correlation(cancels=_key(params.get("requestId")))
+        meta = members(params["_meta"]) if "_meta" in params else {}
+        return Correlation(subscription=_key(meta.get(SUBSCRIPTION)))
+    except DocumentError:
+        return NOWHERE
+
+
+def progress_token(request: Message) -> bytes | None:
+    """Return the progress token of a request as an id_key; None if it has none."""
+    try:
+        meta = members(members(request.params)["_meta"])
+        return _key(meta.get(message.PROGRESS_TOKEN))
+    except (DocumentError, KeyError):
+        return None
+
+
+def messages(raw: bytes) -> list[Message]:
+    """Return the message in `raw`, or those of a batch; what cannot be read is left out.
+
+    >>> [each.key for each in messages(b'[{"id":1,"method":"a"},5,[],{"id":2,"result":{}}]')]
+    [b'1', b'2']
+    """
+    readable: list[Message] = []
+    for element in elements(raw):
+        try:
+            read = message.read(element)
+        except DocumentError:
+            continue
+        if isinstance(read, Message):
+            readable.append(read)
+    return readable
+
+
+def request_key(each: Message) -> bytes | None:
+    """Return the id of a request, None for any other message."""
+    return None if not each.verb or each.key == b"null" else each.key
+
+
+def elements(raw: bytes) -> list[bytes]:
+    """Return the messages of a batch, or `raw` itself if it is not a batch."""
+    if raw.lstrip()[:1] != b"[":
+        return [raw]
+    try:
+        read = message.read(raw)
+    except DocumentError:
+        return [raw]
+    return [raw] if isinstance(read, Message) else [bytes(each) for each in read]
+
+
+def error_for_long_line(
+    line: LongLine, limit: int, log: Log, awaits: Callable[[bytes], bool]
+) -> list[bytes]:
+    """Return an error response in place of a response that was discarded, none for other lines.
+
+    Each such line is examined when it is found to be too long and, since some servers write the id
+    last, when it has ended.
+    """
+    reason = message.drop_reason(line.size, limit, " from the server")
+    if line.state == "too long":
+        log.warning(reason)
+    key = message.response_key(line.start, line.end)
+    return [message.error(key, message.PROXY_ERROR, reason)] if key and awaits(key) else []
+
+
+def refusal_of_long_line(line: LongLine, limit: int, log: Log) -> list[bytes]:
+    """Return an error response to a request that was discarded, once it has ended."""
+    if line.state == "too long":
+        return []
+    reason = message.drop_reason(line.size, limit)
+    log.warning(f"from the client: {reason}")
+    id = message.request_id(line.start, line.end)
+    return [] if id is None else [message.error(id, message.PROXY_ERROR, reason)]
+
+
+def _key(raw: Raw | None) -> bytes | None:
+    return None if raw is None else id_key(bytes(raw))

@@ -1,0 +1,240 @@
+"""Drive a session in an event loop: carry out its outputs and route its messages.
+
+The session is entered by one task at a time, since nothing here awaits inside it.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Coroutine, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from mcp_abridge.errors import raised
+from mcp_abridge.session.active_rules import PeerInfo
+from mcp_abridge.session.outputs import (
+    LARGE,
+    ClaimCall,
+    LoadSnapshot,
+    Noise,
+    Notify,
+    Output,
+    Probe,
+    RunInBackground,
+    Shape,
+    ToClient,
+    ToServer,
+)
+from mcp_abridge.session.session import Session
+from mcp_abridge.shaping import pipeline
+from mcp_abridge.storage.snapshots import Key, Snapshot, Store
+from mcp_abridge.transports.aio import Tasks, others, threaded
+from mcp_abridge.transports.effects import carry_out
+from mcp_abridge.transports.log import Log
+from mcp_abridge.transports.workers.pool import Workers
+
+
+class Routed(NamedTuple):
+    """Messages for each side, in order; `queries` go to the server after all others for it."""
+
+    to_server: list[bytes]
+    to_client: list[bytes]
+    notifications: list[bytes]
+    queries: list[Probe]
+
+    @property
+    def all_to_server(self) -> list[bytes]:
+        return [*self.to_server, *(query.raw for query in self.queries)]
+
+    @property
+    def all_to_client(self) -> list[bytes]:
+        return [*self.notifications, *self.to_client]
+
+
+class Driver:
+    """One session; `on_noise` takes what is no message of the server, else the client does."""
+
+    def __init__(
+        self,
+        session: Session,
+        store: Store,
+        workers: Workers,
+        log: Log,
+        on_noise: Callable[[bytes], None] | None = None,
+    ) -> None:
+        self.session = session
+        self._store = store
+        self._workers = workers
+        self._log = log
+        self._on_noise = on_noise
+        self._shared = b""  # the facts of the server last written to the store
+        self._memory: Key | None = None  # the key of the facts that replicas share
+        self._recalling: asyncio.Task[None] | None = None
+
+    async def recall(self, key: Key) -> None:
+        """Read from the store what another replica knows of the same server and client.
+
+        Until the tools are listed, each call of a tool reads it again: it may have listed them.
+        """
+        if self._store.remote:
+            self._memory = key
+            await self._recall_once(key)
+
+    async def _recall_once(self, key: Key) -> None:
+        if self._recalling is None:
+            self._recalling = asyncio.create_task(self._recall(key))
+        # If one waiting task is cancelled, the others still wait for the same read.
+        await asyncio.shield(self._recalling)
+
+    async def _recall(self, key: Key) -> None:
+        try:
+            snapshot = await threaded(self._store.get, key)
+            if snapshot is not None:
+                self.session.rules.recall(msgspec.json.decode(snapshot.document, type=PeerInfo))
+                self._shared = snapshot.document
+        except Exception as error:
+            reason = raised(error)
+            self._log.warning(f"what other replicas know of the server was not read: {reason}")
+        finally:
+            self._recalling = None
+
+    async def share(self, key: Key) -> None:
+        """Write to the store what this replica knows of the server, for other replicas."""
+        if not self._store.remote:
+            return
+        self._memory = key
+        facts = msgspec.json.encode(self.session.rules.peer_info, order="sorted")
+        if facts == self._shared:
+            return
+        try:
+            await threaded(self._store.put, key, Snapshot(b"", facts))
+            self._shared = facts
+        except Exception as error:
+            self._log.warning(f"other replicas were not told of the server: {raised(error)}")
+
+    async def from_client(
+        self, raw: bytes, exchange: bytes = b"", scope: str | None = None
+    ) -> Routed:
+        """Take a message of the client, which may use the snapshots of `scope`; never raises."""
+        # What other replicas know, if the message may depend on it.
+        if self._memory is not None and (
+            self._recalling or (b"tools/call" in raw and not self.session.rules.listed)
+        ):
+            await self._recall_once(self._memory)
+        if scope is not None:
+            self.session.scope = scope
+        return await self._routed(self.session.from_client(raw, exchange))
+
+    async def from_server(self, raw: bytes, exchange: bytes = b"") -> Routed:
+        """Take a message of the server; never raises."""
+        await others(len(raw))
+        return await self._routed(self.session.from_server(raw, exchange))
+
+    async def fail(self, ids: Collection[bytes], cause: str) -> Routed:
+        """End requests without a response: each gets an error, the call of a query goes on."""
+        outputs = [output for id in ids for output in self.session.unanswered(id, cause)]
+        errors = self.session.fail_pending(cause, b"", ids)
+        return await self._routed([*map(ToClient, errors), *outputs])
+
+    async def unanswered(self, token: bytes, cause: str) -> Routed:
+        """Continue without a response to a probe, see `Session.unanswered`; never raises."""
+        return await self._routed(self.session.unanswered(token, cause))
+
+    async def expire(self, exchange: bytes = b"", ids: Collection[bytes] | None = None) -> Routed:
+        """Return the messages about calls without a response in time, see `Session.expire`."""
+        return await self._routed(self.session.expire(exchange, ids))
+
+    async def _routed(self, outputs: Sequence[Output]) -> Routed:
+        routed = Routed([], [], [], [])
+        await self._perform_all(outputs, routed)
+        return routed
+
+    async def _perform_all(self, outputs: Sequence[Output], routed: Routed) -> None:
+        try:
+            for output in outputs:
+                if isinstance(output, Noise) and self._on_noise is None and len(outputs) > 1:
+                    continue  # it preceded a message, and must not be taken for the message
+                await self._perform(output, routed)
+                if isinstance(output, Shape) and len(outputs) > 1:
+                    # Each message of a batch may have been just short enough to be shaped here.
+                    await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            for output in outputs:
+                if isinstance(output, LoadSnapshot | ClaimCall | Shape):
+                    self.session.given_up(output)
+            raise
+
+    async def _perform(self, output: Output, routed: Routed) -> None:
+        if isinstance(output, ToServer):
+            routed.to_server.append(output.raw)
+        elif isinstance(output, ToClient):
+            routed.to_client.append(output.raw)
+        elif isinstance(output, Notify):
+            routed.notifications.append(output.raw)
+        elif isinstance(output, Probe):
+            routed.queries.append(output)
+        elif isinstance(output, Shape):
+            try:
+                outcome = await self._workers.shape(output.job)
+            except Exception as error:  # no thread or no memory to reach a worker, ...
+                outcome = replace(pipeline.failure(output.job, error), blameless=True)
+            await self._perform_all(self.session.shaped(output.job, outcome), routed)
+        elif isinstance(output, Noise):
+            if self._on_noise is None:
+                routed.to_client.append(output.raw)
+            else:
+                # May block for a moment if the proxy's stderr is not read.
+                await threaded(self._on_noise, output.raw)
+        else:
+            # A remote store may take long, as may the ledger that other processes use, too.
+            long = self._store.remote or isinstance(output, ClaimCall)
+            if isinstance(output, RunInBackground):
+                long = output.size > LARGE
+            args = output, self.session, self._store, self._log
+            enter = await threaded(carry_out, *args) if long else carry_out(*args)
+            await self._perform_all(enter(), routed)
+
+
+class Timer:
+    """Call `late` with the messages to send once calls have waited for too long.
+
+    It covers all calls of a session, or those in an `exchange` with these `ids`. Start it again
+    after each call that is sent to the server.
+    """
+
+    def __init__(
+        self,
+        driver: Driver,
+        late: Callable[[Routed], Coroutine[Any, Any, None]],
+        exchange: bytes = b"",
+        ids: Collection[bytes] | None = None,
+    ) -> None:
+        self._driver = driver
+        self._late = late
+        self._exchange = exchange
+        self._ids = ids
+        self._waking: asyncio.TimerHandle | None = None
+        self._tasks = Tasks()
+
+    def start(self) -> None:
+        """Wait for the first call or query that will be overdue."""
+        if self._waking is not None:
+            self._waking.cancel()
+        seconds = self._driver.session.time_left(self._exchange, self._ids)
+        loop = asyncio.get_running_loop()
+        self._waking = None if seconds is None else loop.call_later(seconds, self._wake)
+
+    def stop(self) -> None:
+        if self._waking is not None:
+            self._waking.cancel()
+        self._tasks.cancel()
+
+    def _wake(self) -> None:
+        self._tasks.spawn(self._expire())
+
+    async def _expire(self) -> None:
+        routed = await self._driver.expire(self._exchange, self._ids)
+        # Calls with progress in the meantime have more time.
+        self.start()
+        if any(routed):
+            await self._late(routed)

@@ -1,0 +1,180 @@
+"""The MCP headers of one request body (MCP 2026-07-28: Streamable HTTP, Request Metadata).
+
+A server refuses a mismatch with the body, so they are made from the body that is really sent.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from mcp_abridge.document import message
+from mcp_abridge.document.message import PROTOCOL_VERSION, Message, members, string_at
+from mcp_abridge.document.tree import ABSENT
+from mcp_abridge.errors import DocumentError
+
+SESSION = "Mcp-Session-Id"
+VERSION = "Mcp-Protocol-Version"
+METHOD = "Mcp-Method"
+NAME = "Mcp-Name"
+PARAMETER = "Mcp-Param-"
+MODERN = "2026"
+"""The first stateless protocol version; versions sort as text."""
+
+ParameterHeaders = tuple[tuple[tuple[str, ...], str], ...]
+"""Pairs: the path of a value in a tool's arguments, and the header that repeats the value."""
+
+Parameters = dict[str, ParameterHeaders]
+"""The parameter headers of each known tool, by name."""
+
+# The member of the params that Mcp-Name repeats; the tasks extension defines it for tasks/*.
+_NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_TASKS = "tasks/"
+
+_MAX_TOOLS = 10_000  # tools whose headers are remembered; the oldest are dropped first
+_ANNOTATION = "x-mcp-header"
+_SENTINEL = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
+_SAFE = re.compile(r"[\x20-\x7e]*")
+_TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_TYPES = ("string", "integer", "boolean")
+
+
+def request_headers(raw: bytes, parameters: Mapping[str, ParameterHeaders]) -> dict[str, str]:
+    r"""Return the MCP headers of a request that names its protocol version; {} for any other body.
+
+    >>> body = b'{"id": 1, "method": "tools/call", "params": {"name": "say", "arguments":'
+    >>> body += b'{"to": "Zo\\u00eb"}, "_meta": {"io.modelcontextprotocol/protocolVersion":'
+    >>> request_headers(body + b'"2026-07-28"}}}', {"say": ((("to",), "Mcp-Param-To"),)})
+    {'Mcp-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/call', 'Mcp-Name': 'say',
+    'Mcp-Param-To': '=?base64?Wm/Dqw==?='}
+    """
+    try:
+        read = message.read(raw)
+    except DocumentError:
+        return {}
+    if not isinstance(read, Message) or not read.verb or read.params is ABSENT:
+        return {}
+    version = string_at(read.params, "_meta", PROTOCOL_VERSION)
+    if version is None or version < MODERN:
+        return {}
+    method = read.verb
+    headers = {VERSION: encoded(version), METHOD: encoded(method)}
+    member = "taskId" if method.startswith(_TASKS) else _NAMES.get(method)
+    name = None if member is None else string_at(read.params, member)
+    if name is not None:
+        headers[NAME] = encoded(name)
+        if method == "tools/call" and (parameter_headers := parameters.get(name)):
+            headers.update(_values(read.params, parameter_headers))
+    return headers
+
+
+def parameter_headers(input_schema: Any) -> ParameterHeaders:
+    """Return the path of each `x-mcp-header` in a decoded inputSchema, with the full header name.
+
+    Empty if one of them violates the specification: then no client may use the tool's headers,
+    and no server may read them.
+
+    >>> parameter_headers({"properties": {"to": {"type": "string", "x-mcp-header": "To"}}})
+    ((('to',), 'Mcp-Param-To'),)
+    """
+    headers: dict[tuple[str, ...], str] = {}
+    names: set[str] = set()
+    for path, schema in _annotated(input_schema):
+        token = schema[_ANNOTATION]
+        if not isinstance(token, str) or not _TOKEN.fullmatch(token):
+            return ()
+        if schema.get("type") not in _TYPES or token.lower() in names:
+            return ()
+        names.add(token.lower())
+        headers[path] = PARAMETER + token
+    return tuple(headers.items())
+
+
+def declared(raw: bytes) -> Parameters:
+    """Return the parameter headers of each tool in a response to tools/list, {} for all else."""
+    if _ANNOTATION.encode() not in raw:
+        return {}
+    response = _decode(Raw(raw))
+    result = response.get("result") if isinstance(response, dict) else None
+    tools = result.get("tools") if isinstance(result, dict) else None
+    if not isinstance(tools, list):
+        return {}
+    return {
+        tool["name"]: parameter_headers(tool.get("inputSchema"))
+        for tool in tools
+        if isinstance(tool, dict) and isinstance(tool.get("name"), str)
+    }
+
+
+def learn(parameters: Parameters, raw: bytes) -> None:
+    """Add the headers that a response to tools/list declares; each may name other tools."""
+    for tool, headers in declared(raw).items():
+        parameters.pop(tool, None)
+        parameters[tool] = headers
+        if len(parameters) > _MAX_TOOLS:
+            del parameters[next(iter(parameters))]
+
+
+def encoded(value: str) -> str:
+    """Return `value` as a header value, in base64 if a header cannot hold it unchanged.
+
+    >>> encoded("a b"), encoded(" a"), encoded("é")
+    ('a b', '=?base64?IGE=?=', '=?base64?w6k=?=')
+    """
+    if _SAFE.fullmatch(value) and value == value.strip() and not _SENTINEL.fullmatch(value):
+        return value
+    raw = base64.b64encode(value.encode("utf-8", "surrogatepass"))
+    return f"=?base64?{raw.decode()}?="
+
+
+def decoded(text: str) -> str | None:
+    """Return the value that a header holds; None if its base64 is invalid.
+
+    >>> decoded("=?base64?w6k=?="), decoded("plain"), decoded("=?base64?w6l?=")
+    ('é', 'plain', None)
+    """
+    match = _SENTINEL.fullmatch(text)
+    if match is None:
+        return text
+    try:
+        raw = base64.b64decode(match[1], validate=True)
+        # Several spellings decode to the same bytes; only one is canonical.
+        return raw.decode() if base64.b64encode(raw).decode() == match[1] else None
+    except (binascii.Error, UnicodeError, ValueError):
+        return None
+
+
+def _values(params: Raw, headers: ParameterHeaders) -> Iterator[tuple[str, str]]:
+    arguments = _decode(members(params).get("arguments", Raw(b"{}")))
+    for path, header in headers:
+        value = arguments
+        for name in path:
+            value = value.get(name) if isinstance(value, dict) else None
+        if isinstance(value, bool):
+            yield header, "true" if value else "false"
+        elif isinstance(value, str | int | float):
+            yield header, encoded(str(value))
+
+
+def _annotated(root: Any) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    waiting: list[tuple[tuple[str, ...], Any]] = [((), root)]
+    while waiting:
+        path, schema = waiting.pop()
+        if not isinstance(schema, dict):
+            continue
+        if _ANNOTATION in schema and path:
+            yield path, schema
+        properties = schema.get("properties")
+        if isinstance(properties, dict):
+            waiting += [((*path, name), below) for name, below in properties.items()]
+
+
+def _decode(raw: Raw) -> Any:
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None

@@ -1,0 +1,279 @@
+"""Child processes of an event loop: each has a process group, and lines as input and output.
+
+Invariants: a line is written whole or not at all; little is read ahead, so the pipe blocks a server
+whose output is not read; no process group outlives the proxy, even if the proxy is killed.
+"""
+
+import asyncio
+import os
+import signal
+from asyncio.subprocess import SubprocessStreamProtocol
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
+from itertools import count
+
+from mcp_abridge.transports.aio import others, threaded
+from mcp_abridge.transports.correlation import error_for_long_line
+from mcp_abridge.transports.log import TAIL, Log
+from mcp_abridge.transports.stdio.child import Guardian
+from mcp_abridge.transports.stdio.pipes import Event, Lines, LineTruncated, LongLine, widen
+from mcp_abridge.transports.stdio.shutdown import end_of_server
+
+_CHUNK = 64 << 10
+_LARGE_CHUNK = 1 << 20
+_LONGEST = 4096  # bytes of an unfinished line of stderr that are held until its end
+_STRAGGLERS = 0.5  # seconds for the output of others in the group after the server has ended
+_LOOK = 0.02  # seconds between two checks for the end of a group
+
+# Seconds from closing a server's stdin until SIGTERM, and from there until SIGKILL.
+ORDERLY = (2.0, 2.0)
+HASTY = (0.2, 1.0)
+
+_NAMES = count()
+
+
+class ChildServer:
+    """A server that runs, or has ended, made by `start`; `limit` bounds its lines, in bytes."""
+
+    _transport: asyncio.SubprocessTransport
+    _stdin: asyncio.StreamWriter
+    _stdout: asyncio.StreamReader
+    _forwarding: "asyncio.Task[None] | None" = None
+
+    def __init__(self, guardian: Guardian | None, log: Log, limit: int) -> None:
+        self._guardian = guardian
+        self._name = next(_NAMES)
+        self._log = log
+        self._limit = limit
+        self._loop = asyncio.get_running_loop()
+        self.tail = b""
+        """The end of its stderr output, at most TAIL bytes."""
+        self.deaf = False
+        """True if it accepts no more input."""
+        self._exited = asyncio.Event()
+        self._reads: set[asyncio.Timeout] = set()
+        self._pressing: asyncio.Task[None] | None = None
+        self._end: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def start(
+        cls, command: Sequence[str], guardian: Guardian | None, log: Log, limit: int
+    ) -> "ChildServer":
+        """Start a server; raises OSError if that fails."""
+        child = cls(guardian, log, limit)
+        starting = child._loop.create_task(child._start(command))
+        try:
+            await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            # asyncio would kill the server alone, not the processes that it has started.
+            await starting
+            await child.end(HASTY)
+            raise
+        return child
+
+    async def _start(self, command: Sequence[str]) -> None:
+        def register() -> None:
+            # In the child, since the parent may be killed before it knows the process id.
+            assert self._guardian is not None
+            self._guardian.guard(self._name, os.getpid())
+
+        try:
+            self._transport, protocol = await self._loop.subprocess_exec(
+                lambda: _Protocol(self._loop, self._on_exit, self._on_deaf),
+                *command,
+                start_new_session=True,
+                preexec_fn=None if self._guardian is None else register,
+            )
+        except BaseException:
+            if self._guardian is not None:
+                self._guardian.leave(self._name)
+            raise
+        assert protocol.stdin is not None
+        assert protocol.stdout is not None
+        assert protocol.stderr is not None
+        self._stdin, self._stdout = protocol.stdin, protocol.stdout
+        self._forwarding = self._loop.create_task(self._forward(protocol.stderr))
+        if self.deaf:
+            self._on_deaf()
+
+    @property
+    def pid(self) -> int:
+        """Its process id, which is that of its group."""
+        return self._transport.get_pid()
+
+    @property
+    def code(self) -> int | None:
+        """Its exit code once it has ended; the negative number of a signal that ended it."""
+        return self._transport.get_returncode()
+
+    @property
+    def cause(self) -> str:
+        """The reason for its end, with the last lines of its stderr."""
+        code = self.code
+        reason = "the server does not answer any more" if code is None else end_of_server(code)
+        tail = self.tail.decode("utf-8", "replace").strip()
+        return f"{reason}; its stderr ends with:\n{tail}" if tail else reason
+
+    async def events(self) -> AsyncIterator[Event]:
+        """Yield lines and parts of lines of its stdout until the end, for one reader."""
+        lines, wide = Lines(self._limit), False
+        while chunk := await self._read(self._stdout):
+            pipe = self._transport.get_pipe_transport(1)
+            if len(chunk) >= _CHUNK and not wide and pipe is not None and not pipe.is_closing():
+                widen(pipe.get_extra_info("pipe").fileno())
+                wide = True
+            await others(len(chunk))  # its output may arrive faster than it is processed
+            for event in lines.feed(chunk, len(chunk)):
+                yield event
+        for event in lines.end():
+            yield event
+
+    async def messages(self, awaits: Callable[[bytes], bool]) -> AsyncIterator[bytes]:
+        """Yield the lines of its stdout until the end, for one reader.
+
+        Of a line that is too long, an error is left if it responds to an id that `awaits` accepts.
+        """
+        async for event in self.events():
+            if isinstance(event, list):
+                for line in event:
+                    await others(len(line))
+                    yield line
+            elif isinstance(event, LongLine):
+                for line in error_for_long_line(event, self._limit, self._log, awaits):
+                    yield line
+            elif isinstance(event, LineTruncated):
+                size = event.size
+                self._log.warning(f"the server ended within a line, after {size} bytes of it")
+            # Let other tasks run: the server's output may come without a break.
+            await asyncio.sleep(0)
+
+    def post(self, lines: list[bytes]) -> None:
+        """Write whole lines, lost once it is `deaf`; `ready` waits until there is room."""
+        if lines and not self.deaf:
+            parts = [part for line in lines for part in (line, b"\n")]
+            # Not joined, which would copy lines that may be very long.
+            long = any(len(line) >= _CHUNK for line in lines)
+            for part in parts if long else (b"".join(parts),):
+                self._stdin.write(part)
+
+    async def ready(self) -> None:
+        """Wait while its input buffer is full."""
+        with suppress(ConnectionError):
+            await self._stdin.drain()
+
+    async def end(self, pace: tuple[float, float] = ORDERLY) -> None:
+        """Close its stdin and wait for its end; then SIGTERM and SIGKILL, to the whole group."""
+        if self._end is None:
+            self._end = self._loop.create_task(self._ending(pace))
+        await asyncio.shield(self._end)
+
+    def _on_exit(self) -> None:
+        self._exited.set()
+        for silence in self._reads:
+            silence.reschedule(self._loop.time() + _STRAGGLERS)
+
+    def _on_deaf(self) -> None:
+        self.deaf = True
+        if self._forwarding is None:
+            return  # its start is not over: `start` calls this again
+        if self._end is None and self._pressing is None:
+            self._pressing = self._loop.create_task(self._press(ORDERLY))
+
+    async def _press(self, pace: tuple[float, float]) -> None:
+        self.deaf = True
+        # Not `close`, which would first wait until the server reads its input. If the server has
+        # just closed the pipe, `abort` would end the transport a second time.
+        if not self._stdin.transport.is_closing():
+            self._stdin.transport.abort()
+        first, then = pace
+        await self._wait(first)
+        if not self._exited.is_set():
+            self._log.warning("a server did not end by itself: sent it SIGTERM")
+        if self._signal(signal.SIGTERM):
+            end = self._loop.time() + then
+            while self._signal(0) and self._loop.time() < end:
+                await asyncio.sleep(_LOOK)
+            self._signal(signal.SIGKILL)
+            await self._wait(then)
+
+    async def _ending(self, pace: tuple[float, float]) -> None:
+        await self._press(pace)
+        if self._pressing is not None:
+            self._pressing.cancel()
+        assert self._forwarding is not None
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_STRAGGLERS):
+                await asyncio.shield(self._forwarding)
+        self._forwarding.cancel()
+        self._transport.close()
+        await asyncio.sleep(0)  # the loop closes the descriptors
+        if self._guardian is not None:
+            self._guardian.leave(self._name)
+
+    async def _wait(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._exited.wait()
+
+    def _signal(self, number: int) -> bool:
+        try:
+            os.killpg(self.pid, number)
+        except OSError:
+            return False
+        return True
+
+    async def _read(self, stream: asyncio.StreamReader) -> bytes:
+        """Return the available bytes; no bytes at the end.
+
+        Once the server has ended, silence is the end: other processes may hold the pipe open.
+        """
+        with suppress(OSError):  # of the pipe, or a TimeoutError
+            ended = self._exited.is_set()
+            async with asyncio.timeout(_STRAGGLERS if ended else None) as silence:
+                self._reads.add(silence)
+                try:
+                    return await stream.read(_LARGE_CHUNK)
+                finally:
+                    self._reads.discard(silence)
+        return b""
+
+    async def _forward(self, stderr: asyncio.StreamReader) -> None:
+        rest = b""
+        while chunk := await self._read(stderr):
+            self.tail = (self.tail + chunk)[-TAIL:]
+            rest += chunk
+            end = rest.rfind(b"\n") + 1 or (len(rest) if len(rest) > _LONGEST else 0)
+            if end:
+                lines, rest = rest[:end], rest[end:]
+                # Blocks while the proxy's own stderr is not read.
+                await threaded(self._log.pass_on, lines)
+        if rest:
+            await threaded(self._log.pass_on, rest + b"\n")
+
+
+class _Protocol(SubprocessStreamProtocol):
+    """Also reports the end of the process, whoever holds its pipes, and that of its stdin."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        on_exit: Callable[[], None],
+        on_deaf: Callable[[], None],
+    ) -> None:
+        super().__init__(limit=_CHUNK, loop=loop)
+        self._on_exit = on_exit
+        self._on_deaf = on_deaf
+
+    def process_exited(self) -> None:
+        super().process_exited()
+        self._on_exit()
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        super().pipe_connection_lost(fd, exc)
+        if fd == 0:
+            self._on_deaf()
+
+
+def unread(error: Exception) -> str:
+    """Return the message that the server is read no further, with the reason."""
+    return f"the proxy cannot read the server any more: {type(error).__name__}: {error}"

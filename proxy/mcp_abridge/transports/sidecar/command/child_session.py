@@ -1,0 +1,332 @@
+"""A session of the handshake era (up to 2025-11-25): one client with a server of its own.
+
+Invariants: a message goes to exactly one stream; a client that disconnects ends only its
+connection; each request is answered once, whatever happens to the server.
+"""
+
+import asyncio
+import re
+from collections.abc import Iterable
+
+from aiohttp import web
+
+from mcp_abridge.document import message
+from mcp_abridge.document.message import string_at
+from mcp_abridge.session.state import ID_IN_USE
+from mcp_abridge.transports.aio import Tasks, others
+from mcp_abridge.transports.correlation import (
+    Correlation,
+    correlate,
+    elements,
+    progress_token,
+)
+from mcp_abridge.transports.driver import Driver, Routed, Timer
+from mcp_abridge.transports.http import sse
+from mcp_abridge.transports.http.headers import SESSION
+from mcp_abridge.transports.log import Log
+from mcp_abridge.transports.sidecar.command.child import HASTY, ORDERLY, ChildServer, unread
+from mcp_abridge.transports.sidecar.command.streams import EventStore, EventStream
+from mcp_abridge.transports.sidecar.request import (
+    FAILED,
+    INVALID,
+    PostedBody,
+    RequestRefused,
+    digest,
+)
+from mcp_abridge.transports.sidecar.response_writer import ResponseWriter
+from mcp_abridge.transports.sidecar.route import AccessRecord
+
+PRIMED = "2025-11-25"
+"""The first protocol version whose clients know an event without data."""
+
+_EVENT_ID = re.compile(r"(\d{1,18})-(\d{1,18})")
+_REMEMBERED = 1000  # streams that a client may still want to resume
+_MOST_ASKED = 1000  # requests that wait for their answers, including those of disconnected clients
+_RETRY_AFTER = "5"
+_LAST_ANSWER = 5.0  # seconds for a server to answer a request that was cancelled
+
+
+class ChildSession:
+    """One session; in a `single` one, of 2024-11-05, all messages go to the stream of its GET."""
+
+    def __init__(
+        self,
+        id: str,
+        child: ChildServer,
+        driver: Driver,
+        store: EventStore,
+        log: Log,
+        *,
+        single: bool = False,
+    ) -> None:
+        self.id = id
+        self.driver = driver
+        self.single = single
+        self.version: str | None = None
+        """The protocol version that the server has agreed to."""
+        self.over = False
+        """True once its end has begun."""
+        self._child = child
+        self._store = store
+        self._log = log
+        self._loop = asyncio.get_running_loop()
+        self._streams: dict[int, EventStream] = {}
+        self._pending: dict[bytes, EventStream] = {}
+        self._tokens: dict[bytes, EventStream] = {}
+        self._timer = Timer(driver, self._route)
+        self._initialize: bytes | None = None
+        self._tasks = Tasks()  # they go on if a client disconnects meanwhile
+        self._cause: str | None = None
+        self.last_used = self._loop.time()
+        self._get = self._remember(EventStream(store, log, with_ids=not single))
+        self.reading = self._loop.create_task(self._read())
+
+    @property
+    def connected(self) -> bool:
+        return any(stream.connected for stream in self._streams.values())
+
+    @property
+    def pending(self) -> bool:
+        """True while the server owes an answer."""
+        return bool(self._pending)
+
+    async def post(
+        self, request: web.BaseRequest, read: PostedBody, record: AccessRecord
+    ) -> web.StreamResponse:
+        """Process one POST and answer it; raises RequestRefused."""
+        self._touch()
+        record.client = self.driver.session.rules.client or ""
+        if read.ids and len(self._pending) >= _MOST_ASKED:
+            text = f"{len(self._pending)} requests of this session have no answer yet"
+            raise RequestRefused(503, FAILED, text, {"Retry-After": _RETRY_AFTER})
+        if set(read.ids) & self._pending.keys() or len(set(read.ids)) < len(read.ids):
+            raise RequestRefused(400, INVALID, ID_IN_USE)
+        if not read.ids or self.single:
+            self._pending |= dict.fromkeys(read.ids, self._get)
+            await asyncio.shield(self._tasks.spawn(self._enter(read.raw, record)))
+            return web.Response(status=202)
+        tokens = [token for token in map(progress_token, read.messages) if token is not None]
+        stream = self._remember(
+            EventStream(self._store, self._log, read.ids, tokens, carries=read.accepts != "json")
+        )
+        self._pending |= dict.fromkeys(read.ids, stream)
+        self._tokens |= dict.fromkeys(tokens, stream)
+        version = read.version or ""
+        if read.initializes:
+            assert read.first is not None
+            version = string_at(read.first.params, "protocolVersion") or ""
+            self._initialize = read.ids[0]
+        if version >= PRIMED and stream.carries:
+            stream.add(b"")
+        answer = ResponseWriter(
+            request,
+            read.accepts_from_command,
+            record,
+            streams=True,
+            expected=len(read.ids),
+            batch=read.batch,
+            headers={SESSION: self.id},
+        )
+        self._tasks.spawn(self._enter(read.raw, record))
+        try:
+            return await stream.serve(request, answer, record, pings=read.keeps_alive)
+        finally:
+            self._touch()
+            record.client = self.driver.session.rules.client or ""
+            if read.initializes and not answer.started:
+                # The client never received the session's id.
+                self._tasks.spawn(self.end("the client went away", HASTY))
+
+    async def get(
+        self,
+        request: web.BaseRequest,
+        record: AccessRecord,
+        version: str | None,
+        last: str | None = None,
+        leading: Iterable[sse.Event] = (),
+    ) -> web.StreamResponse:
+        """Open the stream for messages of no request, or resume the stream of the event `last`.
+
+        `leading` are events to be written before all others. Raises RequestRefused.
+        """
+        self._touch()
+        stream = self._get
+        if last is not None:
+            match = _EVENT_ID.fullmatch(last)
+            earlier = self._streams.get(int(match[1])) if match else None
+            if match is None or earlier is None or not earlier.resume(int(match[2])):
+                raise RequestRefused(400, INVALID, "what followed this event is not kept any more")
+            stream = earlier
+        elif stream.connected:
+            raise RequestRefused(409, INVALID, "there is a stream of this session already")
+        record.session = digest(self.id)
+        record.client = self.driver.session.rules.client or ""
+        headers = {} if self.single else {SESSION: self.id}
+        answer = ResponseWriter(
+            request, "stream", record, streams=True, expected=0, headers=headers
+        )
+        if last is None and (version or "") >= PRIMED:
+            stream.add(b"")
+        try:
+            return await stream.serve(request, answer, record, pings=True, leading=leading)
+        finally:
+            self._touch()
+
+    async def end(self, cause: str, pace: tuple[float, float] = ORDERLY) -> None:
+        self.over = True
+        if self._cause is None:
+            self._cause = cause
+        for stream in self._streams.values():
+            stream.hurry()
+            if not stream.ids:
+                stream.finish()
+        await self._child.end(pace)
+        await asyncio.shield(self.reading)
+
+    # Messages of the client
+
+    async def _enter(self, raw: bytes, record: AccessRecord) -> None:
+        routed = await self.driver.from_client(message.one_line(raw.strip()))
+        if not (routed.to_server or routed.queries):
+            record.answered_by = "proxy"
+        await self._route(routed)
+        if b'"notifications/cancelled"' in raw:
+            self._on_cancelled(elements(raw), routed.to_server)
+        await self._child.ready()
+
+    def _on_cancelled(self, messages: Iterable[bytes], forwarded: Iterable[bytes]) -> None:
+        """Answer cancelled requests soon if the server does not; it got `forwarded`.
+
+        The server does not know a call that was held: its cancellation names the proxy's query.
+        """
+        cancelled = {correlate(each).cancels for line in forwarded for each in elements(line)}
+        for each in messages:
+            cancels = correlate(each).cancels
+            if cancels is not None and cancels in self._pending:
+                wait = _LAST_ANSWER if cancels in cancelled else 0.0
+                self._loop.call_later(wait, self._give_up, cancels, self._pending[cancels])
+
+    def _give_up(self, id: bytes, stream: EventStream) -> None:
+        if self._pending.get(id) is stream:
+            self._deliver(message.error(id, message.CANCELLED, "Request cancelled"))
+
+    async def _route(self, routed: Routed) -> None:
+        # At once: no client message about a call that was held may overtake the call.
+        self._child.post(routed.all_to_server)
+        self._timer.start()
+        for raw in routed.all_to_client:
+            await others(len(raw))
+            await self._deliver(raw).room()
+
+    # Messages of the server
+
+    async def _read(self) -> None:
+        try:
+            async for raw in self._child.messages(self._awaits):
+                await self._on_line(raw)
+        except Exception as error:  # after any error, no client may wait for ever
+            self._cause = self._cause or unread(error)
+            self._log.error(self._cause)
+        await self._child.end(HASTY)
+        self._on_end()
+
+    def _awaits(self, id: bytes) -> bool:
+        return id in self._pending or self.driver.session.awaits(b"", (id,))
+
+    async def _on_line(self, raw: bytes) -> None:
+        self._touch()
+        try:
+            await self._on_message(raw)
+        except Exception as error:  # one message must never end all others
+            text = f"the proxy failed on a message: {type(error).__name__}: {error}"
+            self._log.error(text)
+            id = correlate(raw).answers
+            if id in self._pending:
+                self._deliver(message.error(id, -1, text))
+
+    async def _on_message(self, raw: bytes) -> None:
+        correlation = correlate(raw)
+        if correlation.answers in self._pending:
+            self._pending[correlation.answers].received += len(raw)
+        await self._route(await self.driver.from_server(raw))
+
+    def _on_end(self) -> None:
+        self.over = True
+        cause = self._cause or self._child.cause
+        count = len(self._pending)
+        for raw in self.driver.session.fail_pending(cause):
+            self._deliver(raw)
+        for id in list(self._pending):
+            self._deliver(message.error(id, -1, cause))
+        if self._cause is None and (count or self._child.code != 0):
+            self._log.error(f"{cause}; requests answered with an error: {count}")
+        for stream in self._streams.values():
+            stream.close()
+        self._tasks.cancel()
+        self._timer.stop()
+
+    # Streams
+
+    def _remember(self, stream: EventStream) -> EventStream:
+        self._streams[stream.number] = stream
+        if len(self._streams) > _REMEMBERED:
+            unused = (each for each in self._streams.values() if each.over and not each.connected)
+            if (old := next(unused, None)) is not None:
+                del self._streams[old.number]
+                old.close()
+        return stream
+
+    def _deliver(self, raw: bytes) -> EventStream:
+        stream = self._get
+        for part in elements(raw) or [raw]:
+            correlation = correlate(part)
+            target = self._target(correlation)
+            if target is not None:
+                stream = target
+                stream.add(part)
+            self._on_response(part, correlation)
+        return stream
+
+    def _target(self, correlation: Correlation) -> EventStream | None:
+        if correlation.answers in self._pending:
+            return self._pending[correlation.answers]
+        if correlation.answers not in (None, b"null"):
+            self._log.debug("a response to no request that waits for one was dropped")
+            return None
+        if correlation.token in self._tokens:
+            return self._tokens[correlation.token]
+        return self._spare()
+
+    def _spare(self) -> EventStream:
+        task = {stream for stream in self._pending.values() if stream.carries}
+        there = [stream for stream in task if stream.connected]
+        if len(there) == 1:
+            return there[0]
+        if len(task) == 1 and not self._get.connected:
+            return task.pop()
+        return self._get
+
+    def _on_response(self, raw: bytes, correlation: Correlation) -> None:
+        if correlation.answers not in self._pending:
+            return
+        stream = self._pending.pop(correlation.answers)
+        stream.ids.discard(correlation.answers)
+        if correlation.answers == self._initialize:
+            self._on_initialized(raw, failed=correlation.failed)
+        if not stream.ids and stream is not self._get:
+            for token in stream.tokens:
+                if self._tokens.get(token) is stream:
+                    del self._tokens[token]
+            stream.tokens = ()  # the stream may be remembered for long
+            stream.finish()
+
+    def _on_initialized(self, raw: bytes, *, failed: bool) -> None:
+        if failed:
+            self._tasks.spawn(self.end("the server has refused the session"))
+            return
+        read = message.read(raw)
+        if isinstance(read, message.Message):
+            self.version = string_at(read.result, "protocolVersion")
+
+    def _touch(self) -> None:
+        self.last_used = self._loop.time()

@@ -1,0 +1,318 @@
+"""The servers that stateless requests share (MCP 2026-07-28).
+
+Clients number their requests alike, so each has an id and a progress token of the pool's own at its
+server. Invariant: none is used twice, so a late response cannot be taken for another client's. A
+message that belongs to no request goes to the only open request, or is dropped.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+
+from msgspec import Raw
+
+from mcp_abridge.document import message
+from mcp_abridge.document.message import Message
+from mcp_abridge.errors import DocumentError
+from mcp_abridge.session.guards import cancellation
+from mcp_abridge.session.state import QueryIds
+from mcp_abridge.transports.aio import threaded
+from mcp_abridge.transports.correlation import Correlation, correlate, elements
+from mcp_abridge.transports.log import Log
+from mcp_abridge.transports.sidecar.command.child import HASTY, ChildServer, unread
+
+_MOST_BEHIND = 16 << 20  # bytes that may wait for one client that reads slowly
+_LARGE = 4096  # bytes up to which a line is always checked for a second message
+_DISCONNECTED = "the client closed the stream"
+
+Start = Callable[[], Awaitable[ChildServer]]
+
+
+class PooledRequest:
+    """One request in progress, and the server's messages to it so far.
+
+    `key` is the client's id and `token` its progress token, as message.id_keys; `cut` is called if
+    the client reads too slowly. A request that `lasts` is a subscription.
+    """
+
+    def __init__(
+        self,
+        key: bytes,
+        token: bytes | None,
+        cut: Callable[[], None],
+        *,
+        lasts: bool = False,
+    ) -> None:
+        self.key = key
+        self.token = token
+        self.lasts = lasts
+        self.own_key = b""
+        """Its id at the server, and `own_token` its progress token there."""
+        self.own_token = b""
+        self.awaited: set[bytes] = set()
+        """The ids that the server has yet to answer: its own, or that of the proxy's query."""
+        self.forwarded = False
+        """True once the server was sent the request itself."""
+        self.over: str | None = None
+        """The reason why no more messages follow; an empty text after a normal end."""
+        self._cut = cut
+        self._messages: deque[bytes] = deque()
+        self._size = 0
+        self._news = asyncio.Event()
+
+    def restored(self, raw: bytes) -> bytes:
+        """Return a message of the server with the client's id and progress token."""
+        if not self.forwarded:
+            return raw
+        if self.token is not None:
+            raw = raw.replace(self.own_token, self.token)
+        return raw.replace(self.own_key, self.key)
+
+    def add(self, raw: bytes) -> None:
+        # The first message is accepted whatever its size.
+        if self._size > _MOST_BEHIND:
+            self._cut()
+            return
+        self._messages.append(raw)
+        self._size += len(raw)
+        self._news.set()
+
+    def finish(self, reason: str = "") -> None:
+        if self.over is None:
+            self.over = reason
+        self._news.set()
+
+    async def next(self, seconds: float | None = None) -> bytes | None:
+        """Wait for the next message; None at the end. Raises TimeoutError after some seconds."""
+        while not self._messages:
+            if self.over is not None:
+                return None
+            self._news.clear()
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+        raw = self._messages.popleft()
+        self._size -= len(raw)
+        return raw
+
+
+class PooledServer:
+    """One server of a pool and its open requests; `ids` are for these."""
+
+    def __init__(self, child: ChildServer, log: Log, ids: QueryIds) -> None:
+        self.child = child
+        self.leaving = False
+        """True if it accepts no more requests."""
+        self._log = log
+        self._ids = ids
+        self._loop = asyncio.get_running_loop()
+        self.last_used = self._loop.time()
+        self._open: set[PooledRequest] = set()
+        # By the ids and progress tokens that the server knows.
+        self._requests: dict[bytes, PooledRequest] = {}
+        self._noise: list[bytes] = []  # recent output that is no message
+        self._end: asyncio.Task[None] | None = None
+        self.reading = self._loop.create_task(self._read())
+
+    @property
+    def idle(self) -> bool:
+        return not self._open
+
+    @property
+    def load(self) -> int:
+        """The number of its open requests without the subscriptions, which only listen."""
+        return sum(not each.lasts for each in self._open)
+
+    @property
+    def accepts(self) -> bool:
+        """True if it can be sent requests."""
+        return not (self.leaving or self.child.deaf or self.child.code is not None)
+
+    def open(self, request: PooledRequest) -> None:
+        """Add a request; `send` sends it."""
+        request.own_key, request.own_token = self._ids.new(), self._ids.new()
+        self._open.add(request)
+        if self.reading.done():
+            self._close(request)
+            request.finish(self.child.cause)
+
+    def send(self, request: PooledRequest, lines: Iterable[bytes]) -> None:
+        """Send a request, queries of the proxy before it, or cancellations of either."""
+        self.child.post([self._renamed(request, line) for line in lines])
+
+    def cancel(self, request: PooledRequest) -> None:
+        self.child.post([cancellation(key, _DISCONNECTED) for key in request.awaited])
+        self._close(request)
+
+    def finish(self) -> None:
+        """End the server; a second call is ignored."""
+        if not self.leaving:
+            self.leaving = True
+            self._end = self._loop.create_task(self.child.end())
+
+    def _renamed(self, request: PooledRequest, line: bytes) -> bytes:
+        cancels = correlate(line).cancels
+        if cancels is not None:
+            own = request.own_key if cancels == request.key else cancels
+            request.awaited.discard(own)
+            self._requests.pop(own, None)
+            return _with_member(line, own, "params", "requestId")
+        read = message.read(line)
+        assert isinstance(read, Message)
+        own = read.key or b""
+        if own == request.key:
+            own, request.forwarded = request.own_key, True
+            line = _with_member(line, own, "id")
+            if request.token is not None:
+                self._requests[request.own_token] = request
+                line = _with_member(
+                    line, request.own_token, "params", "_meta", message.PROGRESS_TOKEN
+                )
+        request.awaited.add(own)
+        self._requests[own] = request
+        return line
+
+    def _close(self, request: PooledRequest) -> None:
+        for key in (*request.awaited, request.own_token):
+            self._requests.pop(key, None)
+        request.awaited.clear()
+        self._open.discard(request)
+        self.last_used = self._loop.time()
+
+    async def _read(self) -> None:
+        reason = ""
+        try:
+            async for line in self.child.messages(self._requests.__contains__):
+                for raw in self._messages(line):
+                    self._on_message(raw)
+                    if self._noise:
+                        # Blocks while the proxy's own stderr is not read.
+                        await threaded(self._log.noise, self._noise.pop())
+        except Exception as error:  # after any error, no client may wait for ever
+            reason = unread(error)
+        self.leaving = True
+        await self.child.end(HASTY)
+        if self._open:
+            reason = reason or self.child.cause
+            self._log.error(f"{reason}; requests answered with an error: {len(self._open)}")
+        for request in tuple(self._open):
+            self._close(request)
+            request.finish(reason)
+
+    def _messages(self, line: bytes) -> list[bytes]:
+        """Separate the response to one client from another's on the same line.
+
+        The first is replaced by an error, as it would be with a server of its own.
+        """
+        is_checked = len(line) <= _LARGE or message.may_hold_another(line)
+        end = message.end_of_first(line) if is_checked else None
+        key = None if end is None else correlate(line[:end]).answers
+        if end is None or key not in self._requests:
+            return elements(line) or [line]
+        text = message.trailing_bytes_reason(end, len(line))
+        self._log.warning(text)
+        return [message.error(key, -1, text), *self._messages(line[end:])]
+
+    def _on_message(self, raw: bytes) -> None:
+        correlation = correlate(raw)
+        request = self._request_of(correlation, raw)
+        if request is None:
+            return
+        request.add(request.restored(raw))
+        if request.own_key in (correlation.answers, correlation.cancels):
+            # A server that ends a subscription by itself sends a cancellation.
+            self._close(request)
+            request.finish()
+        elif correlation.answers is not None:
+            request.awaited.discard(correlation.answers)
+            self._requests.pop(correlation.answers, None)
+
+    def _request_of(self, correlation: Correlation, raw: bytes) -> PooledRequest | None:
+        for key in (correlation.answers, correlation.subscription, correlation.cancels):
+            if key is not None:
+                return self._requests.get(key)
+        if correlation.token is not None:
+            return self._requests.get(correlation.token)
+        if not _is_message(raw):
+            if raw.strip():  # an empty line is no output
+                self._noise.append(raw)
+        elif len(self._open) == 1:
+            return next(iter(self._open))
+        else:
+            self._log.debug("a message that belongs to no request was dropped")
+        return None
+
+
+class Pool:
+    """At most `limit` servers, each started by `start` when it is needed."""
+
+    def __init__(self, start: Start, limit: int, log: Log) -> None:
+        self._start = start
+        self._limit = limit
+        self._log = log
+        self._ids = QueryIds()
+        self._servers: list[PooledServer] = []
+        self._starting: asyncio.Task[PooledServer] | None = None
+
+    @property
+    def running(self) -> int:
+        return sum(not each.reading.done() for each in self._servers)
+
+    async def open(self, request: PooledRequest) -> PooledServer:
+        """Return the least busy server, to which `request` is added; raises what `start` raises.
+
+        If that one is busy, another one is started for later requests.
+        """
+        self._servers = [each for each in self._servers if not each.reading.done()]
+        accepting = [each for each in self._servers if each.accepts]
+        server = min(accepting, key=lambda each: each.load, default=None)
+        if server is None:
+            # The start continues even if this request is cancelled.
+            server = await asyncio.shield(self._another())
+        elif server.load and len(self._servers) < self._limit:
+            self._another()
+        server.open(request)
+        return server
+
+    def _another(self) -> "asyncio.Task[PooledServer]":
+        if self._starting is None or self._starting.done():
+            self._starting = asyncio.create_task(self._begin())
+            # Retrieve an error that no request waits for; it is in the log.
+            self._starting.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return self._starting
+
+    async def _begin(self) -> PooledServer:
+        server = PooledServer(await self._start(), self._log, self._ids)
+        self._servers.append(server)
+        return server
+
+    def reap(self, seconds: float) -> None:
+        """End the servers that have been idle for so many seconds."""
+        now = asyncio.get_running_loop().time()
+        for server in self._servers:
+            if server.idle and now - server.last_used > seconds:
+                server.finish()
+
+    async def close(self) -> None:
+        if self._starting is not None:
+            await asyncio.wait([self._starting])
+        await asyncio.gather(*(server.child.end() for server in self._servers))
+        await asyncio.gather(*(server.reading for server in self._servers))
+
+
+def _with_member(raw: bytes, value: bytes, name: str, *names: str) -> bytes:
+    """Return the object `raw` with `value` as its string or number at a chain of names.
+
+    >>> _with_member(b'{"id": 1.0, "params": {"id": 2}}', b'"a"', "id")
+    b'{"id":"a","params":{"id": 2}}'
+    """
+    if names:
+        value = _with_member(bytes(message.members(raw)[name]), value, *names)
+    return message.replaced(raw, **{name: Raw(value)})
+
+
+def _is_message(raw: bytes) -> bool:
+    try:
+        read = message.read(raw)
+    except DocumentError:
+        return False
+    return isinstance(read, Message) and read.is_message

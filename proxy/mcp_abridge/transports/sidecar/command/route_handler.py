@@ -1,0 +1,218 @@
+"""A route whose upstream is a command: a stdio server as a Streamable HTTP service.
+
+In the handshake era each session has a server of its own; stateless requests share a few.
+"""
+
+import asyncio
+import re
+import secrets
+import shutil
+
+from aiohttp import web
+
+from mcp_abridge.transports.aio import Tasks
+from mcp_abridge.transports.http import negotiation, sse
+from mcp_abridge.transports.http.headers import MODERN, SESSION, VERSION
+from mcp_abridge.transports.sidecar import request as post
+from mcp_abridge.transports.sidecar.command.child import ChildServer
+from mcp_abridge.transports.sidecar.command.child_session import ChildSession
+from mcp_abridge.transports.sidecar.command.stateless import Stateless
+from mcp_abridge.transports.sidecar.command.streams import EventStore
+from mcp_abridge.transports.sidecar.request import FAILED, INVALID, NOT_JSON, RequestRefused
+from mcp_abridge.transports.sidecar.route import AccessRecord, Route, Rules, Services
+from mcp_abridge.transports.stdio.child import Guardian
+
+_HANDSHAKES = frozenset(("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"))
+_SSE = "/sse"
+_SESSION_ID = "session_id"  # in the query of the endpoint of 2024-11-05
+_GIVEN_UP = 4  # times the idle time, after which a session ends even if a call is pending
+_RETRY_AFTER = "5"
+_ID = re.compile(rb'"|-?\d+\Z')
+
+
+class CommandRoute:
+    """Answer the requests of a route with child processes."""
+
+    def __init__(self, route: Route, rules: Rules, shared: Services) -> None:
+        assert not isinstance(route.upstream, str)
+        self._command = list(route.upstream)
+        self._route = route
+        self._rules = rules
+        self._shared = shared
+        self._sessions: dict[str, ChildSession] = {}
+        self._ending = Tasks()
+        self._starting = 0
+        self._store = EventStore()
+        self._stateless = Stateless(route, rules, shared, self._child)
+        self._guardian: Guardian | None = None
+        self._unready: str | None = None
+        self._reaping: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Start the guardian and check that the command exists."""
+        try:
+            self._guardian = Guardian()
+        except OSError as error:
+            self._shared.log.warning(f"nothing ends the servers should this be killed: {error}")
+        if shutil.which(self._command[0]) is None:
+            self._unready = f"the command {self._command[0]!r} is not found"
+        self._reaping = asyncio.create_task(self._reap())
+
+    def not_ready_reason(self) -> str | None:
+        """Return the reason why no server can be started now, else None."""
+        return self._unready
+
+    def counts(self) -> tuple[int, int]:
+        """Return the number of sessions, each with a server, and that of running servers."""
+        return len(self._sessions), len(self._sessions) + self._stateless.pool.running
+
+    async def close(self) -> None:
+        if self._reaping is not None:
+            self._reaping.cancel()
+        for session in list(self._sessions.values()):
+            self._end(session, "the proxy is shutting down")
+        reading = [session.reading for session in self._sessions.values()]
+        await asyncio.gather(self._stateless.pool.close(), *self._ending, *reading)
+        if self._guardian is not None:
+            self._guardian.dismiss()
+            self._guardian = None
+
+    async def handle(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
+        if request.method == "POST":
+            return await self._post(request, record)
+        modern = (request.headers.get(VERSION) or "") >= MODERN
+        if modern or request.method not in ("GET", "DELETE"):
+            allowed = "POST" if modern else "GET, POST, DELETE"
+            raise RequestRefused(405, INVALID, "Method Not Allowed", {"Allow": allowed})
+        if request.method == "GET":
+            return await self._get(request, record)
+        session = self._session_of(request, record)
+        self._end(session, "the client has ended the session")
+        record.answered_by = "proxy"
+        return web.Response(status=204)
+
+    async def _post(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
+        read = await post.read(request, self._route, self._shared.limits, record)
+        if not read.messages or not all(each.is_message for each in read.messages):
+            raise RequestRefused(400, INVALID, "the body is no JSON-RPC message")
+        if not _decodes(read.raw):
+            # Some servers exit on invalid UTF-8, and end the calls of others.
+            raise RequestRefused(self._route.malformed_status, NOT_JSON, "Parse error")
+        if not all(map(_ID.match, read.ids)):
+            # The server may spell other ids differently, so its answers could not be matched.
+            raise RequestRefused(400, INVALID, "the id of a request must be a text or an integer")
+        single = request.query.get(_SESSION_ID)
+        if single is not None:
+            return await self._find(single, record, single=True).post(request, read, record)
+        if read.modern:
+            return await self._stateless.post(request, read, record)
+        if read.initializes and read.session is None:
+            session = await self._begin(request, single=False)
+            record.session = post.digest(session.id)
+        else:
+            session = self._session_of(request, record)
+            self._check(read.version, session)
+        return await session.post(request, read, record)
+
+    async def _get(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
+        accepts = ", ".join(request.headers.getall("Accept", []))
+        single = request.path.endswith(_SSE) and SESSION not in request.headers
+        if negotiation.negotiate(accepts) in ("json", "nothing"):
+            raise RequestRefused(406, NOT_JSON, f"Acceptable media types: {negotiation.STREAM}")
+        if single:
+            return await self._single(request, record)
+        session = self._session_of(request, record)
+        version = request.headers.get(VERSION)
+        self._check(version, session)
+        return await session.get(request, record, version, request.headers.get("Last-Event-ID"))
+
+    async def _single(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
+        session = await self._begin(request, single=True)
+        # Relative to the URL that the client has used, whatever a reverse proxy made of it.
+        leading = sse.endpoint_event(f"?{_SESSION_ID}={session.id}".encode())
+        try:
+            return await session.get(request, record, None, leading=[leading])
+        finally:
+            self._end(session, "the client closed its stream")
+
+    def _session_of(self, request: web.BaseRequest, record: AccessRecord) -> ChildSession:
+        id = request.headers.get(SESSION)
+        if id is None:
+            raise RequestRefused(400, INVALID, f"the header {SESSION} is missing")
+        return self._find(id, record, single=False)
+
+    def _find(self, id: str, record: AccessRecord, *, single: bool) -> ChildSession:
+        record.session = post.digest(id)
+        session = self._sessions.get(id)
+        if session is None or session.over or session.single is not single:
+            raise RequestRefused(404, INVALID, "there is no such session, or none any more")
+        return session
+
+    def _check(self, version: str | None, session: ChildSession) -> None:
+        # MCP 2025-11-25: Transports, Protocol Version Header.
+        if version not in (None, session.version) and version not in _HANDSHAKES:
+            raise RequestRefused(400, INVALID, f"the value of {VERSION} is no version served here")
+
+    async def _begin(self, request: web.BaseRequest, *, single: bool) -> ChildSession:
+        log = self._shared.log
+        self._make_room()
+        self._starting += 1
+        try:
+            child = await self._child()
+        finally:
+            self._starting -= 1
+        id = secrets.token_urlsafe(24)
+        scope = f"{post.caller(request, self._route)}\n{post.digest(id)}"
+        driver = self._shared.begin(self._route, self._rules, scope, log.noise)
+        session = ChildSession(id, child, driver, self._store, log, single=single)
+        self._sessions[id] = session
+        session.reading.add_done_callback(lambda _: self._sessions.pop(id, None))
+        return session
+
+    async def _child(self) -> ChildServer:
+        limit, log = self._shared.limits.message, self._shared.log
+        try:
+            child = await ChildServer.start(self._command, self._guardian, log, limit)
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            self._unready = f"the command {self._command[0]!r} cannot be started: {reason}"
+            log.error(self._unready)
+            raise RequestRefused(502, FAILED, self._unready) from None
+        self._unready = None
+        return child
+
+    def _make_room(self) -> None:
+        most = self._shared.limits.sessions
+        there = [session for session in self._sessions.values() if not session.over]
+        if len(there) + self._starting < most:
+            return
+        idle = [session for session in there if not session.connected]
+        if not idle:
+            reason = f"there are {most} sessions already"
+            raise RequestRefused(503, FAILED, reason, {"Retry-After": _RETRY_AFTER})
+        # Those with pending answers come last.
+        first = min(idle, key=lambda each: (each.pending, each.last_used))
+        self._end(first, "the session made room for another one")
+
+    async def _reap(self) -> None:
+        idle = self._shared.limits.idle_seconds
+        while True:
+            await asyncio.sleep(min(30.0, idle / 4))
+            now = asyncio.get_running_loop().time()
+            for session in list(self._sessions.values()):
+                quiet = 0.0 if session.connected else now - session.last_used
+                if quiet > idle * (_GIVEN_UP if session.pending else 1):
+                    self._end(session, "nobody has used the session for too long")
+            self._stateless.pool.reap(idle)
+
+    def _end(self, session: ChildSession, cause: str) -> None:
+        if not session.over:
+            session.over = True
+            self._ending.spawn(session.end(cause))
+
+
+def _decodes(raw: bytes) -> bool:
+    try:
+        return raw.isascii() or bool(raw.decode())
+    except UnicodeDecodeError:
+        return False

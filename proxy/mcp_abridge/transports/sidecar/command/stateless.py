@@ -1,0 +1,185 @@
+"""Answer the requests of the stateless era (MCP 2026-07-28) with a few shared servers."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import partial
+
+from aiohttp import web
+
+from mcp_abridge.document import message
+from mcp_abridge.document.message import LISTEN
+from mcp_abridge.document.tree import ABSENT
+from mcp_abridge.transports.aio import others
+from mcp_abridge.transports.correlation import correlate, progress_token
+from mcp_abridge.transports.driver import Routed
+from mcp_abridge.transports.http import headers
+from mcp_abridge.transports.http.negotiation import Wanted
+from mcp_abridge.transports.sidecar import header_checks
+from mcp_abridge.transports.sidecar.command.pool import Pool, PooledRequest, Start
+from mcp_abridge.transports.sidecar.command.streams import PING, SILENCE
+from mcp_abridge.transports.sidecar.request import FAILED, INVALID, PostedBody, RequestRefused
+from mcp_abridge.transports.sidecar.response_writer import ResponseWriter, message_event
+from mcp_abridge.transports.sidecar.route import AccessRecord, Route, Rules, Services
+from mcp_abridge.transports.sidecar.session_registry import RequestContext, SessionRegistry
+
+_KEPT = 1000  # callers remembered at most; the least recently used is forgotten first
+_LATE = "the server did not answer in time"
+
+Send = Callable[[Iterable[bytes]], None]
+
+
+class Stateless:
+    """The stateless requests of a route whose upstream is a command."""
+
+    def __init__(self, route: Route, rules: Rules, shared: Services, start: Start) -> None:
+        self.pool = Pool(start, shared.limits.children, shared.log)
+        """The servers."""
+        self._sessions = SessionRegistry(route, rules, shared, most=_KEPT, aside=shared.log.noise)
+        self._parameters: headers.Parameters = {}
+
+    async def post(
+        self, request: web.BaseRequest, read: PostedBody, record: AccessRecord
+    ) -> web.StreamResponse:
+        """Answer one POST; raises RequestRefused."""
+        header_checks.check(read, request.headers, self._parameters)
+        if read.method == LISTEN and read.accepts == "json":
+            raise RequestRefused(406, INVALID, "the answer is an event stream")
+        if not read.ids:
+            if read.first is not None and read.first.id is not ABSENT:
+                raise RequestRefused(400, INVALID, "the method is no text")
+            # No notification of one client may go to a server that all share.
+            record.answered_by = "proxy"
+            return web.Response(status=202)
+        context = await self._sessions.context(request, read)
+        try:
+            return await _Answering(self, context, record).answer()
+        finally:
+            context.drop()
+
+    async def learn(self, context: RequestContext, raw: bytes) -> None:
+        """Share the facts of a server's response with other requests and replicas."""
+        if context.post.method == "tools/list":
+            headers.learn(self._parameters, raw)
+        await self._sessions.share(context)
+
+
+class _Answering:
+    """One request and its answer."""
+
+    def __init__(self, route: Stateless, context: RequestContext, record: AccessRecord) -> None:
+        self._route = route
+        self._request = context.request
+        self._context = context
+        self._read = context.post
+        self._key = context.post.ids[0]
+        self._driver = context.driver
+        self._id_prefix = context.id_prefix
+        self._record = record
+        self._answer = self._writer(self._read.accepts_from_command)
+        self._responded = False
+        self._query: bytes | None = None  # the id of the proxy's query while it is pending
+
+    async def answer(self) -> web.StreamResponse:
+        read = self._read
+        line = message.one_line(read.raw.strip())
+        routed = await self._driver.from_client(line, self._id_prefix)
+        self._record.client = self._driver.session.rules.client or ""
+        if not (routed.to_server or routed.queries):
+            self._record.answered_by = "proxy"
+            return await self._finish(routed.to_client)
+        assert read.first is not None
+        lasts = read.method == LISTEN
+        pooled = PooledRequest(self._key, progress_token(read.first), self._abort, lasts=lasts)
+        server = await self._route.pool.open(pooled)
+        send = partial(server.send, pooled)
+        try:
+            self._send(routed, send)
+            self._driver.session.restart_deadlines(self._id_prefix, read.ids)
+            if pooled.forwarded:
+                # Wait while its input buffer is full, but not longer than for an answer.
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._patience):
+                        await server.child.ready()
+            await self._say(*routed.to_client)
+            await self._pass_on(pooled, send)
+        finally:
+            server.cancel(pooled)
+        if not pooled.forwarded:
+            self._record.answered_by = "proxy"
+        lines: list[bytes] = []
+        if pooled.over:
+            self._record.failure = pooled.over
+            lines = self._context.end(pooled.over)
+        return await self._finish(lines, pooled.over or "the server gave no answer")
+
+    @property
+    def _patience(self) -> float | None:
+        return self._driver.session.time_left(self._id_prefix, self._read.ids)
+
+    async def _pass_on(self, pooled: PooledRequest, send: Send) -> None:
+        while pooled.forwarded or self._query is not None:
+            overdue = await self._driver.expire(self._id_prefix, self._read.ids)
+            if any(overdue):
+                query = self._query
+                await self._continue_call(overdue, send)
+                if query is not None:
+                    continue
+                self._record.answered_by, self._record.failure = "proxy", _LATE
+                return
+            patience = self._patience
+            seconds = PING if patience is None else min(patience, PING)
+            try:
+                raw = await pooled.next(seconds)
+            except TimeoutError:
+                if seconds == PING and (self._read.keeps_alive or self._answer.started):
+                    await self._answer.keep_alive(SILENCE)
+                continue
+            if raw is None:
+                return
+            routed = await self._driver.from_server(raw, self._id_prefix)
+            if self._query is None:
+                self._record.bytes_received += len(raw)
+                await self._route.learn(self._context, raw)
+            elif correlate(raw).answers == self._query:
+                await self._continue_call(routed, send)
+                continue
+            # While a call is held, it may still be answered as JSON.
+            if self._query is None or self._answer.started:
+                await self._say(*routed.to_client)
+
+    async def _continue_call(self, routed: Routed, send: Send) -> None:
+        self._query = None
+        self._send(routed, send)
+        await self._say(*routed.to_client)
+
+    def _send(self, routed: Routed, send: Send) -> None:
+        send(routed.all_to_server)
+        for query in routed.queries:
+            self._query = query.token.removeprefix(self._id_prefix)
+
+    async def _finish(self, lines: list[bytes], reason: str = "") -> web.StreamResponse:
+        await self._say(*lines)
+        ended = self._answer.started and not reason
+        if not self._responded and self._read.method != LISTEN and not ended:
+            await self._say(message.error(self._key, FAILED, reason or "there is no answer"))
+        return await self._answer.end()
+
+    async def _say(self, *lines: bytes) -> None:
+        for line in lines:
+            await others(len(line))
+            if correlate(line).answers == self._key:
+                self._responded = True
+                status = header_checks.status_of(line)
+                if status != 200 and not self._answer.started:
+                    self._answer = self._writer("json", status)
+            await self._answer.add(message_event(line))
+
+    def _writer(self, accepts: Wanted, status: int = 200) -> ResponseWriter:
+        return ResponseWriter(
+            self._request, accepts, self._record, streams=True, expected=1, status=status
+        )
+
+    def _abort(self) -> None:
+        if self._request.transport is not None:
+            self._request.transport.abort()

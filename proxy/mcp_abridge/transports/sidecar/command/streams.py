@@ -1,0 +1,217 @@
+"""The streams of sessions of the handshake era: their events and their connections.
+
+A stream outlives its connection: a client that reconnects gets all events that followed its last.
+Invariant: a client that does not read delays its own session only, and for a limited time.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from itertools import count
+
+from aiohttp import web
+
+from mcp_abridge.session.state import Bounded
+from mcp_abridge.transports.http import sse
+from mcp_abridge.transports.http.sse import Event
+from mcp_abridge.transports.log import Log
+from mcp_abridge.transports.sidecar.response_writer import ResponseWriter, message_event
+from mcp_abridge.transports.sidecar.route import AccessRecord
+
+RETRY = 1000
+"""Milliseconds after which a client is to reconnect."""
+
+PING = 15.0
+"""Seconds of silence after which a comment is written, for intermediaries."""
+
+_MOST_BEHIND = 8 << 20  # bytes that may wait for a client that reads slowly
+_STUCK = 30.0  # seconds without a byte read after which such a connection is ended
+_OVERHEAD = 200  # bytes that an event costs besides its data
+SILENCE = Event(b": \n\n", None)
+"""A comment that breaks the silence and has no meaning."""
+
+
+class EventStore(Bounded[tuple[int, int], bytes]):
+    """The events of the streams of all sessions, by stream and number."""
+
+    def __init__(self, *, number: int = 100_000, size: int = 256 << 20) -> None:
+        super().__init__(number, size, lambda _, data: len(data) + _OVERHEAD)
+        self.streams = count(1)
+        """The numbers of further streams."""
+
+
+class EventStream:
+    """The messages for the client in answer to one POST, or on its GET stream.
+
+    `ids` are the requests that it will answer, `tokens` their progress tokens. `carries` means that
+    it may hold more than responses. `with_ids`: the events have ids.
+    """
+
+    def __init__(
+        self,
+        store: EventStore,
+        log: Log,
+        ids: Iterable[bytes] = (),
+        tokens: Iterable[bytes] = (),
+        *,
+        carries: bool = True,
+        with_ids: bool = True,
+    ) -> None:
+        self.number = next(store.streams)
+        self.ids = set(ids)
+        self.tokens = tuple(tokens)
+        self.carries = carries
+        self.over = False
+        self.received = 0
+        """Bytes of the server's responses to it, before they were shaped."""
+        self._store = store
+        self._log = log
+        self._with_ids = with_ids
+        self._hurried = False
+        self._closed = False
+        self._count = 0  # events so far
+        self._position = 0  # the number of the last event that was sent
+        self._behind = 0  # bytes of those that follow
+        self._news = asyncio.Event()  # for the connection
+        self._progress = asyncio.Event()  # for those who wait for room
+        self._request: web.BaseRequest | None = None
+
+    @property
+    def connected(self) -> bool:
+        return self._request is not None
+
+    def add(self, data: bytes) -> None:
+        """Add an event, to be sent as soon as a client is connected; without data, only an id."""
+        self._count += 1
+        self._store.add((self.number, self._count), data)
+        self._behind += len(data)
+        self._news.set()
+
+    def resume(self, position: int) -> bool:
+        """Continue behind the event of this number; return False if one of the next is lost."""
+        if not 1 <= position <= self._count:
+            return False
+        following = self._after(position)
+        if len(following) < self._count - position:
+            return False
+        self._position, self._behind = position, sum(map(len, following))
+        return True
+
+    def _after(self, position: int) -> list[bytes]:
+        numbers = range(position + 1, self._count + 1)
+        following = (self._store.get((self.number, number)) for number in numbers)
+        return [data for data in following if data is not None]
+
+    def finish(self) -> None:
+        self.over = True
+        self._progress.set()
+        self._news.set()
+
+    def close(self) -> None:
+        self._closed = True
+        self.finish()
+        if not self.connected:
+            self._drop()
+
+    def _drop(self) -> None:
+        for number in range(1, self._count + 1):
+            self._store.drop((self.number, number))
+
+    def hurry(self) -> None:
+        """Stop waiting for slow clients: the end is near."""
+        self._hurried = True
+        self._progress.set()
+
+    async def room(self) -> None:
+        """Wait while a connected client is far behind; disconnect one that reads nothing."""
+        while self._request is not None and self._behind > _MOST_BEHIND and not self._hurried:
+            request, unread = self._request, _unread(self._request)
+            self._progress.clear()
+            try:
+                async with asyncio.timeout(_STUCK):
+                    await self._progress.wait()
+            except TimeoutError:
+                if request is self._request and _unread(request) >= unread:
+                    if request.transport is not None:
+                        request.transport.abort()
+                    self._leave(request)
+
+    async def serve(
+        self,
+        request: web.BaseRequest,
+        answer: ResponseWriter,
+        record: AccessRecord,
+        *,
+        pings: bool,
+        leading: Iterable[Event] = (),
+    ) -> web.StreamResponse:
+        """Send all events, after `leading`, until the stream ends, or the client leaves or returns.
+
+        If `pings` is true, a comment breaks long silence.
+        """
+        self._request = request
+        self._news.set()  # for an earlier connection, which ends
+        try:
+            # The server gets a request before the client gets anything, so that both work at once.
+            await asyncio.sleep(0)
+            await answer.begin()
+            for event in leading:
+                await answer.add(event)
+            response = await answer.end(await self._tell(request, answer, pings=pings))
+        finally:
+            record.bytes_received = self.received
+            self._leave(request)
+        return response
+
+    async def _tell(
+        self, request: web.BaseRequest, answer: ResponseWriter, *, pings: bool
+    ) -> Event | None:
+        """Send the events except the very last, which is returned: it ends the answer."""
+        while self._request is request:
+            if self._position < self._count:
+                event = self._next()
+                self._progress.set()
+                if self.over and self._position == self._count:
+                    return event
+                if event is not None:
+                    await answer.add(event)
+                continue
+            if self.over:
+                return None
+            self._news.clear()
+            try:
+                async with asyncio.timeout(PING):
+                    await self._news.wait()
+            except TimeoutError:
+                if pings or answer.started:
+                    await answer.keep_alive(SILENCE)
+        return None
+
+    def _next(self) -> Event | None:
+        data, before = None, self._position
+        while data is None and self._position < self._count:
+            self._position += 1
+            data = self._store.get((self.number, self._position))
+        self._behind -= len(data or b"")
+        if data is None or self._position > before + 1:
+            self._log.warning("messages were dropped: nobody has opened a stream for them")
+            self._behind = sum(map(len, self._after(self._position)))
+        if data is None:
+            return None
+        id = f"{self.number}-{self._position}" if self._with_ids else None
+        if data:
+            return message_event(data, id)
+        # No event name: a client that does not know this kind of event may still accept any data.
+        raw = sse.encode_event(b"", event=None, id=id, retry=RETRY)
+        return Event(raw, b"", id, None, RETRY)
+
+    def _leave(self, request: web.BaseRequest) -> None:
+        if self._request is request:
+            self._request = None
+            self._progress.set()
+            if self._closed:
+                self._drop()
+
+
+def _unread(request: web.BaseRequest) -> int:
+    size = getattr(request.transport, "get_write_buffer_size", None)
+    return 0 if size is None else int(size())

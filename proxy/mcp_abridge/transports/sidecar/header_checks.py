@@ -1,0 +1,110 @@
+"""Check the headers of a stateless request against its body.
+
+MCP 2026-07-28: Streamable HTTP, Request Metadata and Server Validation.
+"""
+
+import re
+from collections.abc import Mapping
+
+from mcp_abridge.document import message
+from mcp_abridge.document.message import (
+    ENDS,
+    HEADER_MISMATCH,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    PROTOCOL_VERSION,
+    Message,
+    members,
+    string_at,
+)
+from mcp_abridge.document.tree import ABSENT
+from mcp_abridge.errors import DocumentError
+from mcp_abridge.transports.http import headers
+from mcp_abridge.transports.http.headers import METHOD, NAME, VERSION, ParameterHeaders
+from mcp_abridge.transports.http.hop_headers import Headers
+from mcp_abridge.transports.sidecar.request import PostedBody, RequestRefused
+
+CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+
+# HTTP statuses of error responses by error code, if not 200.
+_STATUS = {
+    PARSE_ERROR: 400,
+    INVALID_REQUEST: 400,
+    INVALID_PARAMS: 400,
+    HEADER_MISMATCH: 400,
+    -32021: 400,  # MissingRequiredClientCapability
+    -32022: 400,  # UnsupportedProtocolVersion
+    METHOD_NOT_FOUND: 404,
+}
+
+_DECIMAL = re.compile(r"-?\d{1,30}(\.0{1,30})?")
+
+
+def status_of(response: bytes) -> int:
+    """Return the HTTP status for a response."""
+    if message.succeeds(response[:ENDS]):  # the usual case, and the response may be very long
+        return 200
+    try:
+        envelope = message.read(response)
+        if not isinstance(envelope, Message) or envelope.error is ABSENT:
+            return 200
+        return _STATUS.get(int(bytes(members(envelope.error)["code"])), 200)
+    except (DocumentError, KeyError, ValueError):
+        return 200
+
+
+def check(post: PostedBody, received: Headers, parameters: Mapping[str, ParameterHeaders]) -> None:
+    """Check headers and envelope, given the known parameters of tools; raises RequestRefused."""
+    first = post.first
+    if first is None or not first.is_message or first.responds:
+        reason = "the body must be a single request or notification"
+        raise RequestRefused(400, INVALID_REQUEST, reason)
+    if not post.ids:
+        return
+    try:
+        meta = members(members(first.params)["_meta"])
+    except (DocumentError, KeyError):
+        meta = {}
+    missing = [name for name in (PROTOCOL_VERSION, CLIENT_CAPABILITIES) if name not in meta]
+    if missing:
+        reason = f"params._meta must have {' and '.join(missing)}"
+        raise RequestRefused(400, INVALID_PARAMS, reason)
+    mismatch = _mismatch(first, post, received, parameters)
+    if mismatch is not None:
+        raise RequestRefused(400, HEADER_MISMATCH, mismatch)
+    if post.initializes:
+        # Not for a server that clients share: it would begin a session.
+        raise RequestRefused(404, METHOD_NOT_FOUND, "Method not found")
+
+
+def _mismatch(
+    first: Message, post: PostedBody, received: Headers, parameters: Mapping[str, ParameterHeaders]
+) -> str | None:
+    expected = {VERSION: string_at(first.params, "_meta", PROTOCOL_VERSION) or "", METHOD: ""}
+    expected |= headers.request_headers(post.raw, parameters)
+    for name, value in expected.items():
+        values = received.getall(name, [])
+        if not values and name == NAME and post.method.startswith("tasks/"):
+            continue  # of an extension that not every client implements
+        if len(values) != 1:
+            return f"the header {name} is {'given twice' if values else 'missing'}"
+        text = headers.decoded(values[0])
+        if text is None:
+            return f"the header {name} holds broken base64"
+        if not _same(text, headers.decoded(value)):
+            return f"the header {name} does not match the body"
+    tool = string_at(first.params, "name") if post.method == "tools/call" else None
+    for _, name in parameters.get(tool or "", ()):
+        if name in received and name not in expected:
+            return f"the header {name} is given, and its value is not in the body"
+    return None
+
+
+def _same(one: str, other: str | None) -> bool:
+    if one == other:
+        return True
+    if other is None or not (_DECIMAL.fullmatch(one) and _DECIMAL.fullmatch(other)):
+        return False
+    return int(one.partition(".")[0]) == int(other.partition(".")[0])

@@ -1,0 +1,152 @@
+"""The metrics of a sidecar in the Prometheus format, with OpenTelemetry's names for MCP.
+
+Invariant: no metric has more than a thousand sets of labels; the rest count as `other`.
+"""
+
+from typing import Generic, TypeVar
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+)
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.metrics import MetricWrapperBase
+
+from mcp_abridge.storage.meter import OTHER, Limiter, Row, Warnings, label
+from mcp_abridge.transports.sidecar.route import AccessRecord
+
+_MAX_SERIES = 1000
+_RESERVE = 100  # series for labels without names that clients choose
+_STAGES = ("before", "after", "visible_before", "visible_after")
+
+# OpenTelemetry's boundaries for mcp.server.operation.duration, in seconds.
+_BUCKETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
+_UNNAMED_ERROR = "_OTHER"  # OpenTelemetry's name for an error without a type of its own
+
+Labels = tuple[str, ...]
+Metric = TypeVar("Metric", bound=MetricWrapperBase)
+
+
+class Metrics:
+    """The metrics of one sidecar; the owners of the numbers open now set the gauges."""
+
+    def __init__(self) -> None:
+        # Prometheus has no use for the creation time of a series, which doubles the number of
+        # series.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        self._registry = CollectorRegistry()
+        ProcessCollector(registry=self._registry)
+        seconds = Histogram(
+            "mcp_server_operation_duration_seconds",
+            "From a client's request to the end of its answer.",
+            ("mcp_method_name", "gen_ai_tool_name", "error_type"),
+            buckets=_BUCKETS,
+            registry=self._registry,
+        )
+        self._sizes = Counter(
+            "mcp_abridge_response_bytes",
+            "Responses of tools as the upstream sent them and as the client got them, on the wire "
+            "and as far as the model reads them.",
+            ("tool", "stage"),
+            registry=self._registry,
+        )
+        calls = Counter(
+            "mcp_abridge_calls",
+            "Calls of tools by what became of their responses.",
+            ("tool", "outcome"),
+            registry=self._registry,
+        )
+        warnings = Counter(
+            "mcp_abridge_warnings",
+            "What rules warned of; the answers went out all the same.",
+            ("rule", "kind"),
+            registry=self._registry,
+        )
+        refusals = Counter(
+            "mcp_abridge_refused_requests",
+            "HTTP requests that the proxy itself answered with an error.",
+            ("status",),
+            registry=self._registry,
+        )
+        self._unrecorded = Counter(
+            "mcp_abridge_unrecorded_calls",
+            "Calls that the ledger could not record; the log says why.",
+            registry=self._registry,
+        )
+        self._seconds = _Bounded(seconds)
+        self._calls = _Bounded(calls)
+        self._warnings = _Bounded(warnings)
+        self._refusals = _Bounded(refusals)
+        # A tool has all of its stages, or none.
+        self._tools = Limiter[str](_MAX_SERIES // len(_STAGES) - 1)
+        self.requests = self._gauge("mcp_abridge_open_requests", "HTTP requests that are open.")
+        self.sessions = self._gauge(
+            "mcp_abridge_sessions",
+            "Sessions that are open; before a URL, the sessions and callers that are remembered.",
+        )
+        self.children = self._gauge("mcp_abridge_children", "Server processes that are running.")
+
+    def observe(self, row: Row) -> None:
+        """Count the calls of a meter's row; see `mcp_abridge.storage.meter.Meters`."""
+        tool = label(row.tool)
+        self._calls.of((tool, row.outcome), (OTHER, row.outcome)).inc(row.calls)
+        # A rule in shadow mode changes no response.
+        shadow = row.outcome == "shadow"
+        figures = (
+            row.wire_before,
+            row.wire_before if shadow else row.wire_after,
+            row.visible_before,
+            row.visible_before if shadow else row.visible_after,
+        )
+        tool = self._tools.admit(tool, OTHER)
+        for stage, size in zip(_STAGES, figures, strict=True):
+            self._sizes.labels(tool, stage).inc(size)
+
+    def warned(self, warned: Warnings) -> None:
+        """Count the warnings of a rule; see `mcp_abridge.storage.meter.Meters`."""
+        rule = label(warned.rule)
+        labels = (rule, label(warned.kind))
+        self._warnings.of(labels, (rule, OTHER), (OTHER, OTHER)).inc(warned.count)
+
+    def unrecorded(self, calls: int) -> None:
+        self._unrecorded.inc(calls)
+
+    def count_request(self, record: AccessRecord, status: int, seconds: float) -> None:
+        """Count an HTTP request; only those that carried a message have a duration."""
+        failed = status >= 400
+        if failed and record.answered_by == "proxy":
+            self._refusals.of((str(status),), (OTHER,)).inc()
+        if not record.method:
+            return
+        method, tool = label(record.method), label(record.tool)
+        error = str(status) if failed else _UNNAMED_ERROR if record.failure else ""
+        series = self._seconds.of((method, tool, error), (method, OTHER, error), (OTHER,) * 3)
+        series.observe(seconds)
+
+    def exposition(self) -> tuple[bytes, str]:
+        """Return the metrics in the Prometheus text format, and its media type.
+
+        >>> metrics = Metrics()
+        >>> metrics.observe(Row("get_me", None, "untouched", None, None, 1, 120, 120, 120, 120))
+        >>> b'mcp_abridge_calls_total{outcome="untouched",tool="get_me"} 1.0' in (
+        ...     metrics.exposition()[0].splitlines()
+        ... )
+        True
+        """
+        return generate_latest(self._registry), CONTENT_TYPE_LATEST
+
+    def _gauge(self, name: str, says: str) -> Gauge:
+        return Gauge(name, says, registry=self._registry)
+
+
+class _Bounded(Generic[Metric]):
+    def __init__(self, metric: Metric) -> None:
+        self._metric = metric
+        self._limiter = Limiter[Labels](_MAX_SERIES, _RESERVE)
+
+    def of(self, *candidates: Labels) -> Metric:
+        return self._metric.labels(*self._limiter.admit(*candidates))

@@ -1,0 +1,211 @@
+"""The body of a client's POST: its messages, their protocol era and the accepted media types."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+
+from aiohttp import web
+from msgspec import Struct
+
+from mcp_abridge.document import message
+from mcp_abridge.document.message import CLIENT_INFO, PROTOCOL_VERSION, Message, string_at
+from mcp_abridge.errors import AbridgeError, DocumentError
+from mcp_abridge.ruleset.loading.config_model import LimitsSpec
+from mcp_abridge.storage.snapshots import ANYBODY
+from mcp_abridge.transports.aio import others
+from mcp_abridge.transports.correlation import request_key
+from mcp_abridge.transports.http import body, hop_headers, negotiation
+from mcp_abridge.transports.http.headers import MODERN, SESSION, VERSION
+from mcp_abridge.transports.sidecar.route import AccessRecord, Route
+
+NOT_JSON = message.PARSE_ERROR
+INVALID = message.INVALID_REQUEST
+FAILED = message.PROXY_ERROR
+
+_ABOUT_TOOLS = frozenset(("tools/call", "tools/list"))
+
+# Headers that do not identify the client: about the request itself, or added on its way.
+_OF_NOBODY = re.compile(
+    r"authorization|host|user-agent|date|expect|origin|referer|via|pragma|priority|range|dnt"
+    r"|cache-control|last-event-id|(accept|content|if|mcp|sec|upgrade)(-.*)?"
+    r"|forwarded|x-forwarded-(for|host|port|prefix|proto|scheme|server|ssl)|x-scheme|cdn-loop"
+    r"|x-real-ip|(x-|true-|x-cluster-)client-ip|cf-(connecting-ip|ipcountry|ray|visitor)"
+    r"|b3|traceparent|tracestate|baggage|newrelic|(x-b3|x-datadog|x-envoy)-.*"
+    r"|(.*-)?(request|correlation|trace|span|transaction|invocation|idempotency|retry)"
+    r"(-?(id|key|start|time|context|attempt|count))?|sentry-trace"
+)
+
+
+class RequestRefused(AbridgeError):
+    """A request that is answered with this HTTP status and a JSON-RPC error."""
+
+    def __init__(
+        self,
+        status: int,
+        code: int,
+        reason: str,
+        headers: Mapping[str, str] | None = None,
+        *,
+        closes: bool = False,
+    ) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.code = code
+        self.headers = headers or {}
+        # True if the connection must close: the start of the next request is unknown.
+        self._closes = closes
+
+    def response(self, id: bytes = b"null") -> web.Response:
+        raw = message.error(id, self.code, str(self))
+        response = web.Response(
+            status=self.status, body=raw, content_type=negotiation.JSON, headers=self.headers
+        )
+        if self._closes:
+            response.force_close()
+        return response
+
+
+class PostedBody(Struct):
+    """The contents of one POST; without `messages`, JSON that cannot be read as such."""
+
+    raw: bytes = b""
+    messages: list[Message] = []
+    batch: bool = False
+    ids: tuple[bytes, ...] = ()
+    accepts: negotiation.Wanted = "either"
+    session: str | None = None
+    version: str | None = None
+    modern: bool = False
+
+    @property
+    def first(self) -> Message | None:
+        """The only message of a POST that is no batch."""
+        return self.messages[0] if self.messages and not self.batch else None
+
+    @property
+    def method(self) -> str:
+        """The method of `first`; an empty text for a response, a batch or an unreadable message."""
+        return "" if self.first is None else self.first.verb
+
+    @property
+    def accepts_from_command(self) -> negotiation.Wanted:
+        """The form that the client accepts, if the server is a command, which chooses none."""
+        return "prefer json" if self.accepts == "either" else self.accepts
+
+    @property
+    def keeps_alive(self) -> bool:
+        """True if the answer may become an event stream only to break a long silence."""
+        return self.accepts in ("stream", "either")
+
+    @property
+    def initializes(self) -> bool:
+        """True for the request that begins a session of the handshake era."""
+        return self.method == "initialize"
+
+
+NOTHING = PostedBody(accepts="stream")
+"""The PostedBody of a request that has no message and wants a stream."""
+
+
+async def read_body(request: web.BaseRequest, limits: LimitsSpec) -> bytes:
+    """Return the body of a request, decompressed; raises RequestRefused."""
+    too_large = RequestRefused(413, INVALID, f"the body is over the limit of {limits.body} bytes")
+    if (request.content_length or 0) > limits.body:
+        raise too_large
+    encoding = request.headers.get("Content-Encoding")
+    try:
+        return await body.whole(request.content, encoding, limits.body)
+    except body.TooLarge:
+        raise too_large from None
+    except body.Unreadable as cause:
+        raise RequestRefused(400, NOT_JSON, f"the body cannot be read: {cause}") from None
+
+
+async def read(
+    request: web.BaseRequest, route: Route, limits: LimitsSpec, record: AccessRecord
+) -> PostedBody:
+    """Read a POST; raises RequestRefused."""
+    raw = await read_body(request, limits)
+    messages, batch = _messages(raw, route)
+    version = request.headers.get(VERSION)
+    ids = tuple(key for key in map(request_key, messages) if key is not None)
+    post = PostedBody(
+        raw=raw,
+        messages=messages,
+        batch=batch,
+        ids=ids if messages else (b"null",),
+        accepts=negotiation.negotiate(", ".join(request.headers.getall("Accept", []))),
+        session=request.headers.get(SESSION),
+        version=version,
+        modern=max(version or "", _declared(messages)) >= MODERN,
+    )
+    record.method = post.method
+    record.session = "" if post.session is None else digest(post.session)
+    if post.first is not None and post.method == "tools/call":
+        record.tool = string_at(post.first.params, "name") or ""
+    if post.ids and post.accepts == "nothing":
+        raise RequestRefused(406, NOT_JSON, f"Acceptable media types: {negotiation.MEDIA_TYPES}")
+    record.id = post.ids[0] if post.ids else b"null"
+    await others(len(raw))
+    if route.refresh is not None and (post.batch or post.method in _ABOUT_TOOLS):
+        await route.refresh()
+    return post
+
+
+def client_name(post: PostedBody) -> str | None:
+    """Return the client's name in a request of the stateless era, truncated if it is long."""
+    if post.first is None:
+        return None
+    name = string_at(post.first.params, "_meta", CLIENT_INFO, "name")
+    return name and name[: message.LONGEST_NAME]
+
+
+def caller(request: web.BaseRequest, route: Route) -> str:
+    """Return a name for the caller of a request without a session, from all that identifies it.
+
+    Callers that nothing identifies share one name, and with it the snapshots kept for later pages.
+    """
+    path = request.path if "{token}" in route.path else route.path
+    parts = [request.headers.get("Authorization", "")]
+    if isinstance(route.upstream, str):
+        # The server may identify the caller by any header that it receives: a key, a cookie, a
+        # user's name.
+        forwarded = hop_headers.to_upstream(request.headers, credentials=route.auth == "forward")
+        names = {name.lower() for name in forwarded}
+        for name in sorted(name for name in names if not _OF_NOBODY.fullmatch(name)):
+            parts += (name, *forwarded.getall(name))
+    # Without the address of the listener: replicas listen at different addresses.
+    name = digest("\n".join((path, str(route.upstream), *parts)))
+    return name if path != route.path or any(parts) else f"{ANYBODY}-{name}"
+
+
+def digest(text: str) -> str:
+    """Return a digest that stands for a possible secret in all places that others can read."""
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:24]
+
+
+def _messages(raw: bytes, route: Route) -> tuple[list[Message], bool]:
+    try:
+        content = message.read(raw)
+        if isinstance(content, Message):
+            return [content], False
+        objects = [bytes(each) for each in content if bytes(each)[:1] == b"{"]
+        return [each for each in map(message.read, objects) if isinstance(each, Message)], True
+    except DocumentError as cause:
+        try:
+            # JSON that only some parsers accept (NaN, for example) is left to the upstream.
+            json.loads(raw)
+        except (ValueError, RecursionError):
+            parts = "the body is nested too deeply" if "deeply" in str(cause) else "Parse error"
+            raise RequestRefused(route.malformed_status, NOT_JSON, parts) from None
+    return [], False
+
+
+def _declared(messages: list[Message]) -> str:
+    versions = (
+        string_at(read.params, "_meta", PROTOCOL_VERSION) or ""
+        for read in messages
+        if bytes(read.params)
+    )
+    return max(versions, default="")

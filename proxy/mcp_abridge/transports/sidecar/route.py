@@ -1,0 +1,111 @@
+"""A route of a sidecar, the services that all routes share, and the handler of its requests."""
+
+from collections.abc import Awaitable, Callable
+from typing import Literal, Protocol
+
+from aiohttp import web
+from msgspec import Struct
+
+from mcp_abridge.ruleset.loading.config_model import LimitsSpec
+from mcp_abridge.ruleset.rule import RuleSet
+from mcp_abridge.ruleset.selection import Budget
+from mcp_abridge.session.session import Session
+from mcp_abridge.storage.calls import RecentCalls
+from mcp_abridge.storage.meter import Meters
+from mcp_abridge.storage.snapshots import Store
+from mcp_abridge.transports.driver import Driver
+from mcp_abridge.transports.log import Log
+from mcp_abridge.transports.sidecar.access import Access
+from mcp_abridge.transports.workers.pool import Workers
+
+Rules = Callable[[str | None, str | None], RuleSet]
+
+
+class Route(Struct, frozen=True, kw_only=True):
+    """One path of a sidecar and its upstream: a URL, or a command with its arguments.
+
+    `path` may hold one segment `{token}`. `tools` are globs: the only tools that are listed and may
+    be called here. With `auth: forward` the client's own credentials go to the upstream. `refresh`
+    is awaited before a message about tools. `deadline` is how many seconds a call may go without an
+    answer or progress. With `passes`, every request under `path` goes to the upstream unchanged.
+    """
+
+    path: str = "/mcp"
+    upstream: str | tuple[str, ...]
+    rules: tuple[str, ...] | None = None
+    refresh: Callable[[], Awaitable[None]] | None = None
+    budget: Budget | None = None
+    tools: tuple[str, ...] | None = None
+    deadline: float | None = None
+    auth: Literal["none", "forward"] = "none"
+    access: Access
+    headers: tuple[tuple[str, str], ...] = ()
+    listen: str = "127.0.0.1:8808"
+    malformed_status: int = 400
+    passes: bool = False
+
+
+class Services(Struct, frozen=True):
+    """The services of all routes; without `calls`, as for replicas, no call is known as first."""
+
+    meters: Meters
+    store: Store
+    calls: RecentCalls | None
+    workers: Workers
+    log: Log
+    limits: LimitsSpec
+    new_session: Callable[..., Session] = Session
+
+    def begin(
+        self,
+        route: Route,
+        rules: Rules,
+        scope: str,
+        aside: Callable[[bytes], None] | None = None,
+        *,
+        resumable: bool = False,
+    ) -> Driver:
+        session = self.new_session(
+            rules,
+            self.meters.of,
+            self.log.warning,
+            scope=scope,
+            calls=self.calls,
+            resumable=resumable,
+            deadline=route.deadline,
+        )
+        return Driver(session, self.store, self.workers, self.log, aside)
+
+
+class AccessRecord(Struct):
+    """The facts of one HTTP request and its answer, for the log; the handler fills them in.
+
+    `bytes_received` counts the upstream's answer, `bytes_sent` the proxy's. `complete` means that
+    all responses are sent, though their stream may go on.
+    """
+
+    id: bytes = b"null"
+    method: str = ""
+    tool: str = ""
+    session: str = ""
+    client: str = ""
+    bytes_received: int = 0
+    bytes_sent: int = 0
+    answered_by: Literal["upstream", "proxy"] = "upstream"
+    failure: str = ""
+    complete: bool = False
+
+
+class Handler(Protocol):
+    """The interface that answers the requests of one route, whose access was granted before.
+
+    `counts` are the numbers of open sessions and of running child processes.
+    """
+
+    async def open(self) -> None: ...
+    async def handle(
+        self, request: web.BaseRequest, record: AccessRecord
+    ) -> web.StreamResponse: ...
+    def not_ready_reason(self) -> str | None: ...
+    def counts(self) -> tuple[int, int]: ...
+    async def close(self) -> None: ...

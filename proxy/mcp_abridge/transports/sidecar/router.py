@@ -1,0 +1,70 @@
+"""The choice of the route that a path belongs to."""
+
+import re
+from collections.abc import Iterable, Sequence
+from urllib.parse import unquote
+
+from msgspec import Struct
+
+from mcp_abridge.ruleset.loading.config_model import TOKEN
+from mcp_abridge.transports.sidecar.route import Handler, Route
+
+_SEPARATOR = re.compile(r"[/\\]")  # some servers treat them as separators even if escaped
+
+# Below a command's route: the path at which clients of 2024-11-05 open their stream.
+_STREAM = "sse"
+
+
+class Mount(Struct, frozen=True):
+    """A route and the handler of its requests."""
+
+    route: Route
+    handler: Handler
+
+
+class Router:
+    """The routes of one listener.
+
+    A literal path precedes a path with a token, and both precede a route that takes everything
+    under its path; of several such routes the longest path wins.
+    """
+
+    def __init__(self, mounts: Iterable[Mount]) -> None:
+        self.all = tuple(sorted(mounts, key=_rank))
+
+    def find(self, path: str) -> tuple[Mount, str | None] | None:
+        """Return the mount at a request's `path`, if any, and the token that the path holds."""
+        segments = [unquote(segment) for segment in path.rstrip("/").split("/")]
+        if any(map(_climbs, segments)):
+            return None
+        for mount in self.all:
+            pattern = mount.route.path.rstrip("/").split("/")
+            for there in _candidates(segments, mount.route, len(pattern)):
+                if len(there) == len(pattern) and _matches(pattern, there):
+                    token = there[pattern.index(TOKEN)] if TOKEN in pattern else None
+                    return mount, token
+        return None
+
+
+def _climbs(segment: str) -> bool:
+    """Return True if any server may read a segment as a step up to the parent."""
+    return any(part.partition(";")[0] in (".", "..") for part in _SEPARATOR.split(segment))
+
+
+def _candidates(segments: list[str], route: Route, length: int) -> list[list[str]]:
+    if route.passes:
+        return [segments[:length]]
+    if segments[-1] == _STREAM and not isinstance(route.upstream, str):
+        return [segments, segments[:-1]]
+    return [segments]
+
+
+def _rank(mount: Mount) -> tuple[bool, int, bool]:
+    path, passes = mount.route.path, mount.route.passes
+    return passes, -len(path.split("/")) if passes else 0, TOKEN in path
+
+
+def _matches(pattern: Sequence[str], there: Sequence[str]) -> bool:
+    return all(
+        one == other or (one == TOKEN and other) for one, other in zip(pattern, there, strict=True)
+    )

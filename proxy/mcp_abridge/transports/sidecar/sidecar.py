@@ -1,0 +1,392 @@
+"""The sidecar: listen, route each request, log its outcome, and shut down in order.
+
+Every request writes one line to the log, without a header's value, a token or a query.
+"""
+
+import asyncio
+import ctypes
+import os
+import signal
+import socket
+from collections import defaultdict
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import partial
+from ipaddress import ip_address
+from time import monotonic
+
+from aiohttp import hdrs, web
+from aiohttp.http import HttpProcessingError
+from msgspec.structs import replace
+
+from mcp_abridge.document.message import LISTEN
+from mcp_abridge.errors import AbridgeError
+from mcp_abridge.ruleset.loading.config_model import TOKEN, LimitsSpec, ListenAddress
+from mcp_abridge.transports.aio import Tasks, threaded
+from mcp_abridge.transports.client.endpoint import os_error_text
+from mcp_abridge.transports.http.negotiation import STREAM
+from mcp_abridge.transports.log import Field, Level, Log
+from mcp_abridge.transports.sidecar.connection import (
+    BodyStalled,
+    BodyTimeout,
+    Connections,
+    SidecarServer,
+    check_framing,
+    most_connections,
+    send_100_continue,
+)
+from mcp_abridge.transports.sidecar.metrics import Metrics
+from mcp_abridge.transports.sidecar.request import FAILED, INVALID, RequestRefused
+from mcp_abridge.transports.sidecar.route import AccessRecord
+from mcp_abridge.transports.sidecar.router import Mount, Router
+
+_EVERY = 5.0  # seconds
+_ARENA_MAX = -8  # of glibc's <malloc.h>
+
+
+def share() -> None:
+    """Make all threads that start from now on share one memory arena."""
+    # Under Python's lock they cannot allocate at the same time anyway.
+    _call_libc("mallopt", ctypes.c_int(_ARENA_MAX), ctypes.c_int(1))
+
+
+def trim() -> None:
+    """Return free memory to the system; takes a few milliseconds without Python's lock."""
+    _call_libc("malloc_trim", ctypes.c_size_t(0))
+
+
+def _call_libc(name: str, *args: object) -> None:
+    with suppress(AttributeError, OSError, TypeError):  # another C library
+        getattr(ctypes.CDLL(None), name)(*args)
+
+
+async def trim_after_use(use: asyncio.Event) -> None:
+    """Return free memory to the system some seconds after each use."""
+    while True:
+        await use.wait()
+        await asyncio.sleep(_EVERY)
+        use.clear()
+        with suppress(RuntimeError, MemoryError):  # no thread: try again after the next use
+            await asyncio.to_thread(trim)
+
+
+_BACKLOG = 1024
+# Connections accepted at once: if there is no descriptor for one, asyncio tries all the others,
+# logs each failure, and retries each one separately.
+_TAKEN = 1
+_LAST = 1.0  # seconds for the last bytes of complete answers
+_METHODS = "GET, POST, DELETE"
+_ENDED = "the proxy ended"
+_GONE = 499  # nginx logs this status for a client that did not wait
+
+
+class Sidecar:
+    """Serve mounted routes, each on its own listener."""
+
+    def __init__(
+        self, mounts: Iterable[Mount], limits: LimitsSpec, log: Log, metrics: Metrics
+    ) -> None:
+        self._limits = limits
+        self._log = log
+        self._metrics = metrics
+        by_listener: dict[str, list[Mount]] = defaultdict(list)
+        for mount in mounts:
+            by_listener[mount.route.listen].append(mount)
+        self._listeners = {listen: Router(all) for listen, all in by_listener.items()}
+        self._listening: dict[str, asyncio.Server] = {}
+        self._servers: list[SidecarServer] = []
+        most = limits.connections or most_connections(limits.concurrent)
+        self._connections = Connections(most, limits.peer_connections, log)
+        metrics.sessions.set_function(lambda: self._population()[0])
+        metrics.children.set_function(lambda: self._population()[1])
+        self._open: dict[asyncio.Task[object], AccessRecord] = {}
+        self._streams: set[asyncio.Task[object]] = set()
+        self._cut: set[asyncio.Task[object]] = set()
+        self._idle = asyncio.Event()
+        self._asked_to_end = asyncio.Event()
+        self._draining = False
+        self._use = asyncio.Event()
+        self._tasks = Tasks()
+        self._unready: dict[str, str] = {}
+        self._own = {"/healthz": self._alive, "/readyz": self._ready, "/metrics": self._figures}
+
+    @property
+    def mounts(self) -> tuple[Mount, ...]:
+        return tuple(mount for mounts in self._listeners.values() for mount in mounts.all)
+
+    def _population(self) -> tuple[int, int]:
+        counts = [mount.handler.counts() for mount in self.mounts]
+        return sum(sessions for sessions, _ in counts), sum(children for _, children in counts)
+
+    def address(self, listen: str) -> str:
+        """Return the actual address of a listener, whose port is known by now."""
+        host, port, *_ = self._listening[listen].sockets[0].getsockname()
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+    async def start(self) -> None:
+        """Open the routes and listen; raises AbridgeError if that is not possible."""
+        for mount in self.mounts:
+            await mount.handler.open()
+        self._tasks.spawn(trim_after_use(self._use))
+        loop = asyncio.get_running_loop()
+        for listen, mounts in self._listeners.items():
+            server = SidecarServer(partial(self._handle, mounts), self._log, self._connections)
+            self._servers.append(server)
+            at = ListenAddress(listen)
+            try:
+                listening = await loop.create_server(server, at.host, at.port, backlog=_TAKEN)
+            except OSError as error:
+                reason = f"cannot listen on {listen}: {os_error_text(error)}; --listen says where"
+                raise AbridgeError(reason) from None
+            self._listening[listen] = listening
+            for each in listening.sockets:
+                with socket.socket(fileno=os.dup(each.fileno())) as same:
+                    same.listen(_BACKLOG)
+
+    def heed_signals(self) -> None:
+        """Begin the shutdown on SIGTERM, SIGINT and SIGHUP; exit at once on a second signal.
+
+        SIGHUP only if it was not ignored: a process that ignores it is to outlive its terminal.
+        """
+
+        def end(number: int) -> None:
+            if self._asked_to_end.is_set():
+                os._exit(128 + number)
+            self._asked_to_end.set()
+
+        outliving = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        for number in (signal.SIGTERM, signal.SIGINT, *(() if outliving else (signal.SIGHUP,))):
+            asyncio.get_running_loop().add_signal_handler(number, end, number)
+
+    async def until_signal(self) -> None:
+        """Serve until such a signal comes."""
+        await self._asked_to_end.wait()
+        self._log.info(f"ending; open requests: {len(self._open)}")
+
+    async def close(self) -> None:
+        self._draining = True
+        self._tasks.cancel()
+        for listening in self._listening.values():
+            listening.close()
+        deadline = monotonic() + self._limits.drain_seconds
+        self._end(task for task, record in self._open.items() if self._endless(task, record))
+        await self._drained(deadline)
+        self._end(self._open)
+        await self._drained(monotonic() + _LAST)
+        for server in self._servers:
+            server.pre_shutdown()
+        seconds = max(_LAST, deadline - monotonic())
+        await asyncio.gather(*(server.shutdown(seconds) for server in self._servers))
+        closing = [mount.handler.close() for mount in self.mounts]
+        await asyncio.gather(*closing, return_exceptions=True)
+
+    def _endless(self, task: asyncio.Task[object], record: AccessRecord) -> bool:
+        return task in self._streams or record.method == LISTEN
+
+    def _end(self, tasks: Iterable[asyncio.Task[object]]) -> None:
+        for task in tuple(tasks):
+            self._cut.add(task)
+            task.cancel()
+
+    async def _drained(self, deadline: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, deadline - monotonic())):
+                while self._open:
+                    self._idle.clear()
+                    await self._idle.wait()
+
+    async def _handle(self, mounts: Router, request: web.BaseRequest) -> web.StreamResponse:
+        # Not that of `rel_url`: a target with a host of its own (RFC 9112, 3.2.2) is not served.
+        path = request.raw_path.partition("?")[0]
+        own = self._own.get(path)
+        if own is not None:
+            self._log.event("request", "debug", http=request.method, route=request.path)
+            if request.method in ("GET", "HEAD"):
+                return await own(mounts, request)
+            return web.Response(status=405, headers={hdrs.ALLOW: "GET, HEAD"})
+        self._use.set()
+        record, started, status = AccessRecord(), monotonic(), _GONE
+        match = mounts.find(path)
+        try:
+            try:
+                response = await self._answered(mounts, match, request, record)
+            except RequestRefused as refused:
+                record.answered_by = "proxy"
+                record.failure = record.failure or str(refused)
+                response = refused.response(record.id)
+            status = response.status
+            if self._draining:
+                response.force_close()
+            if not record.bytes_sent and isinstance(response, web.Response):
+                record.bytes_sent = response.content_length or 0
+            return response
+        except (ConnectionError, asyncio.CancelledError):
+            # A stream that listens has no end of its own.
+            endless = _listens(request) or record.method == LISTEN
+            ended = endless and request.writer.output_size and record.failure in ("", _ENDED)
+            if record.complete or ended:
+                status = 200
+            else:
+                record.failure = record.failure or "the client went away"
+            raise
+        finally:
+            self._say(match[0].route.path if match else "", request, record, status, started)
+
+    async def _answered(
+        self,
+        mounts: Router,
+        match: tuple[Mount, str | None] | None,
+        request: web.BaseRequest,
+        record: AccessRecord,
+    ) -> web.StreamResponse:
+        check_framing(request)
+        if match is None:
+            reason = f"nothing is served at this path{_paths(mounts, request)}"
+            raise RequestRefused(404, INVALID, reason)
+        mount, token = match
+        denied = mount.route.access.refusal(request.headers, token)
+        if denied is not None:
+            raise RequestRefused(denied.status, INVALID, denied.message, dict(denied.headers))
+        if request.method == hdrs.METH_TRACE:
+            # TRACE makes the server repeat the request, with the headers that the proxy adds.
+            raise RequestRefused(405, INVALID, "Method Not Allowed", {hdrs.ALLOW: _METHODS})
+        # Listening streams stay open: they must not take the places of requests.
+        listening = len(self._streams)
+        there = listening if _listens(request) else len(self._open) - listening
+        if there >= self._limits.concurrent:
+            what = "streams" if _listens(request) else "requests"
+            reason = f"{there} {what} are open, the most this proxy takes at once"
+            raise RequestRefused(503, FAILED, reason, {hdrs.RETRY_AFTER: "1"})
+        return await self._within(mount, request, record)
+
+    async def _within(
+        self, mount: Mount, request: web.BaseRequest, record: AccessRecord
+    ) -> web.StreamResponse:
+        task = asyncio.current_task()
+        assert task is not None
+        self._open[task] = record
+        self._metrics.requests.inc()
+        if _listens(request):
+            self._streams.add(task)
+        patience = None if mount.route.passes else BodyTimeout(request)
+        try:
+            if (request.content_length or 0) <= self._limits.body:
+                await send_100_continue(request)
+            return await mount.handler.handle(request, record)
+        except asyncio.CancelledError:
+            if task not in self._cut:
+                raise
+            task.uncancel()
+            record.failure = _ENDED
+            if request.writer.output_size:
+                if self._endless(task, record):
+                    await request.writer.write_eof()
+                raise ConnectionResetError from None
+            raise RequestRefused(
+                503, FAILED, "the proxy is ending", {hdrs.RETRY_AFTER: "1"}
+            ) from None
+        except (web.RequestPayloadError, HttpProcessingError):
+            raise RequestRefused(400, INVALID, "bad HTTP request", closes=True) from None
+        except BodyStalled:
+            reason = "the rest of the body did not come"
+            raise RequestRefused(408, INVALID, reason, closes=True) from None
+        except (RequestRefused, ConnectionError):
+            raise
+        except Exception as error:
+            self._log.warning(f"{mount.route.path}: {type(error).__name__}: {error}")
+            record.failure = type(error).__name__
+            if request.writer.output_size:
+                raise ConnectionResetError from None
+            raise RequestRefused(500, FAILED, "the proxy failed; its log says why") from error
+        finally:
+            if patience is not None:
+                patience.end()
+            del self._open[task]
+            for tasks in (self._streams, self._cut):
+                tasks.discard(task)
+            self._metrics.requests.dec()
+            self._idle.set()
+
+    def _say(
+        self,
+        route: str,
+        request: web.BaseRequest,
+        record: AccessRecord,
+        status: int,
+        started: float,
+    ) -> None:
+        seconds = round(monotonic() - started, 4)
+        self._metrics.count_request(record, status, seconds)
+        fields: dict[str, Field] = {
+            "route": route,
+            "status": status,
+            "seconds": seconds,
+            "tool": record.tool,
+            "client": record.client,
+            "session": record.session,
+            "received": record.bytes_received,
+            "sent": record.bytes_sent,
+            "answered_by": record.answered_by,
+            "failure": record.failure,
+        }
+        level: Level = "warning" if status >= 500 else "info"
+        who: dict[str, Field] = {"http": request.method, "peer": request.remote}
+        self._log.event("request", level, **who, method=record.method, **fields)
+        if record.method == "tools/call":
+            self._log.event("call", level, **fields)
+
+    async def _alive(self, mounts: Router, request: web.BaseRequest) -> web.StreamResponse:
+        return web.json_response({"status": "alive"})
+
+    def unready(self) -> list[str]:
+        """Return the paths of the routes that cannot be served now; log each reason once."""
+        reasons = {mount.route.path: mount.handler.not_ready_reason() for mount in self.mounts}
+        unready = {path: reason for path, reason in reasons.items() if reason is not None}
+        if unready != self._unready:
+            self._unready = unready
+            for path, reason in unready.items():
+                self._log.warning(f"{path} is not ready: {reason}")
+        return sorted(unready)
+
+    async def _ready(self, mounts: Router, request: web.BaseRequest) -> web.StreamResponse:
+        unready = self.unready()
+        if not unready and not self._draining:
+            return web.json_response({"status": "ready"})
+        response = web.json_response(
+            {"status": "ending" if self._draining else "not ready", "routes": unready},
+            status=503,
+        )
+        if self._draining:
+            response.force_close()
+        return response
+
+    async def _figures(self, mounts: Router, request: web.BaseRequest) -> web.StreamResponse:
+        # No token: the metrics name tools and count calls. A page in a browser must still not read
+        # them, which it could only do by a DNS name of its own that points to this host.
+        if not _numbered(request.headers.get(hdrs.HOST, "")):
+            anybody = [replace(mount.route.access, tokens=()) for mount in mounts.all]
+            if all(access.refusal(request.headers) for access in anybody):
+                return RequestRefused(403, INVALID, "not for this Host").response()
+        # Writing a thousand series takes a while.
+        raw, media_type = await threaded(self._metrics.exposition)
+        return web.Response(body=raw, headers={hdrs.CONTENT_TYPE: media_type})
+
+
+def _paths(mounts: Router, request: web.BaseRequest) -> str:
+    """Return the end of a message on an unknown path: those that the client may use anyway."""
+    routes = [mount.route for mount in mounts.all if TOKEN not in mount.route.path]
+    usable = [each.path for each in routes if each.access.refusal(request.headers) is None]
+    return f", but at {', '.join(usable)}" if usable else ""
+
+
+def _listens(request: web.BaseRequest) -> bool:
+    return request.method == "GET" and STREAM in request.headers.get(hdrs.ACCEPT, "")
+
+
+def _numbered(host: str) -> bool:
+    """Return True if a Host header gives an IP address: then no foreign DNS name led here."""
+    try:
+        ip_address(ListenAddress(host if host.rpartition(":")[2].isdigit() else f"{host}:0").host)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,126 @@
+"""HTTP+SSE of 2024-11-05 to an upstream: one stream of answers, and the endpoint it names.
+
+The client gets an endpoint of the proxy instead, which is valid as long as the stream is open.
+"""
+
+import secrets
+from contextlib import suppress
+
+import msgspec
+from aiohttp import web
+from msgspec import Struct
+from yarl import URL
+
+from mcp_abridge.ruleset.loading.config_model import LimitsSpec
+from mcp_abridge.transports.aio import Tasks
+from mcp_abridge.transports.client import request as posting
+from mcp_abridge.transports.client.endpoint import ConnectionLost, HttpResponse
+from mcp_abridge.transports.driver import Driver, Routed, Timer
+from mcp_abridge.transports.http.sse import ENDPOINT, TooLong, endpoint_event
+from mcp_abridge.transports.sidecar import request as post
+from mcp_abridge.transports.sidecar.request import RequestRefused
+from mcp_abridge.transports.sidecar.response_writer import ResponseWriter, translate
+from mcp_abridge.transports.sidecar.route import AccessRecord, Route
+from mcp_abridge.transports.sidecar.session_registry import SessionRegistry
+from mcp_abridge.transports.sidecar.url.upstream import Upstream
+
+QUERY = "mcp-abridge-endpoint"
+"""The query parameter of the proxy's endpoint that identifies the stream."""
+
+
+class SseSession(Struct):
+    """An open stream; `url` is the server's endpoint, `request` the client's last one to it."""
+
+    driver: Driver
+    answer: ResponseWriter
+    request: web.BaseRequest
+    url: URL
+    timer: Timer
+    tasks: Tasks = msgspec.field(default_factory=Tasks)
+
+
+class SseSessions:
+    """The open streams of a route, and the messages posted to their endpoints."""
+
+    def __init__(
+        self, route: Route, limits: LimitsSpec, upstream: Upstream, registry: SessionRegistry
+    ) -> None:
+        self._route = route
+        self._limits = limits
+        self._upstream = upstream
+        self._registry = registry
+        self._streams: dict[str, SseSession] = {}
+
+    async def follow(
+        self,
+        request: web.BaseRequest,
+        answer: ResponseWriter,
+        upstream: HttpResponse,
+        record: AccessRecord,
+    ) -> None:
+        """Pass on a stream until it ends, with the proxy's endpoint in place of the server's."""
+        name = secrets.token_urlsafe(16)
+        driver = self._registry.alone(name)
+        timer = Timer(driver, lambda late: self._dispatch(stream, late))
+        stream = SseSession(driver, answer, request, upstream.url, timer)
+        try:
+            async for event in self._upstream.events(upstream, record):
+                if event.event == ENDPOINT:
+                    location = (event.data or b"").decode("utf-8", "replace")
+                    stream.url = self._upstream.within(location, upstream.url)
+                    self._streams[name] = stream
+                    await answer.add(endpoint_event(f"?{QUERY}={name}".encode()))
+                elif not event.data or event.data.isspace():
+                    await answer.add(event)
+                else:
+                    routed = await driver.from_server(event.data)
+                    for each in translate(event, routed.to_client):
+                        await answer.add(each)
+                    await self._dispatch(stream, routed._replace(to_client=[]))
+        except (ConnectionLost, TooLong) as broken:
+            record.failure = f"the server's stream broke off: {broken}"
+            await answer.add_messages(driver.session.fail_pending(record.failure))
+        finally:
+            timer.stop()
+            stream.tasks.cancel()
+            self._streams.pop(name, None)
+
+    async def posted(
+        self, request: web.BaseRequest, name: str, record: AccessRecord
+    ) -> web.StreamResponse:
+        """Send a message to the endpoint of a stream, which will carry its answer.
+
+        Raises ConnectionLost, and RequestRefused if the stream has ended or the message is none.
+        """
+        stream = self._streams.get(name)
+        if stream is None:
+            raise RequestRefused(404, post.INVALID, "the stream of this endpoint is over")
+        read = await post.read(request, self._route, self._limits, record)
+        stream.request = request
+        routed = await stream.driver.from_client(read.raw)
+        record.client = stream.driver.session.rules.client or ""
+        await self._dispatch(stream, routed._replace(to_server=[]))
+        if not routed.to_server:
+            record.answered_by = "proxy"
+            return web.Response(status=202, text="Accepted")
+        async with self._upstream.ask(request, routed.to_server[0], url=stream.url) as upstream:
+            return await self._upstream.pass_on(request, upstream, record)
+
+    async def _dispatch(self, stream: SseSession, routed: Routed) -> None:
+        for raw in routed.all_to_server:
+            stream.tasks.spawn(self._post(stream, raw))
+        stream.timer.start()
+        with suppress(ConnectionError):
+            await stream.answer.add_messages(routed.all_to_client)
+
+    async def _post(self, stream: SseSession, raw: bytes) -> None:
+        try:
+            ask = self._upstream.ask(stream.request, raw, url=stream.url, own=True)
+            async with ask as upstream:
+                if upstream.status < 300:
+                    return
+                cause = f"the server answered HTTP {upstream.status}"
+        except ConnectionLost as lost:
+            cause = str(lost)
+        failed = await stream.driver.fail(posting.read(raw).waiting, cause)
+        await self._dispatch(stream, failed)

@@ -1,0 +1,200 @@
+"""The server behind a route: requests to it in the client's name, and its unchanged answers."""
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+
+from aiohttp import web
+from multidict import CIMultiDict
+from yarl import URL
+
+from mcp_abridge.document import message
+from mcp_abridge.document.message import string_at
+from mcp_abridge.document.tree import ABSENT
+from mcp_abridge.errors import DocumentError
+from mcp_abridge.transports.client.endpoint import (
+    ConnectionLost,
+    HttpClient,
+    HttpResponse,
+    RedirectRefused,
+)
+from mcp_abridge.transports.http import body, headers, hop_headers, negotiation
+from mcp_abridge.transports.http.sse import Event
+from mcp_abridge.transports.sidecar.request import FAILED, PostedBody
+from mcp_abridge.transports.sidecar.route import AccessRecord, Route
+from mcp_abridge.transports.sidecar.session_registry import RequestContext
+
+# Headers that are true of one message only: keys of its repetition, digests of its contents.
+_OF_ONE_MESSAGE = re.compile(
+    r"(x-)?idempotency-key|mcp-param-.*|(content-|repr-)?digest|content-md5|signature(-input)?"
+)
+
+
+class Upstream:
+    """The server at a route's URL; no answer of it may have more than `limit` bytes."""
+
+    def __init__(self, route: Route, limit: int) -> None:
+        assert isinstance(route.upstream, str)
+        self._route = route
+        self._limit = limit
+        self._endpoint = HttpClient(route.upstream, transparent=True)
+        self._parameters: headers.Parameters = {}
+
+    async def close(self) -> None:
+        await self._endpoint.close()
+
+    def listed(self, raw: bytes) -> None:
+        """Record from a response to tools/list which arguments are repeated in headers."""
+        headers.learn(self._parameters, raw)
+
+    @asynccontextmanager
+    async def ask(
+        self,
+        request: web.BaseRequest,
+        raw: bytes,
+        read: PostedBody | None = None,
+        url: URL | None = None,
+        *,
+        own: bool = False,
+    ) -> AsyncIterator[HttpResponse]:
+        """Send `raw` as the client sent its request; raises ConnectionLost.
+
+        If `own`, the message is the proxy's own, a POST, and headers that are true of the client's
+        message only are left out.
+        """
+        headers = self._headers(request, raw, read, own)
+        async with AsyncExitStack() as open:
+            try:
+                response = await open.enter_async_context(
+                    self._endpoint.request(
+                        "POST" if own else request.method,
+                        headers,
+                        raw or None,
+                        url=url or self._url(request),
+                    )
+                )
+            except RedirectRefused as error:
+                raise ConnectionLost(error.brief) from None
+            except ConnectionLost as error:
+                raise ConnectionLost(f"the server cannot be reached: {error}") from None
+            if response.status < 200:
+                # No other protocol was requested, and the bytes that follow may be no HTTP.
+                response.close()
+                reason = f"the server answers with the status {response.status}"
+                raise ConnectionLost(f"{reason}, which is no answer")
+            yield response
+
+    def within(self, location: str, base: URL) -> URL:
+        """Return a URL that the server names; raises ConnectionLost if its origin differs."""
+        try:
+            return self._endpoint.within(location, base)
+        except RedirectRefused as error:
+            raise ConnectionLost(error.brief) from None
+
+    async def decline(self, context: RequestContext, id: bytes, reason: str) -> None:
+        """Answer a request of the server with an error, lest it wait for the client."""
+        raw = message.error(id, FAILED, reason)
+        with suppress(ConnectionLost, body.TooLarge):
+            async with self.ask(context.request, raw, context.post) as upstream:
+                await self.read(upstream)
+
+    async def read(self, response: HttpResponse) -> bytes:
+        """Return the body of an answer; raises ConnectionLost, body.TooLarge."""
+        try:
+            return await response.whole(self._limit)
+        except body.Unreadable as error:
+            raise ConnectionLost(f"the server's answer cannot be read: {error}") from None
+        except ConnectionLost as error:
+            raise ConnectionLost(f"the server's answer broke off: {error}") from None
+
+    async def events(self, response: HttpResponse, record: AccessRecord) -> AsyncIterator[Event]:
+        """Yield the events of an answer; raises ConnectionLost, sse.TooLong."""
+        try:
+            async for event in response.events(self._limit):
+                record.bytes_received = response.received
+                yield event
+        except body.Unreadable as error:
+            raise ConnectionLost(str(error)) from None
+        finally:
+            record.bytes_received = response.received
+
+    async def pass_on(
+        self, request: web.BaseRequest, response: HttpResponse, record: AccessRecord
+    ) -> web.StreamResponse:
+        """Pass on an answer unchanged; raises ConnectionLost, after closing one that has begun."""
+        answer = web.StreamResponse(
+            status=response.status,
+            reason=response.reason,
+            headers=hop_headers.to_client(response.headers, whole=True),
+        )
+        chunks = response.encoded_chunks()
+        first = await anext(chunks, b"")
+        if not first and request.method != "HEAD":
+            # Explicit, so that no type is added for an empty body.
+            answer.content_length = 0
+        await answer.prepare(request)
+        try:
+            if first:
+                await answer.write(first)
+            async for chunk in chunks:
+                await answer.write(chunk)
+        except ConnectionLost:
+            # The announced body cannot be completed: close the connection so that the client
+            # notices.
+            if request.transport is not None:
+                request.transport.abort()
+            raise
+        finally:
+            record.bytes_received = response.received
+        await answer.write_eof()
+        record.bytes_sent = record.bytes_received
+        return answer
+
+    def _url(self, request: web.BaseRequest) -> URL:
+        url = self._endpoint.url
+        if not (self._route.passes or request.query_string):
+            return url
+        text = str(url)
+        if self._route.passes:
+            text = str(url.origin()) + request.rel_url.raw_path
+        if request.query_string:
+            text += ("&" if "?" in text else "?") + request.rel_url.raw_query_string
+        return URL(text, encoded=True)
+
+    def _headers(
+        self, request: web.BaseRequest, raw: bytes, read: PostedBody | None, own: bool
+    ) -> CIMultiDict[str]:
+        route = self._route
+        # A token that opens this route is not for the upstream.
+        credentials = route.auth == "forward" and not route.access.opened_by(request.headers)
+        fields = hop_headers.to_upstream(
+            request.headers, credentials=credentials, fixed=route.headers
+        )
+        if own:
+            for name in [each for each in fields if _OF_ONE_MESSAGE.fullmatch(each.lower())]:
+                fields.popall(name, None)
+            fields["Content-Type"] = negotiation.JSON
+        if read is None:
+            return fields
+        fields["Accept"] = negotiation.MEDIA_TYPES
+        if read.modern and raw != read.raw:
+            # A rule has changed the call: adapt its headers.
+            tool = None if read.first is None else string_at(read.first.params, "name")
+            for _, name in self._parameters.get(tool or "", ()):
+                fields.popall(name, None)
+            fields.update(headers.request_headers(raw, self._parameters))
+        return fields
+
+
+def request_id(event: Event) -> bytes | None:
+    """Return the id of the server's request that an event holds, None for other events."""
+    raw = event.data or b""
+    if message.responds_to(raw) is not None:  # usual, and it may be long
+        return None
+    try:
+        read = message.read(raw)
+    except DocumentError:
+        return None
+    if not isinstance(read, message.Message) or read.method is ABSENT:
+        return None
+    return read.key
