@@ -1,1 +1,1 @@
-"""Mirrors the package, one test file per module; test_architecture.py names the tests of the whole."""
+"""Mirrors the package, one test file per module; test_architecture.py names those of the whole."""
