@@ -186,6 +186,7 @@ _TYPE_NAMES: dict[Any, str] = {
     config_model.Command: "`{command: [WORD, ...]}`",
     config_model.LimitsSpec: "a mapping of [limits](#limits)",
     Size: "a size",
+    config_model.TokenFromEnv: "the name of a variable",
     config_model.TokenFile: "the path of a file",
 }
 # Types that have a section of their own, or are no mapping of options.

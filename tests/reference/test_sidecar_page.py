@@ -49,7 +49,7 @@ def test_the_defaults_of_flags_are_those_that_hold() -> None:
             assert sidecar.default(option) == option.default
         if type(option.default) is int:
             assert size(sidecar.default(option)) == option.default
-    route = serve._route(RouteSpec(path=RoutePath("/mcp"), upstream=Url("http://a")))
+    route = serve._route(RouteSpec(path=RoutePath("/mcp"), upstream=Url("http://a")), Log("error"))
     [listen] = [option for option in serve.OPTIONS if option.name == "listen"]
     assert sidecar.default(listen) == route.listen == fields(Route)["listen"].default
 

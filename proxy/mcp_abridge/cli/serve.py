@@ -7,7 +7,7 @@ import logging
 import os
 import resource
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from math import ceil
 from shutil import which
@@ -24,7 +24,13 @@ from mcp_abridge.cli.terminal import refuse
 from mcp_abridge.errors import AbridgeError, Problem, RuleErrors
 from mcp_abridge.ruleset.loading import config, config_model
 from mcp_abridge.ruleset.loading.config import Config
-from mcp_abridge.ruleset.loading.config_model import Command, LimitsSpec, ListenAddress, RouteSpec
+from mcp_abridge.ruleset.loading.config_model import (
+    Command,
+    LimitsSpec,
+    ListenAddress,
+    RouteSpec,
+    Token,
+)
 from mcp_abridge.ruleset.loading.convert import fields
 from mcp_abridge.ruleset.loading.yaml_nodes import MAX_BYTES
 from mcp_abridge.ruleset.rule import Hidden, RuleFile
@@ -38,7 +44,7 @@ from mcp_abridge.testing.recorder import Recorder
 from mcp_abridge.transports.client.endpoint import os_error_text, redacted
 from mcp_abridge.transports.log import Level, Log
 from mcp_abridge.transports.sidecar import sidecar as trimming
-from mcp_abridge.transports.sidecar.access import LOOPBACK, Access
+from mcp_abridge.transports.sidecar.access import LOOPBACK, Access, WatchedTokens
 from mcp_abridge.transports.sidecar.metrics import Metrics
 from mcp_abridge.transports.sidecar.reload import Reloading
 from mcp_abridge.transports.sidecar.route import Handler, Route, Rules, Services
@@ -118,7 +124,7 @@ def run(arguments: argparse.Namespace) -> int:
     log = Log(level, arguments.log_format, dated=True)
     try:
         settings = _config(arguments.config, top)
-        routes = [_route(route) for route in settings.routes]
+        routes = [_route(route, log) for route in settings.routes]
         _require_tokens(routes, insecure=arguments.insecure)
         routes, rules = _with_rules(routes, log, allow_python=arguments.allow_python)
         store, calls = _store(arguments.store or settings.store, settings.limits)
@@ -139,7 +145,9 @@ def run(arguments: argparse.Namespace) -> int:
     workers = Workers()
     recorders, new_session = recording(arguments, log)
     records += recorders
-    services = Services(meters, store, calls, workers, log, settings.limits, new_session)
+    services = Services(
+        meters, store, calls, workers, log, settings.limits, new_session, _secrets(settings.routes)
+    )
     try:
         pairs = zip(routes, rules, strict=True)
         mounts = [Mount(route, _handler(route, ruleset, services)) for route, ruleset in pairs]
@@ -197,11 +205,20 @@ def _config(file: str | None, top: Mapping[str, Any]) -> Config:
     return whole
 
 
-def _route(spec: RouteSpec) -> Route:
+def _secrets(routes: Sequence[RouteSpec]) -> frozenset[str]:
+    """Return the variables whose values are the sidecar's own: no server is to find them."""
+    tokens = {route.token_env.name for route in routes if route.token_env is not None}
+    return frozenset((TOKEN_VARIABLE, "MCP_ABRIDGE_STORE", "MCP_ABRIDGE_HEADER", *tokens))
+
+
+def _route(spec: RouteSpec, log: Log) -> Route:
     listen = spec.listen or ListenAddress("127.0.0.1:8808")
     upstream = spec.upstream
     assert upstream is not None
     hosts = spec.hosts or (LOOPBACK if listen.loopback else None)
+    tokens: Callable[[], tuple[Token, ...]] = lambda: spec.tokens  # noqa: E731
+    if spec.token_file is not None:
+        tokens = WatchedTokens(spec.token_file, log.warning)
     return Route(
         path=spec.path,
         upstream=upstream.command if isinstance(upstream, Command) else upstream,
@@ -210,7 +227,7 @@ def _route(spec: RouteSpec) -> Route:
         tools=spec.tools,
         deadline=spec.deadline_seconds,
         auth=spec.auth or "none",
-        access=Access(hosts=hosts, origins=spec.origins or (), tokens=spec.tokens),
+        access=Access(hosts=hosts, origins=spec.origins or (), tokens=tokens),
         headers=tuple((spec.headers or {}).items()),
         listen=listen,
         malformed_status=spec.malformed_status or 400,
@@ -220,7 +237,7 @@ def _route(spec: RouteSpec) -> Route:
 
 def _require_tokens(routes: Sequence[Route], *, insecure: bool) -> None:
     for route in routes:
-        if not (insecure or route.access.tokens or ListenAddress(route.listen).loopback):
+        if not (insecure or route.access.tokens() or ListenAddress(route.listen).loopback):
             raise AbridgeError(
                 f"{route.path} on {route.listen} would be open to whoever can connect: give it a "
                 f"token ({TOKEN_VARIABLE}, or token_file in --config), listen on 127.0.0.1, or say "
@@ -345,4 +362,4 @@ def _described(sidecar: Sidecar, route: Route) -> Iterator[tuple[str, Any]]:
         yield "rules", "bundled" if route.rules is None else ", ".join(route.rules)
     if route.tools is not None:
         yield "tools", ", ".join(route.tools)
-    yield "token", "yes" if route.access.tokens else "no"
+    yield "token", "yes" if route.access.tokens() else "no"

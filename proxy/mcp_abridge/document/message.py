@@ -91,6 +91,7 @@ _TAIL = re.compile(rb"\}\s*+(?:,\s*+%b\s*+){1,2}+\}\s*+\Z" % _MEMBER)
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 _TRIES = 32  # places that are tried for the start of a message after noise
 _BEGINS = re.compile(rb'\{\s*"(?:jsonrpc|id|method|params|result|error)"\s*:')
+_USUAL_START = b'{"jsonrpc"'
 _ONE_LINE = bytes(0x20 if byte in b"\r\n" else byte for byte in range(256))
 
 
@@ -232,14 +233,29 @@ def offset_after_noise(raw: bytes) -> int | None:
     >>> offset_after_noise(b'debug {1} {"method":"ping"}')
     10
     """
-    for begins in islice(_BEGINS.finditer(raw, 1), _TRIES):
-        offset = begins.start()
+    offsets = [begins.start() for begins in islice(_BEGINS.finditer(raw, 1), _TRIES)]
+    # A long message that broke off may hold many objects that look like the start of one.
+    last = raw.rfind(_USUAL_START, 1)
+    for offset in offsets if last in offsets or last < 0 else [*offsets, last]:
         try:
             content = read(raw[offset:])
         except DocumentError:
             continue
         if isinstance(content, Message) and content.is_message:
             return offset
+    return None
+
+
+def offset_after_half(raw: bytes) -> int | None:
+    """Return the offset of a message behind one that broke off; None if `raw` is JSON.
+
+    >>> offset_after_half(b'{"id":1,"result":{"a": "b{"jsonrpc":"2.0","id":2,"result":{}}')
+    25
+    """
+    try:
+        _read(raw)
+    except (msgspec.DecodeError, RecursionError):
+        return offset_after_noise(raw)
     return None
 
 
@@ -261,7 +277,7 @@ def end_of_first(raw: bytes) -> int | None:
 
 def may_hold_another(raw: bytes) -> bool:
     """Return True if another message may follow the first one of a long line (a quick check)."""
-    return raw.find(b'{"jsonrpc"', 1) > 0
+    return raw.find(_USUAL_START, 1) > 0
 
 
 def trailing_bytes_reason(end: int, size: int) -> str:
@@ -269,6 +285,17 @@ def trailing_bytes_reason(end: int, size: int) -> str:
     return (
         f"the server's answer is not JSON: {size - end} bytes follow its end at byte {end}; "
         "the server must send each message on a line, or in a body, of its own"
+    )
+
+
+def broke_off_reason(size: int) -> str:
+    """Return the message on a response that broke off after `size` bytes, before another message.
+
+    No part of it may be shown: it could not be told apart from the other message.
+    """
+    return (
+        f"the server's answer broke off after {size} bytes, and another message follows on its "
+        "line; the server must write each message whole, on a line of its own"
     )
 
 

@@ -35,7 +35,7 @@ class Watch:
         self._allow_python = allow_python
         self._log = log
         self._warn = warn
-        self._stamps = self._all_stamps()
+        self._stamps = self._stamps_of_all()
         self.files: tuple[RuleFile, ...] = self._load()
         """The rules of the last version without a mistake."""
 
@@ -46,10 +46,10 @@ class Watch:
         return self.files
 
     def changed(self) -> bool:
-        if all(_stamp(path) == stamp for path, stamp in self._stamps.items()):
+        if all(stamp(path) == earlier for path, earlier in self._stamps.items()):
             return False
         # Taken before the files are read, so that the next check finds later writes.
-        self._stamps = self._all_stamps()
+        self._stamps = self._stamps_of_all()
         return True
 
     def read(self) -> None:
@@ -67,16 +67,17 @@ class Watch:
     def _load(self) -> tuple[RuleFile, ...]:
         return load(self._names, allow_python=self._allow_python)
 
-    def _all_stamps(self) -> dict[str, Stamp]:
+    def _stamps_of_all(self) -> dict[str, Stamp]:
         """Return the stamps of the names, of which a folder changes with a new file, and files."""
-        stamps = {name: _stamp(name) for name in self._names}
+        stamps = {name: stamp(name) for name in self._names}
         for name in self._names:
             with suppress(OSError, AbridgeError):
-                stamps |= {str(path): _stamp(str(path)) for path in paths(name)}
+                stamps |= {str(path): stamp(str(path)) for path in paths(name)}
         return stamps
 
 
-def _stamp(path: str) -> Stamp:
+def stamp(path: str) -> Stamp:
+    """Return facts that change with a file; None if there is none."""
     try:
         status = os.stat(path)
     except OSError:

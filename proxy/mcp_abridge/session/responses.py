@@ -11,7 +11,7 @@ from mcp_abridge.errors import DocumentError
 from mcp_abridge.ruleset.clients import client_for
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.session import guards, tool_lists
-from mcp_abridge.session.outputs import DropSnapshots, Output, Shape, StoreSnapshot, ToClient
+from mcp_abridge.session.outputs import DropSnapshots, Noise, Output, Shape, StoreSnapshot, ToClient
 from mcp_abridge.session.state import PendingRequest, SessionState
 from mcp_abridge.shaping.job import ShapeJob, ShapeResult
 from mcp_abridge.shaping.result.write import mended
@@ -248,6 +248,20 @@ def take_first(
         if other is None or not state.inflight.holds(exchange + other):
             rest = b""  # it may be the withheld response
     return guards.give_up(state, pending, reason), rest
+
+
+def take_half(state: SessionState, raw: bytes, exchange: bytes) -> tuple[Output, ...]:
+    """Answer the call whose response broke off in `raw`, before a message on the same line.
+
+    Anything else is noise.
+    """
+    if not message.answers(raw[: message.ENDS]):
+        return (Noise(raw),)
+    reason = message.broke_off_reason(len(raw))
+    state.log(reason)
+    key = message.response_key(raw[: message.ENDS], b"")
+    pending = None if key is None else state.inflight.retire(exchange + key)
+    return () if pending is None else guards.give_up(state, pending, reason)
 
 
 def noise_size(raw: bytes) -> int:

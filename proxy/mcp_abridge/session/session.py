@@ -92,7 +92,8 @@ class Session(SessionState):
         if size == len(raw):
             return (Noise(raw),)
         if size:
-            return (Noise(raw[:size]), *self.from_server(raw[size:], exchange))
+            cut = responses.take_half(self, raw[:size], exchange)
+            return (*cut, *self.from_server(raw[size:], exchange))
         return responses.unprocessed(self, raw, exchange, error)
 
     def unanswered(self, token: bytes, cause: str) -> tuple[Output, ...]:

@@ -12,6 +12,7 @@ from mcp_abridge.ruleset.loading.config_model import (
     ListenAddress,
     RouteSpec,
     Secret,
+    TokenFromEnv,
 )
 from mcp_abridge.ruleset.loading.convert import fields
 
@@ -80,7 +81,9 @@ def test_the_top_holds_for_each_route_that_does_not_say_otherwise() -> None:
     # Paths are relative to the folder of the file.
     assert first.rules == (str(CASES / "good" / "rules" / "issues.yaml"), "github")
     # A nearer token stands alone, and variables stand in headers.
-    tokens = [list(map(str, route.tokens)) for route in (first, gpt, local, without_token)]
+    tokens = [
+        [token.secret for token in route.tokens] for route in (first, gpt, local, without_token)
+    ]
     ours = ["token-of-ours"]
     assert tokens == [ours, ours, ["first-token", "second-token"], []]
     assert first.headers is not None
@@ -127,10 +130,10 @@ def test_options_override_the_top_and_not_a_route() -> None:
         "upstream: http://a.test\nlisten: 127.0.0.1:1\ntoken_env: TOKEN\nrules: github\n"
         "routes: [{path: /a}, {path: /b, listen: '127.0.0.1:2', token_env: null}]"
     )
-    listen, token = ListenAddress("127.0.0.1:3"), Secret("x")
+    listen, token = ListenAddress("127.0.0.1:3"), TokenFromEnv("T", Secret("x"))
     first, second = routes(text, listen=listen, rules=("none",), token_env=token)
     assert (first.listen, second.listen) == ("127.0.0.1:3", "127.0.0.1:2")
-    assert ([str(token) for token in first.tokens], second.tokens) == (["x"], ())
+    assert (first.tokens, second.tokens) == ((token,), ())
     assert first.rules == second.rules == ("none",)
 
 

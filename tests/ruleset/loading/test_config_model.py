@@ -68,7 +68,7 @@ def test_a_variable_is_filled_in_once() -> None:
 
 
 def test_a_file_without_tokens_is_refused(tmp_path: Path) -> None:
-    for content in (b"", b"\n \n", b"a b", "é".encode(), b"\xff", b"ok\na b"):
+    for content in (b"", b"\n \n", b"a b c", "é".encode(), b"\xff", b"ok\na b c"):
         (tmp_path / "tokens").write_bytes(content)
         with pytest.raises(AbridgeError, match="holds no token"):
             token_file(tmp_path / "tokens")

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from io import BytesIO
 from pathlib import Path
@@ -12,7 +12,7 @@ import aiohttp
 import msgspec
 from aiohttp import web
 from aiohttp.test_utils import RawTestServer, TestClient
-from mcp_abridge.ruleset.loading.config_model import LimitsSpec
+from mcp_abridge.ruleset.loading.config_model import LimitsSpec, Secret, Token
 from mcp_abridge.ruleset.rule import RuleSet
 from mcp_abridge.storage.calls import RecentCalls
 from mcp_abridge.storage.meter import Meters
@@ -49,9 +49,14 @@ def make_services(store: Store | None = None, **limits: Any) -> Services:
     return Services(Meters(), store, RecentCalls(), Workers(), Log("error"), LimitsSpec(**limits))
 
 
+def tokens(*names: str) -> Callable[[], tuple[Token, ...]]:
+    """Make the tokens of a route, each its own name."""
+    return lambda: tuple(Token(name, Secret(name)) for name in names)
+
+
 def route(upstream: str | tuple[str, ...], **keys: Any) -> Route:
     """Make a route that anybody may use."""
-    return Route(upstream=upstream, access=Access(hosts=None, origins=(), tokens=()), **keys)
+    return Route(upstream=upstream, access=Access(hosts=None, origins=(), tokens=tokens()), **keys)
 
 
 class Response(msgspec.Struct):

@@ -7,6 +7,8 @@ from mcp_abridge.transports.sidecar.access import LOOPBACK, Access, AccessRefuse
 from multidict import CIMultiDict
 from rich.pretty import pretty_repr
 
+from tests.transports.http.route_server import tokens
+
 HOST = AccessRefused(403, "the Host of the request is not allowed (hosts in --config)")
 ORIGIN = AccessRefused(403, "the Origin of the request is not allowed")
 TOKEN = AccessRefused(
@@ -52,7 +54,7 @@ def test_a_request_is_for_an_allowed_host_or_refused(
 
 
 Pairs = list[tuple[str, str]]
-TOKENS = Access(tokens=("first", "second"))
+TOKENS = Access(tokens=tokens("first", "second"))
 TWO_HOSTS = AccessRefused(400, "the request names several hosts")
 LOCAL = ("Host", "localhost")
 EVIL = ("Origin", "http://evil.example")
@@ -75,7 +77,7 @@ FIRST = ("Authorization", "Bearer first")
         (TOKENS, [], "third", UNKNOWN),
         (TOKENS, [], "", TOKEN),
         (TOKENS, [FIRST], "third", None),
-        (Access(tokens=("",)), [("Authorization", "Bearer ")], "", TOKEN),
+        (Access(tokens=tokens("")), [("Authorization", "Bearer ")], "", TOKEN),
         (TOKENS, [("HOST", "localhost"), ("AUTHORIZATION", "Bearer first")], None, None),
     ],
 )
@@ -147,13 +149,13 @@ def test_only_allowed_origins_may_send_requests(
     ],
 )
 def test_one_of_the_tokens_is_required(authorization: str, refusal: AccessRefused | None) -> None:
-    access = Access(hosts=None, tokens=("first", "second"))
+    access = Access(hosts=None, tokens=tokens("first", "second"))
 
     assert refusal_of(access, {"authorization": authorization}) == refusal
 
 
 def test_a_configured_token_is_recognized_in_every_authorization_header() -> None:
-    access = Access(tokens=("first", "second"))
+    access = Access(tokens=tokens("first", "second"))
     both = CIMultiDict([("Authorization", "Bearer theirs"), ("authorization", "bearer second")])
 
     assert access.opened_by(both)
@@ -164,7 +166,7 @@ def test_a_configured_token_is_recognized_in_every_authorization_header() -> Non
 
 
 def test_no_repr_shows_a_token() -> None:
-    access = Access(hosts=LOOPBACK, tokens=("hush-hush", "quiet"))
+    access = Access(hosts=LOOPBACK, tokens=tokens("hush-hush", "quiet"))
 
     for text in (repr(access), str(access), f"{[access]}", pretty_repr(access)):
         assert "localhost" in text

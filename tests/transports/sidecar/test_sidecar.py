@@ -6,6 +6,7 @@ from ipaddress import ip_address
 import pytest
 from mcp_abridge.transports.sidecar.access import Access
 
+from tests.transports.http.route_server import tokens
 from tests.transports.http.sidecar_server import (
     RawClient,
     RunningSidecar,
@@ -34,8 +35,8 @@ async def test_a_path_without_a_route_is_404_and_is_not_repeated() -> None:
 
 
 async def test_paths_that_a_client_may_not_use_are_not_named() -> None:
-    tokens = Access(tokens=("right",))
-    routes = [sidecar_route(path=path, access=tokens) for path in ("/one", "/{token}/two")]
+    secret = Access(tokens=tokens("right"))
+    routes = [sidecar_route(path=path, access=secret) for path in ("/one", "/{token}/two")]
     async with serve_sidecar(*routes, sidecar_route(access=Access(hosts=("a.example",)))) as server:
         response = await server.post("/else", b"{}")
         assert response.json["error"]["message"] == "nothing is served at this path"
@@ -96,7 +97,7 @@ async def test_own_paths_take_only_get_and_head() -> None:
 
 
 async def test_metrics_need_no_token_and_are_refused_to_a_foreign_host() -> None:
-    access = Access(hosts=("sidecar.example",), tokens=("right",))
+    access = Access(hosts=("sidecar.example",), tokens=tokens("right"))
     async with serve_sidecar(sidecar_route(access=access)) as server:
         await server.post("/mcp", b"call", "Host: sidecar.example", "Authorization: Bearer right")
         for host in ("sidecar.example", "10.0.0.7:8808", "[fd00::7]:8808"):

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from msgspec import Meta, Struct
@@ -71,14 +71,28 @@ Origin = Annotated[str, Meta(title="an origin")]
 HeaderName = Annotated[str, Meta(title="the name of a header")]
 HeaderValue = Annotated[Secret, Meta(title="a text")]
 RuleFileName = Annotated[str, Meta(title="a path or a name")]
-TokenFromEnv = Annotated[Secret, Meta(title="the name of a variable")]
+
 StoreUrl = Annotated[Secret, Meta(title="`memory`, or a URL")]
 
 
-class TokenFile(tuple[Secret, ...]):
-    """The tokens in a file, one in each line; its path is relative to the configuration."""
+class Token(NamedTuple):
+    """A token that opens a route, and its name: whoever sends it is the caller of that name."""
+
+    name: str
+    secret: Secret
+
+
+class TokenFromEnv(Token):
+    """The token in a variable of the environment, named after the variable."""
 
     __slots__ = ()
+
+
+class TokenFile(NamedTuple):
+    """The tokens in a file, one in each line; its path is relative to the configuration."""
+
+    path: str
+    tokens: tuple[Token, ...]
 
 
 class Command(Struct, frozen=True):
@@ -142,8 +156,8 @@ class RouteSpec(Struct, frozen=True, kw_only=True):
     """The environment variable with the token that clients must send; `MCP_ABRIDGE_TOKEN` by
     default, if it is set."""
     token_file: TokenFile | None = None
-    """A file of such tokens, one in each line; clients must send one of them. Not beside
-    `token_env`."""
+    """A file of such tokens, one in each line, alone or after a name for its caller: `ann TOKEN`.
+    Clients must send one of them. A changed file is read again. Not beside `token_env`."""
     hosts: tuple[Host, ...] | None = None
     """The allowed values of a request's Host: `mcp.example.org` with any port, `localhost:8808`,
     `*.example.org`. By default the names of loopback if it listens there, else any."""
@@ -162,10 +176,11 @@ class RouteSpec(Struct, frozen=True, kw_only=True):
     """`true`: this is not MCP; every request under `path` goes to the server unchanged."""
 
     @property
-    def tokens(self) -> tuple[Secret, ...]:
+    def tokens(self) -> tuple[Token, ...]:
         """The tokens that open the route; empty if the route needs none."""
-        token = () if self.token_env is None else (self.token_env,)
-        return (*token, *(self.token_file or ()))
+        if self.token_file is not None:
+            return self.token_file.tokens
+        return () if self.token_env is None else (self.token_env,)
 
     @property
     def auth_conflict(self) -> str | None:
@@ -319,21 +334,34 @@ def token_from_env(name: str, environment: Mapping[str, str]) -> TokenFromEnv:
     token = _variable(name, environment).strip()
     if _BEARER.fullmatch(token) is None:
         raise TextError(f"the variable {name!r} holds no token, {_TOKEN_IS}")
-    return Secret(token)
+    return TokenFromEnv(name, Secret(token))
 
 
 def token_file(path: Path) -> TokenFile:
-    """Read the tokens in a file, one in each line."""
+    """Read the tokens in a file, one in each line, alone or after a name.
+
+    A token without one is named by a digest, which says nothing of it.
+    """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
         raise TextError(f"{path}: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError:
         lines = []
-    tokens = [line.strip() for line in lines if line.strip()]
-    if not tokens or not all(map(_BEARER.fullmatch, tokens)):
-        raise TextError(f"{path}: holds no token, {_TOKEN_IS}")
-    return TokenFile(map(Secret, tokens))
+    entries = [line.split() for line in lines if line.strip()]
+    valid = all(len(each) <= 2 and all(map(_BEARER.fullmatch, each)) for each in entries)
+    if not (entries and valid):
+        raise TextError(f"{path}: holds no token, {_TOKEN_IS}; a name may precede it in its line")
+    tokens = (
+        Token(each[0] if each[1:] else _digest(each[-1]), Secret(each[-1])) for each in entries
+    )
+    return TokenFile(str(path), tuple(tokens))
+
+
+def _digest(token: str) -> str:
+    from hashlib import sha256
+
+    return sha256(token.encode()).hexdigest()[:8]
 
 
 _TOKEN_IS = "which is a text of ASCII characters without spaces"

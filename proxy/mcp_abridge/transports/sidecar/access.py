@@ -5,11 +5,14 @@ Invariant: no secret is in a repr or an answer, or compared in a time that depen
 
 import hmac
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
+from mcp_abridge.ruleset.loading.config_model import TextError, Token, TokenFile, token_file
+from mcp_abridge.ruleset.watch import stamp
 from mcp_abridge.transports.http.hop_headers import Headers
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
@@ -38,14 +41,16 @@ class Access(Struct, frozen=True):
 
     hosts: tuple[str, ...] | None = None
     origins: tuple[str, ...] = ()
-    tokens: tuple[str, ...] = ()
+    tokens: Callable[[], tuple[Token, ...]] = tuple
+    """Returns the tokens that open the route now; none if anybody may use it."""
 
     def __repr__(self) -> str:
-        secrets = f"{len(self.tokens)} secret" if self.tokens else "none"
+        number = len(self.tokens())
+        secrets = f"{number} secret" if number else "none"
         return f"Access(hosts={self.hosts!r}, origins={self.origins!r}, tokens={secrets})"
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
-        return [("hosts", self.hosts), ("origins", self.origins), ("tokens", len(self.tokens))]
+        return [("hosts", self.hosts), ("origins", self.origins), ("tokens", len(self.tokens()))]
 
     def refusal(self, headers: Headers, path_token: str | None = None) -> AccessRefused | None:
         """Return why a request is refused, or None; the path's token counts as a bearer token."""
@@ -57,16 +62,16 @@ class Access(Struct, frozen=True):
             return AccessRefused(403, "the Host of the request is not allowed (hosts in --config)")
         if not all(self._trusts(origin, host) for origin in headers.getall("Origin", [])):
             return AccessRefused(403, "the Origin of the request is not allowed")
-        candidates = [] if path_token is None else [path_token]
-        if len(headers.getall("Authorization", [])) == 1:
-            candidates += _bearers(headers)
-        if self.tokens and not self._matches(candidates):
+        if self.tokens() and self.token_name(headers, path_token) is None:
             challenge = ("WWW-Authenticate", 'Bearer realm="mcp-abridge"')
-            reason = (
-                "the bearer token is not known" if any(candidates) else "a bearer token is needed"
-            )
+            wrong = any(_candidates(headers, path_token))
+            reason = "the bearer token is not known" if wrong else "a bearer token is needed"
             return AccessRefused(401, reason, (challenge,))
         return None
+
+    def token_name(self, headers: Headers, path_token: str | None = None) -> str | None:
+        """Return the name of the token that a request brings; None if it is none of the route."""
+        return self._match(_candidates(headers, path_token))
 
     def _trusts(self, origin: str, host: str) -> bool:
         if origin.lower() in (allowed.lower() for allowed in self.origins):
@@ -81,13 +86,45 @@ class Access(Struct, frozen=True):
 
     def opened_by(self, headers: Headers) -> bool:
         """Return True if Authorization has a token of this route, which no upstream may see."""
-        return self._matches(_bearers(headers))
+        return self._match(_bearers(headers)) is not None
 
-    def _matches(self, candidates: Iterable[str]) -> bool:
+    def _match(self, candidates: Iterable[str]) -> str | None:
         # A list, not a generator: the time must not reveal which token matched.
-        pairs = [(one, token) for one in candidates if one for token in self.tokens]
-        matches = [hmac.compare_digest(_bytes(one), _bytes(token)) for one, token in pairs]
-        return any(matches)
+        pairs = [(one, token) for one in candidates if one for token in self.tokens()]
+        names = [
+            token.name
+            for one, token in pairs
+            if hmac.compare_digest(_bytes(one), _bytes(token.secret))
+        ]
+        return names[0] if names else None
+
+
+class WatchedTokens:
+    """The tokens of a file as it is now, so that one can be revoked without a restart.
+
+    If the file has a mistake, the earlier ones stay, and `warn` gets one line.
+    """
+
+    def __init__(self, file: TokenFile, warn: Callable[[str], None]) -> None:
+        self._file = file
+        self._warn = warn
+        self._stamp = stamp(file.path)
+
+    def __call__(self) -> tuple[Token, ...]:
+        now = stamp(self._file.path)
+        if now != self._stamp:
+            self._stamp = now
+            try:
+                self._file = token_file(Path(self._file.path))
+            except TextError as error:
+                self._warn(f"{error}; the tokens that were read before stay valid")
+        return self._file.tokens
+
+
+def _candidates(headers: Headers, path_token: str | None) -> list[str]:
+    path_tokens = [] if path_token is None else [path_token]
+    alone = len(headers.getall("Authorization", [])) == 1
+    return path_tokens + (_bearers(headers) if alone else [])
 
 
 def _bearers(headers: Headers) -> list[str]:

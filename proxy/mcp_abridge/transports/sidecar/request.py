@@ -1,8 +1,6 @@
 """The body of a client's POST: its messages, their protocol era and the accepted media types."""
 
-import hashlib
 import json
-import re
 from collections.abc import Mapping
 
 from aiohttp import web
@@ -12,11 +10,11 @@ from mcp_abridge.document import message
 from mcp_abridge.document.message import CLIENT_INFO, PROTOCOL_VERSION, Message, string_at
 from mcp_abridge.errors import AbridgeError, DocumentError
 from mcp_abridge.ruleset.loading.config_model import LimitsSpec
-from mcp_abridge.storage.snapshots import ANYBODY
 from mcp_abridge.transports.aio import others
 from mcp_abridge.transports.correlation import request_key
-from mcp_abridge.transports.http import body, hop_headers, negotiation
+from mcp_abridge.transports.http import body, negotiation
 from mcp_abridge.transports.http.headers import MODERN, SESSION, VERSION
+from mcp_abridge.transports.sidecar.caller import digest
 from mcp_abridge.transports.sidecar.route import AccessRecord, Route
 
 NOT_JSON = message.PARSE_ERROR
@@ -24,17 +22,6 @@ INVALID = message.INVALID_REQUEST
 FAILED = message.PROXY_ERROR
 
 _ABOUT_TOOLS = frozenset(("tools/call", "tools/list"))
-
-# Headers that do not identify the client: about the request itself, or added on its way.
-_OF_NOBODY = re.compile(
-    r"authorization|host|user-agent|date|expect|origin|referer|via|pragma|priority|range|dnt"
-    r"|cache-control|last-event-id|(accept|content|if|mcp|sec|upgrade)(-.*)?"
-    r"|forwarded|x-forwarded-(for|host|port|prefix|proto|scheme|server|ssl)|x-scheme|cdn-loop"
-    r"|x-real-ip|(x-|true-|x-cluster-)client-ip|cf-(connecting-ip|ipcountry|ray|visitor)"
-    r"|b3|traceparent|tracestate|baggage|newrelic|(x-b3|x-datadog|x-envoy)-.*"
-    r"|(.*-)?(request|correlation|trace|span|transaction|invocation|idempotency|retry)"
-    r"(-?(id|key|start|time|context|attempt|count))?|sentry-trace"
-)
 
 
 class RequestRefused(AbridgeError):
@@ -159,30 +146,6 @@ def client_name(post: PostedBody) -> str | None:
         return None
     name = string_at(post.first.params, "_meta", CLIENT_INFO, "name")
     return name and name[: message.LONGEST_NAME]
-
-
-def caller(request: web.BaseRequest, route: Route) -> str:
-    """Return a name for the caller of a request without a session, from all that identifies it.
-
-    Callers that nothing identifies share one name, and with it the snapshots kept for later pages.
-    """
-    path = request.path if "{token}" in route.path else route.path
-    parts = [request.headers.get("Authorization", "")]
-    if isinstance(route.upstream, str):
-        # The server may identify the caller by any header that it receives: a key, a cookie, a
-        # user's name.
-        forwarded = hop_headers.to_upstream(request.headers, credentials=route.auth == "forward")
-        names = {name.lower() for name in forwarded}
-        for name in sorted(name for name in names if not _OF_NOBODY.fullmatch(name)):
-            parts += (name, *forwarded.getall(name))
-    # Without the address of the listener: replicas listen at different addresses.
-    name = digest("\n".join((path, str(route.upstream), *parts)))
-    return name if path != route.path or any(parts) else f"{ANYBODY}-{name}"
-
-
-def digest(text: str) -> str:
-    """Return a digest that stands for a possible secret in all places that others can read."""
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
 
 def _messages(raw: bytes, route: Route) -> tuple[list[Message], bool]:

@@ -55,6 +55,8 @@ class Services(Struct, frozen=True):
     log: Log
     limits: LimitsSpec
     new_session: Callable[..., Session] = Session
+    secrets: frozenset[str] = frozenset()
+    """The variables of the environment that no server may see."""
 
     def begin(
         self,
@@ -88,6 +90,7 @@ class AccessRecord(Struct):
     method: str = ""
     tool: str = ""
     session: str = ""
+    token: str = ""
     client: str = ""
     bytes_received: int = 0
     bytes_sent: int = 0

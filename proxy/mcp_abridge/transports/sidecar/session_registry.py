@@ -1,6 +1,6 @@
 """The session that a request belongs to: one of the handshake era, or that of its caller.
 
-A caller is identified by its credentials, and in the stateless era by the client's name too.
+In the stateless era a caller has one for each client's name.
 """
 
 from collections import OrderedDict
@@ -10,14 +10,25 @@ from itertools import count
 from aiohttp import web
 from msgspec import Struct
 
+from mcp_abridge.errors import StoreError
 from mcp_abridge.session.active_rules import PeerInfo
-from mcp_abridge.storage.snapshots import Key
+from mcp_abridge.storage.snapshots import Key, Snapshot
+from mcp_abridge.transports.aio import threaded
 from mcp_abridge.transports.driver import Driver
+from mcp_abridge.transports.http.headers import SESSION
 from mcp_abridge.transports.sidecar import request as post
-from mcp_abridge.transports.sidecar.request import PostedBody
+from mcp_abridge.transports.sidecar.caller import (
+    NO_SESSION,
+    Caller,
+    caller,
+    digest,
+    of_the_largest_holders,
+)
+from mcp_abridge.transports.sidecar.request import FAILED, INVALID, PostedBody, RequestRefused
 from mcp_abridge.transports.sidecar.route import Route, Rules, Services
 
 _KEPT = 10_000  # sessions remembered at most; the least recently used is forgotten first
+_RETRY_AFTER = "1"
 _TEACHES = frozenset(("initialize", "server/discover", "tools/list"))
 
 
@@ -34,6 +45,7 @@ class RequestContext(Struct):
     driver: Driver
     id_prefix: bytes
     memory: Key
+    caller: Caller
     scope: str
 
     @property
@@ -54,6 +66,14 @@ class RequestContext(Struct):
         self.driver.session.forget_pending(self.id_prefix, self.post.ids)
 
 
+class _Known(Struct):
+    """A session that is remembered: its key, the name of its caller's token, and its driver."""
+
+    key: tuple[str, str | None]
+    caller: str
+    driver: Driver
+
+
 class SessionRegistry:
     """At most `most` sessions of a route; `aside` receives output that is no message."""
 
@@ -71,37 +91,63 @@ class SessionRegistry:
         self._route = route
         self._rules = rules
         self._shared = shared
-        self._drivers: OrderedDict[tuple[str, str | None], Driver] = OrderedDict()
+        self._sessions: OrderedDict[tuple[str, str | None], _Known] = OrderedDict()
         self._recent: set[tuple[str, str | None]] = set()  # keys used since the last `rest`
         self._numbers = count()
 
     def __len__(self) -> int:
-        return len(self._drivers)
+        return len(self._sessions)
 
-    async def context(self, request: web.BaseRequest, read: PostedBody) -> RequestContext:
+    async def context(
+        self, request: web.BaseRequest, read: PostedBody, token: str
+    ) -> RequestContext:
         """Return the context of a POST: its session, id prefix and scope."""
-        caller = post.caller(request, self._route)
+        sender = caller(request, self._route, token)
+        scope = sender.scope
         if read.initializes and not read.modern:
-            driver = self._begin(caller, b"")
-            return RequestContext(request, read, driver, b"", _memory(caller, None), caller)
+            driver = self._begin(scope, b"")
+            return RequestContext(request, read, driver, b"", _memory(scope, None), sender, scope)
         if read.session is not None and not read.modern:
-            return await self.of_session(request, read, read.session)
+            return await self.of_session(request, read, token, read.session)
         client = post.client_name(read)
         id_prefix = b"%d:" % next(self._numbers)
-        driver = await self._driver(caller, client, id_prefix)
-        return RequestContext(request, read, driver, id_prefix, _memory(caller, client), caller)
+        driver = await self._driver(scope, client, token, id_prefix)
+        memory = _memory(scope, client)
+        return RequestContext(request, read, driver, id_prefix, memory, sender, scope)
 
     async def of_session(
-        self, request: web.BaseRequest, read: PostedBody, session: str
+        self, request: web.BaseRequest, read: PostedBody, token: str, session: str
     ) -> RequestContext:
         """Return the context of a request in the session with this id."""
+        name, sender = self._name_of(session), caller(request, self._route, token)
+        driver = await self._driver(name, None, token, b"")
+        scope = f"{sender.scope}\n{name}"
+        return RequestContext(request, read, driver, b"", _memory(name, None), sender, scope)
+
+    async def check_owner(self, request: web.BaseRequest, token: str) -> None:
+        """Raise RequestRefused if a request names a session that another caller has begun."""
+        session = request.headers.get(SESSION)
+        names = {token.name for token in self._route.access.tokens()}
+        if session is None or len(names) < 2 or self._route.auth == "forward":
+            return
         name = self._name_of(session)
-        scope = f"{post.caller(request, self._route)}\n{name}"
-        driver = await self._driver(name, None, b"")
-        return RequestContext(request, read, driver, b"", _memory(name, None), scope)
+        entry = self._sessions.get((name, None))
+        owner = entry.caller if entry is not None else await self._shared_owner(name)
+        if owner != token:
+            raise RequestRefused(404, INVALID, NO_SESSION)
+
+    async def _shared_owner(self, name: str) -> str | None:
+        if not self._shared.store.remote:
+            return None
+        try:
+            snapshot = await threaded(self._shared.store.get, _owner(name))
+        except StoreError as error:
+            reason = f"whose session this is cannot be looked up now: {error}"
+            raise RequestRefused(503, FAILED, reason, {"Retry-After": _RETRY_AFTER}) from None
+        return None if snapshot is None else snapshot.document.decode()
 
     def _name_of(self, session: str) -> str:
-        return post.digest(f"{self._route.path}\n{self._route.upstream}\n{session}")
+        return digest(f"{self._route.path}\n{self._route.upstream}\n{session}")
 
     def _begin(self, scope: str, id_prefix: bytes) -> Driver:
         begin = self._shared.begin
@@ -111,12 +157,18 @@ class SessionRegistry:
         """Return a context in a session of this name that no other request can find."""
         return self._begin(name, b":")
 
-    def initialized(self, context: RequestContext, session: str | None) -> None:
-        """Record the session that an upstream has begun."""
+    async def initialized(self, context: RequestContext, session: str | None) -> None:
+        """Record the session that an upstream has begun, and whose it is."""
         if session is not None:
-            name = self._name_of(session)
+            name, token = self._name_of(session), context.caller.token
             context.memory = _memory(name, None)
-            self._keep(name, None, context.driver)
+            self._keep(name, None, token, context.driver)
+            if token and self._shared.store.remote:
+                try:
+                    note = Snapshot(b"", token.encode())
+                    await threaded(self._shared.store.put, _owner(name), note)
+                except StoreError as error:
+                    self._shared.log.warning(f"other replicas will not know a session: {error}")
 
     def ended(self, session: str) -> None:
         """Forget a session that has ended."""
@@ -124,44 +176,48 @@ class SessionRegistry:
 
     def rest(self) -> None:
         """Reduce the memory of sessions unused since the last call: clients leave unannounced."""
-        for key, driver in self._drivers.items():
+        for key, entry in self._sessions.items():
             if key not in self._recent:
-                driver.session.rest()
+                entry.driver.session.rest()
         self._recent.clear()
 
     async def share(self, context: RequestContext) -> None:
         """Share facts about the server with other replicas if the request asked for these."""
         if context.post.method not in _TEACHES:
             return
-        if context.post.initializes and (context.memory.scope, None) not in self._drivers:
+        if context.post.initializes and (context.memory.scope, None) not in self._sessions:
             # The upstream has begun no session, so later requests cannot be attributed to one.
-            driver = await self._driver(context.memory.scope, None, b":")
+            driver = await self._driver(context.memory.scope, None, context.caller.token, b":")
             driver.session.rules.recall(PeerInfo(server=context.driver.session.rules.server))
             await driver.share(context.memory)
         else:
             await context.driver.share(context.memory)
 
-    async def _driver(self, scope: str, client: str | None, id_prefix: bytes) -> Driver:
-        driver = self._drivers.get((scope, client))
-        if driver is None:
-            driver = self._begin(scope, id_prefix)
-            self._keep(scope, client, driver)
-            # It may be forgotten meanwhile.
-            await driver.recall(_memory(scope, client))
-        else:
-            self._drivers.move_to_end((scope, client))
+    async def _driver(self, scope: str, client: str | None, token: str, id_prefix: bytes) -> Driver:
+        entry = self._sessions.get((scope, client))
+        if entry is not None:
+            self._sessions.move_to_end((scope, client))
             self._recent.add((scope, client))
+            return entry.driver
+        driver = self._begin(scope, id_prefix)
+        self._keep(scope, client, token, driver)
+        # It may be forgotten meanwhile.
+        await driver.recall(_memory(scope, client))
         return driver
 
-    def _keep(self, scope: str, client: str | None, driver: Driver) -> None:
-        self._drivers[scope, client] = driver
+    def _keep(self, scope: str, client: str | None, token: str, driver: Driver) -> None:
+        self._sessions[scope, client] = _Known((scope, client), token, driver)
         self._recent.add((scope, client))
-        if len(self._drivers) > self._most:
-            self._forget(next(iter(self._drivers)))
+        if len(self._sessions) > self._most:
+            self._forget(of_the_largest_holders(self._sessions.values(), token)[0].key)
 
     def _forget(self, key: tuple[str, str | None]) -> None:
-        self._drivers.pop(key, None)
+        self._sessions.pop(key, None)
         self._recent.discard(key)
+
+
+def _owner(name: str) -> Key:
+    return Key(name, "", "owner")
 
 
 def _memory(scope: str, client: str | None) -> Key:

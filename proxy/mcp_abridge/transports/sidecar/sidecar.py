@@ -247,6 +247,11 @@ class Sidecar:
         denied = mount.route.access.refusal(request.headers, token)
         if denied is not None:
             raise RequestRefused(denied.status, INVALID, denied.message, dict(denied.headers))
+        record.token = mount.route.access.token_name(request.headers, token) or ""
+        if request.method != hdrs.METH_POST and request.body_exists and not mount.route.passes:
+            # A server that does not expect the body would take it for the next request.
+            reason = f"a {request.method} request has no body here; its connection is closed"
+            raise RequestRefused(400, INVALID, reason, closes=True)
         if request.method == hdrs.METH_TRACE:
             # TRACE makes the server repeat the request, with the headers that the proxy adds.
             raise RequestRefused(405, INVALID, "Method Not Allowed", {hdrs.ALLOW: _METHODS})
@@ -322,6 +327,7 @@ class Sidecar:
             "status": status,
             "seconds": seconds,
             "tool": record.tool,
+            "token": record.token,
             "client": record.client,
             "session": record.session,
             "received": record.bytes_received,
@@ -364,7 +370,7 @@ class Sidecar:
         # No token: the metrics name tools and count calls. A page in a browser must still not read
         # them, which it could only do by a DNS name of its own that points to this host.
         if not _numbered(request.headers.get(hdrs.HOST, "")):
-            anybody = [replace(mount.route.access, tokens=()) for mount in mounts.all]
+            anybody = [replace(mount.route.access, tokens=tuple) for mount in mounts.all]
             if all(access.refusal(request.headers) for access in anybody):
                 return RequestRefused(403, INVALID, "not for this Host").response()
         # Writing a thousand series takes a while.

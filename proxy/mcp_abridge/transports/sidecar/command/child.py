@@ -8,7 +8,7 @@ import asyncio
 import os
 import signal
 from asyncio.subprocess import SubprocessStreamProtocol
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 
@@ -57,11 +57,16 @@ class ChildServer:
 
     @classmethod
     async def start(
-        cls, command: Sequence[str], guardian: Guardian | None, log: Log, limit: int
+        cls,
+        command: Sequence[str],
+        guardian: Guardian | None,
+        log: Log,
+        limit: int,
+        env: Mapping[str, str] | None = None,
     ) -> "ChildServer":
-        """Start a server; raises OSError if that fails."""
+        """Start a server, with `env` or the proxy's environment; raises OSError if that fails."""
         child = cls(guardian, log, limit)
-        starting = child._loop.create_task(child._start(command))
+        starting = child._loop.create_task(child._start(command, env))
         try:
             await asyncio.shield(starting)
         except asyncio.CancelledError:
@@ -71,7 +76,7 @@ class ChildServer:
             raise
         return child
 
-    async def _start(self, command: Sequence[str]) -> None:
+    async def _start(self, command: Sequence[str], env: Mapping[str, str] | None) -> None:
         def register() -> None:
             # In the child, since the parent may be killed before it knows the process id.
             assert self._guardian is not None
@@ -81,6 +86,7 @@ class ChildServer:
             self._transport, protocol = await self._loop.subprocess_exec(
                 lambda: _Protocol(self._loop, self._on_exit, self._on_deaf),
                 *command,
+                env=env,
                 start_new_session=True,
                 preexec_fn=None if self._guardian is None else register,
             )

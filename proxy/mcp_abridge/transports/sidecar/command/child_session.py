@@ -24,6 +24,7 @@ from mcp_abridge.transports.driver import Driver, Routed, Timer
 from mcp_abridge.transports.http import sse
 from mcp_abridge.transports.http.headers import SESSION
 from mcp_abridge.transports.log import Log
+from mcp_abridge.transports.sidecar.caller import digest
 from mcp_abridge.transports.sidecar.command.child import HASTY, ORDERLY, ChildServer, unread
 from mcp_abridge.transports.sidecar.command.streams import EventStore, EventStream
 from mcp_abridge.transports.sidecar.request import (
@@ -31,7 +32,6 @@ from mcp_abridge.transports.sidecar.request import (
     INVALID,
     PostedBody,
     RequestRefused,
-    digest,
 )
 from mcp_abridge.transports.sidecar.response_writer import ResponseWriter
 from mcp_abridge.transports.sidecar.route import AccessRecord
@@ -52,6 +52,7 @@ class ChildSession:
     def __init__(
         self,
         id: str,
+        caller: str,
         child: ChildServer,
         driver: Driver,
         store: EventStore,
@@ -60,6 +61,8 @@ class ChildSession:
         single: bool = False,
     ) -> None:
         self.id = id
+        self.caller = caller
+        """The name of the token that began it, and that alone may use it."""
         self.driver = driver
         self.single = single
         self.version: str | None = None

@@ -1,13 +1,16 @@
-"""The servers that stateless requests share (MCP 2026-07-28).
+"""The servers that the stateless requests of a caller share (MCP 2026-07-28).
 
-Clients number their requests alike, so each has an id and a progress token of the pool's own at its
-server. Invariant: none is used twice, so a late response cannot be taken for another client's. A
-message that belongs to no request goes to the only open request, or is dropped.
+Invariant: a server serves one caller only, so whatever it mixes up stays with that caller. Clients
+number their requests alike, so each has an id and a progress token of the pool's own at its server.
+None is used twice, so a late response cannot be taken for that of another request. A message that
+belongs to no request goes to the latest open one; without tokens, whose callers cannot be told
+apart, only if no other is open.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 
 from msgspec import Raw
 
@@ -19,11 +22,16 @@ from mcp_abridge.session.state import QueryIds
 from mcp_abridge.transports.aio import threaded
 from mcp_abridge.transports.correlation import Correlation, correlate, elements
 from mcp_abridge.transports.log import Log
+from mcp_abridge.transports.sidecar.caller import of_the_largest_holders
 from mcp_abridge.transports.sidecar.command.child import HASTY, ChildServer, unread
+from mcp_abridge.transports.sidecar.request import FAILED, RequestRefused
 
 _MOST_BEHIND = 16 << 20  # bytes that may wait for one client that reads slowly
 _LARGE = 4096  # bytes up to which a line is always checked for a second message
 _DISCONNECTED = "the client closed the stream"
+_SILENT = 1.0  # seconds without a message after a request, from which other servers are preferred
+_WAIT = 10.0  # seconds that a request waits until the servers of other callers have given way
+_RETRY_AFTER = "5"
 
 Start = Callable[[], Awaitable[ChildServer]]
 
@@ -96,17 +104,25 @@ class PooledRequest:
 
 
 class PooledServer:
-    """One server of a pool and its open requests; `ids` are for these."""
+    """One server of a caller and its open requests; `ids` are for these.
 
-    def __init__(self, child: ChildServer, log: Log, ids: QueryIds) -> None:
+    `change` is set whenever it may have become idle.
+    """
+
+    def __init__(
+        self, child: ChildServer, caller: str, log: Log, ids: QueryIds, change: asyncio.Event
+    ) -> None:
         self.child = child
+        self.caller = caller
         self.leaving = False
         """True if it accepts no more requests."""
         self._log = log
         self._ids = ids
+        self._change = change
         self._loop = asyncio.get_running_loop()
         self.last_used = self._loop.time()
-        self._open: set[PooledRequest] = set()
+        self._silent_since: float | None = None
+        self._open: dict[PooledRequest, None] = {}
         # By the ids and progress tokens that the server knows.
         self._requests: dict[bytes, PooledRequest] = {}
         self._noise: list[bytes] = []  # recent output that is no message
@@ -123,6 +139,17 @@ class PooledServer:
         return sum(not each.lasts for each in self._open)
 
     @property
+    def silent(self) -> bool:
+        """True if it owes an answer and has sent nothing for a while, as one that was stopped."""
+        since = self._silent_since
+        return since is not None and self._loop.time() - since > _SILENT
+
+    @property
+    def listened_to(self) -> bool:
+        """True if a subscription is open."""
+        return any(each.lasts for each in self._open)
+
+    @property
     def accepts(self) -> bool:
         """True if it can be sent requests."""
         return not (self.leaving or self.child.deaf or self.child.code is not None)
@@ -130,7 +157,7 @@ class PooledServer:
     def open(self, request: PooledRequest) -> None:
         """Add a request; `send` sends it."""
         request.own_key, request.own_token = self._ids.new(), self._ids.new()
-        self._open.add(request)
+        self._open[request] = None
         if self.reading.done():
             self._close(request)
             request.finish(self.child.cause)
@@ -138,15 +165,17 @@ class PooledServer:
     def send(self, request: PooledRequest, lines: Iterable[bytes]) -> None:
         """Send a request, queries of the proxy before it, or cancellations of either."""
         self.child.post([self._renamed(request, line) for line in lines])
+        if self._silent_since is None and request.awaited and not request.lasts:
+            self._silent_since = self._loop.time()
 
     def cancel(self, request: PooledRequest) -> None:
         self.child.post([cancellation(key, _DISCONNECTED) for key in request.awaited])
         self._close(request)
 
     def finish(self) -> None:
-        """End the server; a second call is ignored."""
-        if not self.leaving:
-            self.leaving = True
+        """Accept no more requests, and end the server once it is idle."""
+        self.leaving = True
+        if self.idle and self._end is None:
             self._end = self._loop.create_task(self.child.end())
 
     def _renamed(self, request: PooledRequest, line: bytes) -> bytes:
@@ -175,13 +204,17 @@ class PooledServer:
         for key in (*request.awaited, request.own_token):
             self._requests.pop(key, None)
         request.awaited.clear()
-        self._open.discard(request)
+        self._open.pop(request, None)
         self.last_used = self._loop.time()
+        if self.leaving:
+            self.finish()
+        self._change.set()
 
     async def _read(self) -> None:
         reason = ""
         try:
             async for line in self.child.messages(self._requests.__contains__):
+                self._silent_since = None
                 for raw in self._messages(line):
                     self._on_message(raw)
                     if self._noise:
@@ -191,6 +224,7 @@ class PooledServer:
             reason = unread(error)
         self.leaving = True
         await self.child.end(HASTY)
+        self._change.set()
         if self._open:
             reason = reason or self.child.cause
             self._log.error(f"{reason}; requests answered with an error: {len(self._open)}")
@@ -199,18 +233,34 @@ class PooledServer:
             request.finish(reason)
 
     def _messages(self, line: bytes) -> list[bytes]:
-        """Separate the response to one client from another's on the same line.
+        """Separate the response to one request from another message on the same line.
 
-        The first is replaced by an error, as it would be with a server of its own.
+        The first is replaced by an error, as it would be with a server of its own, and so is one
+        that broke off before the other message.
         """
         is_checked = len(line) <= _LARGE or message.may_hold_another(line)
         end = message.end_of_first(line) if is_checked else None
         key = None if end is None else correlate(line[:end]).answers
+        if end is None and is_checked and message.answers(line[: message.ENDS]):
+            rest = message.offset_after_half(line)
+            if rest is not None:
+                return [*self._broken_off(line[:rest], line[rest:]), *self._messages(line[rest:])]
         if end is None or key not in self._requests:
             return elements(line) or [line]
         text = message.trailing_bytes_reason(end, len(line))
         self._log.warning(text)
         return [message.error(key, -1, text), *self._messages(line[end:])]
+
+    def _broken_off(self, half: bytes, rest: bytes) -> list[bytes]:
+        text = message.broke_off_reason(len(half))
+        self._log.warning(text)
+        key = message.response_key(half[: message.ENDS], b"")
+        if key not in self._requests:
+            # Its id would have followed: it is the only other request, if there is just one.
+            answered = correlate(rest).answers
+            keys = [each.own_key for each in self._open if each.own_key != answered]
+            key = keys[0] if len(keys) == 1 else None
+        return [] if key is None else [message.error(key, -1, text)]
 
     def _on_message(self, raw: bytes) -> None:
         correlation = correlate(raw)
@@ -235,15 +285,15 @@ class PooledServer:
         if not _is_message(raw):
             if raw.strip():  # an empty line is no output
                 self._noise.append(raw)
-        elif len(self._open) == 1:
-            return next(iter(self._open))
+        elif self._open and (self.caller or len(self._open) == 1):
+            return next(reversed(self._open))
         else:
             self._log.debug("a message that belongs to no request was dropped")
         return None
 
 
 class Pool:
-    """At most `limit` servers, each started by `start` when it is needed."""
+    """At most `limit` servers in all, each for one caller, started by `start` when it is needed."""
 
     def __init__(self, start: Start, limit: int, log: Log) -> None:
         self._start = start
@@ -251,39 +301,93 @@ class Pool:
         self._log = log
         self._ids = QueryIds()
         self._servers: list[PooledServer] = []
-        self._starting: asyncio.Task[PooledServer] | None = None
+        self._starting: dict[str, asyncio.Task[PooledServer]] = {}
+        self._reserved = 0  # places of servers that are being started
+        self._change = asyncio.Event()
 
     @property
     def running(self) -> int:
         return sum(not each.reading.done() for each in self._servers)
 
-    async def open(self, request: PooledRequest) -> PooledServer:
-        """Return the least busy server, to which `request` is added; raises what `start` raises.
+    async def open(self, request: PooledRequest, caller: str = "") -> PooledServer:
+        """Return a server of the caller, to which `request` is added.
 
-        If that one is busy, another one is started for later requests.
+        It is the least busy of those that answer. If that one is busy, another one is started for
+        later requests. Raises RequestRefused if there is no room, and what `start` raises.
         """
         self._servers = [each for each in self._servers if not each.reading.done()]
-        accepting = [each for each in self._servers if each.accepts]
-        server = min(accepting, key=lambda each: each.load, default=None)
-        if server is None:
+        accepting = [each for each in self._servers if each.caller == caller and each.accepts]
+        server = min(accepting, key=lambda each: (each.silent, each.load), default=None)
+        if server is not None and server.silent and server.idle:
+            server.finish()  # it may never answer again
+            server = None
+        if server is None or (server.silent and self._has_room):
             # The start continues even if this request is cancelled.
-            server = await asyncio.shield(self._another())
-        elif server.load and len(self._servers) < self._limit:
-            self._another()
+            server = await asyncio.shield(self._another(caller))
+        elif server.load and self._has_room:
+            self._another(caller)
         server.open(request)
         return server
 
-    def _another(self) -> "asyncio.Task[PooledServer]":
-        if self._starting is None or self._starting.done():
-            self._starting = asyncio.create_task(self._begin())
-            # Retrieve an error that no request waits for; it is in the log.
-            self._starting.add_done_callback(lambda task: task.cancelled() or task.exception())
-        return self._starting
+    @property
+    def _has_room(self) -> bool:
+        # Those that end do not count: that takes seconds.
+        staying = sum(not (each.leaving and each.idle) for each in self._servers)
+        return staying + self._reserved < self._limit
 
-    async def _begin(self) -> PooledServer:
-        server = PooledServer(await self._start(), self._log, self._ids)
+    def _another(self, caller: str) -> "asyncio.Task[PooledServer]":
+        task = self._starting.get(caller)
+        if task is None:
+            task = asyncio.create_task(self._begin(caller))
+            self._starting[caller] = task
+            task.add_done_callback(lambda task: self._on_started(caller, task))
+        return task
+
+    def _on_started(self, caller: str, task: "asyncio.Task[PooledServer]") -> None:
+        del self._starting[caller]
+        if not task.cancelled():
+            task.exception()  # retrieved: perhaps no request waits for it, and it is in the log
+        self._change.set()
+
+    async def _begin(self, caller: str) -> PooledServer:
+        await self._make_room(caller)
+        self._reserved += 1
+        try:
+            child = await self._start()
+            server = PooledServer(child, caller, self._log, self._ids, self._change)
+        finally:
+            self._reserved -= 1
         self._servers.append(server)
         return server
+
+    async def _make_room(self, caller: str) -> None:
+        """End servers of other callers until there is room for one more; raises RequestRefused."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_WAIT):
+                while not self._has_room:
+                    self._change.clear()
+                    ending = any(each.leaving and not each.idle for each in self._servers)
+                    server = self._dispensable(caller)
+                    if server is not None and (server.idle or not ending):
+                        server.finish()
+                    elif not ending:
+                        break
+                    if not self._has_room:
+                        await self._change.wait()
+        if not self._has_room:
+            reason = f"all {self._limit} processes are in use (limits.children in --config)"
+            raise RequestRefused(503, FAILED, reason, {"Retry-After": _RETRY_AFTER})
+
+    def _dispensable(self, caller: str) -> PooledServer | None:
+        """Return the server to end for one more of the caller's: an idle one if there is one."""
+        there = [each for each in self._servers if not each.leaving]
+        there.sort(key=lambda each: each.last_used)
+        others = [
+            each
+            for each in of_the_largest_holders(there, caller)
+            if each.caller != caller and not each.listened_to
+        ]
+        return min(others, key=lambda each: not each.idle, default=None)
 
     def reap(self, seconds: float) -> None:
         """End the servers that have been idle for so many seconds."""
@@ -293,8 +397,8 @@ class Pool:
                 server.finish()
 
     async def close(self) -> None:
-        if self._starting is not None:
-            await asyncio.wait([self._starting])
+        if self._starting:
+            await asyncio.wait(self._starting.values())
         await asyncio.gather(*(server.child.end() for server in self._servers))
         await asyncio.gather(*(server.reading for server in self._servers))
 

@@ -4,6 +4,7 @@ In the handshake era each session has a server of its own; stateless requests sh
 """
 
 import asyncio
+import os
 import re
 import secrets
 import shutil
@@ -14,6 +15,12 @@ from mcp_abridge.transports.aio import Tasks
 from mcp_abridge.transports.http import negotiation, sse
 from mcp_abridge.transports.http.headers import MODERN, SESSION, VERSION
 from mcp_abridge.transports.sidecar import request as post
+from mcp_abridge.transports.sidecar.caller import (
+    NO_SESSION,
+    caller,
+    digest,
+    of_the_largest_holders,
+)
 from mcp_abridge.transports.sidecar.command.child import ChildServer
 from mcp_abridge.transports.sidecar.command.child_session import ChildSession
 from mcp_abridge.transports.sidecar.command.stateless import Stateless
@@ -103,12 +110,13 @@ class CommandRoute:
             raise RequestRefused(400, INVALID, "the id of a request must be a text or an integer")
         single = request.query.get(_SESSION_ID)
         if single is not None:
-            return await self._find(single, record, single=True).post(request, read, record)
+            session = self._find(single, record, single=True)
+            return await session.post(request, read, record)
         if read.modern:
             return await self._stateless.post(request, read, record)
         if read.initializes and read.session is None:
-            session = await self._begin(request, single=False)
-            record.session = post.digest(session.id)
+            session = await self._begin(request, record, single=False)
+            record.session = digest(session.id)
         else:
             session = self._session_of(request, record)
             self._check(read.version, session)
@@ -127,7 +135,7 @@ class CommandRoute:
         return await session.get(request, record, version, request.headers.get("Last-Event-ID"))
 
     async def _single(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
-        session = await self._begin(request, single=True)
+        session = await self._begin(request, record, single=True)
         # Relative to the URL that the client has used, whatever a reverse proxy made of it.
         leading = sse.endpoint_event(f"?{_SESSION_ID}={session.id}".encode())
         try:
@@ -142,10 +150,15 @@ class CommandRoute:
         return self._find(id, record, single=False)
 
     def _find(self, id: str, record: AccessRecord, *, single: bool) -> ChildSession:
-        record.session = post.digest(id)
+        record.session = digest(id)
         session = self._sessions.get(id)
-        if session is None or session.over or session.single is not single:
-            raise RequestRefused(404, INVALID, "there is no such session, or none any more")
+        if (
+            session is None
+            or session.over
+            or session.single is not single
+            or session.caller != record.token
+        ):
+            raise RequestRefused(404, INVALID, NO_SESSION)
         return session
 
     def _check(self, version: str | None, session: ChildSession) -> None:
@@ -153,26 +166,30 @@ class CommandRoute:
         if version not in (None, session.version) and version not in _HANDSHAKES:
             raise RequestRefused(400, INVALID, f"the value of {VERSION} is no version served here")
 
-    async def _begin(self, request: web.BaseRequest, *, single: bool) -> ChildSession:
+    async def _begin(
+        self, request: web.BaseRequest, record: AccessRecord, *, single: bool
+    ) -> ChildSession:
         log = self._shared.log
-        self._make_room()
+        sender = caller(request, self._route, record.token)
+        self._make_room(sender.token)
         self._starting += 1
         try:
             child = await self._child()
         finally:
             self._starting -= 1
         id = secrets.token_urlsafe(24)
-        scope = f"{post.caller(request, self._route)}\n{post.digest(id)}"
+        scope = f"{sender.scope}\n{digest(id)}"
         driver = self._shared.begin(self._route, self._rules, scope, log.noise)
-        session = ChildSession(id, child, driver, self._store, log, single=single)
+        session = ChildSession(id, sender.token, child, driver, self._store, log, single=single)
         self._sessions[id] = session
         session.reading.add_done_callback(lambda _: self._sessions.pop(id, None))
         return session
 
     async def _child(self) -> ChildServer:
         limit, log = self._shared.limits.message, self._shared.log
+        env = {name: os.environ[name] for name in os.environ.keys() - self._shared.secrets}
         try:
-            child = await ChildServer.start(self._command, self._guardian, log, limit)
+            child = await ChildServer.start(self._command, self._guardian, log, limit, env)
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             self._unready = f"the command {self._command[0]!r} cannot be started: {reason}"
@@ -181,18 +198,19 @@ class CommandRoute:
         self._unready = None
         return child
 
-    def _make_room(self) -> None:
+    def _make_room(self, newcomer: str) -> None:
         most = self._shared.limits.sessions
         there = [session for session in self._sessions.values() if not session.over]
         if len(there) + self._starting < most:
             return
-        idle = [session for session in there if not session.connected]
-        if not idle:
+        # Those with pending answers come last.
+        there.sort(key=lambda each: (each.pending, each.last_used))
+        largest = of_the_largest_holders(there, newcomer)
+        idle = next((session for session in largest if not session.connected), None)
+        if idle is None:
             reason = f"there are {most} sessions already"
             raise RequestRefused(503, FAILED, reason, {"Retry-After": _RETRY_AFTER})
-        # Those with pending answers come last.
-        first = min(idle, key=lambda each: (each.pending, each.last_used))
-        self._end(first, "the session made room for another one")
+        self._end(idle, "the session made room for another one")
 
     async def _reap(self) -> None:
         idle = self._shared.limits.idle_seconds

@@ -51,7 +51,7 @@ class Stateless:
             # No notification of one client may go to a server that all share.
             record.answered_by = "proxy"
             return web.Response(status=202)
-        context = await self._sessions.context(request, read)
+        context = await self._sessions.context(request, read, record.token)
         try:
             return await _Answering(self, context, record).answer()
         finally:
@@ -91,7 +91,7 @@ class _Answering:
         assert read.first is not None
         lasts = read.method == LISTEN
         pooled = PooledRequest(self._key, progress_token(read.first), self._abort, lasts=lasts)
-        server = await self._route.pool.open(pooled)
+        server = await self._route.pool.open(pooled, self._context.caller.token)
         send = partial(server.send, pooled)
         try:
             self._send(routed, send)

@@ -32,6 +32,7 @@ class SseSession(Struct):
     """An open stream; `url` is the server's endpoint, `request` the client's last one to it."""
 
     driver: Driver
+    caller: str
     answer: ResponseWriter
     request: web.BaseRequest
     url: URL
@@ -62,7 +63,7 @@ class SseSessions:
         name = secrets.token_urlsafe(16)
         driver = self._registry.alone(name)
         timer = Timer(driver, lambda late: self._dispatch(stream, late))
-        stream = SseSession(driver, answer, request, upstream.url, timer)
+        stream = SseSession(driver, record.token, answer, request, upstream.url, timer)
         try:
             async for event in self._upstream.events(upstream, record):
                 if event.event == ENDPOINT:
@@ -93,7 +94,7 @@ class SseSessions:
         Raises ConnectionLost, and RequestRefused if the stream has ended or the message is none.
         """
         stream = self._streams.get(name)
-        if stream is None:
+        if stream is None or stream.caller != record.token:
             raise RequestRefused(404, post.INVALID, "the stream of this endpoint is over")
         read = await post.read(request, self._route, self._limits, record)
         stream.request = request

@@ -23,6 +23,7 @@ from mcp_abridge.transports.http.headers import SESSION
 from mcp_abridge.transports.http.negotiation import JSON, STREAM
 from mcp_abridge.transports.http.sse import Event
 from mcp_abridge.transports.sidecar import request as post
+from mcp_abridge.transports.sidecar.caller import digest
 from mcp_abridge.transports.sidecar.request import FAILED, PostedBody, RequestRefused
 from mcp_abridge.transports.sidecar.response_writer import ResponseWriter, message_event, translate
 from mcp_abridge.transports.sidecar.route import AccessRecord, Route, Rules, Services
@@ -86,6 +87,8 @@ class UrlRoute:
 
     async def handle(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
         try:
+            if not self._route.passes:
+                await self._registry.check_owner(request, record.token)
             if request.method == "POST" and not self._route.passes:
                 if (name := request.query.get(http_sse.QUERY)) is not None:
                     return await self._legacy.posted(request, name, record)
@@ -96,7 +99,7 @@ class UrlRoute:
 
     async def _post(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
         read = await post.read(request, self._route, self._limits, record)
-        context = await self._registry.context(request, read)
+        context = await self._registry.context(request, read, record.token)
         exchange = Exchange(context, record)
         driver = context.driver
         routed = await driver.from_client(read.raw, context.id_prefix, context.scope)
@@ -177,7 +180,7 @@ class UrlRoute:
         context, record, ours = exchange.context, exchange.record, exchange.ours
         request, read = context.request, context.post
         if read.initializes:
-            self._registry.initialized(context, upstream.headers.get(SESSION))
+            await self._registry.initialized(context, upstream.headers.get(SESSION))
         self._forget_ended(request, upstream)
         good = 200 <= upstream.status < 300
         if not good or upstream.content_type not in (JSON, STREAM):
@@ -271,7 +274,7 @@ class UrlRoute:
         raw = await post.read_body(request, self._limits) if request.body_exists else b""
         session = request.headers.get(SESSION)
         if session is not None:
-            record.session = post.digest(session)
+            record.session = digest(session)
         async with self._upstream.ask(request, raw) as upstream:
             self._forget_ended(request, upstream)
             streams = upstream.content_type == STREAM and not self._route.passes
@@ -280,7 +283,9 @@ class UrlRoute:
             answer = _writer(request, post.NOTHING, record, upstream)
             await answer.begin()
             if session is not None:
-                context = await self._registry.of_session(request, post.NOTHING, session)
+                context = await self._registry.of_session(
+                    request, post.NOTHING, record.token, session
+                )
                 await self._events(Exchange(context, record), answer, upstream)
             else:
                 await self._legacy.follow(request, answer, upstream, record)

@@ -1,0 +1,92 @@
+"""Whose a request is: one caller must never get, run or end what is another's.
+
+A caller is bound to the route and to the name of the token that opened it: its sessions, processes,
+streams and stored answers are of that name, so that a token may be replaced by another one of the
+name. Without tokens all are one caller. Before a URL the server may tell callers apart by headers
+that the proxy passes on: these separate stored answers too, not sessions, which the server gives.
+"""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable
+from typing import Protocol, TypeVar
+
+from aiohttp import web
+from msgspec import Struct
+
+from mcp_abridge.storage.snapshots import ANYBODY
+from mcp_abridge.transports.http import hop_headers
+from mcp_abridge.transports.sidecar.route import Route
+
+NO_SESSION = "there is no such session, or none any more"
+"""The words for a session that does not exist, and for one of another caller."""
+
+# Headers that do not identify the client: about the request itself, or added on its way.
+_OF_NOBODY = re.compile(
+    r"authorization|host|user-agent|date|expect|origin|referer|via|pragma|priority|range|dnt"
+    r"|cache-control|last-event-id|(accept|content|if|mcp|sec|upgrade)(-.*)?"
+    r"|forwarded|x-forwarded-(for|host|port|prefix|proto|scheme|server|ssl)|x-scheme|cdn-loop"
+    r"|x-real-ip|(x-|true-|x-cluster-)client-ip|cf-(connecting-ip|ipcountry|ray|visitor)"
+    r"|b3|traceparent|tracestate|baggage|newrelic|(x-b3|x-datadog|x-envoy)-.*"
+    r"|(.*-)?(request|correlation|trace|span|transaction|invocation|idempotency|retry)"
+    r"(-?(id|key|start|time|context|attempt|count))?|sentry-trace"
+)
+
+
+class Caller(Struct, frozen=True):
+    """The caller of a request.
+
+    `token` is the name of the token that opened the route, empty without one: sessions and
+    processes are its. `scope` is the scope of its stored answers.
+    """
+
+    token: str
+    scope: str
+
+
+def caller(request: web.BaseRequest, route: Route, token: str) -> Caller:
+    """Return the caller of a request that the route has admitted by the token of this name.
+
+    Callers that nothing identifies share one scope, and with it the snapshots kept for later pages.
+    """
+    parts = ["token", token] if token else []
+    if not token or route.auth == "forward":
+        # Without a token of the route it is the server's, or that of a proxy in front of this one.
+        parts += filter(None, [request.headers.get("Authorization")])
+    if isinstance(route.upstream, str):
+        # The server may identify the caller by any header that it receives: a key, a cookie, a
+        # user's name.
+        forwarded = hop_headers.to_upstream(request.headers, credentials=route.auth == "forward")
+        names = {name.lower() for name in forwarded}
+        for name in sorted(name for name in names if not _OF_NOBODY.fullmatch(name)):
+            parts += (name, *forwarded.getall(name))
+    # Without the address of the listener: replicas listen at different addresses.
+    scope = digest("\n".join((route.path, str(route.upstream), *parts)))
+    return Caller(token, scope if parts else f"{ANYBODY}-{scope}")
+
+
+def digest(text: str) -> str:
+    """Return a digest that stands for a possible secret in all places that others can read."""
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:24]
+
+
+class Held(Protocol):
+    """A thing that a caller holds: a session, or a process."""
+
+    @property
+    def caller(self) -> str: ...
+
+
+Thing = TypeVar("Thing", bound=Held)
+
+
+def of_the_largest_holders(things: Iterable[Thing], newcomer: str) -> list[Thing]:
+    """Return things that may give way for one of the `newcomer`'s, the largest holders' first.
+
+    Nobody gives way to a caller that holds more than they do.
+    """
+    things = list(things)
+    numbers = Counter(each.caller for each in things)
+    there = [each for each in things if numbers[each.caller] >= numbers[newcomer]]
+    return sorted(there, key=lambda each: -numbers[each.caller])
