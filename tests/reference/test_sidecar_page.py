@@ -13,11 +13,13 @@ from mcp_abridge.ruleset.loading.convert import fields
 from mcp_abridge.storage.meter import OutcomeKind
 from mcp_abridge.transports.log import Log
 from mcp_abridge.transports.sidecar import sidecar as served
+from mcp_abridge.transports.sidecar.access import Access
 from mcp_abridge.transports.sidecar.metrics import Metrics
 from mcp_abridge.transports.sidecar.route import Route
 
 from tests.reference import sidecar_page as sidecar
 from tests.reference.__main__ import SIDECAR
+from tests.transports.http.route_server import tokens
 from tests.transports.http.sidecar_server import LISTEN, serve_sidecar, sidecar_route
 
 PAGE = SIDECAR.read_text(encoding="utf-8")
@@ -77,9 +79,9 @@ def test_every_label_of_a_metric_and_every_outcome_is_explained() -> None:
     [("request", set()), ("call", {"failure"})],  # the calls here do not fail
 )
 async def test_fields_of_a_line_are_those_that_are_logged(event: str, absent: set[str]) -> None:
-    async with serve_sidecar() as server:
-        await server.post("/mcp", b"call")
-        await server.post("/mcp", b"fail")
+    async with serve_sidecar(sidecar_route(access=Access(tokens=tokens("right")))) as server:
+        for body in (b"call", b"fail"):
+            await server.post("/mcp", body, "Authorization: Bearer right")
         logged = {name for line in server.events(event) for name in line}
     fields = {
         field

@@ -123,11 +123,13 @@ class LimitsSpec(Struct, frozen=True, kw_only=True):
     """The most connections from one address; a reverse proxy in front is one address. By default
     half of `connections`, and no limit for addresses of loopback."""
     sessions: Count = 1000
-    """The most sessions of each route before a command; 1000 by default."""
+    """The most sessions of each route before a command; 1000 by default. For one more, an unused
+    session of the caller that has most ends."""
     idle_seconds: Seconds = 1800.0
     """How long after its last use such a session ends; 1800 by default."""
     children: Count = 4
-    """The most processes for the stateless requests of such a route; 4 by default."""
+    """The most processes for the stateless requests of such a route; 4 by default. Each serves one
+    caller; if all are taken, those of the caller that has most give way."""
     drain_seconds: Annotated[float, Meta(ge=0)] = 10.0
     """How long open requests have to end at shutdown; 10 by default."""
     snapshots: Bytes = 256_000_000
