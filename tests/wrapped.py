@@ -14,7 +14,7 @@ TEE = Path(__file__).parent / "fixtures" / "tee.py"
 # As `mcp-abridge`, without needing it to be installed, wherever the command is started.
 START = f"""
 import sys
-sys.path.insert(0, {str(ROOT)!r})
+sys.path.insert(0, {str(ROOT / "proxy")!r})
 from mcp_abridge.cli import main
 sys.exit(main())
 """
