@@ -37,6 +37,7 @@ def run_hook(monkeypatch: pytest.MonkeyPatch, run: Run, tmp_path: Path) -> RunHo
     ) -> tuple[Any, str]:
         event = {
             "hook_event_name": "PostToolUse",
+            "transcript_path": str(tmp_path / "project" / "session.jsonl"),
             "tool_name": tool,
             "tool_input": {"query": "x"},
             "tool_response": response,
@@ -56,8 +57,10 @@ def blocks(*texts: str) -> list[dict[str, str]]:
 def test_a_long_answer_is_cut_and_the_commands_in_its_notice_read_the_rest(
     form: str, run_hook: RunHook, tmp_path: Path, run: Run
 ) -> None:
-    (tmp_path / "saved.txt").write_text(WHOLE)
-    saved = SAVED % (len(WHOLE), tmp_path / "saved.txt")
+    file = tmp_path / "project" / "session" / "tool-results" / "to read (1).txt"
+    file.parent.mkdir(parents=True)
+    file.write_text(WHOLE)
+    saved = SAVED % (len(WHOLE), file)
     response = {"blocks": blocks(WHOLE), "structuredContent": WHOLE, "file": saved}[form]
     output, error = run_hook(response)
 
@@ -75,6 +78,50 @@ def test_a_long_answer_is_cut_and_the_commands_in_its_notice_read_the_rest(
     assert rest["rows"][0][0] == len(first)
     [counts] = [shlex.split(way)[0] for way in ways if way.endswith(" counts")]
     assert json.loads(run(*words[1:3], counts).out)["view"] == {"open": 600, "closed": 300}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "{home}/.history",
+        "{home}/pipe",
+        "{own}/pipe",
+        "{own}/link",
+        "{own}/../../../.history",
+        "{own}/../../other/tool-results/answer.txt",
+        "{project}/other/tool-results/answer.txt",
+        "{project}/session/../other/tool-results/answer.txt",
+        "{project}/other/../session/tool-results/..",
+        "{home}/session/tool-results/answer.txt",
+        "session/tool-results/answer.txt",
+        "tool-results/answer.txt",
+        "answer.txt",
+        "{own}/\0",
+    ],
+)
+def test_a_server_that_names_a_users_file_gets_nothing_of_it(
+    path: str, run_hook: RunHook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / "project"
+    own, other = (project / session / "tool-results" for session in ("session", "other"))
+    elsewhere = tmp_path / "session" / "tool-results"
+    for folder in (own, other, elsewhere):
+        folder.mkdir(parents=True)
+    for file in (tmp_path / ".history", other / "answer.txt", elsewhere / "answer.txt"):
+        file.write_text(WHOLE)
+    (own / "link").symlink_to(tmp_path / ".history")
+    for folder in (own, tmp_path):
+        os.mkfifo(folder / "pipe")
+    monkeypatch.chdir(tmp_path)
+    words = SAVED % (9, path.format(home=tmp_path, project=project, own=own))
+
+    assert run_hook(words) == (None, "")
+    output, _ = run_hook(words + "x" * 20_000)
+    text = "".join(block["text"] for block in output["updatedMCPToolOutput"])
+    assert text.startswith(words[:100])
+    assert len(text) <= 10_000
+    [answer] = (tmp_path / "mcp-abridge" / "answers").iterdir()
+    assert "Row" not in text + answer.read_text()
 
 
 def test_the_notice_of_a_view_names_the_command_too(run_hook: RunHook, run: Run) -> None:
@@ -147,7 +194,6 @@ def test_a_view_that_cannot_be_made_is_refused(tmp_path: Path, run: Run) -> None
 @pytest.mark.parametrize(
     ("response", "tool", "reason"),
     [
-        (SAVED % (9, "/nowhere.txt"), "mcp__a__b", "[Errno 2] No such file or directory"),
         ({"stdout": WHOLE}, "Bash", "'Bash' is no tool of a server; set the hook's matcher to mcp"),
         ({"text": WHOLE}, "mcp__a__b", "its tool_response is neither a text nor a list of content"),
         ([WHOLE], "mcp__a__b", "its tool_response is neither a text nor a list of content"),

@@ -1,6 +1,7 @@
 """`weigh` sums up what models read, from transcripts as Claude Code and Codex write them."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -66,19 +67,30 @@ def test_answers_are_counted_as_the_model_read_them(tmp_path: Path, run: Run) ->
     assert tools["crm/get_item"]["read"] == 4
 
 
-def test_an_answer_that_the_client_saved_is_weighed_whole(tmp_path: Path, run: Run) -> None:
-    (tmp_path / "saved.txt").write_text(ROWS)
-    text = SAVED % (len(ROWS), tmp_path / "saved.txt")
-    missing = SAVED % (9, "/nowhere.txt")
-    (tmp_path / "s.jsonl").write_text(
-        claude(use("1", "mcp__crm__list"), result("1", text))
-        + claude(use("2", "mcp__crm__gone"), result("2", missing))
+@pytest.mark.parametrize("transcript", ["s.jsonl", "s/subagents/agent-1.jsonl"])
+def test_an_answer_that_the_client_saved_is_weighed_whole_and_no_other_file(
+    transcript: str, tmp_path: Path, run: Run
+) -> None:
+    own, other = (tmp_path / session / "tool-results" for session in ("s", "other"))
+    for folder in (own, other):
+        folder.mkdir(parents=True)
+        (folder / "saved.txt").write_text(ROWS)
+    (own / "link").symlink_to(other / "saved.txt")
+    os.mkfifo(own / "pipe")
+    paths = own / "saved.txt", own / "link", own / "pipe", own / "gone", other / "saved.txt"
+    (tmp_path / transcript).parent.mkdir(exist_ok=True)
+    (tmp_path / transcript).write_text(
+        "".join(
+            claude(use(str(number), f"mcp__crm__{number}"), result(str(number), SAVED % (9, path)))
+            for number, path in enumerate(paths)
+        )
         + codex(CALL, output("x" * 9 + "…2000 tokens truncated…" + "y" * 9))
     )
     tools = weights(run, tmp_path)
-    assert (tools["crm/list"]["whole"], tools["crm/list"]["cut"]) == (len(ROWS), 2)
-    assert tools["crm/list"]["in_budget"] < 12_000
-    assert (tools["crm/gone"]["whole"], tools["crm/gone"]["cut"]) == (0, 1)
+    assert tools["crm/0"]["whole"] == len(ROWS)
+    assert tools["crm/0"]["in_budget"] < 12_000
+    for tool in ("crm/1", "crm/2", "crm/3", "crm/4", "crm/list"):
+        assert (tools[tool]["whole"], tools[tool]["cut"]) == (0, 1)
 
 
 def test_a_name_that_no_stream_takes_is_escaped_or_masked(tmp_path: Path, run: Run) -> None:

@@ -1,8 +1,8 @@
 """`hook`: without it, the answers of servers that cannot be wrapped reach Claude Code uncut.
 
 Claude Code runs it for each answer, and shows the model what it prints. An answer beyond Claude
-Code's own limit comes as the name of a file, which is read. See `updatedMCPToolOutput` of
-PostToolUse in https://code.claude.com/docs/en/hooks.
+Code's own limit comes as the name of a file of the session, which is read. See
+`updatedMCPToolOutput` of PostToolUse in https://code.claude.com/docs/en/hooks.
 """
 
 import argparse
@@ -19,7 +19,6 @@ from mcp_abridge.errors import AbridgeError
 
 _SMALL = 2000  # bytes of an event: no budget cuts an answer in it
 _SECONDS = 3600  # that an answer is kept
-_SAVED = re.compile(r"Error: result \([^)]*\) exceeds maximum allowed tokens\. .* to (.+)\.\n")
 
 Block = dict[str, Any]
 
@@ -65,7 +64,7 @@ def _in_brief(raw: bytes, arguments: argparse.Namespace) -> list[Block] | None:
     if not re.match("mcp__.+__", name):
         raise AbridgeError(f"{name!r} is no tool of a server; set the hook's matcher to mcp__.*")
     tool = name.split("__", 2)[2]
-    content = [_as_mcp(block) for block in _blocks(event["tool_response"])]
+    content = [_as_mcp(block) for block in _blocks(event)]
     result = Raw(to_json({"content": content}))
     recording = exchange.make(tool, event["tool_input"], result)
     replay = replay_of(recording, arguments)
@@ -75,15 +74,16 @@ def _in_brief(raw: bytes, arguments: argparse.Namespace) -> list[Block] | None:
     return [_as_sent(block) for block in loads(answer.line)["result"]["content"]]
 
 
-def _blocks(response: Any) -> list[Block]:
+def _blocks(event: dict[str, Any]) -> list[Block]:
+    from mcp_abridge.cli.transcripts import saved_answer
+
+    response = event["tool_response"]
     if isinstance(response, list) and all(isinstance(block, dict) for block in response):
         return response
     if not isinstance(response, str):
         raise AbridgeError("its tool_response is neither a text nor a list of content blocks")
-    if match := _SAVED.match(response):
-        with open(match[1], encoding="utf-8") as file:
-            response = file.read()
-    return [{"type": "text", "text": response}]
+    whole = saved_answer(response, event["transcript_path"])
+    return [{"type": "text", "text": response if whole is None else whole}]
 
 
 def _as_mcp(block: Block) -> Block:

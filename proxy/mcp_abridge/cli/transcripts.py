@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from mcp_abridge.cli.terminal import json_text
 from mcp_abridge.ruleset.clients import client_for
+from mcp_abridge.storage.regular import open_regular
 from mcp_abridge.testing import recordings
 from mcp_abridge.testing.answer import read
 from mcp_abridge.testing.exchange import RecordedExchange, make, text_result
@@ -22,6 +23,7 @@ ENDING = ".jsonl"
 
 _CLAUDE_FILE = re.compile(r"(?:Output has been|Full output) saved to:? ([^\n]+?)\.?\n")
 _CLAUDE_CUT = re.compile(r"Error: result \([^)]*\) exceeds|<persisted-output>")
+_CLAUDE_AGENT = re.compile(r"/subagents/(?:[^/]+/)?agent-[^/]+$")
 _CODEX_CUT = re.compile(r"…\d+ tokens truncated…|^Warning: truncated output")
 _CODEX_HEAD = re.compile(r"Wall time: [^\n]*\nOutput:\n?")
 # Lines without these words hold no call and no answer of a tool; most lines are such.
@@ -92,6 +94,26 @@ def sessions(path: str) -> Iterator[tuple[RecordedSession, list[tuple[int, str]]
         yield session, words
 
 
+def saved_answer(text: str, transcript: str) -> str | None:
+    """Return the answer that Claude Code saved, if a text is its words in place of one.
+
+    A server can write the same words about any path. So no path of a text is opened: it only names
+    a file in the folder that the client has for the session of `transcript`.
+    """
+    match = _CLAUDE_FILE.search(text) if _CLAUDE_CUT.match(text) else None
+    if match is None or not transcript.endswith(ENDING):
+        return None
+    session = _CLAUDE_AGENT.sub("", os.path.abspath(transcript).removesuffix(ENDING))
+    *_, owner, folder, name = f"//{match[1]}".split("/")
+    if (owner, folder) != (os.path.basename(session), "tool-results"):
+        return None
+    try:
+        with open_regular(os.path.join(session, folder, name), follow=False) as file:
+            return file.read().decode(errors="replace")
+    except (OSError, ValueError):  # ValueError: no file can have that name
+        return None
+
+
 def _events(path: str, lines_with: tuple[bytes, ...]) -> Iterator[ToolAnswer | str]:
     tools: dict[str, _Call] = {}  # by the call's id
     with open(path, "rb") as file:
@@ -99,7 +121,7 @@ def _events(path: str, lines_with: tuple[bytes, ...]) -> Iterator[ToolAnswer | s
             if not any(word in line for word in lines_with):
                 continue
             record = _object(line)
-            yield from _claude(record, tools)
+            yield from _claude(record, tools, path)
             yield from _codex(record.get("payload"), tools)
 
 
@@ -112,7 +134,9 @@ def _recorded(folder: str) -> Iterator[ToolAnswer]:
             yield ToolAnswer(client, tool, text, False, text, exchange.arguments, exchange)
 
 
-def _claude(record: dict[str, Any], tools: "dict[str, _Call]") -> Iterator[ToolAnswer | str]:
+def _claude(
+    record: dict[str, Any], tools: "dict[str, _Call]", path: str
+) -> Iterator[ToolAnswer | str]:
     message = record.get("message")
     content = message.get("content") if isinstance(message, dict) else None
     for block in content if isinstance(content, list) else ():
@@ -126,7 +150,7 @@ def _claude(record: dict[str, Any], tools: "dict[str, _Call]") -> Iterator[ToolA
             case "tool_result" if (call := tools.pop(block["tool_use_id"], None)) is not None:
                 text = _text(block.get("content"))
                 cut = _CLAUDE_CUT.match(text) is not None
-                whole = _saved(text) if cut else text
+                whole = saved_answer(text, path) if cut else text
                 yield ToolAnswer("claude-code", call[0], text, cut, whole, call[1])
 
 
@@ -175,11 +199,3 @@ def _text(content: Any) -> str:
 def _encodable(text: str) -> str:
     """Return a text with a question mark in place of each lone surrogate."""
     return text.encode(errors="replace").decode()
-
-
-def _saved(text: str) -> str | None:
-    match = _CLAUDE_FILE.search(text)
-    path = match[1] if match else ""
-    with suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
-        return file.read()
-    return None
