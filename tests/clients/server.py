@@ -82,7 +82,16 @@ def tool(name: str) -> Json:
     return definition
 
 
-def call(name: str, _: Json) -> Json:
+# What Claude Code shows in place of an answer that it saved. A result of MCP's first revision comes
+# to its hooks in the same form.
+SAVED = (
+    "Error: result (9 characters) exceeds maximum allowed tokens. Output has been saved to %s.\n"
+)
+
+
+def call(name: str, arguments: Json) -> Json:
+    if name == "saved":
+        return {"toolResult": SAVED % arguments["query"]}
     if name not in RESULTS:
         raise LookupError(f"there is no tool {name}")
     return RESULTS[name]

@@ -4,14 +4,17 @@ import contextlib
 import os
 import re
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 from mcp_abridge.cli.wrap.places import CLIENTS
 
 from tests.clients.cases import Bench, Case, Check, ends, plain
 from tests.clients.model import COMMAND, VIEW, Model, Step, VisibleResult, unescaped
 from tests.clients.programs import SERVER, Client, Place, environment, run, write
+from tests.clients.server import SAVED
 from tests.faults.sidecar import Sidecar
 from tests.wrapped import ROOT, START, Tee
 
@@ -136,7 +139,43 @@ def hooked(client: Client, user: User, *options: str) -> Iterator[Check]:
     yield Check("the hook cuts, and the rest is read", rest(first, second, tee))
 
 
+def paths(bench: Bench) -> Iterator[Check]:
+    """A server that names a file, in the words for a saved answer, gets nothing of it."""
+    user = User(bench.folder / "paths")
+    user.types("mcp-abridge", "wrap", "--hook")
+    session, other = str(uuid4()), str(uuid4())
+    project = user.home / ".claude" / "projects" / re.sub(r"[^a-zA-Z0-9]", "-", str(user.cwd))
+    own = project / session / "tool-results"
+    secret = write(user.home / ".history", "user's own\n" * 2_000)
+    write(project / other / "tool-results" / "answer.txt", secret.read_text())
+    own.mkdir(parents=True)
+    (own / "link").symlink_to(secret)
+    for folder in (own, user.home):
+        os.mkfifo(folder / "pipe")
+    names = [
+        *(secret, own / "../../../../../.history", own / "link", own / "pipe", user.home / "pipe"),
+        *(start / other / "tool-results" / "answer.txt" for start in (project, own / "../..")),
+    ]
+    plan = [Step("saved", {"query": str(path)}) for path in names] + [Step(LOCAL)]
+    with Model(plan) as model:
+        server = [*SERVER, "saved", LOCAL]
+        start, more = bench.client.configure(Place(model.url, user.home, user.cwd, server))
+        user.env |= more
+        began = time.monotonic()
+        output = user.types(*start, "--session-id", session)
+    for path, result in zip(names, model.results, strict=False):
+        name = os.path.relpath(path, project)
+        expected = SAVED % path in result.text and "user's own" not in result.text
+        yield Check(f"nothing is read of {name}", "" if expected else ends(result.text))
+    seconds = time.monotonic() - began
+    yield Check("no pipe is waited for", "" if seconds < 30 else f"it took {seconds:.0f} s")
+    saved = [*own.glob("*.txt")]
+    text = model.results[-1].text if len(model.results) == len(plan) else output
+    cut = saved and COMMAND.search(unescaped(text)) and "Record number 0" in text
+    yield Check("the client's own saved answer is cut", "" if cut else f"{saved} {ends(text)}")
+
+
 def user_cases(client: Client) -> list[Case]:
     if client.whole or client.adds is None:
         return []
-    return [servers, hook, plugin] if client.name == "claude-code" else [servers]
+    return [servers, hook, plugin, paths] if client.name == "claude-code" else [servers]
