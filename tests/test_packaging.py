@@ -1,13 +1,21 @@
-"""The manifests for registries and Claude Code: valid, and of one name, owner and version."""
+"""The wheel and its manifests: it works beside others', they are valid, of one name and version."""
 
 import json
 import re
+import subprocess
+import sys
 import tomllib
+import venv
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
+import pytest
 import yaml
+
+from tests.cli.test_current_folder import OWN, RULES
+from tests.cli.test_current_folder import SERVER as SHELF
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -95,3 +103,64 @@ def test_a_release_runs_what_every_change_must_pass() -> None:
     assert any(".ci/run" in step.get("run", "") for step in jobs["test"]["steps"])
     [build] = [step for step in jobs["image"]["steps"] if "build-push" in step.get("uses", "")]
     assert build["with"]["sbom"] is True
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return our wheel, and one with a package of the name `proxy`, as PyPI's proxy.py has."""
+    folder = tmp_path_factory.mktemp("wheels")
+    pip("wheel", "--no-build-isolation", "--wheel-dir", folder, ROOT)
+    [ours] = folder.iterdir()
+    other = folder / "proxy_py-2.4-py3-none-any.whl"
+    records = "proxy_py-2.4.dist-info"
+    with zipfile.ZipFile(other, "w") as wheel:
+        for name, text in {
+            "proxy/__init__.py": "OTHER = True\n",
+            "proxy/__main__.py": "",
+            f"{records}/METADATA": "Metadata-Version: 2.1\nName: proxy.py\nVersion: 2.4\n",
+            f"{records}/WHEEL": "Wheel-Version: 1.0\nTag: py3-none-any\n",
+            f"{records}/RECORD": "",
+        }.items():
+            wheel.writestr(name, text)
+    return {"ours": ours, "other": other}
+
+
+def pip(*words: object, python: Path | None = None) -> None:
+    place = ("--python", str(python)) if python else ()
+    options = ("--no-deps", "--no-index", "--quiet", "--disable-pip-version-check")
+    output([sys.executable, "-m", "pip", *place, *map(str, words), *options], ROOT)
+
+
+def output(command: list[str], folder: Path) -> str:
+    completed = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stderr
+    return completed.stdout
+
+
+@pytest.mark.parametrize("order", [("ours", "other"), ("other", "ours")], ids="-".join)
+def test_beside_the_package_proxy_py_everything_works(
+    order: tuple[str, str], wheels: dict[str, Path], tmp_path: Path
+) -> None:
+    venv.create(tmp_path / "venv", symlinks=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    for name in order:
+        pip("install", "--no-compile", wheels[name], python=python)
+    [site] = tmp_path.glob("venv/lib/*/site-packages")
+    # What it needs, as the tests have it.
+    needs = [path for path in sys.path if path.endswith("site-packages")]
+    (site / "needs.pth").write_text("\n".join(needs))
+    for name, text in {"rules.yaml": RULES, "own.py": OWN, "server.py": SHELF}.items():
+        (tmp_path / name).write_text(text)
+
+    def run(*words: str) -> str:
+        return output([str(python.with_name("mcp-abridge")), *words], tmp_path)
+
+    rules = ("--allow-python", "rules.yaml")
+    assert run("--version") == f"mcp-abridge {PROJECT['version']}\n"
+    assert "ok: rules.yaml" in run("check", *rules, "github")
+    assert "2 passed" in run("test", *rules)
+    server = ("--", str(python), "server.py")
+    assert "3999" in run("call", "list", "--budget", "off", "--rules", rules[1], rules[0], *server)
+    code = "import mcp_abridge, proxy.__main__; print(proxy.OTHER, mcp_abridge.__file__)"
+    other, ours = output([str(python), "-P", "-c", code], tmp_path).split()
+    assert (other, Path(ours).is_relative_to(site)) == ("True", True)

@@ -161,13 +161,13 @@ def paths(bench: Bench) -> Iterator[Check]:
         server = [*SERVER, "saved", LOCAL]
         start, more = bench.client.configure(Place(model.url, user.home, user.cwd, server))
         user.env |= more
-        began = time.monotonic()
+        start_time = time.monotonic()
         output = user.types(*start, "--session-id", session)
     for path, result in zip(names, model.results, strict=False):
         name = os.path.relpath(path, project)
         expected = SAVED % path in result.text and "user's own" not in result.text
         yield Check(f"nothing is read of {name}", "" if expected else ends(result.text))
-    seconds = time.monotonic() - began
+    seconds = time.monotonic() - start_time
     yield Check("no pipe is waited for", "" if seconds < 30 else f"it took {seconds:.0f} s")
     saved = [*own.glob("*.txt")]
     text = model.results[-1].text if len(model.results) == len(plan) else output

@@ -70,4 +70,5 @@ ROWS: dict[int, Row] = {
     48: Row("what other proxies do to answers", "stdio", "http"),
     49: Row("rules read again that change nothing a client sees", "stdio", "http"),
     50: Row("an input schema that grows over 16,384 bytes", "stdio"),
+    51: Row("a current folder with modules that are called as ours", "stdio", "http"),
 }

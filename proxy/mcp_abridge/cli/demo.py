@@ -6,11 +6,11 @@ import os
 import sys
 import tempfile
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_abridge.cli.terminal import table
 from mcp_abridge.ruleset.selection import shipped
+from mcp_abridge.transports.own_process import own_command
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
@@ -75,7 +75,7 @@ async def _perform() -> list[tuple[int, int]]:
             folder = shipped("examples") / server
             options = ["--rules", str(folder / rules)] if rules else ["--budget", "10kB"]
             command = [sys.executable, str(folder / "server.py")]
-            wrapper = [sys.executable, "-m", "mcp_abridge", "-q", "--ledger", "off", *options, "--"]
+            wrapper = own_command("-q", "--ledger", "off", *options, "--")
             before = await _calls(command, acts, directory)
             sizes += zip(before, await _calls([*wrapper, *command], acts, directory), strict=True)
     return sizes
@@ -85,11 +85,8 @@ async def _calls(command: list[str], acts: list[Act], directory: str) -> list[in
     from mcp import Client, StdioServerParameters
     from mcp.client.stdio import stdio_client
 
-    paths = os.pathsep.join(
-        [str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")]
-    )
-    env = {**os.environ, "PYTHONPATH": paths}
-    server = StdioServerParameters(command=command[0], args=command[1:], env=env, cwd=directory)
+    program, *words = command
+    server = StdioServerParameters(command=program, args=words, env=dict(os.environ), cwd=directory)
     with open(os.devnull, "w") as quiet:
         async with Client(stdio_client(server, errlog=quiet)) as client:
             await client.list_tools()

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, NamedTuple
@@ -17,6 +16,7 @@ from mcp_abridge.ruleset.selection import NO_RULES
 from mcp_abridge.session import tool_lists
 from mcp_abridge.session.tool_lists import RewrittenToolList
 from mcp_abridge.testing.differences import to_json
+from mcp_abridge.transports.own_process import own_command
 
 _PATIENCE = 10.0  # seconds to connect, and again to list the tools, without --deadline
 _DISCOVER = 8.0  # of them for server/discover, which a server of an earlier revision may ignore
@@ -70,9 +70,9 @@ async def listing(
 
     patience = deadline or _PATIENCE
     limited = ["--deadline", str(deadline)] if deadline else []
-    arguments = ["-m", "mcp_abridge", "run", "--rules", NO_RULES, *limited, *words]
+    program, *arguments = own_command("run", "--rules", NO_RULES, *limited, *words)
     wrapper = StdioServerParameters(
-        command=sys.executable, args=arguments, env={**os.environ, "MCP_ABRIDGE_LEDGER": "off"}
+        command=program, args=arguments, env={**os.environ, "MCP_ABRIDGE_LEDGER": "off"}
     )
     with tempfile.TemporaryFile("w+", errors="replace") as errors:
         try:

@@ -5,9 +5,7 @@ with little fuel. A worker that breaks affects only the response it was shaping.
 """
 
 import asyncio
-import os
 import pickle
-import sys
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
@@ -21,15 +19,10 @@ from mcp_abridge.document.fuel import LITTLE
 from mcp_abridge.ruleset.rule import Rule
 from mcp_abridge.shaping import pipeline
 from mcp_abridge.shaping.job import ShapeJob, ShapeResult
+from mcp_abridge.transports.own_process import own_python
 from mcp_abridge.transports.stdio.pipes import widen
 
-# A worker imports from the same places as this process.
-_START = """
-import sys
-sys.path[:] = sys.argv[1:]
-from mcp_abridge.transports.workers.process import serve
-serve()
-"""
+_START = "from mcp_abridge.transports.workers.process import serve; serve()"
 _COSTLY = 4  # passes that a step counts for if the size of the document predicts no cost
 _MAX_SPENDERS = 100
 _MOST_ABANDONED = 4  # threads of jobs that took too long
@@ -192,9 +185,7 @@ class Worker:
 
     def __init__(self) -> None:
         # A session of its own: signals of a terminal to the proxy's group are not for the worker.
-        folders = [folder or os.getcwd() for folder in sys.path]
-        command = [sys.executable, "-c", _START, *folders]
-        self._process = Popen(command, stdin=PIPE, stdout=PIPE, start_new_session=True)
+        self._process = Popen(own_python(_START), stdin=PIPE, stdout=PIPE, start_new_session=True)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._requests, self._responses = self._process.stdin, self._process.stdout
