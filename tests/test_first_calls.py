@@ -7,14 +7,14 @@ import json
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.python_client import Mode, PythonClient, connected
+from tests.python_client import Mode, PythonClient, connected, logged
 from tests.serving import FRONTS, upstream
 from tests.wrapped import texts, wrapped
 
@@ -43,10 +43,18 @@ class Counting:
     def calls(self) -> list[str]:
         return self._file.read_text().split() if self._file.exists() else []
 
-    def wrapped(self, *options: str, mode: Mode = "legacy") -> AbstractContextManager[PythonClient]:
-        """Begin a session with a wrapper and a server of its own."""
+    @property
+    def log(self) -> list[str]:
+        """The lines of the last wrapper's stderr."""
+        return (self._folder / "log").read_text().splitlines()
+
+    def wrapped(
+        self, *options: str, mode: Mode = "legacy", environ: Sequence[str] = ()
+    ) -> AbstractContextManager[PythonClient]:
+        """Begin a session with a wrapper and a server of its own; `environ` is as for env(1)."""
         ledger = () if "--ledger" in options else ("--ledger", str(self._ledger))
-        return connected(wrapped(self.command, *ledger, *options), mode=mode)
+        command = ["env", *environ, *wrapped(self.command, *ledger, *options)]
+        return connected(logged(command, self._folder / "log"), mode=mode)
 
     @contextmanager
     def listening(self) -> Iterator[str]:
@@ -188,6 +196,66 @@ def test_in_one_store_two_servers_do_not_get_each_others_answers(
     with other.wrapped("--store", store) as client:
         assert "destructiveHint" in refusal(client, "deletes")
     assert other.calls == []
+
+
+def test_an_account_of_the_environment_does_not_read_what_another_one_got(
+    server: Counting, tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    alice, bob = ["TOKEN=swordfish-1"], ["TOKEN=swordfish-2"]
+    with server.wrapped("--store", str(store), environ=alice) as client:
+        client.call("deletes", {})
+        client.call("plain", {})
+    assert not any("--store" in line for line in server.log)
+    with server.wrapped("--store", str(store), environ=bob) as client:
+        assert "destructiveHint" in refusal(client, "deletes")
+        # Nor is he told that she has made this call.
+        assert look(client, "plain") == ANSWER
+    assert server.calls == ["deletes", "plain", "plain"]
+    [line] = [line for line in server.log if "--store" in line]
+    assert "whose environment differed in TOKEN; if all belong to one account" in line
+    # Another process of the same account, in another terminal.
+    elsewhere = [*alice, "TERM=vt100", "SHLVL=7", "SSH_TTY=/dev/pts/9", "MCP_ABRIDGE_VERBOSE=1"]
+    with server.wrapped("--store", str(store), environ=elsewhere) as client:
+        for tool in ("deletes", "plain"):
+            assert json.loads(look(client, tool))["view"] == 7
+    assert server.calls == ["deletes", "plain", "plain"]
+    assert not any("whose environment" in line for line in server.log)
+    files = [*store.iterdir(), *tmp_path.glob("ledger*")]
+    texts_on_disk = [*(file.name for file in files), *(str(file.read_bytes()) for file in files)]
+    assert not any("swordfish" in text for text in (*texts_on_disk, *server.log))
+
+
+def test_a_call_of_one_account_is_not_taken_for_another_ones(server: Counting) -> None:
+    with server.wrapped(environ=["TOKEN=a"], mode="2026-07-28") as client:
+        client.call("plain", {})
+    with server.wrapped(environ=["TOKEN=b"], mode="2026-07-28") as client:
+        assert look(client, "plain") == ANSWER
+    with server.wrapped(environ=["TOKEN=a"], mode="2026-07-28") as client:
+        assert refusal(client, "plain") == MADE_BEFORE
+    assert server.calls == ["plain", "plain"]
+
+
+def test_an_account_that_is_named_finds_its_answers_in_any_environment(
+    server: Counting, tmp_path: Path
+) -> None:
+    store = ("--store", str(tmp_path / "store"))
+    with server.wrapped(*store, "--store-scope", "alice", environ=["RUN=1"]) as client:
+        client.call("deletes", {})
+    with server.wrapped(*store, environ=["RUN=2", "MCP_ABRIDGE_STORE_SCOPE=alice"]) as client:
+        assert json.loads(look(client, "deletes"))["view"] == 7
+        assert not any("--store" in line for line in server.log)
+    with server.wrapped(*store, "--store-scope", "bob", environ=["RUN=1"]) as client:
+        assert "destructiveHint" in refusal(client, "deletes")
+    with server.wrapped(*store, environ=["RUN=1"]) as client:
+        assert "destructiveHint" in refusal(client, "deletes")
+    with server.listening() as url:
+        old, new = (("--header", f"Authorization: Bearer {token}") for token in ("old", "new"))
+        with server.wrapped_url(url, *store, "--store-scope", "alice", *old) as client:
+            client.call("deletes", {})
+        with server.wrapped_url(url, *store, "--store-scope", "alice", *new) as client:
+            assert json.loads(look(client, "deletes"))["view"] == 7
+    assert server.calls == ["deletes", "deletes"]
 
 
 def test_a_view_of_an_older_answer_says_how_old_it_is_unless_the_tool_only_reads(

@@ -18,13 +18,13 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_each_option_is_read_in_both_spellings() -> None:
     with_spaces = (
         "--rules a --rules b --budget 8kB --ledger off --max-message 1MiB --log-format json -v -q"
-        " --allow-python --snapshots 64MB --snapshot-age 60 --store d --deadline 30"
+        " --allow-python --snapshots 64MB --snapshot-age 60 --store d --store-scope s --deadline 30"
         " --record r --record-size 9kB --redact token --redact sk-.*"
     )
     with_equals = (
         "--rules=a --rules=b --budget=8kB --ledger=off --max-message=1MiB --log-format=json"
         " --verbose --quiet --allow-python --snapshots=64MB --snapshot-age=60 --deadline=30"
-        " --store=d --record=r --record-size=9kB --redact=token --redact=sk-.*"
+        " --store=d --store-scope=s --record=r --record-size=9kB --redact=token --redact=sk-.*"
     )
     for words in (with_spaces, with_equals):
         options = read([*words.split(), "--", "server"], {})
@@ -40,6 +40,7 @@ def test_each_option_is_read_in_both_spellings() -> None:
             "snapshots": 64_000_000,
             "snapshot_age": 60.0,
             "store": "d",
+            "store_scope": "s",
             "deadline": 30.0,
             "log_format": "json",
             "verbose": True,

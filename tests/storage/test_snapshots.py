@@ -180,7 +180,7 @@ def test_expired_files_are_deleted_when_the_next_session_begins(tmp_path: Path) 
     Folder(str(path)).put(A, snapshot(1))
     ageing(path)(SECONDS)
     Folder(str(path), seconds=SECONDS - 1)
-    assert list(path.iterdir()) == []
+    assert list(path.glob("*.snapshot")) == []
 
 
 @pytest.mark.parametrize("kind", ["memory", "folder"])

@@ -30,6 +30,7 @@ class Options:
     snapshots: int
     snapshot_age: float
     store: str | None
+    store_scope: str | None
     log_format: "Literal['text', 'json']"
     verbose: bool
     quiet: bool
@@ -200,9 +201,15 @@ OPTIONS = (
     ),
     Option(
         "--store",
-        "folder of such answers, which later sessions share (default: in memory)",
+        "folder of them that sessions share (default: memory)",
         "DIR",
         _folder,
+    ),
+    Option(
+        "--store-scope",
+        "account that they belong to (default: by environment)",
+        "NAME",
+        str,
     ),
     Option(
         "--header",

@@ -106,12 +106,35 @@ def _store(options: "Options", log: "Log") -> "Store":
         from mcp_abridge.storage.folder import Folder
 
         try:
-            return Folder(options.store, size=options.snapshots, seconds=options.snapshot_age)
+            folder = Folder(options.store, size=options.snapshots, seconds=options.snapshot_age)
+            _explain_scope(options, options.store, log)
+            return folder
         except StoreError as error:
             log.warning(f"{error}; this session keeps its answers in memory")
     from mcp_abridge.storage.snapshots import Memory
 
     return Memory(size=options.snapshots, seconds=options.snapshot_age, ages=True)
+
+
+def _explain_scope(options: "Options", folder: str, log: "Log") -> None:
+    """Log which variables keep the answers of earlier sessions from this one."""
+    if options.url is not None or options.store_scope is not None:
+        return
+    from mcp_abridge.document.printable import printable
+    from mcp_abridge.storage.scope import changed_variables, place
+
+    try:
+        names = changed_variables(folder, place(options.command), _account())
+    except OSError as error:
+        log.debug(f"--store {folder}: environments are not compared: {error}")
+        return
+    if names:
+        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+        log.info(
+            f"--store {folder}: this session does not see the answers of earlier ones, whose "
+            f"environment differed in {printable(', '.join(names[:5]))}{more}; if all belong to "
+            "one account, name it: --store-scope NAME"
+        )
 
 
 def _session(options: "Options") -> "tuple[Log, _Rules, list[Ledger | Recorder], Session]":
@@ -120,7 +143,7 @@ def _session(options: "Options") -> "tuple[Log, _Rules, list[Ledger | Recorder],
     from functools import partial
 
     from mcp_abridge.storage.calls import RecentCalls
-    from mcp_abridge.storage.ledger import Ledger, claim_call, default_path
+    from mcp_abridge.storage.ledger import Ledger, claim_call, default_path, secret_of
     from mcp_abridge.storage.meter import Meters
     from mcp_abridge.transports.log import Log
 
@@ -132,10 +155,11 @@ def _session(options: "Options") -> "tuple[Log, _Rules, list[Ledger | Recorder],
     records: list[Ledger] = []
     if options.ledger != "off":
         path = options.ledger or default_path()
-        calls = RecentCalls(partial(claim_call, path), meters.wake_drain)
+        elsewhere = partial(claim_call, path)
+        calls = RecentCalls(elsewhere, meters.wake_drain, secret=partial(secret_of, path))
         records.append(Ledger(path, meters, warn=log.warning, recent=calls))
     recorders, new_session = recording(options, log)
-    scope, deadline = _server(options), options.deadline
+    scope, deadline = _scope(options), options.deadline
     session = new_session(
         rules, meters.of, log.warning, scope=scope, calls=calls, deadline=deadline
     )
@@ -161,18 +185,28 @@ def recording(
     return [recorder], partial(RecordingSession, recorder)
 
 
-def _server(options: "Options") -> str:
-    """Return a text that is the same for each process that wraps the same server."""
-    if options.url is not None:
-        from mcp_abridge.storage.snapshots import digest
+def _scope(options: "Options") -> str:
+    """Return a text that is the same for each process that wraps a server for the same account.
 
-        return digest(options.url, *(str(part) for header in options.headers for part in header))
-    from contextlib import suppress
+    It stays in this process, since it may hold secrets.
+    """
+    from mcp_abridge.storage.scope import place
 
-    folder = ""
-    with suppress(OSError):  # it may have been deleted
-        folder = os.getcwd()
-    return repr((options.command, folder))
+    account: object = options.store_scope
+    if account is None and options.url is not None:
+        account = [str(part) for header in options.headers for part in header]
+    elif account is None:
+        account = _account()
+    return repr((place(options.url or options.command), account))
+
+
+def _account() -> "dict[str, str]":
+    from mcp_abridge.cli.options import OPTIONS
+    from mcp_abridge.storage.scope import account
+
+    # Another wrapper within the command would send that header.
+    own = {option.variable for option in OPTIONS} - {"MCP_ABRIDGE_HEADER"}
+    return account(os.environ, own)
 
 
 def _end(

@@ -1,11 +1,13 @@
 """The calls of the last hour, as hashes: no tool with side effects runs twice for a view.
 
-Bounded by number and age. Processes of one user share them in the ledger's file, replicas in Redis.
+Bounded by number and age. Processes of one user share them in the ledger's file, and its secret,
+without which a hash could tell a token; replicas share them in Redis.
 """
 
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import cache
 from threading import Event, Lock
 
 from mcp_abridge.errors import StoreError
@@ -22,7 +24,8 @@ class RecentCalls:
     """The calls that this process made, and others as far as `claim_elsewhere` knows; any thread.
 
     `claim_elsewhere` takes a hash; it returns True, and remembers the call, if no other process has
-    made it. It may block. `wake` is set if there is something to `drain`.
+    made it. It may block. `wake` is set if there is something to `drain`. `secret` is called once,
+    before the first hash.
     """
 
     def __init__(
@@ -30,10 +33,12 @@ class RecentCalls:
         claim_elsewhere: Callable[[bytes], bool] | None = None,
         wake: Event | None = None,
         clock: Callable[[], float] = time.monotonic,
+        secret: Callable[[], str] = str,
     ) -> None:
         self._claim_elsewhere = claim_elsewhere
         self._wake = wake
         self._clock = clock
+        self._secret = cache(secret)
         self._lock = Lock()
         self._new: list[tuple[str, str]] = []
         self._times: OrderedDict[bytes, float] = OrderedDict()
@@ -50,7 +55,7 @@ class RecentCalls:
 
     def claim(self, caller: str, call: str) -> bool:
         """Return True, and remember the call, if nobody has made it before. May block."""
-        key = bytes.fromhex(digest(caller, call))
+        key = self._hash(caller, call)
         with self._lock:
             self._hash_new()
             past = self._clock() - SECONDS
@@ -86,8 +91,11 @@ class RecentCalls:
 
     def _hash_new(self) -> None:
         for caller, call in self._new:
-            self._remember(bytes.fromhex(digest(caller, call)))
+            self._remember(self._hash(caller, call))
         self._new.clear()
+
+    def _hash(self, caller: str, call: str) -> bytes:
+        return bytes.fromhex(digest(self._secret(), caller, call))
 
     def _remember(self, key: bytes) -> None:
         self._times[key] = self._clock()

@@ -1,6 +1,6 @@
 """Snapshots in a folder, for processes of one user that serve one client one after the other.
 
-A snapshot is a file that only its owner can read. Its name holds no tool or argument in clear text,
+A snapshot is a file that only its owner can read. Its name is a digest with a secret of the folder,
 and its modification time is that of its last use.
 """
 
@@ -9,6 +9,7 @@ import time
 from contextlib import suppress
 
 from mcp_abridge.errors import StoreError
+from mcp_abridge.storage.scope import secret_of_store
 from mcp_abridge.storage.snapshots import Key, Snapshot, digest, pack, unpack
 
 _SUFFIX = ".snapshot"
@@ -37,6 +38,10 @@ class Folder:
         if status.st_mode & 0o077:
             reason = f"others can open the folder (mode {status.st_mode & 0o777:o})"
             raise StoreError(f"--store {path}: {reason}; do `chmod 700` first")
+        try:
+            self._secret = secret_of_store(path)
+        except OSError as error:
+            raise StoreError(f"--store {path}: {_reason(error)}") from None
         self._make_room()
 
     def put(self, key: Key, snapshot: Snapshot) -> None:
@@ -72,7 +77,7 @@ class Folder:
         return unpack(raw)
 
     def drop(self, key: Key) -> None:
-        paths, start = [self._file(key)], digest(key.scope, key.rule)
+        paths, start = [self._file(key)], digest(self._secret, key.scope, key.rule)
         if key.call is None:
             paths = [each.path for each in os.scandir(self._path) if each.name.startswith(start)]
         for path in paths:
@@ -80,8 +85,8 @@ class Folder:
                 os.unlink(path)
 
     def _file(self, key: Key) -> str:
-        name = f"{digest(key.scope, key.rule)}-{digest(key.call)}{_SUFFIX}"
-        return os.path.join(self._path, name)
+        start = digest(self._secret, key.scope, key.rule)
+        return os.path.join(self._path, f"{start}-{digest(self._secret, key.call)}{_SUFFIX}")
 
     def _make_room(self) -> None:
         """Delete what has expired, and the least recently used files beyond the limits."""

@@ -21,6 +21,7 @@ from mcp_abridge.errors import AbridgeError
 from mcp_abridge.storage import calls
 from mcp_abridge.storage.calls import RecentCalls
 from mcp_abridge.storage.meter import Definitions, Meters, Row, Warnings, label
+from mcp_abridge.storage.scope import secret
 
 # The import of sqlite3 takes several milliseconds: just the writing thread and `report` need it.
 if TYPE_CHECKING:
@@ -356,6 +357,15 @@ def claim_call(path: str, call: bytes, *, clock: Callable[[], float] = time.time
             return file.claim(call)
     except Exception as error:
         return getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_BUSY
+
+
+def secret_of(path: str) -> str:
+    """Return the secret of a ledger, in a file beside it; of this process if there can be none."""
+    try:
+        _create(path)
+        return secret(f"{path}.secret")
+    except (OSError, LedgerError):
+        return os.urandom(32).hex()
 
 
 def _used_bytes(db: "sqlite3.Connection") -> int:

@@ -1,0 +1,98 @@
+"""Tells accounts apart: without it, one would read what a wrapped server told another.
+
+Whatever leaves the process is hashed with a secret, so that no token can be guessed from a name.
+"""
+
+import os
+from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
+
+from mcp_abridge.storage.snapshots import digest
+
+# Variables that say where or when a process runs: each session of one client has others.
+_OF_THE_SESSION = {
+    *("_", "PWD", "OLDPWD", "SHLVL", "TMPDIR", "INVOCATION_ID", "JOURNAL_STREAM", "TRACEPARENT"),
+    *("TERM", "COLORTERM", "COLUMNS", "LINES", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "WINDOWID"),
+    *("TERM_SESSION_ID", "TMUX", "TMUX_PANE", "STY", "GPG_TTY", "SSH_TTY", "SSH_CLIENT"),
+    *("SSH_CONNECTION", "DISPLAY", "WAYLAND_DISPLAY", "XDG_SESSION_ID", "DBUS_SESSION_BUS_ADDRESS"),
+    *("CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_SSE_PORT"),
+}
+_SECRET_BYTES = 32
+_SUFFIX = ".environment"
+_MOST = 64  # environments that a store remembers; the least recently used is forgotten first
+
+
+def place(upstream: str | Sequence[str]) -> str:
+    """Return a text that is the same for each process before the same URL, or command in a folder.
+
+    It may hold secrets.
+    """
+    folder = ""
+    with suppress(OSError):  # it may have been deleted
+        folder = os.getcwd()
+    return upstream if isinstance(upstream, str) else repr((tuple(upstream), folder))
+
+
+def account(environ: Mapping[str, str], own: Set[str] = frozenset()) -> dict[str, str]:
+    """Return the variables that may tell accounts apart; `own` are further ones that do not.
+
+    >>> account({"TOKEN": "x", "PWD": "/tmp"})
+    {'TOKEN': 'x'}
+    """
+    return {name: environ[name] for name in sorted(environ.keys() - _OF_THE_SESSION - own)}
+
+
+def secret(path: str) -> str:
+    """Return the secret in a file, which is written at its first use. Raises OSError."""
+    import fcntl
+
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        raw = os.read(descriptor, _SECRET_BYTES)
+        if len(raw) < _SECRET_BYTES:  # new, or its writer was killed before anybody used it
+            raw = os.urandom(_SECRET_BYTES)
+            os.pwrite(descriptor, raw, 0)
+    finally:
+        os.close(descriptor)
+    return raw.hex()
+
+
+def secret_of_store(folder: str) -> str:
+    """Return the secret of a store. Raises OSError."""
+    return secret(os.path.join(folder, "secret"))
+
+
+def changed_variables(folder: str, place: str, variables: Mapping[str, str]) -> list[str]:
+    """Record the environment of a server in a store; return how it differs from those before.
+
+    These are the names of variables, compared with the likest environment; none if there was no
+    other. Values are stored as digests alone. Raises OSError.
+    """
+    import json
+
+    key = secret_of_store(folder)
+    digests = {name: digest(key, name, value) for name, value in variables.items()}
+    start = digest(key, place)
+    own = f"{start}-{digest(key, *digests.values())}{_SUFFIX}"
+    paths = sorted(
+        (each.path for each in os.scandir(folder) if each.name.endswith(_SUFFIX)),
+        key=os.path.getmtime,
+    )
+    earlier: list[dict[str, str]] = []
+    for path in (each for each in paths if os.path.basename(each).startswith(start)):
+        if os.path.basename(path) == own:
+            os.utime(path)
+            return []
+        with suppress(ValueError), open(path, encoding="utf-8") as file:
+            earlier.append(json.load(file))
+    descriptor = os.open(os.path.join(folder, own), os.O_CREAT | os.O_WRONLY, 0o600)
+    with open(descriptor, "w", encoding="utf-8") as file:
+        json.dump(digests, file)
+    for path in paths[: 1 - _MOST]:
+        os.unlink(path)
+    differences = [
+        [name for name in {**digests, **each} if digests.get(name) != each.get(name)]
+        for each in earlier
+    ]
+    return min(differences, key=len, default=[])
